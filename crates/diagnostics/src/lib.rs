@@ -1,1 +1,220 @@
-//! Placeholder replaced by the crate's first commit.
+//! Places in source files, and the one type for everything Entail has to say about them.
+//!
+//! Entry point: [`Diagnostic`], built with [`Diagnostic::error`], [`Diagnostic::warn`] or
+//! [`Diagnostic::info`], printed by [`render::text`] or [`render::json`] together with the
+//! [`Sources`] that its spans point into.
+//!
+//! Invariant: a [`Span`] is a byte range of the file *as it was read*; line and column are computed
+//! only when something is printed.
+//! Invariant: this crate knows nothing of terms, rules or frameworks. A code is just text here; the
+//! crate that reports a code also owns its explanation.
+
+pub mod render;
+mod source;
+
+pub use source::{FileId, LineColumn, Source, Sources, Span};
+
+/// How serious a finding is. Ordered from the least to the most serious.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Worth knowing; nothing is wrong.
+    Info,
+    /// The analysis could not decide. Neither a defect nor a clean bill.
+    Unknown,
+    /// May be wrong, or is wrong but survivable.
+    Warn,
+    /// Wrong.
+    Error,
+}
+
+impl Level {
+    /// The name used in text and JSON: `info`, `unknown`, `warn` or `error`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Info => "info",
+            Level::Unknown => "unknown",
+            Level::Warn => "warn",
+            Level::Error => "error",
+        }
+    }
+}
+
+/// A place with a remark, secondary to the place a diagnostic is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// Where.
+    pub span: Span,
+    /// What is to be seen there.
+    pub text: String,
+}
+
+/// How far a [`Fix`] may be trusted (the terms are Ruff's).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Applicability {
+    /// Shown, never applied.
+    DisplayOnly,
+    /// May change the meaning; applied only on explicit request.
+    Unsafe,
+    /// Keeps the meaning, or repairs it in the only possible way.
+    Safe,
+}
+
+/// A replacement of source text that would repair the finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// The range that is replaced (empty for an insertion).
+    pub span: Span,
+    /// The new text.
+    pub replacement: String,
+    /// How far it may be trusted.
+    pub applicability: Applicability,
+}
+
+/// One finding: what is wrong, where, and what to do about it.
+///
+/// # Examples
+/// ```
+/// use diagnostics::{Diagnostic, Sources};
+/// let mut sources = Sources::new();
+/// let file = sources.add("a.lam", "1 +");
+/// let found = Diagnostic::error("C001", "expected an operand", sources.span(file, 2, 3))
+///     .help("write a term after `+`");
+/// assert!(diagnostics::render::text(&sources, &found, false).contains("a.lam:1:3"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Stable code, for example `L004a`.
+    pub code: &'static str,
+    /// How serious.
+    pub level: Level,
+    /// The problem, in lower case, without a final period, user text in backticks.
+    pub message: String,
+    /// The place the finding is about; `None` only if no file could be read at all.
+    pub span: Option<Span>,
+    /// Short text beside the caret.
+    pub label: String,
+    /// Other places that matter.
+    pub remarks: Vec<Remark>,
+    /// The remedy.
+    pub help: Vec<String>,
+    /// One line of semantics from which the finding follows (lint rules).
+    pub meaning: Option<&'static str>,
+    /// Which framework's configuration it is about, if any.
+    pub framework: Option<&'static str>,
+    /// Which agent or task of the file, if any.
+    pub agent: Option<String>,
+    /// A mechanical repair, if there is one.
+    pub fix: Option<Fix>,
+}
+
+impl Diagnostic {
+    /// A finding of the given level.
+    pub fn new(
+        level: Level,
+        code: &'static str,
+        message: impl Into<String>,
+        span: impl Into<Option<Span>>,
+    ) -> Self {
+        Diagnostic {
+            code,
+            level,
+            message: message.into(),
+            span: span.into(),
+            label: String::new(),
+            remarks: Vec::new(),
+            help: Vec::new(),
+            meaning: None,
+            framework: None,
+            agent: None,
+            fix: None,
+        }
+    }
+
+    /// A finding of level error.
+    pub fn error(code: &'static str, message: impl Into<String>, span: impl Into<Option<Span>>) -> Self {
+        Self::new(Level::Error, code, message, span)
+    }
+
+    /// A finding of level warn.
+    pub fn warn(code: &'static str, message: impl Into<String>, span: impl Into<Option<Span>>) -> Self {
+        Self::new(Level::Warn, code, message, span)
+    }
+
+    /// A finding of level info.
+    pub fn info(code: &'static str, message: impl Into<String>, span: impl Into<Option<Span>>) -> Self {
+        Self::new(Level::Info, code, message, span)
+    }
+
+    /// Puts a short text beside the caret.
+    #[must_use]
+    pub fn label(mut self, text: impl Into<String>) -> Self {
+        self.label = text.into();
+        self
+    }
+
+    /// Points at another place.
+    #[must_use]
+    pub fn remark(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.remarks.push(Remark { span, text: text.into() });
+        self
+    }
+
+    /// Proposes a remedy.
+    #[must_use]
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help.push(text.into());
+        self
+    }
+
+    /// Adds a mechanical repair.
+    #[must_use]
+    pub fn fix(mut self, fix: Fix) -> Self {
+        self.fix = Some(fix);
+        self
+    }
+}
+
+/// Whether any finding is of level error.
+pub fn has_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(|d| d.level == Level::Error)
+}
+
+/// The candidate nearest to `name` by edit distance, if it is near enough to be a likely slip.
+///
+/// # Examples
+/// ```
+/// assert_eq!(diagnostics::nearest("summarise", ["classify", "summarize"]), Some("summarize"));
+/// assert_eq!(diagnostics::nearest("x", ["classify"]), None);
+/// ```
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Names longer than this are never slips of one another worth the quadratic work.
+    const LONGEST: usize = 64;
+    let length = name.chars().count();
+    if length > LONGEST {
+        return None;
+    }
+    let allowed = (length / 3).max(1);
+    candidates
+        .into_iter()
+        .filter(|c| c.chars().count() <= LONGEST && *c != name)
+        .map(|c| (edit_distance(name, c), c))
+        .filter(|(d, _)| *d <= allowed)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, c)| c)
+}
+
+/// Levenshtein distance in characters.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,216 @@
+//! Diagnostics as text for people and as JSON for programs.
+
+use crate::{Diagnostic, Level, Source, Sources, Span};
+use annotate_snippets::{AnnotationKind, Group, Level as Title, Renderer, Snippet};
+use serde_json::{Map, Value, json};
+
+/// Longest line that is shown with its finding. A longer one (minified JSON) is named by place only.
+const LONGEST_LINE: usize = 400;
+
+/// A finding as people read it: title, source excerpt with carets, help. Ends without a line break.
+///
+/// Control characters of the source (terminal escapes in hostile files) are shown as visible
+/// stand-ins, never passed on.
+pub fn text(sources: &Sources, d: &Diagnostic, color: bool) -> String {
+    let title = match d.level {
+        Level::Error => Title::ERROR,
+        Level::Warn => Title::WARNING,
+        Level::Info => Title::INFO,
+        Level::Unknown => Title::WARNING.with_name("unknown"),
+    };
+    let message = visible(&d.message);
+    let label = visible(&d.label);
+    let remarks: Vec<String> = d.remarks.iter().map(|r| visible(&r.text)).collect();
+    let mut group = Group::with_title(title.primary_title(&*message).id(d.code));
+    let mut shown: Vec<(Span, AnnotationKind, &str)> = Vec::new();
+    if let Some(span) = d.span {
+        shown.push((span, AnnotationKind::Primary, &label));
+    }
+    for (r, t) in d.remarks.iter().zip(&remarks) {
+        shown.push((r.span, AnnotationKind::Context, t));
+    }
+    let mut notes = Vec::new();
+    let mut snippets: Vec<(Span, String, String, usize, Vec<_>)> = Vec::new();
+    for (span, kind, text) in shown {
+        let Some(source) = sources.get(span.file) else { continue };
+        let Some((excerpt, first_line, base)) = excerpt(source, span) else {
+            notes.push(format!(
+                "at {}{}{}",
+                sources.place(span),
+                if text.is_empty() { "" } else { ": " },
+                text
+            ));
+            continue;
+        };
+        let inside = |offset: u32| {
+            let mut at = (offset as usize).saturating_sub(base).min(excerpt.len());
+            while !excerpt.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let start = inside(span.start);
+        let end = inside(span.end).max(start);
+        snippets.push((
+            span,
+            source.path.clone(),
+            visible(&excerpt),
+            first_line,
+            vec![(start, end, kind, text)],
+        ));
+    }
+    for (_, path, excerpt, first_line, annotations) in &snippets {
+        let mut snippet = Snippet::source(excerpt.as_str()).path(path.as_str()).line_start(*first_line);
+        for (start, end, kind, text) in annotations {
+            let annotation = kind.clone().span(*start..*end);
+            snippet = snippet.annotation(if text.is_empty() { annotation } else { annotation.label(*text) });
+        }
+        group = group.element(snippet);
+    }
+    for note in &notes {
+        group = group.element(Title::NOTE.message(note.as_str()));
+    }
+    let help: Vec<String> = d.help.iter().map(|h| visible(h)).collect();
+    for h in &help {
+        group = group.element(Title::HELP.message(h.as_str()));
+    }
+    if let Some(meaning) = d.meaning {
+        group = group.element(Title::NOTE.message(meaning));
+    }
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    renderer.render(&[group]).to_string()
+}
+
+/// The lines a span touches (at most four), the number of the first, and its byte offset.
+/// `None` if a line is too long to be shown.
+fn excerpt(source: &Source, span: Span) -> Option<(String, usize, usize)> {
+    const MOST_LINES: u32 = 4;
+    let first = source.line_column(span.start).line;
+    let last = source.line_column(span.end.max(span.start + 1) - 1).line.min(first + MOST_LINES - 1);
+    let base = source.line_range(first).start;
+    let end = source.line_range(last).end;
+    for line in first..=last {
+        if source.line(line).len() > LONGEST_LINE {
+            return None;
+        }
+    }
+    Some((source.text.get(base..end)?.to_string(), first as usize, base))
+}
+
+/// Replaces control characters (but not tab and line feed) by one-byte stand-ins, so that byte
+/// offsets stay valid and a terminal obeys nothing that a file says.
+fn visible(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\t' | '\n' => c,
+            c if c.is_ascii_control() => '?',
+            // C1 controls and bidirectional overrides, replaced by a character of the same width.
+            '\u{80}'..='\u{9f}' => '\u{a4}',
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// A finding as one JSON object, in the shape of the command-line contract.
+///
+/// # Examples
+/// ```
+/// # use diagnostics::*;
+/// let mut sources = Sources::new();
+/// let file = sources.add("a.yaml", "x: 1\n");
+/// let d = Diagnostic::warn("L017", "no bound", sources.span(file, 0, 1));
+/// let json = render::json(&sources, &d);
+/// assert_eq!(json["line"], 1);
+/// assert_eq!(json["level"], "warn");
+/// ```
+pub fn json(sources: &Sources, d: &Diagnostic) -> Value {
+    let mut object = Map::new();
+    object.insert("code".into(), d.code.into());
+    object.insert("level".into(), d.level.as_str().into());
+    object.insert("message".into(), d.message.clone().into());
+    if let Some(span) = d.span
+        && let Value::Object(place) = place(sources, span)
+    {
+        object.extend(place);
+    }
+    if let Some(framework) = d.framework {
+        object.insert("framework".into(), framework.into());
+    }
+    if let Some(agent) = &d.agent {
+        object.insert("agent".into(), agent.clone().into());
+    }
+    if let Some(meaning) = d.meaning {
+        object.insert("meaning".into(), meaning.into());
+    }
+    if !d.help.is_empty() {
+        object.insert("help".into(), d.help.join("; ").into());
+    }
+    let evidence: Vec<Value> = d
+        .remarks
+        .iter()
+        .map(|r| {
+            let mut e = place(sources, r.span);
+            if let Some(o) = e.as_object_mut() {
+                o.insert("text".into(), r.text.clone().into());
+            }
+            e
+        })
+        .collect();
+    if !evidence.is_empty() {
+        object.insert("evidence".into(), evidence.into());
+    }
+    Value::Object(object)
+}
+
+fn place(sources: &Sources, span: Span) -> Value {
+    let Some(source) = sources.get(span.file) else { return json!({}) };
+    let (start, end) = (source.line_column(span.start), source.line_column(span.end));
+    json!({
+        "path": source.path, "line": start.line, "column": start.column,
+        "endLine": end.line, "endColumn": end.column,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text_of_file: &str, start: usize, end: usize) -> String {
+        let mut sources = Sources::new();
+        let file = sources.add("f.lam", text_of_file);
+        text(
+            &sources,
+            &Diagnostic::error("T001", "bad `x`", sources.span(file, start, end)).label("here"),
+            false,
+        )
+    }
+
+    #[test]
+    fn points_at_the_place() {
+        let out = shown("let x = 1\nlet y = x\n", 18, 19);
+        assert!(out.contains("error[T001]: bad `x`"), "{out}");
+        assert!(out.contains("f.lam:2:9") && out.contains("^ here"), "{out}");
+    }
+
+    #[test]
+    fn a_place_at_the_end_of_the_file_or_past_it_is_shown() {
+        for (s, e) in [(0, 0), (3, 3), (3, 900), (800, 900)] {
+            assert!(shown("abc", s, e).contains("f.lam"), "{s}..{e}");
+        }
+        assert!(shown("", 0, 0).contains("bad `x`"));
+        assert!(shown("a\n", 2, 2).contains("f.lam:2:1"));
+    }
+
+    #[test]
+    fn terminal_escapes_of_a_file_are_not_passed_on() {
+        let out = shown("a \u{1b}[31m red \u{202e}\u{9b} b", 0, 1);
+        assert!(!out.contains('\u{1b}') && !out.contains('\u{202e}') && !out.contains('\u{9b}'), "{out:?}");
+    }
+
+    #[test]
+    fn a_very_long_line_is_named_not_shown() {
+        let out = shown(&"x".repeat(100_000), 50_000, 50_001);
+        assert!(out.len() < 1000 && out.contains("f.lam:1:50001"), "{out}");
+    }
+}
