@@ -1,0 +1,617 @@
+//! The syntax tree of `.agent` programs.
+//!
+//! Invariant: every node has the span of exactly its own text.
+//! Invariant: blocks and types nest at most [`MAX_HEIGHT`] deep, and no expression is higher than that, so
+//! recursion over a tree is bounded (walkers still grow the stack at blocks).
+//! Invariant: what the parser could not read is an `Error` node that has already been reported; no
+//! later stage reports anything about it.
+
+use diagnostics::Span;
+
+/// The greatest height of an expression, and how deep blocks, types and brackets nest at most.
+pub const MAX_HEIGHT: u32 = 256;
+
+/// A name where it is written. The text is empty if a name was missing there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// Its text.
+    pub text: String,
+    /// Where.
+    pub span: Span,
+}
+
+/// A comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// Where, without the line break.
+    pub span: Span,
+    /// Whether nothing precedes it on its line.
+    pub own_line: bool,
+}
+
+/// A string literal with its escapes resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StrLit {
+    /// The text it stands for.
+    pub value: String,
+    /// Where, quotes included.
+    pub span: Span,
+}
+
+/// A string with holes.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// Text and holes in order.
+    pub parts: Vec<TemplatePart>,
+    /// Where, quotes included.
+    pub span: Span,
+}
+
+/// A part of a [`Template`].
+#[derive(Clone, Debug)]
+pub enum TemplatePart {
+    /// Text, escapes resolved.
+    Text(StrLit),
+    /// `{expression}`.
+    Hole(Expr),
+}
+
+/// A number as written, for example `2.50`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// Its text.
+    pub text: String,
+    /// Where.
+    pub span: Span,
+}
+
+/// A program: declarations in source order.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The declarations.
+    pub items: Vec<Item>,
+    /// The comments, in order.
+    pub comments: Vec<Comment>,
+    /// The whole text.
+    pub span: Span,
+}
+
+/// A declaration.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// `use "path";`
+    Use(Use),
+    /// `type Name = type;`
+    Alias(Alias),
+    /// `enum Name { a, b }`
+    Enum(Enum),
+    /// `agent name { … }`
+    Agent(Agent),
+    /// `tool name(…) -> type { … }`
+    Tool(Callable),
+    /// `task name(…) -> type by agent { … }`
+    Task(Callable),
+    /// `pipeline name(…) -> type { … }`
+    Pipeline(Pipeline),
+    /// `workflow name(…) -> type { … }`
+    Workflow(Workflow),
+    /// `test "name" { … }`
+    Test(Test),
+}
+
+/// `use "path";`
+#[derive(Clone, Debug)]
+pub struct Use {
+    /// The path.
+    pub path: StrLit,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// `type Name = type;`
+#[derive(Clone, Debug)]
+pub struct Alias {
+    /// The new name.
+    pub name: Name,
+    /// What it stands for.
+    pub ty: TypeExpr,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// `enum Name { a, b }`
+#[derive(Clone, Debug)]
+pub struct Enum {
+    /// The name of the type.
+    pub name: Name,
+    /// The variants in order.
+    pub variants: Vec<Name>,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// `agent name { … }`
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// Its name.
+    pub name: Name,
+    /// The fields in order.
+    pub fields: Vec<AgentField>,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// A field of an agent.
+#[derive(Clone, Debug)]
+pub struct AgentField {
+    /// Its name.
+    pub name: Name,
+    /// Its value.
+    pub value: AgentValue,
+}
+
+/// The value of an agent's field.
+#[derive(Clone, Debug)]
+pub enum AgentValue {
+    /// `model: "…"`
+    Model(StrLit),
+    /// `tools: [a, b]`, with the span of the list
+    Tools(Vec<Name>, Span),
+    /// `prompt: "…"`
+    Prompt(Template),
+    /// `max_steps: 12`
+    MaxSteps(Number),
+    /// `temperature: 0`
+    Temperature(Number),
+    /// `memory: { … }`
+    Memory(Memory),
+    /// `budget: { usd: 0.40, calls: 20 }`
+    Budget(Vec<(Name, Number)>, Span),
+    /// Reported already.
+    Error,
+}
+
+/// `memory: { store: "local", keys: { notes: List[String] }, size: 20, ttl: 7200 }`
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// Where the values live.
+    pub store: Option<StrLit>,
+    /// The keys with their types.
+    pub keys: Vec<Field>,
+    /// How many entries each key keeps.
+    pub size: Option<Number>,
+    /// How many seconds an entry lives.
+    pub ttl: Option<Number>,
+    /// The braces and what is between them.
+    pub span: Span,
+}
+
+/// `name: type` in a record type or a parameter list.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// The name.
+    pub name: Name,
+    /// The type.
+    pub ty: TypeExpr,
+    /// Flow words after the type (parameters only).
+    pub flow: Vec<FlowWord>,
+}
+
+/// A word about what a tool does or what may flow through a parameter.
+#[derive(Clone, Debug)]
+pub struct FlowWord {
+    /// Which.
+    pub kind: FlowKind,
+    /// Where.
+    pub span: Span,
+}
+
+/// See [`FlowWord`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FlowKind {
+    /// `pure`: touches nothing.
+    Pure,
+    /// `reads`: looks at the world.
+    Reads,
+    /// `writes`: changes the world.
+    Writes,
+    /// `untrusted`: the value may be anybody's.
+    Untrusted,
+    /// `secret`: the value may not leave.
+    Secret,
+    /// `requires trusted`
+    RequiresTrusted,
+    /// `requires public`
+    RequiresPublic,
+    /// `policy NAME`
+    Policy(Name),
+}
+
+/// A tool or a task.
+#[derive(Clone, Debug)]
+pub struct Callable {
+    /// Its name.
+    pub name: Name,
+    /// Its parameters.
+    pub params: Vec<Field>,
+    /// Its result type.
+    pub result: TypeExpr,
+    /// Flow words after the result type.
+    pub flow: Vec<FlowWord>,
+    /// The span of `by agent`, on a task that an agent carries out.
+    pub by_agent: Option<Span>,
+    /// Who does the work.
+    pub body: Body,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// The body of a tool or task.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// What is in it.
+    pub kind: BodyKind,
+    /// The braces and what is between them.
+    pub span: Span,
+}
+
+/// See [`Body`].
+#[derive(Clone, Debug)]
+pub enum BodyKind {
+    /// `{}`: the host supplies the behaviour.
+    Empty,
+    /// `{ prompt "…" }`
+    Prompt(Template),
+    /// `{ exec "program" "argument" … }`
+    Exec(Vec<Template>),
+    /// `{ builtin "name" }`
+    Builtin(StrLit),
+    /// `{ http METHOD "url" }`
+    Http(Name, Template),
+    /// `{ mcp "server" "tool" }`
+    Mcp(StrLit, StrLit),
+    /// Reported already.
+    Error,
+}
+
+/// `pipeline name(…) -> type { … }`
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    /// Its name.
+    pub name: Name,
+    /// Its inputs.
+    pub params: Vec<Field>,
+    /// Its result type.
+    pub result: TypeExpr,
+    /// What it does.
+    pub body: Block,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// `workflow name(…) -> type { … }`
+#[derive(Clone, Debug)]
+pub struct Workflow {
+    /// Its name.
+    pub name: Name,
+    /// Its inputs.
+    pub params: Vec<Field>,
+    /// Its result type.
+    pub result: TypeExpr,
+    /// Its steps in order.
+    pub steps: Vec<Step>,
+    /// The braces and what is between them.
+    pub body_span: Span,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// A step of a workflow.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// `stage name = agent does task(…);`
+    Stage {
+        /// The variable.
+        name: Name,
+        /// Who.
+        agent: Name,
+        /// What.
+        task: Name,
+        /// With which arguments.
+        args: Vec<Expr>,
+        /// The step.
+        span: Span,
+    },
+    /// `review name = agent checks subject revise with reviser using task max_rounds n;`
+    Review {
+        /// The variable.
+        name: Name,
+        /// Who reviews.
+        reviewer: Name,
+        /// What is reviewed.
+        subject: Name,
+        /// Who revises.
+        reviser: Name,
+        /// The task that revises.
+        task: Name,
+        /// How often at most.
+        max_rounds: Number,
+        /// The step.
+        span: Span,
+    },
+    /// `return e;`
+    Return(Expr, Span),
+}
+
+/// `test "name" { … }`
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// Its name.
+    pub name: StrLit,
+    /// What it does.
+    pub body: Block,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// Statements in braces.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// The statements.
+    pub stmts: Vec<Stmt>,
+    /// The braces and what is between them.
+    pub span: Span,
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub struct Stmt {
+    /// What it does.
+    pub kind: StmtKind,
+    /// Where, semicolon included.
+    pub span: Span,
+}
+
+/// See [`Stmt`].
+#[derive(Clone, Debug)]
+pub enum StmtKind {
+    /// `let x = run t with { … } …;` or `let x = t(…) …;`
+    Run(Run),
+    /// `let x = e;`
+    Let(Name, Expr),
+    /// `parallel { … } join;`
+    Parallel {
+        /// At most how many at a time.
+        max_concurrency: Option<Number>,
+        /// The branches.
+        runs: Vec<Run>,
+    },
+    /// `if e { … } else { … }`. An `else if` is a block of one statement.
+    If(Expr, Block, Option<Block>),
+    /// `if let x = e { … } else { … }`
+    IfLet(Name, Expr, Block, Option<Block>),
+    /// `while e max n { … }`
+    While(Expr, Option<Number>, Block),
+    /// `for x in e { … }`
+    For(Name, Expr, Block),
+    /// `parallel for x in e max_concurrency n { … }`
+    ParallelFor(Name, Expr, Option<Number>, Block),
+    /// `match e { a => { … } … }`
+    Match(Expr, Vec<Arm>),
+    /// `try { … } catch x { … }`
+    Try(Block, Name, Block),
+    /// `assert e, "message";`
+    Assert(Expr, Option<StrLit>),
+    /// `guard x where e retry n;`
+    Guard(Name, Expr, Option<Number>),
+    /// `return e;`
+    Return(Expr),
+    /// `break;`
+    Break,
+    /// `continue;`
+    Continue,
+    /// Reported already.
+    Error,
+}
+
+/// An arm of a `match`.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// The variants it is for; empty for `_`.
+    pub variants: Vec<Name>,
+    /// The pattern as a whole.
+    pub pattern: Span,
+    /// What it does.
+    pub body: Block,
+}
+
+/// A call of a task, tool or pipeline.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The variable that takes the result.
+    pub name: Name,
+    /// What is called.
+    pub target: Name,
+    /// With which arguments.
+    pub args: Args,
+    /// The arguments with their brackets.
+    pub args_span: Span,
+    /// The clauses in order, each kind at most once.
+    pub clauses: Vec<Clause>,
+    /// From `let` to the semicolon.
+    pub span: Span,
+}
+
+/// Arguments.
+#[derive(Clone, Debug)]
+pub enum Args {
+    /// `with { name: e, … }`
+    Named(Vec<(Name, Expr)>),
+    /// `(e, …)`
+    Positional(Vec<Expr>),
+}
+
+/// A clause of a [`Run`].
+#[derive(Clone, Debug)]
+pub struct Clause {
+    /// Which.
+    pub kind: ClauseKind,
+    /// Where.
+    pub span: Span,
+}
+
+/// See [`Clause`].
+#[derive(Clone, Debug)]
+pub enum ClauseKind {
+    /// `by agent`
+    By(Name),
+    /// `retries n`
+    Retries(Number),
+    /// `timeout seconds`
+    Timeout(Number),
+    /// `on_fail abort`
+    Abort,
+    /// `on_fail use e`
+    Use(Expr),
+}
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where.
+    pub span: Span,
+    /// The height of its tree.
+    pub height: u32,
+}
+
+/// See [`Expr`].
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// A string.
+    Str(String),
+    /// A number, as written.
+    Number(String),
+    /// `true` or `false`
+    Bool(bool),
+    /// `null`
+    Null,
+    /// A variable.
+    Var(String),
+    /// `e.name`
+    Field(Box<Expr>, Name),
+    /// `e[e]`
+    Index(Box<Expr>, Box<Expr>),
+    /// `{ name: e, … }`
+    Record(Vec<(Name, Expr)>),
+    /// `[e, …]`
+    List(Vec<Expr>),
+    /// `f"…"`
+    Template(Template),
+    /// `name(e, …)`: a function of the language
+    Call(Name, Vec<Expr>),
+    /// `!e` or `-e`
+    Unary(UnaryOp, Box<Expr>),
+    /// `e + e` and the like; the span is the operator's
+    Binary(BinaryOp, Span, Box<Expr>, Box<Expr>),
+    /// `(e)`
+    Paren(Box<Expr>),
+    /// `quarantine(e) as type`
+    Quarantine(Box<Expr>, TypeExpr),
+    /// `endorse e in [e, …] else e`
+    Endorse(Box<Expr>, Vec<Expr>, Option<Box<Expr>>),
+    /// Reported already.
+    Error,
+}
+
+/// A prefix operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOp {
+    /// `!`
+    Not,
+    /// `-`
+    Neg,
+}
+
+/// An infix operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is its own spelling")]
+pub enum BinaryOp {
+    Or,
+    And,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+}
+
+impl BinaryOp {
+    /// All operators.
+    pub const ALL: [BinaryOp; 13] = {
+        use BinaryOp::*;
+        [Or, And, Eq, Ne, Lt, Le, Gt, Ge, Add, Sub, Mul, Div, Rem]
+    };
+
+    /// How it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            BinaryOp::Or => "||",
+            BinaryOp::And => "&&",
+            BinaryOp::Eq => "==",
+            BinaryOp::Ne => "!=",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+            BinaryOp::Gt => ">",
+            BinaryOp::Ge => ">=",
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Rem => "%",
+        }
+    }
+
+    /// How tightly it binds. All are left-associative.
+    pub fn precedence(self) -> u8 {
+        match self {
+            BinaryOp::Or => 1,
+            BinaryOp::And => 2,
+            BinaryOp::Eq | BinaryOp::Ne => 3,
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => 4,
+            BinaryOp::Add | BinaryOp::Sub => 5,
+            BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 6,
+        }
+    }
+}
+
+/// A type as written.
+#[derive(Clone, Debug)]
+pub struct TypeExpr {
+    /// What it is.
+    pub kind: TypeKind,
+    /// Where.
+    pub span: Span,
+}
+
+/// See [`TypeExpr`].
+#[derive(Clone, Debug)]
+pub enum TypeKind {
+    /// `String`, `Number`, `Bool`, an alias or an enum
+    Name(String),
+    /// `List[type]`
+    List(Box<TypeExpr>),
+    /// `Option[type]`
+    Option(Box<TypeExpr>),
+    /// `Obj{name: type, …}`
+    Obj(Vec<Field>),
+    /// Reported already.
+    Error,
+}

@@ -1,0 +1,417 @@
+//! Text to tokens.
+//!
+//! Every word is a [`Token::Word`]: which words are keywords depends on where they stand, so that a
+//! base program may use the words of the extensions as names. White space and comments are not
+//! tokens; comments are kept beside them for the formatter.
+
+use super::ast::Comment;
+use diagnostics::{Diagnostic, FileId, Span};
+
+/// The kind of a token. Its text is the source under its span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// A name or a keyword.
+    Word,
+    /// A number without sign.
+    Number,
+    /// A string in double quotes, or in three of them.
+    Str,
+    /// `f"…"`: a string with holes.
+    Template,
+    /// Punctuation, by its spelling.
+    Punct(&'static str),
+    /// Something that is no token; it has been reported.
+    Bad,
+    /// The end of the text.
+    End,
+}
+
+/// A token and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Lexed {
+    /// Its kind.
+    pub token: Token,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+    /// Whether it is the first token on its line.
+    pub first_on_line: bool,
+}
+
+/// The result of [`lex`]: tokens (the last is [`Token::End`]), comments, and what was wrong.
+pub struct Tokens {
+    /// The tokens in order.
+    pub tokens: Vec<Lexed>,
+    /// The comments in order.
+    pub comments: Vec<Comment>,
+    /// What was wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+// Longest first, so that the first match is the right one.
+const PUNCTUATION: &[&str] = &[
+    "->", "=>", "==", "!=", "<=", ">=", "&&", "||", "{", "}", "[", "]", "(", ")", ",", ";", ":", ".", "=",
+    "+", "-", "*", "/", "%", "<", ">", "!", "|",
+];
+
+/// Whether a character may begin a name.
+pub fn starts_name(c: char) -> bool {
+    c == '_' || c.is_alphabetic()
+}
+
+/// Whether a character may continue a name.
+pub fn continues_name(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}
+
+/// Cuts `text[from..to]` into tokens; spans count from the start of `text`. A byte order mark at the
+/// very start is skipped.
+pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
+    let mut out = Tokens { tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
+    let text = text.get(..to).unwrap_or(text);
+    let mut at = from;
+    let mut first_on_line = true;
+    if at == 0 && text.starts_with('\u{feff}') {
+        at = '\u{feff}'.len_utf8();
+    }
+    let span = |start: usize, end: usize| Span { file, start: start as u32, end: end as u32 };
+    while let Some(c) = text.get(at..).and_then(|t| t.chars().next()) {
+        let rest = &text[at..];
+        if c == '\n' || c == '\r' {
+            first_on_line = true;
+        }
+        if c.is_whitespace() {
+            at += c.len_utf8();
+            continue;
+        }
+        if rest.starts_with("--") || rest.starts_with("//") {
+            let end = at + rest.find(['\n', '\r']).unwrap_or(rest.len());
+            out.comments.push(Comment { span: span(at, end), own_line: first_on_line });
+            at = end;
+            continue;
+        }
+        let start = at;
+        let token = if rest.starts_with("f\"") {
+            at = string_end(file, text, at + 1, &mut out.diagnostics);
+            Token::Template
+        } else if c == '"' {
+            at = string_end(file, text, at, &mut out.diagnostics);
+            Token::Str
+        } else if starts_name(c) {
+            at += rest.find(|c| !continues_name(c)).unwrap_or(rest.len());
+            Token::Word
+        } else if c.is_ascii_digit() {
+            at += number_length(rest);
+            if text[at..].chars().next().is_some_and(continues_name) {
+                let junk = text[at..].find(|c| !continues_name(c)).unwrap_or(text.len() - at);
+                out.diagnostics.push(
+                    Diagnostic::error(
+                        "A004",
+                        format!("malformed number `{}`", &text[start..at + junk]),
+                        span(start, at + junk),
+                    )
+                    .help("a number is written like `12`, `2.5` or `1e3`; a name can't begin with a digit"),
+                );
+                at += junk;
+            }
+            Token::Number
+        } else if let Some(p) = PUNCTUATION.iter().find(|p| rest.starts_with(**p)) {
+            at += p.len();
+            Token::Punct(p)
+        } else {
+            // One report for a run of characters that mean nothing.
+            let known = |c: char| {
+                c.is_whitespace()
+                    || c == '"'
+                    || continues_name(c)
+                    || PUNCTUATION.iter().any(|p| p.starts_with(c))
+            };
+            at += rest.find(known).unwrap_or(rest.len()).max(c.len_utf8());
+            out.diagnostics.push(unexpected(&text[start..at], span(start, at)));
+            Token::Bad
+        };
+        out.tokens.push(Lexed { token, start: start as u32, end: at as u32, first_on_line });
+        first_on_line = false;
+    }
+    out.tokens.push(Lexed { token: Token::End, start: at as u32, end: at as u32, first_on_line });
+    out
+}
+
+fn unexpected(junk: &str, span: Span) -> Diagnostic {
+    let shown: String = junk.chars().take(20).collect();
+    let found = Diagnostic::error("A001", format!("`{shown}` means nothing here"), span);
+    match junk.chars().next() {
+        Some('\'' | '`' | '“' | '”' | '‘' | '’') => {
+            found.help("strings are written in double quotes: `\"text\"`")
+        }
+        Some('#') => found.help("comments begin with `--` or `//`"),
+        Some('&') => found.help("`and` is written `&&`"),
+        _ => found,
+    }
+}
+
+fn number_length(text: &str) -> usize {
+    let digits = |t: &str| t.find(|c: char| !c.is_ascii_digit()).unwrap_or(t.len());
+    let mut n = digits(text);
+    if let Some(fraction) = text[n..].strip_prefix('.')
+        && digits(fraction) > 0
+    {
+        n += 1 + digits(fraction);
+    }
+    if let Some(exponent) = text[n..].strip_prefix(['e', 'E']) {
+        let sign = usize::from(exponent.starts_with(['+', '-']));
+        let length = digits(&exponent[sign..]);
+        if length > 0 {
+            n += 1 + sign + length;
+        }
+    }
+    n
+}
+
+/// The end of the string that begins with the quote at `at`. A string in single quotes ends with its
+/// line at the latest, so that a forgotten quote spoils one line and not the file.
+fn string_end(file: FileId, text: &str, at: usize, diagnostics: &mut Vec<Diagnostic>) -> usize {
+    let long = text[at..].starts_with("\"\"\"");
+    let mut position = at + if long { 3 } else { 1 };
+    let mut characters = text[position..].char_indices();
+    while let Some((offset, c)) = characters.next() {
+        match c {
+            '\\' => {
+                // The escaped character can't end the string; a line break still does.
+                if let Some((o, '\n' | '\r')) = characters.clone().next()
+                    && !long
+                {
+                    position += o;
+                    break;
+                }
+                characters.next();
+            }
+            '"' if !long => return position + offset + 1,
+            '"' if text[position + offset..].starts_with("\"\"\"") => return position + offset + 3,
+            '\n' | '\r' if !long => {
+                position += offset;
+                break;
+            }
+            _ => {}
+        }
+        if characters.as_str().is_empty() {
+            position = text.len();
+            break;
+        }
+    }
+    let end = position.min(text.len()).max(at + 1);
+    let d = Diagnostic::error(
+        "A002",
+        "this string has no end",
+        Span { file, start: at as u32, end: if long { at as u32 + 3 } else { end as u32 } },
+    );
+    diagnostics.push(if long {
+        d.help("close it with `\"\"\"`")
+    } else {
+        d.help("close it with `\"` on the same line, or write it between `\"\"\"` and `\"\"\"` if it has several lines")
+    });
+    end
+}
+
+/// A piece of a string after its escapes are resolved, with the range of source it came from.
+pub struct Piece {
+    /// The text.
+    pub text: String,
+    /// Its first byte in the source.
+    pub start: u32,
+    /// One past its last byte.
+    pub end: u32,
+}
+
+/// What a string consists of.
+pub enum Part {
+    /// Text.
+    Text(Piece),
+    /// A hole `{…}`: the range of source between the braces.
+    Hole(u32, u32),
+}
+
+/// Resolves the escapes of a string token and, if `holes`, cuts it at its holes. `{{` and `}}` stand
+/// for braces in a string with holes.
+///
+/// `start..end` is the token without the `f` of a template.
+pub fn parts(
+    file: FileId,
+    source: &str,
+    start: u32,
+    end: u32,
+    holes: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Part> {
+    let raw = &source[start as usize..end as usize];
+    let long = raw.starts_with("\"\"\"");
+    let quote = if long { "\"\"\"" } else { "\"" };
+    let opened = &raw[quote.len().min(raw.len())..];
+    let inner = opened.strip_suffix(quote).unwrap_or(opened);
+    let base = start as usize + (raw.len() - opened.len());
+    let (skip_first, indent) = if long { layout(inner) } else { (0, 0) };
+
+    let mut out = Vec::new();
+    let mut text = String::new();
+    let mut text_start = base + skip_first;
+    let mut at = skip_first;
+    let mut line_start = skip_first > 0;
+    let span = |from: usize, to: usize| Span { file, start: (base + from) as u32, end: (base + to) as u32 };
+    while let Some(c) = inner[at..].chars().next() {
+        if line_start && indent > 0 {
+            let blank = inner[at..].bytes().take(indent).take_while(|b| *b == b' ' || *b == b'\t').count();
+            at += blank;
+            line_start = false;
+            continue;
+        }
+        line_start = false;
+        let rest = &inner[at..];
+        match c {
+            '\\' => {
+                let (resolved, length) = match escape(rest) {
+                    Ok(found) => found,
+                    Err((length, why)) => {
+                        diagnostics.push(
+                            Diagnostic::error("A003", why, span(at, at + length))
+                                .help("the escapes are `\\n` `\\t` `\\r` `\\\\` `\\\"` `\\'` `\\0` `\\u00e9` `\\u{1f600}`"),
+                        );
+                        (char::REPLACEMENT_CHARACTER, length)
+                    }
+                };
+                text.push(resolved);
+                at += length;
+            }
+            '{' | '}' if holes && rest[1..].starts_with(c) => {
+                text.push(c);
+                at += 2;
+            }
+            '{' if holes => {
+                let Some(length) = hole_length(rest) else {
+                    diagnostics.push(
+                        Diagnostic::error("A005", "this `{` has no matching `}`", span(at, at + 1))
+                            .help("write `{{` for a brace that is text"),
+                    );
+                    text.push(c);
+                    at += 1;
+                    continue;
+                };
+                if !text.is_empty() {
+                    let piece = Piece {
+                        text: std::mem::take(&mut text),
+                        start: text_start as u32,
+                        end: (base + at) as u32,
+                    };
+                    out.push(Part::Text(piece));
+                }
+                out.push(Part::Hole((base + at + 1) as u32, (base + at + length - 1) as u32));
+                at += length;
+                text_start = base + at;
+            }
+            '}' if holes => {
+                diagnostics.push(
+                    Diagnostic::error("A005", "this `}` closes nothing", span(at, at + 1))
+                        .help("write `}}` for a brace that is text"),
+                );
+                text.push(c);
+                at += 1;
+            }
+            _ => {
+                // A carriage return before a line feed is the file's, not the text's.
+                if !(c == '\r' && rest[1..].starts_with('\n')) {
+                    text.push(c);
+                }
+                at += c.len_utf8();
+                line_start = c == '\n';
+            }
+        }
+    }
+    if !text.is_empty() || out.is_empty() {
+        out.push(Part::Text(Piece { text, start: text_start as u32, end: (base + inner.len()) as u32 }));
+    }
+    out
+}
+
+/// How a string of several lines is laid out: the length of the empty first line, and the common
+/// indentation of the others.
+fn layout(inner: &str) -> (usize, usize) {
+    let first = inner.find('\n').map_or(0, |n| if inner[..n].trim().is_empty() { n + 1 } else { 0 });
+    let body = if first > 0 { &inner[first..] } else { inner.split_once('\n').map_or("", |(_, b)| b) };
+    let last = body.rsplit('\n').next().unwrap_or("");
+    let indent = body
+        .lines()
+        .filter(|l| !l.trim().is_empty() || std::ptr::eq(l.as_ptr(), last.as_ptr()))
+        .map(|l| l.bytes().take_while(|b| *b == b' ' || *b == b'\t').count())
+        .min()
+        .unwrap_or(0);
+    (first, indent)
+}
+
+/// The length of a hole with its braces. Braces inside nest, strings can't occur.
+fn hole_length(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    for (i, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(i + 1);
+                }
+            }
+            '\n' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The character that an escape stands for and the length of the escape, or how long the mistake is
+/// and what is wrong with it.
+fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
+    let mut characters = text.chars();
+    characters.next();
+    let simple = match characters.next() {
+        None => return Err((1, "a backslash at the end of a string".into())),
+        Some('n') => '\n',
+        Some('t') => '\t',
+        Some('r') => '\r',
+        Some('0') => '\0',
+        Some(c @ ('\\' | '"' | '\'' | '{' | '}')) => c,
+        Some('u') => return unicode_escape(text),
+        Some(c) => return Err((1 + c.len_utf8(), format!("unknown escape `\\{c}`"))),
+    };
+    Ok((simple, 2))
+}
+
+fn unicode_escape(text: &str) -> Result<(char, usize), (usize, String)> {
+    if let Some(rest) = text[2..].strip_prefix('{') {
+        let Some(end) = rest.find('}').filter(|n| (1..=6).contains(n)) else {
+            return Err((3, "`\\u{` needs one to six hexadecimal digits and `}`".into()));
+        };
+        let code = u32::from_str_radix(&rest[..end], 16).ok().and_then(char::from_u32);
+        return match code {
+            Some(c) => Ok((c, end + 4)),
+            None => Err((end + 4, format!("`\\u{{{}}}` is no character", &rest[..end]))),
+        };
+    }
+    let unit = |t: &str| {
+        t.get(..4)
+            .filter(|h| h.bytes().all(|b| b.is_ascii_hexdigit()))
+            .and_then(|h| u16::from_str_radix(h, 16).ok())
+    };
+    let Some(first) = unit(&text[2..]) else {
+        return Err((2, "`\\u` needs four hexadecimal digits, or digits in braces".into()));
+    };
+    // JSON writes characters beyond the first plane as two escapes.
+    let second = text[6..].strip_prefix("\\u").and_then(unit);
+    let decoded = |units: &[u16]| char::decode_utf16(units.iter().copied()).next().and_then(Result::ok);
+    match (decoded(&[first]), second) {
+        (Some(c), _) => Ok((c, 6)),
+        (None, Some(second)) => match decoded(&[first, second]) {
+            Some(c) => Ok((c, 12)),
+            None => Err((12, "these two escapes are no character".into())),
+        },
+        (None, None) => Err((6, format!("`\\u{first:04x}` is half a character"))),
+    }
+}

@@ -1,0 +1,9 @@
+//! The surface language: `.agent` text to a syntax tree.
+//!
+//! Entry point: [`parse`].
+
+pub mod ast;
+mod lexer;
+mod parser;
+
+pub use parser::{LONGEST_TEXT, MOST_ERRORS, RESERVED, parse};

@@ -1,0 +1,1529 @@
+//! Tokens to a syntax tree, by recursive descent.
+//!
+//! Recovery: a statement that can't be read is skipped to its semicolon, its block or the next line
+//! that begins with a statement; a declaration is skipped to the next line that begins one. At most
+//! one error is reported at one token.
+
+use super::ast::*;
+use super::lexer::{self, Lexed, Part, Token};
+use diagnostics::{Applicability, Diagnostic, FileId, Fix, Span, nearest};
+
+/// A text longer than this (in bytes) is refused.
+pub const LONGEST_TEXT: usize = 16 << 20;
+
+/// More errors than this in one file are not reported.
+pub const MOST_ERRORS: usize = 100;
+
+/// Words that can't be names.
+pub const RESERVED: &[&str] = &[
+    "let", "if", "else", "while", "break", "continue", "try", "catch", "assert", "return", "parallel",
+    "true", "false", "null",
+];
+
+const ITEMS: &[&str] = &["use", "type", "enum", "agent", "tool", "task", "pipeline", "workflow", "test"];
+const STATEMENTS: &[&str] = &[
+    "let", "if", "while", "break", "continue", "try", "assert", "return", "parallel", "for", "match", "guard",
+];
+const CLAUSES: &[&str] = &["by", "retries", "timeout", "on_fail"];
+const AGENT_FIELDS: &[&str] = &["model", "tools", "prompt", "max_steps", "temperature", "memory", "budget"];
+const BODIES: &[&str] = &["prompt", "exec", "builtin", "http", "mcp"];
+
+/// Reads a program. Whatever could not be read is reported and stands in the tree as an `Error` node.
+///
+/// # Examples
+/// ```
+/// let mut sources = diagnostics::Sources::new();
+/// let text = "pipeline id(x: String) -> String { return x; }";
+/// let file = sources.add("id.agent", text);
+/// let (program, diagnostics) = syntax::agent::parse(file, text);
+/// assert!(diagnostics.is_empty());
+/// assert_eq!(program.items.len(), 1);
+/// ```
+///
+/// Source: `AgentLang` grammar, `docs/agentlang.md`.
+pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
+    let whole = Span { file, start: 0, end: u32::try_from(text.len()).unwrap_or(u32::MAX) };
+    if text.len() > LONGEST_TEXT {
+        let d = Diagnostic::error(
+            "A006",
+            format!("a program of {} bytes is too long", text.len()),
+            Span { file, start: 0, end: 0 },
+        )
+        .help(format!("the limit is {LONGEST_TEXT} bytes"));
+        return (Program { items: Vec::new(), comments: Vec::new(), span: whole }, vec![d]);
+    }
+    let lexed = lexer::lex(file, text, 0, text.len());
+    let mut parser = Parser {
+        file,
+        text,
+        tokens: lexed.tokens,
+        at: 0,
+        diagnostics: lexed.diagnostics,
+        error_at: None,
+        depth: 0,
+        in_hole: false,
+    };
+    let items = parser.items();
+    let mut diagnostics = parser.diagnostics;
+    diagnostics.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
+    if diagnostics.len() > MOST_ERRORS {
+        let rest = diagnostics.len() - MOST_ERRORS;
+        diagnostics.truncate(MOST_ERRORS);
+        if let Some(last) = diagnostics.last_mut() {
+            last.help.push(format!("{rest} more errors of this file are not shown"));
+        }
+    }
+    (Program { items, comments: lexed.comments, span: whole }, diagnostics)
+}
+
+struct Parser<'a> {
+    file: FileId,
+    text: &'a str,
+    tokens: Vec<Lexed>,
+    at: usize,
+    diagnostics: Vec<Diagnostic>,
+    /// The token at which the last error was reported.
+    error_at: Option<usize>,
+    depth: u32,
+    in_hole: bool,
+}
+
+impl Parser<'_> {
+    // ----- tokens -----
+
+    fn peek(&self, ahead: usize) -> Lexed {
+        // The last token is `End`, and there is always one.
+        self.tokens[(self.at + ahead).min(self.tokens.len() - 1)]
+    }
+
+    fn now(&self) -> Token {
+        self.peek(0).token
+    }
+
+    fn text_of(&self, token: Lexed) -> &str {
+        &self.text[token.start as usize..token.end as usize]
+    }
+
+    fn span_of(&self, token: Lexed) -> Span {
+        Span { file: self.file, start: token.start, end: token.end }
+    }
+
+    fn here(&self) -> Span {
+        self.span_of(self.peek(0))
+    }
+
+    /// The end of the token before this one, as an empty span.
+    fn before(&self) -> Span {
+        let end = if self.at == 0 { self.peek(0).start } else { self.tokens[self.at - 1].end };
+        Span { file: self.file, start: end, end }
+    }
+
+    /// From `start` to the end of the last token that was read.
+    fn since(&self, start: Span) -> Span {
+        Span { end: self.before().end.max(start.start), ..start }
+    }
+
+    fn bump(&mut self) -> Lexed {
+        let token = self.peek(0);
+        if self.at + 1 < self.tokens.len() {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn at(&self, p: &str) -> bool {
+        matches!(self.now(), Token::Punct(q) if q == p)
+    }
+
+    fn word_ahead(&self, ahead: usize) -> Option<&str> {
+        let token = self.peek(ahead);
+        (token.token == Token::Word).then(|| self.text_of(token))
+    }
+
+    fn at_word(&self, word: &str) -> bool {
+        self.word_ahead(0) == Some(word)
+    }
+
+    fn at_end(&self) -> bool {
+        self.now() == Token::End
+    }
+
+    fn eat(&mut self, p: &str) -> bool {
+        let found = self.at(p);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.at_word(word);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    // ----- errors -----
+
+    fn report(&mut self, d: Diagnostic) {
+        let known = self.error_at == Some(self.at)
+            // What the lexer refused has been reported by it.
+            || (self.now() == Token::Bad);
+        self.error_at = Some(self.at);
+        if !known {
+            let d = if self.in_hole { d.help("write `{{` and `}}` for braces that are text") } else { d };
+            self.diagnostics.push(d);
+        }
+    }
+
+    fn found(&self) -> String {
+        let token = self.peek(0);
+        match token.token {
+            Token::End if self.in_hole => "the end of the hole".into(),
+            Token::End => "the end of the file".into(),
+            Token::Str | Token::Template => "a string".into(),
+            _ => {
+                let text: String = self.text_of(token).chars().take(40).collect();
+                format!("`{text}`")
+            }
+        }
+    }
+
+    fn expected(&mut self, what: &str) -> Diagnostic {
+        let span = if self.at_end() { self.before() } else { self.here() };
+        Diagnostic::error("A010", format!("expected {what}, found {}", self.found()), span)
+    }
+
+    fn expect(&mut self, p: &'static str, after: &str) -> bool {
+        if self.eat(p) {
+            return true;
+        }
+        let d = self.expected(&format!("`{p}` {after}"));
+        self.report(d);
+        false
+    }
+
+    fn expect_word(&mut self, word: &'static str, after: &str) -> bool {
+        if self.eat_word(word) {
+            return true;
+        }
+        let mut d = self.expected(&format!("`{word}` {after}"));
+        if let Some(found) = self.word_ahead(0)
+            && nearest(found, [word]).is_some()
+        {
+            d = d.help(format!("did you mean `{word}`?"));
+        }
+        self.report(d);
+        false
+    }
+
+    /// The semicolon of a statement. A forgotten one is reported where it belongs, and reading goes on.
+    fn semicolon(&mut self, after: &str) -> Option<()> {
+        if self.eat(";") {
+            return Some(());
+        }
+        let token = self.peek(0);
+        if token.first_on_line || self.at("}") || self.at_end() {
+            let span = self.before();
+            let d = Diagnostic::error("A011", format!("missing `;` after {after}"), span).fix(Fix {
+                span,
+                replacement: ";".into(),
+                applicability: Applicability::Safe,
+            });
+            // What stands here begins something new, so an error in it is another error.
+            if self.error_at != Some(self.at) {
+                self.diagnostics.push(d);
+            }
+            return Some(());
+        }
+        let d = self.expected(&format!("`;` after {after}"));
+        self.report(d);
+        None
+    }
+
+    /// Runs `f` one level deeper, or reports that the nesting is too deep and gives up on the file.
+    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        if self.depth >= MAX_HEIGHT {
+            self.too_deep(self.here());
+            return None;
+        }
+        self.depth += 1;
+        let result = stacker::maybe_grow(64 << 10, 1 << 20, || f(self));
+        self.depth -= 1;
+        result
+    }
+
+    fn too_deep(&mut self, span: Span) {
+        if self.at_end() && self.error_at == Some(self.at) {
+            return;
+        }
+        self.diagnostics.push(
+            Diagnostic::error("A012", format!("nesting deeper than {MAX_HEIGHT} levels"), span)
+                .help("give parts of it names of their own; the rest of the file was not read"),
+        );
+        self.at = self.tokens.len() - 1;
+        self.error_at = Some(self.at);
+    }
+
+    // ----- recovery -----
+
+    /// Whether a declaration begins here, as it would at the start of a line.
+    fn at_item(&self) -> bool {
+        let token = self.peek(0);
+        let Some(word) = self.word_ahead(0) else { return false };
+        token.first_on_line
+            && match word {
+                "use" | "test" => self.peek(1).token == Token::Str,
+                "agent" => {
+                    self.peek(1).token == Token::Word && matches!(self.peek(2).token, Token::Punct("{"))
+                }
+                _ => ITEMS.contains(&word) && self.peek(1).token == Token::Word,
+            }
+    }
+
+    fn at_statement(&self) -> bool {
+        self.peek(0).first_on_line && self.word_ahead(0).is_some_and(|w| STATEMENTS.contains(&w))
+    }
+
+    /// Skips to the next declaration.
+    fn skip_item(&mut self) {
+        while !self.at_end() && !self.at_item() {
+            self.bump();
+        }
+    }
+
+    /// Skips the rest of a statement that could not be read.
+    fn skip_statement(&mut self) {
+        let mut depth = 0usize;
+        loop {
+            match self.now() {
+                Token::End => return,
+                _ if self.at_item() => return,
+                Token::Punct(";") if depth == 0 => {
+                    self.bump();
+                    return;
+                }
+                Token::Punct("}") if depth == 0 => return,
+                _ if depth == 0 && self.at_statement() => return,
+                Token::Punct("{" | "(" | "[") => depth += 1,
+                Token::Punct("}") => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        self.bump();
+                        if self.at_word("else") || self.at_word("catch") {
+                            continue;
+                        }
+                        if self.at_word("join") {
+                            self.bump();
+                        }
+                        self.eat(";");
+                        return;
+                    }
+                }
+                Token::Punct(")" | "]") => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// Skips to the brace that opens the block of a statement whose head could not be read.
+    fn skip_to_block(&mut self) -> bool {
+        let mut depth = 0usize;
+        loop {
+            match self.now() {
+                Token::Punct("{") if depth == 0 => return true,
+                Token::End | Token::Punct(";" | "}") => return false,
+                _ if self.at_item() || self.at_statement() => return false,
+                Token::Punct("(" | "[") => depth += 1,
+                Token::Punct(")" | "]") => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// Skips to a comma or to `close`, over balanced brackets. Whether one of them was found.
+    fn skip_to_comma(&mut self, close: &str) -> bool {
+        let mut depth = 0usize;
+        loop {
+            match self.now() {
+                Token::End => return false,
+                _ if self.at_item() => return false,
+                Token::Punct(p) if depth == 0 && (p == "," || p == close) => return true,
+                Token::Punct(";" | "->") => return false,
+                _ if depth == 0 && self.at_statement() => return false,
+                Token::Punct("{" | "(" | "[") => depth += 1,
+                Token::Punct("}" | ")" | "]") => {
+                    if depth == 0 {
+                        return false;
+                    }
+                    depth -= 1;
+                }
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// A list in brackets, the opening one of which is `open` and has been read. A comma may follow the
+    /// last element. Gives the span with both brackets.
+    fn list<T>(
+        &mut self,
+        open: Span,
+        close: &'static str,
+        of: &str,
+        mut element: impl FnMut(&mut Self) -> Option<T>,
+    ) -> (Vec<T>, Span) {
+        let mut out = Vec::new();
+        loop {
+            if self.at(close) || self.at_end() || self.at_item() {
+                break;
+            }
+            let before = self.at;
+            out.extend(element(self));
+            if self.eat(",") {
+                continue;
+            }
+            if self.at(close) {
+                break;
+            }
+            if self.at_end() || (self.at_item() && self.at > before) {
+                break;
+            }
+            let d = self.expected(&format!("`,` or `{close}` in {of}"));
+            self.report(d);
+            if !self.skip_to_comma(close) {
+                return (out, self.since(open));
+            }
+            if !self.eat(",") && self.at == before {
+                break;
+            }
+        }
+        self.close(open, close, of);
+        (out, self.since(open))
+    }
+
+    fn close(&mut self, open: Span, close: &'static str, of: &str) -> bool {
+        if self.eat(close) {
+            return true;
+        }
+        let d = Diagnostic::error("A011", format!("missing `{close}` at the end of {of}"), self.before())
+            .remark(open, "opened here");
+        self.report(d);
+        false
+    }
+
+    // ----- names and literals -----
+
+    fn name(&mut self, what: &str) -> Option<Name> {
+        let Some(word) = self.word_ahead(0) else {
+            let d = self.expected(what);
+            self.report(d);
+            return None;
+        };
+        let text = word.to_string();
+        let span = self.here();
+        if RESERVED.contains(&&*text) {
+            // A statement on the next line is not a misplaced name.
+            if self.at_statement() {
+                let d = self.expected(what);
+                self.report(d);
+                return None;
+            }
+            let d =
+                Diagnostic::error("A013", format!("`{text}` is a reserved word and can't be a name"), span)
+                    .help(format!("choose another name, for example `{text}_`"));
+            self.report(d);
+        }
+        self.bump();
+        Some(Name { text, span })
+    }
+
+    /// A key of a record: any word.
+    fn key(&mut self, what: &str) -> Option<Name> {
+        let token = self.peek(0);
+        match token.token {
+            Token::Word => {
+                self.bump();
+                Some(Name { text: self.text_of(token).to_string(), span: self.span_of(token) })
+            }
+            Token::Str => {
+                let d = self.expected(what).help("keys are written without quotes");
+                self.report(d);
+                let lit = self.string_token();
+                Some(Name { text: lit.value, span: lit.span })
+            }
+            _ => {
+                let d = self.expected(what);
+                self.report(d);
+                None
+            }
+        }
+    }
+
+    /// The string token here.
+    fn string_token(&mut self) -> StrLit {
+        let token = self.bump();
+        let mut value = String::new();
+        for part in lexer::parts(self.file, self.text, token.start, token.end, false, &mut self.diagnostics) {
+            if let Part::Text(piece) = part {
+                value.push_str(&piece.text);
+            }
+        }
+        StrLit { value, span: self.span_of(token) }
+    }
+
+    fn string(&mut self, what: &str) -> Option<StrLit> {
+        if self.now() == Token::Str {
+            return Some(self.string_token());
+        }
+        let d = self.expected(what);
+        self.report(d);
+        None
+    }
+
+    /// A string with holes; the `f` before it is optional where only a template makes sense.
+    fn template(&mut self, what: &str) -> Option<Template> {
+        let token = self.peek(0);
+        let skip = match token.token {
+            Token::Str => 0,
+            Token::Template => 1,
+            _ => {
+                let d = self.expected(what);
+                self.report(d);
+                return None;
+            }
+        };
+        self.bump();
+        let parts =
+            lexer::parts(self.file, self.text, token.start + skip, token.end, true, &mut self.diagnostics);
+        let parts = parts
+            .into_iter()
+            .map(|part| match part {
+                Part::Text(p) => TemplatePart::Text(StrLit {
+                    value: p.text,
+                    span: Span { file: self.file, start: p.start, end: p.end },
+                }),
+                Part::Hole(start, end) => TemplatePart::Hole(self.hole(start, end)),
+            })
+            .collect();
+        Some(Template { parts, span: self.span_of(token) })
+    }
+
+    /// The expression in a hole, read from its own tokens.
+    fn hole(&mut self, start: u32, end: u32) -> Expr {
+        let lexed = lexer::lex(self.file, self.text, start as usize, end as usize);
+        self.diagnostics.extend(lexed.diagnostics);
+        let outer = (std::mem::replace(&mut self.tokens, lexed.tokens), self.at, self.error_at, self.in_hole);
+        (self.at, self.error_at, self.in_hole) = (0, None, true);
+        let expr = self.expr();
+        if !self.at_end() {
+            let d = self.expected("`}`");
+            self.report(d);
+        }
+        (self.tokens, self.at, self.error_at, self.in_hole) = outer;
+        expr
+    }
+
+    fn number(&mut self, what: &str) -> Option<Number> {
+        if self.now() != Token::Number {
+            let d = self.expected(what);
+            self.report(d);
+            return None;
+        }
+        let token = self.bump();
+        Some(Number { text: self.text_of(token).to_string(), span: self.span_of(token) })
+    }
+
+    /// A number without fraction.
+    fn whole(&mut self, what: &str) -> Option<Number> {
+        let n = self.number(what)?;
+        if !n.text.bytes().all(|b| b.is_ascii_digit()) || n.text.len() > 9 {
+            self.diagnostics.push(
+                Diagnostic::error("A016", format!("expected {what}, found `{}`", n.text), n.span)
+                    .help("write a number without fraction, below a thousand million"),
+            );
+        }
+        Some(n)
+    }
+
+    // ----- declarations -----
+
+    fn items(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        while !self.at_end() {
+            let before = self.at;
+            match self.item() {
+                Some(item) => items.push(item),
+                None => {
+                    if self.at == before {
+                        self.bump();
+                    }
+                    self.skip_item();
+                }
+            }
+        }
+        items
+    }
+
+    fn item(&mut self) -> Option<Item> {
+        let start = self.here();
+        let word = self.word_ahead(0).unwrap_or("").to_string();
+        if !ITEMS.contains(&&*word) {
+            let mut d = self.expected("a declaration");
+            d = match (&*word, nearest(&word, ITEMS.iter().copied())) {
+                (w, _) if STATEMENTS.contains(&w) => d.help("statements stand inside `pipeline name(…) -> Type { … }`"),
+                (_, Some(near)) => d.help(format!("did you mean `{near}`?")),
+                _ if self.at("}") => d.help("there is one `}` too many here or above"),
+                _ => d.help(
+                    "a program consists of `type`, `enum`, `agent`, `tool`, `task`, `pipeline`, `workflow`, `test` and `use`",
+                ),
+            };
+            self.report(d);
+            return None;
+        }
+        self.bump();
+        match &*word {
+            "use" => {
+                let path = self.string("the path of a file in quotes after `use`")?;
+                self.semicolon("the path")?;
+                Some(Item::Use(Use { path, span: self.since(start) }))
+            }
+            "type" => {
+                let name = self.name("a name after `type`")?;
+                self.expect("=", "after the name of the type").then_some(())?;
+                let ty = self.ty();
+                self.semicolon("the type")?;
+                Some(Item::Alias(Alias { name, ty, span: self.since(start) }))
+            }
+            "enum" => {
+                let name = self.name("a name after `enum`")?;
+                let open = self.here();
+                self.expect("{", "and the variants after the name of the enum").then_some(())?;
+                let (variants, _) = self.list(open, "}", "this enum", |p| p.key("the name of a variant"));
+                self.eat(";");
+                Some(Item::Enum(Enum { name, variants, span: self.since(start) }))
+            }
+            "agent" => self.agent(start),
+            "tool" | "task" => self.callable(start, word == "task"),
+            "pipeline" => {
+                let (name, params, result) = self.signature("pipeline")?;
+                let body = self.block("this pipeline")?;
+                Some(Item::Pipeline(Pipeline { name, params, result, body, span: self.since(start) }))
+            }
+            "workflow" => {
+                let (name, params, result) = self.signature("workflow")?;
+                let (steps, body_span) = self.steps()?;
+                let span = self.since(start);
+                Some(Item::Workflow(Workflow { name, params, result, steps, body_span, span }))
+            }
+            _ => {
+                let name = self.string("the name of the test in quotes")?;
+                let body = self.block("this test")?;
+                Some(Item::Test(Test { name, body, span: self.since(start) }))
+            }
+        }
+    }
+
+    fn signature(&mut self, of: &str) -> Option<(Name, Vec<Field>, TypeExpr)> {
+        let name = self.name(&format!("a name after `{of}`"))?;
+        let open = self.here();
+        let params = if self.expect("(", &format!("and the parameters after the name of the {of}")) {
+            self.list(open, ")", "the parameters", |p| p.field("the name of a parameter", true)).0
+        } else {
+            Vec::new()
+        };
+        let arrow = self.expect("->", "and the result type after the parameters");
+        let result = if arrow { self.ty() } else { TypeExpr { kind: TypeKind::Error, span: self.before() } };
+        Some((name, params, result))
+    }
+
+    fn field(&mut self, what: &str, parameter: bool) -> Option<Field> {
+        let name = if parameter { self.name(what)? } else { self.key(what)? };
+        let ty = if self.expect(":", &format!("and a type after `{}`", name.text)) {
+            self.ty()
+        } else {
+            TypeExpr { kind: TypeKind::Error, span: self.before() }
+        };
+        let flow = if parameter { self.flow() } else { Vec::new() };
+        Some(Field { name, ty, flow })
+    }
+
+    fn flow(&mut self) -> Vec<FlowWord> {
+        let mut out = Vec::new();
+        loop {
+            let start = self.here();
+            let kind = match self.word_ahead(0) {
+                Some("pure") => FlowKind::Pure,
+                Some("reads") => FlowKind::Reads,
+                Some("writes") => FlowKind::Writes,
+                Some("untrusted") => FlowKind::Untrusted,
+                Some("secret") => FlowKind::Secret,
+                Some("requires") => {
+                    self.bump();
+                    match self.word_ahead(0) {
+                        Some("trusted") => FlowKind::RequiresTrusted,
+                        Some("public") => FlowKind::RequiresPublic,
+                        _ => {
+                            let d = self.expected("`trusted` or `public` after `requires`");
+                            self.report(d);
+                            return out;
+                        }
+                    }
+                }
+                Some("policy") => {
+                    self.bump();
+                    let Some(name) = self.name("the name of a policy") else { return out };
+                    out.push(FlowWord { kind: FlowKind::Policy(name), span: self.since(start) });
+                    continue;
+                }
+                _ => return out,
+            };
+            self.bump();
+            out.push(FlowWord { kind, span: self.since(start) });
+        }
+    }
+
+    fn callable(&mut self, start: Span, task: bool) -> Option<Item> {
+        let what = if task { "task" } else { "tool" };
+        let (name, params, result) = self.signature(what)?;
+        let mut flow = self.flow();
+        let mut by_agent = None;
+        if task && self.at_word("by") {
+            let by = self.here();
+            self.bump();
+            if !self.expect_word("agent", "after `by`") && self.now() == Token::Word {
+                if let Some(last) = self.diagnostics.last_mut() {
+                    last.help
+                        .push("which agent carries it out is said where the task is run: `… by name`".into());
+                }
+                self.bump();
+            }
+            by_agent = Some(self.since(by));
+            flow.extend(self.flow());
+        }
+        let open = self.here();
+        let body = if self.eat("{") {
+            let kind = self.body_kind();
+            self.eat(";");
+            if !self.at("}") && !self.at_end() && !self.at_item() {
+                let d = self.expected(&format!("`}}` after the body of the {what}"));
+                self.report(d);
+                while !self.at("}") && !self.at_end() && !self.at_item() {
+                    self.bump();
+                }
+            }
+            self.close(open, "}", &format!("this {what}"));
+            Body { kind, span: self.since(open) }
+        } else {
+            let d = self
+                .expected(&format!("the body of the {what}"))
+                .help("write `{}` if the host program or `entail.toml` supplies the behaviour");
+            self.report(d);
+            self.eat(";");
+            Body { kind: BodyKind::Error, span: self.before() }
+        };
+        let callable = Callable { name, params, result, flow, by_agent, body, span: self.since(start) };
+        Some(if task { Item::Task(callable) } else { Item::Tool(callable) })
+    }
+
+    fn body_kind(&mut self) -> BodyKind {
+        if self.at("}") {
+            return BodyKind::Empty;
+        }
+        let word = self.word_ahead(0).unwrap_or("").to_string();
+        let kind = match &*word {
+            "prompt" => {
+                self.bump();
+                self.template("the prompt in quotes").map(BodyKind::Prompt)
+            }
+            "exec" => {
+                self.bump();
+                let mut words = Vec::new();
+                while matches!(self.now(), Token::Str | Token::Template) {
+                    words.extend(self.template("a word of the command"));
+                }
+                if words.is_empty() {
+                    let d = self.expected("the program in quotes after `exec`");
+                    self.report(d);
+                }
+                (!words.is_empty()).then_some(BodyKind::Exec(words))
+            }
+            "builtin" => {
+                self.bump();
+                self.string("the name of a built-in function in quotes").map(BodyKind::Builtin)
+            }
+            "http" => {
+                self.bump();
+                let method = self.name("a method such as `GET` or `POST`");
+                method.and_then(|m| Some(BodyKind::Http(m, self.template("the URL in quotes")?)))
+            }
+            "mcp" => {
+                self.bump();
+                let server = self.string("the name of a server in quotes");
+                server.and_then(|s| {
+                    Some(BodyKind::Mcp(s, self.string("the name of a tool of the server in quotes")?))
+                })
+            }
+            _ => {
+                let mut d = self.expected("`}` or a body");
+                d = match nearest(&word, BODIES.iter().copied()) {
+                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                    None => d.help(
+                        "a body is `prompt \"…\"`, `exec \"program\" …`, `builtin \"name\"`, `http METHOD \"url\"` or `mcp \"server\" \"tool\"`",
+                    ),
+                };
+                self.report(d);
+                None
+            }
+        };
+        kind.unwrap_or(BodyKind::Error)
+    }
+
+    fn agent(&mut self, start: Span) -> Option<Item> {
+        let name = self.name("a name after `agent`")?;
+        let open = self.here();
+        self.expect("{", "and the fields after the name of the agent").then_some(())?;
+        let (fields, _) = self.list(open, "}", "this agent", Self::agent_field);
+        self.eat(";");
+        Some(Item::Agent(Agent { name, fields, span: self.since(start) }))
+    }
+
+    fn agent_field(&mut self) -> Option<AgentField> {
+        let name = self.key("a field of the agent")?;
+        let known = AGENT_FIELDS.contains(&&*name.text);
+        if !known {
+            let mut d =
+                Diagnostic::error("A017", format!("an agent has no field `{}`", name.text), name.span);
+            d = match nearest(&name.text, AGENT_FIELDS.iter().copied()) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help(format!("its fields are `{}`", AGENT_FIELDS.join("`, `"))),
+            };
+            self.diagnostics.push(d);
+        }
+        if !self.expect(":", &format!("after `{}`", name.text)) || !known {
+            self.skip_to_comma("}");
+            return Some(AgentField { name, value: AgentValue::Error });
+        }
+        let open = self.here();
+        let value = match &*name.text {
+            "model" => self.string("the name of a model in quotes").map(AgentValue::Model),
+            "prompt" => self.template("the prompt in quotes").map(AgentValue::Prompt),
+            "max_steps" => self.whole("a whole number of steps").map(AgentValue::MaxSteps),
+            "temperature" => self.number("a number").map(AgentValue::Temperature),
+            "tools" => self.expect("[", "and the names of tools").then(|| {
+                let (names, span) = self.list(open, "]", "the tools", |p| p.name("the name of a tool"));
+                AgentValue::Tools(names, span)
+            }),
+            "budget" => self.expect("{", "and the limits").then(|| {
+                let (limits, span) = self.list(open, "}", "the budget", |p| {
+                    let key = p.key("`usd` or `calls`")?;
+                    p.expect(":", "after the key").then_some(())?;
+                    Some((key, p.number("a number")?))
+                });
+                AgentValue::Budget(limits, span)
+            }),
+            _ => self.expect("{", "and the settings of the memory").then(|| {
+                let mut memory = Memory { store: None, keys: Vec::new(), size: None, ttl: None, span: open };
+                let (_, span) = self.list(open, "}", "the memory", |p| p.memory_field(&mut memory));
+                memory.span = span;
+                AgentValue::Memory(memory)
+            }),
+        };
+        Some(AgentField { name, value: value.unwrap_or(AgentValue::Error) })
+    }
+
+    fn memory_field(&mut self, memory: &mut Memory) -> Option<()> {
+        let key = self.key("`store`, `keys`, `size` or `ttl`")?;
+        let colon = self.expect(":", "after the key");
+        match &*key.text {
+            _ if !colon => return None,
+            "store" => memory.store = Some(self.string("the name of a store in quotes")?),
+            "size" => memory.size = Some(self.whole("a whole number of entries")?),
+            "ttl" => memory.ttl = Some(self.number("a number of seconds")?),
+            "keys" => {
+                let open = self.here();
+                self.expect("{", "and the keys with their types").then_some(())?;
+                memory.keys = self.list(open, "}", "the keys", |p| p.field("the name of a key", false)).0;
+            }
+            _ => {
+                self.diagnostics.push(
+                    Diagnostic::error("A017", format!("a memory has no setting `{}`", key.text), key.span)
+                        .help("its settings are `store`, `keys`, `size` and `ttl`"),
+                );
+                self.skip_to_comma("}");
+            }
+        }
+        Some(())
+    }
+
+    fn steps(&mut self) -> Option<(Vec<Step>, Span)> {
+        let open = self.here();
+        self.expect("{", "and the steps of the workflow").then_some(())?;
+        let mut steps = Vec::new();
+        while !self.at("}") && !self.at_end() && !self.at_item() {
+            let before = self.at;
+            match self.step() {
+                Some(step) => steps.push(step),
+                None => {
+                    if self.at == before {
+                        self.bump();
+                    }
+                    while !self.at_end() && !self.at_item() && !self.at("}") && !self.eat(";") {
+                        let next = self.peek(0).first_on_line
+                            && matches!(self.word_ahead(0), Some("stage" | "review" | "return"));
+                        if next {
+                            break;
+                        }
+                        self.bump();
+                    }
+                }
+            }
+        }
+        self.close(open, "}", "this workflow");
+        Some((steps, self.since(open)))
+    }
+
+    fn step(&mut self) -> Option<Step> {
+        let start = self.here();
+        if self.eat_word("return") {
+            let e = self.expr();
+            self.semicolon("the result")?;
+            return Some(Step::Return(e, self.since(start)));
+        }
+        if self.eat_word("stage") {
+            let name = self.name("a name after `stage`")?;
+            self.expect("=", "after the name of the stage").then_some(())?;
+            let agent = self.name("the name of an agent")?;
+            self.expect_word("does", "after the agent").then_some(())?;
+            let task = self.name("the name of a task")?;
+            let open = self.here();
+            self.expect("(", "and the arguments").then_some(())?;
+            let (args, _) = self.list(open, ")", "the arguments", |p| p.element());
+            self.semicolon("the stage")?;
+            return Some(Step::Stage { name, agent, task, args, span: self.since(start) });
+        }
+        if self.eat_word("review") {
+            let name = self.name("a name after `review`")?;
+            self.expect("=", "after the name of the review").then_some(())?;
+            let reviewer = self.name("the name of an agent")?;
+            self.expect_word("checks", "after the agent").then_some(())?;
+            let subject = self.name("the name of a stage")?;
+            self.expect_word("revise", "after what is checked").then_some(())?;
+            self.expect_word("with", "after `revise`").then_some(())?;
+            let reviser = self.name("the name of an agent")?;
+            self.expect_word("using", "after the agent").then_some(())?;
+            let task = self.name("the name of a task")?;
+            self.expect_word("max_rounds", "after the task").then_some(())?;
+            let max_rounds = self.whole("a whole number of rounds")?;
+            self.semicolon("the review")?;
+            return Some(Step::Review {
+                name,
+                reviewer,
+                subject,
+                reviser,
+                task,
+                max_rounds,
+                span: self.since(start),
+            });
+        }
+        let d = self
+            .expected("`stage`, `review` or `return`")
+            .help("a workflow consists of steps; other statements stand in a `pipeline`");
+        self.report(d);
+        None
+    }
+
+    // ----- types -----
+
+    fn ty(&mut self) -> TypeExpr {
+        let start = self.here();
+        let kind = self.nested(Self::type_kind).unwrap_or(TypeKind::Error);
+        TypeExpr { kind, span: self.since(start) }
+    }
+
+    fn type_kind(&mut self) -> Option<TypeKind> {
+        let name = self.name("a type")?;
+        let generic = match &*name.text {
+            "List" | "Option" => true,
+            "Obj" => {
+                let open = self.here();
+                self.expect("{", "and the fields after `Obj`").then_some(())?;
+                let (fields, _) =
+                    self.list(open, "}", "this type", |p| p.field("the name of a field", false));
+                return Some(TypeKind::Obj(fields));
+            }
+            _ => false,
+        };
+        if !generic {
+            return Some(TypeKind::Name(name.text));
+        }
+        if self.at("<") {
+            let d = self
+                .expected(&format!("`[` after `{}`", name.text))
+                .help(format!("write `{}[Type]`", name.text));
+            self.report(d);
+            self.bump();
+            let inner = self.ty();
+            self.eat(">");
+            return Some(wrap(&name.text, inner));
+        }
+        let open = self.here();
+        self.expect("[", &format!("and a type after `{}`", name.text)).then_some(())?;
+        let inner = self.ty();
+        self.close(open, "]", "this type");
+        Some(wrap(&name.text, inner))
+    }
+
+    // ----- statements -----
+
+    fn block(&mut self, of: &str) -> Option<Block> {
+        let open = self.here();
+        if !self.eat("{") {
+            let d = self.expected("`{`");
+            self.report(d);
+            if !self.skip_to_block() {
+                return None;
+            }
+            self.bump();
+        }
+        self.nested(|p| {
+            let mut stmts = Vec::new();
+            while !p.at("}") && !p.at_end() && !p.at_item() {
+                let before = p.at;
+                let start = p.here();
+                match p.stmt() {
+                    Some(stmt) => stmts.push(stmt),
+                    None => {
+                        if p.at == before && !p.at("}") && !p.at_item() {
+                            p.bump();
+                        }
+                        p.skip_statement();
+                        stmts.push(Stmt { kind: StmtKind::Error, span: p.since(start) });
+                    }
+                }
+            }
+            p.close(open, "}", of);
+            Some(Block { stmts, span: p.since(open) })
+        })
+    }
+
+    fn stmt(&mut self) -> Option<Stmt> {
+        let start = self.here();
+        let word = self.word_ahead(0).unwrap_or("").to_string();
+        let next_word = self.peek(1).token == Token::Word;
+        let kind = match &*word {
+            "let" => {
+                self.bump();
+                return self.let_stmt(start);
+            }
+            "if" => {
+                self.bump();
+                self.if_stmt()?
+            }
+            "while" => {
+                self.bump();
+                let cond = self.expr();
+                let max = if self.eat_word("max") { self.whole("a whole number of rounds") } else { None };
+                StmtKind::While(cond, max, self.block("this loop")?)
+            }
+            "break" | "continue" => {
+                self.bump();
+                self.semicolon(&format!("`{word}`"))?;
+                if word == "break" { StmtKind::Break } else { StmtKind::Continue }
+            }
+            "try" => {
+                self.bump();
+                let body = self.block("this `try`")?;
+                self.expect_word("catch", "and a name for the message after the block of `try`")
+                    .then_some(())?;
+                let name = self.name("a name for the message")?;
+                StmtKind::Try(body, name, self.block("this `catch`")?)
+            }
+            "assert" => {
+                self.bump();
+                let e = self.expr();
+                let message = if self.eat(",") { Some(self.string("the message in quotes")?) } else { None };
+                self.semicolon("the assertion")?;
+                StmtKind::Assert(e, message)
+            }
+            "return" => {
+                self.bump();
+                let e = self.expr();
+                self.semicolon("the result")?;
+                StmtKind::Return(e)
+            }
+            "parallel" => {
+                self.bump();
+                self.parallel(start)?
+            }
+            "for" if next_word => {
+                self.bump();
+                let name = self.name("a name after `for`")?;
+                self.expect_word("in", "after the name").then_some(())?;
+                let list = self.expr();
+                StmtKind::For(name, list, self.block("this loop")?)
+            }
+            "match" if !matches!(self.peek(1).token, Token::Punct("=")) => {
+                self.bump();
+                let e = self.expr();
+                StmtKind::Match(e, self.arms()?)
+            }
+            "guard" if next_word => {
+                self.bump();
+                let name = self.name("the name of a variable")?;
+                self.expect_word("where", "and a condition after the variable").then_some(())?;
+                let e = self.expr();
+                let retry = if self.eat_word("retry") {
+                    Some(self.whole("a whole number of retries")?)
+                } else {
+                    None
+                };
+                self.semicolon("the guard")?;
+                StmtKind::Guard(name, e, retry)
+            }
+            _ => {
+                let mut d = self.expected("a statement");
+                d = match self.peek(1).token {
+                    Token::Punct("=") if !word.is_empty() => d.help(format!("write `let {word} = …;`")),
+                    Token::Punct("(") if !word.is_empty() => {
+                        d.help(format!("a call is written `let name = {word}(…);`"))
+                    }
+                    _ => match nearest(&word, STATEMENTS.iter().copied()) {
+                        Some(near) => d.help(format!("did you mean `{near}`?")),
+                        None if self.at(";") => d.help("remove the `;`"),
+                        None => d,
+                    },
+                };
+                self.report(d);
+                return None;
+            }
+        };
+        Some(Stmt { kind, span: self.since(start) })
+    }
+
+    fn if_stmt(&mut self) -> Option<StmtKind> {
+        let bound = if self.eat_word("let") {
+            let name = self.name("a name after `if let`")?;
+            self.expect("=", "after the name").then_some(())?;
+            Some(name)
+        } else {
+            None
+        };
+        let cond = self.expr();
+        let then = self.block("this `if`")?;
+        let other = if self.eat_word("else") {
+            let start = self.here();
+            if self.eat_word("if") {
+                let kind = self.nested(Self::if_stmt)?;
+                let span = self.since(start);
+                Some(Block { stmts: vec![Stmt { kind, span }], span })
+            } else {
+                Some(self.block("this `else`")?)
+            }
+        } else {
+            None
+        };
+        Some(match bound {
+            Some(name) => StmtKind::IfLet(name, cond, then, other),
+            None => StmtKind::If(cond, then, other),
+        })
+    }
+
+    fn arms(&mut self) -> Option<Vec<Arm>> {
+        let open = self.here();
+        self.expect("{", "and the cases after the value").then_some(())?;
+        let mut arms = Vec::new();
+        while !self.at("}") && !self.at_end() && !self.at_item() {
+            let start = self.here();
+            let mut variants = Vec::new();
+            loop {
+                let variant = if self.now() == Token::Str {
+                    let lit = self.string_token();
+                    Name { text: lit.value, span: lit.span }
+                } else {
+                    self.key("a variant or `_`")?
+                };
+                variants.push(variant);
+                if !self.eat("|") {
+                    break;
+                }
+            }
+            if variants.len() == 1 && variants[0].text == "_" {
+                variants.clear();
+            }
+            let pattern = self.since(start);
+            self.expect("=>", "after the pattern").then_some(())?;
+            let body = self.block("this case")?;
+            self.eat(",");
+            arms.push(Arm { variants, pattern, body });
+        }
+        self.close(open, "}", "this `match`");
+        Some(arms)
+    }
+
+    fn parallel(&mut self, start: Span) -> Option<StmtKind> {
+        if self.eat_word("for") {
+            let name = self.name("a name after `for`")?;
+            self.expect_word("in", "after the name").then_some(())?;
+            let list = self.expr();
+            let max = if self.eat_word("max_concurrency") { self.whole("a whole number") } else { None };
+            return Some(StmtKind::ParallelFor(name, list, max, self.block("this loop")?));
+        }
+        let max_concurrency =
+            if self.eat_word("max_concurrency") { self.whole("a whole number") } else { None };
+        let block = self.block("this `parallel`")?;
+        let mut runs = Vec::new();
+        for stmt in block.stmts {
+            match stmt.kind {
+                StmtKind::Run(run) => runs.push(run),
+                StmtKind::Error => {}
+                _ => self.diagnostics.push(
+                    Diagnostic::error("A015", "only calls can stand in `parallel`", stmt.span)
+                        .label("not of the form `let x = run …;`")
+                        .remark(Span { end: start.start + 8, ..start }, "in this `parallel`")
+                        .help(
+                            "put the other statements before or after, or into a pipeline that is run here",
+                        ),
+                ),
+            }
+        }
+        if self.expect_word("join", "after the block of `parallel`") {
+            self.semicolon("`join`")?;
+        } else {
+            self.eat(";");
+        }
+        Some(StmtKind::Parallel { max_concurrency, runs })
+    }
+
+    fn let_stmt(&mut self, start: Span) -> Option<Stmt> {
+        let name = self.name("a name after `let`")?;
+        self.expect("=", "after the name of the variable").then_some(())?;
+        if self.at_word("run") && self.peek(1).token == Token::Word {
+            self.bump();
+            let target = self.name("the name of a task or pipeline")?;
+            let open_word = self.here();
+            self.expect_word("with", "and the arguments after the name").then_some(())?;
+            let open = self.here();
+            self.expect("{", "and the arguments after `with`").then_some(())?;
+            let (args, _) = self.list(open, "}", "the arguments", Self::pair);
+            let args_span = self.since(open_word);
+            let clauses = self.clauses();
+            self.semicolon("the call")?;
+            let span = self.since(start);
+            let run = Run { name, target, args: Args::Named(args), args_span, clauses, span };
+            return Some(Stmt { kind: StmtKind::Run(run), span });
+        }
+        let value = self.expr();
+        if let ExprKind::Call(target, args) = value.kind {
+            let args_span = Span { start: target.span.end, ..value.span };
+            let clauses = self.clauses();
+            self.semicolon("the call")?;
+            let span = self.since(start);
+            let run = Run { name, target, args: Args::Positional(args), args_span, clauses, span };
+            return Some(Stmt { kind: StmtKind::Run(run), span });
+        }
+        if self.word_ahead(0).is_some_and(|w| CLAUSES.contains(&w)) && !self.peek(0).first_on_line {
+            let found = self.found();
+            let d = Diagnostic::error(
+                "A015",
+                format!("{found} can only follow the call of a task or pipeline"),
+                self.here(),
+            )
+            .remark(value.span, "this is not a call");
+            self.report(d);
+            self.clauses();
+        }
+        self.semicolon("the value")?;
+        Some(Stmt { kind: StmtKind::Let(name, value), span: self.since(start) })
+    }
+
+    fn clauses(&mut self) -> Vec<Clause> {
+        let mut clauses: Vec<(String, Clause)> = Vec::new();
+        while let Some(word) = self.word_ahead(0) {
+            let word = word.to_string();
+            let start = self.here();
+            let kind = match &*word {
+                "by" => {
+                    self.bump();
+                    self.name("the name of an agent after `by`").map(ClauseKind::By)
+                }
+                "retries" => {
+                    self.bump();
+                    self.whole("a whole number after `retries`").map(ClauseKind::Retries)
+                }
+                "timeout" => {
+                    self.bump();
+                    self.number("a number of seconds after `timeout`").map(ClauseKind::Timeout)
+                }
+                "on_fail" => {
+                    self.bump();
+                    if self.eat_word("abort") {
+                        Some(ClauseKind::Abort)
+                    } else if self.eat_word("use") {
+                        Some(ClauseKind::Use(self.expr()))
+                    } else {
+                        let d = self.expected("`abort` or `use` and a value after `on_fail`");
+                        self.report(d);
+                        None
+                    }
+                }
+                w => {
+                    if !self.peek(0).first_on_line
+                        && let Some(near) = nearest(w, CLAUSES.iter().copied())
+                    {
+                        let d = self.expected("`;` or a clause").help(format!("did you mean `{near}`?"));
+                        self.report(d);
+                    }
+                    break;
+                }
+            };
+            let Some(kind) = kind else { break };
+            let clause = Clause { kind, span: self.since(start) };
+            if let Some((_, first)) = clauses.iter().find(|(w, _)| *w == word) {
+                self.diagnostics.push(
+                    Diagnostic::error("A014", format!("`{word}` is given twice"), clause.span)
+                        .remark(first.span, "first here")
+                        .help("remove one of them"),
+                );
+                continue;
+            }
+            clauses.push((word, clause));
+        }
+        clauses.into_iter().map(|(_, c)| c).collect()
+    }
+
+    // ----- expressions -----
+
+    fn expr(&mut self) -> Expr {
+        let start = self.here();
+        let before = self.before();
+        match self.nested(|p| p.binary(1)) {
+            Some(e) => e,
+            None => {
+                let span = if self.at_end() { before } else { Span { end: start.start, ..start } };
+                Expr { kind: ExprKind::Error, span, height: 1 }
+            }
+        }
+    }
+
+    /// An element of a list: nothing if there is no expression, so that a slip leaves no hole behind.
+    fn element(&mut self) -> Option<Expr> {
+        Some(self.expr())
+    }
+
+    fn pair(&mut self) -> Option<(Name, Expr)> {
+        let key = self.key("a key")?;
+        if !self.expect(":", &format!("and a value after `{}`", key.text)) {
+            let value = Expr { kind: ExprKind::Error, span: key.span, height: 1 };
+            return Some((key, value));
+        }
+        Some((key, self.expr()))
+    }
+
+    /// Makes a node, unless the tree would become too high.
+    fn node(&mut self, kind: ExprKind, span: Span) -> Option<Expr> {
+        let below = match &kind {
+            ExprKind::Str(_)
+            | ExprKind::Number(_)
+            | ExprKind::Bool(_)
+            | ExprKind::Null
+            | ExprKind::Var(_) => 0,
+            ExprKind::Error => 0,
+            ExprKind::Field(e, _)
+            | ExprKind::Unary(_, e)
+            | ExprKind::Paren(e)
+            | ExprKind::Quarantine(e, _) => e.height,
+            ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => a.height.max(b.height),
+            ExprKind::Record(fields) => fields.iter().map(|(_, e)| e.height).max().unwrap_or(0),
+            ExprKind::List(es) | ExprKind::Call(_, es) => es.iter().map(|e| e.height).max().unwrap_or(0),
+            ExprKind::Template(t) => t
+                .parts
+                .iter()
+                .map(|p| if let TemplatePart::Hole(e) = p { e.height } else { 0 })
+                .max()
+                .unwrap_or(0),
+            ExprKind::Endorse(e, es, other) => es
+                .iter()
+                .map(|e| e.height)
+                .chain([e.height])
+                .chain(other.as_ref().map(|e| e.height))
+                .max()
+                .unwrap_or(0),
+        };
+        if below >= MAX_HEIGHT {
+            self.too_deep(Span { end: span.start, ..span });
+            return None;
+        }
+        Some(Expr { kind, span, height: below + 1 })
+    }
+
+    fn operator(&self) -> Option<BinaryOp> {
+        let Token::Punct(p) = self.now() else { return None };
+        BinaryOp::ALL.into_iter().find(|op| op.as_str() == p)
+    }
+
+    /// Precedence climbing: reads operators that bind at least as tightly as `least`.
+    fn binary(&mut self, least: u8) -> Option<Expr> {
+        let mut left = self.unary()?;
+        while let Some(op) = self.operator().filter(|op| op.precedence() >= least) {
+            let op_span = self.here();
+            self.bump();
+            let right = self.nested(|p| p.binary(op.precedence() + 1))?;
+            let span = left.span.to(right.span);
+            left = self.node(ExprKind::Binary(op, op_span, Box::new(left), Box::new(right)), span)?;
+        }
+        Some(left)
+    }
+
+    fn unary(&mut self) -> Option<Expr> {
+        let start = self.here();
+        let op = match self.now() {
+            Token::Punct("!") => UnaryOp::Not,
+            Token::Punct("-") => UnaryOp::Neg,
+            _ => return self.postfix(),
+        };
+        self.bump();
+        let e = self.nested(Self::unary)?;
+        let span = start.to(e.span);
+        self.node(ExprKind::Unary(op, Box::new(e)), span)
+    }
+
+    fn postfix(&mut self) -> Option<Expr> {
+        let mut e = self.primary()?;
+        loop {
+            if self.eat(".") {
+                let name = self.key("the name of a field after `.`")?;
+                let span = e.span.to(name.span);
+                e = self.node(ExprKind::Field(Box::new(e), name), span)?;
+            } else if self.at("[") {
+                let open = self.here();
+                self.bump();
+                let index = self.expr();
+                self.close(open, "]", "this index");
+                let span = self.since(e.span);
+                e = self.node(ExprKind::Index(Box::new(e), Box::new(index)), span)?;
+            } else {
+                return Some(e);
+            }
+        }
+    }
+
+    fn primary(&mut self) -> Option<Expr> {
+        let token = self.peek(0);
+        let start = self.span_of(token);
+        let kind = match token.token {
+            Token::Str => {
+                let lit = self.string_token();
+                ExprKind::Str(lit.value)
+            }
+            Token::Template => ExprKind::Template(self.template("a string")?),
+            Token::Number => {
+                self.bump();
+                ExprKind::Number(self.text_of(token).to_string())
+            }
+            Token::Punct("(") => {
+                self.bump();
+                let e = self.expr();
+                self.close(start, ")", "this expression");
+                ExprKind::Paren(Box::new(e))
+            }
+            Token::Punct("[") => {
+                self.bump();
+                ExprKind::List(self.list(start, "]", "this list", Self::element).0)
+            }
+            Token::Punct("{") => {
+                self.bump();
+                ExprKind::Record(self.list(start, "}", "this record", Self::pair).0)
+            }
+            Token::Word => return self.word_expr(),
+            Token::Bad => {
+                // Reported by the lexer; what follows it may be sound.
+                self.bump();
+                ExprKind::Error
+            }
+            _ => {
+                let d = self.expected("an expression");
+                self.report(d);
+                return None;
+            }
+        };
+        let span = self.since(start);
+        self.node(kind, span)
+    }
+
+    fn word_expr(&mut self) -> Option<Expr> {
+        let start = self.here();
+        let word = self.text_of(self.peek(0)).to_string();
+        let constant = match &*word {
+            "true" => Some(ExprKind::Bool(true)),
+            "false" => Some(ExprKind::Bool(false)),
+            "null" => Some(ExprKind::Null),
+            _ => None,
+        };
+        if let Some(kind) = constant {
+            self.bump();
+            return self.node(kind, start);
+        }
+        if RESERVED.contains(&&*word) {
+            let d = self.expected("an expression");
+            self.report(d);
+            return None;
+        }
+        self.bump();
+        let next = self.peek(0);
+        if word == "endorse"
+            && next.token == Token::Word
+            && !next.first_on_line
+            && !CLAUSES.contains(&self.text_of(next))
+        {
+            let e = self.expr();
+            self.expect_word("in", "and the permitted values after the value to endorse").then_some(())?;
+            let open = self.here();
+            self.expect("[", "and the permitted values after `in`").then_some(())?;
+            let (values, _) = self.list(open, "]", "the permitted values", Self::element);
+            let other = if self.eat_word("else") { Some(Box::new(self.expr())) } else { None };
+            let span = self.since(start);
+            return self.node(ExprKind::Endorse(Box::new(e), values, other), span);
+        }
+        if !self.at("(") {
+            return self.node(ExprKind::Var(word), start);
+        }
+        let open = self.here();
+        self.bump();
+        let isolated = word == "quarantine"
+            && self.now() == Token::Str
+            && matches!(self.peek(1).token, Token::Punct(")"))
+            && self.word_ahead(2) == Some("as");
+        let (mut args, args_span) = if isolated {
+            // A plain string is a template here, as it is after `prompt`.
+            let template = self.template("the prompt")?;
+            self.bump();
+            let span = template.span;
+            (Vec::from_iter(self.node(ExprKind::Template(template), span)), self.since(open))
+        } else {
+            self.list(open, ")", "the arguments", Self::element)
+        };
+        if word == "quarantine" && self.eat_word("as") {
+            let ty = self.ty();
+            let span = self.since(start);
+            let argument = if args.len() == 1 { args.pop() } else { None };
+            let Some(argument) = argument else {
+                self.diagnostics.push(
+                    Diagnostic::error("A015", "`quarantine` takes one argument, the prompt", args_span)
+                        .help("write `quarantine(\"… {x} …\") as Type`"),
+                );
+                return self.node(ExprKind::Error, span);
+            };
+            return self.node(ExprKind::Quarantine(Box::new(argument), ty), span);
+        }
+        let span = self.since(start);
+        self.node(ExprKind::Call(Name { text: word, span: start }, args), span)
+    }
+}
+
+fn wrap(generic: &str, inner: TypeExpr) -> TypeKind {
+    if generic == "List" { TypeKind::List(Box::new(inner)) } else { TypeKind::Option(Box::new(inner)) }
+}
