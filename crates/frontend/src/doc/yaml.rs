@@ -1,0 +1,354 @@
+//! YAML through `saphyr-parser`'s events.
+
+use super::build::{Builder, Stop};
+use super::node::{Data, Document, Include, NodeId, Text};
+use super::{Format, Limits, Loaded, clamp, codes, number};
+use diagnostics::{Diagnostic, FileId, Span};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+const BOM: &str = "\u{feff}";
+
+pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
+    let base = if source.starts_with(BOM) { BOM.len() } else { 0 };
+    let mut reader = Reader::new(file, source, &source[base..], base, limits);
+    let Some(error) = reader.read(&[]) else { return reader.into_loaded() };
+    // Some frameworks paste files into one another by `!include path` on a line of its own before
+    // they parse. With such lines blanked out the rest is often good YAML.
+    let (masked, includes) = mask_includes(file, &source[base..], base);
+    if !includes.is_empty() {
+        let mut second = Reader::new(file, source, &masked, base, limits);
+        if second.read(&includes).is_none() {
+            for include in &includes {
+                second.builder.diagnostics.push(
+                    Diagnostic::info(codes::INCLUDE, format!("`{}` is not read: `!include` is no part of YAML", include.path), include.span)
+                        .help("what the file defines is unknown here"),
+                );
+            }
+            return second.into_loaded();
+        }
+    }
+    reader.fail(error);
+    reader.into_loaded()
+}
+
+/// The text with lines that are nothing but `!include path` blanked out, byte for byte.
+fn mask_includes(file: FileId, body: &str, base: usize) -> (String, Vec<Include>) {
+    let mut masked = String::new();
+    let mut includes = Vec::new();
+    let mut at = base;
+    for line in body.split_inclusive('\n') {
+        let content = line.trim_end();
+        match content.strip_prefix("!include").filter(|p| p.starts_with([' ', '\t']) && !p.trim().contains([' ', ':'])) {
+            Some(path) => {
+                includes.push(Include {
+                    path: path.trim().to_string(),
+                    span: Span { file, start: clamp(at), end: clamp(at + content.len()) },
+                });
+                masked.extend(std::iter::repeat_n(' ', content.len()));
+                masked.push_str(&line[content.len()..]);
+            }
+            None => masked.push_str(line),
+        }
+        at += line.len();
+    }
+    (masked, includes)
+}
+
+/// Byte offsets of character offsets.
+struct Positions {
+    ascii: bool,
+    /// Byte offset of every `STEP`th character.
+    marks: Vec<u32>,
+    len: usize,
+}
+
+const STEP: usize = 64;
+
+impl Positions {
+    fn new(text: &str) -> Self {
+        let ascii = text.is_ascii();
+        let marks = if ascii {
+            Vec::new()
+        } else {
+            text.char_indices().step_by(STEP).map(|(i, _)| clamp(i)).collect()
+        };
+        Positions { ascii, marks, len: text.len() }
+    }
+
+    fn byte(&self, text: &str, character: usize) -> usize {
+        if self.ascii {
+            return character.min(self.len);
+        }
+        let Some(mark) = self.marks.get(character / STEP) else { return self.len };
+        let from = *mark as usize;
+        text[from..].char_indices().nth(character % STEP).map_or(self.len, |(i, _)| from + i)
+    }
+}
+
+struct Reader<'a, 'l> {
+    builder: Builder<'l>,
+    body: &'a str,
+    base: usize,
+    positions: Positions,
+    documents: Vec<Document>,
+    /// By the parser's number: the node, and whether it has ended. Of the current document.
+    anchors: Vec<(NodeId, bool)>,
+    /// The parser's number of the first anchor of this document.
+    first_anchor: usize,
+    /// The anchors of the open nodes, zero for none.
+    open_anchors: Vec<usize>,
+    /// Whether an unquoted placeholder was reported.
+    placeholder: bool,
+}
+
+impl<'a, 'l> Reader<'a, 'l> {
+    fn new(file: FileId, source: &Arc<str>, body: &'a str, base: usize, limits: &'l Limits) -> Self {
+        Reader {
+            builder: Builder::new(file, source, Format::Yaml, limits),
+            body,
+            base,
+            positions: Positions::new(body),
+            documents: Vec::new(),
+            anchors: Vec::new(),
+            first_anchor: 1,
+            open_anchors: Vec::new(),
+            placeholder: false,
+        }
+    }
+
+    fn into_loaded(self) -> Loaded {
+        Loaded { documents: self.documents, diagnostics: self.builder.diagnostics }
+    }
+
+    fn at(&self, marker: Marker) -> usize {
+        self.base + self.positions.byte(self.body, marker.index())
+    }
+
+    /// Reads all documents. The syntax error that ended it, if one did; a limit that was hit is
+    /// reported here already.
+    fn read(&mut self, includes: &[Include]) -> Option<ScanError> {
+        let mut parser = Parser::new_from_str(self.body);
+        let mut empty = true;
+        loop {
+            let (event, span) = match parser.next_event()? {
+                Ok(e) => e,
+                Err(e) => return Some(e),
+            };
+            let (start, end) = (self.at(span.start), self.at(span.end));
+            let step = match event {
+                Event::StreamEnd => return None,
+                Event::Nothing | Event::StreamStart => Ok(()),
+                Event::DocumentStart(_) => {
+                    empty = true;
+                    self.first_anchor += self.anchors.len();
+                    self.anchors.clear();
+                    self.open_anchors.clear();
+                    Ok(())
+                }
+                Event::DocumentEnd => {
+                    // Included files belong to the first document, where such lines stand.
+                    let included = if self.documents.is_empty() { includes.to_vec() } else { Vec::new() };
+                    if let Some(document) = self.builder.finish(included)
+                        && !empty
+                    {
+                        self.documents.push(document);
+                    }
+                    Ok(())
+                }
+                Event::Alias(anchor) => {
+                    empty = false;
+                    self.alias(anchor, start, end)
+                }
+                Event::Scalar(text, style, anchor, tag) => {
+                    empty &= text.is_empty() && style == ScalarStyle::Plain && tag.is_none();
+                    self.scalar(text, style, anchor, tag, start, end)
+                }
+                Event::SequenceStart(anchor, tag) => {
+                    empty = false;
+                    self.open(false, anchor, tag, start)
+                }
+                Event::MappingStart(anchor, tag) => {
+                    empty = false;
+                    self.open(true, anchor, tag, start)
+                }
+                Event::SequenceEnd | Event::MappingEnd => {
+                    self.close(start, end);
+                    Ok(())
+                }
+            };
+            if step.is_err() {
+                return None;
+            }
+        }
+    }
+
+    fn anchor(&mut self, anchor: usize, id: NodeId, ended: bool) {
+        if anchor == 0 {
+            return;
+        }
+        // The parser numbers anchors one by one.
+        let index = anchor.saturating_sub(self.first_anchor);
+        if self.anchors.len() <= index {
+            self.anchors.resize(index + 1, (id, false));
+        }
+        self.anchors[index] = (id, ended);
+    }
+
+    fn alias(&mut self, anchor: usize, start: usize, end: usize) -> Result<(), Stop> {
+        let known = anchor.checked_sub(self.first_anchor).and_then(|i| self.anchors.get(i)).copied();
+        let data = match known {
+            Some((target, true)) => Data::Alias(self.builder.resolve(target)),
+            Some((_, false)) => {
+                let d = Diagnostic::error(codes::ALIAS, "an alias within the node that its anchor marks", self.builder.span(start, end))
+                    .help("a node can't contain itself: remove the alias");
+                self.builder.diagnostics.push(d);
+                Data::Null
+            }
+            None => {
+                let d = Diagnostic::error(codes::ALIAS, "the anchor of this alias is in another document", self.builder.span(start, end))
+                    .help("anchors reach only to the end of their document");
+                self.builder.diagnostics.push(d);
+                Data::Null
+            }
+        };
+        self.builder.leaf(data, start, end).map(drop)
+    }
+
+    fn open(&mut self, mapping: bool, anchor: usize, tag: Option<Cow<'_, Tag>>, start: usize) -> Result<(), Stop> {
+        let id = self.builder.open(mapping, start)?;
+        self.anchor(anchor, id, false);
+        self.open_anchors.push(anchor);
+        self.tag(id, tag.as_deref());
+        Ok(())
+    }
+
+    fn close(&mut self, start: usize, end: usize) {
+        // A flow collection ends with its bracket; a block collection ends where its last child does,
+        // and the parser's mark is at whatever comes next.
+        let bracket = end == start + 1 && matches!(self.body.as_bytes().get(start - self.base), Some(b']' | b'}'));
+        let id = self.builder.close(bracket.then_some(end));
+        let anchor = self.open_anchors.pop().unwrap_or(0);
+        self.anchor(anchor, id, true);
+    }
+
+    fn tag(&mut self, id: NodeId, tag: Option<&Tag>) {
+        if let Some(tag) = tag.filter(|t| !t.is_yaml_core_schema()) {
+            let text = format!("{}{}", tag.handle, tag.suffix);
+            self.builder.tag(id, &text);
+        }
+    }
+
+    fn scalar(
+        &mut self,
+        text: Cow<'_, str>,
+        style: ScalarStyle,
+        anchor: usize,
+        tag: Option<Cow<'_, Tag>>,
+        start: usize,
+        end: usize,
+    ) -> Result<(), Stop> {
+        let plain = style == ScalarStyle::Plain;
+        if plain && text.is_empty() && tag.is_none() {
+            // No value. The parser's mark is at the next token; the place of interest is after the
+            // colon of the key it belongs to.
+            let at = if self.builder.awaits_value() { self.after_colon().unwrap_or(start) } else { start };
+            let id = self.builder.leaf(Data::Null, at, at)?;
+            self.anchor(anchor, id, true);
+            return Ok(());
+        }
+        let end = self.base + trimmed(self.body, start - self.base, end - self.base);
+        let core = tag.as_deref().filter(|t| t.is_yaml_core_schema()).map(|t| t.suffix.clone());
+        let custom = tag.as_deref().is_some_and(|t| !t.is_yaml_core_schema());
+        // Text that stands in the source as it is, after its quote if it has one, is kept as a slice.
+        let stored = |text: Cow<'_, str>| {
+            let from = end.saturating_sub(text.len() + usize::from(!plain));
+            match self.body.get(from.wrapping_sub(self.base)..).is_some_and(|t| t.starts_with(&*text)) {
+                true if !text.is_empty() => Text::Slice(clamp(from), clamp(from + text.len())),
+                _ => Text::Owned(text.into()),
+            }
+        };
+        let data = match core.as_deref() {
+            Some("str" | "binary") => Data::String(stored(text)),
+            Some("null") => Data::Null,
+            _ if custom => Data::String(stored(text)),
+            Some("int" | "float") if number::is_yaml_number(&text) => Data::Number(stored(text)),
+            _ if !plain => Data::String(stored(text)),
+            _ => match &*text {
+                "~" | "null" | "Null" | "NULL" => Data::Null,
+                "true" | "True" | "TRUE" => Data::Bool(true, stored(text)),
+                "false" | "False" | "FALSE" => Data::Bool(false, stored(text)),
+                t if number::is_yaml_number(t) => Data::Number(stored(text)),
+                _ => Data::String(stored(text)),
+            },
+        };
+        let id = self.builder.leaf(data, start, end)?;
+        self.anchor(anchor, id, true);
+        self.tag(id, tag.as_deref());
+        Ok(())
+    }
+
+    /// The place after the colon that follows the key just read.
+    fn after_colon(&self) -> Option<usize> {
+        let key_end = self.builder.last_end()? - self.base;
+        let rest = self.body.get(key_end..)?;
+        let gap = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        rest[gap..].starts_with(':').then_some(self.base + key_end + gap + 1)
+    }
+
+    /// Reports the syntax error that ended the file: as one about templates if that is what it is.
+    fn fail(&mut self, error: ScanError) {
+        let at = self.at(*error.marker());
+        let info = error.info();
+        if info.contains("recursion limit") {
+            let _ = self.builder.too_deep(at);
+            return;
+        }
+        let span = self.builder.span(at, at);
+        if let Some(place) = template_mark(self.body, at - self.base) {
+            let place = self.builder.span(self.base + place, self.base + place + 2);
+            self.builder.diagnostics.push(
+                Diagnostic::warn(codes::TEMPLATE, "this is a template, which is no YAML before it is rendered", place)
+                    .remark(span, info.to_string())
+                    .help("check the rendered file, or put the placeholders into quotes"),
+            );
+            return;
+        }
+        self.builder.diagnostics.push(Diagnostic::error(codes::SYNTAX, format!("invalid YAML: {info}"), span));
+    }
+}
+
+/// A scalar's end without the blank lines that a block scalar's mark includes.
+fn trimmed(body: &str, start: usize, end: usize) -> usize {
+    body.get(start..end).map_or(end, |t| start + t.trim_end().len())
+}
+
+/// The first template mark that stands outside quotes and comments, if the error at `error` can be
+/// its doing: some line up to the error begins with one, or one is on the line of the error or the
+/// one before.
+fn template_mark(body: &str, error: usize) -> Option<usize> {
+    let mut at = 0;
+    let mut near = None;
+    for line in body.split_inclusive('\n') {
+        let content = line.trim_start();
+        let indent = line.len() - content.len();
+        if content.starts_with("{{") || content.starts_with("{%") {
+            return Some(at + indent);
+        }
+        if at > error {
+            break;
+        }
+        if !content.starts_with('#')
+            && let Some(i) = line.find("{{").or_else(|| line.find("{%"))
+        {
+            near = Some((at + i, at + line.len()));
+        }
+        if at + line.len() > error {
+            // The line of the error: what was seen on it or on the line before counts.
+            return near.filter(|(_, end)| *end >= at).map(|(i, _)| i);
+        }
+        at += line.len();
+    }
+    near.filter(|(_, end)| *end >= at).map(|(i, _)| i)
+}
