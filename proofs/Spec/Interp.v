@@ -1,0 +1,447 @@
+(** * The definition of evaluation
+
+    A fuel-based interpreter.  [eval H n pc env s e] runs [e] under the
+    program-counter label [pc]; running out of fuel is an outcome of its own
+    ([Out]), which no program can catch.  Each clause is one row of the table
+    in CALCULUS.md section 3; where the two differ, the README of this folder
+    says why. *)
+
+Require Import List String QArith Bool.
+Require Import Entail.Spec.Labels Entail.Spec.Syntax.
+Import ListNotations.
+
+Section Interp.
+  Context {L : lattice} {F : factoring L}.
+  Local Notation lval := (lval L).
+  Local Notation val := (val L).
+
+  (** ** The world *)
+
+  (** What a run asks of the world. *)
+  Inductive request :=
+  | RModel (m : name) (messages : list string)
+  | RTool (f : name) (args : list data)
+  | RSample (p : Q)
+  | RRecall (k : name)
+  | RRemember (k : name) (d : data).
+
+  (** A request and the label of the channel it goes over: who can see it. *)
+  Record event := Event { channel : L; what : request }.
+
+  (** What an observer at [z] sees of a trace (newest event first). *)
+  Definition visible (z : L) (t : list event) : list event :=
+    filter (fun ev => flows (channel ev) z) t.
+
+  (** Everything abstract: models, tools, primitives, samples and policy.
+      None of these functions is assumed to have any property.  A response is
+      a function of the request and of the requests that were visible at the
+      label of the response: that is the assumption about the world, and it is
+      built into the interpreter by the arguments these functions are given.
+      [inl] is success, [inr] the message of a failure. *)
+  Record host := Host {
+    model : name -> list string -> list event -> string + string;
+    parse : string -> term + string;
+    tool : name -> list data -> list event -> data + string;
+    sample : Q -> list event -> bool;
+    prim : name -> data -> data + string;
+    serialise : data -> string;
+    to_label : data -> option L;
+    tool_pc : name -> L;
+    tool_args : name -> list L;
+    tool_res : name -> L;
+    key_label : name -> L;
+    kept : name -> list event -> bool;      (* not evicted: capacity, time-to-live *)
+    clearance : name -> L;
+    policy : axis -> bool;                  (* what generated code may reclassify *)
+    prelude : list lval
+  }.
+
+  Variable H : host.
+
+  (** ** States and outcomes *)
+
+  Record conv := Conv { clab : L; msgs : list string }.
+
+  Record state := State {
+    cv : conv;
+    store : name -> option lval;
+    tr : list event
+  }.
+
+  Inductive outcome :=
+  | Val (V : lval)
+  | Err (l : L) (message : string)
+  | Out.
+
+  Definition result : Type := outcome * state.
+
+  Definition bind (r : result) (k : lval -> state -> result) : result :=
+    match r with
+    | (Val V, s) => k V s
+    | (Err l m, s) => (Err l m, s)
+    | (Out, s) => (Out, s)
+    end.
+
+  Definition set_conv (c : conv) (s : state) : state := State c (store s) (tr s).
+  Definition set_key (k : name) (V : lval) (s : state) : state :=
+    State (cv s) (fun k' => if String.eqb k k' then Some V else store s k') (tr s).
+  Definition log (l : L) (r : request) (s : state) : state :=
+    State (cv s) (store s) (Event l r :: tr s).
+
+  (** Leaving an isolated conversation puts the outer one back, whatever the
+      outcome was. *)
+  Definition restore (c : conv) (r : result) : result := (fst r, set_conv c (snd r)).
+
+  Definition unit_val : val := VCon (CRec []) [].
+
+  (** Code that a model, tool or primitive produced obeys [policy]. *)
+  Definition admit (l : L) (d : data) (s : state) : result :=
+    if data_permits (policy H) d
+    then (Val (Lab l (wrap d)), s)
+    else (Err l "generated code may not reclassify", s).
+
+  (** ** Helpers, each over the evaluator for subterms *)
+
+  Section Helpers.
+    Variable ev : L -> list lval -> state -> term -> result.
+
+    (** Left to right; the values arrive as the parts of one structure. *)
+    Fixpoint evals (pc : L) (env : list lval) (c : con) (acc : list lval)
+        (s : state) (es : list term) : result :=
+      match es with
+      | [] => (Val (Lab pc (VCon c (rev acc))), s)
+      | e :: es' => bind (ev pc env s e) (fun V s' => evals pc env c (V :: acc) s' es')
+      end.
+
+    (** [flatten V1 = n : v1] and [toLabel v1 = l] for the label expressions. *)
+    Definition with_label (pc : L) (env : list lval) (s : state) (e : term)
+        (k : L -> L -> state -> result) : result :=
+      bind (ev pc env s e) (fun V s' =>
+        let n := deep_label V in
+        match to_label H (strip V) with
+        | Some l => k n l s'
+        | None => (Err (join pc n) "not a label", s')
+        end).
+
+    (** The body runs at the label of the function.  A fixpoint applies its
+        functional to itself with one unfolding less. *)
+    Definition apply (V1 V2 : lval) (s : state) : result :=
+      match V1 with
+      | Lab l (VClo env e) => ev l (V2 :: env) s e
+      | Lab l (VCon (CFix n) [Vf]) =>
+          match n with
+          | Some O => (Val (raise l V2), s)
+          | Some (S n') =>
+              ev l [Vf; Lab l (VCon (CFix (Some n')) [Vf]); V2] s
+                 (EApp (EApp (EVar 0) (EVar 1)) (EVar 2))
+          | None =>
+              ev l [Vf; Lab l (VCon (CFix None) [Vf]); V2] s
+                 (EApp (EApp (EVar 0) (EVar 1)) (EVar 2))
+          end
+      | Lab l _ => (Err l "not a function", s)
+      end.
+
+    (** The first argument that its bound does not admit; [None] if all pass.
+        A parameter without a bound admits public, trusted data only. *)
+    Fixpoint refused (bounds : list L) (Vs : list lval) : option L :=
+      match Vs with
+      | [] => None
+      | V :: Vs' =>
+          let b := hd bot bounds in
+          if flows (deep_label V) b then refused (tl bounds) Vs' else Some b
+      end.
+
+    Fixpoint channel_of (bounds : list L) (Vs : list lval) : L :=
+      match Vs with
+      | [] => bot
+      | _ :: Vs' => join (hd bot bounds) (channel_of (tl bounds) Vs')
+      end.
+
+    Definition call (pc : L) (f : name) (Vs : list lval) (s : state) : result :=
+      if flows pc (tool_pc H f) then
+        match refused (tool_args H f) Vs with
+        | Some b => (Err (join pc b) "argument refused by the tool's policy", s)
+        | None =>
+            let r := tool_res H f in
+            let l := join pc (join r (joins (map deep_label Vs))) in
+            let args := map strip Vs in
+            let s' := log (join (tool_pc H f) (channel_of (tool_args H f) Vs))
+                          (RTool f args) s in
+            match tool H f args (visible r (tr s)) with
+            | inl d => admit l d s'
+            | inr m => (Err l m, s')
+            end
+        end
+      else (Err pc "call refused by the tool's policy", s).
+
+    Definition do_send (pc : L) (V : lval) (s : state) : result :=
+      let lc := clab (cv s) in
+      if flows pc lc
+      then (Val (Lab pc unit_val),
+            set_conv (Conv (join lc (deep_label V))
+                           (msgs (cv s) ++ [serialise H (strip V)])) s)
+      else (Err (join pc lc) "send refused", s).
+
+    (** Parsed code runs in the prelude's environment only, at the
+        conversation's label. *)
+    Definition do_recv (pc : L) (m : name) (raw : bool) (s : state) : result :=
+      let lc := clab (cv s) in
+      if flows pc lc then
+        if flows lc (clearance H m) then
+          let s1 := log lc (RModel m (msgs (cv s))) s in
+          match model H m (msgs (cv s)) (visible lc (tr s)) with
+          | inr e => (Err (join pc lc) e, s1)
+          | inl reply =>
+              let s2 := set_conv (Conv lc (msgs (cv s) ++ [reply])) s1 in
+              if raw then (Val (Lab lc (VK (KStr reply))), s2)
+              else
+                let failed m :=
+                  (Val (Lab lc (VCon CList [Lab lc (VK (KBool false));
+                                            Lab lc (VK (KStr m))])), s2) in
+                match parse H reply with
+                | inr e => failed e
+                | inl e =>
+                    if permits (policy H) e then
+                      bind (ev lc (prelude H) s2 e) (fun V s3 =>
+                        (Val (Lab lc (VCon CList [Lab lc (VK (KBool true)); V])), s3))
+                    else failed "generated code may not reclassify"%string
+                end
+          end
+        else (Err (join pc lc) "the model is not cleared for this conversation", s)
+      else (Err (join pc lc) "recv refused", s).
+
+    Definition do_clear (pc : L) (s : state) : result :=
+      if flows pc (clab (cv s))
+      then (Val (Lab pc unit_val), set_conv (Conv pc []) s)
+      else (Err (join pc (clab (cv s))) "clear refused", s).
+
+    (** An isolated copy of the conversation, relabelled to [lc + pc]. *)
+    Definition do_fork (pc : L) (env : list lval) (s : state) (e : term) : result :=
+      let c := cv s in
+      restore c (ev pc env (set_conv (Conv (join (clab c) pc) (msgs c)) s) e).
+
+    Definition do_fresh (pc : L) (env : list lval) (s : state) (e : term) : result :=
+      restore (cv s) (ev pc env (set_conv (Conv pc []) s) e).
+
+    Definition do_remember (pc : L) (k : name) (V : lval) (s : state) : result :=
+      let lk := key_label H k in
+      if flows (join pc (deep_label V)) lk
+      then (Val (Lab pc unit_val), set_key k V (log lk (RRemember k (strip V)) s))
+      else (Err (join pc lk) "remember refused", s).
+
+    Definition do_recall (pc : L) (k : name) (s : state) : result :=
+      let l := join pc (key_label H k) in
+      let s' := log l (RRecall k) s in
+      match store s k with
+      | Some V =>
+          if kept H k (visible (key_label H k) (tr s))
+          then (Val (raise l V), s') else (Val (Lab l (VK KNull)), s')
+      | None => (Val (Lab l (VK KNull)), s')
+      end.
+
+    (** Branches run as forks, one after the other.  A branch whose error may
+        flow to [pc] does not stop the others, and the first such error is the
+        result; any other error ends the whole [par] at once. *)
+    Fixpoint pars (pc : L) (env : list lval) (acc : list lval)
+        (s : state) (es : list term) : result :=
+      match es with
+      | [] => (Val (Lab pc (VCon CList (rev acc))), s)
+      | e :: es' =>
+          match do_fork pc env s e with
+          | (Val V, s') => pars pc env (V :: acc) s' es'
+          | (Err l m, s') =>
+              if flows l pc then
+                match pars pc env acc s' es' with
+                | (Val _, s'') => (Err l m, s'')
+                | (Err l' m', s'') => if flows l' pc then (Err l m, s'') else (Err l' m', s'')
+                | (Out, s'') => (Out, s'')
+                end
+              else (Err l m, s')
+          | (Out, s') => (Out, s')
+          end
+      end.
+
+    Lemma pars_cons : forall pc env acc s e es,
+      pars pc env acc s (e :: es) =
+      match do_fork pc env s e with
+      | (Val V, s') => pars pc env (V :: acc) s' es
+      | (Err l m, s') =>
+          if flows l pc then
+            match pars pc env acc s' es with
+            | (Val _, s'') => (Err l m, s'')
+            | (Err l' m', s'') => if flows l' pc then (Err l m, s'') else (Err l' m', s'')
+            | (Out, s'') => (Out, s'')
+            end
+          else (Err l m, s')
+      | (Out, s') => (Out, s')
+      end.
+    Proof. reflexivity. Qed.
+
+    (** [guard e P retry n] is [if P v then v else guard e P retry (n-1)]. *)
+    Fixpoint guard (env : list lval) (e p : term) (n : nat)
+        (pc : L) (s : state) : result :=
+      bind (ev pc env s e) (fun V s1 =>
+      bind (ev pc env s1 p) (fun Vp s2 =>
+      bind (ev pc [Vp; V] s2 (EApp (EVar 0) (EVar 1))) (fun Vb s3 =>
+        let pc' := join pc (label_of Vb) in
+        match Vb with
+        | Lab _ (VK (KBool true)) => (Val (raise pc' V), s3)
+        | Lab _ (VK (KBool false)) =>
+            match n with
+            | O => (Err (join pc' (deep_label V)) "guard failed", s3)
+            | S n' => guard env e p n' pc' s3
+            end
+        | _ => (Err pc' "the predicate of a guard must give a boolean", s3)
+        end))).
+  End Helpers.
+
+  (** ** Evaluation *)
+
+  Fixpoint eval (n : nat) (pc : L) (env : list lval) (s : state) (e : term)
+      {struct n} : result :=
+    match n with
+    | O => (Out, s)
+    | S n' =>
+      let ev := eval n' in
+      match e with
+      | EVar i =>
+          match nth_error env i with
+          | Some V => (Val (raise pc V), s)
+          | None => (Err pc "unbound variable", s)
+          end
+      | ELam b => (Val (Lab pc (VClo (capture env b) b)), s)
+      | EApp e1 e2 =>
+          bind (ev pc env s e1) (fun V1 s1 =>
+          bind (ev pc env s1 e2) (fun V2 s2 => apply ev V1 V2 s2))
+      | EK k => (Val (Lab pc (VK k)), s)
+      | ECon c es => evals ev pc env c [] s es
+      | EGet e1 e2 =>
+          bind (ev pc env s e1) (fun V1 s1 =>
+          bind (ev pc env s1 e2) (fun V2 s2 =>
+            match V1, V2 with
+            | Lab l1 (VCon c vs), Lab l2 (VK k) =>
+                match select c k with
+                | Some i =>
+                    match nth_error vs i with
+                    | Some V => (Val (raise (join pc (join l1 l2)) V), s2)
+                    | None => (Err (join pc (join l1 l2)) "index out of range", s2)
+                    end
+                | None => (Err (join pc (join l1 l2)) "no such field", s2)
+                end
+            | Lab l1 _, Lab l2 _ => (Err (join pc (join l1 l2)) "not a structure", s2)
+            end))
+      | ESet e1 e2 e3 =>
+          bind (ev pc env s e1) (fun V1 s1 =>
+          bind (ev pc env s1 e2) (fun V2 s2 =>
+          bind (ev pc env s2 e3) (fun V3 s3 =>
+            match V1, V2 with
+            | Lab l1 (VCon c vs), Lab l2 (VK k) =>
+                match update c k V3 vs with
+                | Some (c', vs') => (Val (Lab (join pc (join l1 l2)) (VCon c' vs')), s3)
+                | None => (Err (join pc (join l1 l2)) "no such field", s3)
+                end
+            | Lab l1 _, Lab l2 _ => (Err (join pc (join l1 l2)) "not a structure", s3)
+            end)))
+      | EPrim p e1 =>
+          bind (ev pc env s e1) (fun V s1 =>
+            let l := join pc (deep_label V) in
+            match prim H p (strip V) with
+            | inl d => admit l d s1
+            | inr m => (Err l m, s1)
+            end)
+      | ECase e1 bs d =>
+          bind (ev pc env s e1) (fun V s1 =>
+            match V with Lab l v =>
+              let pc' := join pc l in
+              match dispatch v with
+              | Some k =>
+                  match branch k bs d with
+                  | Some e2 => ev pc' env s1 e2
+                  | None => (Err pc' "no branch matches", s1)
+                  end
+              | None => (Err pc' "not a scalar or variant", s1)
+              end
+            end)
+      | EGuard e1 p k => guard ev env e1 p k pc s
+      | EChoose p e1 e2 =>
+          let s' := log pc (RSample p) s in
+          if sample H p (visible pc (tr s)) then ev pc env s' e1 else ev pc env s' e2
+      | ECall f es =>
+          bind (evals ev pc env CList [] s es) (fun V s1 =>
+            match V with
+            | Lab _ (VCon _ vs) => call pc f vs s1
+            | Lab _ _ => (Out, s1)            (* [evals] gives a structure *)
+            end)
+      | ERecall k => do_recall pc k s
+      | ERemember k e1 => bind (ev pc env s e1) (fun V s1 => do_remember pc k V s1)
+      | ESend e1 => bind (ev pc env s e1) (fun V s1 => do_send pc V s1)
+      | ERecv m raw => do_recv ev pc m raw s
+      | EFork e1 => do_fork ev pc env s e1
+      | EFresh e1 => do_fresh ev pc env s e1
+      | EClear => do_clear pc s
+      | ELab e1 e2 =>
+          with_label ev pc env s e1 (fun n l s1 => ev (join pc (join n l)) env s1 e2)
+      | ETest e1 e2 =>
+          with_label ev pc env s e1 (fun n l s1 =>
+          bind (ev (join pc n) env s1 e2) (fun V s2 =>
+            (Val (Lab (join pc (join n l)) (VK (KBool (flows (label_of V) l)))), s2)))
+      | EAssert e1 e2 =>
+          with_label ev pc env s e1 (fun n l s1 =>
+          if flows n pc then
+            bind (ev pc env s1 e2) (fun V s2 =>
+              if flows (label_of V) l
+              then (Val (Lab pc unit_val), s2)
+              else (Err (join pc (join n l)) "assertion failed", s2))
+          else (Err (join pc n) "the label of an assertion must be public", s1))
+      | EReclass ax e1 e2 =>
+          with_label ev pc env s e1 (fun n l s1 =>
+          bind (ev (join pc n) env s1 e2) (fun V s2 =>
+            match V with Lab l2 v =>
+              (Val (Lab (join pc (join n (mix F ax l l2))) v), s2)
+            end))
+      | ETry e1 e2 e3 =>
+          with_label ev pc env s e1 (fun n l s1 =>
+            let pc' := join pc (join n l) in
+            match ev pc' env s1 e2 with
+            | (Err lerr m, s2) =>
+                if flows lerr pc'
+                then ev pc' (Lab lerr (VK (KStr m)) :: env) s2 e3
+                else (Err lerr m, s2)
+            | r => r
+            end)
+      | EFail e1 =>
+          bind (ev pc env s e1) (fun V s1 =>
+            (Err (join pc (deep_label V)) (serialise H (strip V)), s1))
+      | EPar es => pars ev pc env [] s es
+      end
+    end.
+
+  (** A whole program: public context, empty conversation. *)
+  Definition initial (st : name -> option lval) : state := State (Conv bot []) st [].
+
+End Interp.
+
+Arguments conv : clear implicits.
+Arguments state : clear implicits.
+Arguments outcome : clear implicits.
+Arguments result : clear implicits.
+Arguments event : clear implicits.
+Arguments host : clear implicits.
+Arguments Conv {L} _ _.
+Arguments State {L} _ _ _.
+Arguments Val {L} _.
+Arguments Err {L} _ _.
+Arguments Out {L}.
+Arguments Event {L} _ _.
+
+(* Proofs reason about the helpers through lemmas. *)
+Global Arguments admit : simpl never.
+Global Arguments with_label : simpl never.
+Global Arguments call : simpl never.
+Global Arguments do_send : simpl never.
+Global Arguments do_recv : simpl never.
+Global Arguments do_clear : simpl never.
+Global Arguments do_fork : simpl never.
+Global Arguments do_fresh : simpl never.
+Global Arguments do_remember : simpl never.
+Global Arguments do_recall : simpl never.

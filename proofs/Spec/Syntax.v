@@ -1,0 +1,243 @@
+(** * Terms, values and data of the core calculus
+
+    Variables are de Bruijn indices into the environment.  Static labels,
+    [let], [>>], [|], [@e], [quarantine], [llm p t], [tool[f]] as a value and
+    [mem] are sugar (end of this file), as in CALCULUS.md section 2. *)
+
+Require Import List String QArith Bool.
+Require Import Entail.Spec.Labels.
+Import ListNotations.
+
+Definition name := string.
+
+Inductive scalar :=
+| KNull
+| KBool (b : bool)
+| KNum (q : Q)
+| KStr (s : string)
+| KTag (t : string).
+
+(** Shapes of structured data.  [CFix] is the value of [fix[n] e]: its only
+    part is the value of [e]; [None] is the unbounded fixpoint. *)
+Inductive con :=
+| CPair
+| CList
+| CRec (fields : list string)
+| CVariant (tag : string)
+| CFix (n : option nat).
+
+Inductive term :=
+| EVar (i : nat)
+| ELam (e : term)
+| EApp (e1 e2 : term)
+| EK (k : scalar)
+| ECon (c : con) (es : list term)                    (* [e1,...], {f: e}, (e, e), fix[n] e *)
+| EGet (e1 e2 : term)                                (* e.f, e.[e], fst, snd *)
+| ESet (e1 e2 e3 : term)                             (* e.f := e *)
+| EPrim (p : name) (e : term)
+| ECase (e : term) (bs : list (scalar * term)) (d : option term)
+| EGuard (e p : term) (retry : nat)
+| EChoose (p : Q) (e1 e2 : term)
+| ECall (f : name) (es : list term)
+| ERecall (k : name)
+| ERemember (k : name) (e : term)
+| ESend (e : term)
+| ERecv (m : name) (raw : bool)                      (* raw: the reply as Str; else parsed code *)
+| EFork (e : term)
+| EFresh (e : term)
+| EClear
+| ELab (e1 e2 : term)                                (* l : e, e : e *)
+| ETest (e1 e2 : term)                               (* e1 ? e2 *)
+| EAssert (e1 e2 : term)
+| EReclass (ax : axis) (e1 e2 : term)                (* endorse, declassify *)
+| ETry (l e1 e2 : term)                              (* try[l] e1 catch x. e2 *)
+| EFail (e : term)
+| EPar (es : list term).
+
+(** [permits pol e]: every reclassification in [e] is allowed by [pol]. *)
+Fixpoint permits (pol : axis -> bool) (e : term) : bool :=
+  match e with
+  | EVar _ | EK _ | ERecall _ | ERecv _ _ | EClear => true
+  | ELam e | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e =>
+      permits pol e
+  | EApp e1 e2 | EGet e1 e2 | EChoose _ e1 e2 | EGuard e1 e2 _
+  | ELab e1 e2 | ETest e1 e2 | EAssert e1 e2 => permits pol e1 && permits pol e2
+  | EReclass ax e1 e2 => pol ax && (permits pol e1 && permits pol e2)
+  | ESet e1 e2 e3 | ETry e1 e2 e3 => permits pol e1 && (permits pol e2 && permits pol e3)
+  | ECon _ es | ECall _ es | EPar es => forallb (permits pol) es
+  | ECase e bs d =>
+      permits pol e && (forallb (fun b => permits pol (snd b)) bs
+        && match d with Some e' => permits pol e' | None => true end)
+  end.
+
+(** [free i e]: variable [i] occurs free in [e]. *)
+Fixpoint free (i : nat) (e : term) : bool :=
+  match e with
+  | EVar j => Nat.eqb i j
+  | EK _ | ERecall _ | ERecv _ _ | EClear => false
+  | ELam e => free (S i) e
+  | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e => free i e
+  | EApp e1 e2 | EGet e1 e2 | EChoose _ e1 e2 | EGuard e1 e2 _
+  | ELab e1 e2 | ETest e1 e2 | EAssert e1 e2 | EReclass _ e1 e2 => free i e1 || free i e2
+  | ESet e1 e2 e3 => free i e1 || (free i e2 || free i e3)
+  | ETry e1 e2 e3 => free i e1 || (free i e2 || free (S i) e3)
+  | ECon _ es | ECall _ es | EPar es => existsb (free i) es
+  | ECase e bs d =>
+      free i e || (existsb (fun b => free i (snd b)) bs
+        || match d with Some e' => free i e' | None => false end)
+  end.
+
+(** Label-free data: what primitives, tools, models and label functions see.
+    Functions appear as code with a stripped environment. *)
+Inductive data :=
+| DK (k : scalar)
+| DCon (c : con) (ds : list data)
+| DClo (env : list data) (e : term).
+
+Fixpoint data_permits (pol : axis -> bool) (d : data) : bool :=
+  match d with
+  | DK _ => true
+  | DCon _ ds => forallb (data_permits pol) ds
+  | DClo env e => forallb (data_permits pol) env && permits pol e
+  end.
+
+Section Values.
+  Context {L : lattice}.
+
+  (** Labelled values [l : v]; the parts of a structure and the captured
+      environment of a closure are labelled themselves. *)
+  Inductive lval :=
+  | Lab (l : L) (v : val)
+  with val :=
+  | VK (k : scalar)
+  | VCon (c : con) (vs : list lval)
+  | VClo (env : list lval) (e : term).
+
+  Definition label_of (V : lval) : L := match V with Lab l _ => l end.
+
+  (** Reading a value joins the label of the reader's context. *)
+  Definition raise (l : L) (V : lval) : lval :=
+    match V with Lab l' v => Lab (join l l') v end.
+
+  Definition joins (ls : list L) : L := fold_right join bot ls.
+
+  Fixpoint deep_label (V : lval) : L :=
+    match V with
+    | Lab l v => join l
+        match v with
+        | VK _ => bot
+        | VCon _ vs => joins (map deep_label vs)
+        | VClo env _ => joins (map deep_label env)
+        end
+    end.
+
+  Fixpoint strip (V : lval) : data :=
+    match V with
+    | Lab _ v =>
+        match v with
+        | VK k => DK k
+        | VCon c vs => DCon c (map strip vs)
+        | VClo env e => DClo (map strip env) e
+        end
+    end.
+
+  (** [wrap] stamps the bottom label on every part. *)
+  Fixpoint wrap (d : data) : val :=
+    match d with
+    | DK k => VK k
+    | DCon c ds => VCon c (map (fun d => Lab bot (wrap d)) ds)
+    | DClo env e => VClo (map (fun d => Lab bot (wrap d)) env) e
+    end.
+
+  (** A closure captures the variables its body uses and nothing else, so that
+      [deep_label] of a function does not depend on bystanders. *)
+  Fixpoint capture_from (i : nat) (env : list lval) (body : term) : list lval :=
+    match env with
+    | [] => []
+    | V :: env' =>
+        (if free i body then V else Lab bot (VK KNull)) :: capture_from (S i) env' body
+    end.
+
+  Definition capture (env : list lval) (body : term) : list lval :=
+    capture_from 1 env body.
+
+End Values.
+
+Arguments lval : clear implicits.
+Arguments val : clear implicits.
+
+(** ** Access to structured data *)
+
+Definition scalar_eqb (a b : scalar) : bool :=
+  match a, b with
+  | KNull, KNull => true
+  | KBool x, KBool y => Bool.eqb x y
+  | KNum x, KNum y => Qeq_bool x y
+  | KStr x, KStr y | KTag x, KTag y => String.eqb x y
+  | _, _ => false
+  end.
+
+Definition index_of_num (q : Q) : option nat :=
+  if (Qnum q <? 0)%Z then None
+  else if Pos.eqb (Qden q) 1 then Some (Z.to_nat (Qnum q)) else None.
+
+Fixpoint position (f : string) (fs : list string) : option nat :=
+  match fs with
+  | [] => None
+  | g :: fs' => if String.eqb f g then Some 0%nat else option_map S (position f fs')
+  end.
+
+(** The position that selector [k] denotes in a structure of shape [c]. *)
+Definition select (c : con) (k : scalar) : option nat :=
+  match c, k with
+  | CPair, KNum q | CList, KNum q | CVariant _, KNum q => index_of_num q
+  | CRec fs, KStr f => position f fs
+  | _, _ => None
+  end.
+
+Fixpoint set_nth {A} (i : nat) (x : A) (xs : list A) : option (list A) :=
+  match i, xs with
+  | O, _ :: xs' => Some (x :: xs')
+  | S i', y :: xs' => option_map (cons y) (set_nth i' x xs')
+  | _, [] => None
+  end.
+
+(** Replacing a part; assigning an absent field of a record adds it. *)
+Definition update {A} (c : con) (k : scalar) (x : A) (xs : list A) : option (con * list A) :=
+  match select c k with
+  | Some i => option_map (pair c) (set_nth i x xs)
+  | None =>
+      match c, k with
+      | CRec fs, KStr f => Some (CRec (fs ++ [f]), xs ++ [x])
+      | _, _ => None
+      end
+  end.
+
+(** The branch that [case] takes. *)
+Fixpoint branch (k : scalar) (bs : list (scalar * term)) (d : option term) : option term :=
+  match bs with
+  | [] => d
+  | (k', e) :: bs' => if scalar_eqb k k' then Some e else branch k bs' d
+  end.
+
+(** What [case] dispatches on: a scalar, or the tag of a variant. *)
+Definition dispatch {L : lattice} (v : val L) : option scalar :=
+  match v with
+  | VK k => Some k
+  | VCon (CVariant t) _ => Some (KTag t)
+  | _ => None
+  end.
+
+(** ** Sugar *)
+
+Definition ELet (e1 e2 : term) : term := EApp (ELam e2) e1.
+Definition ESeq (e1 e2 : term) : term := EGet (ECon CPair [e1; e2]) (EK (KNum 1)).
+Definition EIf (e e1 e2 : term) : term := ECase e [(KBool true, e1); (KBool false, e2)] None.
+Definition EFix (n : option nat) (e : term) : term := ECon (CFix n) [e].
+Definition EAsk (m : name) (e : term) : term := ELet (ESend e) (ERecv m false).
+Definition EQuarantine (m : name) (e : term) : term := EFresh (EAsk m e).
+(** [llm p t], with the parameters in the model's name. *)
+Definition ELlm (m : name) (system : string) : term :=
+  ELam (EFresh (ELet (ESend (EK (KStr system))) (ELet (ESend (EVar 1)) (ERecv m true)))).
+(** [tool[f]] as a value, for a tool of one parameter. *)
+Definition ETool (f : name) : term := ELam (ECall f [EVar 0]).

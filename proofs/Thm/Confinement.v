@@ -1,0 +1,359 @@
+(** * Confinement
+
+    What runs under [pc] has effects at or above [pc] only: its result or
+    error carries a label above [pc]; the conversation is unchanged or was and
+    is labelled above [pc]; the store changes only at keys above [pc]; the
+    trace grows by requests on channels above [pc].  This holds for every
+    term, reclassification included, and at every amount of fuel. *)
+
+Require Import List String QArith Bool Lia.
+Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp.
+Import ListNotations.
+
+Section Confinement.
+  Context {L : lattice} {F : factoring L}.
+  Variable H : host L.
+
+  Definition state_conf (pc : L) (s s' : state L) : Prop :=
+    (cv s' = cv s \/
+     (flows pc (clab (cv s)) = true /\ flows pc (clab (cv s')) = true)) /\
+    (forall k, flows pc (key_label H k) = false -> store s' k = store s k) /\
+    (exists t, tr s' = t ++ tr s /\
+       Forall (fun ev => flows pc (channel ev) = true) t).
+
+  Definition outcome_conf (pc : L) (o : outcome L) : Prop :=
+    match o with
+    | Val V => flows pc (label_of V) = true
+    | Err l _ => flows pc l = true
+    | Out => True
+    end.
+
+  Definition confined (pc : L) (s : state L) (r : result L) : Prop :=
+    outcome_conf pc (fst r) /\ state_conf pc s (snd r).
+
+  (** ** The relation on states is a preorder, antitone in [pc] *)
+
+  Lemma state_conf_refl : forall pc s, state_conf pc s s.
+  Proof. intros. repeat split; auto. exists []. split; auto. Qed.
+
+  Lemma state_conf_trans : forall pc s1 s2 s3,
+    state_conf pc s1 s2 -> state_conf pc s2 s3 -> state_conf pc s1 s3.
+  Proof.
+    intros pc s1 s2 s3 (C & S & t & T & A) (C' & S' & t' & T' & A').
+    repeat split.
+    - destruct C as [C | [? ?]], C' as [C' | [? ?]]; rewrite ?C, ?C' in *; auto.
+    - intros k E. rewrite S', S; auto.
+    - exists (t' ++ t). split.
+      + rewrite T', T, app_assoc. reflexivity.
+      + apply Forall_app. auto.
+  Qed.
+
+  Lemma state_conf_weaken : forall pc pc' s s',
+    flows pc pc' = true -> state_conf pc' s s' -> state_conf pc s s'.
+  Proof.
+    intros pc pc' s s' W (C & S & t & T & A). repeat split.
+    - destruct C as [C | [? ?]]; auto. right. split; eapply flows_trans; eauto.
+    - intros k E. apply S. destruct (flows pc' (key_label H k)) eqn:E'; auto.
+      rewrite (flows_trans L _ _ _ W E') in E. discriminate.
+    - exists t. split; auto. eapply Forall_impl; [|exact A].
+      simpl. intros ev E. eapply flows_trans; eauto.
+  Qed.
+
+  Lemma confined_weaken : forall pc pc' s r,
+    flows pc pc' = true -> confined pc' s r -> confined pc s r.
+  Proof.
+    intros pc pc' s [o s'] W [O S]. split.
+    - destruct o; simpl in *; auto; eapply flows_trans; eauto.
+    - eapply state_conf_weaken; eauto.
+  Qed.
+
+  Lemma confined_after : forall pc s s' r,
+    state_conf pc s s' -> confined pc s' r -> confined pc s r.
+  Proof. intros pc s s' [o s''] S [O S']. split; auto. eapply state_conf_trans; eauto. Qed.
+
+  Lemma confined_bind : forall pc s r k,
+    confined pc s r ->
+    (forall V s', flows pc (label_of V) = true -> state_conf pc s s' ->
+       confined pc s' (k V s')) ->
+    confined pc s (bind r k).
+  Proof.
+    intros pc s [[V | l m |] s'] k [O S] K; simpl in *; try (split; auto; fail).
+    eapply confined_after; eauto.
+  Qed.
+
+  (** ** Single steps *)
+
+  Lemma label_of_raise : forall l (V : lval L), label_of (raise l V) = join l (label_of V).
+  Proof. intros l []. reflexivity. Qed.
+
+  Lemma conf_set_conv : forall pc c s,
+    flows pc (clab (cv s)) = true -> flows pc (clab c) = true ->
+    state_conf pc s (set_conv c s).
+  Proof. intros. repeat split; auto. exists []. split; auto. Qed.
+
+  Lemma conf_log : forall pc l r s, flows pc l = true -> state_conf pc s (log l r s).
+  Proof.
+    intros. repeat split; auto. exists [Event l r]. split; auto.
+  Qed.
+
+  Lemma conf_set_key : forall pc k V s,
+    flows pc (key_label H k) = true -> state_conf pc s (set_key k V s).
+  Proof.
+    intros pc k V s E. repeat split; auto.
+    - intros k' E'. simpl. destruct (String.eqb_spec k k'); auto. subst. congruence.
+    - exists []. split; auto.
+  Qed.
+
+  Lemma confined_restore : forall pc c s r,
+    cv s = c ->
+    confined pc (set_conv c s) r ->
+    confined pc s (restore c r).
+  Proof.
+    intros pc c s [o s'] E [O (C & S & T)]. split; auto. simpl in *.
+    repeat split; auto.
+  Qed.
+
+  (** Running in another conversation and coming back. *)
+  Lemma confined_isolated : forall pc c s r,
+    confined pc (set_conv c s) r -> confined pc s (restore (cv s) r).
+  Proof.
+    intros pc c s [o s'] [O (C & S & T)]. split; auto. simpl in *.
+    repeat split; auto.
+  Qed.
+
+  Ltac lab := repeat (rewrite ?label_of_raise; simpl;
+    first [ assumption
+          | apply flows_refl
+          | apply join_l
+          | apply flows_join_l; solve [lab]
+          | apply flows_join_r; solve [lab] ]).
+
+  Ltac done := solve [split; [ simpl; lab | try apply state_conf_refl; auto ]].
+
+  Section Helpers.
+    Variable ev : L -> list (lval L) -> state L -> term -> result L.
+    Hypothesis EV : forall pc env s e, confined pc s (ev pc env s e).
+
+    Lemma evals_conf : forall es pc env c acc s,
+      confined pc s (evals ev pc env c acc s es).
+    Proof.
+      induction es; intros; simpl.
+      - done.
+      - apply confined_bind; auto.
+    Qed.
+
+    Lemma with_label_conf : forall pc env s e k,
+      (forall n l s', confined pc s' (k n l s')) ->
+      confined pc s (with_label H ev pc env s e k).
+    Proof.
+      intros. unfold with_label. apply confined_bind; auto. intros.
+      destruct (to_label H (strip V)); auto. done.
+    Qed.
+
+    Lemma apply_conf : forall V1 V2 s,
+      confined (label_of V1) s (apply ev V1 V2 s).
+    Proof.
+      intros [l v] V2 s. simpl.
+      destruct v as [k | c vs | env e]; auto; try done.
+      destruct c as [| | | | n]; try done. destruct vs as [| Vf [| ? ?]]; try done.
+      destruct n as [[|n] |]; auto. done.
+    Qed.
+
+    Lemma admit_conf : forall pc l d s, flows pc l = true -> confined pc s (admit H l d s).
+    Proof.
+      intros. unfold admit. destruct (data_permits (policy H) d); done.
+    Qed.
+
+    Lemma call_conf : forall pc f Vs s, confined pc s (call H pc f Vs s).
+    Proof.
+      intros. unfold call. destruct (flows pc (tool_pc H f)) eqn:E; [| done].
+      destruct (refused (tool_args H f) Vs); [done |].
+      assert (C : state_conf pc s
+        (log (join (tool_pc H f) (channel_of (tool_args H f) Vs)) (RTool f (map strip Vs)) s)).
+      { apply conf_log. lab. }
+      destruct (tool H f _ _).
+      - eapply confined_after; eauto. apply admit_conf. lab.
+      - split; auto. simpl. lab.
+    Qed.
+
+    Lemma send_conf : forall pc V s, confined pc s (do_send H pc V s).
+    Proof.
+      intros. unfold do_send. destruct (flows pc (clab (cv s))) eqn:E; [| done].
+      split; simpl. lab. apply conf_set_conv; auto. simpl. lab.
+    Qed.
+
+    Lemma clear_conf : forall pc s, confined pc s (do_clear pc s).
+    Proof.
+      intros. unfold do_clear. destruct (flows pc (clab (cv s))) eqn:E; [| done].
+      split; simpl. lab. apply conf_set_conv; auto. simpl. lab.
+    Qed.
+
+    Lemma recv_conf : forall pc m raw s, confined pc s (do_recv H ev pc m raw s).
+    Proof.
+      intros. unfold do_recv. destruct (flows pc (clab (cv s))) eqn:E; [| done].
+      destruct (flows (clab (cv s)) (clearance H m)); [| done].
+      assert (C : state_conf pc s (log (clab (cv s)) (RModel m (msgs (cv s))) s)).
+      { apply conf_log; auto. }
+      destruct (model H m _ _) as [reply | e].
+      - assert (C' : state_conf pc s
+          (set_conv (Conv (clab (cv s)) (msgs (cv s) ++ [reply]))
+            (log (clab (cv s)) (RModel m (msgs (cv s))) s))).
+        { eapply state_conf_trans; eauto. apply conf_set_conv; auto. }
+        destruct raw; [split; auto |].
+        destruct (parse H reply) as [e | e]; [| split; auto].
+        destruct (permits (policy H) e); [| split; auto].
+        apply confined_after with (1 := C').
+        apply confined_weaken with (1 := E).
+        apply confined_bind; auto. intros. done.
+      - split; auto. simpl. lab.
+    Qed.
+
+    Lemma fork_conf : forall pc env s e, confined pc s (do_fork ev pc env s e).
+    Proof. intros. unfold do_fork. eapply confined_isolated; apply EV. Qed.
+
+    Lemma fresh_conf : forall pc env s e, confined pc s (do_fresh ev pc env s e).
+    Proof. intros. unfold do_fresh. eapply confined_isolated; apply EV. Qed.
+
+    Lemma remember_conf : forall pc k V s, confined pc s (do_remember H pc k V s).
+    Proof.
+      intros. unfold do_remember.
+      destruct (flows (join pc (deep_label V)) (key_label H k)) eqn:E; [| done].
+      apply join_true in E. destruct E as [E _].
+      split; simpl. lab.
+      eapply state_conf_trans; [apply conf_log | apply conf_set_key]; auto.
+    Qed.
+
+    Lemma recall_conf : forall pc k s, confined pc s (do_recall H pc k s).
+    Proof.
+      intros. unfold do_recall.
+      assert (C : state_conf pc s (log (join pc (key_label H k)) (RRecall k) s)).
+      { apply conf_log. lab. }
+      destruct (store s k); [destruct (kept H k _) |]; split; auto; simpl; lab.
+    Qed.
+
+    Lemma pars_conf : forall es pc env acc s, confined pc s (pars ev pc env acc s es).
+    Proof.
+      induction es as [| e es IH]; intros.
+      - simpl. done.
+      - rewrite pars_cons. pose proof (fork_conf pc env s e) as Ck.
+        destruct (do_fork ev pc env s e) as [[V | l m |] s'] eqn:D;
+          destruct Ck as [O S]; simpl in *.
+        + eapply confined_after; [exact S | apply IH].
+        + destruct (flows l pc); [| split; auto].
+          specialize (IH pc env acc s').
+          destruct (pars ev pc env acc s' es) as [[V | l' m' |] s''];
+            destruct IH as [O' S']; simpl in *;
+            assert (state_conf pc s s'') by (eapply state_conf_trans; eauto).
+          * split; auto.
+          * destruct (flows l' pc); split; auto.
+          * split; auto.
+        + split; auto.
+    Qed.
+
+    Lemma guard_conf : forall n env e p pc s, confined pc s (guard ev env e p n pc s).
+    Proof.
+      induction n; intros; simpl;
+        (apply confined_bind; auto; intros V s1 _ _;
+         apply confined_bind; auto; intros Vp s2 _ _;
+         apply confined_bind; auto; intros Vb s3 _ _;
+         destruct Vb as [lb vb]; simpl;
+         destruct vb as [[| [] | | |] | |]; try done).
+      eapply confined_weaken; [| apply IHn]. lab.
+    Qed.
+  End Helpers.
+
+  (** ** The theorem *)
+
+  Theorem confinement : forall n pc env s e, confined pc s (eval (F := F) H n pc env s e).
+  Proof.
+    induction n as [| n IH]; intros; [split; simpl; auto using state_conf_refl |].
+    assert (UP : forall pc pc' env s e, flows pc pc' = true ->
+              confined pc s (eval (F := F) H n pc' env s e))
+      by (intros; eapply confined_weaken; eauto).
+    destruct e; simpl.
+    - (* variable *) destruct (nth_error env i); done.
+    - done.
+    - (* application *)
+      apply confined_bind; auto. intros V1 s1 E1 _.
+      apply confined_bind; auto. intros V2 s2 _ _.
+      eapply confined_weaken; [exact E1 |]. apply apply_conf; auto.
+    - done.
+    - apply evals_conf; auto.
+    - (* get *)
+      apply confined_bind; auto. intros [l1 v1] s1 _ _.
+      apply confined_bind; auto. intros [l2 v2] s2 _ _.
+      destruct v1 as [| c vs |]; try done. destruct v2; try done.
+      destruct (select c k); try done. destruct (nth_error vs n0); done.
+    - (* set *)
+      apply confined_bind; auto. intros [l1 v1] s1 _ _.
+      apply confined_bind; auto. intros [l2 v2] s2 _ _.
+      apply confined_bind; auto. intros V3 s3 _ _.
+      destruct v1 as [| c vs |]; try done. destruct v2; try done.
+      destruct (update c k V3 vs) as [[? ?] |]; done.
+    - (* prim *)
+      apply confined_bind; auto. intros V s1 _ _.
+      destruct (prim H p (strip V)); [apply admit_conf; lab | done].
+    - (* case *)
+      apply confined_bind; auto. intros [l v] s1 _ _.
+      destruct (dispatch v) as [k |]; [| done].
+      destruct (branch k bs d); [| done]. apply UP. lab.
+    - apply guard_conf; auto.
+    - (* choose *)
+      eapply confined_after with (s' := log pc (RSample p) s).
+      + apply conf_log. apply flows_refl.
+      + destruct (sample H p _); auto.
+    - (* call *)
+      apply confined_bind. apply evals_conf; auto. intros [l [| |]] s1 _ _;
+        try apply call_conf; split; simpl; auto using state_conf_refl.
+    - apply recall_conf.
+    - apply confined_bind; auto. intros. apply remember_conf.
+    - apply confined_bind; auto. intros. apply send_conf.
+    - apply recv_conf; auto.
+    - apply fork_conf; auto.
+    - apply fresh_conf; auto.
+    - apply clear_conf.
+    - (* label *) apply with_label_conf; auto. intros. apply UP. lab.
+    - (* test *)
+      apply with_label_conf; auto. intros m l s'.
+      apply confined_bind; [apply UP; lab |]. intros. done.
+    - (* assert *)
+      apply with_label_conf; auto. intros m l s'.
+      destruct (flows m pc); [| done].
+      apply confined_bind; auto. intros V s2 _ _.
+      destruct (flows (label_of V) l); done.
+    - (* endorse, declassify *)
+      apply with_label_conf; auto. intros m l s'.
+      apply confined_bind; [apply UP; lab |]. intros [l2 v] s2 _ _. done.
+    - (* try *)
+      apply with_label_conf; auto. intros m l s'.
+      assert (W : flows pc (join pc (join m l)) = true) by lab.
+      pose proof (UP _ _ env s' e2 W) as C2.
+      destruct (eval H n (join pc (join m l)) env s' e2) as [[V | le me |] s2];
+        auto.
+      destruct (flows le (join pc (join m l))); auto.
+      eapply confined_after with (s' := s2).
+      + apply C2.
+      + apply UP; auto.
+    - (* fail *) apply confined_bind; auto. intros. done.
+    - apply pars_conf; auto.
+  Qed.
+
+  (** The form of the statement in the calculus: a result is labelled above
+      [pc], and the conversation is unchanged or labelled above [pc] before
+      and after. *)
+  Corollary confinement_result : forall n pc env s e V s',
+    eval (F := F) H n pc env s e = (Val V, s') ->
+    flows pc (label_of V) = true /\
+    (cv s' = cv s \/ (flows pc (clab (cv s)) = true /\ flows pc (clab (cv s')) = true)).
+  Proof.
+    intros n pc env s e V s' E. generalize (confinement n pc env s e). rewrite E.
+    intros [O (C & _)]. auto.
+  Qed.
+
+  (** Nothing that happens can be taken back: the trace only grows. *)
+  Corollary trace_grows : forall n pc env s e,
+    exists t, tr (snd (eval (F := F) H n pc env s e)) = t ++ tr s.
+  Proof.
+    intros. destruct (confinement n pc env s e) as [_ (_ & _ & t & T & _)]. eauto.
+  Qed.
+End Confinement.
