@@ -1,1 +1,33 @@
-//! Placeholder replaced by the crate's first commit.
+//! The core calculus as data: terms, types, labels, effects, tool signatures, and JSON data.
+//!
+//! Entry points: [`Builder`] makes a [`Code`] (front ends and the `.lam` parser use it),
+//! [`Code::term`] reads it (analyses and the machine do).
+//!
+//! Invariant: a [`Code`] is closed and resolved. Every variable is a slot (see [`Slot`]); nothing is
+//! looked up by name at run time.
+//! Invariant: children stand before their parents, and every term but the root has exactly one
+//! parent, so an attribute that flows upwards is computed by one loop over the terms.
+//! Invariant: no term is nested deeper than [`MAX_DEPTH`].
+//! Invariant: this crate evaluates nothing and reports nothing; it knows no front end and no rule.
+//!
+//! Source: `docs/calculus.md` §1–§6.
+
+mod data;
+mod effect;
+mod label;
+mod num;
+mod pred;
+mod term;
+mod ty;
+
+pub use data::{Data, DataError, MAX_DATA_DEPTH, Name};
+pub use effect::{Effect, EffectRow};
+pub use label::{Label, LabelSpec, Lattice, LatticeKind};
+pub use num::{Num, NumError};
+pub use pred::{Comparison, Measure, Pred};
+pub use term::{
+    Abs, AbsSugar, Bound, Branch, BuildError, Builder, Code, EffectClass, Globals, IfSugar, KeyDecl,
+    LetSugar, MAX_DEPTH, ModelParams, Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl,
+    ToolId, ToolParam,
+};
+pub use ty::{EnumType, Type};

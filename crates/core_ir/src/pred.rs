@@ -1,0 +1,217 @@
+//! The decidable predicates of `guard` and of refinement types.
+
+use crate::{Data, Name, Num};
+use std::fmt;
+use std::sync::Arc;
+
+/// What is measured of a value before it is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// Characters of a text, items of a list, fields of a record.
+    Length,
+    /// Words of a text (separated by white space).
+    Words,
+    /// The number itself.
+    Value,
+}
+
+/// How a measure is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+}
+
+impl Comparison {
+    /// Whether `a ⋈ b`.
+    pub fn holds(self, a: &Num, b: &Num) -> bool {
+        match self {
+            Comparison::Lt => a < b,
+            Comparison::Le => a <= b,
+            Comparison::Gt => a > b,
+            Comparison::Ge => a >= b,
+            Comparison::Eq => a == b,
+            Comparison::Ne => a != b,
+        }
+    }
+
+    /// The operator as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Comparison::Lt => "<",
+            Comparison::Le => "<=",
+            Comparison::Gt => ">",
+            Comparison::Ge => ">=",
+            Comparison::Eq => "==",
+            Comparison::Ne => "!=",
+        }
+    }
+}
+
+/// A decidable predicate on data. Source: seed 000 Definition 3.1 (`P`), T-Guard.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Pred {
+    /// Always true (`any`).
+    True,
+    /// `length >= 3`, `words == 3`, `value < 10`.
+    Compare(Measure, Comparison, Num),
+    /// `matches "regex"`: the whole text or a part of it (anchor with `^…$`). Linear time.
+    Matches(Arc<str>),
+    /// `contains "text"`.
+    Contains(Arc<str>),
+    /// `in ["a", "b"]`: equal to one of these.
+    OneOf(Arc<[Data]>),
+    /// `.field P`: the field exists and satisfies `P`.
+    Field(Name, Arc<Pred>),
+    /// `every P`: each item of the list.
+    Every(Arc<Pred>),
+    /// `P && Q`.
+    And(Arc<(Pred, Pred)>),
+    /// `P || Q`.
+    Or(Arc<(Pred, Pred)>),
+    /// `!P`.
+    Not(Arc<Pred>),
+}
+
+/// A compiled regular expression may take this many bytes; larger ones are refused.
+const REGEX_SIZE: usize = 1 << 20;
+
+impl Pred {
+    /// Decides the predicate.
+    ///
+    /// # Errors
+    /// Why it does not hold, as a phrase that can be shown to a person or fed back to a model:
+    /// `length is 2, expected >= 3`.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Comparison, Data, Measure, Num, Pred};
+    /// let three_words = Pred::Compare(Measure::Words, Comparison::Eq, Num::from(3));
+    /// assert_eq!(three_words.holds(&Data::str("a b c")), Ok(()));
+    /// assert_eq!(three_words.holds(&Data::str("a b")), Err("words is 2, expected == 3".to_string()));
+    /// ```
+    pub fn holds(&self, data: &Data) -> Result<(), String> {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.decide(data))
+    }
+
+    fn decide(&self, data: &Data) -> Result<(), String> {
+        match self {
+            Pred::True => Ok(()),
+            Pred::Compare(measure, comparison, limit) => {
+                let found = match (measure, data) {
+                    (Measure::Length, Data::Str(s)) => Num::from(s.chars().count() as i64),
+                    (Measure::Length, Data::List(l)) => Num::from(l.len() as i64),
+                    (Measure::Length, Data::Record(r)) => Num::from(r.len() as i64),
+                    (Measure::Words, Data::Str(s)) => Num::from(s.split_whitespace().count() as i64),
+                    (Measure::Value, Data::Num(n)) => n.clone(),
+                    _ => return Err(format!("{} has no {}", data.kind(), measure.as_str())),
+                };
+                if comparison.holds(&found, limit) {
+                    Ok(())
+                } else {
+                    Err(format!("{} is {found}, expected {} {limit}", measure.as_str(), comparison.as_str()))
+                }
+            }
+            Pred::Matches(pattern) => {
+                let Data::Str(s) = data else { return Err(format!("{} is not text", data.kind())) };
+                match regex::RegexBuilder::new(pattern).size_limit(REGEX_SIZE).build() {
+                    Ok(r) if r.is_match(s) => Ok(()),
+                    Ok(_) => Err(format!("does not match `{pattern}`")),
+                    Err(_) => Err(format!("`{pattern}` is not a usable regular expression")),
+                }
+            }
+            Pred::Contains(part) => match data {
+                Data::Str(s) if s.contains(&**part) => Ok(()),
+                Data::Str(_) => Err(format!("does not contain `{part}`")),
+                _ => Err(format!("{} is not text", data.kind())),
+            },
+            Pred::OneOf(items) => {
+                if items.contains(data) {
+                    Ok(())
+                } else {
+                    let shown: Vec<String> = items.iter().map(|i| i.to_json().to_string()).collect();
+                    Err(format!("is none of {}", shown.join(", ")))
+                }
+            }
+            Pred::Field(name, p) => match data.field(name) {
+                Some(d) => p.holds(d).map_err(|e| format!("{name}: {e}")),
+                None => Err(format!("has no field `{name}`")),
+            },
+            Pred::Every(p) => match data {
+                Data::List(items) => items
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(i, d)| p.holds(d).map_err(|e| format!("item {i}: {e}"))),
+                _ => Err(format!("{} is not a list", data.kind())),
+            },
+            Pred::And(p) => p.0.holds(data).and_then(|()| p.1.holds(data)),
+            Pred::Or(p) => p.0.holds(data).or_else(|a| p.1.holds(data).map_err(|b| format!("{a}, and {b}"))),
+            Pred::Not(p) => match p.holds(data) {
+                Ok(()) => Err(format!("expected not: {p}")),
+                Err(_) => Ok(()),
+            },
+        }
+    }
+}
+
+impl Measure {
+    /// The name as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Measure::Length => "length",
+            Measure::Words => "words",
+            Measure::Value => "value",
+        }
+    }
+}
+
+impl fmt::Display for Pred {
+    /// The notation of `.lam`. Operands of `&&`, `||` and `!` are parenthesised unless atomic.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let atom = |p: &Pred| match p {
+            Pred::And(_) | Pred::Or(_) => format!("({p})"),
+            _ => p.to_string(),
+        };
+        let quoted = |s: &str| serde_json::Value::String(s.to_string()).to_string();
+        match self {
+            Pred::True => f.write_str("any"),
+            Pred::Compare(m, c, n) => write!(f, "{} {} {n}", m.as_str(), c.as_str()),
+            Pred::Matches(r) => write!(f, "matches {}", quoted(r)),
+            Pred::Contains(s) => write!(f, "contains {}", quoted(s)),
+            Pred::OneOf(items) => {
+                let shown: Vec<String> = items.iter().map(|i| i.to_json().to_string()).collect();
+                write!(f, "in [{}]", shown.join(", "))
+            }
+            Pred::Field(name, p) => write!(f, ".{name} {}", atom(p)),
+            Pred::Every(p) => write!(f, "every {}", atom(p)),
+            Pred::And(p) => write!(f, "{} && {}", atom(&p.0), atom(&p.1)),
+            Pred::Or(p) => write!(f, "{} || {}", atom(&p.0), atom(&p.1)),
+            Pred::Not(p) => write!(f, "!{}", atom(p)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_says_why() {
+        let list = Data::list([Data::Num(Num::from(1)), Data::Num(Num::from(20))]);
+        let p = Pred::Every(Arc::new(Pred::Compare(Measure::Value, Comparison::Lt, Num::from(10))));
+        assert_eq!(p.holds(&list), Err("item 1: value is 20, expected < 10".into()));
+        assert_eq!(Pred::Not(Arc::new(p)).holds(&list), Ok(()));
+        assert!(Pred::Matches("(".into()).holds(&Data::str("x")).is_err());
+        assert!(Pred::Matches("(a{1000}){1000}{1000}".into()).holds(&Data::str("x")).is_err());
+    }
+}

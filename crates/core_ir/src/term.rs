@@ -1,0 +1,1226 @@
+//! Terms, and the arena they live in.
+
+use crate::{Data, LabelSpec, Name, Num, Pred, Type};
+use diagnostics::Span;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// No term is nested deeper than this. Deeper input is an error with a place, so recursive analyses
+/// need bounded stack. Long sequences are no nesting: `let`s stand in one list, stages of `>>` do not nest.
+pub const MAX_DEPTH: usize = 1_000;
+
+/// A term of a [`Code`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TermId(pub u32);
+
+/// A tool declaration of a [`Code`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ToolId(pub u32);
+
+/// A store declaration of a [`Code`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoreId(pub u32);
+
+/// Where a variable's value is found.
+///
+/// An *activation* is one run of a function body. Its locals are numbered in the order in which they
+/// are bound: the parameter is local 0, then the names bound by `let`, `case` and `catch` around the
+/// place in question. Binding local `i` discards the locals from `i` on, which are out of scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Slot {
+    /// Local of the current activation.
+    Local(u32),
+    /// Captured when the current closure was made: an index into its [`Abs::captures`].
+    Captured(u32),
+    /// A prelude definition: an index into [`Globals`].
+    Global(u32),
+}
+
+/// How often a fixpoint may unfold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// At most so often along one chain of self calls.
+    Finite(u64),
+    /// Without a bound: untyped code and flagged configurations only.
+    Infinite,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Abs {
+    /// The parameter.
+    pub param: Name,
+    /// Its type, where it is written.
+    pub ty: Option<Type>,
+    /// The body.
+    pub body: TermId,
+    /// Where, in the activation that makes the closure, each captured value is found. Only what the
+    /// body uses: labels of unused variables must not taint the closure.
+    pub captures: Box<[Slot]>,
+    /// The notation it came from.
+    pub sugar: AbsSugar,
+}
+
+/// Which notation an [`Abs`] stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AbsSugar {
+    /// A λ.
+    Plain,
+    /// `e1 >> … >> en`, that is `λx. en (… (e1 x))`; [`Code::stages`] lists the stages.
+    Compose,
+    /// `e1 | e2`, that is `λx. let r = par [e1 x, e2 x] in (r.[0], r.[1])`.
+    ParPair,
+}
+
+/// Which notation a `let` stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LetSugar {
+    /// `let`.
+    Plain,
+    /// `@e`, that is `let _ = send e in recv`.
+    Ask,
+}
+
+/// Which notation an `if` stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfSugar {
+    /// `if`.
+    Plain,
+    /// `a && b`, that is `if a then b else false`.
+    And,
+    /// `a || b`, that is `if a then true else b`.
+    Or,
+}
+
+/// One branch of a `case`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Branch {
+    /// The tag it takes. A string equal to the tag's name is taken as the tag without payload.
+    pub tag: Name,
+    /// What the payload is bound to, if anything.
+    pub binder: Option<Name>,
+    /// What it does.
+    pub body: TermId,
+}
+
+/// Who says a message of the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The operator's instructions.
+    System,
+    /// What the program says.
+    User,
+    /// What the model said.
+    Assistant,
+    /// What a tool returned.
+    Tool,
+}
+
+impl Role {
+    /// The name used by model protocols.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+        }
+    }
+}
+
+/// How a model is asked (the seed's `θ`).
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct ModelParams {
+    /// Which model; `None` is the run's default.
+    pub model: Option<Name>,
+    /// Sampling temperature.
+    pub temperature: Option<Num>,
+    /// The most tokens of a reply.
+    pub max_tokens: Option<u64>,
+    /// The type the reply is decoded to; `None` is text as it is.
+    pub result: Option<Type>,
+    /// How many further calls may quote a decoding error and ask again.
+    pub repair: u32,
+    /// Tools offered. If there are any, the reply is a tag: the name of a tool with the arguments as a
+    /// record, or `final` with the decoded answer.
+    pub tools: Vec<ToolId>,
+    /// What this call is for (the task's name), for scripts, traces and messages.
+    pub purpose: Option<Name>,
+    /// Everything else the source said, passed on to the handler.
+    pub extra: Vec<(Name, Data)>,
+}
+
+/// What `recv` makes of the reply.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Recv {
+    /// LLMbda's: the reply is parsed as a term and evaluated in the prelude's environment; gives
+    /// `[true, v]`, or `[false, message]` if it does not parse.
+    Code,
+    /// The reply is data, decoded as the parameters say.
+    Data(Arc<ModelParams>),
+}
+
+/// Primitive functions on label-free data: total or failing, deterministic.
+///
+/// `wrap`/`strip` around them is the machine's business. Each takes a fixed number of operands, see
+/// [`Prim::arity`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // Each is described by its line in `Prim::ALL`.
+pub enum Prim {
+    Neg,
+    Not,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Format,
+    Length,
+    Keys,
+    Has,
+    Append,
+    Range,
+    IsFn,
+    IsArray,
+    IsRecord,
+    IsStr,
+    IsNum,
+    IsBool,
+    IsNull,
+    ToStr,
+    ToNum,
+    Lower,
+    Upper,
+    Trim,
+    Split,
+    Join,
+    Contains,
+    Slice,
+    Flatten,
+    ToJson,
+    FromJson,
+}
+
+impl Prim {
+    /// Every primitive with its name, number of operands (`None`: any) and meaning.
+    pub const ALL: &'static [(Prim, &'static str, Option<usize>, &'static str)] = &[
+        (Prim::Neg, "neg", Some(1), "the negation of a number"),
+        (Prim::Not, "not", Some(1), "the negation of a truth value"),
+        (Prim::Add, "add", Some(2), "sum of numbers, concatenation of strings or of lists"),
+        (Prim::Sub, "sub", Some(2), "difference of numbers"),
+        (Prim::Mul, "mul", Some(2), "product of numbers"),
+        (Prim::Div, "div", Some(2), "exact quotient; fails for divisor zero"),
+        (Prim::Rem, "rem", Some(2), "remainder of the division rounded down; fails for divisor zero"),
+        (Prim::Eq, "eq", Some(2), "whether two values are equal; fails on functions"),
+        (Prim::Ne, "ne", Some(2), "whether two values differ; fails on functions"),
+        (Prim::Lt, "lt", Some(2), "less, on two numbers or two strings"),
+        (Prim::Le, "le", Some(2), "less or equal, on two numbers or two strings"),
+        (Prim::Gt, "gt", Some(2), "greater, on two numbers or two strings"),
+        (Prim::Ge, "ge", Some(2), "greater or equal, on two numbers or two strings"),
+        (Prim::Format, "format", None, "interpolation: concatenates its operands, serialised as `send` does"),
+        (Prim::Length, "length", Some(1), "characters of a string, items of a list, fields of a record"),
+        (Prim::Keys, "keys", Some(1), "the field names of a record"),
+        (Prim::Has, "has", Some(2), "whether a record has a field"),
+        (Prim::Append, "append", Some(2), "a list with one more item at its end"),
+        (Prim::Range, "range", Some(2), "the integers from the first up to but not including the second"),
+        (Prim::IsFn, "is_fn", Some(1), "whether a value is a function"),
+        (Prim::IsArray, "is_array", Some(1), "whether a value is a list"),
+        (Prim::IsRecord, "is_record", Some(1), "whether a value is a record"),
+        (Prim::IsStr, "is_str", Some(1), "whether a value is a string"),
+        (Prim::IsNum, "is_num", Some(1), "whether a value is a number"),
+        (Prim::IsBool, "is_bool", Some(1), "whether a value is a truth value"),
+        (Prim::IsNull, "is_null", Some(1), "whether a value is null"),
+        (Prim::ToStr, "to_str", Some(1), "the value serialised as `send` does"),
+        (Prim::ToNum, "to_num", Some(1), "the number a string denotes; fails if it denotes none"),
+        (Prim::Lower, "lower", Some(1), "a string in lower case"),
+        (Prim::Upper, "upper", Some(1), "a string in upper case"),
+        (Prim::Trim, "trim", Some(1), "a string without white space at its ends"),
+        (Prim::Split, "split", Some(2), "the parts of the first string between occurrences of the second"),
+        (Prim::Join, "join", Some(2), "the strings of a list with the second operand between them"),
+        (Prim::Contains, "contains", Some(2), "whether a string contains another, or a list an item"),
+        (
+            Prim::Slice,
+            "slice",
+            Some(3),
+            "the characters or items from an index up to but not including another",
+        ),
+        (Prim::Flatten, "flatten", Some(1), "the value with every label inside joined to its top"),
+        (Prim::ToJson, "to_json", Some(1), "the value as JSON text"),
+        (Prim::FromJson, "from_json", Some(1), "the value that JSON text denotes; fails if it is not JSON"),
+    ];
+
+    fn row(self) -> &'static (Prim, &'static str, Option<usize>, &'static str) {
+        // INVARIANT: `ALL` has a row for each variant, in their order (checked by a test).
+        &Prim::ALL[self as usize]
+    }
+
+    /// The name as it is written in `prim[name](…)`.
+    pub fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// How many operands it takes; `None` if any number.
+    pub fn arity(self) -> Option<usize> {
+        self.row().2
+    }
+
+    /// The primitive of a name.
+    pub fn from_name(name: &str) -> Option<Prim> {
+        Prim::ALL.iter().find(|r| r.1 == name).map(|r| r.0)
+    }
+}
+
+/// A term. Source: `docs/calculus.md` §2.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Term {
+    /// A variable; the name is for people.
+    Var(Name, Slot),
+    /// A literal.
+    Lit(Data),
+    /// `{f: e, …}`, names distinct.
+    Record(Vec<(Name, TermId)>),
+    /// `[e, …]`.
+    List(Vec<TermId>),
+    /// A function.
+    Abs(Abs),
+    /// `e1 e2`.
+    App(TermId, TermId),
+    /// `let x1 = e1 in … let xn = en in e`; each name is in scope in what follows.
+    Let {
+        /// The definitions, at least one.
+        bindings: Vec<(Name, TermId)>,
+        /// The term they are for.
+        body: TermId,
+        /// The notation it came from.
+        sugar: LetSugar,
+    },
+    /// `e.f`.
+    Field(TermId, Name),
+    /// `e.[e]`: list and number, record and string, string and number.
+    Index(TermId, TermId),
+    /// `e.f := e`: the record with that field set.
+    With(TermId, Name, TermId),
+    /// `prim p e…`.
+    Prim(Prim, Vec<TermId>),
+    /// `(e, e)`.
+    Pair(TermId, TermId),
+    /// `fst e`.
+    Fst(TermId),
+    /// `snd e`.
+    Snd(TermId),
+    /// `` `l e ``: a tag with a payload.
+    Tag(Name, Option<TermId>),
+    /// `if e then e else e`.
+    If(TermId, TermId, TermId, IfSugar),
+    /// `case e of {l x ⇒ e, …, _ ⇒ e}`.
+    Case {
+        /// What is looked at.
+        scrutinee: TermId,
+        /// The branches, tags distinct.
+        branches: Vec<Branch>,
+        /// The `_` branch.
+        default: Option<TermId>,
+    },
+    /// `classify[l, …] e`: the string as one of the tags, or an error.
+    Classify(Vec<Name>, TermId),
+    /// `fix[n] e`.
+    Fix {
+        /// The bound.
+        bound: Bound,
+        /// Where the bound came from, if it is not written in the source: `the default of CrewAI 1.15`.
+        origin: Option<Name>,
+        /// The function from self to the function.
+        body: TermId,
+    },
+    /// `guard e P retry n`.
+    Guard {
+        /// What is tried; if its value is a function, its results are guarded.
+        term: TermId,
+        /// What the result must satisfy.
+        pred: Pred,
+        /// How often it is tried again.
+        retry: u32,
+    },
+    /// `mem e σ`.
+    Mem(StoreId, TermId),
+    /// `recall k`, resolved to the innermost enclosing `mem` that declares `k`: the store and the key's index.
+    Recall(Name, Option<(StoreId, u32)>),
+    /// `remember k e`.
+    Remember(Name, Option<(StoreId, u32)>, TermId),
+    /// `choose p a b`: `a` with probability `p`.
+    Choose(Num, TermId, TermId),
+    /// `llm p θ`.
+    Llm(TermId, Arc<ModelParams>),
+    /// `tool[f]`.
+    Tool(ToolId),
+    /// `send e`.
+    Send(Role, TermId),
+    /// `recv`.
+    Recv(Recv),
+    /// `fork e`.
+    Fork(TermId),
+    /// `fresh e`.
+    Fresh(TermId),
+    /// `clear`.
+    Clear,
+    /// `e1 : e2`.
+    Relabel(TermId, TermId),
+    /// `e1 ? e2`.
+    Test(TermId, TermId),
+    /// `assert e1 e2`.
+    Assert(TermId, TermId),
+    /// `endorse e1 e2`.
+    Endorse(TermId, TermId),
+    /// `declassify e1 e2`.
+    Declassify(TermId, TermId),
+    /// `try[l] e catch x. e`.
+    Try {
+        /// The label.
+        label: TermId,
+        /// What is tried.
+        body: TermId,
+        /// What the message is bound to.
+        name: Name,
+        /// What is done then.
+        handler: TermId,
+    },
+    /// `fail e`.
+    Fail(TermId),
+    /// `par[n] [e, …]`: at most `n` at a time (`None`: all).
+    Par(Option<u32>, Vec<TermId>),
+    /// `check[τ] e`: the value, which must be data of the type; the name says what it is, for messages.
+    Check(Name, Type, TermId),
+    /// What a front end could not decide, or the parser could not read. Running it is an error.
+    Unknown(Name),
+}
+
+impl Term {
+    /// The direct subterms, in the order of evaluation as far as there is one.
+    pub fn children(&self) -> Vec<TermId> {
+        let mut out = Vec::new();
+        let _ = self.clone().map_children(&mut |c| {
+            out.push(c);
+            c
+        });
+        out
+    }
+
+    /// The same term with other subterms.
+    #[must_use]
+    pub fn map_children(self, f: &mut impl FnMut(TermId) -> TermId) -> Term {
+        match self {
+            Term::Var(..)
+            | Term::Lit(_)
+            | Term::Recall(..)
+            | Term::Tool(_)
+            | Term::Recv(_)
+            | Term::Clear
+            | Term::Unknown(_) => self,
+            Term::Record(fields) => Term::Record(fields.into_iter().map(|(n, e)| (n, f(e))).collect()),
+            Term::List(items) => Term::List(items.into_iter().map(f).collect()),
+            Term::Abs(abs) => Term::Abs(Abs { body: f(abs.body), ..abs }),
+            Term::App(a, b) => Term::App(f(a), f(b)),
+            Term::Let { bindings, body, sugar } => {
+                let bindings = bindings.into_iter().map(|(n, e)| (n, f(e))).collect();
+                Term::Let { bindings, body: f(body), sugar }
+            }
+            Term::Field(e, n) => Term::Field(f(e), n),
+            Term::Index(a, b) => Term::Index(f(a), f(b)),
+            Term::With(a, n, b) => Term::With(f(a), n, f(b)),
+            Term::Prim(p, es) => Term::Prim(p, es.into_iter().map(f).collect()),
+            Term::Pair(a, b) => Term::Pair(f(a), f(b)),
+            Term::Fst(e) => Term::Fst(f(e)),
+            Term::Snd(e) => Term::Snd(f(e)),
+            Term::Tag(n, e) => Term::Tag(n, e.map(f)),
+            Term::If(c, a, b, s) => Term::If(f(c), f(a), f(b), s),
+            Term::Case { scrutinee, branches, default } => Term::Case {
+                scrutinee: f(scrutinee),
+                branches: branches.into_iter().map(|b| Branch { body: f(b.body), ..b }).collect(),
+                default: default.map(f),
+            },
+            Term::Classify(tags, e) => Term::Classify(tags, f(e)),
+            Term::Fix { bound, origin, body } => Term::Fix { bound, origin, body: f(body) },
+            Term::Guard { term, pred, retry } => Term::Guard { term: f(term), pred, retry },
+            Term::Mem(s, e) => Term::Mem(s, f(e)),
+            Term::Remember(n, s, e) => Term::Remember(n, s, f(e)),
+            Term::Choose(p, a, b) => Term::Choose(p, f(a), f(b)),
+            Term::Llm(e, p) => Term::Llm(f(e), p),
+            Term::Send(r, e) => Term::Send(r, f(e)),
+            Term::Fork(e) => Term::Fork(f(e)),
+            Term::Fresh(e) => Term::Fresh(f(e)),
+            Term::Relabel(a, b) => Term::Relabel(f(a), f(b)),
+            Term::Test(a, b) => Term::Test(f(a), f(b)),
+            Term::Assert(a, b) => Term::Assert(f(a), f(b)),
+            Term::Endorse(a, b) => Term::Endorse(f(a), f(b)),
+            Term::Declassify(a, b) => Term::Declassify(f(a), f(b)),
+            Term::Try { label, body, name, handler } => {
+                Term::Try { label: f(label), body: f(body), name, handler: f(handler) }
+            }
+            Term::Fail(e) => Term::Fail(f(e)),
+            Term::Par(n, es) => Term::Par(n, es.into_iter().map(f).collect()),
+            Term::Check(n, t, e) => Term::Check(n, t, f(e)),
+        }
+    }
+}
+
+/// What a tool may do to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum EffectClass {
+    /// Nothing: its result depends on its arguments alone.
+    Pure,
+    /// Looks at the world.
+    Read,
+    /// Changes the world. The default, because it is the careful assumption.
+    #[default]
+    Write,
+}
+
+/// A parameter of a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolParam {
+    /// Its name.
+    pub name: Name,
+    /// Its type.
+    pub ty: Type,
+    /// The highest label an argument may have (`ℓᵢ`).
+    pub bound: LabelSpec,
+}
+
+/// A tool: signature and flow policy. Source: `docs/calculus.md` §5.
+///
+/// Applied to a record with a field for each parameter. A tool with exactly one parameter may be
+/// applied to the bare value, unless the value is a record that has a field of the parameter's name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolDecl {
+    /// Its name, unique in the program.
+    pub name: Name,
+    /// Its parameters, names distinct.
+    pub params: Vec<ToolParam>,
+    /// What it returns.
+    pub result: Type,
+    /// What it may do.
+    pub effect: EffectClass,
+    /// The highest program-counter label under which it may be called (`ℓpc`).
+    pub control: LabelSpec,
+    /// The label of what it returns (`ℓres`), joined with those of the arguments.
+    pub label: LabelSpec,
+    /// What it is for, shown to models.
+    pub description: Option<Name>,
+    /// How it is carried out, if the program says so (`{exec: […]}`, `{http: …}`); the runtime reads it.
+    pub handler: Option<Data>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+impl ToolDecl {
+    /// A tool of which nothing is known but its name: one parameter `input`, anything in, anything
+    /// out, may change the world, its result comes from anyone. Arguments must be trusted and public.
+    pub fn unknown(name: Name, span: Span) -> ToolDecl {
+        ToolDecl {
+            name,
+            params: vec![ToolParam { name: "input".into(), ty: Type::Dyn, bound: LabelSpec::BOTTOM }],
+            result: Type::Dyn,
+            effect: EffectClass::Write,
+            control: LabelSpec::BOTTOM,
+            label: LabelSpec::Axes { untrusted: true, secret: false },
+            description: None,
+            handler: None,
+            span,
+        }
+    }
+}
+
+/// A key of a store. Source: `docs/calculus.md` §6.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyDecl {
+    /// Its name.
+    pub name: Name,
+    /// The type of what it holds; never changes.
+    pub ty: Type,
+    /// The label of what it holds; never changes.
+    pub label: LabelSpec,
+    /// What it holds at the beginning, if anything.
+    pub initial: Option<Data>,
+}
+
+/// A store `σ`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoreDecl {
+    /// Its name; stores of one name are one store to the handler.
+    pub name: Name,
+    /// Its keys, names distinct.
+    pub keys: Vec<KeyDecl>,
+    /// The most entries it keeps.
+    pub capacity: Option<u64>,
+    /// Seconds after which an entry is gone.
+    pub ttl: Option<u64>,
+    /// The kind of backend the source asks for, such as `redis`.
+    pub backend: Option<Name>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// The definitions of the prelude: closed functions, known by index.
+#[derive(Debug)]
+pub struct Globals {
+    names: Vec<Name>,
+    /// `None` only for [`Globals::none`].
+    code: Option<Arc<Code>>,
+    terms: Vec<TermId>,
+}
+
+impl Globals {
+    /// An empty prelude.
+    pub fn none() -> Arc<Globals> {
+        Arc::new(Globals { names: Vec::new(), code: None, terms: Vec::new() })
+    }
+
+    /// The names in order.
+    pub fn names(&self) -> &[Name] {
+        &self.names
+    }
+
+    /// The index of a name.
+    pub fn index(&self, name: &str) -> Option<u32> {
+        self.names.iter().rposition(|n| &**n == name).map(|i| i as u32)
+    }
+
+    /// The code of the definitions and the function that an index stands for.
+    pub fn get(&self, index: u32) -> Option<(&Arc<Code>, TermId)> {
+        Some((self.code.as_ref()?, *self.terms.get(index as usize)?))
+    }
+}
+
+/// A closed, resolved term with what it refers to and where each part came from.
+#[derive(Clone, Debug)]
+pub struct Code {
+    terms: Vec<Term>,
+    spans: Vec<Span>,
+    root: TermId,
+    /// The tools, by [`ToolId`].
+    pub tools: Vec<ToolDecl>,
+    /// The stores, by [`StoreId`].
+    pub stores: Vec<StoreDecl>,
+    globals: Arc<Globals>,
+}
+
+/// Equality of the terms, tools and stores; places do not count.
+impl PartialEq for Code {
+    fn eq(&self, other: &Code) -> bool {
+        let tools = |c: &Code| -> Vec<ToolDecl> {
+            let nowhere = Span { file: diagnostics::FileId(0), start: 0, end: 0 };
+            c.tools.iter().map(|t| ToolDecl { span: nowhere, ..t.clone() }).collect()
+        };
+        let stores = |c: &Code| -> Vec<StoreDecl> {
+            let nowhere = Span { file: diagnostics::FileId(0), start: 0, end: 0 };
+            c.stores.iter().map(|t| StoreDecl { span: nowhere, ..t.clone() }).collect()
+        };
+        self.terms == other.terms
+            && self.root == other.root
+            && tools(self) == tools(other)
+            && stores(self) == stores(other)
+    }
+}
+
+impl Code {
+    /// The whole term.
+    pub fn root(&self) -> TermId {
+        self.root
+    }
+
+    /// A term.
+    // INVARIANT: a `TermId` is only meaningful for the `Code` that it came from, and then in range.
+    #[inline]
+    pub fn term(&self, id: TermId) -> &Term {
+        &self.terms[id.0 as usize]
+    }
+
+    /// Where a term came from.
+    pub fn span(&self, id: TermId) -> Span {
+        self.spans[id.0 as usize]
+    }
+
+    /// A tool.
+    pub fn tool(&self, id: ToolId) -> &ToolDecl {
+        &self.tools[id.0 as usize]
+    }
+
+    /// A store.
+    pub fn store(&self, id: StoreId) -> &StoreDecl {
+        &self.stores[id.0 as usize]
+    }
+
+    /// The prelude that the global variables of this code refer to.
+    pub fn globals(&self) -> &Arc<Globals> {
+        &self.globals
+    }
+
+    /// All terms, children before parents; the last is the root.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (TermId, &Term)> + ExactSizeIterator {
+        self.terms.iter().enumerate().map(|(i, t)| (TermId(i as u32), t))
+    }
+
+    /// How many terms there are.
+    pub fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Never true: there is always a root.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// The stages of a composition, first to last; `None` if the term is none.
+    pub fn stages(&self, id: TermId) -> Option<Vec<TermId>> {
+        let Term::Abs(Abs { sugar: AbsSugar::Compose, body, .. }) = self.term(id) else { return None };
+        let mut stages = Vec::new();
+        let mut at = *body;
+        while let Term::App(f, x) = self.term(at) {
+            stages.push(*f);
+            at = *x;
+        }
+        stages.reverse();
+        Some(stages)
+    }
+
+    /// The two sides of `e1 | e2`; `None` if the term is none.
+    pub fn par_pair(&self, id: TermId) -> Option<(TermId, TermId)> {
+        let Term::Abs(Abs { sugar: AbsSugar::ParPair, body, .. }) = self.term(id) else { return None };
+        let Term::Let { bindings, .. } = self.term(*body) else { return None };
+        let Term::Par(_, sides) = self.term(bindings.first()?.1) else { return None };
+        let side = |i: usize| match self.term(*sides.get(i)?) {
+            Term::App(f, _) => Some(*f),
+            _ => None,
+        };
+        Some((side(0)?, side(1)?))
+    }
+}
+
+/// Why terms do not make a [`Code`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuildError {
+    /// A variable that nothing binds.
+    Unbound(Name, Span),
+    /// `recall` or `remember` of a key that no enclosing `mem` declares.
+    UnknownKey(Name, Span),
+    /// Nested deeper than [`MAX_DEPTH`].
+    TooDeep(Span),
+    /// A term that was used in two places: a mistake of the front end.
+    Shared(Span),
+    /// A prelude definition that is not a closed function.
+    NotAFunction(Name, Span),
+}
+
+/// Makes a [`Code`]: add terms bottom-up, then [`Builder::finish`].
+///
+/// Names that start with `$` are for variables that a front end invents; no source language of
+/// names has them, and `.lam` can show them.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Builder, Data, Globals, Prim, Term};
+/// use diagnostics::{FileId, Span};
+/// let at = Span { file: FileId(0), start: 0, end: 0 };
+/// let mut b = Builder::new();
+/// let x = b.var("x", at);
+/// let one = b.add(Term::Lit(Data::Num(1.into())), at);
+/// let sum = b.add(Term::Prim(Prim::Add, vec![x, one]), at);
+/// let f = b.abs("x", None, sum, at);
+/// let code = b.finish(f, &Globals::none()).unwrap();
+/// assert_eq!(code.len(), 4);
+/// ```
+#[derive(Debug, Default)]
+pub struct Builder {
+    terms: Vec<Term>,
+    spans: Vec<Span>,
+    tools: Vec<ToolDecl>,
+    stores: Vec<StoreDecl>,
+    fresh: u32,
+}
+
+/// The parameter of sugar. No source text can name it.
+const HIDDEN: &str = "·x";
+
+impl Builder {
+    /// No terms.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Adds a term whose children were added before. Each term may be used once.
+    pub fn add(&mut self, term: Term, span: Span) -> TermId {
+        self.terms.push(term);
+        self.spans.push(span);
+        TermId(self.terms.len() as u32 - 1)
+    }
+
+    /// A term added before.
+    pub fn term(&self, id: TermId) -> &Term {
+        &self.terms[id.0 as usize]
+    }
+
+    /// Where a term added before came from.
+    pub fn span(&self, id: TermId) -> Span {
+        self.spans[id.0 as usize]
+    }
+
+    /// A variable, resolved when the code is finished.
+    pub fn var(&mut self, name: impl Into<Name>, span: Span) -> TermId {
+        self.add(Term::Var(name.into(), Slot::Local(u32::MAX)), span)
+    }
+
+    /// A variable name that no source text and no other call gives: `$self1`.
+    pub fn fresh(&mut self, stem: &str) -> Name {
+        self.fresh += 1;
+        Name::from(format!("${stem}{}", self.fresh))
+    }
+
+    /// A literal.
+    pub fn lit(&mut self, data: impl Into<Data>, span: Span) -> TermId {
+        self.add(Term::Lit(data.into()), span)
+    }
+
+    /// A function.
+    pub fn abs(&mut self, param: impl Into<Name>, ty: Option<Type>, body: TermId, span: Span) -> TermId {
+        let abs = Abs { param: param.into(), ty, body, captures: Box::new([]), sugar: AbsSugar::Plain };
+        self.add(Term::Abs(abs), span)
+    }
+
+    /// An application.
+    pub fn app(&mut self, function: TermId, argument: TermId, span: Span) -> TermId {
+        self.add(Term::App(function, argument), span)
+    }
+
+    /// `let name = value in body`; joins with the body if that is a plain `let` itself.
+    pub fn let_in(&mut self, bindings: Vec<(Name, TermId)>, body: TermId, span: Span) -> TermId {
+        if bindings.is_empty() {
+            return body;
+        }
+        let term = match &mut self.terms[body.0 as usize] {
+            Term::Let { bindings: inner, body: last, sugar: LetSugar::Plain } => {
+                let mut all = bindings;
+                all.append(inner);
+                Term::Let { bindings: all, body: *last, sugar: LetSugar::Plain }
+            }
+            _ => Term::Let { bindings, body, sugar: LetSugar::Plain },
+        };
+        self.add(term, span)
+    }
+
+    /// `stages[0] >> … >> stages[n]`; a stage that is itself a composition is spliced in.
+    pub fn compose(&mut self, stages: Vec<TermId>, span: Span) -> TermId {
+        let mut flat = Vec::new();
+        for stage in stages {
+            match &self.terms[stage.0 as usize] {
+                Term::Abs(Abs { sugar: AbsSugar::Compose, body, .. }) => {
+                    let mut inner = Vec::new();
+                    let mut at = *body;
+                    while let Term::App(f, x) = &self.terms[at.0 as usize] {
+                        inner.push(*f);
+                        at = *x;
+                    }
+                    flat.extend(inner.into_iter().rev());
+                }
+                _ => flat.push(stage),
+            }
+        }
+        let mut body = self.var(HIDDEN, span);
+        for stage in flat {
+            let at = self.span(stage);
+            body = self.app(stage, body, at);
+        }
+        let abs =
+            Abs { param: HIDDEN.into(), ty: None, body, captures: Box::new([]), sugar: AbsSugar::Compose };
+        self.add(Term::Abs(abs), span)
+    }
+
+    /// `left | right`.
+    pub fn par_pair(&mut self, left: TermId, right: TermId, span: Span) -> TermId {
+        let mut side = |f: TermId| {
+            let x = self.var(HIDDEN, span);
+            self.app(f, x, span)
+        };
+        let sides = vec![side(left), side(right)];
+        let par = self.add(Term::Par(None, sides), span);
+        let mut nth = |i: i64| {
+            let r = self.var("·r", span);
+            let i = self.lit(Num::from(i), span);
+            self.add(Term::Index(r, i), span)
+        };
+        let (a, b) = (nth(0), nth(1));
+        let pair = self.add(Term::Pair(a, b), span);
+        let body = self
+            .add(Term::Let { bindings: vec![("·r".into(), par)], body: pair, sugar: LetSugar::Plain }, span);
+        let abs =
+            Abs { param: HIDDEN.into(), ty: None, body, captures: Box::new([]), sugar: AbsSugar::ParPair };
+        self.add(Term::Abs(abs), span)
+    }
+
+    /// `@e`.
+    pub fn ask(&mut self, e: TermId, span: Span) -> TermId {
+        let send = self.add(Term::Send(Role::User, e), span);
+        let recv = self.add(Term::Recv(Recv::Code), span);
+        self.add(Term::Let { bindings: vec![("_".into(), send)], body: recv, sugar: LetSugar::Ask }, span)
+    }
+
+    /// Declares a tool and gives its number.
+    pub fn tool(&mut self, tool: ToolDecl) -> ToolId {
+        self.tools.push(tool);
+        ToolId(self.tools.len() as u32 - 1)
+    }
+
+    /// The tools declared so far.
+    pub fn tools(&self) -> &[ToolDecl] {
+        &self.tools
+    }
+
+    /// Declares a store and gives its number.
+    pub fn store(&mut self, store: StoreDecl) -> StoreId {
+        self.stores.push(store);
+        StoreId(self.stores.len() as u32 - 1)
+    }
+
+    /// Resolves the names below `root` and drops what is not part of it.
+    ///
+    /// # Errors
+    /// Everything that is wrong, in the order of the text.
+    pub fn finish(self, root: TermId, globals: &Arc<Globals>) -> Result<Code, Vec<BuildError>> {
+        let names = globals.names.clone();
+        self.resolve(root, &names, globals.clone())
+    }
+
+    /// Makes a prelude of the definitions, which may refer to each other by name in any order.
+    ///
+    /// # Errors
+    /// As for [`Builder::finish`]; and each definition must be a function.
+    pub fn finish_globals(
+        mut self,
+        definitions: Vec<(Name, TermId)>,
+        span: Span,
+    ) -> Result<Globals, Vec<BuildError>> {
+        for (name, id) in &definitions {
+            if !matches!(self.term(*id), Term::Abs(_)) {
+                return Err(vec![BuildError::NotAFunction(name.clone(), self.span(*id))]);
+            }
+        }
+        let names: Vec<Name> = definitions.iter().map(|(n, _)| n.clone()).collect();
+        let root = self.add(Term::Record(definitions), span);
+        let code = self.resolve(root, &names, Globals::none())?;
+        let Term::Record(fields) = code.term(code.root()) else { return Err(Vec::new()) };
+        let terms = fields.iter().map(|(_, t)| *t).collect();
+        Ok(Globals { names, code: Some(Arc::new(code)), terms })
+    }
+
+    fn resolve(
+        mut self,
+        root: TermId,
+        names: &[Name],
+        globals: Arc<Globals>,
+    ) -> Result<Code, Vec<BuildError>> {
+        let mut resolver = Resolver {
+            globals: names.iter().enumerate().map(|(i, n)| (n.clone(), i as u32)).collect(),
+            activations: vec![Activation::default()],
+            stores: Vec::new(),
+            errors: Vec::new(),
+            seen: vec![false; self.terms.len()],
+        };
+        resolver.run(&mut self, root);
+        if !resolver.errors.is_empty() {
+            return Err(resolver.errors);
+        }
+        // Keep what was reached, in an order that has children first.
+        let order = post_order(&self.terms, root);
+        let mut new_id = vec![u32::MAX; self.terms.len()];
+        for (new, old) in order.iter().enumerate() {
+            new_id[old.0 as usize] = new as u32;
+        }
+        let mut terms = Vec::with_capacity(order.len());
+        let mut spans = Vec::with_capacity(order.len());
+        for old in order {
+            let term = std::mem::replace(&mut self.terms[old.0 as usize], Term::Clear);
+            terms.push(term.map_children(&mut |c| TermId(new_id[c.0 as usize])));
+            spans.push(self.spans[old.0 as usize]);
+        }
+        let root = TermId(terms.len() as u32 - 1);
+        Ok(Code { terms, spans, root, tools: self.tools, stores: self.stores, globals })
+    }
+}
+
+/// The terms below `root`, children first, in the order of the text.
+fn post_order(terms: &[Term], root: TermId) -> Vec<TermId> {
+    let mut order = Vec::new();
+    let mut work = vec![(root, false)];
+    while let Some((id, done)) = work.pop() {
+        if done {
+            order.push(id);
+            continue;
+        }
+        work.push((id, true));
+        work.extend(terms[id.0 as usize].children().into_iter().rev().map(|c| (c, false)));
+    }
+    order
+}
+
+#[derive(Default)]
+struct Activation {
+    locals: Vec<Name>,
+    captures: Vec<Slot>,
+    /// The captured names, parallel to `captures`, with what they resolve to in the parent.
+    captured: HashMap<Slot, u32>,
+}
+
+struct Resolver {
+    globals: HashMap<Name, u32>,
+    activations: Vec<Activation>,
+    stores: Vec<StoreId>,
+    errors: Vec<BuildError>,
+    seen: Vec<bool>,
+}
+
+enum Work {
+    Visit(TermId, usize),
+    Bind(Name),
+    Unbind(usize),
+    LeaveAbs(TermId),
+    LeaveMem,
+}
+
+impl Resolver {
+    /// Walks the term with an explicit stack: the depth limit is checked here, so it cannot be relied on yet.
+    fn run(&mut self, b: &mut Builder, root: TermId) {
+        let mut work = vec![Work::Visit(root, 0)];
+        while let Some(item) = work.pop() {
+            match item {
+                Work::Bind(name) => self.current().locals.push(name),
+                Work::Unbind(n) => {
+                    let locals = &mut self.current().locals;
+                    locals.truncate(locals.len() - n);
+                }
+                Work::LeaveMem => {
+                    self.stores.pop();
+                }
+                Work::LeaveAbs(id) => {
+                    // INVARIANT: `LeaveAbs` is pushed together with the activation it ends.
+                    if let Some(done) = self.activations.pop()
+                        && let Term::Abs(abs) = &mut b.terms[id.0 as usize]
+                    {
+                        abs.captures = done.captures.into();
+                    }
+                }
+                Work::Visit(id, depth) => self.visit(b, id, depth, &mut work),
+            }
+        }
+    }
+
+    fn current(&mut self) -> &mut Activation {
+        // INVARIANT: the outermost activation is never popped.
+        self.activations.last_mut().expect("an activation")
+    }
+
+    fn visit(&mut self, b: &mut Builder, id: TermId, depth: usize, work: &mut Vec<Work>) {
+        let span = b.spans[id.0 as usize];
+        if std::mem::replace(&mut self.seen[id.0 as usize], true) {
+            self.errors.push(BuildError::Shared(span));
+            return;
+        }
+        if depth > MAX_DEPTH {
+            self.errors.push(BuildError::TooDeep(span));
+            return;
+        }
+        let mut plan: Vec<Work> = Vec::new();
+        match &mut b.terms[id.0 as usize] {
+            Term::Var(name, slot) => match self.lookup(name) {
+                Some(found) => *slot = found,
+                None => self.errors.push(BuildError::Unbound(name.clone(), span)),
+            },
+            Term::Recall(name, slot) => match self.key(&b.stores, name) {
+                Some(found) => *slot = Some(found),
+                None => self.errors.push(BuildError::UnknownKey(name.clone(), span)),
+            },
+            Term::Remember(name, slot, e) => {
+                match self.key(&b.stores, name) {
+                    Some(found) => *slot = Some(found),
+                    None => self.errors.push(BuildError::UnknownKey(name.clone(), span)),
+                }
+                plan.push(Work::Visit(*e, depth + 1));
+            }
+            Term::Abs(abs) => {
+                self.activations
+                    .push(Activation { locals: vec![abs.param.clone()], ..Activation::default() });
+                // The stages of a composition are siblings to a reader, however many there are.
+                let inner = if abs.sugar == AbsSugar::Compose { depth } else { depth + 1 };
+                plan.push(Work::Visit(abs.body, inner));
+                plan.push(Work::LeaveAbs(id));
+            }
+            Term::App(f, x) => {
+                let (f, x) = (*f, *x);
+                let spine = matches!(&b.terms[x.0 as usize], Term::App(..)) && self.in_composition();
+                plan.push(Work::Visit(f, depth + 1));
+                plan.push(Work::Visit(x, if spine { depth } else { depth + 1 }));
+            }
+            Term::Let { bindings, body, .. } => {
+                for (name, e) in bindings.iter() {
+                    plan.push(Work::Visit(*e, depth + 1));
+                    plan.push(Work::Bind(name.clone()));
+                }
+                plan.push(Work::Visit(*body, depth + 1));
+                plan.push(Work::Unbind(bindings.len()));
+            }
+            Term::Case { scrutinee, branches, default } => {
+                plan.push(Work::Visit(*scrutinee, depth + 1));
+                for branch in branches.iter() {
+                    if let Some(name) = &branch.binder {
+                        plan.push(Work::Bind(name.clone()));
+                    }
+                    plan.push(Work::Visit(branch.body, depth + 1));
+                    if branch.binder.is_some() {
+                        plan.push(Work::Unbind(1));
+                    }
+                }
+                plan.extend(default.map(|e| Work::Visit(e, depth + 1)));
+            }
+            Term::Try { label, body, name, handler } => {
+                plan.push(Work::Visit(*label, depth + 1));
+                plan.push(Work::Visit(*body, depth + 1));
+                plan.push(Work::Bind(name.clone()));
+                plan.push(Work::Visit(*handler, depth + 1));
+                plan.push(Work::Unbind(1));
+            }
+            Term::Mem(store, e) => {
+                self.stores.push(*store);
+                plan.push(Work::Visit(*e, depth + 1));
+                plan.push(Work::LeaveMem);
+            }
+            other => plan.extend(other.children().into_iter().map(|c| Work::Visit(c, depth + 1))),
+        }
+        work.extend(plan.into_iter().rev());
+    }
+
+    /// Whether the current activation is the hidden function of a composition.
+    fn in_composition(&self) -> bool {
+        self.activations.last().is_some_and(|a| a.locals.len() == 1 && &*a.locals[0] == HIDDEN)
+    }
+
+    fn key(&self, stores: &[StoreDecl], name: &Name) -> Option<(StoreId, u32)> {
+        self.stores.iter().rev().find_map(|id| {
+            let keys = &stores.get(id.0 as usize)?.keys;
+            keys.iter().position(|k| k.name == *name).map(|i| (*id, i as u32))
+        })
+    }
+
+    fn lookup(&mut self, name: &Name) -> Option<Slot> {
+        let mut level = self.activations.len();
+        let local = loop {
+            level = match level.checked_sub(1) {
+                Some(l) => l,
+                None => return self.globals.get(name).map(|i| Slot::Global(*i)),
+            };
+            if let Some(i) = self.activations[level].locals.iter().rposition(|n| n == name) {
+                break Slot::Local(i as u32);
+            }
+        };
+        // Each activation between the binder and the use hands the value on.
+        let mut slot = local;
+        for activation in &mut self.activations[level + 1..] {
+            let next = activation.captures.len() as u32;
+            let index = *activation.captured.entry(slot).or_insert(next);
+            if index == next {
+                activation.captures.push(slot);
+            }
+            slot = Slot::Captured(index);
+        }
+        Some(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diagnostics::FileId;
+
+    const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
+
+    #[test]
+    fn primitives_are_listed_in_order() {
+        for (i, row) in Prim::ALL.iter().enumerate() {
+            assert_eq!(row.0 as usize, i, "{}", row.1);
+            assert_eq!(Prim::from_name(row.1), Some(row.0));
+        }
+    }
+
+    #[test]
+    fn variables_become_slots_and_closures_capture_only_what_they_use() {
+        // λa. λb. λc. a c
+        let mut b = Builder::new();
+        let (a, c) = (b.var("a", AT), b.var("c", AT));
+        let body = b.app(a, c, AT);
+        let f = b.abs("c", None, body, AT);
+        let f = b.abs("b", None, f, AT);
+        let f = b.abs("a", None, f, AT);
+        let code = b.finish(f, &Globals::none()).unwrap();
+        let shown: Vec<String> = code
+            .iter()
+            .filter_map(|(_, t)| match t {
+                Term::Abs(a) => Some(format!("{} {:?}", a.param, a.captures)),
+                Term::Var(n, s) => Some(format!("{n} {s:?}")),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(shown, ["a Captured(0)", "c Local(0)", "c [Captured(0)]", "b [Local(0)]", "a []"]);
+    }
+
+    #[test]
+    fn mistakes_are_reported_all_at_once() {
+        let mut b = Builder::new();
+        let (x, y) = (b.var("x", AT), b.var("y", AT));
+        let r = b.add(Term::Recall("k".into(), None), AT);
+        let l = b.add(Term::List(vec![x, y, r]), AT);
+        let errors = b.finish(l, &Globals::none()).unwrap_err();
+        assert_eq!(
+            errors,
+            [
+                BuildError::Unbound("x".into(), AT),
+                BuildError::Unbound("y".into(), AT),
+                BuildError::UnknownKey("k".into(), AT)
+            ]
+        );
+        let mut b = Builder::new();
+        let x = b.lit(true, AT);
+        let l = b.add(Term::List(vec![x, x]), AT);
+        assert_eq!(b.finish(l, &Globals::none()).unwrap_err(), [BuildError::Shared(AT)]);
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error_and_long_sequences_are_not_deep() {
+        let mut b = Builder::new();
+        let mut e = b.lit(true, AT);
+        for _ in 0..100_000 {
+            e = b.add(Term::Fork(e), AT);
+        }
+        assert!(matches!(b.finish(e, &Globals::none()).unwrap_err()[..], [BuildError::TooDeep(_)]));
+        let mut b = Builder::new();
+        let stages = (0..100_000).map(|_| b.add(Term::Tool(ToolId(0)), AT)).collect();
+        let e = b.compose(stages, AT);
+        assert_eq!(b.finish(e, &Globals::none()).map(|c| c.stages(c.root()).unwrap().len()), Ok(100_000));
+    }
+
+    #[test]
+    fn the_prelude_is_mutually_recursive() {
+        let mut b = Builder::new();
+        let g = b.var("g", AT);
+        let f = b.abs("x", None, g, AT);
+        let fv = b.var("f", AT);
+        let h = b.abs("x", None, fv, AT);
+        let globals = Arc::new(b.finish_globals(vec![("f".into(), f), ("g".into(), h)], AT).unwrap());
+        assert_eq!(globals.index("g"), Some(1));
+        let (code, term) = globals.get(0).unwrap();
+        let Term::Abs(abs) = code.term(term) else { panic!("a function") };
+        assert_eq!(*code.term(abs.body), Term::Var("g".into(), Slot::Global(1)));
+    }
+}

@@ -1,0 +1,295 @@
+//! Types of the calculus and the subtype relation.
+
+use crate::{Data, EffectRow, Name, Pred};
+use std::fmt;
+use std::sync::Arc;
+
+/// A declared enumeration. Its values are strings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EnumType {
+    /// The declared name.
+    pub name: Name,
+    /// The variants in the order of their declaration; never empty, no duplicates.
+    pub variants: Vec<Name>,
+}
+
+/// A type. Source: `docs/calculus.md` §4; seed 000 Definition 3.3; seed 004 §1.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// Not known before the run; consistent with every type and checked where it is used.
+    Dyn,
+    /// Text.
+    Str,
+    /// An exact rational number.
+    Num,
+    /// `true` or `false`.
+    Bool,
+    /// Only `null`.
+    Null,
+    /// A sequence.
+    List(Arc<Type>),
+    /// A value or `null`.
+    Option(Arc<Type>),
+    /// An object with at least these fields.
+    Record(Arc<[(Name, Type)]>),
+    /// One of the declared strings.
+    Enum(Arc<EnumType>),
+    /// A tag with a payload; a tag without payload has payload type `Null`.
+    Variant(Arc<[(Name, Type)]>),
+    /// A pair.
+    Pair(Arc<(Type, Type)>),
+    /// A function with what applying it may do.
+    Fun(Arc<(Type, EffectRow, Type)>),
+    /// The values of the base type that satisfy the predicate.
+    Refined(Arc<(Type, Pred)>),
+}
+
+impl Type {
+    /// `List τ`.
+    pub fn list(item: Type) -> Type {
+        Type::List(Arc::new(item))
+    }
+
+    /// `Option τ`.
+    pub fn option(item: Type) -> Type {
+        Type::Option(Arc::new(item))
+    }
+
+    /// `{f: τ, …}`.
+    pub fn record(fields: impl IntoIterator<Item = (Name, Type)>) -> Type {
+        Type::Record(fields.into_iter().collect())
+    }
+
+    /// `τ →ε τ'`.
+    pub fn fun(param: Type, effects: EffectRow, result: Type) -> Type {
+        Type::Fun(Arc::new((param, effects, result)))
+    }
+
+    /// Whether a value of `self` may be used where `expected` is asked for ("actual is assignable to
+    /// expected"). `Dyn` on either side is accepted; the machine checks it at run time.
+    ///
+    /// Source: seed 004 §2 Subtyping; `docs/calculus.md` §4 (refinements, functions).
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::Type;
+    /// assert!(Type::Null.is_subtype(&Type::option(Type::Str)));
+    /// assert!(!Type::option(Type::Str).is_subtype(&Type::Str));
+    /// ```
+    pub fn is_subtype(&self, expected: &Type) -> bool {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.is_subtype_inner(expected))
+    }
+
+    fn is_subtype_inner(&self, expected: &Type) -> bool {
+        if self == expected {
+            return true;
+        }
+        match (self, expected) {
+            (Type::Dyn, _) | (_, Type::Dyn) => true,
+            (Type::Refined(r), Type::Refined(e)) if r.1 == e.1 => r.0.is_subtype(&e.0),
+            (Type::Refined(r), e) => r.0.is_subtype(e),
+            (Type::Enum(_), Type::Str) => true,
+            (Type::List(a), Type::List(e)) => a.is_subtype(e),
+            (Type::Null, Type::Option(_)) => true,
+            (Type::Option(a), Type::Option(e)) => a.is_subtype(e),
+            (Type::Record(a), Type::Record(e)) => {
+                e.iter().all(|(name, want)| a.iter().any(|(n, have)| n == name && have.is_subtype(want)))
+            }
+            (Type::Variant(a), Type::Variant(e)) => {
+                a.iter().all(|(name, have)| e.iter().any(|(n, want)| n == name && have.is_subtype(want)))
+            }
+            (Type::Pair(a), Type::Pair(e)) => a.0.is_subtype(&e.0) && a.1.is_subtype(&e.1),
+            (Type::Fun(a), Type::Fun(e)) => e.0.is_subtype(&a.0) && a.1.within(&e.1) && a.2.is_subtype(&e.2),
+            _ => false,
+        }
+    }
+
+    /// Checks that `data` is of this type; on failure says where (a path such as `$.items[2].url`) and why.
+    /// Extra record fields are accepted. Functions are not data, so no data has a function type.
+    ///
+    /// # Errors
+    /// The path and the cause of the first mismatch, in the order of the type.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Data, Type};
+    /// let t = Type::list(Type::Num);
+    /// let d = Data::from_json(&serde_json::json!([1, "x"])).unwrap();
+    /// assert_eq!(t.check(&d), Err(("$[1]".to_string(), "expected Num, found a string".to_string())));
+    /// ```
+    pub fn check(&self, data: &Data) -> Result<(), (String, String)> {
+        let mut path = Vec::new();
+        self.check_at(data, &mut path).map_err(|cause| {
+            let mut text = String::from("$");
+            for step in path {
+                text.push_str(&step);
+            }
+            (text, cause)
+        })
+    }
+
+    /// Checks a part of the data, one step further down the path.
+    fn check_part(&self, step: String, data: &Data, path: &mut Vec<String>) -> Result<(), String> {
+        path.push(step);
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.check_at(data, path))?;
+        path.pop();
+        Ok(())
+    }
+
+    /// On failure `path` is left at the place of the mismatch.
+    fn check_at(&self, data: &Data, path: &mut Vec<String>) -> Result<(), String> {
+        let wrong = || Err(format!("expected {self}, found {}", data.kind()));
+        match (self, data) {
+            (Type::Dyn, _)
+            | (Type::Str, Data::Str(_))
+            | (Type::Num, Data::Num(_))
+            | (Type::Bool, Data::Bool(_))
+            | (Type::Null | Type::Option(_), Data::Null) => Ok(()),
+            (Type::Option(t), d) => t.check_at(d, path),
+            (Type::Enum(e), Data::Str(s)) => {
+                if e.variants.iter().any(|v| **v == **s) {
+                    Ok(())
+                } else {
+                    let names: Vec<&str> = e.variants.iter().map(|v| &**v).collect();
+                    Err(format!("expected one of {}, found `{}`", names.join(", "), clip(s)))
+                }
+            }
+            (Type::List(t), Data::List(items)) => {
+                items.iter().enumerate().try_for_each(|(i, d)| t.check_part(format!("[{i}]"), d, path))
+            }
+            (Type::Record(fields), Data::Record(_)) => {
+                fields.iter().try_for_each(|(name, t)| match (data.field(name), t) {
+                    (Some(d), t) => t.check_part(format!(".{name}"), d, path),
+                    (None, Type::Option(_)) => Ok(()),
+                    (None, t) => {
+                        path.push(format!(".{name}"));
+                        Err(format!("missing, expected {t}"))
+                    }
+                })
+            }
+            (Type::Variant(tags), Data::Tag(name, payload)) => match tags.iter().find(|(n, _)| n == name) {
+                Some((_, t)) => t.check_part(format!("`{name}"), payload, path),
+                None => Err(format!("expected {self}, found the tag `{name}`")),
+            },
+            (Type::Pair(t), Data::Pair(d)) => {
+                t.0.check_part(".fst".into(), &d.0, path)?;
+                t.1.check_part(".snd".into(), &d.1, path)
+            }
+            (Type::Refined(r), d) => {
+                r.0.check_at(d, path)?;
+                match r.1.holds(d) {
+                    Ok(()) => Ok(()),
+                    Err(reason) => Err(reason),
+                }
+            }
+            _ => wrong(),
+        }
+    }
+}
+
+/// The beginning of a text, for messages.
+fn clip(text: &str) -> String {
+    const MOST: usize = 60;
+    if text.chars().count() <= MOST {
+        text.to_string()
+    } else {
+        text.chars().take(MOST).chain(['…']).collect()
+    }
+}
+
+impl fmt::Display for Type {
+    /// The notation of `.lam`: `Str`, `List Num`, `{a: Str}`, `Str -> Num`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.fmt_inner(f))
+    }
+}
+
+impl Type {
+    /// Whether the printed form needs parentheses as an operand of a type operator.
+    fn is_atomic(&self) -> bool {
+        !matches!(self, Type::List(_) | Type::Option(_) | Type::Fun(_) | Type::Pair(_))
+    }
+
+    fn fmt_inner(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let atom = |t: &Type| if t.is_atomic() { t.to_string() } else { format!("({t})") };
+        let fields = |fields: &[(Name, Type)], f: &mut fmt::Formatter<'_>| {
+            for (i, (name, t)) in fields.iter().enumerate() {
+                write!(f, "{}{name}: {t}", if i > 0 { ", " } else { "" })?;
+            }
+            Ok(())
+        };
+        match self {
+            Type::Dyn => f.write_str("Dyn"),
+            Type::Str => f.write_str("Str"),
+            Type::Num => f.write_str("Num"),
+            Type::Bool => f.write_str("Bool"),
+            Type::Null => f.write_str("Null"),
+            Type::List(t) => write!(f, "List {}", atom(t)),
+            Type::Option(t) => write!(f, "Option {}", atom(t)),
+            Type::Record(r) => {
+                f.write_str("{")?;
+                fields(r, f)?;
+                f.write_str("}")
+            }
+            Type::Enum(e) => {
+                write!(f, "Enum {}(", e.name)?;
+                for (i, v) in e.variants.iter().enumerate() {
+                    write!(f, "{}{v}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_str(")")
+            }
+            Type::Variant(v) => {
+                f.write_str("<")?;
+                fields(v, f)?;
+                f.write_str(">")
+            }
+            Type::Pair(p) => write!(f, "{} * {}", atom(&p.0), atom(&p.1)),
+            Type::Fun(t) => {
+                let (param, effects, result) = &**t;
+                let result = if matches!(result, Type::Fun(_)) { result.to_string() } else { atom(result) };
+                if *effects == EffectRow::pure() {
+                    write!(f, "{} -> {result}", atom(param))
+                } else {
+                    write!(f, "{} -[{effects}]> {result}", atom(param))
+                }
+            }
+            Type::Refined(r) => write!(f, "{{{} | {}}}", r.0, r.1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(s: &str) -> Name {
+        Name::from(s)
+    }
+
+    #[test]
+    fn subtyping_follows_the_seed() {
+        let e = Type::Enum(Arc::new(EnumType { name: name("E"), variants: vec![name("a")] }));
+        assert!(e.is_subtype(&Type::Str) && !Type::Str.is_subtype(&e));
+        assert!(Type::list(e.clone()).is_subtype(&Type::list(Type::Str)));
+        let wide = Type::record([(name("x"), e), (name("y"), Type::Num)]);
+        let narrow = Type::record([(name("x"), Type::Str)]);
+        assert!(wide.is_subtype(&narrow) && !narrow.is_subtype(&wide));
+        assert!(Type::Null.is_subtype(&Type::option(Type::Num)));
+        let f = |a: Type, b: Type| Type::fun(a, EffectRow::pure(), b);
+        assert!(f(narrow.clone(), wide.clone()).is_subtype(&f(wide.clone(), narrow.clone())));
+        assert!(!f(wide, Type::Num).is_subtype(&f(narrow, Type::Num)));
+    }
+
+    #[test]
+    fn a_mismatch_is_reported_with_its_path() {
+        let t = Type::record([(
+            name("sources"),
+            Type::list(Type::record([(name("url"), Type::Str), (name("note"), Type::option(Type::Str))])),
+        )]);
+        let ok = serde_json::json!({"sources": [{"url": "u", "extra": 1}]});
+        assert_eq!(t.check(&Data::from_json(&ok).unwrap()), Ok(()));
+        let bad = serde_json::json!({"sources": [{"url": "u"}, {"url": "v"}, {"note": null}]});
+        let (path, cause) = t.check(&Data::from_json(&bad).unwrap()).unwrap_err();
+        assert_eq!((path.as_str(), cause.as_str()), ("$.sources[2].url", "missing, expected Str"));
+    }
+}
