@@ -28,6 +28,8 @@ struct Frame {
 pub(super) struct Builder<'l> {
     limits: &'l Limits,
     pub diagnostics: Vec<Diagnostic>,
+    /// Whether `<<: null` means nothing, rather than being reported.
+    pub ignore_null_merges: bool,
     file: FileId,
     source: Arc<str>,
     format: Format,
@@ -51,6 +53,7 @@ impl<'l> Builder<'l> {
         Builder {
             limits,
             diagnostics: Vec::new(),
+            ignore_null_merges: false,
             file,
             source: source.clone(),
             format,
@@ -228,6 +231,7 @@ impl<'l> Builder<'l> {
                         }
                     }
                 }
+                Data::Null if self.ignore_null_merges => {}
                 _ => self.bad_merge(pair[1]),
             }
         }

@@ -210,7 +210,7 @@ fn templates_are_one_diagnostic() {
 
 #[test]
 fn pasted_files_are_left_out_by_name() {
-    let text = "# head\n!include ../größe.yaml\n\napps:\n  - name: ä\n";
+    let text = "# head\n!include ../größe.yaml\n\napps:\n  - name: ä\n    broker: {<<: *shared, x: *other}\n";
     let loaded = read(text, Some(Format::Yaml));
     assert_eq!(loaded.diagnostics.iter().map(|d| d.code).collect::<Vec<_>>(), [codes::INCLUDE]);
     let doc = &loaded.documents[0];

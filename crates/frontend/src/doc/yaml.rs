@@ -17,20 +17,46 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
     // Some frameworks paste files into one another by `!include path` on a line of its own before
     // they parse. With such lines blanked out the rest is often good YAML.
     let (masked, includes) = mask_includes(file, &source[base..], base);
-    if !includes.is_empty() {
-        let mut second = Reader::new(file, source, &masked, base, limits);
-        if second.read(&includes).is_none() {
-            for include in &includes {
-                second.builder.diagnostics.push(
-                    Diagnostic::info(codes::INCLUDE, format!("`{}` is not read: `!include` is no part of YAML", include.path), include.span)
-                        .help("what the file defines is unknown here"),
-                );
-            }
-            return second.into_loaded();
+    if !includes.is_empty()
+        && let Some(mut loaded) = read_around_includes(file, source, masked, base, &includes, limits)
+    {
+        for include in &includes {
+            loaded.diagnostics.push(
+                Diagnostic::info(codes::INCLUDE, format!("`{}` is not read: `!include` is no part of YAML", include.path), include.span)
+                    .help("what the file defines is unknown here"),
+            );
         }
+        return loaded;
     }
     reader.fail(error);
     reader.into_loaded()
+}
+
+/// Reads a text whose include lines are blanked out. An alias without an anchor refers to an included
+/// file and reads as null; more than a few of them are not worth the repeated reading.
+fn read_around_includes(
+    file: FileId,
+    source: &Arc<str>,
+    mut masked: String,
+    base: usize,
+    includes: &[Include],
+    limits: &Limits,
+) -> Option<Loaded> {
+    const MOST_ALIASES: usize = 64;
+    for _ in 0..MOST_ALIASES {
+        let mut reader = Reader::new(file, source, &masked, base, limits);
+        reader.builder.ignore_null_merges = true;
+        let Some(error) = reader.read(includes) else { return Some(reader.into_loaded()) };
+        if !error.info().contains("unknown anchor") {
+            return None;
+        }
+        let at = reader.at(*error.marker()) - base;
+        let name = masked.get(at..)?.strip_prefix('*')?;
+        let len = 1 + name.find(|c: char| c.is_whitespace() || ",[]{}".contains(c)).unwrap_or(name.len());
+        let null = format!("~{}", " ".repeat(len - 1));
+        masked.replace_range(at..at + len, &null);
+    }
+    None
 }
 
 /// The text with lines that are nothing but `!include path` blanked out, byte for byte.
