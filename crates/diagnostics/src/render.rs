@@ -62,7 +62,7 @@ pub fn text(sources: &Sources, d: &Diagnostic, color: bool) -> String {
     for (_, path, excerpt, first_line, annotations) in &snippets {
         let mut snippet = Snippet::source(excerpt.as_str()).path(path.as_str()).line_start(*first_line);
         for (start, end, kind, text) in annotations {
-            let annotation = kind.clone().span(*start..*end);
+            let annotation = kind.span(*start..*end);
             snippet = snippet.annotation(if text.is_empty() { annotation } else { annotation.label(*text) });
         }
         group = group.element(snippet);
