@@ -602,6 +602,7 @@ impl Globals {
 pub struct Code {
     terms: Vec<Term>,
     spans: Vec<Span>,
+    locals: Vec<u32>,
     root: TermId,
     /// The tools, by [`ToolId`].
     pub tools: Vec<ToolDecl>,
@@ -644,6 +645,12 @@ impl Code {
     /// Where a term came from.
     pub fn span(&self, id: TermId) -> Span {
         self.spans[id.0 as usize]
+    }
+
+    /// How many locals are in scope where a term stands: the number of the next local that it binds.
+    #[inline]
+    pub fn locals(&self, id: TermId) -> usize {
+        self.locals[id.0 as usize] as usize
     }
 
     /// A tool.
@@ -928,7 +935,7 @@ impl Builder {
             activations: vec![Activation::default()],
             stores: Vec::new(),
             errors: Vec::new(),
-            seen: vec![false; self.terms.len()],
+            locals: vec![UNSEEN; self.terms.len()],
         };
         resolver.run(&mut self, root);
         if !resolver.errors.is_empty() {
@@ -942,13 +949,15 @@ impl Builder {
         }
         let mut terms = Vec::with_capacity(order.len());
         let mut spans = Vec::with_capacity(order.len());
+        let mut locals = Vec::with_capacity(order.len());
         for old in order {
             let term = std::mem::replace(&mut self.terms[old.0 as usize], Term::Clear);
             terms.push(term.map_children(&mut |c| TermId(new_id[c.0 as usize])));
             spans.push(self.spans[old.0 as usize]);
+            locals.push(resolver.locals[old.0 as usize]);
         }
         let root = TermId(terms.len() as u32 - 1);
-        Ok(Code { terms, spans, root, tools: self.tools, stores: self.stores, globals })
+        Ok(Code { terms, spans, locals, root, tools: self.tools, stores: self.stores, globals })
     }
 }
 
@@ -980,8 +989,11 @@ struct Resolver {
     activations: Vec<Activation>,
     stores: Vec<StoreId>,
     errors: Vec<BuildError>,
-    seen: Vec<bool>,
+    /// For each term, [`UNSEEN`] or how many locals are in scope there.
+    locals: Vec<u32>,
 }
+
+const UNSEEN: u32 = u32::MAX;
 
 enum Work {
     Visit(TermId, usize),
@@ -1025,7 +1037,8 @@ impl Resolver {
 
     fn visit(&mut self, b: &mut Builder, id: TermId, depth: usize, work: &mut Vec<Work>) {
         let span = b.spans[id.0 as usize];
-        if std::mem::replace(&mut self.seen[id.0 as usize], true) {
+        let in_scope = self.current().locals.len() as u32;
+        if std::mem::replace(&mut self.locals[id.0 as usize], in_scope) != UNSEEN {
             self.errors.push(BuildError::Shared(span));
             return;
         }
