@@ -1,0 +1,524 @@
+//! Answers requests: prompt in, constrained reply out.
+//!
+//! Invariant: every token a reply is made of is either the likeliest allowed
+//! one, part of the likeliest label, or forced by the grammar.
+
+use crate::Error;
+use crate::constrain::{Grammars, plain_string, string_enum};
+use crate::gguf::Gguf;
+use crate::llama::{Cache, Llama};
+use crate::tokens::{Message, Role, Tokenizer};
+use serde_json::Value;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Tokens of a prompt between two looks at whether to stop.
+const STEP: usize = 64;
+
+/// What stands for the user's words when the model is asked how likely a
+/// label is without them.
+const CONTENT_FREE: &str = "N/A";
+
+/// How to run a model.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Threads to compute with; `None` takes as many as there are processors,
+    /// up to eight (more don't help a small model).
+    pub threads: Option<usize>,
+    /// Tokens to attend to, if less than the model could: bounds the memory of
+    /// the cache.
+    pub context: Option<usize>,
+}
+
+/// What to answer.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The conversation so far; at least one message.
+    pub messages: Vec<Message>,
+    /// If set, the reply is JSON text that validates against this JSON Schema.
+    pub schema: Option<Value>,
+    /// Tokens the model may write. A reply under a schema that is cut off here
+    /// is completed without the model, so it may be somewhat longer.
+    pub max_tokens: usize,
+    /// Texts that end a free reply; they are no part of it. Ignored under a
+    /// schema.
+    pub stop: Vec<String>,
+}
+
+impl Request {
+    /// A request for free text of at most 512 tokens.
+    pub fn new(messages: Vec<Message>) -> Request {
+        Request { messages, schema: None, max_tokens: 512, stop: Vec::new() }
+    }
+}
+
+/// What [`LocalModel::generate`] tells while it works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// The prompt is being read.
+    Prompt {
+        /// Tokens read, including those remembered from the request before.
+        done: usize,
+        /// Tokens of the prompt.
+        total: usize,
+    },
+    /// The reply grew.
+    Text {
+        /// What was added: whole characters. Under a schema, JSON text.
+        piece: &'a str,
+        /// Tokens of the reply so far.
+        output_tokens: usize,
+    },
+}
+
+/// Why a reply ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Finish {
+    /// The model ended it, or nothing could follow.
+    Stop,
+    /// A stop text of the request was met.
+    StopText,
+    /// `max_tokens` or the context was used up.
+    Length,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The text; under a schema JSON text that validates.
+    pub text: String,
+    /// Tokens of the prompt.
+    pub input_tokens: usize,
+    /// Those of them that were remembered from an earlier request.
+    pub cached_tokens: usize,
+    /// Tokens of the reply.
+    pub output_tokens: usize,
+    /// Why it ended.
+    pub finish: Finish,
+}
+
+/// Called as a reply is worked on; `Break` ends the work with
+/// [`Error::Cancelled`].
+pub type Watch<'a> = dyn FnMut(Progress<'_>) -> ControlFlow<()> + 'a;
+
+/// A loaded model.
+///
+/// Methods block; run them on a thread where that is allowed.
+pub struct LocalModel {
+    model: Llama,
+    tokenizer: Arc<Tokenizer>,
+    grammars: Grammars,
+    threads: rayon::ThreadPool,
+    /// The conversation at hand.
+    main: Track,
+    /// The same without content, to calibrate likelihoods.
+    blank: Track,
+}
+
+impl std::fmt::Debug for LocalModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LocalModel").field("config", &self.model.config).finish_non_exhaustive()
+    }
+}
+
+impl LocalModel {
+    /// Loads a GGUF file.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::NotGguf`] and [`Error::Unsupported`], if the
+    /// file can't be read, is broken or of another kind.
+    pub fn load(path: &Path) -> Result<LocalModel, Error> {
+        LocalModel::load_with(path, &Options::default())
+    }
+
+    /// [`LocalModel::load`] with options.
+    pub fn load_with(path: &Path, options: &Options) -> Result<LocalModel, Error> {
+        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = rayon::ThreadPoolBuilder::new()
+            .num_threads(options.threads.unwrap_or(available.min(8)).max(1))
+            .thread_name(|i| format!("localmodel-{i}"))
+            .build()
+            .map_err(|e| Error::unsupported(format!("no threads to run it: {e}")))?;
+        let mut file = Gguf::open(path)?;
+        let tokenizer = Arc::new(Tokenizer::read(&file)?);
+        let mut model = threads.install(|| Llama::read(&mut file, tokenizer.vocab_size()))?;
+        if let Some(most) = options.context {
+            model.config.context = model.config.context.min(most.max(1));
+        }
+        Ok(LocalModel {
+            grammars: Grammars::new(tokenizer.clone())?,
+            main: Track::new(&model),
+            blank: Track::new(&model),
+            model,
+            tokenizer,
+            threads,
+        })
+    }
+
+    /// Tokens the model attends to: prompt and reply together.
+    pub fn context(&self) -> usize {
+        self.model.config.context
+    }
+
+    /// Tokens of a text, as the model counts them.
+    pub fn count_tokens(&self, text: &str) -> usize {
+        self.tokenizer.encode(text).len()
+    }
+
+    /// Answers a request. The same request gets the same answer.
+    ///
+    /// What this request's prompt shares with the one before is not computed
+    /// again.
+    ///
+    /// # Errors
+    /// [`Error::Request`] without messages or tokens to write,
+    /// [`Error::Schema`] if the schema can't be followed,
+    /// [`Error::ContextOverflow`] if the prompt leaves no room for a reply,
+    /// [`Error::Cancelled`] if `watch` breaks off.
+    pub fn generate(&mut self, request: &Request, watch: &mut Watch<'_>) -> Result<Reply, Error> {
+        if request.messages.is_empty() || request.max_tokens == 0 {
+            return Err(Error::Request {
+                detail: "it needs at least one message and one token to write".into(),
+            });
+        }
+        let prompt = self.tokenizer.conversation(&request.messages);
+        if prompt.len() >= self.context() {
+            return Err(Error::ContextOverflow { prompt: prompt.len(), context: self.context() });
+        }
+        let input_tokens = prompt.len();
+        let cached_tokens = self.main.shared(&prompt);
+        let mut run = Run {
+            blank: self.tokenizer.conversation(&content_free(&request.messages)),
+            tokens: prompt,
+            input_tokens,
+            limit: request.max_tokens,
+            decoder: Decoder::default(),
+            shown: 0,
+            quoted: false,
+            engine: self,
+            watch,
+        };
+        let (text, finish) = match &request.schema {
+            None => run.free(&request.stop, usize::MAX)?,
+            Some(schema) => run.constrained(schema)?,
+        };
+        let output_tokens = run.tokens.len() - input_tokens;
+        Ok(Reply { text, input_tokens, cached_tokens, output_tokens, finish })
+    }
+}
+
+/// The conversation with the user's words taken out.
+fn content_free(messages: &[Message]) -> Vec<Message> {
+    messages
+        .iter()
+        .map(|message| match message.role {
+            Role::User => Message::user(CONTENT_FREE),
+            _ => message.clone(),
+        })
+        .collect()
+}
+
+/// A sequence of tokens the model has read, and what it expects next.
+struct Track {
+    cache: Cache,
+    /// After the last token of the cache.
+    logits: Vec<f32>,
+}
+
+impl Track {
+    fn new(model: &Llama) -> Track {
+        Track { cache: Cache::new(&model.config), logits: Vec::new() }
+    }
+
+    /// How many tokens of a sequence need not be read again.
+    fn shared(&self, tokens: &[u32]) -> usize {
+        let same = self.cache.tokens.iter().zip(tokens);
+        let shared = same.take_while(|(a, b)| a == b).count();
+        match shared == tokens.len() && shared < self.cache.tokens.len() {
+            // What follows the last token was not kept.
+            true => shared.saturating_sub(1),
+            false => shared,
+        }
+    }
+
+    /// Reads `tokens`, all of them from the start of the sequence.
+    fn read(
+        &mut self,
+        model: &Llama,
+        threads: &rayon::ThreadPool,
+        tokens: &[u32],
+        mut watch: impl FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let mut done = self.shared(tokens);
+        self.cache.truncate(done);
+        for chunk in tokens[done..].chunks(STEP) {
+            self.logits = threads.install(|| model.forward(&mut self.cache, chunk, false));
+            done += chunk.len();
+            if watch(done).is_break() {
+                return Err(Error::Cancelled);
+            }
+        }
+        Ok(())
+    }
+
+    /// Log-likelihood of `label` to follow what was read.
+    fn score(&mut self, model: &Llama, threads: &rayon::ThreadPool, label: &[u32]) -> f32 {
+        let Some((&first, rest)) = label.split_first() else {
+            return 0.0;
+        };
+        let mut total = log_likelihood(&self.logits, first);
+        if let Some((_, read)) = label.split_last()
+            && !read.is_empty()
+        {
+            let past = self.cache.tokens.len();
+            let logits = threads.install(|| model.forward(&mut self.cache, read, true));
+            self.cache.truncate(past);
+            let each = logits.chunks(model.config.vocab);
+            total += each.zip(rest).map(|(logits, &token)| log_likelihood(logits, token)).sum::<f32>();
+        }
+        total
+    }
+}
+
+fn log_likelihood(logits: &[f32], token: u32) -> f32 {
+    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let total: f32 = logits.iter().map(|x| (x - most).exp()).sum();
+    let logit = logits.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY);
+    let value = logit - most - total.ln();
+    if value.is_nan() { f32::NEG_INFINITY } else { value }
+}
+
+/// One request being answered.
+struct Run<'a, 'w> {
+    /// The prompt and the reply so far.
+    tokens: Vec<u32>,
+    input_tokens: usize,
+    /// The prompt without content.
+    blank: Vec<u32>,
+    limit: usize,
+    decoder: Decoder,
+    /// Bytes of the decoder's text that the watcher has seen.
+    shown: usize,
+    /// Whether the watcher is shown the inside of a JSON string.
+    quoted: bool,
+    engine: &'a mut LocalModel,
+    watch: &'a mut Watch<'w>,
+}
+
+impl Run<'_, '_> {
+    fn output_tokens(&self) -> usize {
+        self.tokens.len() - self.input_tokens
+    }
+
+    /// Whether the model may write no more.
+    fn is_spent(&self) -> bool {
+        self.output_tokens() >= self.limit || self.tokens.len() >= self.engine.context()
+    }
+
+    /// Makes the model read what there is.
+    fn read(&mut self) -> Result<(), Error> {
+        let total = self.tokens.len();
+        let reply = total > self.input_tokens;
+        let watch = &mut self.watch;
+        let engine = &mut *self.engine;
+        engine.main.read(&engine.model, &engine.threads, &self.tokens, |done| {
+            if reply {
+                return ControlFlow::Continue(());
+            }
+            watch(Progress::Prompt { done, total })
+        })
+    }
+
+    /// Shows the watcher the text up to byte `end`.
+    fn show(&mut self, end: usize) -> Result<(), Error> {
+        let end = self.decoder.text.floor_char_boundary(end).max(self.shown);
+        let piece = &self.decoder.text[self.shown..end];
+        let escaped;
+        let piece = if self.quoted {
+            let quoted = Value::from(piece).to_string();
+            escaped = quoted[1..quoted.len() - 1].to_owned();
+            &escaped
+        } else {
+            piece
+        };
+        let output_tokens = self.tokens.len() - self.input_tokens;
+        self.shown = end;
+        match (self.watch)(Progress::Text { piece, output_tokens }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::Cancelled),
+        }
+    }
+
+    /// Adds tokens to the reply.
+    fn push(&mut self, tokens: &[u32]) {
+        for &token in tokens {
+            self.tokens.push(token);
+            self.decoder.push(self.engine.tokenizer.bytes(token));
+        }
+    }
+
+    /// Lets the model write until it ends its turn.
+    fn free(&mut self, stop: &[String], max_chars: usize) -> Result<(String, Finish), Error> {
+        let longest = stop.iter().map(String::len).max().unwrap_or(0);
+        let finish = loop {
+            if self.is_spent() {
+                break Finish::Length;
+            }
+            self.read()?;
+            let Some(best) = argmax(&self.engine.main.logits) else {
+                break Finish::Stop;
+            };
+            if self.engine.tokenizer.bytes(best).is_empty() {
+                break Finish::Stop;
+            }
+            let from = self.decoder.text.len().saturating_sub(longest);
+            let from = self.decoder.text.floor_char_boundary(from);
+            self.push(&[best]);
+            let met = stop
+                .iter()
+                .filter(|stop| !stop.is_empty())
+                .filter_map(|stop| self.decoder.text[from..].find(stop.as_str()))
+                .min();
+            if let Some(at) = met {
+                self.decoder.text.truncate(from + at);
+                break Finish::StopText;
+            }
+            if let Some((at, _)) = self.decoder.text.char_indices().nth(max_chars) {
+                self.decoder.text.truncate(at);
+                break Finish::Length;
+            }
+            // A stop text may have begun.
+            self.show((self.decoder.text.len() + 1).saturating_sub(longest.max(1)))?;
+        };
+        self.show(self.decoder.text.len())?;
+        Ok((self.decoder.text.clone(), finish))
+    }
+
+    /// Writes JSON text that validates against `schema`.
+    fn constrained(&mut self, schema: &Value) -> Result<(String, Finish), Error> {
+        if let Some(labels) = string_enum(schema) {
+            let tokens: Vec<Vec<u32>> =
+                labels.iter().map(|label| self.engine.tokenizer.encode(label)).collect();
+            self.read()?;
+            let best = self.choose(&tokens)?;
+            self.push(&tokens[best]);
+            let text = Value::from(labels[best]).to_string();
+            self.decoder.text.clone_from(&text);
+            self.show(text.len())?;
+            return Ok((text, Finish::Stop));
+        }
+        // At this size, a model says more when it need not write JSON.
+        if let Some(max_chars) = plain_string(schema) {
+            self.quoted = true;
+            let (text, finish) = self.free(&[], max_chars)?;
+            return Ok((Value::from(text).to_string(), finish));
+        }
+        let mut grammar = self.engine.grammars.start(schema)?;
+        let finish = loop {
+            let forced = grammar.forced()?;
+            if !forced.is_empty() {
+                self.push(&forced);
+                self.show(self.decoder.text.len())?;
+            }
+            if grammar.is_finished() {
+                break Finish::Stop;
+            }
+            if self.is_spent() {
+                break Finish::Length;
+            }
+            self.read()?;
+            let choices = grammar.choices();
+            let next = if choices.is_empty() {
+                let best = grammar.best(&self.engine.main.logits)?;
+                if self.engine.tokenizer.stops().contains(&best) {
+                    break Finish::Stop;
+                }
+                grammar.consume(&[best])?;
+                vec![best]
+            } else {
+                let tokens: Vec<Vec<u32>> =
+                    choices.iter().map(|text| self.engine.tokenizer.encode(text)).collect();
+                let best = self.choose(&tokens)?;
+                grammar.write(&choices[best])?
+            };
+            self.push(&next);
+            self.show(self.decoder.text.len())?;
+        };
+        let closing = grammar.close()?;
+        self.push(&closing);
+        self.show(self.decoder.text.len())?;
+        let text =
+            String::from_utf8(grammar.text().to_vec()).map_err(|_| Error::schema("the reply is no text"))?;
+        Ok((text, finish))
+    }
+
+    /// The label that what was read makes likelier than the mere form of the
+    /// request does. Of equals the first.
+    ///
+    /// Source: Zhao et al., "Calibrate Before Use", 2021, §5.
+    fn choose(&mut self, labels: &[Vec<u32>]) -> Result<usize, Error> {
+        let longest = labels.iter().map(Vec::len).max().unwrap_or(0);
+        let mut blank = self.blank.clone();
+        blank.extend(&self.tokens[self.input_tokens..]);
+        let context = self.engine.context();
+        if self.tokens.len().max(blank.len()) + longest > context {
+            return Err(Error::ContextOverflow { prompt: self.input_tokens, context });
+        }
+        let output_tokens = self.tokens.len() - self.input_tokens;
+        let engine = &mut *self.engine;
+        let (model, threads) = (&engine.model, &engine.threads);
+        let watch = &mut self.watch;
+        let mut look = || watch(Progress::Text { piece: "", output_tokens });
+        engine.blank.read(model, threads, &blank, |_| look())?;
+        let mut best = (0, f32::NEG_INFINITY);
+        for (i, label) in labels.iter().enumerate() {
+            let score = engine.main.score(model, threads, label) - engine.blank.score(model, threads, label);
+            if score > best.1 {
+                best = (i, score);
+            }
+            if look().is_break() {
+                return Err(Error::Cancelled);
+            }
+        }
+        Ok(best.0)
+    }
+}
+
+/// The index of the highest value; of several the first.
+fn argmax(logits: &[f32]) -> Option<u32> {
+    let mut best: Option<(usize, f32)> = None;
+    for (i, &logit) in logits.iter().enumerate() {
+        if best.is_none_or(|(_, most)| logit > most) && !logit.is_nan() {
+            best = Some((i, logit));
+        }
+    }
+    best.map(|(i, _)| i as u32)
+}
+
+/// Turns bytes into text as characters become whole.
+#[derive(Default)]
+struct Decoder {
+    pending: Vec<u8>,
+    text: String,
+}
+
+impl Decoder {
+    fn push(&mut self, bytes: &[u8]) {
+        self.pending.extend_from_slice(bytes);
+        let mut used = 0;
+        for chunk in self.pending.utf8_chunks() {
+            self.text.push_str(chunk.valid());
+            used += chunk.valid().len();
+            let invalid = chunk.invalid();
+            let unfinished = used + invalid.len() == self.pending.len()
+                && std::str::from_utf8(invalid).is_err_and(|e| e.error_len().is_none());
+            if !invalid.is_empty() && !unfinished {
+                self.text.push(char::REPLACEMENT_CHARACTER);
+                used += invalid.len();
+            }
+        }
+        self.pending.drain(..used);
+    }
+}
