@@ -95,7 +95,7 @@ Section Interp.
   Definition unit_val : val := VCon (CRec []) [].
 
   (** Code that a model, tool or primitive produced obeys [policy]. *)
-  Definition admit (l : L) (d : data) (s : state) : result :=
+  Definition accept (l : L) (d : data) (s : state) : result :=
     if data_permits (policy H) d
     then (Val (Lab l (wrap d)), s)
     else (Err l "generated code may not reclassify", s).
@@ -141,7 +141,7 @@ Section Interp.
       | Lab l _ => (Err l "not a function", s)
       end.
 
-    (** The first argument that its bound does not admit; [None] if all pass.
+    (** The first argument that its bound does not accept; [None] if all pass.
         A parameter without a bound admits public, trusted data only. *)
     Fixpoint refused (bounds : list L) (Vs : list lval) : option L :=
       match Vs with
@@ -168,7 +168,7 @@ Section Interp.
             let s' := log (join (tool_pc H f) (channel_of (tool_args H f) Vs))
                           (RTool f args) s in
             match tool H f args (visible r (tr s)) with
-            | inl d => admit l d s'
+            | inl d => accept l d s'
             | inr m => (Err l m, s')
             end
         end
@@ -239,6 +239,15 @@ Section Interp.
       | None => (Val (Lab l (VK KNull)), s')
       end.
 
+    (** An error is caught here only if its label flows to the label of the
+        [try]; the handler runs in the conversation as it stood at the error. *)
+    Definition do_try (pc : L) (env : list lval) (s : state) (e1 e2 : term) : result :=
+      match ev pc env s e1 with
+      | (Err l m, s') =>
+          if flows l pc then ev pc (Lab l (VK (KStr m)) :: env) s' e2 else (Err l m, s')
+      | r => r
+      end.
+
     (** Branches run as forks, one after the other.  A branch whose error may
         flow to [pc] does not stop the others, and the first such error is the
         result; any other error ends the whole [par] at once. *)
@@ -277,22 +286,26 @@ Section Interp.
       end.
     Proof. reflexivity. Qed.
 
-    (** [guard e P retry n] is [if P v then v else guard e P retry (n-1)]. *)
+    (** [guard e P retry n] is [if P v then v else guard e P retry (n-1)]:
+        another attempt runs under the label of the verdict. *)
+    Definition verdict (pc : L) (V Vb : lval) (s : state) (again : L -> result) : result :=
+      let pc' := join pc (label_of Vb) in
+      match Vb with
+      | Lab _ (VK (KBool true)) => (Val (raise pc' V), s)
+      | Lab _ (VK (KBool false)) => again pc'
+      | _ => (Err pc' "the predicate of a guard must give a boolean", s)
+      end.
+
     Fixpoint guard (env : list lval) (e p : term) (n : nat)
         (pc : L) (s : state) : result :=
       bind (ev pc env s e) (fun V s1 =>
       bind (ev pc env s1 p) (fun Vp s2 =>
       bind (ev pc [Vp; V] s2 (EApp (EVar 0) (EVar 1))) (fun Vb s3 =>
-        let pc' := join pc (label_of Vb) in
-        match Vb with
-        | Lab _ (VK (KBool true)) => (Val (raise pc' V), s3)
-        | Lab _ (VK (KBool false)) =>
-            match n with
-            | O => (Err (join pc' (deep_label V)) "guard failed", s3)
-            | S n' => guard env e p n' pc' s3
-            end
-        | _ => (Err pc' "the predicate of a guard must give a boolean", s3)
-        end))).
+        verdict pc V Vb s3 (fun pc' =>
+          match n with
+          | O => (Err (join pc' (deep_label V)) "guard failed", s3)
+          | S n' => guard env e p n' pc' s3
+          end)))).
   End Helpers.
 
   (** ** Evaluation *)
@@ -346,7 +359,7 @@ Section Interp.
           bind (ev pc env s e1) (fun V s1 =>
             let l := join pc (deep_label V) in
             match prim H p (strip V) with
-            | inl d => admit l d s1
+            | inl d => accept l d s1
             | inr m => (Err l m, s1)
             end)
       | ECase e1 bs d =>
@@ -369,8 +382,8 @@ Section Interp.
       | ECall f es =>
           bind (evals ev pc env CList [] s es) (fun V s1 =>
             match V with
-            | Lab _ (VCon _ vs) => call pc f vs s1
-            | Lab _ _ => (Out, s1)            (* [evals] gives a structure *)
+            | Lab l (VCon _ vs) => call (join pc l) f vs s1      (* [l] is [pc] *)
+            | Lab _ _ => (Out, s1)            (* never: [evals] gives a structure *)
             end)
       | ERecall k => do_recall pc k s
       | ERemember k e1 => bind (ev pc env s e1) (fun V s1 => do_remember pc k V s1)
@@ -401,14 +414,7 @@ Section Interp.
             end))
       | ETry e1 e2 e3 =>
           with_label ev pc env s e1 (fun n l s1 =>
-            let pc' := join pc (join n l) in
-            match ev pc' env s1 e2 with
-            | (Err lerr m, s2) =>
-                if flows lerr pc'
-                then ev pc' (Lab lerr (VK (KStr m)) :: env) s2 e3
-                else (Err lerr m, s2)
-            | r => r
-            end)
+            do_try ev (join pc (join n l)) env s1 e2 e3)
       | EFail e1 =>
           bind (ev pc env s e1) (fun V s1 =>
             (Err (join pc (deep_label V)) (serialise H (strip V)), s1))
@@ -435,7 +441,7 @@ Arguments Out {L}.
 Arguments Event {L} _ _.
 
 (* Proofs reason about the helpers through lemmas. *)
-Global Arguments admit : simpl never.
+Global Arguments accept : simpl never.
 Global Arguments with_label : simpl never.
 Global Arguments call : simpl never.
 Global Arguments do_send : simpl never.
@@ -443,5 +449,7 @@ Global Arguments do_recv : simpl never.
 Global Arguments do_clear : simpl never.
 Global Arguments do_fork : simpl never.
 Global Arguments do_fresh : simpl never.
+Global Arguments verdict : simpl never.
+Global Arguments do_try : simpl never.
 Global Arguments do_remember : simpl never.
 Global Arguments do_recall : simpl never.

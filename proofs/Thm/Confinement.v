@@ -159,9 +159,9 @@ Section Confinement.
       destruct n as [[|n] |]; auto. done.
     Qed.
 
-    Lemma admit_conf : forall pc l d s, flows pc l = true -> confined pc s (admit H l d s).
+    Lemma accept_conf : forall pc l d s, flows pc l = true -> confined pc s (accept H l d s).
     Proof.
-      intros. unfold admit. destruct (data_permits (policy H) d); done.
+      intros. unfold accept. destruct (data_permits (policy H) d); done.
     Qed.
 
     Lemma call_conf : forall pc f Vs s, confined pc s (call H pc f Vs s).
@@ -172,7 +172,7 @@ Section Confinement.
         (log (join (tool_pc H f) (channel_of (tool_args H f) Vs)) (RTool f (map strip Vs)) s)).
       { apply conf_log. lab. }
       destruct (tool H f _ _).
-      - eapply confined_after; eauto. apply admit_conf. lab.
+      - eapply confined_after; eauto. apply accept_conf. lab.
       - split; auto. simpl. lab.
     Qed.
 
@@ -188,24 +188,32 @@ Section Confinement.
       split; simpl. lab. apply conf_set_conv; auto. simpl. lab.
     Qed.
 
-    Lemma recv_conf : forall pc m raw s, confined pc s (do_recv H ev pc m raw s).
+    (** Whatever [recv] does is at or above the label of the conversation. *)
+    Lemma recv_conf_conv : forall pc m raw s,
+      confined (clab (cv s)) s (do_recv H ev pc m raw s).
     Proof.
       intros. unfold do_recv. destruct (flows pc (clab (cv s))) eqn:E; [| done].
       destruct (flows (clab (cv s)) (clearance H m)); [| done].
-      assert (C : state_conf pc s (log (clab (cv s)) (RModel m (msgs (cv s))) s)).
-      { apply conf_log; auto. }
+      assert (C : state_conf (clab (cv s)) s (log (clab (cv s)) (RModel m (msgs (cv s))) s)).
+      { apply conf_log. lab. }
       destruct (model H m _ _) as [reply | e].
-      - assert (C' : state_conf pc s
+      - assert (C' : state_conf (clab (cv s)) s
           (set_conv (Conv (clab (cv s)) (msgs (cv s) ++ [reply]))
             (log (clab (cv s)) (RModel m (msgs (cv s))) s))).
-        { eapply state_conf_trans; eauto. apply conf_set_conv; auto. }
-        destruct raw; [split; auto |].
-        destruct (parse H reply) as [e | e]; [| split; auto].
-        destruct (permits (policy H) e); [| split; auto].
+        { eapply state_conf_trans; eauto. apply conf_set_conv; lab. }
+        destruct raw; [split; auto; simpl; lab |].
+        destruct (parse H reply) as [e | e]; [| split; auto; simpl; lab].
+        destruct (permits (policy H) e); [| split; auto; simpl; lab].
         apply confined_after with (1 := C').
-        apply confined_weaken with (1 := E).
         apply confined_bind; auto. intros. done.
       - split; auto. simpl. lab.
+    Qed.
+
+    Lemma recv_conf : forall pc m raw s, confined pc s (do_recv H ev pc m raw s).
+    Proof.
+      intros. destruct (flows pc (clab (cv s))) eqn:E.
+      - eapply confined_weaken; [exact E | apply recv_conf_conv].
+      - unfold do_recv. rewrite E. done.
     Qed.
 
     Lemma fork_conf : forall pc env s e, confined pc s (do_fork ev pc env s e).
@@ -213,6 +221,14 @@ Section Confinement.
 
     Lemma fresh_conf : forall pc env s e, confined pc s (do_fresh ev pc env s e).
     Proof. intros. unfold do_fresh. eapply confined_isolated; apply EV. Qed.
+
+    Lemma try_conf : forall pc env s e1 e2, confined pc s (do_try ev pc env s e1 e2).
+    Proof.
+      intros. unfold do_try. pose proof (EV pc env s e1) as C.
+      destruct (ev pc env s e1) as [[V | l m |] s']; auto.
+      destruct (flows l pc); auto.
+      eapply confined_after; [apply C | apply EV].
+    Qed.
 
     Lemma remember_conf : forall pc k V s, confined pc s (do_remember H pc k V s).
     Proof.
@@ -250,15 +266,22 @@ Section Confinement.
         + split; auto.
     Qed.
 
+    Lemma verdict_conf : forall pc V Vb s again,
+      (forall l, flows pc l = true -> confined l s (again l)) ->
+      confined (join pc (label_of Vb)) s (verdict pc V Vb s again).
+    Proof.
+      intros pc V [l v] s again A. unfold verdict. simpl.
+      destruct v as [[| [] | | |] | |]; try done. apply A. lab.
+    Qed.
+
     Lemma guard_conf : forall n env e p pc s, confined pc s (guard ev env e p n pc s).
     Proof.
       induction n; intros; simpl;
         (apply confined_bind; auto; intros V s1 _ _;
          apply confined_bind; auto; intros Vp s2 _ _;
          apply confined_bind; auto; intros Vb s3 _ _;
-         destruct Vb as [lb vb]; simpl;
-         destruct vb as [[| [] | | |] | |]; try done).
-      eapply confined_weaken; [| apply IHn]. lab.
+         eapply confined_weaken; [| apply verdict_conf]; [lab |]);
+        intros; auto. done.
     Qed.
   End Helpers.
 
@@ -292,7 +315,7 @@ Section Confinement.
       destruct (update c k V3 vs) as [[? ?] |]; done.
     - (* prim *)
       apply confined_bind; auto. intros V s1 _ _.
-      destruct (prim H p (strip V)); [apply admit_conf; lab | done].
+      destruct (prim H p (strip V)); [apply accept_conf; lab | done].
     - (* case *)
       apply confined_bind; auto. intros [l v] s1 _ _.
       destruct (dispatch v) as [k |]; [| done].
@@ -304,7 +327,7 @@ Section Confinement.
       + destruct (sample H p _); auto.
     - (* call *)
       apply confined_bind. apply evals_conf; auto. intros [l [| |]] s1 _ _;
-        try apply call_conf; split; simpl; auto using state_conf_refl.
+        [| eapply confined_weaken; [| apply call_conf]; lab |]; split; simpl; auto using state_conf_refl.
     - apply recall_conf.
     - apply confined_bind; auto. intros. apply remember_conf.
     - apply confined_bind; auto. intros. apply send_conf.
@@ -326,14 +349,7 @@ Section Confinement.
       apply confined_bind; [apply UP; lab |]. intros [l2 v] s2 _ _. done.
     - (* try *)
       apply with_label_conf; auto. intros m l s'.
-      assert (W : flows pc (join pc (join m l)) = true) by lab.
-      pose proof (UP _ _ env s' e2 W) as C2.
-      destruct (eval H n (join pc (join m l)) env s' e2) as [[V | le me |] s2];
-        auto.
-      destruct (flows le (join pc (join m l))); auto.
-      eapply confined_after with (s' := s2).
-      + apply C2.
-      + apply UP; auto.
+      eapply confined_weaken; [| apply try_conf; auto]. lab.
     - (* fail *) apply confined_bind; auto. intros. done.
     - apply pars_conf; auto.
   Qed.

@@ -1,0 +1,216 @@
+(** * The noninterference theorems, in the form a reader wants them
+
+    Everything here is a corollary of [noninterference_low]. *)
+
+Require Import List String QArith Bool.
+Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp.
+Require Import Entail.Thm.Confinement Entail.Thm.Relation Entail.Thm.Noninterference.
+Import ListNotations.
+
+(** The reclassifications allowed by a policy on axes. *)
+Definition no_axis (ax : axis) : bool := false.
+Definition only_endorse (ax : axis) : bool := match ax with Endorse => true | _ => false end.
+Definition only_declassify (ax : axis) : bool := match ax with Declassify => true | _ => false end.
+
+Section Flow.
+  Context {L : lattice} {F : factoring L}.
+  Variable H : host L.
+
+  Notation low z l := (flows l z = true).
+
+  (** What an observer at [z] can see of the end of a run: the result, the
+      conversation, the store, and the trace. *)
+  Definition agree (pol : axis -> bool) (z : L) (V1 V2 : lval L) (s1 s2 : state L) : Prop :=
+    (low z (label_of V1) \/ low z (label_of V2) -> label_of V1 = label_of V2) /\
+    (low z (deep_label V1) \/ low z (deep_label V2) -> V1 = V2) /\
+    (low z (clab (cv s1)) \/ low z (clab (cv s2)) -> cv s1 = cv s2) /\
+    srel pol z (key_label H) s1 s2 /\
+    visible z (tr s1) = visible z (tr s2).
+
+  (** Related values all of whose labels are visible are equal. *)
+  Lemma deep_equal : forall pol (z : L),
+    (forall V1 V2, lrel pol z V1 V2 -> low z (deep_label V1) -> V1 = V2) /\
+    (forall v1 v2, vrel pol z v1 v2 -> forall l, low z (deep_label (Lab l v1)) -> v1 = v2) /\
+    (forall vs1 vs2, lsrel pol z vs1 vs2 -> low z (joins (map deep_label vs1)) -> vs1 = vs2).
+  Proof.
+    intros pol z.
+    apply (rel_mutind pol z
+      (fun V1 V2 _ => low z (deep_label V1) -> V1 = V2)
+      (fun v1 v2 _ => forall l, low z (deep_label (Lab l v1)) -> v1 = v2)
+      (fun vs1 vs2 _ => low z (joins (map deep_label vs1)) -> vs1 = vs2)).
+    - intros l1 v1 l2 v2 A _ B. exfalso. simpl in B. apply join_true in B.
+      destruct B. congruence.
+    - intros l v1 v2 A _ IH B. rewrite (IH l); auto.
+    - auto.
+    - intros c vs1 vs2 _ IH l A. simpl in A. apply join_true in A. destruct A as [_ A].
+      rewrite IH; auto.
+    - intros e env1 env2 _ _ IH l A. simpl in A. apply join_true in A. destruct A as [_ A].
+      rewrite IH; auto.
+    - auto.
+    - intros V1 V2 vs1 vs2 _ IH _ IHs A. simpl in A. apply join_true in A. destruct A as [A B].
+      rewrite IH, IHs; auto.
+  Qed.
+
+  Lemma agree_intro : forall pol z V1 V2 s1 s2,
+    lrel pol z V1 V2 -> srel pol z (key_label H) s1 s2 -> agree pol z V1 V2 s1 s2.
+  Proof.
+    intros pol z V1 V2 s1 s2 R S.
+    assert (D := lrel_deep_label _ _ _ _ R).
+    split; [| split; [| split; [| split]]].
+    - intros E. destruct (lrel_label _ _ _ _ R) as [[A _] | [A B]]; auto.
+      destruct E; congruence.
+    - intros E. apply (proj1 (deep_equal pol z)); auto.
+      destruct D as [[A B] | [A B]]; auto. destruct E; congruence.
+    - intros E. destruct S as ([[A _] | [A B]] & _); auto. destruct E; congruence.
+    - exact S.
+    - apply S.
+  Qed.
+
+  (** ** The general form *)
+
+  Section General.
+    Variable pol : axis -> bool.
+    Variable z : L.
+    Hypothesis POL : forall ax, pol ax = true -> insulated F z ax.
+    Hypothesis GEN : forall ax, policy H ax = true -> pol ax = true.
+    Hypothesis PRE : lsrel pol z (prelude H) (prelude H).
+
+    (** Two runs under the same or unobservable program-counter labels. *)
+    Theorem noninterference_general : forall n1 n2 pc1 pc2 env1 env2 s1 s2 e,
+      same_label z pc1 pc2 -> permits pol e = true ->
+      lsrel pol z env1 env2 -> srel pol z (key_label H) s1 s2 ->
+      rrel pol z (key_label H)
+        (eval (F := F) H n1 pc1 env1 s1 e) (eval (F := F) H n2 pc2 env2 s2 e).
+    Proof.
+      intros n1 n2 pc1 pc2 env1 env2 s1 s2 e [[-> A] | [A B]] P R S.
+      - eapply noninterference_low; eauto.
+      - eapply high_results with (1 := A) (2 := B) (3 := S); apply confinement.
+    Qed.
+
+    (** Termination-insensitive noninterference of results, conversations,
+        store and trace. *)
+    Theorem noninterference_values : forall n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
+      permits pol e = true ->
+      lsrel pol z env1 env2 -> srel pol z (key_label H) s1 s2 ->
+      eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
+      eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
+      agree pol z V1 V2 s1' s2'.
+    Proof.
+      intros n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' P R S E1 E2.
+      assert (Sp : same_label z pc pc).
+      { destruct (flows pc z) eqn:A; [left | right]; auto. }
+      pose proof (noninterference_general n1 n2 pc pc _ _ _ _ e Sp P R S) as N.
+      rewrite E1, E2 in N. inversion N; subst; simpl in *; try contradiction.
+      apply agree_intro; auto.
+    Qed.
+
+    (** An error that the observer sees is the same error in both runs, and no
+        run that ends well stands against it. *)
+    Theorem noninterference_errors : forall n1 n2 pc env1 env2 s1 s2 e l m s1' o2 s2',
+      permits pol e = true ->
+      lsrel pol z env1 env2 -> srel pol z (key_label H) s1 s2 ->
+      eval (F := F) H n1 pc env1 s1 e = (Err l m, s1') -> low z l ->
+      eval (F := F) H n2 pc env2 s2 e = (o2, s2') -> ~ stuck z o2 ->
+      o2 = Err l m /\ srel pol z (key_label H) s1' s2'.
+    Proof.
+      intros n1 n2 pc env1 env2 s1 s2 e l m s1' o2 s2' P R S E1 A E2 B.
+      assert (Sp : same_label z pc pc).
+      { destruct (flows pc z) eqn:C; [left | right]; auto. }
+      pose proof (noninterference_general n1 n2 pc pc _ _ _ _ e Sp P R S) as N.
+      rewrite E1, E2 in N. inversion N; subst; simpl in *; try congruence; auto.
+    Qed.
+
+    (** Progress-insensitive noninterference of traces: whatever the outcomes,
+        and wherever the runs are cut off, what the observer has seen of one
+        is a beginning of what it has seen of the other.  (Traces are stored
+        newest first.) *)
+    Theorem noninterference_traces : forall n1 n2 pc env1 env2 s1 s2 e,
+      permits pol e = true ->
+      lsrel pol z env1 env2 -> srel pol z (key_label H) s1 s2 ->
+      extends z (snd (eval (F := F) H n1 pc env1 s1 e)) (snd (eval (F := F) H n2 pc env2 s2 e)) \/
+      extends z (snd (eval (F := F) H n2 pc env2 s2 e)) (snd (eval (F := F) H n1 pc env1 s1 e)).
+    Proof.
+      intros n1 n2 pc env1 env2 s1 s2 e P R S.
+      assert (Sp : same_label z pc pc).
+      { destruct (flows pc z) eqn:C; [left | right]; auto. }
+      destruct (noninterference_general n1 n2 pc pc _ _ _ _ e Sp P R S); simpl; auto.
+      - left. eapply extends_refl; eauto.
+      - left. eapply extends_refl; eauto.
+    Qed.
+  End General.
+
+  (** ** Programs without reclassification: every observer *)
+
+  Theorem noninterference : forall (z : L) n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
+    (forall ax, policy H ax = false) ->
+    lsrel no_axis z (prelude H) (prelude H) ->
+    permits no_axis e = true ->
+    lsrel no_axis z env1 env2 -> srel no_axis z (key_label H) s1 s2 ->
+    eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
+    eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
+    agree no_axis z V1 V2 s1' s2'.
+  Proof.
+    intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' G PR P R S E1 E2.
+    apply (noninterference_values no_axis z) with (6 := S) (7 := E1) (8 := E2); auto.
+    - discriminate.
+    - intros ax A. rewrite G in A. discriminate.
+  Qed.
+
+  (** ** The insulated forms *)
+
+  (** Programs that endorse do not leak secrets: for an observer whom only
+      secrecy restricts, endorsement does not matter. *)
+  Theorem noninterference_insulated_secrecy :
+    forall (z : L) n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
+    (forall i, flows i (integ F z) = true) ->
+    policy H Declassify = false ->
+    lsrel only_endorse z (prelude H) (prelude H) ->
+    permits only_endorse e = true ->
+    lsrel only_endorse z env1 env2 -> srel only_endorse z (key_label H) s1 s2 ->
+    eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
+    eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
+    agree only_endorse z V1 V2 s1' s2'.
+  Proof.
+    intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' T G PR P R S E1 E2.
+    apply (noninterference_values only_endorse z) with (6 := S) (7 := E1) (8 := E2); auto.
+    - intros [] A; [| discriminate]. apply secrecy_observer_insulated; auto.
+    - intros [] A; auto. congruence.
+  Qed.
+
+  (** Dually, programs that declassify do not let untrusted data into trusted
+      data. *)
+  Theorem noninterference_insulated_integrity :
+    forall (z : L) n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
+    (forall s, flows s (secr F z) = true) ->
+    policy H Endorse = false ->
+    lsrel only_declassify z (prelude H) (prelude H) ->
+    permits only_declassify e = true ->
+    lsrel only_declassify z env1 env2 -> srel only_declassify z (key_label H) s1 s2 ->
+    eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
+    eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
+    agree only_declassify z V1 V2 s1' s2'.
+  Proof.
+    intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' T G PR P R S E1 E2.
+    apply (noninterference_values only_declassify z) with (6 := S) (7 := E1) (8 := E2); auto.
+    - intros [] A; [discriminate |]. apply integrity_observer_insulated; auto.
+    - intros [] A; auto. congruence.
+  Qed.
+
+  (** ** [fork] against the rule it replaces *)
+
+  (** The LLMbda paper refuses [fork] unless [pc] flows to the conversation's
+      label, and does not relabel the copy.  Whatever that rule accepts gives
+      the same result here. *)
+  Definition paper_fork (ev : L -> list (lval L) -> state L -> term -> result L)
+      (pc : L) (env : list (lval L)) (s : state L) (e : term) : result L :=
+    if flows pc (clab (cv s)) then restore (cv s) (ev pc env s e)
+    else (Err (join pc (clab (cv s))) "fork refused", s).
+
+  Theorem fork_conservative : forall ev pc env s e,
+    flows pc (clab (cv s)) = true -> do_fork ev pc env s e = paper_fork ev pc env s e.
+  Proof.
+    intros ev pc env [[lc ms] st t] e A. unfold do_fork, paper_fork. simpl in *. rewrite A.
+    replace (join lc pc) with lc; [reflexivity |].
+    apply flows_antisym; [apply join_l |]. apply join_true. split; auto. apply flows_refl.
+  Qed.
+End Flow.

@@ -1,0 +1,843 @@
+(** * Noninterference
+
+    Two runs of one program from equivalent states are related ([rrel]): as
+    far as both stay in sight of the observer they agree, on result,
+    conversation, store and trace; and where one of them stops (out of fuel, or
+    an error above the observer), the trace that the observer has seen is a
+    prefix of what it sees of the other. *)
+
+Require Import List String QArith Bool.
+Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp.
+Require Import Entail.Thm.Confinement Entail.Thm.Relation.
+Import ListNotations.
+
+Section Noninterference.
+  Context {L : lattice} {F : factoring L}.
+  Variable H : host L.
+  Variable z : L.
+  Variable pol : axis -> bool.
+
+  (** Reclassification that the program may do is invisible to the observer,
+      and generated code may do no more than the program. *)
+  Hypothesis POL : forall ax, pol ax = true -> insulated F z ax.
+  Hypothesis GEN : forall ax, policy H ax = true -> pol ax = true.
+  (** The prelude keeps the same rule. *)
+  Hypothesis PRE : lsrel pol z (prelude H) (prelude H).
+
+  Notation low l := (flows l z = true).
+  Notation high l := (flows l z = false).
+  Notation lrel := (lrel pol z).
+  Notation vrel := (vrel pol z).
+  Notation lsrel := (lsrel pol z).
+  Notation same_label := (same_label z).
+  Notation srel := (srel pol z (key_label H)).
+  Notation rrel := (rrel pol z (key_label H)).
+  Notation confined := (confined H).
+  Notation evaluator := (L -> list (lval L) -> state L -> term -> result L).
+
+  Hint Constructors Relation.lrel Relation.vrel Relation.lsrel : core.
+
+  Lemma ext : forall s1 s2, srel s1 s2 -> extends z s1 s2.
+  Proof. intros s1 s2 S. exact (extends_refl _ _ _ _ _ S). Qed.
+  Lemma ext' : forall s1 s2, srel s1 s2 -> extends z s2 s1.
+  Proof. intros s1 s2 S. exact (srel_sym_extends _ _ _ _ _ S). Qed.
+  Hint Resolve ext ext' : core.
+
+  (** Only the trace matters to a run that stops. *)
+  Lemma ext_tr : forall s1 s2 t1 t2,
+    srel s1 s2 -> tr t1 = tr s1 -> tr t2 = tr s2 -> extends z t1 t2.
+  Proof. intros s1 s2 t1 t2 (_ & _ & E) E1 E2. exists []. rewrite E1, E2. auto. Qed.
+  Lemma ext_tr' : forall s1 s2 t1 t2,
+    srel s1 s2 -> tr t1 = tr s1 -> tr t2 = tr s2 -> extends z t2 t1.
+  Proof. intros s1 s2 t1 t2 (_ & _ & E) E1 E2. exists []. rewrite E1, E2. auto. Qed.
+
+  (** ** Runs above the observer *)
+
+  Lemma high_state : forall pc1 pc2 s1 s2 s1' s2',
+    high pc1 -> high pc2 -> srel s1 s2 ->
+    state_conf H pc1 s1 s1' -> state_conf H pc2 s2 s2' -> srel s1' s2'.
+  Proof.
+    intros pc1 pc2 s1 s2 s1' s2' A1 A2 (C & S & T) (C1 & S1 & t1 & T1 & B1) (C2 & S2 & t2 & T2 & B2).
+    assert (K : forall pc k, high pc -> low (key_label H k) -> flows pc (key_label H k) = false).
+    { intros pc k A B. destruct (flows pc (key_label H k)) eqn:E; auto.
+      rewrite (flows_trans L _ _ _ E B) in A. discriminate. }
+    assert (V : forall pc t, high pc -> Forall (fun ev : event L => flows pc (channel ev) = true) t ->
+              visible z t = []).
+    { intros pc t A B. induction B as [| ev t E B IH]; simpl; auto.
+      rewrite (high_up _ _ _ E A). auto. }
+    split; [| split].
+    - unfold crel in *.
+      destruct C1 as [-> | [D1 D1']], C2 as [-> | [D2 D2']]; auto;
+        right;
+        repeat match goal with
+               | D : flows pc1 (clab _) = true |- _ => apply high_up with (2 := A1) in D
+               | D : flows pc2 (clab _) = true |- _ => apply high_up with (2 := A2) in D
+               end;
+        destruct C as [[E E'] | [E E']]; split; auto; congruence.
+    - intros k B. rewrite S1, S2; auto.
+    - rewrite T1, T2, !visible_app, (V _ _ A1 B1), (V _ _ A2 B2). auto.
+  Qed.
+
+  Lemma high_results : forall pc1 pc2 s1 s2 r1 r2,
+    high pc1 -> high pc2 -> srel s1 s2 ->
+    confined pc1 s1 r1 -> confined pc2 s2 r2 -> rrel r1 r2.
+  Proof.
+    intros pc1 pc2 s1 s2 [o1 s1'] [o2 s2'] A1 A2 S [O1 C1] [O2 C2].
+    apply rrel_high.
+    - destruct o1; simpl in *; eauto using high_up.
+    - destruct o2; simpl in *; eauto using high_up.
+    - eapply high_state with (1 := A1) (2 := A2); eauto.
+  Qed.
+
+  Lemma confined_grows : forall pc s r, confined pc s r -> grows s r.
+  Proof. intros pc s r [_ (_ & _ & t & T & _)]. exists t. exact T. Qed.
+
+  (** ** Lemmas about the helpers that do not evaluate *)
+
+  Lemma unit_rel : vrel unit_val unit_val.
+  Proof. unfold unit_val. auto. Qed.
+
+  Lemma accept_rel : forall l1 l2 d1 d2 s1 s2,
+    same_label l1 l2 -> (low l1 -> d1 = d2) -> srel s1 s2 ->
+    rrel (accept H l1 d1 s1) (accept H l2 d2 s2).
+  Proof.
+    intros l1 l2 d1 d2 s1 s2 [[-> A] | [A B]] D S; unfold accept.
+    - rewrite (D A). destruct (data_permits (policy H) d2) eqn:E.
+      + apply rrel_val; auto. apply lrel_low; auto. apply wrap_rel.
+        eapply data_permits_mono; eauto.
+      + apply rrel_err; auto.
+    - destruct (data_permits (policy H) d1), (data_permits (policy H) d2);
+        apply rrel_high; auto.
+  Qed.
+
+  Lemma accept_grows : forall l d s, grows s (accept H l d s).
+  Proof. intros. unfold accept. destruct (data_permits (policy H) d); apply grows_refl. Qed.
+
+  Lemma refused_rel : forall vs1 vs2, lsrel vs1 vs2 -> forall bs,
+    refused bs vs1 = refused bs vs2 \/
+    (exists b, refused bs vs1 = Some b /\ high b) \/
+    (exists b, refused bs vs2 = Some b /\ high b).
+  Proof.
+    intros vs1 vs2 R. induction R as [| V1 V2 vs1 vs2 R _ IH]; intros bs; simpl; auto.
+    destruct (flows (hd bot bs) z) eqn:A.
+    - assert (E : flows (deep_label V1) (hd bot bs) = flows (deep_label V2) (hd bot bs)).
+      { destruct (lrel_deep _ _ _ _ R) as [(E & _ & _) | [B1 B2]]; [rewrite E; auto |].
+        transitivity false.
+        - destruct (flows (deep_label V1) (hd bot bs)) eqn:E; auto.
+          rewrite (flows_trans L _ _ _ E A) in B1. discriminate.
+        - destruct (flows (deep_label V2) (hd bot bs)) eqn:E; auto.
+          rewrite (flows_trans L _ _ _ E A) in B2. discriminate. }
+      rewrite E. destruct (flows (deep_label V2) (hd bot bs)); auto.
+    - destruct (flows (deep_label V1) (hd bot bs)), (flows (deep_label V2) (hd bot bs));
+        eauto.
+  Qed.
+
+  Lemma channel_of_rel : forall vs1 vs2, lsrel vs1 vs2 -> forall bs,
+    channel_of bs vs1 = channel_of bs vs2.
+  Proof.
+    intros vs1 vs2 R. induction R; intros bs; simpl; f_equal; auto.
+  Qed.
+
+  (** Arguments that a visible channel admitted are visible. *)
+  Lemma channel_args : forall vs bs,
+    refused bs vs = None -> low (channel_of bs vs) -> low (joins (map deep_label vs)).
+  Proof.
+    induction vs as [| V vs IH]; intros bs A B; simpl in *; auto using bot_flows.
+    destruct (flows (deep_label V) (hd bot bs)) eqn:E; [| discriminate].
+    apply join_true in B. destruct B as [B B'].
+    apply join_true. split; eauto using flows_trans.
+  Qed.
+
+  Lemma call_rel : forall pc f vs1 vs2 s1 s2,
+    low pc -> lsrel vs1 vs2 -> srel s1 s2 ->
+    rrel (call H pc f vs1 s1) (call H pc f vs2 s2).
+  Proof.
+    intros pc f vs1 vs2 s1 s2 P R S.
+    destruct (flows pc (tool_pc H f)) eqn:PT.
+    2: { unfold call. rewrite PT. apply rrel_err; auto. }
+    destruct (refused_rel _ _ R (tool_args H f)) as [E | [(b & E & B) | (b & E & B)]].
+    2: { unfold call at 1. rewrite PT, E.
+         eapply rrel_stuck_left; [| apply ext, S | eapply confined_grows, call_conf].
+         simpl. apply join_false_r; auto. }
+    2: { unfold call at 2. rewrite PT, E.
+         eapply rrel_stuck_right; [| apply ext', S | eapply confined_grows, call_conf].
+         simpl. apply join_false_r; auto. }
+    unfold call. rewrite PT.
+    rewrite E in *.
+    destruct (refused (tool_args H f) vs2) as [b |] eqn:E2.
+    { apply rrel_err_same; auto. destruct (flows b z) eqn:B.
+      - apply same_label_low. apply join_true; auto.
+      - right. split; apply join_false_r; auto. }
+    rewrite <- (channel_of_rel _ _ R).
+    set (ch := join (tool_pc H f) (channel_of (tool_args H f) vs1)).
+    assert (S' : srel (log ch (RTool f (map strip vs1)) s1) (log ch (RTool f (map strip vs2)) s2)).
+    { apply srel_log; auto.
+      - destruct (flows ch z) eqn:C; [left | right]; auto.
+      - intros C. f_equal. unfold ch in C. apply join_true in C. destruct C as [_ C].
+        destruct (lsrel_deep _ _ _ _ R) as [(_ & D & _) | [D _]]; auto.
+        rewrite (channel_args _ _ E C) in D. discriminate. }
+    destruct (lsrel_deep _ _ _ _ R) as [(D1 & D2 & D3) | [D1 D2]].
+    - rewrite <- D1, <- D2 in *. destruct S as (SC & SS & ST).
+      destruct (flows (tool_res H f) z) eqn:B.
+      + rewrite (visible_low _ _ _ _ B ST).
+        destruct (tool H f (map strip vs1) (visible (tool_res H f) (tr s2))).
+        * apply accept_rel; auto. apply same_label_low.
+          apply join_true; split; auto. apply join_true; auto.
+        * apply rrel_err; auto. apply join_true; split; auto. apply join_true; auto.
+      + assert (Hi : high (join pc (join (tool_res H f) (joins (map deep_label vs1))))).
+        { apply join_false_r, join_false_l; auto. }
+        destruct (tool H f _ (visible _ (tr s1))), (tool H f _ (visible _ (tr s2)));
+          [apply accept_rel; auto; [right; auto | congruence] |
+           unfold accept; try destruct (data_permits (policy H) _); apply rrel_high; auto ..].
+    - assert (Hi1 : high (join pc (join (tool_res H f) (joins (map deep_label vs1)))))
+        by (apply join_false_r, join_false_r; auto).
+      assert (Hi2 : high (join pc (join (tool_res H f) (joins (map deep_label vs2)))))
+        by (apply join_false_r, join_false_r; auto).
+      destruct (tool H f _ (visible _ (tr s1))), (tool H f _ (visible _ (tr s2)));
+        unfold accept;
+        repeat match goal with |- context [data_permits ?p ?d] => destruct (data_permits p d) end;
+        apply rrel_high; auto.
+  Qed.
+
+  Lemma conv_label : forall s1 s2, srel s1 s2 ->
+    (cv s1 = cv s2 /\ low (clab (cv s1))) \/ (high (clab (cv s1)) /\ high (clab (cv s2))).
+  Proof. intros s1 s2 (C & _). exact C. Qed.
+
+  Lemma send_rel : forall pc V1 V2 s1 s2,
+    low pc -> lrel V1 V2 -> srel s1 s2 -> rrel (do_send H pc V1 s1) (do_send H pc V2 s2).
+  Proof.
+    intros pc V1 V2 s1 s2 P R S. unfold do_send.
+    destruct (conv_label _ _ S) as [[E A] | [A1 A2]].
+    - rewrite <- E. destruct (flows pc (clab (cv s1))).
+      + apply rrel_val; auto using unit_rel.
+        apply srel_conv; auto.
+        destruct (lrel_deep _ _ _ _ R) as [(D1 & D2 & D3) | [D1 D2]].
+        * left. rewrite D1, D2. split; auto. simpl. apply join_true. rewrite <- D1. auto.
+        * right. simpl. split; apply join_false_r; auto.
+      + apply rrel_err; auto. apply join_true; auto.
+    - assert (S' : srel
+        (set_conv (Conv (join (clab (cv s1)) (deep_label V1))
+           (msgs (cv s1) ++ [serialise H (strip V1)])) s1)
+        (set_conv (Conv (join (clab (cv s2)) (deep_label V2))
+           (msgs (cv s2) ++ [serialise H (strip V2)])) s2)).
+      { apply srel_conv; auto. right. simpl. split; apply join_false_l; auto. }
+      destruct (flows pc (clab (cv s1))), (flows pc (clab (cv s2))).
+      + apply rrel_val; auto using unit_rel.
+      + apply rrel_right; simpl; eauto using join_false_r, ext_tr'.
+      + apply rrel_left; simpl; eauto using join_false_r, ext_tr.
+      + apply rrel_left; simpl; eauto using join_false_r, ext_tr.
+  Qed.
+
+  Lemma clear_rel : forall pc s1 s2,
+    low pc -> srel s1 s2 -> rrel (do_clear pc s1) (do_clear pc s2).
+  Proof.
+    intros pc s1 s2 P S. unfold do_clear.
+    assert (S' : srel (set_conv (Conv pc []) s1) (set_conv (Conv pc []) s2)).
+    { apply srel_conv; auto. left. auto. }
+    destruct (conv_label _ _ S) as [[E A] | [A1 A2]].
+    - rewrite <- E. destruct (flows pc (clab (cv s1))).
+      + apply rrel_val; auto using unit_rel.
+      + apply rrel_err; auto. apply join_true; auto.
+    - destruct (flows pc (clab (cv s1))), (flows pc (clab (cv s2))).
+      + apply rrel_val; auto using unit_rel.
+      + apply rrel_right; simpl; eauto using join_false_r, ext_tr'.
+      + apply rrel_left; simpl; eauto using join_false_r, ext_tr.
+      + apply rrel_left; simpl; eauto using join_false_r, ext_tr.
+  Qed.
+
+  Lemma remember_rel : forall pc k V1 V2 s1 s2,
+    low pc -> lrel V1 V2 -> srel s1 s2 ->
+    rrel (do_remember H pc k V1 s1) (do_remember H pc k V2 s2).
+  Proof.
+    intros pc k V1 V2 s1 s2 P R S. unfold do_remember.
+    set (lk := key_label H k).
+    pose proof (lrel_deep _ _ _ _ R) as D.
+    destruct (flows lk z) eqn:K.
+    - assert (E : flows (join pc (deep_label V1)) lk = flows (join pc (deep_label V2)) lk).
+      { destruct D as [(-> & _ & _) | [D1 D2]]; auto.
+        assert (Q : forall V, high (deep_label V) -> flows (join pc (deep_label V)) lk = false).
+        { intros V DV. apply join_false_r. destruct (flows (deep_label V) lk) eqn:E; auto.
+          rewrite (flows_trans L _ _ _ E K) in DV. discriminate. }
+        rewrite !Q; auto. }
+      rewrite <- E. destruct (flows (join pc (deep_label V1)) lk) eqn:E1.
+      + apply rrel_val; auto using unit_rel.
+        apply srel_set_key; auto. apply srel_log; auto using same_label_low.
+        intros _. apply join_true in E1. destruct E1 as [_ E1].
+        destruct D as [(_ & -> & _) | [D1 _]]; auto.
+        rewrite (flows_trans L _ _ _ E1 K) in D1. discriminate.
+      + apply rrel_err; auto. apply join_true; auto.
+    - assert (S' : srel (set_key k V1 (log lk (RRemember k (strip V1)) s1))
+                        (set_key k V2 (log lk (RRemember k (strip V2)) s2))).
+      { apply srel_set_key; auto. apply srel_log; auto; [right; auto | congruence]. }
+      assert (G : forall s, extends z s2 s -> extends z s1 s) by
+        (intros s (t & T); exists t; rewrite T; f_equal; symmetry; apply S).
+      destruct (flows (join pc (deep_label V1)) lk), (flows (join pc (deep_label V2)) lk).
+      + apply rrel_val; auto using unit_rel.
+      + apply rrel_right; simpl; auto using join_false_r.
+        destruct S as (_ & _ & T). exists []. simpl. rewrite K. auto.
+      + apply rrel_left; simpl; auto using join_false_r.
+        destruct S as (_ & _ & T). exists []. simpl. rewrite K. auto.
+      + apply rrel_left; simpl; eauto using join_false_r, ext_tr.
+  Qed.
+
+  Lemma recall_rel : forall pc k s1 s2,
+    low pc -> srel s1 s2 -> rrel (do_recall H pc k s1) (do_recall H pc k s2).
+  Proof.
+    intros pc k s1 s2 P S. unfold do_recall.
+    set (lk := key_label H k).
+    destruct (flows lk z) eqn:K.
+    - assert (J : low (join pc lk)) by (apply join_true; auto).
+      assert (S' : srel (log (join pc lk) (RRecall k) s1) (log (join pc lk) (RRecall k) s2)).
+      { apply srel_log; auto using same_label_low. }
+      destruct S as (_ & SS & ST). rewrite (visible_low _ _ _ _ K ST).
+      specialize (SS k K). unfold orel in SS.
+      destruct (store s1 k), (store s2 k); try contradiction.
+      + destruct (kept H k (visible lk (tr s2))); apply rrel_val; auto.
+        apply raise_rel; auto using same_label_low.
+      + apply rrel_val; auto.
+    - assert (J : high (join pc lk)) by (apply join_false_r; auto).
+      assert (S' : srel (log (join pc lk) (RRecall k) s1) (log (join pc lk) (RRecall k) s2)).
+      { apply srel_log; auto. right; auto. }
+      destruct (store s1 k) as [[? ?] |], (store s2 k) as [[? ?] |];
+        repeat match goal with |- context [kept H k ?t] => destruct (kept H k t) end;
+        apply rrel_high; simpl; auto using join_false_l.
+  Qed.
+
+  (** ** Lemmas about the helpers that evaluate *)
+
+  Section Helpers.
+    Variables ev1 ev2 : evaluator.
+    Hypothesis C1 : forall pc env s e, confined pc s (ev1 pc env s e).
+    Hypothesis C2 : forall pc env s e, confined pc s (ev2 pc env s e).
+    Hypothesis EV : forall pc env1 env2 s1 s2 e,
+      low pc -> permits pol e = true -> lsrel env1 env2 -> srel s1 s2 ->
+      rrel (ev1 pc env1 s1 e) (ev2 pc env2 s2 e).
+
+    Lemma grows1 : forall pc env s e, grows s (ev1 pc env s e).
+    Proof. intros. eapply confined_grows, C1. Qed.
+    Lemma grows2 : forall pc env s e, grows s (ev2 pc env s e).
+    Proof. intros. eapply confined_grows, C2. Qed.
+
+    (** At labels the observer cannot tell apart. *)
+    Lemma ev_same : forall pc1 pc2 env1 env2 s1 s2 e,
+      same_label pc1 pc2 -> permits pol e = true -> lsrel env1 env2 -> srel s1 s2 ->
+      rrel (ev1 pc1 env1 s1 e) (ev2 pc2 env2 s2 e).
+    Proof.
+      intros pc1 pc2 env1 env2 s1 s2 e [[-> A] | [A B]] P R S; auto.
+      eapply high_results with (1 := A) (2 := B); eauto.
+    Qed.
+
+    Lemma evals_rel : forall es pc env1 env2 c acc1 acc2 s1 s2,
+      low pc -> forallb (permits pol) es = true -> lsrel env1 env2 ->
+      lsrel acc1 acc2 -> srel s1 s2 ->
+      rrel (evals ev1 pc env1 c acc1 s1 es) (evals ev2 pc env2 c acc2 s2 es).
+    Proof.
+      induction es as [| e es IH]; simpl; intros pc env1 env2 c acc1 acc2 s1 s2 A P R Ra S.
+      - apply rrel_val; auto. apply lrel_low; auto using lsrel_rev.
+      - apply andb_true_iff in P. destruct P as [P Ps]. apply rrel_bind with (1 := EV _ _ _ _ _ _ A P R S); auto.
+        + intros; eapply confined_grows, evals_conf; auto.
+        + intros; eapply confined_grows, evals_conf; auto.
+    Qed.
+
+    Lemma with_label_rel : forall pc env1 env2 s1 s2 e k1 k2,
+      low pc -> permits pol e = true -> lsrel env1 env2 -> srel s1 s2 ->
+      (forall n1 n2 l1 l2 s1 s2, srel s1 s2 ->
+         (n1 = n2 /\ l1 = l2 /\ low n1) \/ (high n1 /\ high n2) ->
+         rrel (k1 n1 l1 s1) (k2 n2 l2 s2)) ->
+      (forall n l s, grows s (k1 n l s)) -> (forall n l s, grows s (k2 n l s)) ->
+      rrel (with_label H ev1 pc env1 s1 e k1) (with_label H ev2 pc env2 s2 e k2).
+    Proof.
+      intros pc env1 env2 s1 s2 e k1 k2 A P R S K G1 G2. unfold with_label.
+      apply rrel_bind with (1 := EV _ _ _ _ _ _ A P R S).
+      - intros V1 V2 t1 t2 RV St.
+        destruct (lrel_deep _ _ _ _ RV) as [(D1 & D2 & D3) | [D1 D2]].
+        + rewrite <- D1, <- D2. destruct (to_label H (strip V1)); auto.
+          apply rrel_err; auto. apply join_true; auto.
+        + destruct (to_label H (strip V1)), (to_label H (strip V2)); auto.
+          * eapply rrel_stuck_right; [| apply ext', St | apply G1].
+            simpl. apply join_false_r; auto.
+          * eapply rrel_stuck_left; [| apply ext, St | apply G2].
+            simpl. apply join_false_r; auto.
+          * apply rrel_err_same; auto. right. split; apply join_false_r; auto.
+      - intros V s. destruct (to_label H (strip V)); auto using grows_refl.
+      - intros V s. destruct (to_label H (strip V)); auto using grows_refl.
+    Qed.
+
+    Lemma apply_rel : forall V1 V2 W1 W2 s1 s2,
+      lrel V1 V2 -> lrel W1 W2 -> srel s1 s2 ->
+      rrel (apply ev1 V1 W1 s1) (apply ev2 V2 W2 s2).
+    Proof.
+      intros V1 V2 W1 W2 s1 s2 R RW S. destruct R as [l1 v1 l2 v2 A B | l v1 v2 A R].
+      - eapply high_results with (1 := A) (2 := B) (3 := S).
+        + apply (apply_conf H ev1 C1 (Lab l1 v1)).
+        + apply (apply_conf H ev2 C2 (Lab l2 v2)).
+      - assert (Bad : forall m, rrel (Err l m, s1) (Err l m, s2)) by (intros; apply rrel_err; auto).
+        destruct R as [k | c vs1 vs2 R | e env1 env2 P R]; unfold apply.
+        + apply Bad.
+        + destruct c as [| | | | n]; try apply Bad.
+          destruct R as [| F1 F2 vs1 vs2 Rf R]; try apply Bad.
+          destruct R; [| apply Bad].
+          assert (Env : forall n', lsrel [F1; Lab l (VCon (CFix n') [F1]); W1]
+                                          [F2; Lab l (VCon (CFix n') [F2]); W2]) by auto 10.
+          destruct n as [[| n] |].
+          * apply rrel_val; auto. apply raise_rel; auto using same_label_low.
+          * apply EV; auto.
+          * apply EV; auto.
+        + apply EV; auto.
+    Qed.
+
+    Lemma recv_rel : forall pc m raw s1 s2,
+      low pc -> srel s1 s2 -> rrel (do_recv H ev1 pc m raw s1) (do_recv H ev2 pc m raw s2).
+    Proof.
+      intros pc m raw s1 s2 P S.
+      destruct (conv_label _ _ S) as [[E A] | [A1 A2]].
+      2: { eapply high_results with (1 := A1) (2 := A2) (3 := S); apply recv_conf_conv; auto. }
+      unfold do_recv. rewrite <- E. set (c := cv s1) in *.
+      assert (B : low (join pc (clab c))) by (apply join_true; auto).
+      destruct (flows pc (clab c)); [| apply rrel_err; auto].
+      destruct (flows (clab c) (clearance H m)); [| apply rrel_err; auto].
+      assert (S1 : srel (log (clab c) (RModel m (msgs c)) s1) (log (clab c) (RModel m (msgs c)) s2))
+        by (apply srel_log; auto using same_label_low).
+      rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))).
+      destruct (model H m (msgs c) (visible (clab c) (tr s2))) as [reply | e];
+        [| apply rrel_err; auto].
+      set (c' := Conv (clab c) (msgs c ++ [reply])).
+      assert (S2 : srel (set_conv c' (log (clab c) (RModel m (msgs c)) s1))
+                        (set_conv c' (log (clab c) (RModel m (msgs c)) s2)))
+        by (apply srel_conv; auto; left; auto).
+      destruct raw; [apply rrel_val; auto |].
+      assert (Fail : forall m',
+        rrel (Val (Lab (clab c) (VCon CList [Lab (clab c) (VK (KBool false)); Lab (clab c) (VK (KStr m'))])),
+                set_conv c' (log (clab c) (RModel m (msgs c)) s1))
+             (Val (Lab (clab c) (VCon CList [Lab (clab c) (VK (KBool false)); Lab (clab c) (VK (KStr m'))])),
+                set_conv c' (log (clab c) (RModel m (msgs c)) s2))).
+      { intros. apply rrel_val; auto 10. }
+      destruct (parse H reply) as [e | e]; [| apply Fail].
+      destruct (permits (policy H) e) eqn:Q; [| apply Fail].
+      apply permits_mono with (1 := GEN) in Q.
+      apply rrel_bind with (1 := EV _ _ _ _ _ _ A Q PRE S2).
+      - intros V1 V2 t1 t2 RV St. apply rrel_val; auto 10.
+      - intros. apply grows_refl.
+      - intros. apply grows_refl.
+    Qed.
+
+    Lemma fork_rel : forall pc env1 env2 s1 s2 e,
+      low pc -> permits pol e = true -> lsrel env1 env2 -> srel s1 s2 ->
+      rrel (do_fork ev1 pc env1 s1 e) (do_fork ev2 pc env2 s2 e).
+    Proof.
+      intros pc env1 env2 s1 s2 e A P R S. unfold do_fork.
+      apply rrel_restore. apply S.
+      apply EV; auto. apply srel_conv; auto.
+      destruct (conv_label _ _ S) as [[E B] | [B1 B2]].
+      - left. rewrite <- E. split; auto. apply join_true; auto.
+      - right. split; apply join_false_l; auto.
+    Qed.
+
+    Lemma fresh_rel : forall pc env1 env2 s1 s2 e,
+      low pc -> permits pol e = true -> lsrel env1 env2 -> srel s1 s2 ->
+      rrel (do_fresh ev1 pc env1 s1 e) (do_fresh ev2 pc env2 s2 e).
+    Proof.
+      intros pc env1 env2 s1 s2 e A P R S. unfold do_fresh.
+      apply rrel_restore. apply S.
+      apply EV; auto. apply srel_conv; auto. left. auto.
+    Qed.
+
+    Lemma try_rel : forall pc1 pc2 env1 env2 s1 s2 e1 e2,
+      same_label pc1 pc2 -> permits pol e1 = true -> permits pol e2 = true ->
+      lsrel env1 env2 -> srel s1 s2 ->
+      rrel (do_try ev1 pc1 env1 s1 e1 e2) (do_try ev2 pc2 env2 s2 e1 e2).
+    Proof.
+      intros pc1 pc2 env1 env2 s1 s2 e1 e2 [[-> A] | [A B]] P1 P2 R S.
+      2: { eapply high_results with (1 := A) (2 := B) (3 := S); apply try_conf; auto. }
+      rename pc2 into pc. unfold do_try.
+      assert (High : forall l, high l -> flows l pc = false).
+      { intros l B. destruct (flows l pc) eqn:E; auto.
+        rewrite (flows_trans L _ _ _ E A) in B. discriminate. }
+      destruct (EV _ _ _ _ _ _ A P1 R S)
+        as [V1 V2 t1 t2 | l m t1 t2 B St | o1 o2 t1 t2 B X | o1 o2 t1 t2 B X].
+      - apply rrel_val; auto.
+      - destruct (flows l pc).
+        + apply EV; auto.
+        + apply rrel_err; auto.
+      - assert (G : grows t2 match o2 with
+          | Err l m => if flows l pc
+                       then ev2 pc (Lab l (VK (KStr m)) :: env2) t2 e2 else (Err l m, t2)
+          | _ => (o2, t2) end).
+        { destruct o2; try apply grows_refl.
+          destruct (flows l pc); auto using grows_refl, grows2. }
+        destruct o1; simpl in B; try contradiction; try rewrite (High _ B);
+          (eapply rrel_stuck_left; [| exact X |]; [exact B |]); destruct o2; exact G.
+      - assert (G : grows t1 match o1 with
+          | Err l m => if flows l pc
+                       then ev1 pc (Lab l (VK (KStr m)) :: env1) t1 e2 else (Err l m, t1)
+          | _ => (o1, t1) end).
+        { destruct o1; try apply grows_refl.
+          destruct (flows l pc); auto using grows_refl, grows1. }
+        destruct o2; simpl in B; try contradiction; try rewrite (High _ B);
+          (eapply rrel_stuck_right; [| exact X |]; [exact B |]); destruct o1; exact G.
+    Qed.
+
+    Lemma pars_rel : forall es pc env1 env2 acc1 acc2 s1 s2,
+      low pc -> forallb (permits pol) es = true -> lsrel env1 env2 ->
+      lsrel acc1 acc2 -> srel s1 s2 ->
+      rrel (pars ev1 pc env1 acc1 s1 es) (pars ev2 pc env2 acc2 s2 es).
+    Proof.
+      induction es as [| e es IH]; intros pc env1 env2 acc1 acc2 s1 s2 A P R Ra S.
+      - apply rrel_val; auto. apply lrel_low; auto using lsrel_rev.
+      - assert (High : forall l, high l -> flows l pc = false).
+        { intros l B. destruct (flows l pc) eqn:E; auto.
+          rewrite (flows_trans L _ _ _ E A) in B. discriminate. }
+        pose proof (pars_cons ev1 pc env1 acc1) as Q1.
+        pose proof (pars_cons ev2 pc env2 acc2) as Q2.
+        assert (G1 : forall es acc s, grows s (pars ev1 pc env1 acc s es))
+          by (intros; eapply confined_grows, pars_conf; auto).
+        assert (G2 : forall es acc s, grows s (pars ev2 pc env2 acc s es))
+          by (intros; eapply confined_grows, pars_conf; auto).
+        simpl in P. apply andb_true_iff in P. destruct P as [P Ps].
+        rewrite Q1, Q2.
+        destruct (fork_rel _ _ _ _ _ _ A P R S)
+          as [V1 V2 t1 t2 RV St | l m t1 t2 B St | o1 o2 t1 t2 B X | o1 o2 t1 t2 B X].
+        + apply IH; auto.
+        + destruct (flows l pc); [| apply rrel_err; auto].
+          destruct (IH pc env1 env2 acc1 acc2 t1 t2 A Ps R Ra St)
+            as [V1 V2 u1 u2 RV Su | l' m' u1 u2 B' Su | o1 o2 u1 u2 B' X | o1 o2 u1 u2 B' X].
+          * apply rrel_err; auto.
+          * destruct (flows l' pc); apply rrel_err; auto.
+          * destruct o1; simpl in B'; try contradiction; try rewrite (High _ B');
+              destruct o2; try destruct (flows _ pc); apply rrel_left; auto.
+          * destruct o2; simpl in B'; try contradiction; try rewrite (High _ B');
+              destruct o1; try destruct (flows _ pc); apply rrel_right; auto.
+        + destruct o1; simpl in B; try contradiction; try rewrite (High _ B);
+            (eapply rrel_stuck_left; [| exact X |]; [exact B |]);
+            (destruct o2; [apply G2 | | apply grows_refl]);
+            (destruct (flows l0 pc) || destruct (flows l pc)); try apply grows_refl;
+            match goal with |- context [pars ev2 pc env2 acc2 t2 es] =>
+              generalize (G2 es acc2 t2); destruct (pars ev2 pc env2 acc2 t2 es) as [[] ?] end;
+            intros [t E]; exists t; auto; destruct (flows _ pc); auto.
+        + destruct o2; simpl in B; try contradiction; try rewrite (High _ B);
+            (eapply rrel_stuck_right; [| exact X |]; [exact B |]);
+            (destruct o1; [apply G1 | | apply grows_refl]);
+            (destruct (flows l0 pc) || destruct (flows l pc)); try apply grows_refl;
+            match goal with |- context [pars ev1 pc env1 acc1 t1 es] =>
+              generalize (G1 es acc1 t1); destruct (pars ev1 pc env1 acc1 t1 es) as [[] ?] end;
+            intros [t E]; exists t; auto; destruct (flows _ pc); auto.
+    Qed.
+
+    Lemma verdict_grows : forall pc V Vb (s : state L) again,
+      (forall l, grows s (again l)) -> grows s (verdict pc V Vb s again).
+    Proof.
+      intros pc V [l v] s again A. unfold verdict.
+      destruct v as [[| [] | | |] | |]; auto using grows_refl.
+    Qed.
+
+    Lemma verdict_rel : forall pc V1 V2 W1 W2 s1 s2 again1 again2,
+      low pc -> lrel V1 V2 -> lrel W1 W2 -> srel s1 s2 ->
+      (forall l, flows pc l = true -> confined l s1 (again1 l)) ->
+      (forall l, flows pc l = true -> confined l s2 (again2 l)) ->
+      (forall l, low l -> rrel (again1 l) (again2 l)) ->
+      rrel (verdict pc V1 W1 s1 again1) (verdict pc V2 W2 s2 again2).
+    Proof.
+      intros pc V1 V2 W1 W2 s1 s2 again1 again2 A RV RW S B1 B2 K.
+      pose proof (verdict_conf H pc V1 W1 s1 again1 B1) as G1.
+      pose proof (verdict_conf H pc V2 W2 s2 again2 B2) as G2.
+      pose proof (same_label_join _ _ _ _ _ (same_label_low _ _ A) (lrel_label _ _ _ _ RW)) as J.
+      destruct RW as [l1 v1 l2 v2 D1 D2 | l v1 v2 D RW].
+      - eapply high_results with (3 := S) (4 := G1) (5 := G2); apply join_false_r; auto.
+      - assert (D' : low (join pc l)) by (apply join_true; auto).
+        unfold verdict. simpl in *.
+        destruct RW as [k | |]; try (apply rrel_err; auto).
+        destruct k as [| [] | | |]; try (apply rrel_err; auto); auto.
+        apply rrel_val; auto. apply raise_rel; auto.
+    Qed.
+
+    Lemma guard_rel : forall n pc env1 env2 s1 s2 e p,
+      low pc -> permits pol e = true -> permits pol p = true ->
+      lsrel env1 env2 -> srel s1 s2 ->
+      rrel (guard ev1 env1 e p n pc s1) (guard ev2 env2 e p n pc s2).
+    Proof.
+      induction n as [| n IH]; intros pc env1 env2 s1 s2 e p A Pe Pp R S; simpl;
+        (apply rrel_bind with (1 := EV _ _ _ _ _ _ A Pe R S);
+         [ intros V1 V2 t1 t2 RV St;
+           apply rrel_bind with (1 := EV _ _ _ _ _ _ A Pp R St);
+           [ intros W1 W2 u1 u2 RW Su;
+             assert (Re : lsrel [W1; V1] [W2; V2]) by auto;
+             apply rrel_bind with (1 := EV _ _ _ _ _ (EApp (EVar 0) (EVar 1)) A eq_refl Re Su);
+             [ intros X1 X2 w1 w2 RX Sw; apply verdict_rel; auto | ..] |..] |..]).
+      (* growth of the continuations *)
+      all: try (intros;
+        repeat first
+          [ apply grows_refl
+          | apply grows_bind; [first [apply grows1 | apply grows2] | intros]
+          | apply verdict_grows; intros
+          | eapply confined_grows, guard_conf; auto ]; fail).
+      - intros l _. split; [simpl; apply join_l | apply state_conf_refl].
+      - intros l _. split; [simpl; apply join_l | apply state_conf_refl].
+      - intros l B. apply rrel_err_same; auto.
+        apply same_label_join; auto using same_label_low. exact (lrel_deep_label _ _ _ _ RV).
+      - intros l _. apply guard_conf; auto.
+      - intros l _. apply guard_conf; auto.
+    Qed.
+  End Helpers.
+
+  (** ** The theorem *)
+
+  Lemma branch_permits : forall k bs d e,
+    forallb (fun b => permits pol (snd b)) bs = true ->
+    match d with Some e' => permits pol e' | None => true end = true ->
+    branch k bs d = Some e -> permits pol e = true.
+  Proof.
+    induction bs as [| [k' e'] bs IH]; simpl; intros d e P Pd E.
+    - rewrite E in Pd. auto.
+    - apply andb_true_iff in P. destruct P as [P Ps].
+      destruct (scalar_eqb k k'); [inversion E; subst; auto | eauto].
+  Qed.
+
+  (** A comparison with a visible label cannot tell related labels apart. *)
+  Lemma flows_same : forall l1 l2 l, low l -> same_label l1 l2 -> flows l1 l = flows l2 l.
+  Proof.
+    intros l1 l2 l A [[-> _] | [B1 B2]]; auto.
+    assert (N : forall a, high a -> flows a l = false).
+    { intros a Ha. destruct (flows a l) eqn:E; auto.
+      rewrite (flows_trans L _ _ _ E A) in Ha. discriminate. }
+    rewrite !N; auto.
+  Qed.
+
+  (** A structure and a selector: both visible, or the joint label is not. *)
+  Lemma get_labels : forall pc V1 V2 W1 W2, low pc -> lrel V1 V2 -> lrel W1 W2 ->
+    (exists l1 l2 v1 v2 w1 w2,
+       V1 = Lab l1 v1 /\ V2 = Lab l1 v2 /\ W1 = Lab l2 w1 /\ W2 = Lab l2 w2 /\
+       low (join pc (join l1 l2)) /\ vrel v1 v2 /\ vrel w1 w2) \/
+    (high (join pc (join (label_of V1) (label_of W1))) /\
+     high (join pc (join (label_of V2) (label_of W2)))).
+  Proof.
+    intros pc V1 V2 W1 W2 A RV RW.
+    destruct RV as [l1 v1 l2 v2 B1 B2 | l v1 v2 B RV].
+    { right. simpl. split; apply join_false_r, join_false_l; auto. }
+    destruct RW as [m1 w1 m2 w2 D1 D2 | m w1 w2 D RW].
+    { right. simpl. split; apply join_false_r, join_false_r; auto. }
+    left. exists l, m, v1, v2, w1, w2. repeat split; auto.
+    apply join_true. split; auto. apply join_true; auto.
+  Qed.
+
+  Ltac perms :=
+    repeat match goal with
+           | P : _ && _ = true |- _ => apply andb_true_iff in P; destruct P
+           end.
+
+  (** Growth of a continuation: it is made of evaluations and returns. *)
+  Ltac grow :=
+    intros;
+    repeat first
+      [ apply grows_refl
+      | eapply confined_grows, confinement
+      | apply grows_bind; [| intros]
+      | eapply confined_grows, apply_conf; intros; apply confinement
+      | eapply confined_grows, evals_conf; intros; apply confinement
+      | eapply confined_grows, call_conf
+      | eapply confined_grows, send_conf
+      | eapply confined_grows, remember_conf
+      | eapply confined_grows, try_conf; intros; apply confinement
+      | apply accept_grows
+      | match goal with |- grows _ (match ?x with _ => _ end) => destruct x end
+      | match goal with |- grows _ (if ?x then _ else _) => destruct x end ].
+
+  Theorem noninterference_low : forall n1 n2 pc env1 env2 s1 s2 e,
+    low pc -> permits pol e = true -> lsrel env1 env2 -> srel s1 s2 ->
+    rrel (eval (F := F) H n1 pc env1 s1 e) (eval (F := F) H n2 pc env2 s2 e).
+  Proof.
+    induction n1 as [| n1 IH]; intros n2 pc env1 env2 s1 s2 e A P R S.
+    { eapply rrel_stuck_left; [| apply ext, S |]; simpl; auto. grow. }
+    destruct n2 as [| n2].
+    { eapply rrel_stuck_right; [| apply ext', S |]; [simpl; auto |].
+      eapply confined_grows, confinement. }
+    specialize (IH n2).
+    pose proof (confinement (F := F) H n1) as C1.
+    pose proof (confinement (F := F) H n2) as C2.
+    destruct e; simpl in P; perms.
+    - (* variable *) simpl.
+      destruct (lsrel_nth _ _ _ _ i R) as [(V1 & V2 & E1 & E2 & RV) | [E1 E2]]; rewrite E1, E2.
+      + apply rrel_val; auto. apply raise_rel; auto using same_label_low.
+      + apply rrel_err; auto.
+    - (* lambda *) apply rrel_val; auto. apply lrel_low; auto. constructor; auto.
+      apply lsrel_capture; auto.
+    - (* application *) simpl.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros W1 W2 u1 u2 RW Su | grow | grow].
+      apply apply_rel; auto.
+    - (* constant *) apply rrel_val; auto.
+    - (* structure *) apply evals_rel; auto.
+    - (* get *) simpl.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros W1 W2 u1 u2 RW Su | grow | grow].
+      destruct (get_labels _ _ _ _ _ A RV RW) as [J | (J1 & J2)].
+      + destruct J as (l1 & l2 & v1 & v2 & w1 & w2 & -> & -> & -> & -> & Lo & Rv & Rw).
+        destruct Rv as [k | c vs1 vs2 Rs | ? ? ? ? ?]; try (apply rrel_err; auto).
+        destruct Rw; try (apply rrel_err; auto).
+        destruct (select c k) as [i |]; [| apply rrel_err; auto].
+        destruct (lsrel_nth _ _ _ _ i Rs) as [(X1 & X2 & E1 & E2 & RX) | [E1 E2]]; rewrite E1, E2.
+        * apply rrel_val; auto. apply raise_rel; auto using same_label_low.
+        * apply rrel_err; auto.
+      + destruct V1 as [l1 v1], V2 as [l2 v2], W1 as [m1 w1], W2 as [m2 w2]. simpl in J1, J2.
+        eapply high_results with (1 := J1) (2 := J2) (3 := Su);
+          [ destruct v1 as [| c vs |]; try destruct w1 as [k | |];
+            try destruct (select c k) as [i |]; try destruct (nth_error vs i)
+          | destruct v2 as [| c vs |]; try destruct w2 as [k | |];
+            try destruct (select c k) as [i |]; try destruct (nth_error vs i) ];
+          (split; [simpl; rewrite ?label_of_raise; auto using flows_refl, join_l
+                  | apply state_conf_refl]).
+    - (* set *) simpl.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros W1 W2 u1 u2 RW Su | grow | grow].
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros X1 X2 w1 w2 RX Sw | grow | grow].
+      destruct (get_labels _ _ _ _ _ A RV RW) as [J | (J1 & J2)].
+      + destruct J as (l1 & l2 & v1 & v2 & y1 & y2 & -> & -> & -> & -> & Lo & Rv & Rw).
+        destruct Rv as [k | c vs1 vs2 Rs | ? ? ? ? ?]; try (apply rrel_err; auto).
+        destruct Rw; try (apply rrel_err; auto).
+        destruct (update_rel _ _ c k _ _ _ _ RX Rs)
+          as [(c' & ws1 & ws2 & E1 & E2 & Rs') | [E1 E2]]; rewrite E1, E2.
+        * apply rrel_val; auto.
+        * apply rrel_err; auto.
+      + destruct V1 as [l1 v1], V2 as [l2 v2], W1 as [m1 y1], W2 as [m2 y2]. simpl in J1, J2.
+        eapply high_results with (1 := J1) (2 := J2) (3 := Sw);
+          [ destruct v1 as [| c vs |]; try destruct y1 as [k | |];
+            try destruct (update c k X1 vs) as [[? ?] |]
+          | destruct v2 as [| c vs |]; try destruct y2 as [k | |];
+            try destruct (update c k X2 vs) as [[? ?] |] ];
+          (split; [simpl; auto using flows_refl | apply state_conf_refl]).
+    - (* primitive *) simpl.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      destruct (lrel_deep _ _ _ _ RV) as [(D1 & D2 & D3) | [D1 D2]].
+      + rewrite <- D1, <- D2. assert (J : low (join pc (deep_label V1))) by (apply join_true; auto).
+        destruct (prim H p (strip V1)).
+        * apply accept_rel; auto using same_label_low.
+        * apply rrel_err; auto.
+      + assert (J1 : high (join pc (deep_label V1))) by (apply join_false_r; auto).
+        assert (J2 : high (join pc (deep_label V2))) by (apply join_false_r; auto).
+        eapply high_results with (1 := J1) (2 := J2) (3 := St).
+        * destruct (prim H p (strip V1)); [apply accept_conf; apply flows_refl |].
+          split; [apply flows_refl | apply state_conf_refl].
+        * destruct (prim H p (strip V2)); [apply accept_conf; apply flows_refl |].
+          split; [apply flows_refl | apply state_conf_refl].
+    - (* case *) simpl.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      destruct RV as [l1 v1 l2 v2 B1 B2 | l v1 v2 B RV].
+      + assert (J1 : high (join pc l1)) by (apply join_false_r; auto).
+        assert (J2 : high (join pc l2)) by (apply join_false_r; auto).
+        eapply high_results with (1 := J1) (2 := J2) (3 := St).
+        * destruct (dispatch v1) as [k |]; [destruct (branch k bs d); auto |];
+            (split; [apply flows_refl | apply state_conf_refl]).
+        * destruct (dispatch v2) as [k |]; [destruct (branch k bs d); auto |];
+            (split; [apply flows_refl | apply state_conf_refl]).
+      + assert (J : low (join pc l)) by (apply join_true; auto).
+        assert (E : dispatch v1 = dispatch v2) by (destruct RV; auto).
+        rewrite <- E. destruct (dispatch v1) as [k |]; [| apply rrel_err; auto].
+        destruct (branch k bs d) as [e' |] eqn:Eb; [| apply rrel_err; auto].
+        apply IH; auto. eapply branch_permits; eauto.
+    - (* guard *) simpl. apply guard_rel; auto.
+    - (* choose *) simpl.
+      assert (S' : srel (log pc (RSample p) s1) (log pc (RSample p) s2))
+        by (apply srel_log; auto using same_label_low).
+      rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))).
+      destruct (sample H p (visible pc (tr s2))); apply IH; auto.
+    - (* tool *) simpl.
+      apply rrel_bind with (r1 := evals _ _ _ _ _ _ _) (r2 := evals _ _ _ _ _ _ _);
+        [apply evals_rel; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      destruct RV as [l1 v1 l2 v2 B1 B2 | l v1 v2 B RV].
+      + assert (J1 : high (join pc l1)) by (apply join_false_r; auto).
+        assert (J2 : high (join pc l2)) by (apply join_false_r; auto).
+        eapply high_results with (1 := J1) (2 := J2) (3 := St).
+        * destruct v1; try apply call_conf; split; simpl; auto using state_conf_refl.
+        * destruct v2; try apply call_conf; split; simpl; auto using state_conf_refl.
+      + assert (J : low (join pc l)) by (apply join_true; auto).
+        destruct RV; [apply rrel_left; simpl; auto | | apply rrel_left; simpl; auto].
+        apply call_rel; auto.
+    - (* recall *) simpl. apply recall_rel; auto.
+    - (* remember *) simpl.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      apply remember_rel; auto.
+    - (* send *) simpl.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      apply send_rel; auto.
+    - (* recv *) simpl. apply recv_rel; auto.
+    - (* fork *) simpl. apply fork_rel; auto.
+    - (* fresh *) simpl. apply fresh_rel; auto.
+    - (* clear *) simpl. apply clear_rel; auto.
+    - (* label *) simpl. apply with_label_rel; auto; [| grow | grow].
+      intros m1 m2 l1 l2 t1 t2 St [(<- & <- & B) | [B1 B2]].
+      + apply ev_same; auto. destruct (flows (join pc (join m1 l1)) z) eqn:E; [left | right]; auto.
+      + apply ev_same; auto. right. split; apply join_false_r, join_false_l; auto.
+    - (* test *) simpl. apply with_label_rel; auto; [| grow | grow].
+      intros m1 m2 l1 l2 t1 t2 St Sm.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [ apply ev_same; auto | intros V1 V2 u1 u2 RV Su | grow | grow ].
+      + apply same_label_join; auto using same_label_low.
+        destruct Sm as [(<- & _ & B) | B]; [left | right]; auto.
+      + destruct Sm as [(<- & <- & B) | [B1 B2]].
+        * apply rrel_val; auto. apply lab_rel.
+          -- destruct (flows (join pc (join m1 l1)) z) eqn:E; [left | right]; auto.
+          -- intros J. apply join_true in J. destruct J as [_ J].
+             apply join_true in J. destruct J as [_ J].
+             rewrite (flows_same _ _ _ J (lrel_label _ _ _ _ RV)). auto.
+        * apply rrel_val; auto. constructor; apply join_false_r, join_false_l; auto.
+    - (* assert *) simpl. apply with_label_rel; auto; [| grow | grow].
+      intros m1 m2 l1 l2 t1 t2 St [(<- & <- & B) | [B1 B2]].
+      + destruct (flows m1 pc); [| apply rrel_err; auto; apply join_true; auto].
+        apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+          [apply IH; auto | intros V1 V2 u1 u2 RV Su | grow | grow].
+        destruct (flows l1 z) eqn:J.
+        * rewrite (flows_same _ _ _ J (lrel_label _ _ _ _ RV)).
+          destruct (flows (label_of V2) l1).
+          -- apply rrel_val; auto using unit_rel.
+          -- apply rrel_err; auto. apply join_true; split; auto. apply join_true; auto.
+        * assert (J' : high (join pc (join m1 l1))) by (apply join_false_r, join_false_r; auto).
+          destruct (flows (label_of V1) l1), (flows (label_of V2) l1).
+          -- apply rrel_val; auto using unit_rel.
+          -- apply rrel_right; auto.
+          -- apply rrel_left; auto.
+          -- apply rrel_left; auto.
+      + assert (N : forall m, high m -> flows m pc = false).
+        { intros m B. destruct (flows m pc) eqn:E; auto.
+          rewrite (flows_trans L _ _ _ E A) in B. discriminate. }
+        rewrite !N; auto. apply rrel_err_same; auto. right. split; apply join_false_r; auto.
+    - (* reclassification *) simpl. apply with_label_rel; auto; [| grow | grow].
+      intros m1 m2 l1 l2 t1 t2 St Sm.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [ apply ev_same; auto | intros V1 V2 u1 u2 RV Su | grow | grow ].
+      + apply same_label_join; auto using same_label_low.
+        destruct Sm as [(<- & _ & B) | B]; [left | right]; auto.
+      + destruct Sm as [(<- & <- & B) | [B1 B2]].
+        * destruct RV as [a1 v1 a2 v2 B1 B2 | a v1 v2 B1 RV].
+          -- apply rrel_val; auto.
+             assert (N : forall a, high a -> high (join pc (join m1 (mix F ax l1 a)))).
+             { intros a Ha. apply join_false_r, join_false_r.
+               destruct (flows (mix F ax l1 a) z) eqn:E; auto.
+               rewrite (POL ax) in Ha; eauto. }
+             constructor; auto.
+          -- apply rrel_val; auto. apply lab_rel; auto.
+             destruct (flows (join pc (join m1 (mix F ax l1 a))) z) eqn:E; [left | right]; auto.
+        * destruct V1 as [a1 v1], V2 as [a2 v2].
+          apply rrel_val; auto. constructor; apply join_false_r, join_false_l; auto.
+    - (* try *) simpl. apply with_label_rel; auto; [| grow | grow].
+      intros m1 m2 l1 l2 t1 t2 St [(<- & <- & B) | [B1 B2]]; apply try_rel; auto.
+      + destruct (flows (join pc (join m1 l1)) z) eqn:E; [left | right]; auto.
+      + right. split; apply join_false_r, join_false_l; auto.
+    - (* fail *) simpl.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      destruct (lrel_deep _ _ _ _ RV) as [(D1 & D2 & D3) | [D1 D2]].
+      + rewrite <- D1, <- D2. apply rrel_err; auto. apply join_true; auto.
+      + apply rrel_left; auto. simpl. apply join_false_r; auto.
+    - (* par *) simpl. apply pars_rel; auto.
+  Qed.
+End Noninterference.
