@@ -1,6 +1,7 @@
 //! What a term may do to the world, as a finite set.
 
 use crate::Name;
+use crate::print::name_text;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -23,10 +24,11 @@ pub enum Effect {
 
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quoted = |n: &Name| if n.is_empty() { String::new() } else { name_text(n) };
         match self {
-            Effect::Llm(m) => write!(f, "llm({m})"),
-            Effect::Tool(t) => write!(f, "tool({t})"),
-            Effect::State(k) => write!(f, "state({k})"),
+            Effect::Llm(m) => write!(f, "llm({})", quoted(m)),
+            Effect::Tool(t) => write!(f, "tool({})", quoted(t)),
+            Effect::State(k) => write!(f, "state({})", quoted(k)),
             Effect::Sample => f.write_str("sample"),
             Effect::Conversation => f.write_str("conversation"),
         }

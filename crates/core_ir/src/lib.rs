@@ -17,6 +17,8 @@ mod effect;
 mod label;
 mod num;
 mod pred;
+pub mod print;
+mod read;
 mod term;
 mod ty;
 
@@ -25,6 +27,7 @@ pub use effect::{Effect, EffectRow};
 pub use label::{Label, LabelSpec, Lattice, LatticeKind};
 pub use num::{Num, NumError};
 pub use pred::{Comparison, Measure, Pred};
+pub use print::{Style, print_code, print_data, print_term, print_with, write_data};
 pub use term::{
     Abs, AbsSugar, Bound, Branch, BuildError, Builder, Code, EffectClass, Globals, IfSugar, KeyDecl,
     LetSugar, MAX_DEPTH, ModelParams, Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl,

@@ -1,7 +1,6 @@
 //! The decidable predicates of `guard` and of refinement types.
 
 use crate::{Data, Name, Num};
-use std::fmt;
 use std::sync::Arc;
 
 /// What is measured of a value before it is compared.
@@ -171,32 +170,6 @@ impl Measure {
             Measure::Length => "length",
             Measure::Words => "words",
             Measure::Value => "value",
-        }
-    }
-}
-
-impl fmt::Display for Pred {
-    /// The notation of `.lam`. Operands of `&&`, `||` and `!` are parenthesised unless atomic.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let atom = |p: &Pred| match p {
-            Pred::And(_) | Pred::Or(_) => format!("({p})"),
-            _ => p.to_string(),
-        };
-        let quoted = |s: &str| serde_json::Value::String(s.to_string()).to_string();
-        match self {
-            Pred::True => f.write_str("any"),
-            Pred::Compare(m, c, n) => write!(f, "{} {} {n}", m.as_str(), c.as_str()),
-            Pred::Matches(r) => write!(f, "matches {}", quoted(r)),
-            Pred::Contains(s) => write!(f, "contains {}", quoted(s)),
-            Pred::OneOf(items) => {
-                let shown: Vec<String> = items.iter().map(|i| i.to_json().to_string()).collect();
-                write!(f, "in [{}]", shown.join(", "))
-            }
-            Pred::Field(name, p) => write!(f, ".{name} {}", atom(p)),
-            Pred::Every(p) => write!(f, "every {}", atom(p)),
-            Pred::And(p) => write!(f, "{} && {}", atom(&p.0), atom(&p.1)),
-            Pred::Or(p) => write!(f, "{} || {}", atom(&p.0), atom(&p.1)),
-            Pred::Not(p) => write!(f, "!{}", atom(p)),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Types of the calculus and the subtype relation.
 
 use crate::{Data, EffectRow, Name, Pred};
-use std::fmt;
 use std::sync::Arc;
 
 /// A declared enumeration. Its values are strings.
@@ -194,67 +193,6 @@ fn clip(text: &str) -> String {
         text.to_string()
     } else {
         text.chars().take(MOST).chain(['…']).collect()
-    }
-}
-
-impl fmt::Display for Type {
-    /// The notation of `.lam`: `Str`, `List Num`, `{a: Str}`, `Str -> Num`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.fmt_inner(f))
-    }
-}
-
-impl Type {
-    /// Whether the printed form needs parentheses as an operand of a type operator.
-    fn is_atomic(&self) -> bool {
-        !matches!(self, Type::List(_) | Type::Option(_) | Type::Fun(_) | Type::Pair(_))
-    }
-
-    fn fmt_inner(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let atom = |t: &Type| if t.is_atomic() { t.to_string() } else { format!("({t})") };
-        let fields = |fields: &[(Name, Type)], f: &mut fmt::Formatter<'_>| {
-            for (i, (name, t)) in fields.iter().enumerate() {
-                write!(f, "{}{name}: {t}", if i > 0 { ", " } else { "" })?;
-            }
-            Ok(())
-        };
-        match self {
-            Type::Dyn => f.write_str("Dyn"),
-            Type::Str => f.write_str("Str"),
-            Type::Num => f.write_str("Num"),
-            Type::Bool => f.write_str("Bool"),
-            Type::Null => f.write_str("Null"),
-            Type::List(t) => write!(f, "List {}", atom(t)),
-            Type::Option(t) => write!(f, "Option {}", atom(t)),
-            Type::Record(r) => {
-                f.write_str("{")?;
-                fields(r, f)?;
-                f.write_str("}")
-            }
-            Type::Enum(e) => {
-                write!(f, "Enum {}(", e.name)?;
-                for (i, v) in e.variants.iter().enumerate() {
-                    write!(f, "{}{v}", if i > 0 { ", " } else { "" })?;
-                }
-                f.write_str(")")
-            }
-            Type::Variant(v) => {
-                f.write_str("<")?;
-                fields(v, f)?;
-                f.write_str(">")
-            }
-            Type::Pair(p) => write!(f, "{} * {}", atom(&p.0), atom(&p.1)),
-            Type::Fun(t) => {
-                let (param, effects, result) = &**t;
-                let result = if matches!(result, Type::Fun(_)) { result.to_string() } else { atom(result) };
-                if *effects == EffectRow::pure() {
-                    write!(f, "{} -> {result}", atom(param))
-                } else {
-                    write!(f, "{} -[{effects}]> {result}", atom(param))
-                }
-            }
-            Type::Refined(r) => write!(f, "{{{} | {}}}", r.0, r.1),
-        }
     }
 }
 
