@@ -17,6 +17,7 @@ mod effect;
 mod label;
 mod num;
 mod pred;
+mod read;
 pub mod print;
 mod read;
 mod term;
