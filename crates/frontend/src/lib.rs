@@ -1,7 +1,26 @@
 //! What people write, as core terms.
 //!
-//! Entry point: [`doc`] reads YAML and JSON with the place of every node.
+//! Entry points: [`doc`] reads YAML and JSON with the place of every node; [`recognise`] says what a
+//! file is, and [`compile`] makes a [`Compiled`] of it: core terms with spans into the file, facts
+//! about the framework, and diagnostics.
 //!
-//! Invariant: pure. Files are read by the caller and handed in as bytes; nothing here opens one.
+//! Invariant: pure. Files are read by the caller and handed in as text; nothing here opens one.
+//! Invariant: total. Hostile input ends in a diagnostic within time and memory that its size bounds.
+//! Invariant: nothing is dropped silently. A key without a counterpart in the term is a diagnostic
+//! of level info; what cannot be decided is an unknown term.
+//! Invariant: no rule of `check` is known here. Front ends say what is written and what the framework
+//! supplies, not whether that is good.
 
+pub mod crewai;
 pub mod doc;
+pub mod emit;
+pub mod known;
+pub mod lambda_yaml;
+mod project;
+mod registry;
+
+pub use project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind};
+pub use registry::{FRONTENDS, Recognised, compile, recognise};
+
+#[cfg(test)]
+mod tests;

@@ -46,6 +46,8 @@ pub(super) struct Builder<'l> {
     merge_links: usize,
     merges_full: bool,
     duplicates: usize,
+    /// Whether a placeholder without quotes was reported.
+    placeholder: bool,
 }
 
 impl<'l> Builder<'l> {
@@ -68,6 +70,7 @@ impl<'l> Builder<'l> {
             merge_links: 0,
             merges_full: false,
             duplicates: 0,
+            placeholder: false,
         }
     }
 
@@ -99,10 +102,6 @@ impl<'l> Builder<'l> {
 
     pub fn tag(&mut self, id: NodeId, tag: &str) {
         self.tags.push((id, tag.into()));
-    }
-
-    pub fn depth(&self) -> usize {
-        self.frames.len()
     }
 
     /// Whether the innermost open node is a mapping that waits for a key's value.
@@ -147,8 +146,22 @@ impl<'l> Builder<'l> {
         let start = self.nodes[frame.node.0 as usize].start;
         let last = kids.last().map_or(start, |k| self.nodes[k.0 as usize].end);
         let end = end.map_or(last, clamp).max(start);
-        if frame.mapping && self.format == Format::Yaml && end - start >= 4 && self.is_placeholder(start, end, &kids) {
-            self.nodes[frame.node.0 as usize] = Raw { data: Data::String(Text::Slice(start, end)), start, end };
+        if frame.mapping
+            && self.format == Format::Yaml
+            && end - start >= 4
+            && self.is_placeholder(start, end, &kids)
+        {
+            self.nodes[frame.node.0 as usize] =
+                Raw { data: Data::String(Text::Slice(start, end)), start, end };
+            if !std::mem::replace(&mut self.placeholder, true) {
+                let d = Diagnostic::info(
+                    codes::TEMPLATE,
+                    "a placeholder without quotes is read as text",
+                    self.span(start as usize, end as usize),
+                )
+                .help("put it into quotes, or check the rendered file");
+                self.diagnostics.push(d);
+            }
             self.stack.push(frame.node);
             return frame.node;
         }
@@ -263,8 +276,12 @@ impl<'l> Builder<'l> {
     }
 
     fn bad_merge(&mut self, value: NodeId) {
-        let d = Diagnostic::warn(codes::ALIAS, "a merge key takes a mapping, or a list of mappings", self.node_span(value))
-            .help("write `<<: *name`, where `&name` marks a mapping");
+        let d = Diagnostic::warn(
+            codes::ALIAS,
+            "a merge key takes a mapping, or a list of mappings",
+            self.node_span(value),
+        )
+        .help("write `<<: *name`, where `&name` marks a mapping");
         self.diagnostics.push(d);
     }
 
@@ -307,9 +324,13 @@ impl<'l> Builder<'l> {
                 }
                 let (first, second) = (self.node_span(kids[2 * a]), self.node_span(kids[2 * b]));
                 let key: String = self.key(kids[2 * a]).unwrap_or("").chars().take(60).collect();
-                let d = Diagnostic::warn(codes::DUPLICATE_KEY, format!("key `{key}` is given twice, and only this one counts"), second)
-                    .remark(first, "first given here")
-                    .help("remove or rename one of them: some readers refuse the file, others take the last");
+                let d = Diagnostic::warn(
+                    codes::DUPLICATE_KEY,
+                    format!("key `{key}` is given twice, and only this one counts"),
+                    second,
+                )
+                .remark(first, "first given here")
+                .help("remove or rename one of them: some readers refuse the file, others take the last");
                 self.diagnostics.push(d);
             }
             let dead: HashSet<usize> = overridden.iter().map(|(a, _)| *a).collect();
@@ -321,7 +342,9 @@ impl<'l> Builder<'l> {
                 .collect();
             *kids = kept;
             if large {
-                order = (0..clamp(kids.len() / 2)).filter(|i| self.key(kids[2 * *i as usize]).is_some()).collect();
+                order = (0..clamp(kids.len() / 2))
+                    .filter(|i| self.key(kids[2 * *i as usize]).is_some())
+                    .collect();
                 order.sort_by_key(|i| self.key(kids[2 * *i as usize]));
             }
         }

@@ -19,8 +19,9 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
         if reader.skip_blank().is_ok() && reader.at < reader.bytes.len() {
             let span = reader.builder.span(reader.at, reader.at + 1);
             reader.builder.diagnostics.push(
-                Diagnostic::warn(codes::TRAILING, "text after the end of the JSON value", span)
-                    .help("only the first value is read: remove the rest, or put each value into a file of its own"),
+                Diagnostic::warn(codes::TRAILING, "text after the end of the JSON value", span).help(
+                    "only the first value is read: remove the rest, or put each value into a file of its own",
+                ),
             );
         }
     }
@@ -177,7 +178,8 @@ impl Reader<'_, '_> {
             _ if is_number(word) => Data::Number(text),
             _ => {
                 let word: String = word.chars().take(40).collect();
-                return self.fail(format!("`{word}` is neither a number nor `true`, `false` or `null`"), start);
+                return self
+                    .fail(format!("`{word}` is neither a number nor `true`, `false` or `null`"), start);
             }
         };
         self.at += len;

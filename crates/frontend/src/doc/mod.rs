@@ -113,7 +113,8 @@ pub fn decode(file: FileId, bytes: &[u8], limits: &Limits) -> Result<Arc<str>, B
     }
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(Box::new(
-            Diagnostic::error(codes::NOT_TEXT, "the file is encoded as UTF-16", at(0)).help("save it as UTF-8"),
+            Diagnostic::error(codes::NOT_TEXT, "the file is encoded as UTF-16", at(0))
+                .help("save it as UTF-8"),
         ));
     }
     if let Some(n) = bytes.iter().position(|b| *b == 0) {
@@ -129,7 +130,10 @@ pub fn decode(file: FileId, bytes: &[u8], limits: &Limits) -> Result<Arc<str>, B
             Err(Box::new(
                 Diagnostic::error(
                     codes::NOT_TEXT,
-                    format!("the file is not UTF-8: byte {n} is 0x{:02x}", bytes.get(n).copied().unwrap_or(0)),
+                    format!(
+                        "the file is not UTF-8: byte {n} is 0x{:02x}",
+                        bytes.get(n).copied().unwrap_or(0)
+                    ),
                     at(n),
                 )
                 .help("save it as UTF-8"),

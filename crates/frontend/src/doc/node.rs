@@ -283,6 +283,11 @@ impl<'d> Node<'d> {
         number::decimal(self.number()?)?.as_u64()
     }
 
+    /// A number, exactly; `None` also for infinities, NaN, and exponents beyond all use.
+    pub fn as_num(&self) -> Option<core_ir::Num> {
+        number::decimal(self.number()?)?.to_num()
+    }
+
     /// The tag, unless it is one of YAML's own: `!include`.
     pub fn tag(&self) -> Option<&'d str> {
         let i = self.doc.tags.binary_search_by_key(&self.id, |(id, _)| *id).ok()?;
@@ -336,10 +341,7 @@ impl<'d> Node<'d> {
             return Some(entry);
         }
         let merged = self.doc.merges.get(&self.id)?;
-        merged
-            .iter()
-            .find_map(|m| self.doc.node(*m).own_entry(key))
-            .map(|e| Entry { merged: true, ..e })
+        merged.iter().find_map(|m| self.doc.node(*m).own_entry(key)).map(|e| Entry { merged: true, ..e })
     }
 
     fn own_entry(&self, key: &str) -> Option<Entry<'d>> {

@@ -87,6 +87,15 @@ fn normal(negative: bool, digits: String, mut exponent: i64) -> Decimal {
 }
 
 impl Decimal {
+    /// The exact number, if it is not too large for one.
+    pub fn to_num(&self) -> Option<core_ir::Num> {
+        if self.digits.is_empty() {
+            return Some(core_ir::Num::ZERO);
+        }
+        let sign = if self.negative { "-" } else { "" };
+        format!("{sign}{}e{}", self.digits, self.exponent).parse().ok()
+    }
+
     /// The value if it is a whole number from zero to `u64::MAX`.
     pub fn as_u64(&self) -> Option<u64> {
         if self.negative || self.exponent < 0 || self.exponent > 20 {
@@ -106,7 +115,10 @@ mod tests {
 
     #[test]
     fn what_counts_as_a_number() {
-        for yes in ["0", "-1", "+3", "1.5", ".5", "1.", "1e3", "1E-3", "0x1F", "0o17", "1_000", ".inf", "-.inf", ".nan"] {
+        for yes in [
+            "0", "-1", "+3", "1.5", ".5", "1.", "1e3", "1E-3", "0x1F", "0o17", "1_000", ".inf", "-.inf",
+            ".nan",
+        ] {
             assert!(is_yaml_number(yes), "{yes}");
         }
         for no in ["", "-", ".", "e3", "1e", "1.2.3", "0x", "0o9", "_1", "1_", "1:30", "v1", "١"] {
@@ -126,6 +138,9 @@ mod tests {
         assert_eq!(u("0x14"), Some(20));
         assert_eq!(u("18446744073709551615"), Some(u64::MAX));
         assert_eq!(u("18446744073709551616"), None);
+        assert_eq!(decimal("-0.70").and_then(|d| d.to_num()), "-7/10".parse().ok());
+        assert_eq!(decimal("0x10").and_then(|d| d.to_num()), Some(16.into()));
+        assert_eq!(decimal("1_0.50e1").and_then(|d| d.to_num()), Some(105.into()));
         assert_eq!(u("-1"), None);
         assert_eq!(u("0.5"), None);
         assert_eq!(u("1e999999999"), None);

@@ -55,7 +55,10 @@ fn yaml_spans_are_bytes_whatever_the_encoding_and_line_ends() {
         assert_eq!(&text[..get("ende").span().start as usize].chars().next_back(), &Some(':'));
         assert_eq!(at(&text, get("last").span()), "'x'");
         assert!(at(&text, get("liste").span()).ends_with('}'));
-        assert_eq!(at(&text, root.span()).trim_start_matches('\u{feff}'), text.trim_start_matches('\u{feff}').trim_end());
+        assert_eq!(
+            at(&text, root.span()).trim_start_matches('\u{feff}'),
+            text.trim_start_matches('\u{feff}').trim_end()
+        );
     }
 }
 
@@ -78,7 +81,9 @@ fn json_spans_comments_and_trailing_commas() {
 
 #[test]
 fn scalars_of_yaml() {
-    let doc = yaml("a: 20\nb: '20'\nc: yes\nd: \"yes\"\ne: ~\nf: !!str 20\ng: 1_000\nh: 0x10\ni: !custom v\nj: on-call\nk: True\nl: !include x.md\nm: &m on\n");
+    let doc = yaml(
+        "a: 20\nb: '20'\nc: yes\nd: \"yes\"\ne: ~\nf: !!str 20\ng: 1_000\nh: 0x10\ni: !custom v\nj: on-call\nk: True\nl: !include x.md\nm: &m on\n",
+    );
     let get = |k: &str| doc.root().get(k).unwrap();
     assert_eq!(get("a").as_u64(), Some(20));
     assert_eq!((get("b").as_u64(), get("b").as_str()), (None, Some("20")));
@@ -101,7 +106,8 @@ fn aliases_and_merge_keys_share() {
     let doc = yaml(text);
     let root = doc.root();
     let used = root.get("use").unwrap();
-    let numbers: Vec<_> = used.entries().map(|e| (e.name().to_string(), e.value.as_u64().unwrap(), e.merged)).collect();
+    let numbers: Vec<_> =
+        used.entries().map(|e| (e.name().to_string(), e.value.as_u64().unwrap(), e.merged)).collect();
     assert_eq!(numbers, [("x".into(), 9, false), ("y".into(), 2, true), ("z".into(), 4, true)]);
     assert_eq!(used.get("z").unwrap().as_u64(), Some(4));
     assert_eq!(root.at(&["again", "y"]).unwrap().as_u64(), Some(2));
@@ -201,7 +207,8 @@ fn templates_are_one_diagnostic() {
     }
     // A placeholder alone happens to parse; it is text.
     let text = "name: {{ .Values.name }}\nb: {{x}}\n";
-    let doc = yaml(text);
+    assert_eq!(only(text, Some(Format::Yaml)).1, "{{ .Values.name }}");
+    let doc = read(text, Some(Format::Yaml)).documents.remove(0);
     assert_eq!(doc.root().get("name").unwrap().as_str(), Some("{{ .Values.name }}"));
     assert_eq!(doc.root().get("b").unwrap().as_str(), Some("{{x}}"));
     // Quoted placeholders are no template.
@@ -298,7 +305,8 @@ fn examine(text: &str, doc: &Document) {
         let span = node.definition();
         assert!(text.get(span.start as usize..span.end as usize).is_some(), "{span:?}");
         assert!(span.start >= whole.start && span.end <= whole.end, "{span:?} in {whole:?}");
-        let _ = (node.kind(), node.as_str(), node.as_bool(), node.as_u64(), node.tag(), node.head(), node.end());
+        let _ =
+            (node.kind(), node.as_str(), node.as_bool(), node.as_u64(), node.tag(), node.head(), node.end());
         assert!(node.items().len() <= doc.len());
         for entry in node.entries().take(1000) {
             if let Some(name) = entry.key.text() {

@@ -22,8 +22,12 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
     {
         for include in &includes {
             loaded.diagnostics.push(
-                Diagnostic::info(codes::INCLUDE, format!("`{}` is not read: `!include` is no part of YAML", include.path), include.span)
-                    .help("what the file defines is unknown here"),
+                Diagnostic::info(
+                    codes::INCLUDE,
+                    format!("`{}` is not read: `!include` is no part of YAML", include.path),
+                    include.span,
+                )
+                .help("what the file defines is unknown here"),
             );
         }
         return loaded;
@@ -66,7 +70,10 @@ fn mask_includes(file: FileId, body: &str, base: usize) -> (String, Vec<Include>
     let mut at = base;
     for line in body.split_inclusive('\n') {
         let content = line.trim_end();
-        match content.strip_prefix("!include").filter(|p| p.starts_with([' ', '\t']) && !p.trim().contains([' ', ':'])) {
+        match content
+            .strip_prefix("!include")
+            .filter(|p| p.starts_with([' ', '\t']) && !p.trim().contains([' ', ':']))
+        {
             Some(path) => {
                 includes.push(Include {
                     path: path.trim().to_string(),
@@ -125,8 +132,6 @@ struct Reader<'a, 'l> {
     first_anchor: usize,
     /// The anchors of the open nodes, zero for none.
     open_anchors: Vec<usize>,
-    /// Whether an unquoted placeholder was reported.
-    placeholder: bool,
 }
 
 impl<'a, 'l> Reader<'a, 'l> {
@@ -140,7 +145,6 @@ impl<'a, 'l> Reader<'a, 'l> {
             anchors: Vec::new(),
             first_anchor: 1,
             open_anchors: Vec::new(),
-            placeholder: false,
         }
     }
 
@@ -227,14 +231,22 @@ impl<'a, 'l> Reader<'a, 'l> {
         let data = match known {
             Some((target, true)) => Data::Alias(self.builder.resolve(target)),
             Some((_, false)) => {
-                let d = Diagnostic::error(codes::ALIAS, "an alias within the node that its anchor marks", self.builder.span(start, end))
-                    .help("a node can't contain itself: remove the alias");
+                let d = Diagnostic::error(
+                    codes::ALIAS,
+                    "an alias within the node that its anchor marks",
+                    self.builder.span(start, end),
+                )
+                .help("a node can't contain itself: remove the alias");
                 self.builder.diagnostics.push(d);
                 Data::Null
             }
             None => {
-                let d = Diagnostic::error(codes::ALIAS, "the anchor of this alias is in another document", self.builder.span(start, end))
-                    .help("anchors reach only to the end of their document");
+                let d = Diagnostic::error(
+                    codes::ALIAS,
+                    "the anchor of this alias is in another document",
+                    self.builder.span(start, end),
+                )
+                .help("anchors reach only to the end of their document");
                 self.builder.diagnostics.push(d);
                 Data::Null
             }
@@ -242,7 +254,13 @@ impl<'a, 'l> Reader<'a, 'l> {
         self.builder.leaf(data, start, end).map(drop)
     }
 
-    fn open(&mut self, mapping: bool, anchor: usize, tag: Option<Cow<'_, Tag>>, start: usize) -> Result<(), Stop> {
+    fn open(
+        &mut self,
+        mapping: bool,
+        anchor: usize,
+        tag: Option<Cow<'_, Tag>>,
+        start: usize,
+    ) -> Result<(), Stop> {
         let id = self.builder.open(mapping, start)?;
         self.anchor(anchor, id, false);
         self.open_anchors.push(anchor);
@@ -253,7 +271,8 @@ impl<'a, 'l> Reader<'a, 'l> {
     fn close(&mut self, start: usize, end: usize) {
         // A flow collection ends with its bracket; a block collection ends where its last child does,
         // and the parser's mark is at whatever comes next.
-        let bracket = end == start + 1 && matches!(self.body.as_bytes().get(start - self.base), Some(b']' | b'}'));
+        let bracket =
+            end == start + 1 && matches!(self.body.as_bytes().get(start - self.base), Some(b']' | b'}'));
         let id = self.builder.close(bracket.then_some(end));
         let anchor = self.open_anchors.pop().unwrap_or(0);
         self.anchor(anchor, id, true);
@@ -334,14 +353,23 @@ impl<'a, 'l> Reader<'a, 'l> {
         let span = self.builder.span(at, at);
         if let Some(place) = template_mark(self.body, at - self.base) {
             let place = self.builder.span(self.base + place, self.base + place + 2);
+            self.builder.diagnostics.retain(|d| d.code != codes::TEMPLATE);
             self.builder.diagnostics.push(
-                Diagnostic::warn(codes::TEMPLATE, "this is a template, which is no YAML before it is rendered", place)
-                    .remark(span, info.to_string())
-                    .help("check the rendered file, or put the placeholders into quotes"),
+                Diagnostic::warn(
+                    codes::TEMPLATE,
+                    "this is a template, which is no YAML before it is rendered",
+                    place,
+                )
+                .remark(span, info.to_string())
+                .help("check the rendered file, or put the placeholders into quotes"),
             );
             return;
         }
-        self.builder.diagnostics.push(Diagnostic::error(codes::SYNTAX, format!("invalid YAML: {info}"), span));
+        self.builder.diagnostics.push(Diagnostic::error(
+            codes::SYNTAX,
+            format!("invalid YAML: {info}"),
+            span,
+        ));
     }
 }
 

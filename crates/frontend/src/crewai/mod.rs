@@ -1,0 +1,630 @@
+//! CrewAI: `agents.yaml`, `tasks.yaml`, and files that hold both.
+//!
+//! | source | term |
+//! |---|---|
+//! | an agent | `llm p θ` with role, goal and backstory as its prompt |
+//! | an agent with `tools` or `max_iter` | `fix[max_iter] (λself. λx. let t = llm p θ x in case t of {…})` |
+//! | a task | `λx. agent "…"`: description, expected output, and what came before as context |
+//! | tasks | `task1 >> task2 >> …`; with `context:` of earlier tasks, `let task1 = … in …` |
+//! | `{topic}` in any text | `in.topic`, where the whole is a function of `in: {topic: Str}` |
+//!
+//! CrewAI ends an agent's loop at the first reply without a tool call, though nothing in the files
+//! says so ([`Facts::ends_loops`]), and picks a model if none is named ([`Facts::default_model`]).
+//! A task passes on its own result only; tasks whose result several later ones need name it in
+//! `context`. Agents that are built in Python are unknown terms here.
+//!
+//! Source: seed 000 Listing 2, §7.6.
+
+use crate::doc::{Entry, Node};
+use crate::emit::{
+    self, Part, Template, Unused, clip, codes, parts, report_keys, undecided, value_span, wrong_kind,
+};
+use crate::lambda_yaml::not_built;
+use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind};
+use core_ir::{Branch, Builder, Data, Globals, Name, Term, TermId, ToolDecl, Type};
+use diagnostics::{Diagnostic, Span, nearest};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+/// The front end.
+pub struct CrewAi;
+
+/// `max_iter` of an agent that states none.
+///
+/// Source: CrewAI 1.15, `BaseAgent.max_iter`.
+pub const DEFAULT_MAX_ITER: u64 = 25;
+const DEFAULT_ORIGIN: &str = "the default of CrewAI 1.15, 25 steps";
+
+/// Agents and tasks compiled for one file, counting each use of an agent.
+const MOST_PARTS: usize = 4_000;
+/// Bytes of prompts compiled for one file, counting each use.
+const MOST_TEXT: usize = 32 << 20;
+
+impl Frontend for CrewAi {
+    fn name(&self) -> &'static str {
+        "crewai"
+    }
+
+    fn detect(&self, file: &File) -> u8 {
+        let parts = Parts::of(file);
+        // These are PraisonAI's, which borrows the words.
+        let borrowed = |n: Node<'_>| {
+            n.get("roles").is_some()
+                || n.get("steps").is_some()
+                || n.get("workflow").is_some()
+                || n.get("framework").and_then(|f| f.as_str()).is_some_and(|f| f != "crewai")
+        };
+        if file.documents.iter().take(8).any(|d| borrowed(d.root())) {
+            return 0;
+        }
+        parts.likeness
+    }
+
+    fn lower(&self, project: &Project, main: usize) -> Compiled {
+        let facts = Facts {
+            default_model: Some("CrewAI asks the model that the environment names, or its own default"),
+            ends_loops: Some("CrewAI ends the loop at the first reply that calls no tool"),
+        };
+        let mut compiled =
+            Compiled { framework: self.name(), units: Vec::new(), facts, diagnostics: Vec::new() };
+        let Some(file) = project.files.get(main) else { return compiled };
+        let own = Parts::of(file);
+        own.report(&mut compiled.diagnostics);
+        // Tasks find their agents in this file, or in the files beside it.
+        let mut agents: HashMap<&str, Definition<'_>> = HashMap::new();
+        let beside =
+            project.files.iter().enumerate().filter(|(i, f)| *i != main && f.folder() == file.folder());
+        let others: Vec<Parts<'_>> = beside.map(|(_, f)| Parts::of(f)).collect();
+        for definition in own.agents.iter().chain(others.iter().flat_map(|p| &p.agents)) {
+            agents.entry(definition.name).or_insert(*definition);
+        }
+        let mut budget = Budget { parts: MOST_PARTS, text: MOST_TEXT, exceeded: false };
+        let mut used = HashSet::new();
+        if !own.tasks.is_empty() {
+            let mut lower = Lower::new(&agents, &mut compiled.diagnostics, &mut budget);
+            let term = lower.crew(&own.tasks);
+            used = std::mem::take(&mut lower.used);
+            let span = own.tasks[0].span;
+            let unit = lower.finish(term, "crew", UnitKind::Crew, span);
+            compiled.units.extend(unit);
+        }
+        for definition in own.agents.iter().filter(|d| !used.contains(d.name)) {
+            let mut lower = Lower::new(&agents, &mut compiled.diagnostics, &mut budget);
+            let term = lower.agent_alone(definition);
+            let unit = lower.finish(term, definition.name, UnitKind::Agent, definition.node.head());
+            compiled.units.extend(unit);
+        }
+        compiled
+    }
+}
+
+/// An agent or a task under its name.
+#[derive(Clone, Copy)]
+struct Definition<'d> {
+    name: &'d str,
+    node: Node<'d>,
+    /// Key and value.
+    span: Span,
+}
+
+/// What a file defines.
+struct Parts<'d> {
+    agents: Vec<Definition<'d>>,
+    tasks: Vec<Definition<'d>>,
+    /// The mappings around them, which may say more about the crew.
+    crews: Vec<Node<'d>>,
+    likeness: u8,
+}
+
+impl<'d> Parts<'d> {
+    fn of(file: &'d File) -> Parts<'d> {
+        let mut parts = Parts { agents: Vec::new(), tasks: Vec::new(), crews: Vec::new(), likeness: 0 };
+        for document in file.documents.iter().take(8) {
+            parts.add(document.root());
+        }
+        parts
+    }
+
+    fn add(&mut self, root: Node<'d>) {
+        let (agents, tasks) = (root.get("agents"), root.get("tasks"));
+        let inner_agents = agents.map_or(Vec::new(), definitions);
+        let inner_tasks = tasks.map_or(Vec::new(), definitions);
+        if inner_agents.iter().any(|d| is_agent(d.node)) || inner_tasks.iter().any(|d| is_task(d.node)) {
+            let full = inner_agents.iter().any(|d| has_all_of_an_agent(d.node))
+                || inner_tasks.iter().any(|d| is_task(d.node));
+            let sure = if full { 92 } else { 55 };
+            self.likeness = self.likeness.max(sure);
+            self.agents.extend(inner_agents.into_iter().filter(|d| d.node.is_mapping()));
+            self.tasks.extend(inner_tasks.into_iter().filter(|d| d.node.is_mapping()));
+            self.crews.push(root);
+            return;
+        }
+        let all = definitions(root);
+        let agents: Vec<_> = all.iter().filter(|d| is_agent(d.node)).copied().collect();
+        let tasks: Vec<_> = all.iter().filter(|d| is_task(d.node)).copied().collect();
+        // In a file of agents or tasks hardly anything else stands at the top.
+        let found = agents.len() + tasks.len();
+        if found > 0 && found * 2 > all.iter().filter(|d| d.node.is_mapping()).count() {
+            let sure = match agents.iter().any(|d| has_all_of_an_agent(d.node)) || !tasks.is_empty() {
+                true => 95,
+                false => 60,
+            };
+            self.likeness = self.likeness.max(sure);
+            self.agents.extend(agents);
+            self.tasks.extend(tasks);
+        }
+    }
+
+    /// Reports what the mapping around agents and tasks says beyond them.
+    fn report(&self, out: &mut Vec<Diagnostic>) {
+        for crew in &self.crews {
+            report_keys(*crew, &["agents", "tasks", "process"], CREW_UNUSED, "a crew", out);
+            if let Some(e) = crew.entry("process")
+                && e.value.text().is_some_and(|p| p != "sequential")
+            {
+                out.push(undecided(
+                    codes::UNUSED_KEY,
+                    format!(
+                        "the process `{}` is compiled as `sequential`",
+                        clip(e.value.text().unwrap_or(""))
+                    ),
+                    value_span(&e),
+                ));
+            }
+        }
+    }
+}
+
+/// The entries of a mapping, or the items of a list under their `name`.
+fn definitions<'d>(node: Node<'d>) -> Vec<Definition<'d>> {
+    let entries = node.entries().map(|e| Definition {
+        name: e.key.text().unwrap_or(""),
+        node: e.value,
+        span: e.span(),
+    });
+    let items = node.items().map(|n| {
+        let name = ["name", "id", "role"].iter().find_map(|k| n.get(k)?.text()).unwrap_or("");
+        Definition { name, node: n, span: n.span() }
+    });
+    entries.chain(items).collect()
+}
+
+fn has_text(node: Node<'_>, key: &str) -> bool {
+    node.get(key).is_some_and(|n| n.text().is_some() || n.is_null())
+}
+
+fn is_agent(node: Node<'_>) -> bool {
+    has_text(node, "role") && (has_text(node, "goal") || has_text(node, "backstory"))
+}
+
+fn has_all_of_an_agent(node: Node<'_>) -> bool {
+    has_text(node, "role") && has_text(node, "goal") && has_text(node, "backstory")
+}
+
+fn is_task(node: Node<'_>) -> bool {
+    has_text(node, "description") && has_text(node, "expected_output")
+}
+
+const PYTHON_HOOK: &str = "it names Python code";
+const RUNTIME: &str = "it concerns how the framework runs, not what the agent does";
+const NOT_YET: &str = "it is not compiled yet";
+
+const AGENT_KEYS: &[&str] = &["name", "role", "goal", "backstory", "llm", "tools", "max_iter"];
+const AGENT_UNUSED: &[Unused] = &[
+    ("verbose", RUNTIME),
+    ("cache", RUNTIME),
+    ("memory", NOT_YET),
+    ("max_rpm", RUNTIME),
+    ("max_execution_time", RUNTIME),
+    ("max_retry_limit", RUNTIME),
+    ("allow_delegation", NOT_YET),
+    ("allow_code_execution", NOT_YET),
+    ("code_execution_mode", NOT_YET),
+    ("respect_context_window", RUNTIME),
+    ("function_calling_llm", NOT_YET),
+    ("step_callback", PYTHON_HOOK),
+    ("callbacks", PYTHON_HOOK),
+    ("system_template", NOT_YET),
+    ("prompt_template", NOT_YET),
+    ("response_template", NOT_YET),
+    ("use_system_prompt", NOT_YET),
+    ("multimodal", NOT_YET),
+    ("reasoning", NOT_YET),
+    ("max_reasoning_attempts", NOT_YET),
+    ("inject_date", NOT_YET),
+    ("date_format", NOT_YET),
+    ("knowledge_sources", NOT_YET),
+    ("knowledge", NOT_YET),
+    ("embedder", NOT_YET),
+    ("guardrail", NOT_YET),
+    ("mcps", NOT_YET),
+    ("apps", NOT_YET),
+    ("config", NOT_YET),
+];
+
+const TASK_KEYS: &[&str] = &["name", "description", "expected_output", "agent", "context"];
+const TASK_UNUSED: &[Unused] = &[
+    ("async_execution", "tasks are compiled in their order"),
+    ("output_file", RUNTIME),
+    ("create_directory", RUNTIME),
+    ("output_json", PYTHON_HOOK),
+    ("output_pydantic", PYTHON_HOOK),
+    ("response_model", PYTHON_HOOK),
+    ("human_input", NOT_YET),
+    ("tools", NOT_YET),
+    ("guardrail", NOT_YET),
+    ("guardrails", NOT_YET),
+    ("guardrail_max_retries", NOT_YET),
+    ("max_retries", NOT_YET),
+    ("callback", PYTHON_HOOK),
+    ("converter_cls", PYTHON_HOOK),
+    ("condition", PYTHON_HOOK),
+    ("markdown", RUNTIME),
+    ("config", NOT_YET),
+    ("allow_crewai_trigger_context", NOT_YET),
+];
+
+const CREW_UNUSED: &[Unused] = &[
+    ("name", "it changes nothing about what the crew does"),
+    ("description", "it changes nothing about what the crew does"),
+    ("verbose", RUNTIME),
+    ("memory", NOT_YET),
+    ("cache", RUNTIME),
+    ("max_rpm", RUNTIME),
+    ("planning", NOT_YET),
+    ("planning_llm", NOT_YET),
+    ("manager_llm", NOT_YET),
+    ("manager_agent", NOT_YET),
+    ("function_calling_llm", NOT_YET),
+    ("embedder", NOT_YET),
+    ("output_log_file", RUNTIME),
+    ("share_crew", RUNTIME),
+    ("knowledge_sources", NOT_YET),
+    ("inputs", NOT_YET),
+];
+
+/// What may still be compiled.
+struct Budget {
+    parts: usize,
+    text: usize,
+    exceeded: bool,
+}
+
+impl Budget {
+    /// Whether one more part with so much text is allowed; reports the first that is not.
+    fn take(&mut self, text: usize, at: Span, out: &mut Vec<Diagnostic>) -> bool {
+        if self.parts > 0 && self.text >= text {
+            self.parts -= 1;
+            self.text -= text;
+            return true;
+        }
+        if !std::mem::replace(&mut self.exceeded, true) {
+            out.push(Diagnostic::error(
+                codes::TOO_MUCH,
+                format!("more than {MOST_PARTS} agents and tasks, or more than {MOST_TEXT} bytes of prompts"),
+                at,
+            ));
+        }
+        false
+    }
+}
+
+struct Lower<'a, 'd> {
+    b: Builder,
+    known: &'a HashMap<&'d str, Definition<'d>>,
+    out: &'a mut Vec<Diagnostic>,
+    budget: &'a mut Budget,
+    /// Placeholders that were met.
+    inputs: BTreeSet<String>,
+    agents: Vec<AgentPlace>,
+    used: HashSet<&'d str>,
+}
+
+/// The parameter that holds the crew's inputs.
+const INPUTS: &str = "in";
+
+impl<'a, 'd> Lower<'a, 'd> {
+    fn new(
+        known: &'a HashMap<&'d str, Definition<'d>>,
+        out: &'a mut Vec<Diagnostic>,
+        budget: &'a mut Budget,
+    ) -> Self {
+        Lower {
+            b: Builder::new(),
+            known,
+            out,
+            budget,
+            inputs: BTreeSet::new(),
+            agents: Vec::new(),
+            used: HashSet::new(),
+        }
+    }
+
+    fn finish(self, term: TermId, name: &str, kind: UnitKind, span: Span) -> Option<Unit> {
+        let Lower { b, out, agents, .. } = self;
+        match b.finish(term, &Globals::none()) {
+            Ok(code) => Some(Unit { name: name.to_string(), kind, code: Arc::new(code), span, agents }),
+            Err(errors) => {
+                out.extend(errors.into_iter().take(1).map(|e| not_built(&e, span)));
+                None
+            }
+        }
+    }
+
+    /// Adds a user's text with its placeholders.
+    fn fill(&mut self, template: &mut Template, text: &str, at: Span) {
+        for part in parts(text) {
+            match part {
+                Part::Text(t) => {
+                    template.text(t);
+                }
+                Part::Hole(name) => {
+                    let inputs = self.b.var(INPUTS, at);
+                    let value = self.b.add(Term::Field(inputs, name.into()), at);
+                    template.term(value);
+                    self.inputs.insert(name.to_string());
+                }
+            }
+        }
+    }
+
+    /// The function of the inputs around a term that uses them; the term itself if it uses none.
+    fn with_inputs(&mut self, term: TermId, at: Span) -> TermId {
+        if self.inputs.is_empty() {
+            return term;
+        }
+        let fields = self.inputs.iter().map(|n| (Name::from(n.as_str()), Type::Str));
+        let ty = Type::record(fields.collect::<Vec<_>>());
+        self.b.abs(INPUTS, Some(ty), term, at)
+    }
+
+    fn agent_alone(&mut self, definition: &Definition<'d>) -> TermId {
+        let term = self.agent(definition);
+        self.with_inputs(term, definition.node.head())
+    }
+
+    /// `Str → Str`.
+    fn agent(&mut self, definition: &Definition<'d>) -> TermId {
+        let Definition { name, node, span } = *definition;
+        let head = node.head();
+        let size =
+            ["role", "goal", "backstory"].iter().filter_map(|k| node.get(k)?.text()).map(str::len).sum();
+        if !self.budget.take(size, head, self.out) {
+            return self.b.add(Term::Unknown("an agent beyond the limit".into()), head);
+        }
+        if self.used.insert(name) {
+            self.agents.push(AgentPlace { name: name.to_string(), span });
+            report_keys(node, AGENT_KEYS, AGENT_UNUSED, "an agent", self.out);
+        }
+        let prompt = self.prompt(node);
+        let mut ignored = Vec::new();
+        let (mut params, model_at) =
+            emit::model(node.entry("llm"), &["model", "model_name", "name"], &mut ignored);
+        self.out.append(&mut ignored);
+        params.purpose = Some(name.into());
+        let model_at = model_at.unwrap_or(head);
+        let tools = node.entry("tools");
+        let names = tools.map_or(Vec::new(), |e| emit::names(&e, self.out));
+        let max_iter = node.entry("max_iter");
+        if names.is_empty() && max_iter.is_none_or(|e| e.value.is_null()) {
+            return self.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
+        }
+        let bound = emit::loop_bound(max_iter, DEFAULT_MAX_ITER, DEFAULT_ORIGIN, self.out);
+        let tools_at = tools.map_or(head, |e| value_span(&e));
+        let fix_at = bound.span.unwrap_or(tools.map_or(head, |e| e.key.span()));
+        let mut branches: Vec<Branch> = Vec::new();
+        for (tool, item) in names {
+            let at = item.span();
+            if tool == "final" || branches.iter().any(|b| &*b.tag == tool) {
+                self.out.push(Diagnostic::warn(
+                    codes::DUPLICATE,
+                    format!("there is a tool `{}` already, this one is left out", clip(tool)),
+                    at,
+                ));
+                continue;
+            }
+            let known = self.b.tools().iter().position(|t| &*t.name == tool);
+            let id = match known {
+                Some(i) => core_ir::ToolId(i as u32),
+                None => self.b.tool(ToolDecl::unknown(tool.into(), at)),
+            };
+            params.tools.push(id);
+            let f = self.b.add(Term::Tool(id), at);
+            let a = self.b.var("a", at);
+            let call = self.b.app(f, a, at);
+            let (x, o) = (self.b.var("x", at), self.b.var("o", at));
+            let mut state = Template::new(at);
+            state.term(x).text(&format!("\n[{tool}] ")).term(o);
+            let state = state.build(&mut self.b);
+            let this = self.b.var("self", at);
+            let again = self.b.app(this, state, at);
+            let body = self.b.let_in(vec![("o".into(), call)], again, at);
+            branches.push(Branch { tag: tool.into(), binder: Some("a".into()), body });
+        }
+        let oracle = self.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
+        let x = self.b.var("x", model_at);
+        let think = self.b.app(oracle, x, model_at);
+        let answer = self.b.var("a", tools_at);
+        branches.push(Branch { tag: "final".into(), binder: Some("a".into()), body: answer });
+        let t = self.b.var("t", tools_at);
+        let case = self.b.add(Term::Case { scrutinee: t, branches, default: None }, tools_at);
+        let body = self.b.let_in(vec![("t".into(), think)], case, head);
+        let step = self.b.abs("x", Some(Type::Str), body, head);
+        let body = self.b.abs("self", None, step, head);
+        self.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body }, fix_at)
+    }
+
+    /// The system message, as CrewAI puts it together. Its place is the role.
+    fn prompt(&mut self, node: Node<'d>) -> TermId {
+        let at = node.entry("role").map_or(node.head(), |e| value_span(&e));
+        let mut template = Template::new(at);
+        let read = |key: &str, out: &mut Vec<Diagnostic>| emit::text(node, key, out).unwrap_or("").trim();
+        let role = read("role", self.out);
+        let goal = read("goal", self.out);
+        let backstory = read("backstory", self.out);
+        if role.is_empty() && goal.is_empty() && backstory.is_empty() {
+            return template.build(&mut self.b);
+        }
+        template.text("You are ");
+        self.fill(&mut template, role, at);
+        template.text(". ");
+        self.fill(&mut template, backstory, at);
+        template.text("\nYour personal goal is: ");
+        self.fill(&mut template, goal, at);
+        template.build(&mut self.b)
+    }
+
+    /// The tasks one after the other.
+    fn crew(&mut self, tasks: &[Definition<'d>]) -> TermId {
+        let at = tasks[0].node.head();
+        let position: HashMap<&str, usize> = tasks.iter().enumerate().map(|(i, t)| (t.name, i)).collect();
+        let contexts: Vec<Option<Vec<usize>>> =
+            tasks.iter().enumerate().map(|(i, t)| self.context(i, t, &position)).collect();
+        let linear = contexts.iter().enumerate().all(|(i, c)| match c {
+            None => true,
+            Some(list) => i > 0 && list[..] == [i - 1],
+        });
+        let term = if linear {
+            let stages: Vec<TermId> = tasks
+                .iter()
+                .enumerate()
+                .map(|(i, task)| {
+                    let at = task.node.head();
+                    let context = if i == 0 { Vec::new() } else { vec![self.b.var("x", at)] };
+                    let body = self.task(task, context);
+                    self.b.abs("x", Some(Type::Str), body, at)
+                })
+                .collect();
+            match stages[..] {
+                [one] => one,
+                _ => self.b.compose(stages, at),
+            }
+        } else {
+            let mut bindings: Vec<(Name, TermId)> = Vec::new();
+            let variable = |i: usize| Name::from(format!("$task{}", i + 1));
+            for (i, task) in tasks.iter().enumerate() {
+                let earlier: Vec<usize> =
+                    contexts[i].clone().unwrap_or_else(|| i.checked_sub(1).into_iter().collect());
+                let context =
+                    earlier.into_iter().map(|n| self.b.var(variable(n), task.node.head())).collect();
+                let body = self.task(task, context);
+                bindings.push((variable(i), body));
+            }
+            let last = self.b.var(variable(tasks.len() - 1), at);
+            let body = self.b.let_in(bindings, last, at);
+            self.b.abs("x", Some(Type::Str), body, at)
+        };
+        if self.inputs.is_empty() {
+            return term;
+        }
+        let nothing = self.b.lit(Data::str(""), at);
+        let run = self.b.app(term, nothing, at);
+        self.with_inputs(run, at)
+    }
+
+    /// The earlier tasks whose results a task is given; `None` if it does not say.
+    fn context(
+        &mut self,
+        index: usize,
+        task: &Definition<'d>,
+        position: &HashMap<&str, usize>,
+    ) -> Option<Vec<usize>> {
+        let entry = task.node.entry("context").filter(|e| !e.value.is_null())?;
+        if !entry.value.is_sequence() {
+            self.out.push(wrong_kind(&entry, "a list of tasks"));
+            return None;
+        }
+        let mut earlier = Vec::new();
+        for (name, item) in emit::names(&entry, self.out) {
+            match position.get(name) {
+                Some(i) if *i < index => earlier.push(*i),
+                Some(_) => self.out.push(
+                    Diagnostic::error(
+                        codes::UNDEFINED,
+                        format!(
+                            "task `{}` has no result yet when `{}` needs it",
+                            clip(name),
+                            clip(task.name)
+                        ),
+                        item.span(),
+                    )
+                    .help("put the task before the one that uses its result"),
+                ),
+                None => {
+                    let d = undecided(
+                        codes::UNDEFINED,
+                        format!("no task is called `{}` here", clip(name)),
+                        item.span(),
+                    );
+                    self.out.push(match nearest(name, position.keys().copied()) {
+                        Some(near) => d.help(format!("did you mean `{near}`?")),
+                        None => d,
+                    });
+                }
+            }
+        }
+        Some(earlier)
+    }
+
+    /// The agent of a task applied to what it is told.
+    fn task(&mut self, task: &Definition<'d>, context: Vec<TermId>) -> TermId {
+        let node = task.node;
+        let head = node.head();
+        let size =
+            ["description", "expected_output"].iter().filter_map(|k| node.get(k)?.text()).map(str::len).sum();
+        if !self.budget.take(size, head, self.out) {
+            return self.b.add(Term::Unknown("a task beyond the limit".into()), head);
+        }
+        report_keys(node, TASK_KEYS, TASK_UNUSED, "a task", self.out);
+        let at = node.entry("description").map_or(head, |e| value_span(&e));
+        let mut template = Template::new(at);
+        let description = emit::text(node, "description", self.out).unwrap_or("").trim();
+        self.fill(&mut template, description, at);
+        let expected = emit::text(node, "expected_output", self.out).unwrap_or("").trim();
+        if !expected.is_empty() {
+            template.text("\n\nThis is the expected criteria for your final answer: ");
+            self.fill(&mut template, expected, at);
+        }
+        for (i, earlier) in context.into_iter().enumerate() {
+            template.text(if i == 0 {
+                "\n\nThis is the context you're working with:\n"
+            } else {
+                "\n\n----------\n\n"
+            });
+            template.term(earlier);
+        }
+        let request = template.build(&mut self.b);
+        let agent = self.agent_of(task);
+        self.b.app(agent, request, head)
+    }
+
+    fn agent_of(&mut self, task: &Definition<'d>) -> TermId {
+        let head = task.node.head();
+        let entry: Option<Entry<'d>> = task.node.entry("agent").filter(|e| !e.value.is_null());
+        let Some(entry) = entry else {
+            let why = format!("the agent of task {}", task.name);
+            return self.b.add(Term::Unknown(why.into()), head);
+        };
+        let Some(name) = entry.value.text() else {
+            self.out.push(wrong_kind(&entry, "the name of an agent"));
+            return self.b.add(Term::Unknown("an agent".into()), head);
+        };
+        if let Some(definition) = self.known.get(name).copied() {
+            return self.agent(&definition);
+        }
+        // Without any agent in sight they are all elsewhere; otherwise one missing is odd, though a
+        // Python method of that name may make it.
+        if !self.known.is_empty() {
+            let d = undecided(
+                codes::UNDEFINED,
+                format!("agent `{}` is not among the agents of these files", clip(name)),
+                entry.value.span(),
+            );
+            self.out.push(match nearest(name, self.known.keys().copied()) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help("it may be made in Python, which is not read here"),
+            });
+        }
+        self.b.add(Term::Unknown(name.into()), entry.value.span())
+    }
+}

@@ -1,0 +1,362 @@
+//! What front ends share: making terms from nodes, and saying what was left out.
+
+use crate::doc::{Entry, Kind, Node};
+use core_ir::{Bound, Builder, Data, ModelParams, Name, Prim, Term, TermId};
+use diagnostics::{Diagnostic, Level, Span, nearest};
+
+/// Codes of the diagnostics of front ends.
+pub mod codes {
+    /// A value of the wrong kind.
+    pub const WRONG_KIND: &str = "F001";
+    /// A key that no version of the framework has.
+    pub const UNKNOWN_KEY: &str = "F002";
+    /// A key of the framework without a counterpart in the term.
+    pub const UNUSED_KEY: &str = "F003";
+    /// A name that nothing defines.
+    pub const UNDEFINED: &str = "F004";
+    /// Agents within one another without end, or more than can be compiled.
+    pub const TOO_MUCH: &str = "F005";
+    /// An agent type that does not exist.
+    pub const UNKNOWN_TYPE: &str = "F006";
+    /// A name that is given twice.
+    pub const DUPLICATE: &str = "F007";
+}
+
+/// A key of a framework that has no counterpart in the term, and why that is so.
+pub type Unused = (&'static str, &'static str);
+
+/// Keys that are reported for one mapping at most, so that a data file costs little.
+const MOST_KEYS: usize = 50;
+
+/// Reports the keys of a mapping that are not `used`: those of the framework with the reason, the
+/// others with the nearest known key. All at level info.
+pub fn report_keys(
+    node: Node<'_>,
+    used: &[&'static str],
+    unused: &[Unused],
+    what: &str,
+    out: &mut Vec<Diagnostic>,
+) {
+    let mut reported = 0;
+    for entry in node.entries() {
+        let name = entry.name();
+        if used.contains(&name) {
+            continue;
+        }
+        reported += 1;
+        if reported > MOST_KEYS {
+            return;
+        }
+        let span = entry.key.span();
+        let d = match unused.iter().find(|(k, _)| *k == name) {
+            Some((_, why)) => {
+                Diagnostic::info(codes::UNUSED_KEY, format!("`{}` is left out: {why}", clip(name)), span)
+            }
+            None => {
+                let d = Diagnostic::info(
+                    codes::UNKNOWN_KEY,
+                    format!("`{}` is no key of {what}", clip(name)),
+                    span,
+                );
+                let all = used.iter().copied().chain(unused.iter().map(|(k, _)| *k));
+                match nearest(name, all) {
+                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                    None => d,
+                }
+            }
+        };
+        out.push(d);
+    }
+}
+
+/// The beginning of a user's text, for messages.
+pub fn clip(text: &str) -> String {
+    const MOST: usize = 60;
+    let line = text.lines().next().unwrap_or("");
+    if line.chars().count() <= MOST && line.len() == text.trim_end().len() {
+        line.to_string()
+    } else {
+        line.chars().take(MOST).chain(['…']).collect()
+    }
+}
+
+/// A diagnostic about a value of the wrong kind.
+pub fn wrong_kind(entry: &Entry<'_>, expected: &str) -> Diagnostic {
+    Diagnostic::warn(
+        codes::WRONG_KIND,
+        format!("`{}` takes {expected}, found {}", clip(entry.name()), entry.value.kind().as_str()),
+        value_span(entry),
+    )
+}
+
+/// The value of an entry, or its key if the value is empty.
+pub fn value_span(entry: &Entry<'_>) -> Span {
+    let span = entry.value.span();
+    if span.start == span.end { entry.key.span() } else { span }
+}
+
+/// The text of a scalar. Anything else is reported and reads as missing.
+pub fn text<'d>(node: Node<'d>, key: &str, out: &mut Vec<Diagnostic>) -> Option<&'d str> {
+    let entry = node.entry(key)?;
+    match entry.value.text() {
+        Some(t) => Some(t),
+        None if entry.value.is_null() => None,
+        None => {
+            out.push(wrong_kind(&entry, "text"));
+            None
+        }
+    }
+}
+
+/// The strings of a list; a single string counts as a list of one. Anything else is reported.
+pub fn names<'d>(entry: &Entry<'d>, out: &mut Vec<Diagnostic>) -> Vec<(&'d str, Node<'d>)> {
+    let node = entry.value;
+    match node.kind() {
+        Kind::Null => Vec::new(),
+        Kind::Sequence => {
+            let mut names = Vec::new();
+            for item in node.items() {
+                match item.text().or_else(|| item.get("name").and_then(|n| n.text())) {
+                    Some(t) => names.push((t, item)),
+                    None => out.push(Diagnostic::warn(
+                        codes::WRONG_KIND,
+                        format!(
+                            "`{}` takes a list of names, found {} in it",
+                            clip(entry.name()),
+                            item.kind().as_str()
+                        ),
+                        item.head(),
+                    )),
+                }
+            }
+            names
+        }
+        Kind::Mapping => {
+            out.push(wrong_kind(entry, "a list of names"));
+            Vec::new()
+        }
+        _ => node.text().map(|t| (t, node)).into_iter().collect(),
+    }
+}
+
+/// Whether a text is a placeholder that the environment or a template engine fills in.
+pub fn is_placeholder(text: &str) -> bool {
+    let t = text.trim();
+    (t.starts_with("${") && t.ends_with('}'))
+        || (t.starts_with("{{") && t.ends_with("}}"))
+        || (t.starts_with('$') && t.len() > 1)
+}
+
+/// How often a loop may run: what is written, or else the default, with where it came from.
+pub struct LoopBound {
+    /// The bound.
+    pub bound: Bound,
+    /// `None` if it is written.
+    pub origin: Option<Name>,
+    /// The place that says so, if one does.
+    pub span: Option<Span>,
+}
+
+/// Reads the bound of a loop from an entry; a value that is no whole number is reported.
+pub fn loop_bound(
+    entry: Option<Entry<'_>>,
+    default: u64,
+    default_origin: &str,
+    out: &mut Vec<Diagnostic>,
+) -> LoopBound {
+    let by_default =
+        |span| LoopBound { bound: Bound::Finite(default), origin: Some(default_origin.into()), span };
+    let Some(entry) = entry else { return by_default(None) };
+    let span = Some(value_span(&entry));
+    let value = entry.value;
+    if value.is_null() {
+        return by_default(span);
+    }
+    // `"20"` is accepted: environment substitution makes strings of numbers.
+    if let Some(n) = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()) {
+        return LoopBound { bound: Bound::Finite(n), origin: None, span };
+    }
+    match value.as_str() {
+        Some(t) if is_placeholder(t) => {
+            let origin = format!("`{}`, which is known only when it runs", clip(t.trim()));
+            LoopBound { bound: Bound::Infinite, origin: Some(origin.into()), span }
+        }
+        _ => {
+            let found =
+                value.text().map_or_else(|| value.kind().as_str().to_string(), |t| format!("`{}`", clip(t)));
+            out.push(Diagnostic::error(
+                codes::WRONG_KIND,
+                format!("`{}` takes a whole number that is not negative, found {found}", clip(entry.name())),
+                value_span(&entry),
+            ));
+            by_default(span)
+        }
+    }
+}
+
+/// Model parameters from `model: name` or `model: {name: …, temperature: …, …}`. `names` are the
+/// keys that may hold the model's name. Returns the place that names the model, if one does.
+pub fn model(
+    entry: Option<Entry<'_>>,
+    names: &[&str],
+    out: &mut Vec<Diagnostic>,
+) -> (ModelParams, Option<Span>) {
+    let mut params = ModelParams::default();
+    let Some(entry) = entry else { return (params, None) };
+    let node = entry.value;
+    if let Some(name) = node.text() {
+        params.model = Some(name.trim()).filter(|n| !n.is_empty()).map(Name::from);
+        return (params, Some(value_span(&entry)));
+    }
+    if node.is_null() {
+        return (params, Some(entry.key.span()));
+    }
+    if !node.is_mapping() {
+        out.push(wrong_kind(&entry, "a name, or a mapping with a name"));
+        return (params, Some(entry.key.span()));
+    }
+    let mut span = entry.key.span();
+    for e in node.entries() {
+        let key = e.name();
+        if names.contains(&key) {
+            match e.value.text() {
+                Some(name) => {
+                    params.model = Some(name.trim()).filter(|n| !n.is_empty()).map(Name::from);
+                    span = value_span(&e);
+                }
+                None if e.value.is_null() => span = e.key.span(),
+                None => out.push(wrong_kind(&e, "text")),
+            }
+            continue;
+        }
+        match key {
+            "temperature" => match e.value.as_num() {
+                Some(n) => params.temperature = Some(n),
+                None if e.value.is_null() || e.value.as_str().is_some_and(is_placeholder) => {}
+                None => out.push(wrong_kind(&e, "a number")),
+            },
+            "maxTokens" | "max_tokens" => match e.value.as_u64() {
+                Some(n) => params.max_tokens = Some(n),
+                None if e.value.is_null() || e.value.as_str().is_some_and(is_placeholder) => {}
+                None => out.push(wrong_kind(&e, "a whole number")),
+            },
+            _ => {
+                if let Some(data) = data(e.value, &mut 400) {
+                    params.extra.push((Name::from(key), data));
+                }
+            }
+        }
+    }
+    (params, Some(span))
+}
+
+/// A node as data; `None` if it has more nodes than `budget` (aliases can make it grow without end).
+pub fn data(node: Node<'_>, budget: &mut usize) -> Option<Data> {
+    // Recursion is bounded by the loader's depth limit for what is written, and by the budget for
+    // what aliases make of it.
+    *budget = budget.checked_sub(1)?;
+    Some(match node.kind() {
+        Kind::Null => Data::Null,
+        Kind::Bool => Data::Bool(node.as_bool()?),
+        Kind::Number => match node.as_num() {
+            Some(n) => Data::Num(n),
+            None => Data::str(node.text()?),
+        },
+        Kind::String => Data::str(node.as_str()?),
+        Kind::Sequence => Data::list(node.items().map(|n| data(n, budget)).collect::<Option<Vec<_>>>()?),
+        Kind::Mapping => {
+            let fields = node.entries().map(|e| Some((Name::from(e.name()), data(e.value, budget)?)));
+            Data::record(fields.collect::<Option<Vec<_>>>()?)
+        }
+    })
+}
+
+/// A part of a text: as it is, or the name in a placeholder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'t> {
+    /// Text.
+    Text(&'t str),
+    /// The name in `{name}`.
+    Hole(&'t str),
+}
+
+/// Splits a text at its `{name}` placeholders. Braces around anything but a name are text.
+pub fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while let Some(open) = text[at..].find('{') {
+        let open = at + open;
+        at = open + 1;
+        let Some(len) = text[at..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'))
+        else {
+            break;
+        };
+        let name = &text[at..at + len];
+        let first = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+        if !first || !text[at + len..].starts_with('}') {
+            continue;
+        }
+        if open > start {
+            parts.push(Part::Text(&text[start..open]));
+        }
+        parts.push(Part::Hole(name));
+        at += len + 1;
+        start = at;
+    }
+    if start < text.len() || parts.is_empty() {
+        parts.push(Part::Text(&text[start..]));
+    }
+    parts
+}
+
+/// Pieces of text and terms as one string: a literal if there are no terms in it, else an
+/// interpolation.
+pub struct Template {
+    pieces: Vec<Result<String, TermId>>,
+    span: Span,
+}
+
+impl Template {
+    /// An empty text that came from `span`.
+    pub fn new(span: Span) -> Self {
+        Template { pieces: Vec::new(), span }
+    }
+
+    /// Adds text.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        match self.pieces.last_mut() {
+            Some(Ok(last)) => last.push_str(text),
+            _ => self.pieces.push(Ok(text.to_string())),
+        }
+        self
+    }
+
+    /// Adds the value of a term.
+    pub fn term(&mut self, term: TermId) -> &mut Self {
+        self.pieces.push(Err(term));
+        self
+    }
+
+    /// The term.
+    pub fn build(self, b: &mut Builder) -> TermId {
+        let span = self.span;
+        let mut operands: Vec<TermId> = Vec::new();
+        for piece in self.pieces {
+            match piece {
+                Ok(t) if t.is_empty() => {}
+                Ok(t) => operands.push(b.lit(Data::str(t), span)),
+                Err(term) => operands.push(term),
+            }
+        }
+        match operands[..] {
+            [] => b.lit(Data::str(""), span),
+            [one] if matches!(b.term(one), Term::Lit(_)) => one,
+            _ => b.add(Term::Prim(Prim::Format, operands), span),
+        }
+    }
+}
+
+/// Reports something undecided: the analysis neither finds a defect nor vouches for its absence.
+pub fn undecided(code: &'static str, message: impl Into<String>, span: Span) -> Diagnostic {
+    Diagnostic::new(Level::Unknown, code, message, span)
+}

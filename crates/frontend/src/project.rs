@@ -1,0 +1,122 @@
+//! What a front end is given, and what it gives back.
+
+use crate::doc::{self, Document, Format, Limits};
+use core_ir::Code;
+use diagnostics::{Diagnostic, FileId, Span};
+use std::sync::Arc;
+
+/// One file of a project, loaded.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Its number.
+    pub id: FileId,
+    /// Its path as the user wrote it. A front end may compare folders; it never opens it.
+    pub path: String,
+    /// Its documents, see [`doc::load`].
+    pub documents: Vec<Document>,
+    /// What was wrong with its text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl File {
+    /// Loads a text. The path's extension says whether it is JSON or YAML.
+    pub fn read(id: FileId, path: &str, text: &Arc<str>, limits: &Limits) -> File {
+        let loaded = doc::load(id, text, Format::of_path(path), limits);
+        File { id, path: path.to_string(), documents: loaded.documents, diagnostics: loaded.diagnostics }
+    }
+
+    /// The folder it is in, without a closing slash; empty for none.
+    pub fn folder(&self) -> &str {
+        self.path.rsplit_once(['/', '\\']).map_or("", |(f, _)| f)
+    }
+}
+
+/// The files that are compiled together: a crew's `agents.yaml` and `tasks.yaml`, say.
+#[derive(Clone, Debug, Default)]
+pub struct Project {
+    /// The files.
+    pub files: Vec<File>,
+}
+
+/// A kind of configuration.
+///
+/// Adding one: a folder here with an implementation, a line in [`crate::FRONTENDS`], fixtures of
+/// your own writing in `suite/frontends/NAME/`.
+pub trait Frontend: Sync {
+    /// The name used in diagnostics and statistics, such as `crewai`.
+    fn name(&self) -> &'static str;
+
+    /// How surely the content of a file is of this kind: 0 (not at all) to 100 (cannot be anything
+    /// else). Reads the content only, never the path, and looks at a bounded part of it.
+    fn detect(&self, file: &File) -> u8;
+
+    /// Compiles file number `main` of the project; the other files are there to be referred to.
+    /// Total: what cannot be compiled is an unknown term with a diagnostic.
+    fn lower(&self, project: &Project, main: usize) -> Compiled;
+}
+
+/// What a configuration means.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The front end's name.
+    pub framework: &'static str,
+    /// What can be run: agents, and what is composed of them. In the order of the source.
+    pub units: Vec<Unit>,
+    /// What the source leaves to the framework, and the framework supplies.
+    pub facts: Facts,
+    /// What was wrong, odd or left out. Keys without a counterpart are here, at level info.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Something that can be run.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// The agent's, task's or crew's name in the source.
+    pub name: String,
+    /// What it is.
+    pub kind: UnitKind,
+    /// Its term: a function from its input to its output.
+    pub code: Arc<Code>,
+    /// Where it is written.
+    pub span: Span,
+    /// The agents in it with the place that defines each, outer before inner.
+    pub agents: Vec<AgentPlace>,
+}
+
+impl Unit {
+    /// The innermost agent that is defined around a place.
+    pub fn agent_at(&self, span: Span) -> Option<&AgentPlace> {
+        self.agents
+            .iter()
+            .filter(|a| a.span.file == span.file && a.span.start <= span.start && span.end <= a.span.end)
+            .min_by_key(|a| a.span.end - a.span.start)
+    }
+}
+
+/// What a [`Unit`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnitKind {
+    /// One agent, which may have others inside.
+    Agent,
+    /// Tasks carried out by agents.
+    Crew,
+}
+
+/// Where an agent is defined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentPlace {
+    /// Its name.
+    pub name: String,
+    /// Its definition, key included.
+    pub span: Span,
+}
+
+/// What the framework itself adds to every agent. `None` where nothing is added: then the source
+/// must say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// Which model is asked if the source names none.
+    pub default_model: Option<&'static str>,
+    /// What ends a loop though the source does not say so.
+    pub ends_loops: Option<&'static str>,
+}

@@ -1,0 +1,60 @@
+//! Which front end reads a file, decided by its content.
+
+use crate::project::{Compiled, File, Frontend, Project};
+use crate::{crewai, known, lambda_yaml};
+
+/// All front ends, one line each.
+pub const FRONTENDS: &[&dyn Frontend] = &[
+    &lambda_yaml::LambdaYaml, // seed 000's own YAML
+    &crewai::CrewAi,          // agents.yaml, tasks.yaml, crew files
+];
+
+/// Front ends are only asked to compile what they are at least this sure of.
+const SURE: u8 = 50;
+
+/// What a file is.
+#[derive(Clone, Copy)]
+pub enum Recognised {
+    /// A front end compiles it.
+    Frontend(&'static dyn Frontend),
+    /// It is the named format, which no front end compiles yet.
+    Unsupported(&'static str),
+    /// No agent configuration that is known here.
+    Unknown,
+}
+
+impl std::fmt::Debug for Recognised {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Recognised::Frontend(frontend) => write!(f, "Frontend({})", frontend.name()),
+            Recognised::Unsupported(name) => write!(f, "Unsupported({name})"),
+            Recognised::Unknown => f.write_str("Unknown"),
+        }
+    }
+}
+
+/// Decides by content what a file is. The surest front end wins, the earlier in [`FRONTENDS`] among equals.
+pub fn recognise(file: &File) -> Recognised {
+    let mut best: Option<(u8, &'static dyn Frontend)> = None;
+    for frontend in FRONTENDS {
+        let sure = frontend.detect(file);
+        if sure >= SURE && best.is_none_or(|(b, _)| sure > b) {
+            best = Some((sure, *frontend));
+        }
+    }
+    match (best, known::format(file)) {
+        // A format's own mark, such as `apiVersion`, outweighs a resemblance.
+        (Some((sure, frontend)), Some(_)) if sure >= 90 => Recognised::Frontend(frontend),
+        (_, Some(name)) => Recognised::Unsupported(name),
+        (Some((_, frontend)), None) => Recognised::Frontend(frontend),
+        (None, None) => Recognised::Unknown,
+    }
+}
+
+/// Compiles a file of a project if a front end reads it.
+pub fn compile(project: &Project, main: usize) -> Option<Compiled> {
+    match recognise(project.files.get(main)?) {
+        Recognised::Frontend(frontend) => Some(frontend.lower(project, main)),
+        _ => None,
+    }
+}

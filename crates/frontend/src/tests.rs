@@ -1,0 +1,322 @@
+//! Front ends on the fixtures of `suite/frontends`.
+
+use crate::doc::Limits;
+use crate::*;
+use core_ir::{Bound, Code, Term, TermId};
+use diagnostics::{Level, Sources, Span};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+macro_rules! fixtures {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../../suite/frontends/", $path)))),*]
+    };
+}
+
+const FIXTURES: &[(&str, &str)] = fixtures![
+    "lambda_yaml/listing1.yaml",
+    "lambda_yaml/simple.yaml",
+    "lambda_yaml/chain.yaml",
+    "lambda_yaml/router.yaml",
+    "lambda_yaml/parallel.yaml",
+    "lambda_yaml/odd.yaml",
+    "crewai/agents.yaml",
+    "crewai/tasks.yaml",
+    "crewai/crew.yaml",
+    "crewai/agents.json",
+];
+
+fn fixture(path: &str) -> &'static str {
+    FIXTURES.iter().find(|(p, _)| *p == path).unwrap().1
+}
+
+fn project(files: &[(&str, &str)]) -> (Project, Sources) {
+    let mut sources = Sources::new();
+    let mut project = Project::default();
+    for (path, text) in files {
+        let text: Arc<str> = Arc::from(*text);
+        let id = sources.add(*path, text.clone());
+        project.files.push(File::read(id, path, &text, &Limits::default()));
+    }
+    (project, sources)
+}
+
+fn compiled(files: &[(&str, &str)]) -> (Compiled, Sources) {
+    let (project, sources) = project(files);
+    let compiled = compile(&project, 0).expect("a front end reads it");
+    (compiled, sources)
+}
+
+/// `code level text-at-the-place` of each diagnostic, in order.
+fn said(compiled: &Compiled, sources: &Sources) -> Vec<String> {
+    let at = |s: Option<Span>| s.map_or("", |s| sources.text(s)).to_string();
+    compiled.diagnostics.iter().map(|d| format!("{} {} {}", d.code, d.level.as_str(), at(d.span))).collect()
+}
+
+fn tags(code: &Code) -> Vec<String> {
+    code.iter()
+        .filter_map(|(_, t)| match t {
+            Term::Case { branches, default, .. } => Some((branches, default)),
+            _ => None,
+        })
+        .flat_map(|(b, d)| b.iter().map(|b| b.tag.to_string()).chain(d.map(|_| "_".to_string())))
+        .collect()
+}
+
+#[test]
+fn listing_1_is_the_term_of_the_seed() {
+    let (compiled, sources) = compiled(&[("a.yaml", fixture("lambda_yaml/listing1.yaml"))]);
+    assert_eq!(said(&compiled, &sources), Vec::<String>::new());
+    assert_eq!((compiled.framework, compiled.units.len()), ("lambda", 1));
+    let unit = &compiled.units[0];
+    assert_eq!(unit.name, "seeCoderManus");
+    let code = &unit.code;
+    let Term::Mem(store, inner) = code.term(code.root()) else { panic!("mem outermost") };
+    let store = code.store(*store);
+    assert_eq!((store.backend.as_deref(), store.capacity, store.ttl), (Some("redis"), Some(20), Some(7200)));
+    let Term::Fix { bound, origin, body } = code.term(*inner) else { panic!("fix inside") };
+    assert_eq!((*bound, origin), (Bound::Finite(20), &None));
+    assert_eq!(sources.text(code.span(*inner)), "20");
+    let abs = |id: TermId| match code.term(id) {
+        Term::Abs(a) => (a.param.to_string(), a.body),
+        other => panic!("a function, not {other:?}"),
+    };
+    let (this, step) = abs(*body);
+    let (x, step) = abs(step);
+    assert_eq!((this.as_str(), x.as_str()), ("self", "x"));
+    let Term::Let { bindings, body, .. } = code.term(step) else { panic!("let t = …") };
+    let Term::App(oracle, _) = code.term(bindings[0].1) else { panic!("the oracle applied") };
+    let Term::Llm(prompt, params) = code.term(*oracle) else { panic!("an oracle") };
+    assert_eq!(params.model.as_deref(), Some("qwen3-max"));
+    assert_eq!(params.temperature, "7/10".parse().ok());
+    assert_eq!(sources.text(code.span(*prompt)), "\"You are a coding assistant ...\"");
+    let offered: Vec<_> = params.tools.iter().map(|t| code.tool(*t).name.to_string()).collect();
+    assert_eq!(offered, ["sum", "improve", "terminate"]);
+    assert!(matches!(code.term(*body), Term::Case { .. }));
+    assert_eq!(tags(code), ["sum", "improve", "terminate", "final"]);
+    // Every part points into the file.
+    for (id, _) in code.iter() {
+        assert!(!sources.text(code.span(id)).is_empty(), "{:?}", code.term(id));
+    }
+}
+
+#[test]
+fn each_type_of_agent_has_its_former() {
+    let unit = |path: &str, n: usize| {
+        let (compiled, sources) = compiled(&[("a.yaml", fixture(path))]);
+        assert_eq!(said(&compiled, &sources), Vec::<String>::new(), "{path}");
+        compiled.units[n].code.clone()
+    };
+    let code = unit("lambda_yaml/simple.yaml", 0);
+    let Term::Guard { term, retry: 2, pred } = code.term(code.root()) else { panic!("a guard") };
+    assert_eq!(pred.to_string(), "words == 3");
+    assert!(matches!(code.term(*term), Term::Llm(..)));
+    let code = unit("lambda_yaml/chain.yaml", 0);
+    assert_eq!(code.stages(code.root()).unwrap().len(), 2);
+    let code = unit("lambda_yaml/router.yaml", 0);
+    let Term::Abs(a) = code.term(code.root()) else { panic!("a function") };
+    assert!(matches!(code.term(a.body), Term::Case { default: Some(_), .. }));
+    assert_eq!(tags(&code), ["look_up", "terminate", "final", "billing", "technical", "_"]);
+    let code = unit("lambda_yaml/router.yaml", 1);
+    assert!(code.iter().any(|(_, t)| matches!(t, Term::Classify(tags, _) if tags.len() == 2)));
+    let code = unit("lambda_yaml/parallel.yaml", 0);
+    assert!(code.par_pair(code.root()).is_some());
+    let code = unit("lambda_yaml/parallel.yaml", 1);
+    assert!(code.iter().any(|(_, t)| matches!(t, Term::Par(None, sides) if sides.len() == 3)));
+}
+
+#[test]
+fn mistakes_in_lambda_yaml_have_places() {
+    let (compiled, sources) = compiled(&[("a.yaml", fixture("lambda_yaml/odd.yaml"))]);
+    assert_eq!(
+        said(&compiled, &sources),
+        [
+            "F006 error reakt",
+            "F002 info systemprompt",
+            "F002 info colour",
+            "F001 error soon",
+            "F001 warn {x: 1}",
+            "F007 warn sum",
+            "F001 warn [a, b]",
+            "F002 unknown wrds",
+            "F001 warn [5]",
+            "F005 error {type: chain, steps: [knot2]}",
+            "F004 error nowhere",
+        ]
+    );
+    let helped =
+        compiled.diagnostics.iter().filter(|d| d.help.iter().any(|h| h.contains("did you mean"))).count();
+    assert!(helped >= 2);
+    assert_eq!(compiled.units.len(), 3);
+}
+
+#[test]
+fn crewai_agents_and_tasks() {
+    let (agents, sources) = compiled(&[("agents.yaml", fixture("crewai/agents.yaml"))]);
+    assert_eq!(said(&agents, &sources), ["F003 info verbose", "F002 info max_itr"]);
+    let names: Vec<_> = agents.units.iter().map(|u| u.name.as_str()).collect();
+    assert_eq!(names, ["scout", "writer"]);
+    // With a placeholder, an agent is a function of the inputs; without tools it is one oracle.
+    let code = &agents.units[0].code;
+    let Term::Abs(a) = code.term(code.root()) else { panic!("a function of the inputs") };
+    assert_eq!(a.ty.as_ref().unwrap().to_string(), "{topic: Str}");
+    assert!(matches!(code.term(a.body), Term::Llm(_, p) if p.model.as_deref() == Some("provider/small")));
+    // With tools it is a loop, bounded by CrewAI.
+    let code = &agents.units[1].code;
+    assert!(matches!(code.term(code.root()), Term::Fix { bound: Bound::Finite(25), origin: Some(_), .. }));
+    assert_eq!(tags(code), ["spell_check", "thesaurus", "final"]);
+
+    let (crew, sources) = compiled(&[
+        ("c/tasks.yaml", fixture("crewai/tasks.yaml")),
+        ("c/agents.yaml", fixture("crewai/agents.yaml")),
+    ]);
+    assert_eq!(said(&crew, &sources), ["F003 info output_file", "F003 info verbose", "F002 info max_itr"]);
+    let code = &crew.units[0].code;
+    let Term::Abs(a) = code.term(code.root()) else { panic!("a function of the inputs") };
+    assert_eq!(a.ty.as_ref().unwrap().to_string(), "{topic: Str, year: Str}");
+    let Term::App(run, _) = code.term(a.body) else { panic!("the crew, run") };
+    assert_eq!(code.stages(*run).unwrap().len(), 2);
+    assert!(!code.iter().any(|(_, t)| matches!(t, Term::Unknown(_))));
+
+    // Alone, the tasks' agents are unknown.
+    let (alone, sources) = compiled(&[("tasks.yaml", fixture("crewai/tasks.yaml"))]);
+    assert_eq!(said(&alone, &sources), ["F003 info output_file"]);
+    assert_eq!(alone.units[0].code.iter().filter(|(_, t)| matches!(t, Term::Unknown(_))).count(), 2);
+    // Files in another folder are another crew's.
+    let (other, _) = compiled(&[
+        ("c/tasks.yaml", fixture("crewai/tasks.yaml")),
+        ("d/agents.yaml", fixture("crewai/agents.yaml")),
+    ]);
+    assert_eq!(other.units[0].code.iter().filter(|(_, t)| matches!(t, Term::Unknown(_))).count(), 2);
+}
+
+#[test]
+fn a_crew_in_one_file() {
+    let (crew, sources) = compiled(&[("crew.yaml", fixture("crewai/crew.yaml"))]);
+    assert_eq!(
+        said(&crew, &sources),
+        ["F003 unknown hierarchical", "F004 unknown thrid", "F004 unknown jugde"]
+    );
+    let kinds: Vec<_> = crew.units.iter().map(|u| (u.name.as_str(), u.kind)).collect();
+    assert_eq!(kinds, [("crew", UnitKind::Crew), ("judge", UnitKind::Agent)]);
+    let code = &crew.units[0].code;
+    assert!(code.iter().any(|(_, t)| matches!(t, Term::Let { bindings, .. } if bindings.len() == 3)));
+    assert_eq!(
+        code.iter()
+            .filter(|(_, t)| matches!(t, Term::Fix { bound: Bound::Finite(4), origin: None, .. }))
+            .count(),
+        2
+    );
+    let (_, sources) = compiled(&[("agents.json", fixture("crewai/agents.json"))]);
+    assert!(sources.iter().count() == 1);
+}
+
+#[test]
+fn other_formats_are_told_apart() {
+    let recognised = |text: &str| format!("{:?}", recognise(&project(&[("f.yaml", text)]).0.files[0]));
+    for (text, expected) in [
+        ("a: 1", "Unknown"),
+        ("- 1", "Unknown"),
+        ("", "Unknown"),
+        ("type: react", "Unknown"),
+        ("kind: Deployment\napiVersion: v1", "Unknown"),
+        ("kind: Agent\napiVersion: kagent.dev/v1alpha2", "Unsupported(kagent)"),
+        ("kind: app\napp: {mode: workflow}\nworkflow: {graph: {}}", "Unsupported(dify)"),
+        ("name: a\nmodel: m\ninstruction: do\nsub_agents: []", "Unsupported(adk)"),
+        ("agents: {root: {model: m, instruction: do}}", "Unsupported(cagent)"),
+        (
+            "framework: praisonai\nagents: {a: {role: r, goal: g, backstory: b}}\nsteps: []",
+            "Unsupported(praisonai)",
+        ),
+        ("a: {role: r, goal: g, backstory: b}", "Frontend(crewai)"),
+        ("t: {description: d, expected_output: e}", "Frontend(crewai)"),
+        ("agentId: a\ntype: simple", "Frontend(lambda)"),
+    ] {
+        assert_eq!(recognised(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn bombs_of_agents_are_bounded() {
+    let mut text = String::from("agentId: top\ntype: chain\nsteps: [*l]\n");
+    // Twenty levels of nine references each: 9^20 agents if they were copied.
+    let mut levels = String::from("x0: &a0 {type: simple, systemPrompt: p, model: m}\n");
+    for i in 1..20 {
+        let below = vec![format!("*a{}", i - 1); 9].join(", ");
+        levels.push_str(&format!("x{i}: &a{i} {{type: chain, steps: [{below}]}}\n"));
+    }
+    text = levels + &text.replace("*l", "*a19");
+    let (bomb, _) = compiled(&[("a.yaml", &text)]);
+    assert_eq!(bomb.diagnostics.iter().filter(|d| d.level == Level::Error).count(), 1);
+    assert!(bomb.units[0].code.len() < 50_000);
+
+    let tasks: String =
+        (0..20_000).map(|i| format!("t{i}: {{description: d, expected_output: e, agent: a}}\n")).collect();
+    let text = format!(
+        "tasks:\n  {}\nagents: {{a: {{role: r, goal: g, backstory: b}}}}\n",
+        tasks.trim_end().replace('\n', "\n  ")
+    );
+    let (bomb, _) = compiled(&[("a.yaml", &text)]);
+    assert_eq!(bomb.diagnostics.iter().filter(|d| d.level == Level::Error).count(), 1);
+}
+
+/// Compiles whatever front end reads it and checks what must hold of any result.
+fn total(text: &str) {
+    let (project, sources) = project(&[("f.yaml", text), ("agents.yaml", fixture("crewai/agents.yaml"))]);
+    for frontend in FRONTENDS {
+        let compiled = frontend.lower(&project, 0);
+        let inside = |s: Span| {
+            let len = sources.get(s.file).map_or(0, |f| f.text.len());
+            s.start <= s.end && s.end as usize <= len
+        };
+        for d in &compiled.diagnostics {
+            assert!(d.span.is_none_or(inside), "{d:?}");
+            assert!(!d.message.ends_with('.') && !d.message.is_empty());
+        }
+        for unit in &compiled.units {
+            for (id, _) in unit.code.iter() {
+                assert!(inside(unit.code.span(id)));
+            }
+        }
+    }
+    let _ = recognise(&project.files[0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_fixtures_compile_or_complain(
+        which in 0..FIXTURES.len(),
+        edits in proptest::collection::vec((any::<u16>(), "[-:{}\\[\\] \n\"a-z0-9*&|]{0,3}", 0..6usize), 1..6),
+    ) {
+        let mut text: Vec<char> = FIXTURES[which].1.chars().collect();
+        for (place, insert, remove) in edits {
+            let place = place as usize % (text.len() + 1);
+            let end = (place + remove).min(text.len());
+            text.splice(place..end, insert.chars());
+        }
+        total(&text.into_iter().collect::<String>());
+    }
+
+    /// Known keys with values of any shape.
+    #[test]
+    fn any_values_under_known_keys(
+        lines in proptest::collection::vec((
+            proptest::sample::select(vec!["agentId", "type", "model", "systemPrompt", "react", "mcp", "memory", "guard", "routes", "steps", "agents", "tasks", "branches", "default", "role", "goal", "backstory", "tools", "max_iter", "llm", "description", "expected_output", "context", "agent"]),
+            proptest::sample::select(vec!["react", "simple", "chain", "router", "parallel", "5", "-1", "1e99", "[]", "{}", "[a, b]", "{a: b}", "{role: r, goal: g, backstory: '{x} {'}", "[{role: r, goal: g, tools: [t]}]", "~", "true", "{maxSteps: 0}", "[{description: d, expected_output: e, context: [x]}]", "{localTools: 3}", "${X}", "{a: {type: simple}}"]),
+        ), 0..8)
+    ) {
+        let text: String = lines.iter().map(|(k, v)| format!("{k}: {v}\n")).collect();
+        total(&text);
+    }
+
+    #[test]
+    fn placeholders_split_and_join(text in "[{}a-c_ 1-]{0,20}") {
+        let joined: String = emit::parts(&text).iter().map(|p| match p {
+            emit::Part::Text(t) => t.to_string(),
+            emit::Part::Hole(n) => format!("{{{n}}}"),
+        }).collect();
+        prop_assert_eq!(joined, text);
+    }
+}
