@@ -1,1 +1,488 @@
-//! Placeholder replaced by the crate's first commit.
+//! The machine: runs a core term, deterministically, without touching the world.
+//!
+//! Entry point: [`Machine`]. The driving contract: *drain until waiting, answer, repeat*.
+//!
+//! ```
+//! use core_ir::{Builder, Data, Globals, Num, Prim, Term};
+//! use diagnostics::{FileId, Span};
+//! use machine::{Config, Machine, Output, Response};
+//!
+//! let at = Span { file: FileId(0), start: 0, end: 0 };
+//! let mut b = Builder::new();
+//! let sides = [b.lit("heads", at), b.lit("tails", at)];
+//! let half = Num::from(1).div(&Num::from(2)).unwrap();
+//! let toss = b.add(Term::Choose(half, sides[0], sides[1]), at);
+//! let code = b.finish(toss, &Globals::none()).unwrap();
+//!
+//! let mut machine = Machine::new(code.into(), None, Config::default());
+//! let result = loop {
+//!     match machine.poll() {
+//!         Output::Request(id, _) => machine.handle(id, Response::Sample(true)),
+//!         Output::Done(result) => break result,
+//!         Output::Working => {}
+//!         Output::Waiting => unreachable!("every request was answered"),
+//!     }
+//! };
+//! assert_eq!(machine.reify(&result.unwrap()).to_string(), r#""heads""#);
+//! ```
+//!
+//! Invariant: no clock, no randomness, no file, no socket; a run is a function of the code, the input,
+//! the configuration and the responses, whatever order the responses arrive in.
+//! Invariant: evaluation uses an explicit continuation and never recurses on the host stack.
+//! Invariant: every value carries its label, always; there is no switch.
+//! Invariant: it knows nothing of types being checked beforehand: it runs ill-typed terms too.
+//!
+//! Source: `docs/calculus.md` §3, §5–§7, §10.
+
+mod decode;
+mod eval;
+mod prim;
+mod value;
+
+pub use value::{Reified, ReifiedKind, Value};
+
+use core_ir::{
+    Code, Data, Label, LabelSpec, Lattice, LatticeKind, ModelParams, Name, Num, Role, StoreDecl, ToolDecl,
+};
+use diagnostics::Span;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Reads generated code. The machine does not know the concrete syntax.
+pub trait CodeParser: Send + Sync {
+    /// The term a model's reply denotes, closed over the prelude.
+    ///
+    /// # Errors
+    /// What is wrong, for the program (and the model) to read.
+    fn parse(&self, text: &str) -> Result<Arc<Code>, String>;
+}
+
+/// What a run may use and how it reads labels and generated code.
+#[derive(Clone)]
+pub struct Config {
+    /// The lattice.
+    pub lattice: LatticeKind,
+    /// The most steps; a step is one term evaluated, or 16 bytes copied.
+    pub fuel: u64,
+    /// The most bytes of one text, and the most parts of a value that are looked at at once.
+    pub max_text: usize,
+    /// The most frames of the continuation: how deep a recursion may be.
+    pub max_frames: usize,
+    /// Reads generated code; without one, a reply received as code never parses.
+    pub parser: Option<Arc<dyn CodeParser>>,
+    /// What the models of this run may see (`ℓmodel`).
+    pub clearance: LabelSpec,
+}
+
+impl Default for Config {
+    /// Two-axis lattice, 100 million steps, 16 MiB of text, 8 million frames, models may see everything.
+    fn default() -> Config {
+        Config {
+            lattice: LatticeKind::TwoAxis,
+            fuel: 100_000_000,
+            max_text: 16 << 20,
+            max_frames: 8_000_000,
+            parser: None,
+            clearance: LabelSpec::TOP,
+        }
+    }
+}
+
+/// Names a request. Depends only on the program's own course, not on the order of responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId {
+    /// Which branch of the run asks: zero for the run itself, a hash of the way to it for a branch of a `par`.
+    pub strand: u64,
+    /// The how-manieth request of that branch.
+    pub number: u32,
+}
+
+/// A message of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    pub content: Arc<str>,
+    /// The tool call that an assistant's message consists of. The next message with role tool is its result.
+    pub call: Option<Arc<(Name, Data)>>,
+}
+
+/// What the machine needs from the world.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What is asked.
+    pub call: Call,
+    /// The channel label: who can see that it is asked.
+    pub channel: Label,
+    /// The term that asks.
+    pub span: Span,
+}
+
+/// The kinds of requests.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// Ask a model.
+    Model {
+        /// The conversation so far.
+        messages: Arc<Vec<Message>>,
+        /// How; `None` if the reply is received as code.
+        params: Option<Arc<ModelParams>>,
+        /// The tools offered.
+        tools: Vec<ToolDecl>,
+        /// How many replies to this question did not decode before.
+        attempt: u32,
+    },
+    /// Call a tool, with an argument for each parameter.
+    Tool {
+        /// Its declaration.
+        tool: ToolDecl,
+        /// The arguments in the order of the parameters.
+        args: Vec<(Name, Data)>,
+    },
+    /// Read a key.
+    Recall {
+        /// The store.
+        store: StoreDecl,
+        /// The index of the key.
+        key: u32,
+    },
+    /// Write a key.
+    Remember {
+        /// The store.
+        store: StoreDecl,
+        /// The index of the key.
+        key: u32,
+        /// What is written.
+        value: Data,
+    },
+    /// Draw a sample: true with the given probability.
+    Sample {
+        /// Between 0 and 1.
+        probability: Num,
+    },
+}
+
+/// The answer to a [`Call`], of the same kind; or [`Response::Stop`] to any.
+#[derive(Clone, Debug)]
+pub enum Response {
+    /// What the model replied, or why it did not.
+    Model(Result<Reply, String>),
+    /// What the tool returned, or why it failed.
+    Tool(Result<Data, String>),
+    /// What the key holds, if anything.
+    Recall(Result<Option<Data>, String>),
+    /// Whether the key was written.
+    Remember(Result<(), String>),
+    /// The sample.
+    Sample(bool),
+    /// The run ends here; the program cannot catch it.
+    Stop(Stop),
+}
+
+/// A model's reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Text.
+    Text(String),
+    /// A call of one of the tools offered.
+    ToolCall {
+        /// The tool.
+        name: Name,
+        /// Its arguments.
+        args: Data,
+    },
+}
+
+/// Why a run is ended from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The kind of reason: [`ErrorCode::Budget`], [`ErrorCode::Fuel`] or [`ErrorCode::Cancelled`].
+    pub code: ErrorCode,
+    /// For people.
+    pub message: String,
+}
+
+/// The kinds of errors. Source: `docs/calculus.md` §10.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // Each is described by its rule in docs/calculus.md §10.
+pub enum ErrorCode {
+    NotAFunction,
+    NoBranch,
+    Flow,
+    Type,
+    Tool,
+    Model,
+    Decode,
+    Guard,
+    Assert,
+    Fail,
+    Index,
+    Prim,
+    NotALabel,
+    StoreRefused,
+    Store,
+    Classify,
+    Unknown,
+    Limit,
+    Budget,
+    Fuel,
+    Cancelled,
+}
+
+impl ErrorCode {
+    /// The name used in messages and JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorCode::NotAFunction => "not_a_function",
+            ErrorCode::NoBranch => "no_branch",
+            ErrorCode::Flow => "flow",
+            ErrorCode::Type => "type",
+            ErrorCode::Tool => "tool",
+            ErrorCode::Model => "model",
+            ErrorCode::Decode => "decode",
+            ErrorCode::Guard => "guard",
+            ErrorCode::Assert => "assert",
+            ErrorCode::Fail => "fail",
+            ErrorCode::Index => "index",
+            ErrorCode::Prim => "prim",
+            ErrorCode::NotALabel => "not_a_label",
+            ErrorCode::StoreRefused => "store_refused",
+            ErrorCode::Store => "store",
+            ErrorCode::Classify => "classify",
+            ErrorCode::Unknown => "unknown",
+            ErrorCode::Limit => "limit",
+            ErrorCode::Budget => "budget",
+            ErrorCode::Fuel => "fuel",
+            ErrorCode::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether no `try` may catch it.
+    pub fn is_final(self) -> bool {
+        matches!(self, ErrorCode::Budget | ErrorCode::Fuel | ErrorCode::Cancelled)
+    }
+}
+
+/// An error that nothing caught.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Which kind.
+    pub code: ErrorCode,
+    /// What a handler would have been given.
+    pub message: String,
+    /// The label of the error: who may learn that it happened.
+    pub label: Label,
+    /// The term that failed.
+    pub span: Span,
+    /// Other places that explain it.
+    pub notes: Vec<(Span, String)>,
+}
+
+/// What [`Machine::poll`] has to say.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// The machine needs this; answer with [`Machine::handle`], now or later.
+    Request(RequestId, Request),
+    /// It did a slice of work and can go on at once: look after timers and cancellation, then poll again.
+    Working,
+    /// Nothing can happen before a response arrives.
+    Waiting,
+    /// The run has ended. Said again at every further poll.
+    Done(Result<Value, Failure>),
+}
+
+/// A conversation: its label and its messages.
+#[derive(Clone, Debug)]
+pub(crate) struct Conversation {
+    pub label: Label,
+    pub messages: Arc<Vec<Message>>,
+}
+
+/// A run of one term. See the [crate] documentation for how it is driven.
+pub struct Machine {
+    lattice: Lattice,
+    config: Config,
+    clearance: Label,
+    root: Arc<Code>,
+    globals: Vec<Option<Arc<value::Node>>>,
+    strands: Vec<Option<Box<eval::Strand>>>,
+    free: Vec<usize>,
+    slots: HashMap<u64, usize>,
+    ready: VecDeque<usize>,
+    fuel: u64,
+    conversation: Conversation,
+    done: Option<Result<Value, Failure>>,
+}
+
+impl Machine {
+    /// A machine about to evaluate the code; with an input, about to apply it to that.
+    pub fn new(code: Arc<Code>, input: Option<Data>, config: Config) -> Machine {
+        let mut lattice = Lattice::new(config.lattice);
+        // A clearance that is no label of this lattice admits nothing, the safe side.
+        let clearance = lattice.resolve(&config.clearance).unwrap_or_default();
+        let conversation = Conversation { label: Label::BOTTOM, messages: Arc::new(Vec::new()) };
+        let mut machine = Machine {
+            clearance,
+            globals: vec![None; code.globals().names().len()],
+            root: code.clone(),
+            strands: Vec::new(),
+            free: Vec::new(),
+            slots: HashMap::new(),
+            ready: VecDeque::new(),
+            fuel: config.fuel,
+            conversation: conversation.clone(),
+            done: None,
+            lattice,
+            config,
+        };
+        let input = input.map(|d| Value::from_data(&mut machine.lattice, Label::BOTTOM, &d));
+        let strand = eval::Strand::root(code, input, conversation);
+        machine.enlist(strand);
+        machine
+    }
+
+    /// Works until the world is needed, a slice of work is done, or the run has ended.
+    pub fn poll(&mut self) -> Output {
+        if let Some(done) = &self.done {
+            return Output::Done(done.clone());
+        }
+        while let Some(slot) = self.ready.pop_front() {
+            let Some(mut strand) = self.strands[slot].take() else { continue };
+            let outcome = self.run(&mut strand);
+            match outcome {
+                eval::Outcome::Request(id, request) => {
+                    self.strands[slot] = Some(strand);
+                    return Output::Request(id, request);
+                }
+                eval::Outcome::Working => {
+                    self.strands[slot] = Some(strand);
+                    self.ready.push_back(slot);
+                    return Output::Working;
+                }
+                eval::Outcome::Joining => {
+                    self.join(slot, strand);
+                }
+                eval::Outcome::Ended(result) => self.ended(slot, *strand, result),
+            }
+            if let Some(done) = &self.done {
+                return Output::Done(done.clone());
+            }
+        }
+        Output::Waiting
+    }
+
+    /// Takes a response. One to a request that is not outstanding (answered already, or its run is over) is ignored.
+    pub fn handle(&mut self, id: RequestId, response: Response) {
+        if self.done.is_some() {
+            return;
+        }
+        if let Response::Stop(stop) = response {
+            return self.cancel(stop);
+        }
+        let Some(slot) = self.slots.get(&id.strand).copied() else { return };
+        let Some(mut strand) = self.strands[slot].take() else { return };
+        let answered = self.answer(&mut strand, id.number, response);
+        self.strands[slot] = Some(strand);
+        if answered {
+            self.ready.push_back(slot);
+        }
+    }
+
+    /// Ends the run from outside.
+    pub fn cancel(&mut self, stop: Stop) {
+        if self.done.is_none() {
+            let span = self.root.span(self.root.root());
+            self.finish(Err(Failure {
+                code: stop.code,
+                message: stop.message,
+                label: Label::BOTTOM,
+                span,
+                notes: Vec::new(),
+            }));
+        }
+    }
+
+    /// The lattice of the run, which gives its labels their meaning.
+    pub fn lattice(&self) -> &Lattice {
+        &self.lattice
+    }
+
+    /// The steps done so far.
+    pub fn fuel_used(&self) -> u64 {
+        self.config.fuel - self.fuel
+    }
+
+    /// The conversation of the run, after its end; before, the empty one.
+    pub fn conversation(&self) -> (Label, &[Message]) {
+        (self.conversation.label, &self.conversation.messages)
+    }
+
+    /// A value as a tree that can be printed and compared.
+    pub fn reify(&self, value: &Value) -> Reified {
+        Reified::of(&self.lattice, value, self.config.max_text)
+    }
+
+    /// The join of all labels in a value.
+    pub fn deep_label(&mut self, value: &Value) -> Label {
+        value.deep_label(&mut self.lattice)
+    }
+
+    fn finish(&mut self, result: Result<Value, Failure>) {
+        self.done = Some(result);
+        self.strands.clear();
+        self.slots.clear();
+        self.ready.clear();
+    }
+
+    /// Gives a strand a place and lets it run.
+    fn enlist(&mut self, strand: eval::Strand) -> usize {
+        let id = strand.id;
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                self.strands.push(None);
+                self.strands.len() - 1
+            }
+        };
+        self.strands[slot] = Some(Box::new(strand));
+        self.slots.insert(id, slot);
+        self.ready.push_back(slot);
+        slot
+    }
+
+    /// A strand has ended: the run with it, or a branch of a `par`.
+    fn ended(&mut self, slot: usize, strand: eval::Strand, result: Result<Value, Failure>) {
+        self.slots.remove(&strand.id);
+        self.free.push(slot);
+        let Some((parent, index)) = strand.parent else {
+            self.conversation = strand.conversation;
+            return self.finish(result);
+        };
+        if let Err(f) = &result
+            && f.code.is_final()
+        {
+            return self.finish(result);
+        }
+        // INVARIANT: a parent stays in its slot, joining, until all its branches have ended.
+        if let Some(mut p) = self.strands[parent].take() {
+            p.branch_ended(index, result);
+            self.join(parent, p);
+        }
+    }
+
+    /// Starts branches of a joining strand as far as its bound admits; lets it go on when all have ended.
+    fn join(&mut self, slot: usize, mut strand: Box<eval::Strand>) {
+        while let Some(branch) = strand.next_branch(&mut self.lattice, slot) {
+            if self.slots.contains_key(&branch.id) || self.slots.len() >= eval::MAX_STRANDS {
+                let message = format!("more than {} branches at once", eval::MAX_STRANDS);
+                return self.cancel(Stop { code: ErrorCode::Fuel, message });
+            }
+            self.enlist(branch);
+        }
+        if strand.joined(&mut self.lattice) {
+            self.ready.push_back(slot);
+        }
+        self.strands[slot] = Some(strand);
+    }
+}

@@ -1,0 +1,93 @@
+//! Replies of models as typed data.
+//!
+//! Source: `docs/calculus.md` §10 (`recv` as data).
+
+use core_ir::{Data, Type};
+use serde_json::Value as Json;
+
+/// Reads a reply as data of a type.
+///
+/// For `Str` (or no type) the text is the value. Enumerations are taken with or without quotes. Everything else is JSON:
+/// the whole text, or what a Markdown code fence encloses, or the text from the first brace or bracket
+/// to the last; models wrap their answers in prose, however they are asked.
+///
+/// # Errors
+/// What is wrong, with the path, in words that a model can act on.
+pub(crate) fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
+    let Some(ty) = ty else { return Ok(Data::str(text)) };
+    let base = base(ty);
+    let data = match base {
+        Type::Str => Data::str(text),
+        Type::Enum(e) => {
+            let bare = text.trim().trim_matches(['"', '`', '\'']);
+            let known = e.variants.iter().find(|v| &***v == bare);
+            known.map_or_else(|| Data::str(bare), |v| Data::str(&**v))
+        }
+        _ => json(text, ty)?,
+    };
+    ty.check(&data).map_err(|(path, cause)| format!("{path}: {cause}"))?;
+    Ok(data)
+}
+
+fn base(ty: &Type) -> &Type {
+    match ty {
+        Type::Refined(r) => base(&r.0),
+        other => other,
+    }
+}
+
+fn json(text: &str, ty: &Type) -> Result<Data, String> {
+    let text = text.trim();
+    let mut first_error = None;
+    for candidate in candidates(text) {
+        match serde_json::from_str::<Json>(candidate) {
+            Ok(json) => return Data::from_json(&json).map_err(|e| e.to_string()),
+            Err(e) => {
+                first_error.get_or_insert(e);
+            }
+        }
+    }
+    let why = first_error.map_or(String::new(), |e| format!(" ({e})"));
+    Err(format!("$: expected JSON of type {ty}, found text that is not JSON{why}"))
+}
+
+/// The parts of a text that may be the JSON that was asked for, the likeliest first.
+fn candidates(text: &str) -> impl Iterator<Item = &str> {
+    let fenced = text.split_once("```").and_then(|(_, rest)| {
+        let rest = rest.split_once('\n').map_or(rest, |(_, body)| body);
+        rest.split_once("```").map(|(body, _)| body.trim())
+    });
+    let embedded = match (text.find(['{', '[']), text.rfind(['}', ']'])) {
+        (Some(a), Some(b)) if a < b => text.get(a..=b),
+        _ => None,
+    };
+    [Some(text), fenced, embedded].into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_ir::{EnumType, Num};
+    use std::sync::Arc;
+
+    #[test]
+    fn replies_are_found_in_what_models_write_around_them() {
+        let ty = Type::record([("n".into(), Type::Num)]);
+        let want = Data::record([("n".into(), Data::Num(Num::from(1)))]);
+        for text in ["{\"n\":1}", "Sure!\n```json\n{\"n\": 1}\n```\nDone.", "It is {\"n\":1}, I think."] {
+            assert_eq!(decode(text, Some(&ty)), Ok(want.clone()), "{text}");
+        }
+        assert_eq!(decode("{\"n\":\"x\"}", Some(&ty)), Err("$.n: expected Num, found a string".into()));
+        assert!(decode("no", Some(&ty)).unwrap_err().contains("not JSON"));
+        assert_eq!(decode("{}", Some(&Type::Str)), Ok(Data::str("{}")));
+        assert_eq!(decode("{}", None), Ok(Data::str("{}")));
+    }
+
+    #[test]
+    fn enumerations_are_taken_bare_or_quoted() {
+        let e = EnumType { name: "E".into(), variants: vec!["bug".into()] };
+        let ty = Type::Enum(Arc::new(e));
+        assert_eq!(decode(" \"bug\"\n", Some(&ty)), Ok(Data::str("bug")));
+        assert_eq!(decode("nope", Some(&ty)), Err("$: expected one of bug, found `nope`".into()));
+    }
+}

@@ -1,0 +1,1530 @@
+//! The rules, as transitions of a strand: a term or a value, and a continuation.
+//!
+//! Each arm below names its rule by the term former; the text of the rules is `docs/calculus.md` §3, §5, §6, §10.
+
+use crate::prim::{self, PrimError};
+use crate::value::{Body, Kind, Node, NotData, Value};
+use crate::{
+    Call, Conversation, ErrorCode, Failure, Machine, Message, Reply, Request, RequestId, Response, decode,
+};
+use core_ir::{
+    AbsSugar, Bound, Code, Data, Label, Lattice, ModelParams, Name, Recv, Role, Term, TermId, ToolId,
+};
+use diagnostics::Span;
+use std::sync::Arc;
+
+/// The most branches that may exist at once in one run.
+pub(crate) const MAX_STRANDS: usize = 1_000_000;
+
+/// Steps between two chances for the driver to look after timers and cancellation.
+const SLICE: u32 = 200_000;
+
+/// One thread of evaluation: the run itself, or a branch of a `par`.
+pub(crate) struct Strand {
+    pub id: u64,
+    pub parent: Option<(usize, usize)>,
+    pub conversation: Conversation,
+    requests: u32,
+    pars: u32,
+    /// The closure whose body is being evaluated.
+    act: Arc<Node>,
+    /// Where its locals begin on the stack.
+    base: usize,
+    stack: Vec<Value>,
+    kont: Vec<Frame>,
+    pc: Label,
+    /// The construct that raised the program counter last.
+    pc_from: Span,
+    state: State,
+}
+
+enum State {
+    Eval(TermId),
+    Return(Value),
+    Raise(Box<Failure>),
+    Waiting(u32, Box<Pending>),
+    Joining(Box<Join>),
+    Ended,
+}
+
+/// What is to be done with a response.
+enum Pending {
+    Model { mode: Mode, attempt: u32, span: Span },
+    Tool { code: Arc<Code>, tool: ToolId, label: Label, span: Span },
+    Recall { label: Label, span: Span },
+    Remember { label: Label, span: Span },
+    Sample { left: TermId, right: TermId },
+}
+
+/// How a reply is received.
+#[derive(Clone)]
+enum Mode {
+    Code,
+    Data(Arc<ModelParams>, Arc<Code>),
+}
+
+struct Join {
+    branches: Vec<TermId>,
+    results: Vec<Option<Result<Value, Failure>>>,
+    started: usize,
+    running: usize,
+    most: usize,
+    /// Which `par` of this strand it is, for the names of its branches.
+    number: u32,
+}
+
+/// What is to be done with the value of a subterm. A `TermId` is of the activation that the frame stands in.
+enum Frame {
+    /// End of an activation: go back to that of the caller.
+    Ret { act: Arc<Node>, base: usize, pc: Label, pc_from: Span },
+    /// End of a stretch at a raised program counter.
+    Pc { pc: Label, pc_from: Span },
+    /// End of `fork`, `fresh` or `llm`.
+    Conv { conversation: Conversation, pc: Label, pc_from: Span },
+    /// The first subterm of this term was evaluated.
+    First(TermId),
+    /// The second, after the first gave this value.
+    Second(TermId, Value),
+    /// One of a sequence of parts.
+    Parts(TermId, Vec<Value>),
+    /// The definition of this index.
+    Let(TermId, usize),
+    /// The body of `?`, `endorse` or `declassify`, with `l` and `pc ⊔ n`.
+    Labelled { term: TermId, l: Label, at: Label, pc: Label, pc_from: Span },
+    /// The function to be applied to this argument.
+    FixArg(Value, Span),
+    /// An attempt of a `guard`, with the attempts left.
+    Guard { guarded: Guarded, left: u32, pc: Label, pc_from: Span },
+    /// The body of a `try`.
+    Try { term: TermId, at: Label, pc: Label, pc_from: Span },
+    /// The term that a model wrote.
+    Generated,
+    /// A question to be put to a model again.
+    Ask(Box<(Pending, Request)>),
+}
+
+impl Frame {
+    /// Whether taking this frame restores the program counter, so that nobody below needs to.
+    fn restores_pc(&self) -> bool {
+        matches!(
+            self,
+            Frame::Ret { .. }
+                | Frame::Pc { .. }
+                | Frame::Conv { .. }
+                | Frame::Labelled { .. }
+                | Frame::Guard { .. }
+                | Frame::Try { .. }
+        )
+    }
+}
+
+/// What a `guard` tries.
+enum Guarded {
+    /// The subterm of this `guard` term.
+    Term(TermId),
+    /// A guarded function applied to an argument.
+    Call(Arc<Node>, Value),
+}
+
+pub(crate) enum Outcome {
+    Request(RequestId, Request),
+    Working,
+    Joining,
+    Ended(Result<Value, Failure>),
+}
+
+/// The code and term of a closure node.
+fn closure(node: &Node) -> (&Arc<Code>, TermId, &[Value]) {
+    match &node.body {
+        Body::Closure { code, term, captures } => (code, *term, captures),
+        // INVARIANT: `Strand::act` is only ever set to closures.
+        _ => unreachable!("an activation is a closure"),
+    }
+}
+
+/// A closure without captures: a prelude function, or a whole code to be evaluated.
+fn closed(code: Arc<Code>, term: TermId) -> Arc<Node> {
+    let body = Body::Closure { code, term, captures: Vec::new() };
+    Arc::new(Node { deep: Label::BOTTOM, has_function: true, body })
+}
+
+/// SplitMix64, to name branches by the way to them.
+fn mix(a: u64, b: u64) -> u64 {
+    let mut z = a.wrapping_add(b.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Strand {
+    pub(crate) fn root(code: Arc<Code>, input: Option<Value>, conversation: Conversation) -> Strand {
+        let root = code.root();
+        let span = code.span(root);
+        let mut kont = Vec::new();
+        if let Some(input) = input {
+            kont.push(Frame::FixArg(input, span));
+        }
+        Strand {
+            id: 0,
+            parent: None,
+            conversation,
+            requests: 0,
+            pars: 0,
+            act: closed(code, root),
+            base: 0,
+            stack: Vec::new(),
+            kont,
+            pc: Label::BOTTOM,
+            pc_from: span,
+            state: State::Eval(root),
+        }
+    }
+
+    /// Sets the program counter for what follows; what comes after that finds the old one again.
+    fn set_pc(&mut self, pc: Label, from: Span) {
+        if pc == self.pc {
+            return;
+        }
+        if self.kont.last().is_some_and(|f| !f.restores_pc()) {
+            self.kont.push(Frame::Pc { pc: self.pc, pc_from: self.pc_from });
+        }
+        self.pc = pc;
+        self.pc_from = from;
+    }
+
+    /// Binds local `index` of the current activation; those from there on are out of scope.
+    fn bind(&mut self, index: usize, value: Value) {
+        self.stack.truncate(self.base + index);
+        self.stack.push(value);
+    }
+
+    /// Begins an activation; in tail position the current one ends with that.
+    fn enter(&mut self, act: Arc<Node>, argument: Option<Value>, pc: Label, from: Span, body: TermId) {
+        if matches!(self.kont.last(), Some(Frame::Ret { .. })) {
+            self.stack.truncate(self.base);
+            self.act = act;
+        } else {
+            let caller = std::mem::replace(&mut self.act, act);
+            self.kont.push(Frame::Ret { act: caller, base: self.base, pc: self.pc, pc_from: self.pc_from });
+            self.base = self.stack.len();
+        }
+        self.stack.extend(argument);
+        if pc != self.pc {
+            self.pc = pc;
+            self.pc_from = from;
+        }
+        self.state = State::Eval(body);
+    }
+
+    fn message(&mut self, role: Role, content: Arc<str>, call: Option<Arc<(Name, Data)>>) {
+        Arc::make_mut(&mut self.conversation.messages).push(Message { role, content, call });
+    }
+
+    /// The next branch of the `par` this strand waits for, if its bound admits one more.
+    pub(crate) fn next_branch(&mut self, lattice: &mut Lattice, slot: usize) -> Option<Strand> {
+        let State::Joining(join) = &mut self.state else { return None };
+        let index = join.started;
+        if index >= join.branches.len() || join.running >= join.most {
+            return None;
+        }
+        join.started += 1;
+        join.running += 1;
+        let term = join.branches[index];
+        let in_scope = closure(&self.act).0.locals(term);
+        Some(Strand {
+            id: mix(mix(self.id, u64::from(join.number)), index as u64),
+            parent: Some((slot, index)),
+            conversation: Conversation {
+                label: lattice.join(self.conversation.label, self.pc),
+                messages: self.conversation.messages.clone(),
+            },
+            requests: 0,
+            pars: 0,
+            act: self.act.clone(),
+            base: 0,
+            stack: self.stack[self.base..self.base + in_scope].to_vec(),
+            kont: Vec::new(),
+            pc: self.pc,
+            pc_from: self.pc_from,
+            state: State::Eval(term),
+        })
+    }
+
+    pub(crate) fn branch_ended(&mut self, index: usize, result: Result<Value, Failure>) {
+        if let State::Joining(join) = &mut self.state {
+            join.results[index] = Some(result);
+            join.running -= 1;
+        }
+    }
+
+    /// Goes on if every branch has ended; says whether it does.
+    pub(crate) fn joined(&mut self, lattice: &mut Lattice) -> bool {
+        let State::Joining(join) = &mut self.state else { return false };
+        if join.running > 0 || join.started < join.branches.len() {
+            return false;
+        }
+        let results: Result<Vec<Value>, Failure> = join.results.drain(..).flatten().collect();
+        self.state = match results {
+            Ok(values) => State::Return(Value::node(lattice, self.pc, Body::List(values))),
+            Err(failure) => State::Raise(Box::new(failure)),
+        };
+        true
+    }
+
+    fn fail(&mut self, code: ErrorCode, label: Label, span: Span, message: impl Into<String>) {
+        let message = message.into();
+        self.state = State::Raise(Box::new(Failure { code, message, label, span, notes: Vec::new() }));
+    }
+
+    fn explain(&mut self, span: Span, note: impl Into<String>) {
+        if let State::Raise(f) = &mut self.state {
+            f.notes.push((span, note.into()));
+        }
+    }
+}
+
+impl Machine {
+    /// Runs a strand until it needs the world, has used its slice, waits for branches, or has ended.
+    pub(crate) fn run(&mut self, s: &mut Strand) -> Outcome {
+        for _ in 0..SLICE {
+            match std::mem::replace(&mut s.state, State::Ended) {
+                State::Eval(id) => {
+                    if self.fuel == 0 || s.kont.len() > self.config.max_frames {
+                        let span = closure(&s.act).0.span(id);
+                        let message = if self.fuel == 0 {
+                            format!("still running after {} steps", self.config.fuel)
+                        } else {
+                            format!("recursion deeper than {} frames", self.config.max_frames)
+                        };
+                        s.kont.clear();
+                        s.fail(ErrorCode::Fuel, s.pc, span, message);
+                        continue;
+                    }
+                    self.fuel -= 1;
+                    if let Some(request) = self.eval(s, id) {
+                        return self.request(s, request);
+                    }
+                    if let State::Joining(_) = s.state {
+                        return Outcome::Joining;
+                    }
+                }
+                State::Return(value) => match s.kont.pop() {
+                    None => return Outcome::Ended(Ok(value)),
+                    Some(frame) => {
+                        if let Some(request) = self.resume(s, frame, value) {
+                            return self.request(s, request);
+                        }
+                    }
+                },
+                State::Raise(failure) => match s.kont.pop() {
+                    None => return Outcome::Ended(Err(*failure)),
+                    Some(frame) => self.unwind(s, frame, failure),
+                },
+                State::Waiting(..) | State::Joining(_) | State::Ended => {
+                    // INVARIANT: only strands that can go on are in the ready queue.
+                    unreachable!("a strand that waits is not run")
+                }
+            }
+        }
+        Outcome::Working
+    }
+
+    fn request(&mut self, s: &mut Strand, (pending, request): (Pending, Request)) -> Outcome {
+        let id = RequestId { strand: s.id, number: s.requests };
+        s.state = State::Waiting(s.requests, Box::new(pending));
+        s.requests += 1;
+        Outcome::Request(id, request)
+    }
+
+    fn deep(&mut self, v: &Value) -> Label {
+        v.deep_label(&mut self.lattice)
+    }
+
+    /// `pc ⊔ deep V`, the label of most errors.
+    fn blame(&mut self, s: &Strand, v: &Value) -> Label {
+        let deep = self.deep(v);
+        self.lattice.join(s.pc, deep)
+    }
+
+    /// Uses fuel in proportion to bytes copied.
+    fn charge(&mut self, steps: u64) {
+        self.fuel = self.fuel.saturating_sub(steps);
+    }
+
+    fn not_data(&mut self, s: &mut Strand, v: &Value, e: NotData, code: ErrorCode, span: Span) {
+        let code = if e == NotData::Function { code } else { ErrorCode::Limit };
+        let label = self.blame(s, v);
+        s.fail(code, label, span, e.message());
+    }
+
+    /// One step into a term.
+    fn eval(&mut self, s: &mut Strand, id: TermId) -> Option<(Pending, Request)> {
+        let (code, _, captures) = closure(&s.act);
+        match code.term(id) {
+            Term::Var(_, slot) => {
+                let value = match slot {
+                    core_ir::Slot::Local(i) => s.stack[s.base + *i as usize].read(&mut self.lattice, s.pc),
+                    core_ir::Slot::Captured(i) => captures[*i as usize].read(&mut self.lattice, s.pc),
+                    core_ir::Slot::Global(i) => Value::new(s.pc, Kind::Node(self.global(*i))),
+                };
+                s.state = State::Return(value);
+            }
+            Term::Lit(data) => s.state = State::Return(Value::from_data(&mut self.lattice, s.pc, data)),
+            Term::Abs(abs) => {
+                let captured = abs
+                    .captures
+                    .iter()
+                    .map(|slot| match slot {
+                        core_ir::Slot::Local(i) => s.stack[s.base + *i as usize].clone(),
+                        core_ir::Slot::Captured(i) => captures[*i as usize].clone(),
+                        core_ir::Slot::Global(i) => Value::new(Label::BOTTOM, Kind::Node(self.global(*i))),
+                    })
+                    .collect();
+                let body = Body::Closure { code: code.clone(), term: id, captures: captured };
+                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+            }
+            Term::App(e, _)
+            | Term::Field(e, _)
+            | Term::Index(e, _)
+            | Term::With(e, _, _)
+            | Term::Pair(e, _)
+            | Term::Fst(e)
+            | Term::Snd(e)
+            | Term::Tag(_, Some(e))
+            | Term::If(e, _, _, _)
+            | Term::Case { scrutinee: e, .. }
+            | Term::Classify(_, e)
+            | Term::Fix { body: e, .. }
+            | Term::Remember(_, _, e)
+            | Term::Llm(e, _)
+            | Term::Send(_, e)
+            | Term::Relabel(e, _)
+            | Term::Test(e, _)
+            | Term::Assert(e, _)
+            | Term::Endorse(e, _)
+            | Term::Declassify(e, _)
+            | Term::Try { label: e, .. }
+            | Term::Fail(e)
+            | Term::Check(_, _, e) => {
+                s.kont.push(Frame::First(id));
+                s.state = State::Eval(*e);
+            }
+            Term::Let { bindings, .. } => {
+                // INVARIANT: a `let` has at least one definition.
+                s.kont.push(Frame::Let(id, 0));
+                s.state = State::Eval(bindings[0].1);
+            }
+            Term::Record(fields) if fields.is_empty() => s.state = State::Return(Value::unit(s.pc)),
+            Term::Record(fields) => {
+                s.kont.push(Frame::Parts(id, Vec::with_capacity(fields.len())));
+                s.state = State::Eval(fields[0].1);
+            }
+            Term::List(parts) | Term::Prim(_, parts) => match parts.first() {
+                Some(first) => {
+                    s.kont.push(Frame::Parts(id, Vec::with_capacity(parts.len())));
+                    s.state = State::Eval(*first);
+                }
+                None => self.parts(s, id, Vec::new()),
+            },
+            Term::Tag(name, None) => {
+                let body = Body::Tag(name.clone(), Value::new(s.pc, Kind::Null));
+                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+            }
+            Term::Guard { term, retry, .. } => {
+                let (term, left) = (*term, *retry);
+                s.kont.push(Frame::Guard { guarded: Guarded::Term(id), left, pc: s.pc, pc_from: s.pc_from });
+                s.state = State::Eval(term);
+            }
+            Term::Mem(_, e) => s.state = State::Eval(*e),
+            Term::Recall(name, at) => {
+                let span = code.span(id);
+                let Some((store, key)) = *at else {
+                    // INVARIANT: `Builder::finish` resolves keys; the code cannot have been made otherwise.
+                    let message = format!("no store has the key `{name}`");
+                    s.fail(ErrorCode::Unknown, s.pc, span, message);
+                    return None;
+                };
+                let decl = code.store(store).clone();
+                let spec = &decl.keys[key as usize].label;
+                let label = self.lattice.resolve(spec);
+                let label = label.unwrap_or_else(|| self.lattice.top());
+                let channel = label;
+                let label = self.lattice.join(label, s.pc);
+                let call = Call::Recall { store: decl, key };
+                return Some((Pending::Recall { label, span }, Request { call, channel, span }));
+            }
+            Term::Choose(p, left, right) => {
+                let span = code.span(id);
+                let call = Call::Sample { probability: p.clone() };
+                let pending = Pending::Sample { left: *left, right: *right };
+                return Some((pending, Request { call, channel: s.pc, span }));
+            }
+            Term::Tool(tool) => {
+                let body = Body::Tool { code: code.clone(), tool: *tool };
+                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+            }
+            Term::Recv(mode) => {
+                let mode = match mode {
+                    Recv::Code => Mode::Code,
+                    Recv::Data(params) => Mode::Data(params.clone(), code.clone()),
+                };
+                let span = code.span(id);
+                return self.receive(s, mode, 0, span);
+            }
+            Term::Fork(e) => {
+                let e = *e;
+                let saved = s.conversation.clone();
+                s.conversation.label = self.lattice.join(saved.label, s.pc);
+                s.kont.push(Frame::Conv { conversation: saved, pc: s.pc, pc_from: s.pc_from });
+                s.state = State::Eval(e);
+            }
+            Term::Fresh(e) => {
+                let e = *e;
+                self.open(s);
+                s.state = State::Eval(e);
+            }
+            Term::Clear => {
+                let span = code.span(id);
+                if self.may_touch_conversation(s, "clear", span) {
+                    s.conversation = Conversation { label: s.pc, messages: Arc::new(Vec::new()) };
+                    s.state = State::Return(Value::unit(s.pc));
+                }
+            }
+            Term::Par(most, branches) => {
+                if branches.is_empty() {
+                    s.state = State::Return(Value::node(&mut self.lattice, s.pc, Body::List(Vec::new())));
+                    return None;
+                }
+                let join = Join {
+                    branches: branches.clone(),
+                    results: (0..branches.len()).map(|_| None).collect(),
+                    started: 0,
+                    running: 0,
+                    // A bound of zero would never end; it means one at a time.
+                    most: most.map_or(usize::MAX, |n| n.max(1) as usize),
+                    number: s.pars,
+                };
+                s.pars += 1;
+                s.state = State::Joining(Box::new(join));
+            }
+            Term::Unknown(reason) => {
+                let (span, message) = (code.span(id), format!("not known before the run: {reason}"));
+                s.fail(ErrorCode::Unknown, s.pc, span, message);
+            }
+        }
+        None
+    }
+
+    /// Opens an empty conversation at the program counter, until its frame is taken.
+    fn open(&mut self, s: &mut Strand) {
+        let empty = Conversation { label: s.pc, messages: Arc::new(Vec::new()) };
+        let saved = std::mem::replace(&mut s.conversation, empty);
+        s.kont.push(Frame::Conv { conversation: saved, pc: s.pc, pc_from: s.pc_from });
+    }
+
+    fn global(&mut self, index: u32) -> Arc<Node> {
+        if let Some(node) = &self.globals[index as usize] {
+            return node.clone();
+        }
+        // INVARIANT: a global slot of this code, of the prelude itself, and of generated code, which is
+        // parsed against the same prelude, is an index into it.
+        let (code, term) = self.root.globals().get(index).expect("a prelude definition");
+        let node = closed(code.clone(), term);
+        self.globals[index as usize] = Some(node.clone());
+        node
+    }
+
+    /// Takes an error one frame up.
+    fn unwind(&mut self, s: &mut Strand, frame: Frame, failure: Box<Failure>) {
+        match frame {
+            Frame::Ret { act, base, pc, pc_from } => {
+                s.act = act;
+                s.base = base;
+                (s.pc, s.pc_from) = (pc, pc_from);
+            }
+            Frame::Conv { conversation, pc, pc_from } => {
+                s.conversation = conversation;
+                (s.pc, s.pc_from) = (pc, pc_from);
+            }
+            Frame::Try { term, at, pc, pc_from } => {
+                (s.pc, s.pc_from) = (pc, pc_from);
+                if !failure.code.is_final() && self.lattice.flows(failure.label, at) {
+                    let (code, _, _) = closure(&s.act);
+                    if let Term::Try { handler, .. } = code.term(term) {
+                        let (handler, index, span) = (*handler, code.locals(term), code.span(term));
+                        s.set_pc(at, span);
+                        s.bind(index, Value::str(failure.label, failure.message));
+                        s.state = State::Eval(handler);
+                        return;
+                    }
+                }
+            }
+            Frame::Pc { pc, pc_from }
+            | Frame::Labelled { pc, pc_from, .. }
+            | Frame::Guard { pc, pc_from, .. } => (s.pc, s.pc_from) = (pc, pc_from),
+            Frame::First(_)
+            | Frame::Second(..)
+            | Frame::Parts(..)
+            | Frame::Let(..)
+            | Frame::FixArg(..)
+            | Frame::Generated
+            | Frame::Ask(_) => {}
+        }
+        s.state = State::Raise(failure);
+    }
+
+    /// Gives the value of a subterm to what waits for it.
+    fn resume(&mut self, s: &mut Strand, frame: Frame, v: Value) -> Option<(Pending, Request)> {
+        match frame {
+            Frame::Ret { act, base, pc, pc_from } => {
+                s.stack.truncate(s.base);
+                s.act = act;
+                s.base = base;
+                (s.pc, s.pc_from) = (pc, pc_from);
+                s.state = State::Return(v);
+            }
+            Frame::Pc { pc, pc_from } | Frame::Try { pc, pc_from, .. } => {
+                (s.pc, s.pc_from) = (pc, pc_from);
+                s.state = State::Return(v);
+            }
+            Frame::Conv { conversation, pc, pc_from } => {
+                s.conversation = conversation;
+                (s.pc, s.pc_from) = (pc, pc_from);
+                s.state = State::Return(v);
+            }
+            Frame::Let(term, index) => {
+                let (code, _, _) = closure(&s.act);
+                let Term::Let { bindings, body, .. } = code.term(term) else { unreachable!("a let") };
+                let local = code.locals(term) + index;
+                match bindings.get(index + 1) {
+                    Some((_, next)) => {
+                        let next = *next;
+                        s.kont.push(Frame::Let(term, index + 1));
+                        s.state = State::Eval(next);
+                    }
+                    None => s.state = State::Eval(*body),
+                }
+                s.bind(local, v);
+            }
+            Frame::Parts(term, mut done) => {
+                done.push(v);
+                let (code, _, _) = closure(&s.act);
+                let next = match code.term(term) {
+                    Term::Record(fields) => fields.get(done.len()).map(|f| f.1),
+                    Term::List(parts) | Term::Prim(_, parts) => parts.get(done.len()).copied(),
+                    _ => unreachable!("a term with parts"),
+                };
+                match next {
+                    Some(next) => {
+                        s.kont.push(Frame::Parts(term, done));
+                        s.state = State::Eval(next);
+                    }
+                    None => self.parts(s, term, done),
+                }
+            }
+            Frame::FixArg(argument, span) => return self.apply(s, v, argument, span),
+            Frame::Guard { guarded, left, pc, pc_from } => {
+                return self.guarded(s, guarded, left, (pc, pc_from), v);
+            }
+            Frame::Labelled { term, l, at, pc, pc_from } => {
+                let (code, _, _) = closure(&s.act);
+                let label = match code.term(term) {
+                    Term::Test(..) => {
+                        let holds = self.lattice.flows(v.label, l);
+                        let label = self.lattice.join(at, l);
+                        s.state = State::Return(Value::new(label, Kind::Bool(holds)));
+                        (s.pc, s.pc_from) = (pc, pc_from);
+                        return None;
+                    }
+                    Term::Endorse(..) => self.lattice.reclassify(l, v.label),
+                    _ => self.lattice.reclassify(v.label, l),
+                };
+                let label = self.lattice.join(at, label);
+                (s.pc, s.pc_from) = (pc, pc_from);
+                s.state = State::Return(Value::new(label, v.kind));
+            }
+            Frame::Generated => {
+                let yes = Value::new(s.pc, Kind::Bool(true));
+                s.state = State::Return(Value::node(&mut self.lattice, s.pc, Body::List(vec![yes, v])));
+            }
+            Frame::Ask(question) => return Some(*question),
+            Frame::First(term) => return self.first(s, term, v),
+            Frame::Second(term, first) => return self.second(s, term, first, v),
+        }
+        None
+    }
+
+    /// All parts of a record, list or primitive are there.
+    fn parts(&mut self, s: &mut Strand, term: TermId, parts: Vec<Value>) {
+        let (code, _, _) = closure(&s.act);
+        let body = match code.term(term) {
+            Term::Record(fields) => Body::Record(fields.iter().map(|(n, _)| n.clone()).zip(parts).collect()),
+            Term::Prim(p, _) => {
+                let (p, span) = (*p, code.span(term));
+                let mut label = s.pc;
+                for part in &parts {
+                    let deep = self.deep(part);
+                    label = self.lattice.join(label, deep);
+                }
+                match prim::apply(&mut self.lattice, p, &parts, self.config.max_text) {
+                    Ok(result) => {
+                        self.charge(prim::cost(&parts, &result));
+                        s.state = State::Return(Value::new(label, result.kind));
+                    }
+                    Err(PrimError::Wrong(m)) => s.fail(ErrorCode::Prim, label, span, m),
+                    Err(PrimError::Limit(m)) => s.fail(ErrorCode::Limit, label, span, m),
+                }
+                return;
+            }
+            _ => Body::List(parts),
+        };
+        s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+    }
+
+    /// The first subterm of a term has its value.
+    fn first(&mut self, s: &mut Strand, term: TermId, v: Value) -> Option<(Pending, Request)> {
+        let (code, _, _) = closure(&s.act);
+        let span = code.span(term);
+        match code.term(term) {
+            Term::App(_, e) | Term::Index(_, e) | Term::With(_, _, e) | Term::Pair(_, e) => {
+                let e = *e;
+                s.kont.push(Frame::Second(term, v));
+                s.state = State::Eval(e);
+            }
+            Term::Field(_, name) => match v.body() {
+                Some(Body::Record(fields)) if fields.iter().any(|(n, _)| n == name) => {
+                    // INVARIANT: the guard above found it.
+                    let (_, field) = fields.iter().find(|(n, _)| n == name).expect("a field");
+                    s.state = State::Return(field.read(&mut self.lattice, v.label));
+                }
+                _ => {
+                    let message = missing_field(&v, name);
+                    let label = self.blame(s, &v);
+                    s.fail(ErrorCode::Index, label, span, message);
+                }
+            },
+            Term::Fst(_) | Term::Snd(_) => {
+                let is_first = matches!(code.term(term), Term::Fst(_));
+                match v.body() {
+                    Some(Body::Pair(a, b)) => {
+                        let side = if is_first { a } else { b };
+                        s.state = State::Return(side.read(&mut self.lattice, v.label));
+                    }
+                    _ => {
+                        let label = self.blame(s, &v);
+                        let what = if is_first { "fst" } else { "snd" };
+                        s.fail(
+                            ErrorCode::Index,
+                            label,
+                            span,
+                            format!("`{what}` needs a pair, found {}", v.kind()),
+                        );
+                    }
+                }
+            }
+            Term::Tag(name, _) => {
+                let body = Body::Tag(name.clone(), v);
+                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+            }
+            Term::If(_, then, otherwise, _) => match v.kind {
+                Kind::Bool(b) => {
+                    let branch = if b { *then } else { *otherwise };
+                    let pc = self.lattice.join(s.pc, v.label);
+                    s.set_pc(pc, span);
+                    s.state = State::Eval(branch);
+                }
+                _ => {
+                    let label = self.blame(s, &v);
+                    s.fail(
+                        ErrorCode::Type,
+                        label,
+                        span,
+                        format!("a condition must be a boolean, found {}", v.kind()),
+                    );
+                }
+            },
+            Term::Case { branches, default, .. } => {
+                let (tag, payload): (&str, Option<&Value>) = match (&v.kind, v.body()) {
+                    (Kind::Str(text), _) => (text, None),
+                    (_, Some(Body::Tag(name, payload))) => (name, Some(payload)),
+                    _ => {
+                        let label = self.blame(s, &v);
+                        let message = format!("`case` needs a tag or a string, found {}", v.kind());
+                        s.fail(ErrorCode::NoBranch, label, span, message);
+                        return None;
+                    }
+                };
+                let found = branches.iter().find(|b| &*b.tag == tag);
+                let pc = self.lattice.join(s.pc, v.label);
+                match (found, default) {
+                    (Some(branch), _) => {
+                        let body = branch.body;
+                        let bound = branch.binder.is_some().then(|| code.locals(term));
+                        let payload = payload.cloned().unwrap_or(Value::new(v.label, Kind::Null));
+                        s.set_pc(pc, span);
+                        if let Some(index) = bound {
+                            s.bind(index, payload);
+                        }
+                        s.state = State::Eval(body);
+                    }
+                    (None, Some(e)) => {
+                        let e = *e;
+                        s.set_pc(pc, span);
+                        s.state = State::Eval(e);
+                    }
+                    (None, None) => {
+                        let message = format!("no branch for `{}`", clip(tag));
+                        let label = self.blame(s, &v);
+                        s.fail(ErrorCode::NoBranch, label, span, message);
+                    }
+                }
+            }
+            Term::Classify(tags, _) => {
+                let tag = match (&v.kind, v.body()) {
+                    (Kind::Str(text), _) => prim::classify(text, tags),
+                    (_, Some(Body::Tag(name, _))) => tags.iter().find(|t| *t == name),
+                    _ => None,
+                };
+                match tag.cloned() {
+                    Some(tag) => {
+                        let label = self.blame(s, &v);
+                        let body = Body::Tag(tag, Value::new(Label::BOTTOM, Kind::Null));
+                        s.state = State::Return(Value::node(&mut self.lattice, label, body));
+                    }
+                    None => {
+                        let shown = match prim::as_str(&v) {
+                            Some(text) => format!("`{}`", clip(text)),
+                            None => v.kind().to_string(),
+                        };
+                        let names: Vec<&str> = tags.iter().map(|t| &**t).collect();
+                        let message = format!("{shown} is none of {}", names.join(", "));
+                        let label = self.blame(s, &v);
+                        s.fail(ErrorCode::Classify, label, span, message);
+                    }
+                }
+            }
+            Term::Fix { bound, .. } => {
+                let body = Body::Fix(*bound, v);
+                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+            }
+            Term::Llm(_, params) => {
+                if !matches!(v.kind, Kind::Str(_)) {
+                    let label = self.blame(s, &v);
+                    s.fail(
+                        ErrorCode::Type,
+                        label,
+                        span,
+                        format!("a prompt must be a string, found {}", v.kind()),
+                    );
+                    return None;
+                }
+                let body = Body::Llm { prompt: v, params: params.clone(), code: code.clone(), term };
+                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+            }
+            Term::Send(role, _) => {
+                let role = *role;
+                if !self.may_touch_conversation(s, "send", span) {
+                    return None;
+                }
+                match v.text(self.config.max_text) {
+                    Ok(text) => {
+                        self.charge(text.len() as u64 / 16);
+                        let deep = self.deep(&v);
+                        s.conversation.label = self.lattice.join(s.conversation.label, deep);
+                        s.message(role, text, None);
+                        s.state = State::Return(Value::unit(s.pc));
+                    }
+                    Err(e) => self.not_data(s, &v, e, ErrorCode::Type, span),
+                }
+            }
+            Term::Remember(_, at, _) => {
+                // INVARIANT: `Builder::finish` resolves keys.
+                let (store, key) = at.expect("a resolved key");
+                let decl = code.store(store).clone();
+                return self.remember(s, decl, key, v, span);
+            }
+            Term::Fail(_) => {
+                let label = self.blame(s, &v);
+                match v.text(self.config.max_text) {
+                    Ok(text) => s.fail(ErrorCode::Fail, label, span, &*text),
+                    Err(e) => self.not_data(s, &v, e, ErrorCode::Type, span),
+                }
+            }
+            Term::Check(what, ty, _) => {
+                let problem = match v.to_data(self.config.max_text) {
+                    Ok(data) => ty
+                        .check(&data)
+                        .err()
+                        .map(|(path, cause)| (ErrorCode::Type, format!("{what}: {path}: {cause}"))),
+                    Err(NotData::Function) => {
+                        Some((ErrorCode::Type, format!("{what}: expected {ty}, found a function")))
+                    }
+                    Err(e) => Some((ErrorCode::Limit, e.message())),
+                };
+                match problem {
+                    None => s.state = State::Return(v),
+                    Some((code, message)) => {
+                        let label = self.blame(s, &v);
+                        s.fail(code, label, span, message);
+                    }
+                }
+            }
+            Term::Relabel(_, e)
+            | Term::Test(_, e)
+            | Term::Assert(_, e)
+            | Term::Endorse(_, e)
+            | Term::Declassify(_, e)
+            | Term::Try { body: e, .. } => {
+                let e = *e;
+                let n = self.deep(&v);
+                let at = self.lattice.join(s.pc, n);
+                let l = v.to_data(self.config.max_text).ok().and_then(|d| self.lattice.label_of(&d));
+                let Some(l) = l else {
+                    let what = v.text(200).map_or_else(|_| v.kind().to_string(), |t| format!("`{t}`"));
+                    s.fail(ErrorCode::NotALabel, at, span, format!("{what} is not a label"));
+                    return None;
+                };
+                let (code, _, _) = closure(&s.act);
+                match code.term(term) {
+                    Term::Relabel(..) => {
+                        let pc = self.lattice.join(at, l);
+                        s.set_pc(pc, span);
+                    }
+                    Term::Assert(..) => s.kont.push(Frame::Second(term, v)),
+                    Term::Try { .. } => {
+                        let pc = self.lattice.join(at, l);
+                        s.kont.push(Frame::Try { term, at: pc, pc: s.pc, pc_from: s.pc_from });
+                        s.set_pc(pc, span);
+                    }
+                    _ => {
+                        s.kont.push(Frame::Labelled { term, l, at, pc: s.pc, pc_from: s.pc_from });
+                        s.set_pc(at, span);
+                    }
+                }
+                s.state = State::Eval(e);
+            }
+            _ => unreachable!("a term with a first subterm"),
+        }
+        None
+    }
+
+    /// Both subterms of a term have their values.
+    fn second(&mut self, s: &mut Strand, term: TermId, first: Value, v: Value) -> Option<(Pending, Request)> {
+        let (code, _, _) = closure(&s.act);
+        let span = code.span(term);
+        match code.term(term) {
+            Term::App(..) => return self.apply(s, first, v, span),
+            Term::Pair(..) => {
+                s.state = State::Return(Value::node(&mut self.lattice, s.pc, Body::Pair(first, v)));
+            }
+            Term::With(_, name, _) => match first.body() {
+                Some(Body::Record(fields)) => {
+                    let mut fields = fields.clone();
+                    match fields.iter_mut().find(|(n, _)| n == name) {
+                        Some((_, old)) => *old = v,
+                        None => fields.push((name.clone(), v)),
+                    }
+                    self.fuel = self.fuel.saturating_sub(fields.len() as u64);
+                    s.state =
+                        State::Return(Value::node(&mut self.lattice, first.label, Body::Record(fields)));
+                }
+                _ => {
+                    let label = self.blame(s, &first);
+                    s.fail(
+                        ErrorCode::Index,
+                        label,
+                        span,
+                        format!("a field can be set in a record only, found {}", first.kind()),
+                    );
+                }
+            },
+            Term::Index(..) => {
+                let label = self.lattice.join(first.label, v.label);
+                let found = match (first.body(), &first.kind, &v.kind) {
+                    (Some(Body::List(items)), _, Kind::Num(i)) => {
+                        i.to_usize().and_then(|i| items.get(i)).map(|p| p.read(&mut self.lattice, label))
+                    }
+                    (Some(Body::Record(fields)), _, Kind::Str(name)) => fields
+                        .iter()
+                        .find(|(n, _)| **n == **name)
+                        .map(|(_, p)| p.read(&mut self.lattice, label)),
+                    (_, Kind::Str(text), Kind::Num(i)) => i
+                        .to_usize()
+                        .and_then(|i| text.chars().nth(i))
+                        .map(|c| Value::str(label, c.to_string())),
+                    _ => None,
+                };
+                match found {
+                    Some(value) => s.state = State::Return(value),
+                    None => {
+                        let key = v.text(100).map_or_else(|_| v.kind().to_string(), |t| format!("`{t}`"));
+                        let message = format!("{} has nothing at {key}", first.kind());
+                        let a = self.blame(s, &first);
+                        let b = self.deep(&v);
+                        let label = self.lattice.join(a, b);
+                        s.fail(ErrorCode::Index, label, span, message);
+                    }
+                }
+            }
+            Term::Assert(..) => {
+                let n = self.deep(&first);
+                // It was a label when the first subterm was evaluated.
+                let l = first.to_data(self.config.max_text).ok().and_then(|d| self.lattice.label_of(&d));
+                let l = l.unwrap_or_default();
+                if self.lattice.flows(n, s.pc) && self.lattice.flows(v.label, l) {
+                    s.state = State::Return(Value::unit(s.pc));
+                } else {
+                    let message = format!(
+                        "assertion failed: the label {} does not flow to {}",
+                        self.lattice.show(v.label),
+                        self.lattice.show(l)
+                    );
+                    let label = self.lattice.join(s.pc, n);
+                    let label = self.lattice.join(label, l);
+                    s.fail(ErrorCode::Assert, label, span, message);
+                }
+            }
+            _ => unreachable!("a term with two subterms"),
+        }
+        None
+    }
+
+    /// Applies a function value, at `pc` := its label.
+    fn apply(&mut self, s: &mut Strand, f: Value, v: Value, span: Span) -> Option<(Pending, Request)> {
+        let Kind::Node(node) = &f.kind else {
+            self.not_a_function(s, &f, span);
+            return None;
+        };
+        match &node.body {
+            Body::Closure { code, term, .. } => {
+                let Term::Abs(abs) = code.term(*term) else {
+                    // INVARIANT: a closure that is a value stands for a λ.
+                    unreachable!("a closure is a function")
+                };
+                debug_assert!(abs.sugar != AbsSugar::Compose || code.stages(*term).is_some());
+                let body = abs.body;
+                let node = node.clone();
+                s.enter(node, Some(v), f.label, span, body);
+            }
+            Body::Fix(Bound::Finite(0), _) => {
+                s.state = State::Return(v.read(&mut self.lattice, f.label));
+            }
+            Body::Fix(bound, function) => {
+                let next = match bound {
+                    Bound::Finite(n) => Bound::Finite(n - 1),
+                    Bound::Infinite => Bound::Infinite,
+                };
+                s.set_pc(f.label, span);
+                let own = Value::node(&mut self.lattice, s.pc, Body::Fix(next, function.clone()));
+                let function = function.read(&mut self.lattice, s.pc);
+                s.kont.push(Frame::FixArg(v, span));
+                return self.apply(s, function, own, span);
+            }
+            Body::Guarded { code, term, function } => {
+                let Term::Guard { retry, .. } = code.term(*term) else { unreachable!("a guard") };
+                let guarded = Guarded::Call(node.clone(), v.clone());
+                s.kont.push(Frame::Guard { guarded, left: *retry, pc: s.pc, pc_from: s.pc_from });
+                s.set_pc(f.label, span);
+                let function = function.read(&mut self.lattice, s.pc);
+                return self.apply(s, function, v, span);
+            }
+            Body::Llm { prompt, params, code, term } => {
+                let (prompt, params, code) = (prompt.clone(), params.clone(), code.clone());
+                let from = code.span(*term);
+                let saved = (s.pc, s.pc_from);
+                if f.label != s.pc {
+                    (s.pc, s.pc_from) = (f.label, span);
+                }
+                self.open(s);
+                if let Some(Frame::Conv { pc, pc_from, .. }) = s.kont.last_mut() {
+                    (*pc, *pc_from) = saved;
+                }
+                let text = match v.text(self.config.max_text) {
+                    Ok(text) => text,
+                    Err(e) => {
+                        self.not_data(s, &v, e, ErrorCode::Type, span);
+                        return None;
+                    }
+                };
+                self.charge(text.len() as u64 / 16);
+                if let Some(system) = prim::as_str(&prompt)
+                    && !system.is_empty()
+                {
+                    s.message(Role::System, system.clone(), None);
+                }
+                s.message(Role::User, text, None);
+                let (a, b) = (self.deep(&prompt), self.deep(&v));
+                let label = self.lattice.join(a, b);
+                s.conversation.label = self.lattice.join(s.conversation.label, label);
+                return self.receive(s, Mode::Data(params, code), 0, from);
+            }
+            Body::Tool { code, tool } => {
+                let (code, tool) = (code.clone(), *tool);
+                s.set_pc(f.label, span);
+                return self.call_tool(s, code, tool, v, span);
+            }
+            _ => self.not_a_function(s, &f, span),
+        }
+        None
+    }
+
+    fn not_a_function(&mut self, s: &mut Strand, f: &Value, span: Span) {
+        let deep = self.deep(f);
+        let label = self.lattice.join(f.label, deep);
+        s.fail(
+            ErrorCode::NotAFunction,
+            label,
+            span,
+            format!("{} is applied, but is not a function", f.kind()),
+        );
+    }
+
+    /// An attempt of a `guard` gave a value.
+    fn guarded(
+        &mut self,
+        s: &mut Strand,
+        guarded: Guarded,
+        left: u32,
+        saved: (Label, Span),
+        v: Value,
+    ) -> Option<(Pending, Request)> {
+        let (code, term) = match &guarded {
+            Guarded::Term(term) => (closure(&s.act).0.clone(), *term),
+            Guarded::Call(node, _) => match &node.body {
+                Body::Guarded { code, term, .. } => (code.clone(), *term),
+                _ => unreachable!("a guarded function"),
+            },
+        };
+        let Term::Guard { term: tried, pred, .. } = code.term(term) else { unreachable!("a guard") };
+        let span = code.span(term);
+        if v.is_function() {
+            (s.pc, s.pc_from) = saved;
+            let label = v.label;
+            let body = Body::Guarded { code: code.clone(), term, function: v };
+            s.state = State::Return(Value::node(&mut self.lattice, label, body));
+            return None;
+        }
+        let deep = self.deep(&v);
+        let verdict = match v.to_data(self.config.max_text) {
+            Ok(data) => pred.holds(&data),
+            Err(e) => Err(e.message()),
+        };
+        match verdict {
+            Ok(()) => {
+                (s.pc, s.pc_from) = saved;
+                s.state = State::Return(Value::new(deep, v.kind));
+            }
+            Err(_) if left > 0 => {
+                s.pc = self.lattice.join(s.pc, deep);
+                s.pc_from = span;
+                let (pc, pc_from) = saved;
+                let again = match &guarded {
+                    Guarded::Term(_) => None,
+                    Guarded::Call(node, argument) => match &node.body {
+                        Body::Guarded { function, .. } => {
+                            Some((function.read(&mut self.lattice, s.pc), argument.clone()))
+                        }
+                        _ => unreachable!("a guarded function"),
+                    },
+                };
+                let tried = *tried;
+                s.kont.push(Frame::Guard { guarded, left: left - 1, pc, pc_from });
+                match again {
+                    None => s.state = State::Eval(tried),
+                    Some((function, argument)) => return self.apply(s, function, argument, span),
+                }
+            }
+            Err(reason) => {
+                let label = self.lattice.join(s.pc, deep);
+                (s.pc, s.pc_from) = saved;
+                s.fail(
+                    ErrorCode::Guard,
+                    label,
+                    span,
+                    format!("the result does not satisfy `{pred}`: {reason}"),
+                );
+            }
+        }
+        None
+    }
+
+    /// `pc ⊑ lc`, or the refusal of `what`.
+    fn may_touch_conversation(&mut self, s: &mut Strand, what: &str, span: Span) -> bool {
+        if self.lattice.flows(s.pc, s.conversation.label) {
+            return true;
+        }
+        let (pc, lc) = (self.lattice.show(s.pc), self.lattice.show(s.conversation.label));
+        let label = self.lattice.join(s.pc, s.conversation.label);
+        s.fail(
+            ErrorCode::Flow,
+            label,
+            span,
+            format!(
+                "`{what}` under the label {pc} would show it to the conversation, which is labelled {lc}"
+            ),
+        );
+        s.explain(s.pc_from, format!("what runs here depends on a value labelled {pc}"));
+        false
+    }
+
+    /// `recv`, and what `llm` does after sending.
+    fn receive(
+        &mut self,
+        s: &mut Strand,
+        mode: Mode,
+        attempt: u32,
+        span: Span,
+    ) -> Option<(Pending, Request)> {
+        if !self.may_touch_conversation(s, "recv", span) {
+            return None;
+        }
+        let lc = s.conversation.label;
+        if !self.lattice.flows(lc, self.clearance) {
+            let label = self.lattice.join(s.pc, lc);
+            let (shown, clearance) = (self.lattice.show(lc), self.lattice.show(self.clearance));
+            s.fail(
+                ErrorCode::Flow,
+                label,
+                span,
+                format!("the conversation is labelled {shown}, but the model may see {clearance} at most"),
+            );
+            return None;
+        }
+        let (params, tools) = match &mode {
+            Mode::Code => (None, Vec::new()),
+            Mode::Data(params, code) => {
+                (Some(params.clone()), params.tools.iter().map(|t| code.tool(*t).clone()).collect())
+            }
+        };
+        let call = Call::Model { messages: s.conversation.messages.clone(), params, tools, attempt };
+        Some((Pending::Model { mode, attempt, span }, Request { call, channel: lc, span }))
+    }
+
+    fn call_tool(
+        &mut self,
+        s: &mut Strand,
+        code: Arc<Code>,
+        id: ToolId,
+        v: Value,
+        span: Span,
+    ) -> Option<(Pending, Request)> {
+        let tool = code.tool(id);
+        // A bound that is no label of this lattice admits only ⊥, a result label that is none is ⊤.
+        let control = self.lattice.resolve(&tool.control).unwrap_or_default();
+        if !self.lattice.flows(s.pc, control) {
+            let (pc, bound) = (self.lattice.show(s.pc), self.lattice.show(control));
+            let message = format!(
+                "`{}` may be called under labels up to {bound}, but whether it is called here depends on {pc}",
+                tool.name
+            );
+            s.fail(ErrorCode::Flow, s.pc, span, message);
+            s.explain(s.pc_from, format!("what runs here depends on a value labelled {pc}"));
+            return None;
+        }
+        let fields: Option<&[(Name, Value)]> = match v.body() {
+            Some(Body::Record(fields)) => Some(fields),
+            _ => None,
+        };
+        let named = match (&tool.params[..], fields) {
+            ([only], Some(fields)) => fields.iter().any(|(n, _)| *n == only.name),
+            ([_], None) => false,
+            _ => true,
+        };
+        let argument = |name: &Name| match (named, fields) {
+            (false, _) => Some(&v),
+            (true, Some(fields)) => fields.iter().find(|(n, _)| n == name).map(|(_, a)| a),
+            (true, None) => None,
+        };
+        let mut channel = control;
+        for param in &tool.params {
+            let bound = self.lattice.resolve(&param.bound).unwrap_or_default();
+            channel = self.lattice.join(channel, bound);
+        }
+        for param in &tool.params {
+            let Some(argument) = argument(&param.name) else { continue };
+            let bound = self.lattice.resolve(&param.bound).unwrap_or_default();
+            let deep = argument.deep_label(&mut self.lattice);
+            let label = self.lattice.join(v.label, deep);
+            if !self.lattice.flows(label, bound) {
+                let (found, allowed) = (self.lattice.show(label), self.lattice.show(bound));
+                let message = format!(
+                    "the argument `{}` of `{}` is labelled {found}, but the tool admits {allowed} at most",
+                    param.name, tool.name
+                );
+                let label = self.lattice.join(s.pc, bound);
+                s.fail(ErrorCode::Flow, label, span, message);
+                return None;
+            }
+        }
+        let problem = match (named, fields) {
+            (true, None) if !(tool.params.is_empty() && matches!(v.kind, Kind::Null)) => {
+                Some(format!("expected a record of arguments, found {}", v.kind()))
+            }
+            (true, Some(fields)) => {
+                let known = |n: &Name| tool.params.iter().any(|p| p.name == *n);
+                fields.iter().find(|(n, _)| !known(n)).map(|(n, _)| format!("there is no parameter `{n}`"))
+            }
+            _ => None,
+        };
+        let mut args = Vec::with_capacity(tool.params.len());
+        let mut problem = problem.map(|m| (ErrorCode::Type, m));
+        for param in &tool.params {
+            if problem.is_some() {
+                break;
+            }
+            let data = match argument(&param.name) {
+                Some(a) => a.to_data(self.config.max_text),
+                None => Ok(Data::Null),
+            };
+            let missing = argument(&param.name).is_none();
+            match data {
+                Ok(_) if missing && !matches!(param.ty, core_ir::Type::Option(_)) => {
+                    problem = Some((ErrorCode::Type, format!("the argument `{}` is missing", param.name)));
+                }
+                Ok(data) => match param.ty.check(&data) {
+                    Ok(()) => args.push((param.name.clone(), data)),
+                    Err((path, cause)) => {
+                        problem =
+                            Some((ErrorCode::Type, format!("argument `{}`: {path}: {cause}", param.name)));
+                    }
+                },
+                Err(NotData::Function) => {
+                    let message = format!("argument `{}`: {}", param.name, NotData::Function.message());
+                    problem = Some((ErrorCode::Type, message));
+                }
+                Err(e) => problem = Some((ErrorCode::Limit, e.message())),
+            }
+        }
+        if let Some((kind, message)) = problem {
+            let label = self.blame(s, &v);
+            s.fail(kind, label, span, format!("`{}`: {message}", tool.name));
+            return None;
+        }
+        let result = self.lattice.resolve(&tool.label);
+        let result = result.unwrap_or_else(|| self.lattice.top());
+        let label = self.blame(s, &v);
+        let label = self.lattice.join(label, result);
+        let call = Call::Tool { tool: tool.clone(), args };
+        Some((Pending::Tool { code, tool: id, label, span }, Request { call, channel, span }))
+    }
+
+    fn remember(
+        &mut self,
+        s: &mut Strand,
+        store: core_ir::StoreDecl,
+        key: u32,
+        v: Value,
+        span: Span,
+    ) -> Option<(Pending, Request)> {
+        let decl = &store.keys[key as usize];
+        let bound = self.lattice.resolve(&decl.label).unwrap_or_default();
+        let deep = self.blame(s, &v);
+        if !self.lattice.flows(deep, bound) {
+            let label = self.lattice.join(s.pc, bound);
+            let message = format!(
+                "the key `{}` holds values labelled {} at most, this one is labelled {}",
+                decl.name,
+                self.lattice.show(bound),
+                self.lattice.show(deep)
+            );
+            s.fail(ErrorCode::StoreRefused, label, span, message);
+            return None;
+        }
+        match v.to_data(self.config.max_text) {
+            Ok(value) => match decl.ty.check(&value) {
+                Ok(()) => {
+                    let pending = Pending::Remember { label: s.pc, span };
+                    let call = Call::Remember { store, key, value };
+                    return Some((pending, Request { call, channel: bound, span }));
+                }
+                Err((path, cause)) => {
+                    s.fail(ErrorCode::Type, deep, span, format!("the key `{}`: {path}: {cause}", decl.name));
+                }
+            },
+            Err(e) => self.not_data(s, &v, e, ErrorCode::Type, span),
+        }
+        None
+    }
+
+    /// Takes the response to request `number` of a strand; false if it does not wait for that.
+    pub(crate) fn answer(&mut self, s: &mut Strand, number: u32, response: Response) -> bool {
+        let pending = match &s.state {
+            State::Waiting(n, _) if *n == number => match std::mem::replace(&mut s.state, State::Ended) {
+                State::Waiting(_, pending) => *pending,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        match (pending, response) {
+            (Pending::Model { mode, attempt, span }, Response::Model(Ok(reply))) => {
+                self.replied(s, mode, attempt, span, reply);
+            }
+            (Pending::Model { span, .. }, Response::Model(Err(message))) => {
+                let label = self.lattice.join(s.pc, s.conversation.label);
+                s.fail(ErrorCode::Model, label, span, message);
+            }
+            (Pending::Tool { code, tool, label, span }, Response::Tool(result)) => {
+                let decl = code.tool(tool);
+                match result {
+                    Ok(data) => match decl.result.check(&data) {
+                        Ok(()) => {
+                            s.state = State::Return(Value::from_data(&mut self.lattice, label, &data));
+                        }
+                        Err((path, cause)) => {
+                            let message = format!("the result of `{}`: {path}: {cause}", decl.name);
+                            s.fail(ErrorCode::Type, label, span, message);
+                        }
+                    },
+                    Err(message) => {
+                        s.fail(ErrorCode::Tool, label, span, format!("`{}`: {message}", decl.name));
+                    }
+                }
+            }
+            (Pending::Recall { label, span }, Response::Recall(result)) => match result {
+                Ok(data) => {
+                    let data = data.unwrap_or(Data::Null);
+                    s.state = State::Return(Value::from_data(&mut self.lattice, label, &data));
+                }
+                Err(message) => s.fail(ErrorCode::Store, label, span, message),
+            },
+            (Pending::Remember { label, span }, Response::Remember(result)) => match result {
+                Ok(()) => s.state = State::Return(Value::unit(label)),
+                Err(message) => s.fail(ErrorCode::Store, label, span, message),
+            },
+            (Pending::Sample { left, right }, Response::Sample(first)) => {
+                s.state = State::Eval(if first { left } else { right });
+            }
+            (Pending::Model { span, .. }, _) => {
+                let label = self.lattice.join(s.pc, s.conversation.label);
+                s.fail(ErrorCode::Model, label, span, MISMATCH);
+            }
+            (Pending::Tool { label, span, .. }, _) => s.fail(ErrorCode::Tool, label, span, MISMATCH),
+            (Pending::Recall { label, span } | Pending::Remember { label, span }, _) => {
+                s.fail(ErrorCode::Store, label, span, MISMATCH);
+            }
+            (Pending::Sample { left, .. }, _) => {
+                let span = closure(&s.act).0.span(left);
+                s.fail(ErrorCode::Unknown, s.pc, span, MISMATCH);
+            }
+        }
+        true
+    }
+
+    /// A model's reply arrived.
+    fn replied(&mut self, s: &mut Strand, mode: Mode, attempt: u32, span: Span, reply: Reply) {
+        let lc = s.conversation.label;
+        match &reply {
+            Reply::Text(text) => {
+                self.charge(text.len() as u64 / 16);
+                s.message(Role::Assistant, text.as_str().into(), None);
+            }
+            Reply::ToolCall { name, args } => {
+                let text = args.to_json().to_string();
+                s.message(Role::Assistant, text.into(), Some(Arc::new((name.clone(), args.clone()))));
+            }
+        }
+        match mode {
+            Mode::Code => {
+                let Reply::Text(text) = reply else {
+                    let message = "the model called a tool where code was expected";
+                    let label = self.lattice.join(s.pc, lc);
+                    return s.fail(ErrorCode::Model, label, span, message);
+                };
+                let parsed = match &self.config.parser {
+                    Some(parser) => parser.parse(&text),
+                    None => Err("this run reads no generated code".to_string()),
+                };
+                match parsed {
+                    Ok(code) => {
+                        let root = code.root();
+                        s.enter(closed(code, root), None, lc, span, root);
+                        s.kont.push(Frame::Generated);
+                    }
+                    Err(message) => {
+                        let no = Value::new(lc, Kind::Bool(false));
+                        let parts = vec![no, Value::str(lc, message)];
+                        s.state = State::Return(Value::node(&mut self.lattice, lc, Body::List(parts)));
+                    }
+                }
+            }
+            Mode::Data(params, code) => match decode_reply(&reply, &params, &code) {
+                Ok(data) => s.state = State::Return(Value::from_data(&mut self.lattice, lc, &data)),
+                Err(why) if attempt < params.repair => {
+                    let text = format!(
+                        "That reply cannot be used: {why}. Reply again, with nothing but the corrected answer."
+                    );
+                    s.message(Role::User, text.into(), None);
+                    if let Some((pending, request)) =
+                        self.receive(s, Mode::Data(params, code), attempt + 1, span)
+                    {
+                        // The strand goes back to waiting without running: keep the request for the next poll.
+                        s.state = State::Return(Value::unit(s.pc));
+                        s.kont.push(Frame::Ask(Box::new((pending, request))));
+                    }
+                }
+                Err(why) => {
+                    let label = self.lattice.join(s.pc, lc);
+                    s.fail(
+                        ErrorCode::Decode,
+                        label,
+                        span,
+                        format!("the model's reply cannot be used: {why}"),
+                    );
+                }
+            },
+        }
+    }
+}
+
+/// A reply as the parameters want it.
+fn decode_reply(reply: &Reply, params: &ModelParams, code: &Code) -> Result<Data, String> {
+    let offered = || params.tools.iter().map(|t| code.tool(*t));
+    match reply {
+        Reply::Text(text) => {
+            let data = decode::decode(text, params.result.as_ref())?;
+            Ok(if params.tools.is_empty() { data } else { Data::Tag("final".into(), Arc::new(data)) })
+        }
+        Reply::ToolCall { name, args } => {
+            let Some(tool) = offered().find(|t| t.name == *name) else {
+                let names: Vec<&str> = offered().map(|t| &*t.name).collect();
+                let names = if names.is_empty() { "none".to_string() } else { names.join(", ") };
+                return Err(format!("there is no tool `{}`; offered: {names}", clip(name)));
+            };
+            for param in &tool.params {
+                match (args.field(&param.name), &param.ty) {
+                    (Some(data), ty) => ty
+                        .check(data)
+                        .map_err(|(path, cause)| format!("argument `{}`: {path}: {cause}", param.name))?,
+                    (None, core_ir::Type::Option(_)) => {}
+                    (None, _) => return Err(format!("the argument `{}` of `{name}` is missing", param.name)),
+                }
+            }
+            Ok(Data::Tag(tool.name.clone(), Arc::new(args.clone())))
+        }
+    }
+}
+
+const MISMATCH: &str = "the handler gave an answer of the wrong kind";
+
+fn missing_field(v: &Value, name: &str) -> String {
+    match v.body() {
+        Some(Body::Record(fields)) => {
+            let have: Vec<&str> = fields.iter().take(12).map(|(n, _)| &**n).collect();
+            format!(
+                "no field `{name}`; there is {}",
+                if have.is_empty() { "none".into() } else { have.join(", ") }
+            )
+        }
+        _ => format!("no field `{name}` in {}", v.kind()),
+    }
+}
+
+/// The beginning of a text, for messages.
+fn clip(text: &str) -> String {
+    const MOST: usize = 60;
+    if text.chars().count() <= MOST {
+        text.to_string()
+    } else {
+        text.chars().take(MOST).chain(['…']).collect()
+    }
+}

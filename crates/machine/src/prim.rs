@@ -1,0 +1,287 @@
+//! Primitive functions: operands in, result with its parts labelled ⊥ out.
+//!
+//! Source: `docs/calculus.md` §3 (`prim p e`), §10.
+
+use crate::value::{Body, Kind, NotData, Value};
+use core_ir::{Data, Label, Lattice, Num, NumError, Prim};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Why a primitive has no result.
+#[derive(Debug)]
+pub(crate) enum PrimError {
+    /// The operands are wrong; an error of the program.
+    Wrong(String),
+    /// The result, or an operand taken apart, is beyond the run's limits.
+    Limit(String),
+}
+
+impl From<NotData> for PrimError {
+    fn from(e: NotData) -> PrimError {
+        match e {
+            NotData::Function => PrimError::Wrong(e.message()),
+            NotData::TooDeep | NotData::TooLarge => PrimError::Limit(e.message()),
+        }
+    }
+}
+
+impl From<NumError> for PrimError {
+    fn from(e: NumError) -> PrimError {
+        PrimError::Wrong(e.to_string())
+    }
+}
+
+/// Applies a primitive. `limit` bounds the bytes of a text, the items of a list and the parts looked at.
+pub(crate) fn apply(
+    lattice: &mut Lattice,
+    prim: Prim,
+    args: &[Value],
+    limit: usize,
+) -> Result<Value, PrimError> {
+    let bottom = |kind| Ok(Value::new(Label::BOTTOM, kind));
+    let wrong = |what: &str| {
+        let found: Vec<&str> = args.iter().map(Value::kind).collect();
+        Err(PrimError::Wrong(format!("`{}` needs {what}, found {}", prim.name(), found.join(" and "))))
+    };
+    let boolean = |b: bool| bottom(Kind::Bool(b));
+    let text = |s: String| {
+        if s.len() > limit { Err(NotData::TooLarge.into()) } else { bottom(Kind::Str(s.into())) }
+    };
+    let kinds: Vec<&Kind> = args.iter().map(|v| &v.kind).collect();
+    match (prim, &kinds[..]) {
+        (Prim::Neg, [Kind::Num(a)]) => bottom(Kind::Num(a.neg())),
+        (Prim::Neg, _) => wrong("a number"),
+        (Prim::Not, [Kind::Bool(b)]) => boolean(!b),
+        (Prim::Not, _) => wrong("a boolean"),
+        (Prim::Add, [Kind::Num(a), Kind::Num(b)]) => bottom(Kind::Num(a.add(b)?)),
+        (Prim::Add, [Kind::Str(a), Kind::Str(b)]) => {
+            if a.len() + b.len() > limit {
+                return Err(NotData::TooLarge.into());
+            }
+            let mut s = String::with_capacity(a.len() + b.len());
+            s.push_str(a);
+            s.push_str(b);
+            bottom(Kind::Str(s.into()))
+        }
+        (Prim::Add, [Kind::Node(a), Kind::Node(b)]) => match (&a.body, &b.body) {
+            (Body::List(x), Body::List(y)) => list(lattice, x.iter().chain(y), limit),
+            _ => wrong("two numbers, two strings or two lists"),
+        },
+        (Prim::Add, _) => wrong("two numbers, two strings or two lists"),
+        (Prim::Sub, [Kind::Num(a), Kind::Num(b)]) => bottom(Kind::Num(a.sub(b)?)),
+        (Prim::Mul, [Kind::Num(a), Kind::Num(b)]) => bottom(Kind::Num(a.mul(b)?)),
+        (Prim::Div, [Kind::Num(a), Kind::Num(b)]) => bottom(Kind::Num(a.div(b)?)),
+        (Prim::Rem, [Kind::Num(a), Kind::Num(b)]) => bottom(Kind::Num(a.rem(b)?)),
+        (Prim::Sub | Prim::Mul | Prim::Div | Prim::Rem, _) => wrong("two numbers"),
+        (Prim::Eq | Prim::Ne, [_, _]) => {
+            if args.iter().any(Value::has_function) {
+                return Err(PrimError::Wrong("functions cannot be compared".into()));
+            }
+            boolean(args[0].same(&args[1], limit)? == (prim == Prim::Eq))
+        }
+        (Prim::Lt | Prim::Le | Prim::Gt | Prim::Ge, [a, b]) => {
+            let order = match (a, b) {
+                (Kind::Num(a), Kind::Num(b)) => a.cmp(b),
+                (Kind::Str(a), Kind::Str(b)) => a.cmp(b),
+                _ => return wrong("two numbers or two strings"),
+            };
+            boolean(match prim {
+                Prim::Lt => order == Ordering::Less,
+                Prim::Le => order != Ordering::Greater,
+                Prim::Gt => order == Ordering::Greater,
+                _ => order != Ordering::Less,
+            })
+        }
+        (Prim::Format, _) => {
+            let mut s = String::new();
+            for a in args {
+                s.push_str(&a.text(limit)?);
+                if s.len() > limit {
+                    return Err(NotData::TooLarge.into());
+                }
+            }
+            text(s)
+        }
+        (Prim::ToStr, [_]) => bottom(Kind::Str(args[0].text(limit)?)),
+        (Prim::Length, [Kind::Str(s)]) => bottom(Kind::Num(Num::from(s.chars().count() as i64))),
+        (Prim::Length, [Kind::Node(n)]) => match &n.body {
+            Body::List(items) => bottom(Kind::Num(Num::from(items.len() as i64))),
+            Body::Record(fields) => bottom(Kind::Num(Num::from(fields.len() as i64))),
+            _ => wrong("a string, a list or a record"),
+        },
+        (Prim::Length, _) => wrong("a string, a list or a record"),
+        (Prim::Keys, [Kind::Node(n)]) => match &n.body {
+            Body::Record(fields) => {
+                let keys = fields.iter().map(|(n, _)| Value::str(Label::BOTTOM, &**n)).collect();
+                Ok(Value::node(lattice, Label::BOTTOM, Body::List(keys)))
+            }
+            _ => wrong("a record"),
+        },
+        (Prim::Keys, _) => wrong("a record"),
+        (Prim::Has, [Kind::Node(n), Kind::Str(key)]) => match &n.body {
+            Body::Record(fields) => boolean(fields.iter().any(|(n, _)| **n == **key)),
+            _ => wrong("a record and a string"),
+        },
+        (Prim::Has, _) => wrong("a record and a string"),
+        (Prim::Append, [Kind::Node(n), _]) => match &n.body {
+            Body::List(items) => list(lattice, items.iter().chain([&args[1]]), limit),
+            _ => wrong("a list and an item"),
+        },
+        (Prim::Append, _) => wrong("a list and an item"),
+        (Prim::Range, [Kind::Num(a), Kind::Num(b)]) => match (a.to_i64(), b.to_i64()) {
+            (Some(a), Some(b)) => {
+                let count = b.checked_sub(a).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0));
+                if count > limit / 64 {
+                    return Err(NotData::TooLarge.into());
+                }
+                let items = (a..b).map(|i| Value::new(Label::BOTTOM, Kind::Num(Num::from(i)))).collect();
+                Ok(Value::node(lattice, Label::BOTTOM, Body::List(items)))
+            }
+            _ => wrong("two integers"),
+        },
+        (Prim::Range, _) => wrong("two integers"),
+        (Prim::IsFn, [_]) => boolean(args[0].is_function()),
+        (Prim::IsArray, [_]) => boolean(matches!(args[0].body(), Some(Body::List(_)))),
+        (Prim::IsRecord, [_]) => boolean(matches!(args[0].body(), Some(Body::Record(_)))),
+        (Prim::IsStr, [k]) => boolean(matches!(k, Kind::Str(_))),
+        (Prim::IsNum, [k]) => boolean(matches!(k, Kind::Num(_))),
+        (Prim::IsBool, [k]) => boolean(matches!(k, Kind::Bool(_))),
+        (Prim::IsNull, [k]) => boolean(matches!(k, Kind::Null)),
+        (Prim::ToNum, [Kind::Str(s)]) => match s.trim().parse() {
+            Ok(n) => bottom(Kind::Num(n)),
+            Err(e) => Err(PrimError::Wrong(format!("`to_num`: {e}"))),
+        },
+        (Prim::ToNum, _) => wrong("a string"),
+        (Prim::Lower, [Kind::Str(s)]) => text(s.to_lowercase()),
+        (Prim::Upper, [Kind::Str(s)]) => text(s.to_uppercase()),
+        (Prim::Trim, [Kind::Str(s)]) => text(s.trim().to_string()),
+        (Prim::Lower | Prim::Upper | Prim::Trim, _) => wrong("a string"),
+        (Prim::Split, [Kind::Str(s), Kind::Str(by)]) => {
+            let parts: Vec<Value> = if by.is_empty() {
+                s.chars().map(|c| Value::str(Label::BOTTOM, c.to_string())).collect()
+            } else {
+                s.split(&**by).map(|p| Value::str(Label::BOTTOM, p)).collect()
+            };
+            Ok(Value::node(lattice, Label::BOTTOM, Body::List(parts)))
+        }
+        (Prim::Split, _) => wrong("two strings"),
+        (Prim::Join, [Kind::Node(n), Kind::Str(by)]) => {
+            let Body::List(items) = &n.body else { return wrong("a list of strings and a string") };
+            let mut s = String::new();
+            for (i, item) in items.iter().enumerate() {
+                let Kind::Str(part) = &item.kind else { return wrong("a list of strings and a string") };
+                if i > 0 {
+                    s.push_str(by);
+                }
+                s.push_str(part);
+                if s.len() > limit {
+                    return Err(NotData::TooLarge.into());
+                }
+            }
+            text(s)
+        }
+        (Prim::Join, _) => wrong("a list of strings and a string"),
+        (Prim::Contains, [Kind::Str(s), Kind::Str(part)]) => boolean(s.contains(&**part)),
+        (Prim::Contains, [Kind::Node(n), _]) => {
+            let Body::List(items) = &n.body else { return wrong("two strings, or a list and an item") };
+            if args.iter().any(Value::has_function) {
+                return Err(PrimError::Wrong("functions cannot be compared".into()));
+            }
+            for item in items {
+                if item.same(&args[1], limit)? {
+                    return boolean(true);
+                }
+            }
+            boolean(false)
+        }
+        (Prim::Contains, _) => wrong("two strings, or a list and an item"),
+        (Prim::Slice, [of, Kind::Num(a), Kind::Num(b)]) => {
+            let (Some(a), Some(b)) = (a.to_usize(), b.to_usize()) else {
+                return wrong("a string or list and two indices");
+            };
+            match of {
+                Kind::Str(s) => text(s.chars().skip(a).take(b.saturating_sub(a)).collect()),
+                Kind::Node(n) => match &n.body {
+                    Body::List(items) => list(lattice, items.iter().skip(a).take(b.saturating_sub(a)), limit),
+                    _ => wrong("a string or list and two indices"),
+                },
+                _ => wrong("a string or list and two indices"),
+            }
+        }
+        (Prim::Slice, _) => wrong("a string or list and two indices"),
+        (Prim::Flatten, [_]) => Ok(args[0].strip(lattice, limit)?),
+        (Prim::ToJson, [_]) => text(args[0].to_data(limit)?.to_json().to_string()),
+        (Prim::FromJson, [Kind::Str(s)]) => {
+            let json = serde_json::from_str(s)
+                .map_err(|e| PrimError::Wrong(format!("`from_json`: not JSON: {e}")))?;
+            let data = Data::from_json(&json).map_err(|e| PrimError::Limit(e.to_string()))?;
+            Ok(Value::from_data(lattice, Label::BOTTOM, &data))
+        }
+        (Prim::FromJson, _) => wrong("a string"),
+        // A wrong number of operands: front ends check arities, but `Code` does not promise them.
+        (
+            Prim::Eq
+            | Prim::Ne
+            | Prim::Lt
+            | Prim::Le
+            | Prim::Gt
+            | Prim::Ge
+            | Prim::ToStr
+            | Prim::IsFn
+            | Prim::IsArray
+            | Prim::IsRecord
+            | Prim::IsStr
+            | Prim::IsNum
+            | Prim::IsBool
+            | Prim::IsNull
+            | Prim::Flatten
+            | Prim::ToJson,
+            _,
+        ) => Err(PrimError::Wrong(format!("`{}` has the wrong number of operands", prim.name()))),
+    }
+}
+
+/// A list of stripped items.
+fn list<'a>(
+    lattice: &mut Lattice,
+    items: impl Iterator<Item = &'a Value>,
+    limit: usize,
+) -> Result<Value, PrimError> {
+    let mut out = Vec::new();
+    for item in items {
+        // A list item takes about 64 bytes.
+        if out.len() >= limit / 64 {
+            return Err(NotData::TooLarge.into());
+        }
+        out.push(item.strip(lattice, limit)?);
+    }
+    Ok(Value::node(lattice, Label::BOTTOM, Body::List(out)))
+}
+
+/// `classify`: the tag that a text names. Source: `docs/calculus.md` §10.
+pub(crate) fn classify<'a>(text: &str, tags: &'a [core_ir::Name]) -> Option<&'a core_ir::Name> {
+    let trimmed = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '.'));
+    tags.iter().find(|t| &***t == text).or_else(|| tags.iter().find(|t| t.eq_ignore_ascii_case(trimmed)))
+}
+
+/// The cost of a primitive in fuel, beyond one: in proportion to what it may copy.
+pub(crate) fn cost(args: &[Value], result: &Value) -> u64 {
+    let size = |v: &Value| match &v.kind {
+        Kind::Str(s) => s.len() / 16,
+        Kind::Node(n) => match &n.body {
+            Body::List(items) => items.len(),
+            Body::Record(fields) => fields.len(),
+            _ => 0,
+        },
+        _ => 0,
+    };
+    (args.iter().map(size).sum::<usize>() + size(result)) as u64
+}
+
+/// A shared text from any kind of text operand.
+pub(crate) fn as_str(v: &Value) -> Option<&Arc<str>> {
+    match &v.kind {
+        Kind::Str(s) => Some(s),
+        _ => None,
+    }
+}

@@ -1,0 +1,531 @@
+//! Labelled values.
+
+use core_ir::{Bound, Code, Data, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolId};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// A labelled value `l:v`. Cheap to clone. Source: `docs/calculus.md` §2.
+#[derive(Clone, Debug)]
+pub struct Value {
+    pub(crate) label: Label,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    Null,
+    Bool(bool),
+    Num(Num),
+    Str(Arc<str>),
+    Node(Arc<Node>),
+}
+
+/// A value with parts.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// The join of every label inside, the node's own top label not included.
+    pub deep: Label,
+    /// Whether a function is inside, or this is one.
+    pub has_function: bool,
+    pub body: Body,
+}
+
+#[derive(Debug)]
+pub(crate) enum Body {
+    List(Vec<Value>),
+    Record(Vec<(Name, Value)>),
+    Pair(Value, Value),
+    Tag(Name, Value),
+    /// A closure, or the activation of a whole code (then `term` is its root and nothing is captured).
+    Closure {
+        code: Arc<Code>,
+        term: TermId,
+        captures: Vec<Value>,
+    },
+    Fix(Bound, Value),
+    /// A guarded function; `term` is the `guard` that made it.
+    Guarded {
+        code: Arc<Code>,
+        term: TermId,
+        function: Value,
+    },
+    Llm {
+        prompt: Value,
+        params: Arc<ModelParams>,
+        code: Arc<Code>,
+        term: TermId,
+    },
+    Tool {
+        code: Arc<Code>,
+        tool: ToolId,
+    },
+}
+
+impl Body {
+    fn is_function(&self) -> bool {
+        !matches!(self, Body::List(_) | Body::Record(_) | Body::Pair(..) | Body::Tag(..))
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        match self {
+            Body::List(items) | Body::Closure { captures: items, .. } => Parts::Slice(items.iter()),
+            Body::Record(fields) => Parts::Fields(fields.iter()),
+            Body::Pair(a, b) => Parts::Two(Some(a), Some(b)),
+            Body::Tag(_, v)
+            | Body::Fix(_, v)
+            | Body::Guarded { function: v, .. }
+            | Body::Llm { prompt: v, .. } => Parts::Two(Some(v), None),
+            Body::Tool { .. } => Parts::Two(None, None),
+        }
+    }
+}
+
+enum Parts<'a> {
+    Slice(std::slice::Iter<'a, Value>),
+    Fields(std::slice::Iter<'a, (Name, Value)>),
+    Two(Option<&'a Value>, Option<&'a Value>),
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = &'a Value;
+    fn next(&mut self) -> Option<&'a Value> {
+        match self {
+            Parts::Slice(i) => i.next(),
+            Parts::Fields(i) => i.next().map(|(_, v)| v),
+            Parts::Two(a, b) => a.take().or_else(|| b.take()),
+        }
+    }
+}
+
+/// Dropping a value nested a million deep must not recurse a million deep: parts that nobody else
+/// holds are taken apart one by one.
+impl Drop for Node {
+    fn drop(&mut self) {
+        if !self.body.parts().any(|v| matches!(v.kind, Kind::Node(_))) {
+            return;
+        }
+        let mut work: Vec<Arc<Node>> = Vec::new();
+        take_nodes(&mut self.body, &mut work);
+        while let Some(node) = work.pop() {
+            if let Some(mut only) = Arc::into_inner(node) {
+                take_nodes(&mut only.body, &mut work);
+            }
+        }
+    }
+}
+
+fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>) {
+    let mut take = |v: &mut Value| {
+        if let Kind::Node(node) = std::mem::replace(&mut v.kind, Kind::Null) {
+            work.push(node);
+        }
+    };
+    match body {
+        Body::List(items) | Body::Closure { captures: items, .. } => items.iter_mut().for_each(take),
+        Body::Record(fields) => fields.iter_mut().for_each(|(_, v)| take(v)),
+        Body::Pair(a, b) => {
+            take(a);
+            take(b);
+        }
+        Body::Tag(_, v)
+        | Body::Fix(_, v)
+        | Body::Guarded { function: v, .. }
+        | Body::Llm { prompt: v, .. } => take(v),
+        Body::Tool { .. } => {}
+    }
+}
+
+/// Why a value cannot be taken as data or text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotData {
+    Function,
+    TooDeep,
+    TooLarge,
+}
+
+impl NotData {
+    pub(crate) fn message(self) -> String {
+        match self {
+            NotData::Function => "a function is not data".to_string(),
+            NotData::TooDeep => format!("value nested deeper than {MAX_DATA_DEPTH} levels"),
+            NotData::TooLarge => "value larger than the size limit".to_string(),
+        }
+    }
+}
+
+impl Value {
+    pub(crate) fn new(label: Label, kind: Kind) -> Value {
+        Value { label, kind }
+    }
+
+    pub(crate) fn node(lattice: &mut Lattice, label: Label, body: Body) -> Value {
+        let mut deep = Label::BOTTOM;
+        let mut has_function = body.is_function();
+        for part in body.parts() {
+            deep = lattice.join(deep, part.label);
+            if let Kind::Node(n) = &part.kind {
+                deep = lattice.join(deep, n.deep);
+                has_function |= n.has_function;
+            }
+        }
+        Value { label, kind: Kind::Node(Arc::new(Node { deep, has_function, body })) }
+    }
+
+    /// `unit`, the empty record.
+    pub(crate) fn unit(label: Label) -> Value {
+        let node = Node { deep: Label::BOTTOM, has_function: false, body: Body::Record(Vec::new()) };
+        Value { label, kind: Kind::Node(Arc::new(node)) }
+    }
+
+    pub(crate) fn str(label: Label, text: impl Into<Arc<str>>) -> Value {
+        Value { label, kind: Kind::Str(text.into()) }
+    }
+
+    /// The top label.
+    pub fn label(&self) -> Label {
+        self.label
+    }
+
+    /// The join of every label in the value, captured environments of closures included.
+    pub fn deep_label(&self, lattice: &mut Lattice) -> Label {
+        match &self.kind {
+            Kind::Node(n) => lattice.join(self.label, n.deep),
+            _ => self.label,
+        }
+    }
+
+    /// The value read under a label: `(l ⊔ pc):v`.
+    #[inline]
+    pub(crate) fn read(&self, lattice: &mut Lattice, pc: Label) -> Value {
+        Value { label: lattice.join(self.label, pc), kind: self.kind.clone() }
+    }
+
+    pub(crate) fn body(&self) -> Option<&Body> {
+        match &self.kind {
+            Kind::Node(n) => Some(&n.body),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn has_function(&self) -> bool {
+        matches!(&self.kind, Kind::Node(n) if n.has_function)
+    }
+
+    /// Whether this is a function.
+    pub fn is_function(&self) -> bool {
+        self.body().is_some_and(Body::is_function)
+    }
+
+    /// What kind of value this is, with an article.
+    pub fn kind(&self) -> &'static str {
+        match &self.kind {
+            Kind::Null => "null",
+            Kind::Bool(_) => "a boolean",
+            Kind::Num(_) => "a number",
+            Kind::Str(_) => "a string",
+            Kind::Node(n) => match &n.body {
+                Body::List(_) => "a list",
+                Body::Record(_) => "a record",
+                Body::Pair(..) => "a pair",
+                Body::Tag(..) => "a tag",
+                _ => "a function",
+            },
+        }
+    }
+
+    /// Data as a value, every part labelled ⊥. The depth of data is bounded (see [`Data`]).
+    pub(crate) fn from_data(lattice: &mut Lattice, label: Label, data: &Data) -> Value {
+        let part = |lattice: &mut Lattice, d: &Data| Value::from_data(lattice, Label::BOTTOM, d);
+        let body = match data {
+            Data::Null => return Value::new(label, Kind::Null),
+            Data::Bool(b) => return Value::new(label, Kind::Bool(*b)),
+            Data::Num(n) => return Value::new(label, Kind::Num(n.clone())),
+            Data::Str(s) => return Value::new(label, Kind::Str(s.clone())),
+            Data::List(items) => Body::List(items.iter().map(|d| part(lattice, d)).collect()),
+            Data::Record(fields) => {
+                Body::Record(fields.iter().map(|(n, d)| (n.clone(), part(lattice, d))).collect())
+            }
+            Data::Pair(p) => Body::Pair(part(lattice, &p.0), part(lattice, &p.1)),
+            Data::Tag(n, d) => Body::Tag(n.clone(), part(lattice, d)),
+        };
+        Value::node(lattice, label, body)
+    }
+
+    /// `strip V` as data; `budget` is the most parts it may have.
+    pub(crate) fn to_data(&self, budget: usize) -> Result<Data, NotData> {
+        if self.has_function() {
+            return Err(NotData::Function);
+        }
+        let mut left = budget;
+        self.data_at(0, &mut left)
+    }
+
+    fn data_at(&self, depth: usize, left: &mut usize) -> Result<Data, NotData> {
+        if depth > MAX_DATA_DEPTH {
+            return Err(NotData::TooDeep);
+        }
+        *left = left.checked_sub(1).ok_or(NotData::TooLarge)?;
+        let node = match &self.kind {
+            Kind::Null => return Ok(Data::Null),
+            Kind::Bool(b) => return Ok(Data::Bool(*b)),
+            Kind::Num(n) => return Ok(Data::Num(n.clone())),
+            Kind::Str(s) => return Ok(Data::Str(s.clone())),
+            Kind::Node(n) => n,
+        };
+        let mut part = |v: &Value| v.data_at(depth + 1, left);
+        Ok(match &node.body {
+            Body::List(items) => Data::List(items.iter().map(part).collect::<Result<_, _>>()?),
+            Body::Record(fields) => {
+                Data::Record(fields.iter().map(|(n, v)| Ok((n.clone(), part(v)?))).collect::<Result<_, _>>()?)
+            }
+            Body::Pair(a, b) => Data::Pair(Arc::new((part(a)?, part(b)?))),
+            Body::Tag(n, v) => Data::Tag(n.clone(), Arc::new(part(v)?)),
+            _ => return Err(NotData::Function),
+        })
+    }
+
+    /// The value with all labels of its data erased to ⊥ (functions keep what they captured).
+    pub(crate) fn strip(&self, lattice: &mut Lattice, budget: usize) -> Result<Value, NotData> {
+        let mut left = budget;
+        self.strip_at(lattice, 0, &mut left)
+    }
+
+    fn strip_at(&self, lattice: &mut Lattice, depth: usize, left: &mut usize) -> Result<Value, NotData> {
+        let node = match &self.kind {
+            Kind::Node(n) if n.deep != Label::BOTTOM && !n.body.is_function() => n,
+            kind => return Ok(Value::new(Label::BOTTOM, kind.clone())),
+        };
+        if depth > MAX_DATA_DEPTH {
+            return Err(NotData::TooDeep);
+        }
+        *left = left.checked_sub(1).ok_or(NotData::TooLarge)?;
+        let mut part = |v: &Value| v.strip_at(lattice, depth + 1, left);
+        let body = match &node.body {
+            Body::List(items) => Body::List(items.iter().map(part).collect::<Result<_, _>>()?),
+            Body::Record(fields) => {
+                Body::Record(fields.iter().map(|(n, v)| Ok((n.clone(), part(v)?))).collect::<Result<_, _>>()?)
+            }
+            Body::Pair(a, b) => Body::Pair(part(a)?, part(b)?),
+            Body::Tag(n, v) => Body::Tag(n.clone(), part(v)?),
+            // Functions were returned above.
+            _ => return Ok(Value::new(Label::BOTTOM, self.kind.clone())),
+        };
+        Ok(Value::node(lattice, Label::BOTTOM, body))
+    }
+
+    /// The text that `send` puts into a conversation. Source: `docs/calculus.md` §10, serialisation.
+    pub(crate) fn text(&self, limit: usize) -> Result<Arc<str>, NotData> {
+        if let Kind::Str(s) = &self.kind {
+            return if s.len() > limit { Err(NotData::TooLarge) } else { Ok(s.clone()) };
+        }
+        let mut out = String::new();
+        self.write(&mut out, limit, 0)?;
+        Ok(out.into())
+    }
+
+    fn write(&self, out: &mut String, limit: usize, depth: usize) -> Result<(), NotData> {
+        if depth > MAX_DATA_DEPTH {
+            return Err(NotData::TooDeep);
+        }
+        match &self.kind {
+            Kind::Null => out.push_str("null"),
+            Kind::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+            // INVARIANT: writing to a string does not fail.
+            Kind::Num(n) => drop(write!(out, "{n}")),
+            Kind::Str(s) if s.len() > limit => return Err(NotData::TooLarge),
+            Kind::Str(s) => quote(out, s),
+            Kind::Node(n) => match &n.body {
+                Body::List(items) => {
+                    out.push('[');
+                    for (i, v) in items.iter().enumerate() {
+                        if i > 0 {
+                            out.push(',');
+                        }
+                        v.write(out, limit, depth + 1)?;
+                    }
+                    out.push(']');
+                }
+                Body::Record(fields) => {
+                    out.push('{');
+                    for (i, (name, v)) in fields.iter().enumerate() {
+                        if i > 0 {
+                            out.push(',');
+                        }
+                        quote(out, name);
+                        out.push(':');
+                        v.write(out, limit, depth + 1)?;
+                    }
+                    out.push('}');
+                }
+                Body::Pair(a, b) => {
+                    out.push('(');
+                    a.write(out, limit, depth + 1)?;
+                    out.push_str(", ");
+                    b.write(out, limit, depth + 1)?;
+                    out.push(')');
+                }
+                Body::Tag(name, v) => {
+                    out.push('`');
+                    out.push_str(name);
+                    if !matches!(v.kind, Kind::Null) {
+                        out.push(' ');
+                        v.write(out, limit, depth + 1)?;
+                    }
+                }
+                _ => out.push_str("<function>"),
+            },
+        }
+        if out.len() > limit { Err(NotData::TooLarge) } else { Ok(()) }
+    }
+
+    /// Structural equality of two values without functions; labels do not count. At most `budget`
+    /// parts are looked at: a value that shares its parts can be exponentially larger than it takes space.
+    pub(crate) fn same(&self, other: &Value, budget: usize) -> Result<bool, NotData> {
+        let mut left = budget;
+        let mut work = vec![(self, other)];
+        while let Some((a, b)) = work.pop() {
+            left = left.checked_sub(1).ok_or(NotData::TooLarge)?;
+            let (m, n) = match (&a.kind, &b.kind) {
+                (Kind::Null, Kind::Null) => continue,
+                (Kind::Bool(x), Kind::Bool(y)) if x == y => continue,
+                (Kind::Num(x), Kind::Num(y)) if x == y => continue,
+                (Kind::Str(x), Kind::Str(y)) if x == y => continue,
+                (Kind::Node(m), Kind::Node(n)) => (m, n),
+                _ => return Ok(false),
+            };
+            if Arc::ptr_eq(m, n) {
+                continue;
+            }
+            match (&m.body, &n.body) {
+                (Body::List(x), Body::List(y)) if x.len() == y.len() => work.extend(x.iter().zip(y)),
+                // Records are equal whatever the order of their fields.
+                (Body::Record(x), Body::Record(y)) if x.len() == y.len() => {
+                    for (name, v) in x {
+                        match y.iter().find(|(n, _)| n == name) {
+                            Some((_, w)) => work.push((v, w)),
+                            None => return Ok(false),
+                        }
+                    }
+                }
+                (Body::Pair(a, b), Body::Pair(c, d)) => work.extend([(a, c), (b, d)]),
+                (Body::Tag(x, v), Body::Tag(y, w)) if x == y => work.push((v, w)),
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A JSON string literal.
+fn quote(out: &mut String, s: &str) {
+    out.push_str(&serde_json::Value::from(s).to_string());
+}
+
+/// A value as a tree with its labels as label values: for printing and for comparison with another
+/// evaluator. Functions are opaque.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reified {
+    /// The top label.
+    pub label: Data,
+    /// Whether it is ⊥.
+    pub is_bottom: bool,
+    /// The value.
+    pub kind: ReifiedKind,
+}
+
+/// What a [`Reified`] is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReifiedKind {
+    /// A scalar.
+    Scalar(Data),
+    /// A list.
+    List(Vec<Reified>),
+    /// A record.
+    Record(Vec<(Name, Reified)>),
+    /// A pair.
+    Pair(Box<(Reified, Reified)>),
+    /// A tag with its payload.
+    Tag(Name, Box<Reified>),
+    /// A function, with the join of what it captured.
+    Function(Data),
+    /// Nested too deeply, or too large, to be shown.
+    TooDeep,
+}
+
+impl Reified {
+    pub(crate) fn of(lattice: &Lattice, v: &Value, budget: usize) -> Reified {
+        let mut left = budget;
+        Reified::at(lattice, v, 0, &mut left)
+    }
+
+    fn at(lattice: &Lattice, v: &Value, depth: usize, left: &mut usize) -> Reified {
+        let exhausted = depth > MAX_DATA_DEPTH || *left == 0;
+        *left = left.saturating_sub(1);
+        let mut part = |v: &Value| Reified::at(lattice, v, depth + 1, left);
+        let kind = match &v.kind {
+            Kind::Null => ReifiedKind::Scalar(Data::Null),
+            Kind::Bool(b) => ReifiedKind::Scalar(Data::Bool(*b)),
+            Kind::Num(n) => ReifiedKind::Scalar(Data::Num(n.clone())),
+            Kind::Str(s) => ReifiedKind::Scalar(Data::Str(s.clone())),
+            Kind::Node(_) if exhausted => ReifiedKind::TooDeep,
+            Kind::Node(n) => match &n.body {
+                Body::List(items) => ReifiedKind::List(items.iter().map(part).collect()),
+                Body::Record(fields) => {
+                    ReifiedKind::Record(fields.iter().map(|(n, v)| (n.clone(), part(v))).collect())
+                }
+                Body::Pair(a, b) => ReifiedKind::Pair(Box::new((part(a), part(b)))),
+                Body::Tag(n, v) => ReifiedKind::Tag(n.clone(), Box::new(part(v))),
+                _ => ReifiedKind::Function(lattice.data_of(n.deep)),
+            },
+        };
+        Reified { label: lattice.data_of(v.label), is_bottom: v.label == Label::BOTTOM, kind }
+    }
+
+    /// The value without labels; `None` if it contains a function.
+    pub fn data(&self) -> Option<Data> {
+        Some(match &self.kind {
+            ReifiedKind::Scalar(d) => d.clone(),
+            ReifiedKind::List(items) => Data::List(items.iter().map(Reified::data).collect::<Option<_>>()?),
+            ReifiedKind::Record(fields) => {
+                Data::Record(fields.iter().map(|(n, v)| Some((n.clone(), v.data()?))).collect::<Option<_>>()?)
+            }
+            ReifiedKind::Pair(p) => Data::Pair(Arc::new((p.0.data()?, p.1.data()?))),
+            ReifiedKind::Tag(n, v) => Data::Tag(n.clone(), Arc::new(v.data()?)),
+            ReifiedKind::Function(_) | ReifiedKind::TooDeep => return None,
+        })
+    }
+}
+
+impl std::fmt::Display for Reified {
+    /// `["U"]:2`, `[1,["S"]:"x"]`: a label is shown where it is not ⊥.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.is_bottom {
+            write!(f, "{}:", self.label.to_json())?;
+        }
+        match &self.kind {
+            ReifiedKind::Scalar(Data::Num(n)) => write!(f, "{n}"),
+            ReifiedKind::Scalar(d) => write!(f, "{}", d.to_json()),
+            ReifiedKind::List(items) => {
+                f.write_str("[")?;
+                for (i, v) in items.iter().enumerate() {
+                    write!(f, "{}{v}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_str("]")
+            }
+            ReifiedKind::Record(fields) => {
+                f.write_str("{")?;
+                for (i, (n, v)) in fields.iter().enumerate() {
+                    write!(f, "{}{n}: {v}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_str("}")
+            }
+            ReifiedKind::Pair(p) => write!(f, "({}, {})", p.0, p.1),
+            ReifiedKind::Tag(n, v) if v.kind == ReifiedKind::Scalar(Data::Null) && v.is_bottom => {
+                write!(f, "`{n}")
+            }
+            ReifiedKind::Tag(n, v) => write!(f, "`{n} {v}"),
+            ReifiedKind::Function(_) => f.write_str("<function>"),
+            ReifiedKind::TooDeep => f.write_str("…"),
+        }
+    }
+}

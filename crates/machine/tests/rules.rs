@@ -1,0 +1,360 @@
+//! Limits and resumption, on terms built by hand. The rules themselves are compared with a reference
+//! evaluator in `testkit`.
+
+use core_ir::{
+    Bound, Builder, Data, Globals, IfSugar, LabelSpec, ModelParams, Num, Prim, Recv, Role, Term, TermId, Type,
+};
+use diagnostics::{FileId, Span};
+use machine::{
+    Call, Config, ErrorCode, Failure, Machine, Output, Reply, Request, RequestId, Response, Value,
+};
+use std::sync::Arc;
+
+const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
+
+/// Runs a term; `world` answers its requests.
+fn run_with(
+    config: Config,
+    build: impl FnOnce(&mut Builder) -> TermId,
+    mut world: impl FnMut(&Request) -> Response,
+) -> (Machine, Result<Value, Failure>) {
+    let mut b = Builder::new();
+    let root = build(&mut b);
+    let code = b.finish(root, &Globals::none()).unwrap();
+    let mut machine = Machine::new(Arc::new(code), None, config);
+    loop {
+        match machine.poll() {
+            Output::Request(id, request) => {
+                let response = world(&request);
+                machine.handle(id, response);
+            }
+            Output::Working => {}
+            Output::Waiting => panic!("every request was answered"),
+            Output::Done(result) => return (machine, result),
+        }
+    }
+}
+
+fn shown(build: impl FnOnce(&mut Builder) -> TermId) -> String {
+    let (machine, result) = run_with(Config::default(), build, |_| panic!("no request expected"));
+    match result {
+        Ok(v) => machine.reify(&v).to_string(),
+        Err(f) => format!("{} {} {}", f.code.as_str(), machine.lattice().show(f.label), f.message),
+    }
+}
+
+fn num(b: &mut Builder, n: i64) -> TermId {
+    b.lit(Num::from(n), AT)
+}
+
+fn label(b: &mut Builder, letters: &[&str]) -> TermId {
+    let items = letters.iter().map(|l| b.lit(*l, AT)).collect();
+    b.add(Term::List(items), AT)
+}
+
+fn relabel(b: &mut Builder, letters: &[&str], e: TermId) -> TermId {
+    let l = label(b, letters);
+    b.add(Term::Relabel(l, e), AT)
+}
+
+/// `fix[n] (λs. λx. if x == 0 then x else step)`, where `step` may use `s` and `x`.
+fn countdown(b: &mut Builder, bound: Bound, step: impl FnOnce(&mut Builder) -> TermId) -> TermId {
+    let x = b.var("x", AT);
+    let zero = num(b, 0);
+    let done = b.add(Term::Prim(Prim::Eq, vec![x, zero]), AT);
+    let x = b.var("x", AT);
+    let step = step(b);
+    let body = b.add(Term::If(done, x, step, IfSugar::Plain), AT);
+    let f = b.abs("x", None, body, AT);
+    let f = b.abs("s", None, f, AT);
+    b.add(Term::Fix { bound, origin: None, body: f }, AT)
+}
+
+fn again(b: &mut Builder) -> TermId {
+    let x = b.var("x", AT);
+    let one = num(b, 1);
+    let less = b.add(Term::Prim(Prim::Sub, vec![x, one]), AT);
+    let s = b.var("s", AT);
+    b.app(s, less, AT)
+}
+
+#[test]
+fn a_million_deep_recursion_does_not_touch_the_host_stack() {
+    // 1 + (1 + (1 + …)): no call is in tail position.
+    let result = shown(|b| {
+        let f = countdown(b, Bound::Infinite, |b| {
+            let inner = again(b);
+            let one = num(b, 1);
+            b.add(Term::Prim(Prim::Add, vec![one, inner]), AT)
+        });
+        let n = num(b, 1_000_000);
+        b.app(f, n, AT)
+    });
+    assert_eq!(result, "1000000");
+}
+
+#[test]
+fn a_loop_in_tail_position_needs_no_space() {
+    let config = Config { max_frames: 100, ..Config::default() };
+    let (machine, result) = run_with(
+        config,
+        |b| {
+            let f = countdown(b, Bound::Infinite, again);
+            let n = num(b, 100_000);
+            b.app(f, n, AT)
+        },
+        |_| panic!("no request expected"),
+    );
+    assert_eq!(machine.reify(&result.unwrap()).to_string(), "0");
+}
+
+#[test]
+fn a_value_nested_a_million_deep_is_dropped_without_recursion() {
+    let result = shown(|b| {
+        let f = countdown(b, Bound::Infinite, |b| {
+            let inner = again(b);
+            let one = num(b, 1);
+            b.add(Term::Pair(one, inner), AT)
+        });
+        let n = num(b, 1_000_000);
+        let deep = b.app(f, n, AT);
+        b.add(Term::Fst(deep), AT)
+    });
+    assert_eq!(result, "1");
+}
+
+#[test]
+fn a_value_that_is_exponentially_large_when_written_out_is_refused() {
+    let result = shown(|b| {
+        let zero = num(b, 0);
+        let mut bindings = vec![("p0".into(), zero)];
+        for i in 1..=60 {
+            let (a, c) = (b.var(format!("p{}", i - 1), AT), b.var(format!("p{}", i - 1), AT));
+            bindings.push((format!("p{i}").into(), b.add(Term::Pair(a, c), AT)));
+        }
+        let p = b.var("p60", AT);
+        let text = b.add(Term::Prim(Prim::ToStr, vec![p]), AT);
+        b.let_in(bindings, text, AT)
+    });
+    assert_eq!(result, "limit [] value larger than the size limit");
+}
+
+#[test]
+fn e_fix_unfolds_at_most_n_times_and_then_is_the_identity() {
+    let counted = |n: u64| {
+        shown(|b| {
+            let f = countdown(b, Bound::Finite(n), again);
+            let ten = num(b, 10);
+            b.app(f, ten, AT)
+        })
+    };
+    assert_eq!((counted(0), counted(3), counted(99)), ("10".into(), "7".into(), "0".into()));
+}
+
+#[test]
+fn fuel_ends_every_run_and_cannot_be_caught() {
+    let config = Config { fuel: 10_000, ..Config::default() };
+    let (_, result) = run_with(
+        config,
+        |b| {
+            let s = b.var("s", AT);
+            let x = b.var("x", AT);
+            let call = b.app(s, x, AT);
+            let f = b.abs("x", None, call, AT);
+            let f = b.abs("s", None, f, AT);
+            let f = b.add(Term::Fix { bound: Bound::Infinite, origin: None, body: f }, AT);
+            let one = num(b, 1);
+            let body = b.app(f, one, AT);
+            let (l, handler) = (label(b, &["U", "S"]), num(b, 0));
+            b.add(Term::Try { label: l, body, name: "m".into(), handler }, AT)
+        },
+        |_| panic!("no request expected"),
+    );
+    assert_eq!(result.unwrap_err().code, ErrorCode::Fuel);
+}
+
+#[test]
+fn send_under_a_secret_condition_is_refused_and_points_at_the_if() {
+    let place = Span { file: FileId(0), start: 7, end: 9 };
+    let (machine, result) = run_with(
+        Config::default(),
+        |b| {
+            let yes = b.lit(true, AT);
+            let secret = relabel(b, &["S"], yes);
+            let text = b.lit("hello", AT);
+            let send = b.add(Term::Send(Role::User, text), AT);
+            let no = b.lit(Data::Null, AT);
+            b.add(Term::If(secret, send, no, IfSugar::Plain), place)
+        },
+        |_| panic!("no request expected"),
+    );
+    let failure = result.unwrap_err();
+    assert_eq!(failure.code, ErrorCode::Flow);
+    assert!(
+        failure.message.contains(r#"["S"]"#) && failure.message.contains("labelled []"),
+        "{}",
+        failure.message
+    );
+    assert_eq!(failure.notes[0].0, place);
+    assert_eq!(machine.lattice().show(failure.label), r#"["S"]"#);
+}
+
+#[test]
+fn an_error_is_caught_where_its_label_flows_and_nowhere_else() {
+    let caught = |letters: &[&str]| {
+        shown(|b| {
+            let text = b.lit("no", AT);
+            let text = relabel(b, &["S"], text);
+            let body = b.add(Term::Fail(text), AT);
+            let (l, handler) = (label(b, letters), b.var("m", AT));
+            b.add(Term::Try { label: l, body, name: "m".into(), handler }, AT)
+        })
+    };
+    assert_eq!(caught(&["S"]), r#"["S"]:"no""#);
+    assert_eq!(caught(&["S", "U"]), r#"["U","S"]:"no""#);
+    assert_eq!(caught(&["U"]), r#"fail ["U","S"] no"#);
+}
+
+#[test]
+fn a_reply_that_does_not_decode_is_quoted_back_as_often_as_allowed() {
+    let params = ModelParams { result: Some(Type::Num), repair: 2, ..ModelParams::default() };
+    let mut asked = Vec::new();
+    let mut replies = ["two", "2,", "2"].into_iter();
+    let (machine, result) = run_with(
+        Config::default(),
+        |b| {
+            let prompt = b.lit("Count.", AT);
+            let llm = b.add(Term::Llm(prompt, Arc::new(params.clone())), AT);
+            let text = b.lit("a b", AT);
+            let text = relabel(b, &["U"], text);
+            b.app(llm, text, AT)
+        },
+        |request| {
+            let Call::Model { messages, attempt, .. } = &request.call else { panic!("a model call") };
+            asked.push((messages.len(), *attempt, messages.last().unwrap().content.to_string()));
+            Response::Model(Ok(Reply::Text(replies.next().unwrap().into())))
+        },
+    );
+    assert_eq!(machine.reify(&result.unwrap()).to_string(), r#"["U"]:2"#);
+    assert_eq!(asked.iter().map(|a| (a.0, a.1)).collect::<Vec<_>>(), [(2, 0), (4, 1), (6, 2)]);
+    assert!(asked[1].2.contains("not JSON"), "{}", asked[1].2);
+    assert!(machine.conversation().1.is_empty(), "an llm leaves nothing in the caller's conversation");
+}
+
+#[test]
+fn branches_of_par_ask_at_the_same_time_and_answer_in_any_order() {
+    let ask = |b: &mut Builder, text: &str| {
+        let prompt = b.lit("", AT);
+        let llm = b.add(Term::Llm(prompt, Arc::new(ModelParams::default())), AT);
+        let text = b.lit(text, AT);
+        b.app(llm, text, AT)
+    };
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let mut b = Builder::new();
+        let branches = ["a", "b", "c"].map(|t| ask(&mut b, t)).to_vec();
+        let root = b.add(Term::Par(None, branches), AT);
+        let code = b.finish(root, &Globals::none()).unwrap();
+        let mut machine = Machine::new(Arc::new(code), None, Config::default());
+        let mut open: Vec<(RequestId, String)> = Vec::new();
+        loop {
+            match machine.poll() {
+                Output::Request(id, Request { call: Call::Model { messages, .. }, .. }) => {
+                    open.push((id, messages[0].content.to_uppercase()));
+                }
+                Output::Waiting => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(open.len(), 3);
+        for i in order {
+            let (id, text) = open[i].clone();
+            machine.handle(id, Response::Model(Ok(Reply::Text(text))));
+        }
+        let Output::Done(Ok(v)) = machine.poll() else { panic!("done") };
+        assert_eq!(machine.reify(&v).to_string(), r#"["A", "B", "C"]"#);
+    }
+}
+
+#[test]
+fn par_starts_no_more_branches_than_its_bound_admits() {
+    let mut b = Builder::new();
+    let half = Num::from(1).div(&Num::from(2)).unwrap();
+    let branches = (0..5)
+        .map(|_| {
+            let (x, y) = (num(&mut b, 1), num(&mut b, 2));
+            b.add(Term::Choose(half.clone(), x, y), AT)
+        })
+        .collect();
+    let root = b.add(Term::Par(Some(2), branches), AT);
+    let code = b.finish(root, &Globals::none()).unwrap();
+    let mut machine = Machine::new(Arc::new(code), None, Config::default());
+    let mut open = std::collections::VecDeque::new();
+    let mut most = 0;
+    let done = loop {
+        match machine.poll() {
+            Output::Request(id, _) => open.push_back(id),
+            Output::Waiting => {
+                most = most.max(open.len());
+                machine.handle(open.pop_front().unwrap(), Response::Sample(true));
+            }
+            Output::Working => {}
+            Output::Done(d) => break d,
+        }
+    };
+    assert_eq!((most, machine.reify(&done.unwrap()).to_string()), (2, "[1, 1, 1, 1, 1]".into()));
+}
+
+#[test]
+fn a_model_sees_only_what_its_clearance_admits() {
+    let config =
+        Config { clearance: LabelSpec::Axes { untrusted: true, secret: false }, ..Config::default() };
+    let (_, result) = run_with(
+        config,
+        |b| {
+            let text = b.lit("my password", AT);
+            let text = relabel(b, &["S"], text);
+            let send = b.add(Term::Send(Role::User, text), AT);
+            let recv = b.add(Term::Recv(Recv::Code), AT);
+            b.let_in(vec![("_".into(), send)], recv, AT)
+        },
+        |_| panic!("the model must not be asked"),
+    );
+    assert_eq!(result.unwrap_err().code, ErrorCode::Flow);
+}
+
+#[test]
+fn without_a_parser_a_reply_received_as_code_does_not_parse() {
+    let (machine, result) = run_with(
+        Config::default(),
+        |b| {
+            let text = b.lit("hi", AT);
+            b.ask(text, AT)
+        },
+        |_| Response::Model(Ok(Reply::Text("1".into()))),
+    );
+    let shown = machine.reify(&result.unwrap()).to_string();
+    assert_eq!(shown, r#"[false, "this run reads no generated code"]"#);
+    assert_eq!(machine.conversation().1.len(), 2);
+}
+
+#[test]
+fn responses_of_the_wrong_kind_or_to_nobody_do_no_harm() {
+    let half = Num::from(1).div(&Num::from(2)).unwrap();
+    let (_, result) = run_with(
+        Config::default(),
+        |b| {
+            let (x, y) = (num(b, 1), num(b, 2));
+            b.add(Term::Choose(half, x, y), AT)
+        },
+        |_| Response::Tool(Ok(Data::Null)),
+    );
+    assert_eq!(result.unwrap_err().code, ErrorCode::Unknown);
+    let mut b = Builder::new();
+    let root = num(&mut b, 1);
+    let code = b.finish(root, &Globals::none()).unwrap();
+    let mut machine = Machine::new(Arc::new(code), None, Config::default());
+    machine.handle(RequestId { strand: 7, number: 7 }, Response::Sample(true));
+    assert!(matches!(machine.poll(), Output::Done(Ok(_))));
+    machine.handle(RequestId { strand: 0, number: 0 }, Response::Sample(true));
+    assert!(matches!(machine.poll(), Output::Done(Ok(_))));
+}
