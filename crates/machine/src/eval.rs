@@ -25,7 +25,10 @@ pub(crate) struct Strand {
     pub parent: Option<(usize, usize)>,
     pub conversation: Conversation,
     requests: u32,
-    pars: u32,
+    /// How many draws and how many `par`s there were, by the label of the program counter: a count over
+    /// all labels would tell a low observer what happened under a high one.
+    draws: Counts,
+    pars: Counts,
     /// The closure whose body is being evaluated.
     act: Arc<Node>,
     /// Where its locals begin on the stack.
@@ -36,6 +39,28 @@ pub(crate) struct Strand {
     /// The construct that raised the program counter last.
     pc_from: Span,
     state: State,
+}
+
+/// Counters by label.
+#[derive(Default)]
+struct Counts(Vec<(Label, u64)>);
+
+impl Counts {
+    /// Counts one more at a label and names it: a hash of label and count that does not depend on
+    /// anything that happened at other labels.
+    fn next(&mut self, lattice: &Lattice, label: Label) -> u64 {
+        let at = match self.0.iter().position(|(l, _)| *l == label) {
+            Some(at) => at,
+            None => {
+                self.0.push((label, 0));
+                self.0.len() - 1
+            }
+        };
+        let count = self.0[at].1;
+        self.0[at].1 += 1;
+        // The label's text, not its number: numbers are given in the order in which labels are met.
+        lattice.show(label).bytes().fold(count, |h, b| mix(h, u64::from(b)))
+    }
 }
 
 enum State {
@@ -70,7 +95,7 @@ struct Join {
     running: usize,
     most: usize,
     /// Which `par` of this strand it is, for the names of its branches.
-    number: u32,
+    name: u64,
 }
 
 /// What is to be done with the value of a subterm. A `TermId` is of the activation that the frame stands in.
@@ -169,7 +194,8 @@ impl Strand {
             parent: None,
             conversation,
             requests: 0,
-            pars: 0,
+            draws: Counts::default(),
+            pars: Counts::default(),
             act: closed(code, root),
             base: 0,
             stack: Vec::new(),
@@ -232,14 +258,15 @@ impl Strand {
         let term = join.branches[index];
         let in_scope = closure(&self.act).0.locals(term);
         Some(Strand {
-            id: mix(mix(self.id, u64::from(join.number)), index as u64),
+            id: mix(mix(self.id, join.name), index as u64),
             parent: Some((slot, index)),
             conversation: Conversation {
                 label: lattice.join(self.conversation.label, self.pc),
                 messages: self.conversation.messages.clone(),
             },
             requests: 0,
-            pars: 0,
+            draws: Counts::default(),
+            pars: Counts::default(),
             act: self.act.clone(),
             base: 0,
             stack: self.stack[self.base..self.base + in_scope].to_vec(),
@@ -248,6 +275,11 @@ impl Strand {
             pc_from: self.pc_from,
             state: State::Eval(term),
         })
+    }
+
+    /// The program counter it runs at.
+    pub(crate) fn pc(&self) -> Label {
+        self.pc
     }
 
     pub(crate) fn branch_ended(&mut self, index: usize, result: Result<Value, Failure>) {
@@ -448,14 +480,15 @@ impl Machine {
                 let spec = &decl.keys[key as usize].label;
                 let label = self.lattice.resolve(spec);
                 let label = label.unwrap_or_else(|| self.lattice.top());
-                let channel = label;
                 let label = self.lattice.join(label, s.pc);
+                let channel = label;
                 let call = Call::Recall { store: decl, key };
                 return Some((Pending::Recall { label, span }, Request { call, channel, span }));
             }
             Term::Choose(p, left, right) => {
                 let span = code.span(id);
-                let call = Call::Sample { probability: p.clone() };
+                let draw = mix(s.id, s.draws.next(&self.lattice, s.pc));
+                let call = Call::Sample { probability: p.clone(), draw };
                 let pending = Pending::Sample { left: *left, right: *right };
                 return Some((pending, Request { call, channel: s.pc, span }));
             }
@@ -502,9 +535,8 @@ impl Machine {
                     running: 0,
                     // A bound of zero would never end; it means one at a time.
                     most: most.map_or(usize::MAX, |n| n.max(1) as usize),
-                    number: s.pars,
+                    name: s.pars.next(&self.lattice, s.pc),
                 };
-                s.pars += 1;
                 s.state = State::Joining(Box::new(join));
             }
             Term::Unknown(reason) => {
@@ -974,14 +1006,13 @@ impl Machine {
                 if self.lattice.flows(n, s.pc) && self.lattice.flows(v.label, l) {
                     s.state = State::Return(Value::unit(s.pc));
                 } else {
-                    let message = format!(
-                        "assertion failed: the label {} does not flow to {}",
-                        self.lattice.show(v.label),
-                        self.lattice.show(l)
-                    );
+                    let message =
+                        format!("assertion failed: the label does not flow to {}", self.lattice.show(l));
+                    let found = format!("the value is labelled {}", self.lattice.show(v.label));
                     let label = self.lattice.join(s.pc, n);
                     let label = self.lattice.join(label, l);
                     s.fail(ErrorCode::Assert, label, span, message);
+                    s.explain(span, found);
                 }
             }
             _ => unreachable!("a term with two subterms"),
@@ -1248,11 +1279,12 @@ impl Machine {
             if !self.lattice.flows(label, bound) {
                 let (found, allowed) = (self.lattice.show(label), self.lattice.show(bound));
                 let message = format!(
-                    "the argument `{}` of `{}` is labelled {found}, but the tool admits {allowed} at most",
+                    "the argument `{}` of `{}` must be labelled {allowed} at most",
                     param.name, tool.name
                 );
                 let label = self.lattice.join(s.pc, bound);
                 s.fail(ErrorCode::Flow, label, span, message);
+                s.explain(span, format!("this argument is labelled {found}"));
                 return None;
             }
         }
@@ -1321,13 +1353,11 @@ impl Machine {
         let deep = self.blame(s, &v);
         if !self.lattice.flows(deep, bound) {
             let label = self.lattice.join(s.pc, bound);
-            let message = format!(
-                "the key `{}` holds values labelled {} at most, this one is labelled {}",
-                decl.name,
-                self.lattice.show(bound),
-                self.lattice.show(deep)
-            );
+            let message =
+                format!("the key `{}` holds values labelled {} at most", decl.name, self.lattice.show(bound));
+            let found = format!("this value is labelled {}", self.lattice.show(deep));
             s.fail(ErrorCode::StoreRefused, label, span, message);
+            s.explain(span, found);
             return None;
         }
         match v.to_data(self.config.max_text) {

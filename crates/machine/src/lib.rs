@@ -160,6 +160,9 @@ pub enum Call {
     Sample {
         /// Between 0 and 1.
         probability: Num,
+        /// Which draw it is. A handler with a seed must derive the sample from the seed and this
+        /// number alone, so that draws under a secret condition do not show in public ones.
+        draw: u64,
     },
 }
 
@@ -459,13 +462,14 @@ impl Machine {
             self.conversation = strand.conversation;
             return self.finish(result);
         };
-        if let Err(f) = &result
-            && f.code.is_final()
-        {
-            return self.finish(result);
-        }
         // INVARIANT: a parent stays in its slot, joining, until all its branches have ended.
         if let Some(mut p) = self.strands[parent].take() {
+            if let Err(f) = &result
+                && (f.code.is_final() || !self.lattice.flows(f.label, p.pc()))
+            {
+                // Nobody may catch it, and going on would show that it has not happened.
+                return self.finish(result);
+            }
             p.branch_ended(index, result);
             self.join(parent, p);
         }

@@ -358,3 +358,72 @@ fn responses_of_the_wrong_kind_or_to_nobody_do_no_harm() {
     machine.handle(RequestId { strand: 0, number: 0 }, Response::Sample(true));
     assert!(matches!(machine.poll(), Output::Done(Ok(_))));
 }
+
+/// A draw of a coin whose sides are numbers, and what was asked meanwhile.
+fn draws(build: impl FnOnce(&mut Builder) -> TermId) -> Vec<u64> {
+    let mut seen = Vec::new();
+    let (_, result) = run_with(Config::default(), build, |request| {
+        let Call::Sample { draw, .. } = &request.call else { panic!("a sample") };
+        if request.channel == core_ir::Label::BOTTOM {
+            seen.push(*draw);
+        }
+        Response::Sample(true)
+    });
+    result.unwrap();
+    seen
+}
+
+#[test]
+fn public_draws_do_not_depend_on_secret_ones() {
+    let program = |secret: bool| {
+        draws(move |b| {
+            let half = Num::from(1).div(&Num::from(2)).unwrap();
+            let toss = |b: &mut Builder| {
+                let (x, y) = (num(b, 1), num(b, 2));
+                b.add(Term::Choose(half.clone(), x, y), AT)
+            };
+            let condition = b.lit(secret, AT);
+            let condition = relabel(b, &["S"], condition);
+            let (drawn, not_drawn) = (toss(b), num(b, 0));
+            let parallel = b.add(Term::Par(None, vec![drawn]), AT);
+            let high = b.add(Term::If(condition, parallel, not_drawn, IfSugar::Plain), AT);
+            let low = toss(b);
+            let low_branch = toss(b);
+            let low_par = b.add(Term::Par(None, vec![low_branch]), AT);
+            b.add(Term::List(vec![high, low, low_par]), AT)
+        })
+    };
+    assert_eq!(program(true), program(false));
+    assert_eq!(program(true).len(), 2);
+}
+
+#[test]
+fn a_secret_error_in_a_branch_stops_the_others_at_once() {
+    let mut b = Builder::new();
+    let half = Num::from(1).div(&Num::from(2)).unwrap();
+    let text = b.lit("no", AT);
+    let text = relabel(&mut b, &["S"], text);
+    let failing = b.add(Term::Fail(text), AT);
+    let (x, y) = (num(&mut b, 1), num(&mut b, 2));
+    let asking = b.add(Term::Choose(half, x, y), AT);
+    let root = b.add(Term::Par(None, vec![failing, asking]), AT);
+    let code = b.finish(root, &Globals::none()).unwrap();
+    let mut machine = Machine::new(Arc::new(code), None, Config::default());
+    let Output::Done(Err(failure)) = machine.poll() else { panic!("ended without asking") };
+    assert_eq!(failure.code, ErrorCode::Fail);
+}
+
+#[test]
+fn a_refusal_that_may_be_caught_does_not_name_the_label_of_the_data() {
+    let (_, result) = run_with(
+        Config::default(),
+        |b| {
+            let (bound, one) = (label(b, &[]), num(b, 1));
+            let data = relabel(b, &["S"], one);
+            b.add(Term::Assert(bound, data), AT)
+        },
+        |_| panic!("no request expected"),
+    );
+    let failure = result.unwrap_err();
+    assert!(!failure.message.contains('S') && failure.notes[0].1.contains('S'), "{failure:?}");
+}
