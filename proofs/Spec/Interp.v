@@ -41,6 +41,8 @@ Section Interp.
   Record host := Host {
     model : name -> list string -> list event -> string + string;
     parse : string -> term + string;
+    decode : name -> string -> data + string;
+    tool_accepts : name -> list data -> option string;   (* ill-typed arguments *)
     tool : name -> list data -> list event -> data + string;
     sample : Q -> list event -> bool;
     prim : name -> data -> data + string;
@@ -50,6 +52,8 @@ Section Interp.
     tool_args : name -> list L;
     tool_res : name -> L;
     key_label : name -> L;
+    has_type : name -> data -> bool;
+    key_type : name -> name;
     kept : name -> list event -> bool;      (* not evicted: capacity, time-to-live *)
     clearance : name -> L;
     policy : axis -> bool;                  (* what generated code may reclassify *)
@@ -64,7 +68,7 @@ Section Interp.
 
   Record state := State {
     cv : conv;
-    store : name -> option lval;
+    store : name -> option data;
     tr : list event
   }.
 
@@ -83,8 +87,8 @@ Section Interp.
     end.
 
   Definition set_conv (c : conv) (s : state) : state := State c (store s) (tr s).
-  Definition set_key (k : name) (V : lval) (s : state) : state :=
-    State (cv s) (fun k' => if String.eqb k k' then Some V else store s k') (tr s).
+  Definition set_key (k : name) (d : data) (s : state) : state :=
+    State (cv s) (fun k' => if String.eqb k k' then Some d else store s k') (tr s).
   Definition log (l : L) (r : request) (s : state) : state :=
     State (cv s) (store s) (Event l r :: tr s).
 
@@ -99,6 +103,33 @@ Section Interp.
     if data_permits (policy H) d
     then (Val (Lab l (wrap d)), s)
     else (Err l "generated code may not reclassify", s).
+
+  (** Reading a part joins the labels of the structure and of the selector. *)
+  Definition do_get (pc : L) (V1 V2 : lval) : outcome :=
+    let wrong m := Err (join pc (join (deep_label V1) (deep_label V2))) m in
+    match V1, V2 with
+    | Lab l1 (VCon c vs), Lab l2 (VK k) =>
+        match select c k with
+        | Some i =>
+            match nth_error vs i with
+            | Some V => Val (raise (join pc (join l1 l2)) V)
+            | None => wrong "index out of range"%string
+            end
+        | None => wrong "no such field"%string
+        end
+    | _, _ => wrong "not a structure"%string
+    end.
+
+  Definition do_set (pc : L) (V1 V2 V3 : lval) : outcome :=
+    let wrong m := Err (join pc (join (deep_label V1) (deep_label V2))) m in
+    match V1, V2 with
+    | Lab l1 (VCon c vs), Lab l2 (VK k) =>
+        match update c k V3 vs with
+        | Some (c', vs') => Val (Lab (join pc (join l1 l2)) (VCon c' vs'))
+        | None => wrong "no such field"%string
+        end
+    | _, _ => wrong "not a structure"%string
+    end.
 
   (** ** Helpers, each over the evaluator for subterms *)
 
@@ -138,7 +169,7 @@ Section Interp.
               ev l [Vf; Lab l (VCon (CFix None) [Vf]); V2] s
                  (EApp (EApp (EVar 0) (EVar 1)) (EVar 2))
           end
-      | Lab l _ => (Err l "not a function", s)
+      | _ => (Err (deep_label V1) "not a function", s)
       end.
 
     (** The first argument that its bound does not accept; [None] if all pass.
@@ -165,11 +196,15 @@ Section Interp.
             let r := tool_res H f in
             let l := join pc (join r (joins (map deep_label Vs))) in
             let args := map strip Vs in
-            let s' := log (join (tool_pc H f) (channel_of (tool_args H f) Vs))
-                          (RTool f args) s in
-            match tool H f args (visible r (tr s)) with
-            | inl d => accept l d s'
-            | inr m => (Err l m, s')
+            match tool_accepts H f args with
+            | Some m => (Err (join pc (joins (map deep_label Vs))) m, s)
+            | None =>
+                let s' := log (join (tool_pc H f) (channel_of (tool_args H f) Vs))
+                              (RTool f args) s in
+                match tool H f args (visible r (tr s)) with
+                | inl d => accept l d s'
+                | inr m => (Err l m, s')
+                end
             end
         end
       else (Err pc "call refused by the tool's policy", s).
@@ -182,30 +217,52 @@ Section Interp.
                            (msgs (cv s) ++ [serialise H (strip V)])) s)
       else (Err (join pc lc) "send refused", s).
 
+    Definition say (m : string) (s : state) : state :=
+      set_conv (Conv (clab (cv s)) (msgs (cv s) ++ [m])) s.
+
+    (** One request to a model; [k] gets the reply. *)
+    Definition ask (pc : L) (m : name) (s : state) (k : string -> state -> result) : result :=
+      let lc := clab (cv s) in
+      let s1 := log lc (RModel m (msgs (cv s))) s in
+      match model H m (msgs (cv s)) (visible lc (tr s)) with
+      | inl reply => k reply (say reply s1)
+      | inr e => (Err (join pc lc) e, s1)
+      end.
+
     (** Parsed code runs in the prelude's environment only, at the
         conversation's label. *)
-    Definition do_recv (pc : L) (m : name) (raw : bool) (s : state) : result :=
+    Definition run_reply (lc : L) (reply : string) (s : state) : result :=
+      let failed m :=
+        (Val (Lab lc (VCon CList [Lab lc (VK (KBool false)); Lab lc (VK (KStr m))])), s) in
+      match parse H reply with
+      | inr m => failed m
+      | inl e =>
+          if permits (policy H) e then
+            bind (ev lc (prelude H) s e) (fun V s' =>
+              (Val (Lab lc (VCon CList [Lab lc (VK (KBool true)); V])), s'))
+          else failed "generated code may not reclassify"%string
+      end.
+
+    (** A reply that does not decode is answered with the error, [n] times. *)
+    Fixpoint recv_data (pc : L) (m : name) (n : nat) (s : state) : result :=
+      ask pc m s (fun reply s1 =>
+        let lc := clab (cv s) in
+        match decode H m reply with
+        | inl d => accept (join pc lc) d s1
+        | inr e =>
+            match n with
+            | O => (Err (join pc lc) e, s1)
+            | S n' => recv_data pc m n' (say e s1)
+            end
+        end).
+
+    Definition do_recv (pc : L) (m : name) (md : mode) (s : state) : result :=
       let lc := clab (cv s) in
       if flows pc lc then
         if flows lc (clearance H m) then
-          let s1 := log lc (RModel m (msgs (cv s))) s in
-          match model H m (msgs (cv s)) (visible lc (tr s)) with
-          | inr e => (Err (join pc lc) e, s1)
-          | inl reply =>
-              let s2 := set_conv (Conv lc (msgs (cv s) ++ [reply])) s1 in
-              if raw then (Val (Lab lc (VK (KStr reply))), s2)
-              else
-                let failed m :=
-                  (Val (Lab lc (VCon CList [Lab lc (VK (KBool false));
-                                            Lab lc (VK (KStr m))])), s2) in
-                match parse H reply with
-                | inr e => failed e
-                | inl e =>
-                    if permits (policy H) e then
-                      bind (ev lc (prelude H) s2 e) (fun V s3 =>
-                        (Val (Lab lc (VCon CList [Lab lc (VK (KBool true)); V])), s3))
-                    else failed "generated code may not reclassify"%string
-                end
+          match md with
+          | AsCode => ask pc m s (fun reply s1 => run_reply lc reply s1)
+          | AsData n => recv_data pc m n s
           end
         else (Err (join pc lc) "the model is not cleared for this conversation", s)
       else (Err (join pc lc) "recv refused", s).
@@ -223,19 +280,22 @@ Section Interp.
     Definition do_fresh (pc : L) (env : list lval) (s : state) (e : term) : result :=
       restore (cv s) (ev pc env (set_conv (Conv pc []) s) e).
 
+    (** Stores keep data; the label of a key never changes. *)
     Definition do_remember (pc : L) (k : name) (V : lval) (s : state) : result :=
       let lk := key_label H k in
-      if flows (join pc (deep_label V)) lk
-      then (Val (Lab pc unit_val), set_key k V (log lk (RRemember k (strip V)) s))
+      if flows (join pc (deep_label V)) lk then
+        if has_type H (key_type H k) (strip V)
+        then (Val (Lab pc unit_val), set_key k (strip V) (log lk (RRemember k (strip V)) s))
+        else (Err (join pc (deep_label V)) "not of the key's type", s)
       else (Err (join pc lk) "remember refused", s).
 
     Definition do_recall (pc : L) (k : name) (s : state) : result :=
       let l := join pc (key_label H k) in
       let s' := log l (RRecall k) s in
       match store s k with
-      | Some V =>
+      | Some d =>
           if kept H k (visible (key_label H k) (tr s))
-          then (Val (raise l V), s') else (Val (Lab l (VK KNull)), s')
+          then accept l d s' else (Val (Lab l (VK KNull)), s')
       | None => (Val (Lab l (VK KNull)), s')
       end.
 
@@ -330,31 +390,11 @@ Section Interp.
       | ECon c es => evals ev pc env c [] s es
       | EGet e1 e2 =>
           bind (ev pc env s e1) (fun V1 s1 =>
-          bind (ev pc env s1 e2) (fun V2 s2 =>
-            match V1, V2 with
-            | Lab l1 (VCon c vs), Lab l2 (VK k) =>
-                match select c k with
-                | Some i =>
-                    match nth_error vs i with
-                    | Some V => (Val (raise (join pc (join l1 l2)) V), s2)
-                    | None => (Err (join pc (join l1 l2)) "index out of range", s2)
-                    end
-                | None => (Err (join pc (join l1 l2)) "no such field", s2)
-                end
-            | Lab l1 _, Lab l2 _ => (Err (join pc (join l1 l2)) "not a structure", s2)
-            end))
+          bind (ev pc env s1 e2) (fun V2 s2 => (do_get pc V1 V2, s2)))
       | ESet e1 e2 e3 =>
           bind (ev pc env s e1) (fun V1 s1 =>
           bind (ev pc env s1 e2) (fun V2 s2 =>
-          bind (ev pc env s2 e3) (fun V3 s3 =>
-            match V1, V2 with
-            | Lab l1 (VCon c vs), Lab l2 (VK k) =>
-                match update c k V3 vs with
-                | Some (c', vs') => (Val (Lab (join pc (join l1 l2)) (VCon c' vs')), s3)
-                | None => (Err (join pc (join l1 l2)) "no such field", s3)
-                end
-            | Lab l1 _, Lab l2 _ => (Err (join pc (join l1 l2)) "not a structure", s3)
-            end)))
+          bind (ev pc env s2 e3) (fun V3 s3 => (do_set pc V1 V2 V3, s3))))
       | EPrim p e1 =>
           bind (ev pc env s e1) (fun V s1 =>
             let l := join pc (deep_label V) in
@@ -365,14 +405,14 @@ Section Interp.
       | ECase e1 bs d =>
           bind (ev pc env s e1) (fun V s1 =>
             match V with Lab l v =>
-              let pc' := join pc l in
+              let missed := (Err (join pc (deep_label V)) "no branch matches"%string, s1) in
               match dispatch v with
               | Some k =>
                   match branch k bs d with
-                  | Some e2 => ev pc' env s1 e2
-                  | None => (Err pc' "no branch matches", s1)
+                  | Some e2 => ev (join pc l) env s1 e2
+                  | None => missed
                   end
-              | None => (Err pc' "not a scalar or variant", s1)
+              | None => missed
               end
             end)
       | EGuard e1 p k => guard ev env e1 p k pc s
@@ -388,7 +428,7 @@ Section Interp.
       | ERecall k => do_recall pc k s
       | ERemember k e1 => bind (ev pc env s e1) (fun V s1 => do_remember pc k V s1)
       | ESend e1 => bind (ev pc env s e1) (fun V s1 => do_send pc V s1)
-      | ERecv m raw => do_recv ev pc m raw s
+      | ERecv m md => do_recv ev pc m md s
       | EFork e1 => do_fork ev pc env s e1
       | EFresh e1 => do_fresh ev pc env s e1
       | EClear => do_clear pc s
@@ -400,12 +440,10 @@ Section Interp.
             (Val (Lab (join pc (join n l)) (VK (KBool (flows (label_of V) l)))), s2)))
       | EAssert e1 e2 =>
           with_label ev pc env s e1 (fun n l s1 =>
-          if flows n pc then
-            bind (ev pc env s1 e2) (fun V s2 =>
-              if flows (label_of V) l
-              then (Val (Lab pc unit_val), s2)
-              else (Err (join pc (join n l)) "assertion failed", s2))
-          else (Err (join pc n) "the label of an assertion must be public", s1))
+          bind (ev pc env s1 e2) (fun V s2 =>
+            if flows n pc && flows (label_of V) l
+            then (Val (Lab pc unit_val), s2)
+            else (Err (join pc (join n l)) "assertion failed", s2)))
       | EReclass ax e1 e2 =>
           with_label ev pc env s e1 (fun n l s1 =>
           bind (ev (join pc n) env s1 e2) (fun V s2 =>
@@ -418,12 +456,16 @@ Section Interp.
       | EFail e1 =>
           bind (ev pc env s e1) (fun V s1 =>
             (Err (join pc (deep_label V)) (serialise H (strip V)), s1))
+      | ECheck t e1 =>
+          bind (ev pc env s e1) (fun V s1 =>
+            if has_type H t (strip V) then (Val V, s1)
+            else (Err (join pc (deep_label V)) "not of the type", s1))
       | EPar es => pars ev pc env [] s es
       end
     end.
 
   (** A whole program: public context, empty conversation. *)
-  Definition initial (st : name -> option lval) : state := State (Conv bot []) st [].
+  Definition initial (st : name -> option data) : state := State (Conv bot []) st [].
 
 End Interp.
 
@@ -445,6 +487,11 @@ Global Arguments accept : simpl never.
 Global Arguments with_label : simpl never.
 Global Arguments call : simpl never.
 Global Arguments do_send : simpl never.
+Global Arguments do_get : simpl never.
+Global Arguments do_set : simpl never.
+Global Arguments say : simpl never.
+Global Arguments ask : simpl never.
+Global Arguments run_reply : simpl never.
 Global Arguments do_recv : simpl never.
 Global Arguments do_clear : simpl never.
 Global Arguments do_fork : simpl never.

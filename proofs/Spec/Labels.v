@@ -57,6 +57,11 @@ Section Facts.
   Lemma flows_join_r : forall a b c, flows a c = true -> flows a (join b c) = true.
   Proof. intros. eapply flows_trans; eauto. apply join_r. Qed.
 
+  Lemma join_mono_r : forall a b c, flows b c = true -> flows (join a b) (join a c) = true.
+  Proof.
+    intros. apply join_true. split; [apply join_l | apply flows_join_r; assumption].
+  Qed.
+
   Lemma high_up : forall a b z, flows a b = true -> flows a z = false -> flows b z = false.
   Proof.
     intros a b z Hab Haz. destruct (flows b z) eqn:E; auto.

@@ -26,6 +26,9 @@ Inductive con :=
 | CVariant (tag : string)
 | CFix (n : option nat).
 
+(** How [recv] reads a reply: as code, or as data with a number of repairs. *)
+Inductive mode := AsCode | AsData (repair : nat).
+
 Inductive term :=
 | EVar (i : nat)
 | ELam (e : term)
@@ -42,7 +45,7 @@ Inductive term :=
 | ERecall (k : name)
 | ERemember (k : name) (e : term)
 | ESend (e : term)
-| ERecv (m : name) (raw : bool)                      (* raw: the reply as Str; else parsed code *)
+| ERecv (m : name) (md : mode)
 | EFork (e : term)
 | EFresh (e : term)
 | EClear
@@ -52,13 +55,14 @@ Inductive term :=
 | EReclass (ax : axis) (e1 e2 : term)                (* endorse, declassify *)
 | ETry (l e1 e2 : term)                              (* try[l] e1 catch x. e2 *)
 | EFail (e : term)
+| ECheck (t : name) (e : term)                       (* check[t] e *)
 | EPar (es : list term).
 
 (** [permits pol e]: every reclassification in [e] is allowed by [pol]. *)
 Fixpoint permits (pol : axis -> bool) (e : term) : bool :=
   match e with
   | EVar _ | EK _ | ERecall _ | ERecv _ _ | EClear => true
-  | ELam e | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e =>
+  | ELam e | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e | ECheck _ e =>
       permits pol e
   | EApp e1 e2 | EGet e1 e2 | EChoose _ e1 e2 | EGuard e1 e2 _
   | ELab e1 e2 | ETest e1 e2 | EAssert e1 e2 => permits pol e1 && permits pol e2
@@ -76,7 +80,7 @@ Fixpoint free (i : nat) (e : term) : bool :=
   | EVar j => Nat.eqb i j
   | EK _ | ERecall _ | ERecv _ _ | EClear => false
   | ELam e => free (S i) e
-  | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e => free i e
+  | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e | ECheck _ e => free i e
   | EApp e1 e2 | EGet e1 e2 | EChoose _ e1 e2 | EGuard e1 e2 _
   | ELab e1 e2 | ETest e1 e2 | EAssert e1 e2 | EReclass _ e1 e2 => free i e1 || free i e2
   | ESet e1 e2 e3 => free i e1 || (free i e2 || free i e3)
@@ -234,10 +238,10 @@ Definition ELet (e1 e2 : term) : term := EApp (ELam e2) e1.
 Definition ESeq (e1 e2 : term) : term := EGet (ECon CPair [e1; e2]) (EK (KNum 1)).
 Definition EIf (e e1 e2 : term) : term := ECase e [(KBool true, e1); (KBool false, e2)] None.
 Definition EFix (n : option nat) (e : term) : term := ECon (CFix n) [e].
-Definition EAsk (m : name) (e : term) : term := ELet (ESend e) (ERecv m false).
+Definition EAsk (m : name) (e : term) : term := ELet (ESend e) (ERecv m AsCode).
 Definition EQuarantine (m : name) (e : term) : term := EFresh (EAsk m e).
 (** [llm p t], with the parameters in the model's name. *)
 Definition ELlm (m : name) (system : string) : term :=
-  ELam (EFresh (ELet (ESend (EK (KStr system))) (ELet (ESend (EVar 1)) (ERecv m true)))).
+  ELam (EFresh (ELet (ESend (EK (KStr system))) (ELet (ESend (EVar 1)) (ERecv m (AsData 0))))).
 (** [tool[f]] as a value, for a tool of one parameter. *)
 Definition ETool (f : name) : term := ELam (ECall f [EVar 0]).

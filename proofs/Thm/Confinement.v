@@ -121,6 +121,9 @@ Section Confinement.
     repeat split; auto.
   Qed.
 
+  Lemma label_deep : forall V : lval L, flows (label_of V) (deep_label V) = true.
+  Proof. intros []. simpl. apply join_l. Qed.
+
   Ltac lab := repeat (rewrite ?label_of_raise; simpl;
     first [ assumption
           | apply flows_refl
@@ -129,6 +132,34 @@ Section Confinement.
           | apply flows_join_r; solve [lab] ]).
 
   Ltac done := solve [split; [ simpl; lab | try apply state_conf_refl; auto ]].
+
+  Lemma wrong_label : forall (p : L) (V1 V2 : lval L),
+    flows (join p (join (label_of V1) (label_of V2)))
+                        (join p (join (deep_label V1) (deep_label V2))) = true.
+  Proof.
+    intros p V1 V2. apply join_mono_r. apply join_true. split.
+    - apply flows_join_l, label_deep.
+    - apply flows_join_r, label_deep.
+  Qed.
+
+  Lemma get_conf : forall pc V1 V2 s,
+    confined (join pc (join (label_of V1) (label_of V2))) s (do_get pc V1 V2, s).
+  Proof.
+    intros. split; [| apply state_conf_refl]. unfold do_get.
+    pose proof (wrong_label pc V1 V2) as W. destruct V1 as [l1 v1], V2 as [l2 v2]. simpl in W.
+    destruct v1 as [| c vs |]; try apply W. destruct v2 as [k | |]; try apply W.
+    destruct (select c k) as [i |]; try apply W.
+    destruct (nth_error vs i); try apply W. simpl. rewrite label_of_raise. apply join_l.
+  Qed.
+
+  Lemma set_conf : forall pc V1 V2 V3 s,
+    confined (join pc (join (label_of V1) (label_of V2))) s (do_set pc V1 V2 V3, s).
+  Proof.
+    intros. split; [| apply state_conf_refl]. unfold do_set.
+    pose proof (wrong_label pc V1 V2) as W. destruct V1 as [l1 v1], V2 as [l2 v2]. simpl in W.
+    destruct v1 as [| c vs |]; try apply W. destruct v2 as [k | |]; try apply W.
+    destruct (update c k V3 vs) as [[? ?] |]; try apply W. apply flows_refl.
+  Qed.
 
   Section Helpers.
     Variable ev : L -> list (lval L) -> state L -> term -> result L.
@@ -153,7 +184,7 @@ Section Confinement.
     Lemma apply_conf : forall V1 V2 s,
       confined (label_of V1) s (apply ev V1 V2 s).
     Proof.
-      intros [l v] V2 s. simpl.
+      intros [l v] V2 s. unfold apply.
       destruct v as [k | c vs | env e]; auto; try done.
       destruct c as [| | | | n]; try done. destruct vs as [| Vf [| ? ?]]; try done.
       destruct n as [[|n] |]; auto. done.
@@ -168,6 +199,7 @@ Section Confinement.
     Proof.
       intros. unfold call. destruct (flows pc (tool_pc H f)) eqn:E; [| done].
       destruct (refused (tool_args H f) Vs); [done |].
+      destruct (tool_accepts H f (map strip Vs)); [done |].
       assert (C : state_conf pc s
         (log (join (tool_pc H f) (channel_of (tool_args H f) Vs)) (RTool f (map strip Vs)) s)).
       { apply conf_log. lab. }
@@ -188,28 +220,53 @@ Section Confinement.
       split; simpl. lab. apply conf_set_conv; auto. simpl. lab.
     Qed.
 
+    Lemma say_conf : forall pc m s, flows pc (clab (cv s)) = true -> state_conf pc s (say m s).
+    Proof. intros. apply conf_set_conv; auto. Qed.
+
+    Lemma say_lab : forall m (s : state L), clab (cv (say m s)) = clab (cv s).
+    Proof. reflexivity. Qed.
+
+    Lemma ask_conf : forall pc m s k,
+      (forall reply s', clab (cv s') = clab (cv s) -> confined (clab (cv s)) s' (k reply s')) ->
+      confined (clab (cv s)) s (ask H pc m s k).
+    Proof.
+      intros pc m s k K. unfold ask.
+      assert (C : state_conf (clab (cv s)) s (log (clab (cv s)) (RModel m (msgs (cv s))) s))
+        by (apply conf_log; lab).
+      destruct (model H m _ _) as [reply | e].
+      - eapply confined_after; [| apply K; reflexivity].
+        eapply state_conf_trans; [exact C |]. apply say_conf. simpl. lab.
+      - split; [simpl; lab | exact C].
+    Qed.
+
+    Lemma run_reply_conf : forall lc reply s, confined lc s (run_reply H ev lc reply s).
+    Proof.
+      intros. unfold run_reply. destruct (parse H reply); [| done].
+      destruct (permits (policy H) t); [| done].
+      apply confined_bind; auto. intros. done.
+    Qed.
+
+    Lemma recv_data_conf : forall n pc m s,
+      confined (clab (cv s)) s (recv_data H pc m n s).
+    Proof.
+      induction n as [| n IH]; intros; simpl; apply ask_conf; intros reply s' E;
+        (destruct (decode H m reply); [apply accept_conf; lab |]).
+      - done.
+      - rewrite <- E. eapply confined_after; [apply say_conf; lab |].
+        rewrite <- (say_lab s0 s'). apply IH.
+    Qed.
+
     (** Whatever [recv] does is at or above the label of the conversation. *)
-    Lemma recv_conf_conv : forall pc m raw s,
-      confined (clab (cv s)) s (do_recv H ev pc m raw s).
+    Lemma recv_conf_conv : forall pc m md s,
+      confined (clab (cv s)) s (do_recv H ev pc m md s).
     Proof.
       intros. unfold do_recv. destruct (flows pc (clab (cv s))) eqn:E; [| done].
       destruct (flows (clab (cv s)) (clearance H m)); [| done].
-      assert (C : state_conf (clab (cv s)) s (log (clab (cv s)) (RModel m (msgs (cv s))) s)).
-      { apply conf_log. lab. }
-      destruct (model H m _ _) as [reply | e].
-      - assert (C' : state_conf (clab (cv s)) s
-          (set_conv (Conv (clab (cv s)) (msgs (cv s) ++ [reply]))
-            (log (clab (cv s)) (RModel m (msgs (cv s))) s))).
-        { eapply state_conf_trans; eauto. apply conf_set_conv; lab. }
-        destruct raw; [split; auto; simpl; lab |].
-        destruct (parse H reply) as [e | e]; [| split; auto; simpl; lab].
-        destruct (permits (policy H) e); [| split; auto; simpl; lab].
-        apply confined_after with (1 := C').
-        apply confined_bind; auto. intros. done.
-      - split; auto. simpl. lab.
+      destruct md; [| apply recv_data_conf].
+      apply ask_conf. intros. apply run_reply_conf.
     Qed.
 
-    Lemma recv_conf : forall pc m raw s, confined pc s (do_recv H ev pc m raw s).
+    Lemma recv_conf : forall pc m md s, confined pc s (do_recv H ev pc m md s).
     Proof.
       intros. destruct (flows pc (clab (cv s))) eqn:E.
       - eapply confined_weaken; [exact E | apply recv_conf_conv].
@@ -235,6 +292,7 @@ Section Confinement.
       intros. unfold do_remember.
       destruct (flows (join pc (deep_label V)) (key_label H k)) eqn:E; [| done].
       apply join_true in E. destruct E as [E _].
+      destruct (has_type H (key_type H k) (strip V)); [| done].
       split; simpl. lab.
       eapply state_conf_trans; [apply conf_log | apply conf_set_key]; auto.
     Qed.
@@ -244,7 +302,9 @@ Section Confinement.
       intros. unfold do_recall.
       assert (C : state_conf pc s (log (join pc (key_label H k)) (RRecall k) s)).
       { apply conf_log. lab. }
-      destruct (store s k); [destruct (kept H k _) |]; split; auto; simpl; lab.
+      destruct (store s k) as [d |]; [destruct (kept H k _) |];
+        try (split; [simpl; lab | exact C]).
+      eapply confined_after; [exact C |]. apply accept_conf. lab.
     Qed.
 
     Lemma pars_conf : forall es pc env acc s, confined pc s (pars ev pc env acc s es).
@@ -305,14 +365,12 @@ Section Confinement.
     - (* get *)
       apply confined_bind; auto. intros [l1 v1] s1 _ _.
       apply confined_bind; auto. intros [l2 v2] s2 _ _.
-      destruct v1 as [| c vs |]; try done. destruct v2; try done.
-      destruct (select c k); try done. destruct (nth_error vs n0); done.
+      eapply confined_weaken; [| apply get_conf]. lab.
     - (* set *)
       apply confined_bind; auto. intros [l1 v1] s1 _ _.
       apply confined_bind; auto. intros [l2 v2] s2 _ _.
       apply confined_bind; auto. intros V3 s3 _ _.
-      destruct v1 as [| c vs |]; try done. destruct v2; try done.
-      destruct (update c k V3 vs) as [[? ?] |]; done.
+      eapply confined_weaken; [| apply set_conf]. lab.
     - (* prim *)
       apply confined_bind; auto. intros V s1 _ _.
       destruct (prim H p (strip V)); [apply accept_conf; lab | done].
@@ -341,9 +399,8 @@ Section Confinement.
       apply confined_bind; [apply UP; lab |]. intros. done.
     - (* assert *)
       apply with_label_conf; auto. intros m l s'.
-      destruct (flows m pc); [| done].
       apply confined_bind; auto. intros V s2 _ _.
-      destruct (flows (label_of V) l); done.
+      destruct (flows m pc && flows (label_of V) l); done.
     - (* endorse, declassify *)
       apply with_label_conf; auto. intros m l s'.
       apply confined_bind; [apply UP; lab |]. intros [l2 v] s2 _ _. done.
@@ -351,6 +408,8 @@ Section Confinement.
       apply with_label_conf; auto. intros m l s'.
       eapply confined_weaken; [| apply try_conf; auto]. lab.
     - (* fail *) apply confined_bind; auto. intros. done.
+    - (* check *) apply confined_bind; auto. intros V s1 E _.
+      destruct (has_type H t (strip V)); [split; auto using state_conf_refl | done].
     - apply pars_conf; auto.
   Qed.
 

@@ -20,11 +20,11 @@ Section Flow.
 
   (** What an observer at [z] can see of the end of a run: the result, the
       conversation, the store, and the trace. *)
-  Definition agree (pol : axis -> bool) (z : L) (V1 V2 : lval L) (s1 s2 : state L) : Prop :=
+  Definition agree (z : L) (V1 V2 : lval L) (s1 s2 : state L) : Prop :=
     (low z (label_of V1) \/ low z (label_of V2) -> label_of V1 = label_of V2) /\
     (low z (deep_label V1) \/ low z (deep_label V2) -> V1 = V2) /\
     (low z (clab (cv s1)) \/ low z (clab (cv s2)) -> cv s1 = cv s2) /\
-    srel pol z (key_label H) s1 s2 /\
+    srel z (key_label H) s1 s2 /\
     visible z (tr s1) = visible z (tr s2).
 
   (** Related values all of whose labels are visible are equal. *)
@@ -52,7 +52,7 @@ Section Flow.
   Qed.
 
   Lemma agree_intro : forall pol z V1 V2 s1 s2,
-    lrel pol z V1 V2 -> srel pol z (key_label H) s1 s2 -> agree pol z V1 V2 s1 s2.
+    lrel pol z V1 V2 -> srel z (key_label H) s1 s2 -> agree z V1 V2 s1 s2.
   Proof.
     intros pol z V1 V2 s1 s2 R S.
     assert (D := lrel_deep_label _ _ _ _ R).
@@ -78,7 +78,7 @@ Section Flow.
     (** Two runs under the same or unobservable program-counter labels. *)
     Theorem noninterference_general : forall n1 n2 pc1 pc2 env1 env2 s1 s2 e,
       same_label z pc1 pc2 -> permits pol e = true ->
-      lsrel pol z env1 env2 -> srel pol z (key_label H) s1 s2 ->
+      lsrel pol z env1 env2 -> srel z (key_label H) s1 s2 ->
       rrel pol z (key_label H)
         (eval (F := F) H n1 pc1 env1 s1 e) (eval (F := F) H n2 pc2 env2 s2 e).
     Proof.
@@ -91,27 +91,27 @@ Section Flow.
         store and trace. *)
     Theorem noninterference_values : forall n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
       permits pol e = true ->
-      lsrel pol z env1 env2 -> srel pol z (key_label H) s1 s2 ->
+      lsrel pol z env1 env2 -> srel z (key_label H) s1 s2 ->
       eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
       eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
-      agree pol z V1 V2 s1' s2'.
+      agree z V1 V2 s1' s2'.
     Proof.
       intros n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' P R S E1 E2.
       assert (Sp : same_label z pc pc).
       { destruct (flows pc z) eqn:A; [left | right]; auto. }
       pose proof (noninterference_general n1 n2 pc pc _ _ _ _ e Sp P R S) as N.
       rewrite E1, E2 in N. inversion N; subst; simpl in *; try contradiction.
-      apply agree_intro; auto.
+      eapply agree_intro; eauto.
     Qed.
 
     (** An error that the observer sees is the same error in both runs, and no
         run that ends well stands against it. *)
     Theorem noninterference_errors : forall n1 n2 pc env1 env2 s1 s2 e l m s1' o2 s2',
       permits pol e = true ->
-      lsrel pol z env1 env2 -> srel pol z (key_label H) s1 s2 ->
+      lsrel pol z env1 env2 -> srel z (key_label H) s1 s2 ->
       eval (F := F) H n1 pc env1 s1 e = (Err l m, s1') -> low z l ->
       eval (F := F) H n2 pc env2 s2 e = (o2, s2') -> ~ stuck z o2 ->
-      o2 = Err l m /\ srel pol z (key_label H) s1' s2'.
+      o2 = Err l m /\ srel z (key_label H) s1' s2'.
     Proof.
       intros n1 n2 pc env1 env2 s1 s2 e l m s1' o2 s2' P R S E1 A E2 B.
       assert (Sp : same_label z pc pc).
@@ -126,7 +126,7 @@ Section Flow.
         newest first.) *)
     Theorem noninterference_traces : forall n1 n2 pc env1 env2 s1 s2 e,
       permits pol e = true ->
-      lsrel pol z env1 env2 -> srel pol z (key_label H) s1 s2 ->
+      lsrel pol z env1 env2 -> srel z (key_label H) s1 s2 ->
       extends z (snd (eval (F := F) H n1 pc env1 s1 e)) (snd (eval (F := F) H n2 pc env2 s2 e)) \/
       extends z (snd (eval (F := F) H n2 pc env2 s2 e)) (snd (eval (F := F) H n1 pc env1 s1 e)).
     Proof.
@@ -145,10 +145,10 @@ Section Flow.
     (forall ax, policy H ax = false) ->
     lsrel no_axis z (prelude H) (prelude H) ->
     permits no_axis e = true ->
-    lsrel no_axis z env1 env2 -> srel no_axis z (key_label H) s1 s2 ->
+    lsrel no_axis z env1 env2 -> srel z (key_label H) s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
     eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
-    agree no_axis z V1 V2 s1' s2'.
+    agree z V1 V2 s1' s2'.
   Proof.
     intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' G PR P R S E1 E2.
     apply (noninterference_values no_axis z) with (6 := S) (7 := E1) (8 := E2); auto.
@@ -166,10 +166,10 @@ Section Flow.
     policy H Declassify = false ->
     lsrel only_endorse z (prelude H) (prelude H) ->
     permits only_endorse e = true ->
-    lsrel only_endorse z env1 env2 -> srel only_endorse z (key_label H) s1 s2 ->
+    lsrel only_endorse z env1 env2 -> srel z (key_label H) s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
     eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
-    agree only_endorse z V1 V2 s1' s2'.
+    agree z V1 V2 s1' s2'.
   Proof.
     intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' T G PR P R S E1 E2.
     apply (noninterference_values only_endorse z) with (6 := S) (7 := E1) (8 := E2); auto.
@@ -185,10 +185,10 @@ Section Flow.
     policy H Endorse = false ->
     lsrel only_declassify z (prelude H) (prelude H) ->
     permits only_declassify e = true ->
-    lsrel only_declassify z env1 env2 -> srel only_declassify z (key_label H) s1 s2 ->
+    lsrel only_declassify z env1 env2 -> srel z (key_label H) s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
     eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
-    agree only_declassify z V1 V2 s1' s2'.
+    agree z V1 V2 s1' s2'.
   Proof.
     intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' T G PR P R S E1 E2.
     apply (noninterference_values only_declassify z) with (6 := S) (7 := E1) (8 := E2); auto.

@@ -30,7 +30,7 @@ Section Noninterference.
   Notation vrel := (vrel pol z).
   Notation lsrel := (lsrel pol z).
   Notation same_label := (same_label z).
-  Notation srel := (srel pol z (key_label H)).
+  Notation srel := (srel z (key_label H)).
   Notation rrel := (rrel pol z (key_label H)).
   Notation confined := (confined H).
   Notation evaluator := (L -> list (lval L) -> state L -> term -> result L).
@@ -38,9 +38,9 @@ Section Noninterference.
   Hint Constructors Relation.lrel Relation.vrel Relation.lsrel : core.
 
   Lemma ext : forall s1 s2, srel s1 s2 -> extends z s1 s2.
-  Proof. intros s1 s2 S. exact (extends_refl _ _ _ _ _ S). Qed.
+  Proof. intros s1 s2 S. exact (extends_refl _ _ _ _ S). Qed.
   Lemma ext' : forall s1 s2, srel s1 s2 -> extends z s2 s1.
-  Proof. intros s1 s2 S. exact (srel_sym_extends _ _ _ _ _ S). Qed.
+  Proof. intros s1 s2 S. exact (srel_sym_extends _ _ _ _ S). Qed.
   Hint Resolve ext ext' : core.
 
   (** Only the trace matters to a run that stops. *)
@@ -162,14 +162,16 @@ Section Noninterference.
     2: { unfold call at 2. rewrite PT, E.
          eapply rrel_stuck_right; [| apply ext', S | eapply confined_grows, call_conf].
          simpl. apply join_false_r; auto. }
-    unfold call. rewrite PT.
-    rewrite E in *.
+    pose proof (call_conf H pc f vs1 s1) as G1.
+    pose proof (call_conf H pc f vs2 s2) as G2.
+    apply confined_grows in G1. apply confined_grows in G2.
+    unfold call in *. rewrite PT, E in *.
     destruct (refused (tool_args H f) vs2) as [b |] eqn:E2.
     { apply rrel_err_same; auto. destruct (flows b z) eqn:B.
       - apply same_label_low. apply join_true; auto.
       - right. split; apply join_false_r; auto. }
-    rewrite <- (channel_of_rel _ _ R).
-    set (ch := join (tool_pc H f) (channel_of (tool_args H f) vs1)).
+    rewrite <- (channel_of_rel _ _ R) in *.
+    set (ch := join (tool_pc H f) (channel_of (tool_args H f) vs1)) in *.
     assert (S' : srel (log ch (RTool f (map strip vs1)) s1) (log ch (RTool f (map strip vs2)) s2)).
     { apply srel_log; auto.
       - destruct (flows ch z) eqn:C; [left | right]; auto.
@@ -177,7 +179,9 @@ Section Noninterference.
         destruct (lsrel_deep _ _ _ _ R) as [(_ & D & _) | [D _]]; auto.
         rewrite (channel_args _ _ E C) in D. discriminate. }
     destruct (lsrel_deep _ _ _ _ R) as [(D1 & D2 & D3) | [D1 D2]].
-    - rewrite <- D1, <- D2 in *. destruct S as (SC & SS & ST).
+    - rewrite <- D1, <- D2 in *. clear G1 G2. destruct (tool_accepts H f (map strip vs1)).
+      { apply rrel_err; auto. apply join_true; auto. }
+      destruct S as (SC & SS & ST).
       destruct (flows (tool_res H f) z) eqn:B.
       + rewrite (visible_low _ _ _ _ B ST).
         destruct (tool H f (map strip vs1) (visible (tool_res H f) (tr s2))).
@@ -189,7 +193,14 @@ Section Noninterference.
         destruct (tool H f _ (visible _ (tr s1))), (tool H f _ (visible _ (tr s2)));
           [apply accept_rel; auto; [right; auto | congruence] |
            unfold accept; try destruct (data_permits (policy H) _); apply rrel_high; auto ..].
-    - assert (Hi1 : high (join pc (join (tool_res H f) (joins (map deep_label vs1)))))
+    - (* visible arguments are not the reason for whatever happens *)
+      assert (Q1 : high (join pc (joins (map deep_label vs1)))) by (apply join_false_r; auto).
+      assert (Q2 : high (join pc (joins (map deep_label vs2)))) by (apply join_false_r; auto).
+      destruct (tool_accepts H f (map strip vs1)).
+      { eapply rrel_stuck_left; [exact Q1 | apply ext, S | exact G2]. }
+      destruct (tool_accepts H f (map strip vs2)).
+      { eapply rrel_stuck_right; [exact Q2 | apply ext', S | exact G1]. }
+      assert (Hi1 : high (join pc (join (tool_res H f) (joins (map deep_label vs1)))))
         by (apply join_false_r, join_false_r; auto).
       assert (Hi2 : high (join pc (join (tool_res H f) (joins (map deep_label vs2)))))
         by (apply join_false_r, join_false_r; auto).
@@ -249,35 +260,39 @@ Section Noninterference.
     low pc -> lrel V1 V2 -> srel s1 s2 ->
     rrel (do_remember H pc k V1 s1) (do_remember H pc k V2 s2).
   Proof.
-    intros pc k V1 V2 s1 s2 P R S. unfold do_remember.
-    set (lk := key_label H k).
-    pose proof (lrel_deep _ _ _ _ R) as D.
-    destruct (flows lk z) eqn:K.
-    - assert (E : flows (join pc (deep_label V1)) lk = flows (join pc (deep_label V2)) lk).
-      { destruct D as [(-> & _ & _) | [D1 D2]]; auto.
-        assert (Q : forall V, high (deep_label V) -> flows (join pc (deep_label V)) lk = false).
-        { intros V DV. apply join_false_r. destruct (flows (deep_label V) lk) eqn:E; auto.
-          rewrite (flows_trans L _ _ _ E K) in DV. discriminate. }
-        rewrite !Q; auto. }
-      rewrite <- E. destruct (flows (join pc (deep_label V1)) lk) eqn:E1.
-      + apply rrel_val; auto using unit_rel.
-        apply srel_set_key; auto. apply srel_log; auto using same_label_low.
-        intros _. apply join_true in E1. destruct E1 as [_ E1].
-        destruct D as [(_ & -> & _) | [D1 _]]; auto.
-        rewrite (flows_trans L _ _ _ E1 K) in D1. discriminate.
-      + apply rrel_err; auto. apply join_true; auto.
-    - assert (S' : srel (set_key k V1 (log lk (RRemember k (strip V1)) s1))
-                        (set_key k V2 (log lk (RRemember k (strip V2)) s2))).
-      { apply srel_set_key; auto. apply srel_log; auto; [right; auto | congruence]. }
-      assert (G : forall s, extends z s2 s -> extends z s1 s) by
-        (intros s (t & T); exists t; rewrite T; f_equal; symmetry; apply S).
-      destruct (flows (join pc (deep_label V1)) lk), (flows (join pc (deep_label V2)) lk).
-      + apply rrel_val; auto using unit_rel.
-      + apply rrel_right; simpl; auto using join_false_r.
-        destruct S as (_ & _ & T). exists []. simpl. rewrite K. auto.
-      + apply rrel_left; simpl; auto using join_false_r.
-        destruct S as (_ & _ & T). exists []. simpl. rewrite K. auto.
-      + apply rrel_left; simpl; eauto using join_false_r, ext_tr.
+    intros pc k V1 V2 s1 s2 P R S.
+    pose proof (confined_grows _ _ _ (remember_conf H pc k V1 s1)) as G1.
+    pose proof (confined_grows _ _ _ (remember_conf H pc k V2 s2)) as G2.
+    unfold do_remember in *. set (lk := key_label H k) in *.
+    destruct (lrel_deep _ _ _ _ R) as [(E1 & E2 & D) | [D1 D2]].
+    - (* the value is visible *)
+      rewrite <- E1, <- E2 in *. clear G1 G2.
+      destruct (flows (join pc (deep_label V1)) lk).
+      + destruct (has_type H (key_type H k) (strip V1)).
+        * apply rrel_val; auto using unit_rel. apply srel_set_key; auto. apply srel_log; auto.
+          destruct (flows lk z) eqn:K; [left | right]; auto.
+        * apply rrel_err; auto. apply join_true; auto.
+      + apply rrel_err_same; auto. apply same_label_join; auto using same_label_low.
+        destruct (flows lk z) eqn:K; [left | right]; auto.
+    - (* it is not: then it cannot go to a visible key *)
+      assert (Q1 : high (join pc (deep_label V1))) by (apply join_false_r; auto).
+      assert (Q2 : high (join pc (deep_label V2))) by (apply join_false_r; auto).
+      destruct (flows lk z) eqn:K.
+      { assert (N : forall l, high l -> flows l lk = false).
+        { intros l Hl. destruct (flows l lk) eqn:E; auto.
+          rewrite (flows_trans L _ _ _ E K) in Hl. discriminate. }
+        rewrite !N; auto. apply rrel_err; auto. apply join_true; auto. }
+      assert (Ql : high (join pc lk)) by (apply join_false_r; auto).
+      assert (S' : srel (set_key k (strip V1) (log lk (RRemember k (strip V1)) s1))
+                        (set_key k (strip V2) (log lk (RRemember k (strip V2)) s2))).
+      { apply srel_set_key; [fold lk; congruence |]. apply srel_log; auto; [right; auto | congruence]. }
+      destruct (flows (join pc (deep_label V1)) lk);
+        [destruct (has_type H (key_type H k) (strip V1)) |];
+        [| eapply rrel_stuck_left; [| apply ext, S | exact G2]; assumption ..].
+      destruct (flows (join pc (deep_label V2)) lk);
+        [destruct (has_type H (key_type H k) (strip V2)) |];
+        [| eapply rrel_stuck_right; [| apply ext', S | exact G1]; assumption ..].
+      apply rrel_val; auto using unit_rel.
   Qed.
 
   Lemma recall_rel : forall pc k s1 s2,
@@ -289,18 +304,21 @@ Section Noninterference.
     - assert (J : low (join pc lk)) by (apply join_true; auto).
       assert (S' : srel (log (join pc lk) (RRecall k) s1) (log (join pc lk) (RRecall k) s2)).
       { apply srel_log; auto using same_label_low. }
-      destruct S as (_ & SS & ST). rewrite (visible_low _ _ _ _ K ST).
-      specialize (SS k K). unfold orel in SS.
-      destruct (store s1 k), (store s2 k); try contradiction.
-      + destruct (kept H k (visible lk (tr s2))); apply rrel_val; auto.
-        apply raise_rel; auto using same_label_low.
+      destruct S as (_ & SS & ST). rewrite (visible_low _ _ _ _ K ST), (SS k K).
+      destruct (store s2 k) as [d |]; [destruct (kept H k (visible lk (tr s2))) |].
+      + apply accept_rel; auto using same_label_low.
+      + apply rrel_val; auto.
       + apply rrel_val; auto.
     - assert (J : high (join pc lk)) by (apply join_false_r; auto).
       assert (S' : srel (log (join pc lk) (RRecall k) s1) (log (join pc lk) (RRecall k) s2)).
       { apply srel_log; auto. right; auto. }
-      destruct (store s1 k) as [[? ?] |], (store s2 k) as [[? ?] |];
-        repeat match goal with |- context [kept H k ?t] => destruct (kept H k t) end;
-        apply rrel_high; simpl; auto using join_false_l.
+      unfold accept.
+      destruct (store s1 k), (store s2 k);
+        repeat match goal with
+               | |- context [kept H k ?t] => destruct (kept H k t)
+               | |- context [data_permits ?p ?d] => destruct (data_permits p d)
+               end;
+        apply rrel_high; auto.
   Qed.
 
   (** ** Lemmas about the helpers that evaluate *)
@@ -371,7 +389,9 @@ Section Noninterference.
       - eapply high_results with (1 := A) (2 := B) (3 := S).
         + apply (apply_conf H ev1 C1 (Lab l1 v1)).
         + apply (apply_conf H ev2 C2 (Lab l2 v2)).
-      - assert (Bad : forall m, rrel (Err l m, s1) (Err l m, s2)) by (intros; apply rrel_err; auto).
+      - assert (Bad : forall m, rrel (Err (deep_label (Lab l v1)) m, s1)
+                                     (Err (deep_label (Lab l v2)) m, s2)).
+        { intros. apply rrel_err_same; auto. apply lrel_deep_label with (pol := pol). auto. }
         destruct R as [k | c vs1 vs2 R | e env1 env2 P R]; unfold apply.
         + apply Bad.
         + destruct c as [| | | | n]; try apply Bad.
@@ -386,39 +406,75 @@ Section Noninterference.
         + apply EV; auto.
     Qed.
 
-    Lemma recv_rel : forall pc m raw s1 s2,
-      low pc -> srel s1 s2 -> rrel (do_recv H ev1 pc m raw s1) (do_recv H ev2 pc m raw s2).
+    Lemma say_rel : forall m s1 s2, srel s1 s2 -> srel (say m s1) (say m s2).
     Proof.
-      intros pc m raw s1 s2 P S.
-      destruct (conv_label _ _ S) as [[E A] | [A1 A2]].
-      2: { eapply high_results with (1 := A1) (2 := A2) (3 := S); apply recv_conf_conv; auto. }
-      unfold do_recv. rewrite <- E. set (c := cv s1) in *.
-      assert (B : low (join pc (clab c))) by (apply join_true; auto).
-      destruct (flows pc (clab c)); [| apply rrel_err; auto].
-      destruct (flows (clab c) (clearance H m)); [| apply rrel_err; auto].
-      assert (S1 : srel (log (clab c) (RModel m (msgs c)) s1) (log (clab c) (RModel m (msgs c)) s2))
+      intros m s1 s2 S. apply srel_conv; auto.
+      destruct (conv_label _ _ S) as [[E A] | [A1 A2]]; [left | right]; auto.
+      rewrite <- E. auto.
+    Qed.
+
+    (** In a visible conversation both runs ask the same and hear the same. *)
+    Lemma ask_rel : forall pc m s1 s2 k1 k2,
+      low pc -> low (clab (cv s1)) -> cv s1 = cv s2 -> srel s1 s2 ->
+      (forall reply t1 t2, srel t1 t2 -> cv t1 = cv t2 -> clab (cv t1) = clab (cv s1) ->
+         rrel (k1 reply t1) (k2 reply t2)) ->
+      rrel (ask H pc m s1 k1) (ask H pc m s2 k2).
+    Proof.
+      intros pc m s1 s2 k1 k2 P A E S K. unfold ask. rewrite <- E.
+      assert (S1 : srel (log (clab (cv s1)) (RModel m (msgs (cv s1))) s1)
+                        (log (clab (cv s1)) (RModel m (msgs (cv s1))) s2))
         by (apply srel_log; auto using same_label_low).
       rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))).
-      destruct (model H m (msgs c) (visible (clab c) (tr s2))) as [reply | e];
-        [| apply rrel_err; auto].
-      set (c' := Conv (clab c) (msgs c ++ [reply])).
-      assert (S2 : srel (set_conv c' (log (clab c) (RModel m (msgs c)) s1))
-                        (set_conv c' (log (clab c) (RModel m (msgs c)) s2)))
-        by (apply srel_conv; auto; left; auto).
-      destruct raw; [apply rrel_val; auto |].
+      destruct (model H m _ _) as [reply | e].
+      - apply K; [apply say_rel; auto | unfold say; simpl; rewrite E; auto | reflexivity].
+      - apply rrel_err; auto. apply join_true; auto.
+    Qed.
+
+    Lemma run_reply_rel : forall lc reply s1 s2, low lc -> srel s1 s2 ->
+      rrel (run_reply H ev1 lc reply s1) (run_reply H ev2 lc reply s2).
+    Proof.
+      intros lc reply s1 s2 A S. unfold run_reply.
       assert (Fail : forall m',
-        rrel (Val (Lab (clab c) (VCon CList [Lab (clab c) (VK (KBool false)); Lab (clab c) (VK (KStr m'))])),
-                set_conv c' (log (clab c) (RModel m (msgs c)) s1))
-             (Val (Lab (clab c) (VCon CList [Lab (clab c) (VK (KBool false)); Lab (clab c) (VK (KStr m'))])),
-                set_conv c' (log (clab c) (RModel m (msgs c)) s2))).
+        rrel (Val (Lab lc (VCon CList [Lab lc (VK (KBool false)); Lab lc (VK (KStr m'))])), s1)
+             (Val (Lab lc (VCon CList [Lab lc (VK (KBool false)); Lab lc (VK (KStr m'))])), s2)).
       { intros. apply rrel_val; auto 10. }
       destruct (parse H reply) as [e | e]; [| apply Fail].
       destruct (permits (policy H) e) eqn:Q; [| apply Fail].
       apply permits_mono with (1 := GEN) in Q.
-      apply rrel_bind with (1 := EV _ _ _ _ _ _ A Q PRE S2).
+      apply rrel_bind with (1 := EV _ _ _ _ _ _ A Q PRE S).
       - intros V1 V2 t1 t2 RV St. apply rrel_val; auto 10.
       - intros. apply grows_refl.
       - intros. apply grows_refl.
+    Qed.
+
+    Lemma recv_data_rel : forall n pc m s1 s2,
+      low pc -> low (clab (cv s1)) -> cv s1 = cv s2 -> srel s1 s2 ->
+      rrel (recv_data H pc m n s1) (recv_data H pc m n s2).
+    Proof.
+      induction n as [| n IH]; intros pc m s1 s2 P A E S; simpl;
+        apply ask_rel; auto; intros reply t1 t2 St Et El; rewrite <- E;
+        (assert (J : low (join pc (clab (cv s1)))) by (apply join_true; auto));
+        (destruct (decode H m reply) as [d | e]; [apply accept_rel; auto using same_label_low |]).
+      - apply rrel_err; auto.
+      - apply IH; auto.
+        + unfold say. simpl. rewrite El. auto.
+        + unfold say. simpl. rewrite Et. auto.
+        + apply say_rel; auto.
+    Qed.
+
+    Lemma recv_rel : forall pc m md s1 s2,
+      low pc -> srel s1 s2 -> rrel (do_recv H ev1 pc m md s1) (do_recv H ev2 pc m md s2).
+    Proof.
+      intros pc m md s1 s2 P S.
+      destruct (conv_label _ _ S) as [[E A] | [A1 A2]].
+      2: { eapply high_results with (1 := A1) (2 := A2) (3 := S); apply recv_conf_conv; auto. }
+      unfold do_recv. rewrite <- E.
+      assert (B : low (join pc (clab (cv s1)))) by (apply join_true; auto).
+      destruct (flows pc (clab (cv s1))); [| apply rrel_err; auto].
+      destruct (flows (clab (cv s1)) (clearance H m)); [| apply rrel_err; auto].
+      destruct md.
+      - apply ask_rel; auto. intros. apply run_reply_rel; auto.
+      - apply recv_data_rel; auto.
     Qed.
 
     Lemma fork_rel : forall pc env1 env2 s1 s2 e,
@@ -673,22 +729,19 @@ Section Noninterference.
         [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
       apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
         [apply IH; auto | intros W1 W2 u1 u2 RW Su | grow | grow].
+      pose proof (same_label_join _ _ _ _ _ (same_label_low _ _ A) (same_label_join _ _ _ _ _
+        (lrel_deep_label _ _ _ _ RV) (lrel_deep_label _ _ _ _ RW))) as D.
       destruct (get_labels _ _ _ _ _ A RV RW) as [J | (J1 & J2)].
       + destruct J as (l1 & l2 & v1 & v2 & w1 & w2 & -> & -> & -> & -> & Lo & Rv & Rw).
-        destruct Rv as [k | c vs1 vs2 Rs | ? ? ? ? ?]; try (apply rrel_err; auto).
-        destruct Rw; try (apply rrel_err; auto).
-        destruct (select c k) as [i |]; [| apply rrel_err; auto].
+        unfold do_get.
+        destruct Rv as [k | c vs1 vs2 Rs | ? ? ? ? ?];
+          [apply rrel_err_same; auto | | apply rrel_err_same; auto].
+        destruct Rw as [k | |]; [| apply rrel_err_same; auto ..].
+        destruct (select c k) as [i |]; [| apply rrel_err_same; auto].
         destruct (lsrel_nth _ _ _ _ i Rs) as [(X1 & X2 & E1 & E2 & RX) | [E1 E2]]; rewrite E1, E2.
         * apply rrel_val; auto. apply raise_rel; auto using same_label_low.
-        * apply rrel_err; auto.
-      + destruct V1 as [l1 v1], V2 as [l2 v2], W1 as [m1 w1], W2 as [m2 w2]. simpl in J1, J2.
-        eapply high_results with (1 := J1) (2 := J2) (3 := Su);
-          [ destruct v1 as [| c vs |]; try destruct w1 as [k | |];
-            try destruct (select c k) as [i |]; try destruct (nth_error vs i)
-          | destruct v2 as [| c vs |]; try destruct w2 as [k | |];
-            try destruct (select c k) as [i |]; try destruct (nth_error vs i) ];
-          (split; [simpl; rewrite ?label_of_raise; auto using flows_refl, join_l
-                  | apply state_conf_refl]).
+        * apply rrel_err_same; auto.
+      + eapply high_results with (1 := J1) (2 := J2) (3 := Su); apply get_conf.
     - (* set *) simpl.
       apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
         [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
@@ -696,21 +749,19 @@ Section Noninterference.
         [apply IH; auto | intros W1 W2 u1 u2 RW Su | grow | grow].
       apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
         [apply IH; auto | intros X1 X2 w1 w2 RX Sw | grow | grow].
+      pose proof (same_label_join _ _ _ _ _ (same_label_low _ _ A) (same_label_join _ _ _ _ _
+        (lrel_deep_label _ _ _ _ RV) (lrel_deep_label _ _ _ _ RW))) as D.
       destruct (get_labels _ _ _ _ _ A RV RW) as [J | (J1 & J2)].
       + destruct J as (l1 & l2 & v1 & v2 & y1 & y2 & -> & -> & -> & -> & Lo & Rv & Rw).
-        destruct Rv as [k | c vs1 vs2 Rs | ? ? ? ? ?]; try (apply rrel_err; auto).
-        destruct Rw; try (apply rrel_err; auto).
+        unfold do_set.
+        destruct Rv as [k | c vs1 vs2 Rs | ? ? ? ? ?];
+          [apply rrel_err_same; auto | | apply rrel_err_same; auto].
+        destruct Rw as [k | |]; [| apply rrel_err_same; auto ..].
         destruct (update_rel _ _ c k _ _ _ _ RX Rs)
           as [(c' & ws1 & ws2 & E1 & E2 & Rs') | [E1 E2]]; rewrite E1, E2.
         * apply rrel_val; auto.
-        * apply rrel_err; auto.
-      + destruct V1 as [l1 v1], V2 as [l2 v2], W1 as [m1 y1], W2 as [m2 y2]. simpl in J1, J2.
-        eapply high_results with (1 := J1) (2 := J2) (3 := Sw);
-          [ destruct v1 as [| c vs |]; try destruct y1 as [k | |];
-            try destruct (update c k X1 vs) as [[? ?] |]
-          | destruct v2 as [| c vs |]; try destruct y2 as [k | |];
-            try destruct (update c k X2 vs) as [[? ?] |] ];
-          (split; [simpl; auto using flows_refl | apply state_conf_refl]).
+        * apply rrel_err_same; auto.
+      + eapply high_results with (1 := J1) (2 := J2) (3 := Sw); apply set_conf.
     - (* primitive *) simpl.
       apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
         [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
@@ -734,13 +785,16 @@ Section Noninterference.
         assert (J2 : high (join pc l2)) by (apply join_false_r; auto).
         eapply high_results with (1 := J1) (2 := J2) (3 := St).
         * destruct (dispatch v1) as [k |]; [destruct (branch k bs d); auto |];
-            (split; [apply flows_refl | apply state_conf_refl]).
+            (split; [exact (join_mono_r pc _ _ (label_deep (Lab l1 v1))) | apply state_conf_refl]).
         * destruct (dispatch v2) as [k |]; [destruct (branch k bs d); auto |];
-            (split; [apply flows_refl | apply state_conf_refl]).
+            (split; [exact (join_mono_r pc _ _ (label_deep (Lab l2 v2))) | apply state_conf_refl]).
       + assert (J : low (join pc l)) by (apply join_true; auto).
+        assert (D : same_label (join pc (deep_label (Lab l v1))) (join pc (deep_label (Lab l v2)))).
+        { apply same_label_join; auto using same_label_low.
+          apply lrel_deep_label with (pol := pol). auto. }
         assert (E : dispatch v1 = dispatch v2) by (destruct RV; auto).
-        rewrite <- E. destruct (dispatch v1) as [k |]; [| apply rrel_err; auto].
-        destruct (branch k bs d) as [e' |] eqn:Eb; [| apply rrel_err; auto].
+        rewrite <- E. destruct (dispatch v1) as [k |]; [| apply rrel_err_same; auto].
+        destruct (branch k bs d) as [e' |] eqn:Eb; [| apply rrel_err_same; auto].
         apply IH; auto. eapply branch_permits; eauto.
     - (* guard *) simpl. apply guard_rel; auto.
     - (* choose *) simpl.
@@ -791,10 +845,13 @@ Section Noninterference.
              rewrite (flows_same _ _ _ J (lrel_label _ _ _ _ RV)). auto.
         * apply rrel_val; auto. constructor; apply join_false_r, join_false_l; auto.
     - (* assert *) simpl. apply with_label_rel; auto; [| grow | grow].
-      intros m1 m2 l1 l2 t1 t2 St [(<- & <- & B) | [B1 B2]].
-      + destruct (flows m1 pc); [| apply rrel_err; auto; apply join_true; auto].
-        apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
-          [apply IH; auto | intros V1 V2 u1 u2 RV Su | grow | grow].
+      intros m1 m2 l1 l2 t1 t2 St Sm.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 u1 u2 RV Su | grow | grow].
+      destruct Sm as [(<- & <- & B) | [B1 B2]].
+      + destruct (flows m1 pc); simpl.
+        2: { apply rrel_err_same; auto.
+             destruct (flows (join pc (join m1 l1)) z) eqn:E; [left | right]; auto. }
         destruct (flows l1 z) eqn:J.
         * rewrite (flows_same _ _ _ J (lrel_label _ _ _ _ RV)).
           destruct (flows (label_of V2) l1).
@@ -809,7 +866,8 @@ Section Noninterference.
       + assert (N : forall m, high m -> flows m pc = false).
         { intros m B. destruct (flows m pc) eqn:E; auto.
           rewrite (flows_trans L _ _ _ E A) in B. discriminate. }
-        rewrite !N; auto. apply rrel_err_same; auto. right. split; apply join_false_r; auto.
+        rewrite !N; auto. simpl. apply rrel_err_same; auto.
+        right. split; apply join_false_r, join_false_l; auto.
     - (* reclassification *) simpl. apply with_label_rel; auto; [| grow | grow].
       intros m1 m2 l1 l2 t1 t2 St Sm.
       apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
@@ -838,6 +896,18 @@ Section Noninterference.
       destruct (lrel_deep _ _ _ _ RV) as [(D1 & D2 & D3) | [D1 D2]].
       + rewrite <- D1, <- D2. apply rrel_err; auto. apply join_true; auto.
       + apply rrel_left; auto. simpl. apply join_false_r; auto.
+    - (* check *) simpl.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      destruct (lrel_deep _ _ _ _ RV) as [(D1 & D2 & D3) | [D1 D2]].
+      + rewrite <- D1, <- D2. destruct (has_type H t (strip V1)).
+        * apply rrel_val; auto.
+        * apply rrel_err; auto. apply join_true; auto.
+      + destruct (has_type H t (strip V1)), (has_type H t (strip V2)).
+        * apply rrel_val; auto.
+        * apply rrel_right; auto. simpl. apply join_false_r; auto.
+        * apply rrel_left; auto. simpl. apply join_false_r; auto.
+        * apply rrel_left; auto. simpl. apply join_false_r; auto.
     - (* par *) simpl. apply pars_rel; auto.
   Qed.
 End Noninterference.

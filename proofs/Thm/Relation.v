@@ -236,16 +236,9 @@ Section Relation.
 
   Variable key_label : name -> L.
 
-  Definition orel (o1 o2 : option (lval L)) : Prop :=
-    match o1, o2 with
-    | Some V1, Some V2 => lrel V1 V2
-    | None, None => True
-    | _, _ => False
-    end.
-
   Definition srel (s1 s2 : state L) : Prop :=
     crel (cv s1) (cv s2) /\
-    (forall k, low (key_label k) -> orel (store s1 k) (store s2 k)) /\
+    (forall k, low (key_label k) -> store s1 k = store s2 k) /\
     visible z (tr s1) = visible z (tr s2).
 
   Lemma visible_app : forall t1 t2 : list (event L),
@@ -279,12 +272,12 @@ Section Relation.
     - rewrite A, B, T; auto.
   Qed.
 
-  Lemma srel_set_key : forall k V1 V2 s1 s2,
-    (low (key_label k) -> lrel V1 V2) -> srel s1 s2 ->
-    srel (set_key k V1 s1) (set_key k V2 s2).
+  Lemma srel_set_key : forall k d1 d2 s1 s2,
+    (low (key_label k) -> d1 = d2) -> srel s1 s2 ->
+    srel (set_key k d1 s1) (set_key k d2 s2).
   Proof.
-    intros k V1 V2 s1 s2 R (C & S & T). split; [exact C | split; [| exact T]].
-    intros k' A. simpl. destruct (String.eqb_spec k k'); auto. subst. simpl. auto.
+    intros k d1 d2 s1 s2 R (C & S & T). split; [exact C | split; [| exact T]].
+    intros k' A. simpl. destruct (String.eqb_spec k k'); auto. subst. f_equal. auto.
   Qed.
 
   (** ** Results *)
