@@ -94,6 +94,9 @@ fn listing_1_is_the_term_of_the_seed() {
     assert_eq!(offered, ["sum", "improve", "terminate"]);
     assert!(matches!(code.term(*body), Term::Case { .. }));
     assert_eq!(tags(code), ["sum", "improve", "terminate", "final"]);
+    let shown = core_ir::print_term(code, code.root());
+    assert!(shown.starts_with("mem (fix[20] (\\self. \\x: Str."), "{shown}");
+    assert!(shown.ends_with("seeCoderManus") && shown.contains("terminate a => a.answer"), "{shown}");
     // Every part points into the file.
     for (id, _) in code.iter() {
         assert!(!sources.text(code.span(id)).is_empty(), "{:?}", code.term(id));

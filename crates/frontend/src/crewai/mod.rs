@@ -6,7 +6,7 @@
 //! | an agent with `tools` or `max_iter` | `fix[max_iter] (λself. λx. let t = llm p θ x in case t of {…})` |
 //! | a task | `λx. agent "…"`: description, expected output, and what came before as context |
 //! | tasks | `task1 >> task2 >> …`; with `context:` of earlier tasks, `let task1 = … in …` |
-//! | `{topic}` in any text | `in.topic`, where the whole is a function of `in: {topic: Str}` |
+//! | `{topic}` in any text | `inputs.topic`, where the whole is a function of `inputs: {topic: Str}` |
 //!
 //! CrewAI ends an agent's loop at the first reply without a tool call, though nothing in the files
 //! says so ([`Facts::ends_loops`]), and picks a model if none is named ([`Facts::default_model`]).
@@ -321,7 +321,7 @@ struct Lower<'a, 'd> {
 }
 
 /// The parameter that holds the crew's inputs.
-const INPUTS: &str = "in";
+const INPUTS: &str = "inputs";
 
 impl<'a, 'd> Lower<'a, 'd> {
     fn new(
@@ -441,14 +441,20 @@ impl<'a, 'd> Lower<'a, 'd> {
             let body = self.b.let_in(vec![("o".into(), call)], again, at);
             branches.push(Branch { tag: tool.into(), binder: Some("a".into()), body });
         }
+        let offered = !params.tools.is_empty();
         let oracle = self.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
         let x = self.b.var("x", model_at);
         let think = self.b.app(oracle, x, model_at);
-        let answer = self.b.var("a", tools_at);
-        branches.push(Branch { tag: "final".into(), binder: Some("a".into()), body: answer });
-        let t = self.b.var("t", tools_at);
-        let case = self.b.add(Term::Case { scrutinee: t, branches, default: None }, tools_at);
-        let body = self.b.let_in(vec![("t".into(), think)], case, head);
+        let body = if offered {
+            let answer = self.b.var("a", tools_at);
+            branches.push(Branch { tag: "final".into(), binder: Some("a".into()), body: answer });
+            let t = self.b.var("t", tools_at);
+            let case = self.b.add(Term::Case { scrutinee: t, branches, default: None }, tools_at);
+            self.b.let_in(vec![("t".into(), think)], case, head)
+        } else {
+            // The reply of a model without tools is text: the answer.
+            think
+        };
         let step = self.b.abs("x", Some(Type::Str), body, head);
         let body = self.b.abs("self", None, step, head);
         self.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body }, fix_at)

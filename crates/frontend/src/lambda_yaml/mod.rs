@@ -19,7 +19,7 @@
 //! Source: seed 000 Listing 1, §2, §5.3, §6.
 
 use crate::doc::{Document, Entry, Node, NodeId};
-use crate::emit::{self, Template, Unused, clip, codes, report_keys, undecided, value_span, wrong_kind};
+use crate::emit::{self, LoopBound, Template, Unused, clip, codes, report_keys, undecided, value_span, wrong_kind};
 use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind};
 use core_ir::{
     Branch, Builder, Comparison, Data, EffectClass, Globals, KeyDecl, LabelSpec, Measure, ModelParams, Name,
@@ -356,7 +356,13 @@ impl<'d> Lower<'d, '_> {
         let x = self.b.var("x", oracle_at);
         let think = self.b.app(think, x, oracle_at);
 
-        let thought = self.thought(stop, tools_at);
+        if branches.is_empty() {
+            // The reply of a model without tools is text, hence a thought.
+            let thought = self.thought("t", stop, tools_at);
+            let body = self.b.let_in(vec![("t".into(), think)], thought, head);
+            return self.fixpoint(body, bound, head, fix_at);
+        }
+        let thought = self.thought("a", stop, tools_at);
         let t = self.b.var("t", tools_at);
         let branches = branches
             .into_iter()
@@ -365,8 +371,13 @@ impl<'d> Lower<'d, '_> {
             .collect();
         let case = self.b.add(Term::Case { scrutinee: t, branches, default: None }, tools_at);
         let body = self.b.let_in(vec![("t".into(), think)], case, head);
-        let step = self.b.abs("x", Some(Type::Str), body, head);
-        let body = self.b.abs("self", None, step, head);
+        self.fixpoint(body, bound, head, fix_at)
+    }
+
+    /// `fix[n] (λself. λx. body)`.
+    fn fixpoint(&mut self, body: TermId, bound: LoopBound, at: Span, fix_at: Span) -> TermId {
+        let step = self.b.abs("x", Some(Type::Str), body, at);
+        let body = self.b.abs("self", None, step, at);
         self.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body }, fix_at)
     }
 
@@ -477,18 +488,19 @@ impl<'d> Lower<'d, '_> {
         self.b.let_in(bindings, again, at)
     }
 
-    /// A reply without an action: one more thought, unless it holds the text that ends the loop.
-    fn thought(&mut self, stop: Option<(&str, Span)>, at: Span) -> TermId {
-        let (x, a) = (self.b.var("x", at), self.b.var("a", at));
+    /// A reply without an action, in the variable `reply`: one more thought, unless it holds the text
+    /// that ends the loop.
+    fn thought(&mut self, reply: &str, stop: Option<(&str, Span)>, at: Span) -> TermId {
+        let (x, a) = (self.b.var("x", at), self.b.var(reply, at));
         let mut state = Template::new(at);
         state.term(x).text("\n").term(a);
         let state = state.build(&mut self.b);
         let this = self.b.var("self", at);
         let again = self.b.app(this, state, at);
         let Some((stop, stop_at)) = stop else { return again };
-        let (a, needle) = (self.b.var("a", stop_at), self.b.lit(Data::str(stop), stop_at));
+        let (a, needle) = (self.b.var(reply, stop_at), self.b.lit(Data::str(stop), stop_at));
         let test = self.b.add(Term::Prim(Prim::Contains, vec![a, needle]), stop_at);
-        let answer = self.b.var("a", stop_at);
+        let answer = self.b.var(reply, stop_at);
         self.b.add(Term::If(test, answer, again, core_ir::IfSugar::Plain), stop_at)
     }
 
