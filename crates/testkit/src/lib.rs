@@ -1,1 +1,14 @@
-//! Placeholder replaced by the crate's first commit.
+//! What the tests of several crates share: a reference evaluator, generated programs, and worlds that
+//! answer them.
+//!
+//! Entry points: [`naive::run`] evaluates a [`core_ir::Code`] by the rules of `docs/calculus.md`;
+//! [`generate::programs`] is the strategy of closed programs; [`world::Script`] answers whatever a
+//! program asks, always in the same way.
+//!
+//! Invariant: [`naive`] is written from `docs/calculus.md` alone. It shares no code with the machine that
+//! it is compared with, beyond the data of `core_ir`.
+//! Invariant: everything here is deterministic; the same program in the same world gives the same outcome.
+
+pub mod generate;
+pub mod naive;
+pub mod world;

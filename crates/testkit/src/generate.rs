@@ -1,0 +1,180 @@
+//! Generated programs: closed terms with every former, the declarations they use, and the world they run in.
+//!
+//! A program is generated as an [`Ast`], in which variables, keys, tools and models are numbers that are taken
+//! modulo how many there are in scope. So every [`Ast`] makes a closed term, and what remains after any part
+//! of one is cut away does too: shrinking needs to know nothing of scopes.
+
+mod ast;
+mod build;
+mod random;
+mod script;
+
+pub use ast::{Ast, Op};
+pub use build::prelude;
+pub use random::{Rng, Style, Ty};
+pub use script::Script;
+
+use core_ir::{Code, Data, LatticeKind, ModelParams, StoreDecl, ToolDecl};
+use proptest::strategy::{NewTree, Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+use std::sync::Arc;
+
+/// A closed term with its declarations and its world.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// The term.
+    pub ast: Ast,
+    /// The lattice its labels are of.
+    pub lattice: LatticeKind,
+    /// Whether binders reuse a few names, so that they hide each other.
+    pub shadowing: bool,
+    /// The tools that `tool[…]` means.
+    pub tools: Vec<ToolDecl>,
+    /// The stores that `mem` opens.
+    pub stores: Vec<StoreDecl>,
+    /// The parameters of model calls. Their tools are all of `tools`, or none.
+    pub models: Vec<ModelParams>,
+    /// What models reply when they are asked for code.
+    pub replies: Vec<Reply>,
+    /// What else the world does depends on this number.
+    pub seed: u64,
+}
+
+/// A reply of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// Code: the reply's text is a reference to it, which [`Program::parse`] resolves.
+    Code(Ast),
+    /// Text: read as JSON; what is not JSON does not parse.
+    Text(String),
+}
+
+impl Program {
+    /// The term as code.
+    ///
+    /// # Panics
+    /// Never: every [`Ast`] makes a closed term, unless it is nested too deep, which none of ours is.
+    pub fn code(&self) -> Arc<Code> {
+        Arc::new(build::build(self, &self.ast, true).expect("a closed term"))
+    }
+
+    /// Reads generated code: a reference to one of the replies, or JSON.
+    ///
+    /// # Errors
+    /// The text is neither.
+    pub fn parse(&self, text: &str) -> Result<Arc<Code>, String> {
+        if let Some(index) = text.strip_prefix('#').and_then(|n| n.parse::<usize>().ok())
+            && let Some(Reply::Code(ast)) = self.replies.get(index)
+        {
+            return build::build(self, ast, false).map(Arc::new).map_err(|e| format!("{e:?}"));
+        }
+        let json: serde_json::Value = serde_json::from_str(text).map_err(|_| "not code".to_string())?;
+        let data = Data::from_json(&json).map_err(|e| e.to_string())?;
+        let literal = Ast::new(Op::Lit(data), []);
+        build::build(self, &literal, false).map(Arc::new).map_err(|e| format!("{e:?}"))
+    }
+
+    /// Whether anything may run in parallel, so that the order of requests is not determined.
+    pub fn is_parallel(&self) -> bool {
+        let parallel = |a: &Ast| a.any(&|op| matches!(op, Op::Par(_) | Op::ParPair));
+        parallel(&self.ast) || self.replies.iter().any(|r| matches!(r, Reply::Code(a) if parallel(a)))
+    }
+
+    /// The same program with another term.
+    #[must_use]
+    pub fn with(&self, ast: Ast) -> Program {
+        Program { ast, ..self.clone() }
+    }
+
+    /// The candidate of a number among the programs that are one step smaller.
+    fn smaller(&self, mut n: usize) -> Option<Program> {
+        if let Some(ast) = self.ast.smaller(&mut n) {
+            return Some(self.with(ast));
+        }
+        for (i, reply) in self.replies.iter().enumerate() {
+            let Reply::Code(a) = reply else { continue };
+            if let Some(a) = a.smaller(&mut n) {
+                let mut p = self.clone();
+                p.replies[i] = Reply::Code(a);
+                return Some(p);
+            }
+        }
+        // Last, what surrounds the term.
+        let mut around: Vec<Program> = Vec::new();
+        if self.shadowing {
+            around.push(Program { shadowing: false, ..self.clone() });
+        }
+        for i in 0..self.models.len() {
+            if self.models[i] != ModelParams::default() {
+                let mut p = self.clone();
+                p.models[i] = ModelParams::default();
+                around.push(p);
+            }
+        }
+        around.into_iter().nth(n)
+    }
+}
+
+/// The strategy of closed programs; they shrink to smaller ones.
+pub fn programs(style: Style) -> Programs {
+    Programs { style }
+}
+
+/// See [`programs`].
+#[derive(Clone, Debug)]
+pub struct Programs {
+    style: Style,
+}
+
+impl Strategy for Programs {
+    type Tree = Shrinking;
+    type Value = Program;
+
+    fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
+        let seed = proptest::num::u64::ANY.new_tree(runner)?.current();
+        let program = random::program(&mut Rng::new(seed), &self.style);
+        Ok(Shrinking { accepted: program.clone(), current: program, candidate: 0 })
+    }
+}
+
+/// Shrinks greedily: the first smaller program that still fails is shrunk further.
+#[derive(Clone, Debug)]
+pub struct Shrinking {
+    accepted: Program,
+    current: Program,
+    candidate: usize,
+}
+
+impl Shrinking {
+    fn next(&mut self) -> bool {
+        match self.accepted.smaller(self.candidate) {
+            Some(p) => {
+                self.candidate += 1;
+                self.current = p;
+                true
+            }
+            None => {
+                self.current = self.accepted.clone();
+                false
+            }
+        }
+    }
+}
+
+impl ValueTree for Shrinking {
+    type Value = Program;
+
+    fn current(&self) -> Program {
+        self.current.clone()
+    }
+
+    fn simplify(&mut self) -> bool {
+        self.accepted = self.current.clone();
+        self.candidate = 0;
+        self.next()
+    }
+
+    fn complicate(&mut self) -> bool {
+        self.next()
+    }
+}

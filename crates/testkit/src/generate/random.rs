@@ -1,0 +1,949 @@
+//! Random programs. Most of what they do succeeds: terms are made for a type, and only now and then for another.
+
+use super::build::{FIELDS, PRELUDE, TAGS, role};
+use super::{Ast, Op, Program, Reply};
+use core_ir::{
+    Bound, Comparison, Data, EffectClass, EnumType, KeyDecl, LabelSpec, LatticeKind, Measure, ModelParams,
+    Name, Num, Pred, Prim, StoreDecl, ToolDecl, ToolId, ToolParam, Type,
+};
+use diagnostics::{FileId, Span};
+use std::sync::Arc;
+
+/// What programs are wanted.
+#[derive(Clone, Debug)]
+pub struct Style {
+    /// How many formers a program has, about.
+    pub size: u32,
+    /// How many terms in a hundred are of a type that does not fit.
+    pub wild: u64,
+    /// Whether there are parallel branches.
+    pub parallel: bool,
+    /// Whether there are `endorse` and `declassify`.
+    pub reclassify: bool,
+    /// Whether programs look at the texts of errors and of messages that a run makes up, rather than
+    /// only at their labels.
+    pub messages: bool,
+    /// Variables that are in scope of the whole program (the first is the outermost).
+    pub given: Vec<Ty>,
+}
+
+impl Default for Style {
+    fn default() -> Style {
+        Style { size: 40, wild: 2, parallel: true, reclassify: true, messages: false, given: Vec::new() }
+    }
+}
+
+/// Random numbers that depend on the seed alone (SplitMix64).
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    /// A sequence of a seed.
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed)
+    }
+
+    /// The next number.
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`; 0 if that is 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.draw() % n.max(1) as u64) as usize
+    }
+
+    /// True `percent` times in a hundred.
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.draw() % 100 < percent
+    }
+
+    /// One of the items, with its index.
+    pub fn pick<'t, T>(&mut self, items: &'t [T]) -> Option<(usize, &'t T)> {
+        let i = self.below(items.len());
+        items.get(i).map(|item| (i, item))
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.draw() as u8
+    }
+
+    fn one<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())].clone()
+    }
+}
+
+/// The types that terms are made for.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // As `core_ir::Type`.
+pub enum Ty {
+    Null,
+    Bool,
+    Num,
+    Str,
+    List(Box<Ty>),
+    /// A record with the fields `a`, `b`, … of these types.
+    Record(Vec<Ty>),
+    Pair(Box<(Ty, Ty)>),
+    Fun(Box<(Ty, Ty)>),
+    /// A tag with a number.
+    Tag,
+    /// A label of the run's lattice.
+    Label,
+}
+
+/// Data of a type, for answers of the world.
+pub(super) fn data_of(rng: &mut Rng, ty: &Type) -> Data {
+    match ty {
+        Type::Bool => Data::Bool(rng.chance(50)),
+        Type::Num => number(rng),
+        Type::Str => text(rng),
+        Type::Null => Data::Null,
+        Type::List(t) => {
+            let n = rng.below(3);
+            Data::list((0..n).map(|_| data_of(rng, t)).collect::<Vec<_>>())
+        }
+        Type::Option(_) if rng.chance(30) => Data::Null,
+        Type::Option(t) => data_of(rng, t),
+        Type::Record(fields) => {
+            Data::record(fields.iter().map(|(n, t)| (n.clone(), data_of(rng, t))).collect::<Vec<_>>())
+        }
+        Type::Enum(e) => Data::str(&*rng.one(&e.variants)),
+        Type::Variant(tags) => {
+            let (n, t) = rng.one(tags);
+            Data::Tag(n, Arc::new(data_of(rng, &t)))
+        }
+        Type::Pair(p) => {
+            let a = data_of(rng, &p.0);
+            Data::Pair(Arc::new((a, data_of(rng, &p.1))))
+        }
+        Type::Refined(r) => data_of(rng, &r.0),
+        Type::Dyn | Type::Fun(_) => match rng.below(4) {
+            0 => number(rng),
+            1 => text(rng),
+            2 => Data::Bool(true),
+            _ => Data::list([number(rng)]),
+        },
+    }
+}
+
+fn number(rng: &mut Rng) -> Data {
+    let n = Num::from(rng.below(7) as i64 - 2);
+    match rng.chance(8) {
+        true => Data::Num(n.div(&Num::from(3)).unwrap_or(Num::ZERO)),
+        false => Data::Num(n),
+    }
+}
+
+fn text(rng: &mut Rng) -> Data {
+    Data::str(rng.one(&["", "a", "yes", "no", "two words", " Yes. ", "é\"\n", "maybe", "12"]))
+}
+
+fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
+    let some = |rng: &mut Rng, names: &[&'static str]| {
+        Data::list(names.iter().filter(|_| rng.chance(50)).map(|n| Data::str(*n)).collect::<Vec<_>>())
+    };
+    match kind {
+        LatticeKind::TwoAxis => some(rng, &["U", "S"]),
+        LatticeKind::Endorsed => some(rng, &["U", "S", "E"]),
+        LatticeKind::SourcesReaders => {
+            let sources = if rng.chance(10) { Data::str("*") } else { some(rng, &["web", "mail"]) };
+            let readers = if rng.chance(50) { Data::str("*") } else { some(rng, &["ann", "bob"]) };
+            match rng.below(4) {
+                0 => Data::record([("sources".into(), sources)]),
+                1 => Data::record([("readers".into(), readers)]),
+                _ => Data::record([("sources".into(), sources), ("readers".into(), readers)]),
+            }
+        }
+    }
+}
+
+/// A random program.
+pub(super) fn program(rng: &mut Rng, style: &Style) -> Program {
+    let lattice = match rng.below(6) {
+        0 => LatticeKind::Endorsed,
+        1 | 2 => LatticeKind::SourcesReaders,
+        _ => LatticeKind::TwoAxis,
+    };
+    let tools = tools(rng, lattice);
+    let stores = stores(rng, lattice);
+    let models = models(rng, tools.len());
+    let mut making =
+        Making { rng, style, lattice, scope: style.given.clone(), keys: Vec::new(), in_code: false };
+    let ty = making.any_type(2);
+    // Half of the programs have a store from the outset, or keys would hardly ever be used.
+    let ast = match making.rng.chance(50) {
+        true => making.with_store(&ty, style.size),
+        false => making.term(&ty, style.size),
+    };
+    making.in_code = true;
+    making.keys.clear();
+    making.scope.clear();
+    let mut replies = Vec::new();
+    for _ in 0..3 {
+        let ty = making.any_type(1);
+        let ast = making.term(&ty, style.size / 4);
+        replies.push(Reply::Code(ast));
+    }
+    replies.push(Reply::Text("{\"a\": [1, 2.5, null]}".into()));
+    replies.push(Reply::Text("this is (no code".into()));
+    let shadowing = rng.chance(15);
+    let seed = rng.draw();
+    Program { ast, lattice, shadowing, tools, stores, models, replies, seed }
+}
+
+fn spec(rng: &mut Rng, lattice: LatticeKind, top: u64, bottom: u64) -> LabelSpec {
+    match rng.draw() % 100 {
+        n if n < top => LabelSpec::TOP,
+        n if n < top + bottom => LabelSpec::BOTTOM,
+        n if n % 3 == 0 => LabelSpec::Axes { untrusted: true, secret: false },
+        n if n % 3 == 1 => LabelSpec::Axes { untrusted: false, secret: true },
+        _ => LabelSpec::Exact(label(rng, lattice)),
+    }
+}
+
+const NOWHERE: Span = Span { file: FileId(0), start: 0, end: 0 };
+
+fn tools(rng: &mut Rng, lattice: LatticeKind) -> Vec<ToolDecl> {
+    let shapes = [
+        ("double", vec![("x", Type::Num)], Type::Num),
+        ("look", vec![("a", Type::Num), ("b", Type::Str)], Type::Str),
+        ("check", vec![], Type::Bool),
+        ("any", vec![("a", Type::Dyn)], Type::Dyn),
+        (
+            "many",
+            vec![("a", Type::Num), ("b", Type::option(Type::Str))],
+            Type::record([("a".into(), Type::Num), ("b".into(), Type::list(Type::Str))]),
+        ),
+    ];
+    shapes
+        .into_iter()
+        .map(|(name, params, result)| ToolDecl {
+            name: name.into(),
+            params: params
+                .into_iter()
+                .map(|(n, ty)| ToolParam { name: n.into(), ty, bound: spec(rng, lattice, 60, 10) })
+                .collect(),
+            result,
+            effect: EffectClass::Write,
+            control: spec(rng, lattice, 60, 10),
+            label: spec(rng, lattice, 5, 50),
+            description: None,
+            handler: None,
+            span: NOWHERE,
+        })
+        .collect()
+}
+
+fn stores(rng: &mut Rng, lattice: LatticeKind) -> Vec<StoreDecl> {
+    let mut store = |name: &str, keys: Vec<(&str, Type, Option<Data>)>| StoreDecl {
+        name: name.into(),
+        keys: keys
+            .into_iter()
+            .map(|(n, ty, initial)| KeyDecl {
+                name: n.into(),
+                ty,
+                label: spec(rng, lattice, 35, 25),
+                initial,
+            })
+            .collect(),
+        capacity: None,
+        ttl: None,
+        backend: None,
+        span: NOWHERE,
+    };
+    vec![
+        store(
+            "main",
+            vec![("n", Type::Num, Some(Data::Num(Num::ONE))), ("s", Type::Str, None), ("d", Type::Dyn, None)],
+        ),
+        store("other", vec![("n", Type::Num, None), ("l", Type::list(Type::Num), Some(Data::list([])))]),
+    ]
+}
+
+fn models(rng: &mut Rng, tools: usize) -> Vec<ModelParams> {
+    let results = [
+        None,
+        Some(Type::Num),
+        Some(Type::Bool),
+        Some(Type::Str),
+        Some(Type::record([("a".into(), Type::Num), ("b".into(), Type::Str)])),
+        Some(Type::list(Type::Num)),
+        Some(Type::Enum(Arc::new(EnumType {
+            name: "E".into(),
+            variants: vec!["yes".into(), "no".into(), "maybe".into()],
+        }))),
+    ];
+    results
+        .into_iter()
+        .map(|result| ModelParams {
+            result,
+            repair: rng.below(3) as u32,
+            tools: match rng.chance(25) {
+                true => (0..tools).filter(|_| rng.chance(50)).map(|i| ToolId(i as u32)).collect(),
+                false => Vec::new(),
+            },
+            purpose: rng.chance(50).then(|| "a purpose".into()),
+            ..ModelParams::default()
+        })
+        .collect()
+}
+
+struct Making<'a> {
+    rng: &'a mut Rng,
+    style: &'a Style,
+    lattice: LatticeKind,
+    /// The types of the variables in scope, outermost first.
+    scope: Vec<Ty>,
+    /// The types of the keys in scope.
+    keys: Vec<Ty>,
+    /// Whether this is code that a model gives.
+    in_code: bool,
+}
+
+fn node(op: Op, kids: impl IntoIterator<Item = Ast>) -> Ast {
+    Ast::new(op, kids)
+}
+
+impl Making<'_> {
+    fn any_type(&mut self, depth: usize) -> Ty {
+        match self.rng.below(if depth == 0 { 8 } else { 14 }) {
+            0..3 => Ty::Num,
+            3 | 4 => Ty::Bool,
+            5 => Ty::Str,
+            6 => Ty::Tag,
+            7 => Ty::Null,
+            8 | 9 => Ty::List(Box::new(self.any_type(depth - 1))),
+            10 => {
+                let n = self.rng.below(3) + 1;
+                Ty::Record((0..n).map(|_| self.any_type(depth - 1)).collect())
+            }
+            11 => Ty::Pair(Box::new((self.any_type(depth - 1), self.any_type(depth - 1)))),
+            12 => Ty::Fun(Box::new((self.any_type(depth - 1), self.any_type(depth - 1)))),
+            _ => Ty::Label,
+        }
+    }
+
+    /// How far a budget goes when it is split in `n`.
+    fn split(&mut self, size: u32, n: u32) -> u32 {
+        let each = size.saturating_sub(1) / n.max(1);
+        // Uneven shares make deep terms.
+        if self.rng.chance(30) { each + each / 2 } else { each }
+    }
+
+    /// A variable of the type.
+    fn variable(&mut self, ty: &Ty) -> Option<Ast> {
+        let n = self.scope.len();
+        let fitting: Vec<usize> = (0..n).filter(|i| self.scope[*i] == *ty).collect();
+        let (_, i) = self.rng.pick(&fitting)?;
+        u8::try_from(n - 1 - i).ok().map(Ast::var)
+    }
+
+    /// A smallest term of the type.
+    fn leaf(&mut self, ty: &Ty) -> Ast {
+        if self.rng.chance(60)
+            && let Some(v) = self.variable(ty)
+        {
+            return v;
+        }
+        match ty {
+            Ty::Null => Ast::lit(Data::Null),
+            Ty::Bool => Ast::lit(self.rng.chance(50)),
+            Ty::Num => Ast::lit(number(self.rng)),
+            Ty::Str => Ast::lit(text(self.rng)),
+            Ty::Label => Ast::lit(label(self.rng, self.lattice)),
+            Ty::List(_) if self.rng.chance(20) => node(Op::List, []),
+            Ty::List(t) => node(Op::List, [self.leaf(t)]),
+            Ty::Record(ts) => {
+                let kids: Vec<Ast> = ts.iter().map(|t| self.leaf(t)).collect();
+                node(Op::Record((0..ts.len() as u8).collect()), kids)
+            }
+            Ty::Pair(p) => node(Op::Pair, [self.leaf(&p.0), self.leaf(&p.1)]),
+            Ty::Tag => match self.rng.chance(30) {
+                true => node(Op::Tag(self.rng.byte() % 3), []),
+                false => node(Op::Tag(self.rng.byte() % 3), [Ast::lit(number(self.rng))]),
+            },
+            Ty::Fun(f) => {
+                self.scope.push(f.0.clone());
+                let body = self.leaf(&f.1);
+                self.scope.pop();
+                node(Op::Lam, [body])
+            }
+        }
+    }
+
+    /// A term below a variable of a type.
+    fn under(&mut self, var: Ty, ty: &Ty, size: u32) -> Ast {
+        self.scope.push(var);
+        let body = self.term(ty, size);
+        self.scope.pop();
+        body
+    }
+
+    /// A term that is evaluated for what it does.
+    fn effect(&mut self, size: u32) -> Ast {
+        let sub = self.split(size, 1);
+        match self.rng.below(10) {
+            0..3 => {
+                let ty = self.any_type(1);
+                let sent = self.term(&ty, sub);
+                let r = if self.rng.chance(80) { 0 } else { self.rng.below(4) };
+                node(Op::Send(role(r)), [sent])
+            }
+            3 => node(Op::Clear, []),
+            4 => {
+                let sub = self.split(size, 2);
+                let l = self.label(sub);
+                let ty = self.any_type(1);
+                let e = self.term(&ty, sub);
+                node(Op::Assert, [l, e])
+            }
+            5..8 if !self.keys.is_empty() => {
+                let i = self.rng.below(self.keys.len());
+                let ty = self.keys[i].clone();
+                let e = self.term(&ty, sub);
+                node(Op::Remember(i as u8), [e])
+            }
+            8 => self.received(),
+            _ => {
+                let ty = self.any_type(1);
+                self.term(&ty, sub)
+            }
+        }
+    }
+
+    /// A model's reply, as it comes.
+    fn received(&mut self) -> Ast {
+        match self.rng.below(3) {
+            0 => node(Op::RecvCode, []),
+            1 => {
+                let text = self.leaf(&Ty::Str);
+                node(Op::Ask, [text])
+            }
+            _ => node(Op::RecvData(self.rng.byte() % 7), []),
+        }
+    }
+
+    /// A term that gives a label: mostly a literal, sometimes computed, sometimes none.
+    fn label(&mut self, size: u32) -> Ast {
+        match self.rng.below(30) {
+            0 => Ast::lit(Data::str("U")),
+            1 | 2 if size > 4 => self.term(&Ty::Label, size),
+            _ => Ast::lit(label(self.rng, self.lattice)),
+        }
+    }
+
+    fn predicate(&mut self, ty: &Ty) -> Pred {
+        let compare = [Comparison::Lt, Comparison::Ge, Comparison::Eq, Comparison::Ne];
+        let c = self.rng.one(&compare);
+        let n = Num::from(self.rng.below(3) as i64);
+        let p = match ty {
+            Ty::Num => Pred::Compare(Measure::Value, c, n),
+            Ty::Str if self.rng.chance(30) => Pred::Contains("a".into()),
+            Ty::Str if self.rng.chance(30) => Pred::Compare(Measure::Words, c, n),
+            Ty::Str if self.rng.chance(30) => Pred::Matches("^[a-z]+$".into()),
+            Ty::Str | Ty::List(_) | Ty::Record(_) if self.rng.chance(70) => {
+                Pred::Compare(Measure::Length, c, n)
+            }
+            Ty::Record(_) => Pred::Field("a".into(), Arc::new(Pred::True)),
+            Ty::List(t) => Pred::Every(Arc::new(self.predicate(t))),
+            Ty::Bool => Pred::OneOf([Data::Bool(true)].into()),
+            _ => Pred::True,
+        };
+        match self.rng.below(8) {
+            0 => Pred::True,
+            1 => Pred::Not(Arc::new(p)),
+            2 => Pred::Or(Arc::new((p.clone(), Pred::Not(Arc::new(p))))),
+            _ => p,
+        }
+    }
+
+    /// A term of about that size, mostly of the type.
+    fn term(&mut self, wanted: &Ty, size: u32) -> Ast {
+        let other;
+        let mut ty = wanted;
+        if self.rng.chance(self.style.wild) {
+            other = self.any_type(2);
+            ty = &other;
+        }
+        if size <= 1 {
+            return self.leaf(ty);
+        }
+        if self.rng.chance(10)
+            && let Some(v) = self.variable(ty)
+        {
+            return v;
+        }
+        if self.rng.chance(45) { self.particular(ty, size) } else { self.general(ty, size) }
+    }
+
+    /// `mem` with one of the two stores.
+    fn with_store(&mut self, ty: &Ty, size: u32) -> Ast {
+        let which = self.rng.byte() % 2;
+        let before = self.keys.len();
+        self.keys.extend(match which {
+            0 => vec![Ty::Num, Ty::Str, Ty::List(Box::new(Ty::Num))],
+            _ => vec![Ty::Num, Ty::List(Box::new(Ty::Num))],
+        });
+        let e = self.term(ty, size.saturating_sub(1));
+        self.keys.truncate(before);
+        node(Op::Mem(which), [e])
+    }
+
+    /// A former that fits every type.
+    fn general(&mut self, ty: &Ty, size: u32) -> Ast {
+        let (one, two, three) = (self.split(size, 1), self.split(size, 2), self.split(size, 3));
+        match self.rng.below(44) {
+            0..3 => {
+                let c = self.term(&Ty::Bool, three);
+                let a = self.term(ty, three);
+                node(Op::If, [c, a, self.term(ty, three)])
+            }
+            3..6 => {
+                let bound = self.any_type(2);
+                let first = self.term(&bound, two);
+                let body = self.under(bound, ty, two);
+                node(Op::Let, [first, body])
+            }
+            // Something happens first.
+            6..10 => {
+                let first = self.effect(two);
+                let body = self.under(Ty::Null, ty, two);
+                node(Op::Let, [first, body])
+            }
+            10..13 => {
+                let param = self.any_type(1);
+                let f = self.term(&Ty::Fun(Box::new((param.clone(), ty.clone()))), two);
+                node(Op::App, [f, self.term(&param, two)])
+            }
+            13 => {
+                let a = self.any_type(1);
+                let fields = [ty.clone(), a];
+                let e = self.term(&Ty::Record(fields.to_vec()), one);
+                node(Op::Field(0), [e])
+            }
+            14 => {
+                let e = self.term(&Ty::List(Box::new(ty.clone())), two);
+                node(Op::Index, [e, Ast::lit(Data::Num(Num::from(self.rng.below(5) as i64 / 4)))])
+            }
+            15 => {
+                let e = self.term(&Ty::Record(vec![ty.clone()]), two);
+                node(Op::Index, [e, Ast::lit(Data::str("a"))])
+            }
+            16 => {
+                let a = self.any_type(1);
+                let e = self.term(&Ty::Pair(Box::new((ty.clone(), a))), one);
+                node(Op::Fst, [e])
+            }
+            17 => {
+                let a = self.any_type(1);
+                let e = self.term(&Ty::Pair(Box::new((a, ty.clone()))), one);
+                node(Op::Snd, [e])
+            }
+            18..20 => {
+                let kind = if self.rng.chance(80) { Ty::Tag } else { Ty::Str };
+                let scrutinee = self.term(&kind, three);
+                let mut tags = Vec::new();
+                let mut kids = vec![scrutinee];
+                for t in 0..3u8 {
+                    if self.rng.chance(66) {
+                        let binds = self.rng.chance(60);
+                        tags.push((t, binds));
+                        kids.push(if binds { self.under(Ty::Num, ty, three) } else { self.term(ty, three) });
+                    }
+                }
+                let default = self.rng.chance(80);
+                if default {
+                    kids.push(self.term(ty, three));
+                }
+                node(Op::Case(tags, default), kids)
+            }
+            20..22 => {
+                let p = self.predicate(ty);
+                let retry = self.rng.below(3) as u32;
+                node(Op::Guard(p, retry), [self.term(ty, one)])
+            }
+            22 => {
+                let p = self.rng.one(&[Num::ZERO, Num::ONE, Num::ONE.div(&Num::from(3)).unwrap_or(Num::ONE)]);
+                let a = self.term(ty, two);
+                node(Op::Choose(p), [a, self.term(ty, two)])
+            }
+            23 if !self.in_code => self.with_store(ty, size),
+            24 => self.term(ty, one),
+            25 => node(Op::Fork, [self.term(ty, one)]),
+            26 => node(Op::Fresh, [self.term(ty, one)]),
+            27..30 => {
+                let l = self.label(two);
+                node(Op::Relabel, [l, self.term(ty, one)])
+            }
+            30 if self.style.reclassify => {
+                let l = self.label(two);
+                node(Op::Endorse, [l, self.term(ty, one)])
+            }
+            31 if self.style.reclassify => {
+                let l = self.label(two);
+                node(Op::Declassify, [l, self.term(ty, one)])
+            }
+            32..36 => {
+                let l = self.label(two);
+                let body = if self.rng.chance(40) { self.failing(ty, two) } else { self.term(ty, two) };
+                let handler = self.handler(ty, two);
+                node(Op::Try, [l, body, handler])
+            }
+            36 if self.style.parallel => {
+                let a = self.any_type(1);
+                let first = self.term(ty, three);
+                let rest = self.term(&a, three);
+                let n = [None, Some(0), Some(1), Some(2)][self.rng.below(4)];
+                node(Op::Index, [node(Op::Par(n), [first, rest]), Ast::lit(Data::Num(Num::ZERO))])
+            }
+            // Generated code, if it happens to fit.
+            37 | 38 => {
+                let answer = self.received();
+                let rest = self.term(ty, two);
+                let value = node(Op::Index, [Ast::var(0), Ast::lit(Data::Num(Num::ONE))]);
+                let ok = node(Op::Index, [Ast::var(0), Ast::lit(Data::Num(Num::ZERO))]);
+                let effect = node(Op::Let, [value, rest]);
+                let fallback = self.leaf(ty);
+                node(Op::Let, [answer, node(Op::If, [ok, effect, fallback])])
+            }
+            39 => {
+                let f = node(Op::Global(2 % PRELUDE), []);
+                let param = self.any_type(0);
+                let step = self.recursive(&param, ty, two);
+                node(Op::App, [node(Op::App, [f, step]), self.term(&param, two)])
+            }
+            40 => {
+                let e = self.term(ty, one);
+                node(Op::Check(check(ty)), [e])
+            }
+            41 if self.rng.chance(15) => node(Op::Unknown, []),
+            42 if self.rng.chance(50) => self.failing(ty, one),
+            _ => node(Op::Prim(Prim::Flatten), [self.term(ty, one)]),
+        }
+    }
+
+    /// A term that is likely to fail.
+    fn failing(&mut self, ty: &Ty, size: u32) -> Ast {
+        let (one, two) = (self.split(size, 1), self.split(size, 2));
+        let reason = self.any_type(0);
+        let fail = node(Op::Fail, [self.term(&reason, one)]);
+        let c = self.term(&Ty::Bool, two);
+        node(Op::If, [c, fail, self.term(ty, two)])
+    }
+
+    /// What is done with an error: below a variable for its message.
+    fn handler(&mut self, ty: &Ty, size: u32) -> Ast {
+        if self.style.messages {
+            return self.under(Ty::Str, ty, size);
+        }
+        // The message's text is nobody's business, but its label is.
+        let sub = self.split(size, 2);
+        let seen = node(Op::Prim(Prim::IsStr), [Ast::var(0)]);
+        self.scope.push(Ty::Null);
+        let a = self.under(Ty::Bool, ty, sub);
+        self.scope.pop();
+        node(Op::Let, [seen, a])
+    }
+
+    /// `λself. λx. …`, which calls itself sometimes.
+    fn recursive(&mut self, param: &Ty, result: &Ty, size: u32) -> Ast {
+        let function = Ty::Fun(Box::new((param.clone(), result.clone())));
+        self.scope.push(function);
+        let body = self.under(param.clone(), result, size);
+        self.scope.pop();
+        node(Op::Lam, [node(Op::Lam, [body])])
+    }
+
+    /// A former of the type.
+    fn particular(&mut self, ty: &Ty, size: u32) -> Ast {
+        let (one, two, three) = (self.split(size, 1), self.split(size, 2), self.split(size, 3));
+        match ty {
+            Ty::Null => self.leaf(ty),
+            Ty::Label => match self.rng.below(3) {
+                0 => {
+                    let c = self.term(&Ty::Bool, two);
+                    let (a, b) = (self.leaf(ty), self.leaf(ty));
+                    node(Op::If, [c, a, b])
+                }
+                1 => {
+                    let (l, e) = (self.leaf(ty), self.leaf(ty));
+                    node(Op::Relabel, [l, e])
+                }
+                _ => self.leaf(ty),
+            },
+            Ty::Bool => match self.rng.below(14) {
+                0 => {
+                    let t = self.any_type(1);
+                    let a = self.term(&t, two);
+                    node(Op::Prim(self.rng.one(&[Prim::Eq, Prim::Ne])), [a, self.term(&t, two)])
+                }
+                1 | 2 => {
+                    let t = if self.rng.chance(80) { Ty::Num } else { Ty::Str };
+                    let a = self.term(&t, two);
+                    let p = self.rng.one(&[Prim::Lt, Prim::Le, Prim::Gt, Prim::Ge]);
+                    node(Op::Prim(p), [a, self.term(&t, two)])
+                }
+                3 => node(Op::Prim(Prim::Not), [self.term(ty, one)]),
+                4 | 5 => {
+                    let op = if self.rng.chance(50) { Op::And } else { Op::Or };
+                    let a = self.term(ty, two);
+                    node(op, [a, self.term(ty, two)])
+                }
+                6..9 => {
+                    let t = self.any_type(1);
+                    let l = self.label(two);
+                    node(Op::Test, [l, self.term(&t, two)])
+                }
+                9 => {
+                    let t = self.any_type(1);
+                    let p = self.rng.one(&[
+                        Prim::IsFn,
+                        Prim::IsArray,
+                        Prim::IsRecord,
+                        Prim::IsStr,
+                        Prim::IsNum,
+                        Prim::IsBool,
+                        Prim::IsNull,
+                    ]);
+                    node(Op::Prim(p), [self.term(&t, one)])
+                }
+                10 => {
+                    let a = self.term(&Ty::Str, two);
+                    node(Op::Prim(Prim::Contains), [a, self.term(&Ty::Str, two)])
+                }
+                11 => {
+                    let a = self.term(&Ty::Record(vec![Ty::Num]), two);
+                    let name = self.rng.one(&FIELDS);
+                    node(Op::Prim(Prim::Has), [a, Ast::lit(Data::str(name))])
+                }
+                12 if !self.in_code => node(Op::App, [node(Op::Tool(2), []), Ast::lit(Data::Null)]),
+                _ => self.leaf(ty),
+            },
+            Ty::Num => match self.rng.below(14) {
+                0..5 => {
+                    let p = self.rng.one(&[Prim::Add, Prim::Add, Prim::Sub, Prim::Mul, Prim::Div, Prim::Rem]);
+                    let a = self.term(ty, two);
+                    node(Op::Prim(p), [a, self.term(ty, two)])
+                }
+                5 => node(Op::Prim(Prim::Neg), [self.term(ty, one)]),
+                6 => {
+                    let t = self.rng.one(&[Ty::Str, Ty::List(Box::new(Ty::Num)), Ty::Record(vec![Ty::Num])]);
+                    node(Op::Prim(Prim::Length), [self.term(&t, one)])
+                }
+                7 => node(
+                    Op::Prim(Prim::ToNum),
+                    [Ast::lit(Data::str(self.rng.one(&["12", "1/3", "x", " 4 "])))],
+                ),
+                8 | 9 if !self.in_code => node(Op::App, [node(Op::Tool(0), []), self.term(ty, one)]),
+                10 if !self.in_code => {
+                    let a = self.term(ty, two);
+                    let args = node(Op::Record(vec![0, 1]), [a, self.term(&Ty::Str, two)]);
+                    node(Op::Field(0), [node(Op::App, [node(Op::Tool(4), []), args])])
+                }
+                11 => {
+                    let i = self.keys.iter().position(|k| k == ty);
+                    self.recalled(ty, i)
+                }
+                12 => {
+                    let prompt = self.term(&Ty::Str, two);
+                    let llm = node(Op::Llm(1), [prompt]);
+                    node(Op::App, [llm, self.term(&Ty::Str, two)])
+                }
+                _ => self.leaf(ty),
+            },
+            Ty::Str => match self.rng.below(14) {
+                0 | 1 => {
+                    let parts = self.rng.below(3) + 1;
+                    let kids: Vec<Ast> = (0..parts)
+                        .map(|_| {
+                            let t = self.any_type(1);
+                            self.term(&t, three)
+                        })
+                        .collect();
+                    node(Op::Prim(Prim::Format), kids)
+                }
+                2 => {
+                    let a = self.term(ty, two);
+                    node(Op::Prim(Prim::Add), [a, self.term(ty, two)])
+                }
+                3 => {
+                    let t = self.any_type(1);
+                    let p = self.rng.one(&[Prim::ToStr, Prim::ToJson]);
+                    node(Op::Prim(p), [self.term(&t, one)])
+                }
+                4 => {
+                    let p = self.rng.one(&[Prim::Lower, Prim::Upper, Prim::Trim]);
+                    node(Op::Prim(p), [self.term(ty, one)])
+                }
+                5 => {
+                    let a = self.term(&Ty::List(Box::new(Ty::Str)), two);
+                    node(Op::Prim(Prim::Join), [a, self.leaf(ty)])
+                }
+                6 => {
+                    let (i, j) = (self.rng.below(3) as i64, self.rng.below(4) as i64);
+                    let a = self.term(ty, one);
+                    let at = |n: i64| Ast::lit(Data::Num(Num::from(n)));
+                    node(Op::Prim(Prim::Slice), [a, at(i), at(j)])
+                }
+                7 if !self.in_code => {
+                    let a = self.term(&Ty::Num, two);
+                    let args = node(Op::Record(vec![0, 1]), [a, self.term(ty, two)]);
+                    node(Op::App, [node(Op::Tool(1), []), args])
+                }
+                8 => {
+                    let i = self.keys.iter().position(|k| k == ty);
+                    self.recalled(ty, i)
+                }
+                9 | 10 => {
+                    let model = self.rng.one(&[0, 3, 6]);
+                    let prompt = self.term(ty, two);
+                    let t = self.any_type(1);
+                    node(Op::App, [node(Op::Llm(model), [prompt]), self.term(&t, two)])
+                }
+                11 => node(Op::RecvData(self.rng.one(&[0, 3, 6])), []),
+                _ => self.leaf(ty),
+            },
+            Ty::List(t) => match self.rng.below(8) {
+                0..3 => {
+                    let n = self.rng.below(4) as u32;
+                    let each = self.split(size, n.max(1));
+                    let kids: Vec<Ast> = (0..n).map(|_| self.term(t, each)).collect();
+                    node(Op::List, kids)
+                }
+                3 => {
+                    let a = self.term(ty, two);
+                    node(Op::Prim(Prim::Append), [a, self.term(t, two)])
+                }
+                4 => {
+                    let a = self.term(ty, two);
+                    node(Op::Prim(Prim::Add), [a, self.term(ty, two)])
+                }
+                5 if **t == Ty::Num => {
+                    let n = self.rng.below(5) as i64;
+                    let a = self.leaf(&Ty::Num);
+                    node(Op::Prim(Prim::Range), [a, Ast::lit(Data::Num(Num::from(n)))])
+                }
+                5 if **t == Ty::Str => {
+                    let a = self.term(&Ty::Str, one);
+                    node(Op::Prim(Prim::Split), [a, Ast::lit(Data::str(self.rng.one(&[" ", "a", "é"])))])
+                }
+                6 if self.style.parallel => {
+                    let n = self.rng.below(3) as u32 + 1;
+                    let each = self.split(size, n);
+                    let kids: Vec<Ast> = (0..n).map(|_| self.term(t, each)).collect();
+                    let most = [None, Some(1), Some(2)][self.rng.below(3)];
+                    node(Op::Par(most), kids)
+                }
+                _ => {
+                    let (i, j) = (self.rng.below(2) as i64, self.rng.below(4) as i64);
+                    let at = |n: i64| Ast::lit(Data::Num(Num::from(n)));
+                    let a = self.term(ty, one);
+                    node(Op::Prim(Prim::Slice), [a, at(i), at(j)])
+                }
+            },
+            Ty::Record(ts) => match self.rng.below(5) {
+                0 => {
+                    let i = self.rng.below(ts.len().max(1));
+                    let a = self.term(ty, two);
+                    let t = ts.get(i).cloned().unwrap_or(Ty::Null);
+                    node(Op::With(i as u8), [a, self.term(&t, two)])
+                }
+                1 => {
+                    let text = self.rng.one(&["{\"a\": 1, \"b\": [true]}", "{\"a\": \"x\"}", "not json"]);
+                    node(Op::Prim(Prim::FromJson), [Ast::lit(Data::str(text))])
+                }
+                _ => {
+                    let each = self.split(size, ts.len() as u32);
+                    let kids: Vec<Ast> = ts.iter().map(|t| self.term(t, each)).collect();
+                    node(Op::Record((0..ts.len() as u8).collect()), kids)
+                }
+            },
+            Ty::Pair(p) => {
+                let a = self.term(&p.0, two);
+                node(Op::Pair, [a, self.term(&p.1, two)])
+            }
+            Ty::Tag => match self.rng.below(4) {
+                0 => node(Op::Tag(self.rng.byte() % 3), []),
+                1 => node(Op::Classify(vec![0, 1, 2]), [self.term(&Ty::Str, one)]),
+                _ => node(Op::Tag(self.rng.byte() % 3), [self.term(&Ty::Num, one)]),
+            },
+            Ty::Fun(f) => match self.rng.below(12) {
+                0..5 => {
+                    let body = self.under(f.0.clone(), &f.1, one);
+                    node(Op::Lam, [body])
+                }
+                5 | 6 => {
+                    let bound = match self.rng.below(5) {
+                        0 => Bound::Infinite,
+                        n => Bound::Finite(n as u64 - 1),
+                    };
+                    node(Op::Fix(bound), [self.recursive(&f.0, &f.1, one)])
+                }
+                7 => {
+                    let between = self.any_type(1);
+                    let first = self.term(&Ty::Fun(Box::new((f.0.clone(), between.clone()))), two);
+                    let second = self.term(&Ty::Fun(Box::new((between, f.1.clone()))), two);
+                    node(Op::Compose, [first, second])
+                }
+                8 => {
+                    let p = self.predicate(&f.1);
+                    let retry = self.rng.below(2) as u32;
+                    node(Op::Guard(p, retry), [self.term(ty, one)])
+                }
+                9 if f.0 == f.1 => {
+                    let g = self.term(ty, one);
+                    node(Op::App, [node(Op::Global(1), []), g])
+                }
+                9 if f.0 == Ty::Num && f.1 == Ty::Bool => node(Op::Global(3 + self.rng.byte() % 2), []),
+                10 => match (&f.1, self.style.parallel) {
+                    (Ty::Pair(p), true) => {
+                        let left = self.term(&Ty::Fun(Box::new((f.0.clone(), p.0.clone()))), two);
+                        let right = self.term(&Ty::Fun(Box::new((f.0.clone(), p.1.clone()))), two);
+                        node(Op::ParPair, [left, right])
+                    }
+                    (Ty::Str, _) => {
+                        let prompt = self.term(&Ty::Str, one);
+                        node(Op::Llm(0), [prompt])
+                    }
+                    (Ty::Num, _) if !self.in_code => node(Op::Tool(0), []),
+                    _ => self.leaf(ty),
+                },
+                _ => self.leaf(ty),
+            },
+        }
+    }
+
+    /// What a store holds, or the leaf if there is no such key.
+    fn recalled(&mut self, ty: &Ty, key: Option<usize>) -> Ast {
+        let Some(i) = key else { return self.leaf(ty) };
+        let recall = node(Op::Recall(i as u8), []);
+        if self.rng.chance(30) {
+            return recall;
+        }
+        let missing = node(Op::Prim(Prim::IsNull), [Ast::var(0)]);
+        self.scope.push(ty.clone());
+        let default = self.leaf(ty);
+        self.scope.pop();
+        node(Op::Let, [recall, node(Op::If, [missing, default, Ast::var(0)])])
+    }
+}
+
+/// The type that a term is checked against.
+fn check(ty: &Ty) -> Type {
+    match ty {
+        Ty::Null => Type::Null,
+        Ty::Bool => Type::Bool,
+        Ty::Num => Type::Num,
+        Ty::Str => Type::Str,
+        Ty::List(t) => Type::list(check(t)),
+        Ty::Record(ts) => Type::record(FIELDS.iter().zip(ts).map(|(n, t)| (Name::from(*n), check(t)))),
+        Ty::Pair(p) => Type::Pair(Arc::new((check(&p.0), check(&p.1)))),
+        Ty::Tag => Type::Variant(TAGS.iter().map(|t| (Name::from(*t), Type::option(Type::Num))).collect()),
+        Ty::Fun(_) | Ty::Label => Type::Dyn,
+    }
+}

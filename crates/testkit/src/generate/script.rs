@@ -1,0 +1,109 @@
+//! The world of a generated program.
+
+use super::random::{Rng, data_of};
+use super::{Program, Reply};
+use crate::world::{Answer, Call, World, hash};
+use core_ir::{Data, Name, Type};
+use std::collections::HashMap;
+
+/// Answers a program's requests by their content and the program's seed. If nothing runs in parallel, an answer
+/// depends also on how many there were before, and stores keep what they are given; otherwise the order in
+/// which requests are made does not matter.
+#[derive(Clone, Debug)]
+pub struct Script {
+    program: Program,
+    stores: HashMap<(Name, Name), Data>,
+    /// Whether answers depend on what was asked before.
+    remembers: bool,
+    answered: u64,
+}
+
+impl Script {
+    /// The world of a program.
+    pub fn new(program: &Program) -> Script {
+        let mut stores = HashMap::new();
+        for store in &program.stores {
+            for key in &store.keys {
+                if let Some(d) = &key.initial {
+                    stores.insert((store.name.clone(), key.name.clone()), d.clone());
+                }
+            }
+        }
+        Script { remembers: !program.is_parallel(), program: program.clone(), stores, answered: 0 }
+    }
+
+    /// The same, with answers that depend on nothing but what is asked. Stores remember nevertheless.
+    #[must_use]
+    pub fn forgetful(self) -> Script {
+        Script { answered: u64::MAX, ..self }
+    }
+
+    /// What an answer depends on.
+    fn key(&mut self, call: &Call) -> String {
+        if self.remembers && self.answered != u64::MAX {
+            self.answered += 1;
+        }
+        format!("{} {call:?}", self.answered)
+    }
+}
+
+impl World for Script {
+    fn answer(&mut self, call: &Call) -> Answer {
+        let key = self.key(call);
+        let mut rng = Rng::new(hash(self.program.seed, &key));
+        match call {
+            Call::Model { params: None, .. } => match rng.pick(&self.program.replies) {
+                _ if rng.chance(3) => Answer::Failed("the model is busy".into()),
+                Some((index, Reply::Code(_))) => Answer::Text(format!("#{index}")),
+                Some((_, Reply::Text(text))) => Answer::Text(text.clone()),
+                None => Answer::Text("null".into()),
+            },
+            Call::Model { params: Some(params), .. } => {
+                if rng.chance(3) {
+                    return Answer::Failed("the model is busy".into());
+                }
+                if rng.chance(20) {
+                    return Answer::Text("certainly! here it is".into());
+                }
+                let offered: Vec<_> =
+                    params.tools.iter().filter_map(|t| self.program.tools.get(t.0 as usize)).collect();
+                if let Some((_, tool)) = rng.pick(&offered)
+                    && rng.chance(50)
+                {
+                    let args = tool.params.iter().map(|p| (p.name.clone(), data_of(&mut rng, &p.ty)));
+                    return Answer::ToolCall(tool.name.clone(), Data::record(args.collect::<Vec<_>>()));
+                }
+                match &params.result {
+                    None | Some(Type::Str | Type::Enum(_)) => {
+                        let ty = params.result.clone().unwrap_or(Type::Str);
+                        Answer::Text(data_of(&mut rng, &ty).as_str().unwrap_or_default().to_string())
+                    }
+                    Some(ty) => {
+                        let json = data_of(&mut rng, ty).to_json().to_string();
+                        if rng.chance(20) {
+                            Answer::Text(format!("```json\n{json}\n```"))
+                        } else {
+                            Answer::Text(json)
+                        }
+                    }
+                }
+            }
+            Call::Tool { name, .. } => match self.program.tools.iter().find(|t| t.name == *name) {
+                Some(_) if rng.chance(10) => Answer::Failed("the tool is broken".into()),
+                Some(_) if rng.chance(5) => Answer::Data(Data::Tag("odd".into(), Data::Null.into())),
+                Some(tool) => Answer::Data(data_of(&mut rng, &tool.result)),
+                None => Answer::Failed("no such tool".into()),
+            },
+            Call::Recall { store, key } => {
+                Answer::Found(self.stores.get(&(store.clone(), key.clone())).cloned())
+            }
+            Call::Remember { store, key, value } => {
+                if self.remembers {
+                    self.stores.insert((store.clone(), key.clone()), value.clone());
+                }
+                Answer::Kept
+            }
+            Call::Sample { .. } => Answer::Drawn(rng.chance(50)),
+        }
+    }
+}

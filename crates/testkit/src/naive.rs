@@ -1,0 +1,1585 @@
+//! The rules of `docs/calculus.md`, one arm of [`Run::eval`] for each: call by value by substitution, on the
+//! host stack, parallel branches one after the other.
+//!
+//! Slow and plain on purpose. It is what the machine is compared with, so it is written from the text of
+//! §3, §5, §6 and §10 and from nothing else. Where a comment names a paragraph in **bold**, it is one of §10.
+
+use crate::world::{Answer, Call, Message, World};
+use core_ir::{
+    Bound, Branch, Code, Data, Globals, Label, LabelSpec, Lattice, LatticeKind, MAX_DATA_DEPTH, ModelParams,
+    Name, Num, Pred, Prim, Recv, Role, Slot, Term, TermId, ToolDecl, Type,
+};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// How text becomes code when a reply is evaluated (`recv`).
+pub type Parser<'a> = dyn Fn(&str) -> Result<Arc<Code>, String> + 'a;
+
+/// What a run is given besides the program.
+pub struct Config<'a> {
+    /// The lattice of its labels.
+    pub lattice: LatticeKind,
+    /// How many rules may be applied.
+    pub fuel: u64,
+    /// The longest serialised value, in bytes.
+    pub max_text: usize,
+    /// What model operators may see (`ℓmodel`); `None` is everything.
+    pub clearance: Option<LabelSpec>,
+    /// Reads generated code.
+    pub parser: &'a Parser<'a>,
+}
+
+/// A value with all its labels, each as the data that denotes it. Functions are opaque.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tree {
+    /// The label.
+    pub label: Data,
+    /// What is labelled.
+    pub node: TreeNode,
+}
+
+/// See [`Tree`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum TreeNode {
+    /// A scalar: null, a truth value, a number or text.
+    Scalar(Data),
+    /// A list.
+    List(Vec<Tree>),
+    /// A record.
+    Record(Vec<(Name, Tree)>),
+    /// A pair.
+    Pair(Box<(Tree, Tree)>),
+    /// A tag with its payload.
+    Tag(Name, Box<Tree>),
+    /// Some function.
+    Function,
+}
+
+/// `["U"]:[1,["S"]:2]`; the label ⊥ of the bit lattices is not written.
+impl std::fmt::Display for Tree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.label != Data::list([]) {
+            write!(f, "{}:", self.label.to_json())?;
+        }
+        match &self.node {
+            TreeNode::Scalar(d) => write!(f, "{}", d.to_json()),
+            TreeNode::List(items) => {
+                f.write_str("[")?;
+                for (i, item) in items.iter().enumerate() {
+                    write!(f, "{}{item}", if i > 0 { "," } else { "" })?;
+                }
+                f.write_str("]")
+            }
+            TreeNode::Record(fields) => {
+                f.write_str("{")?;
+                for (i, (name, item)) in fields.iter().enumerate() {
+                    write!(f, "{}{name}:{item}", if i > 0 { "," } else { "" })?;
+                }
+                f.write_str("}")
+            }
+            TreeNode::Pair(p) => write!(f, "({}, {})", p.0, p.1),
+            TreeNode::Tag(name, payload) => write!(f, "`{name} {payload}"),
+            TreeNode::Function => f.write_str("<function>"),
+        }
+    }
+}
+
+/// An error that ended a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The kind of error as §10 names it.
+    pub code: &'static str,
+    /// For people.
+    pub message: String,
+    /// Its label.
+    pub label: Data,
+}
+
+/// How a run ended, and what happened on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The value, or the error.
+    pub result: Result<Tree, Failure>,
+    /// The label of the conversation at the end.
+    pub conversation_label: Data,
+    /// The conversation at the end.
+    pub conversation: Vec<Message>,
+    /// What was asked, in order, each with its channel label.
+    pub requests: Vec<(Call, Data)>,
+}
+
+/// Evaluates a program; a function that is given an input is applied to it.
+pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut dyn World) -> Outcome {
+    // Values are freed by recursion, so the stack must be as large as the fuel makes values deep.
+    stacker::grow(STACK, || {
+        let mut lattice = Lattice::new(config.lattice);
+        let clearance = match &config.clearance {
+            None => lattice.top(),
+            Some(spec) => lattice.resolve(spec).unwrap_or(Label::BOTTOM),
+        };
+        let mut run = Run {
+            lattice,
+            clearance,
+            config,
+            world,
+            fuel: config.fuel,
+            conversation: Conversation { label: Label::BOTTOM, messages: Vec::new() },
+            requests: Vec::new(),
+        };
+        let program = convert(code, code.root());
+        let result = run.eval(Label::BOTTOM, &program).and_then(|v| match input {
+            Some(data) => {
+                let argument = literal(Label::BOTTOM, data);
+                run.apply(&v, argument)
+            }
+            None => Ok(v),
+        });
+        let result = match result {
+            Ok(v) => Ok(run.tree(&v)),
+            Err(e) => Err(Failure { code: e.code, message: e.message, label: run.lattice.data_of(e.label) }),
+        };
+        let requests =
+            run.requests.iter().map(|(call, label)| (call.clone(), run.lattice.data_of(*label))).collect();
+        Outcome {
+            result,
+            conversation_label: run.lattice.data_of(run.conversation.label),
+            conversation: run.conversation.messages.clone(),
+            requests,
+        }
+    })
+}
+
+const STACK: usize = 512 << 20;
+
+/// `V ::= l : v`.
+#[derive(Clone, Debug)]
+struct Value {
+    label: Label,
+    node: Rc<Node>,
+}
+
+#[derive(Debug)]
+enum Node {
+    Null,
+    Bool(bool),
+    Num(Num),
+    Str(Arc<str>),
+    List(Vec<Value>),
+    Record(Vec<(Name, Value)>),
+    Pair(Value, Value),
+    Tag(Name, Value),
+    /// `λx. e`, every other variable of `e` already substituted.
+    Closure(Name, Rc<Expr>),
+    Fix(Bound, Value),
+    Guarded(Value, Pred, u32),
+    Llm(Value, Rc<Model>),
+    Tool(Rc<ToolDecl>),
+}
+
+/// `θ` with the tools it offers.
+#[derive(Debug)]
+struct Model {
+    params: Arc<ModelParams>,
+    tools: Vec<Rc<ToolDecl>>,
+}
+
+/// A term. Variables are names, or values that were substituted for them.
+#[derive(Debug)]
+enum Expr {
+    Value(Value),
+    Var(Name),
+    Global(Arc<Globals>, u32),
+    Lit(Data),
+    Record(Vec<(Name, E)>),
+    List(Vec<E>),
+    Abs(Name, E),
+    App(E, E),
+    Let(Name, E, E),
+    Field(E, Name),
+    Index(E, E),
+    With(E, Name, E),
+    Prim(Prim, Vec<E>),
+    Pair(E, E),
+    Fst(E),
+    Snd(E),
+    Tag(Name, Option<E>),
+    If(E, E, E),
+    Case(E, Vec<(Name, Option<Name>, E)>, Option<E>),
+    Classify(Vec<Name>, E),
+    Fix(Bound, E),
+    Guard(E, Pred, u32),
+    Recall(Rc<Key>),
+    Remember(Rc<Key>, E),
+    Choose(Num, E, E),
+    Llm(E, Rc<Model>),
+    Tool(Rc<ToolDecl>),
+    Send(Role, E),
+    RecvCode,
+    RecvData(Rc<Model>),
+    Fork(E),
+    Fresh(E),
+    Clear,
+    Relabel(E, E),
+    Test(E, E),
+    Assert(E, E),
+    Endorse(E, E),
+    Declassify(E, E),
+    Try(E, E, Name, E),
+    Fail(E),
+    Par(Vec<E>),
+    Check(Type, E),
+    Unknown(Name),
+}
+
+type E = Rc<Expr>;
+
+/// A key of a store, as §6 declares it.
+#[derive(Debug)]
+struct Key {
+    store: Name,
+    name: Name,
+    ty: Type,
+    label: LabelSpec,
+}
+
+struct Conversation {
+    label: Label,
+    messages: Vec<Message>,
+}
+
+struct Error {
+    code: &'static str,
+    message: String,
+    label: Label,
+}
+
+type Eval = Result<Value, Error>;
+
+fn error<T>(code: &'static str, label: Label, message: impl Into<String>) -> Result<T, Error> {
+    Err(Error { code, message: message.into(), label })
+}
+
+fn value(label: Label, node: Node) -> Value {
+    Value { label, node: Rc::new(node) }
+}
+
+/// Why a value is not data.
+enum NotData {
+    Function,
+    TooDeep,
+}
+
+struct Run<'a> {
+    lattice: Lattice,
+    clearance: Label,
+    config: &'a Config<'a>,
+    world: &'a mut dyn World,
+    fuel: u64,
+    /// `C`, threaded through evaluation as state. An error leaves it as it stood.
+    conversation: Conversation,
+    requests: Vec<(Call, Label)>,
+}
+
+impl Run<'_> {
+    // ── labels ──
+
+    fn join(&mut self, a: Label, b: Label) -> Label {
+        self.lattice.join(a, b)
+    }
+
+    /// `deepLabel V`: every label inside, those of values captured by functions included.
+    fn deep(&mut self, v: &Value) -> Label {
+        fn of_value(l: &mut Lattice, v: &Value, so_far: Label) -> Label {
+            stacker::maybe_grow(64 << 10, 4 << 20, || {
+                let so_far = l.join(so_far, v.label);
+                match &*v.node {
+                    Node::Null | Node::Bool(_) | Node::Num(_) | Node::Str(_) | Node::Tool(_) => so_far,
+                    Node::List(items) => items.iter().fold(so_far, |acc, i| of_value(l, i, acc)),
+                    Node::Record(fields) => fields.iter().fold(so_far, |acc, (_, f)| of_value(l, f, acc)),
+                    Node::Pair(a, b) => {
+                        let acc = of_value(l, a, so_far);
+                        of_value(l, b, acc)
+                    }
+                    Node::Tag(_, v) | Node::Fix(_, v) | Node::Guarded(v, ..) | Node::Llm(v, _) => {
+                        of_value(l, v, so_far)
+                    }
+                    Node::Closure(_, body) => of_expr(l, body, so_far),
+                }
+            })
+        }
+        fn of_expr(l: &mut Lattice, e: &Expr, so_far: Label) -> Label {
+            stacker::maybe_grow(64 << 10, 4 << 20, || match e {
+                Expr::Value(v) => of_value(l, v, so_far),
+                other => children(other).into_iter().fold(so_far, |acc, c| of_expr(l, c, acc)),
+            })
+        }
+        of_value(&mut self.lattice, v, Label::BOTTOM)
+    }
+
+    /// `strip V` where it is data: functions are not, nor is what is nested too deep.
+    fn data(v: &Value) -> Result<Data, NotData> {
+        fn go(v: &Value, depth: usize) -> Result<Data, NotData> {
+            if depth > MAX_DATA_DEPTH {
+                return Err(NotData::TooDeep);
+            }
+            stacker::maybe_grow(64 << 10, 4 << 20, || {
+                Ok(match &*v.node {
+                    Node::Null => Data::Null,
+                    Node::Bool(b) => Data::Bool(*b),
+                    Node::Num(n) => Data::Num(n.clone()),
+                    Node::Str(s) => Data::Str(s.clone()),
+                    Node::List(items) => {
+                        Data::List(items.iter().map(|i| go(i, depth + 1)).collect::<Result<_, _>>()?)
+                    }
+                    Node::Record(fields) => Data::Record(
+                        fields
+                            .iter()
+                            .map(|(n, f)| Ok((n.clone(), go(f, depth + 1)?)))
+                            .collect::<Result<_, _>>()?,
+                    ),
+                    Node::Pair(a, b) => Data::Pair(Arc::new((go(a, depth + 1)?, go(b, depth + 1)?))),
+                    Node::Tag(n, p) => Data::Tag(n.clone(), Arc::new(go(p, depth + 1)?)),
+                    Node::Closure(..) | Node::Fix(..) | Node::Guarded(..) | Node::Llm(..) | Node::Tool(_) => {
+                        return Err(NotData::Function);
+                    }
+                })
+            })
+        }
+        go(v, 0)
+    }
+
+    /// The data of a value that must be data: of `wanted` kind, or the error `code`; too deep is `limit`.
+    fn data_or(&mut self, pc: Label, v: &Value, code: &'static str) -> Result<Data, Error> {
+        match Self::data(v) {
+            Ok(d) => Ok(d),
+            Err(why) => {
+                let deep = self.deep(v);
+                let label = self.join(pc, deep);
+                match why {
+                    NotData::Function => error(code, label, "a function is not data"),
+                    NotData::TooDeep => error("limit", label, "nested too deep"),
+                }
+            }
+        }
+    }
+
+    /// **Serialisation.** The text that `send` sends.
+    fn serialise(&mut self, pc: Label, v: &Value) -> Result<String, Error> {
+        let mut out = String::new();
+        let fits = show(v, true, 0, &mut out);
+        if fits && out.len() <= self.config.max_text {
+            return Ok(out);
+        }
+        let deep = self.deep(v);
+        error("limit", self.lattice.join(pc, deep), "too deep or too long")
+    }
+
+    /// **Labels.** `e1 ⇓ V1`, `n = deep V1`, `l = toLabel (strip V1)`.
+    fn label(&mut self, pc: Label, e1: &E) -> Result<(Label, Label), Error> {
+        let v1 = self.eval(pc, e1)?;
+        let n = self.deep(&v1);
+        match Self::data(&v1).ok().and_then(|d| self.lattice.label_of(&d)) {
+            Some(l) => Ok((n, l)),
+            None => error("not_a_label", self.lattice.join(pc, n), "not a label"),
+        }
+    }
+
+    // ── requests ──
+
+    fn ask(&mut self, call: Call, channel: Label) -> Answer {
+        self.requests.push((call.clone(), channel));
+        self.world.answer(&call)
+    }
+
+    // ── evaluation ──
+
+    /// **Reading.** A variable bound to `l:v` gives `(pc ⊔ l):v`.
+    fn read(&mut self, pc: Label, v: &Value) -> Value {
+        Value { label: self.join(pc, v.label), node: v.node.clone() }
+    }
+
+    /// `pc ⊢ C, e ⇓ C', V | t`, with `C` and `t` kept in `self`.
+    fn eval(&mut self, pc: Label, e: &E) -> Eval {
+        let Some(rest) = self.fuel.checked_sub(1) else {
+            return error("fuel", pc, "out of fuel");
+        };
+        self.fuel = rest;
+        stacker::maybe_grow(128 << 10, 4 << 20, || self.rule(pc, e))
+    }
+
+    fn rule(&mut self, pc: Label, e: &E) -> Eval {
+        match &**e {
+            // Reading: a variable for which a value was substituted.
+            Expr::Value(v) => Ok(self.read(pc, v)),
+            // Closed terms have no other variables.
+            Expr::Var(name) => error("unknown", pc, format!("unbound variable `{name}`")),
+            // Reading: prelude functions are labelled ⊥ and closed.
+            Expr::Global(globals, index) => match globals.get(*index) {
+                Some((code, id)) => match &*convert(code, id) {
+                    Expr::Abs(x, body) => Ok(value(pc, Node::Closure(x.clone(), body.clone()))),
+                    _ => error("unknown", pc, "a prelude definition that is no function"),
+                },
+                None => error("unknown", pc, "no such prelude definition"),
+            },
+            // Reading: a literal is pc:data, everything inside labelled ⊥.
+            Expr::Lit(data) => Ok(literal(pc, data)),
+
+            // Constructors: at pc; parts keep their labels.
+            Expr::Record(fields) => {
+                let mut out = Vec::new();
+                for (name, e) in fields {
+                    out.push((name.clone(), self.eval(pc, e)?));
+                }
+                Ok(value(pc, Node::Record(out)))
+            }
+            Expr::List(items) => {
+                let mut out = Vec::new();
+                for e in items {
+                    out.push(self.eval(pc, e)?);
+                }
+                Ok(value(pc, Node::List(out)))
+            }
+            Expr::Pair(a, b) => {
+                let a = self.eval(pc, a)?;
+                let b = self.eval(pc, b)?;
+                Ok(value(pc, Node::Pair(a, b)))
+            }
+            // Constructors: `t has the payload pc:null.
+            Expr::Tag(name, None) => Ok(value(pc, Node::Tag(name.clone(), value(pc, Node::Null)))),
+            Expr::Tag(name, Some(e)) => {
+                let payload = self.eval(pc, e)?;
+                Ok(value(pc, Node::Tag(name.clone(), payload)))
+            }
+            // Constructors: every function former gives its value at pc.
+            Expr::Abs(x, body) => Ok(value(pc, Node::Closure(x.clone(), body.clone()))),
+            Expr::Fix(bound, e) => {
+                let f = self.eval(pc, e)?;
+                Ok(value(pc, Node::Fix(*bound, f)))
+            }
+            Expr::Tool(tool) => Ok(value(pc, Node::Tool(tool.clone()))),
+            // llm p θ: p must give a string.
+            Expr::Llm(p, model) => {
+                let prompt = self.eval(pc, p)?;
+                if !matches!(*prompt.node, Node::Str(_)) {
+                    let deep = self.deep(&prompt);
+                    return error("type", self.lattice.join(pc, deep), "the prompt is not a string");
+                }
+                Ok(value(pc, Node::Llm(prompt, model.clone())))
+            }
+
+            // Application: the function is applied at pc := l1.
+            Expr::App(e1, e2) => {
+                let f = self.eval(pc, e1)?;
+                let argument = self.eval(pc, e2)?;
+                self.apply(&f, argument)
+            }
+            Expr::Let(x, e1, e2) => {
+                let v = self.eval(pc, e1)?;
+                let body = substitute(e2, x, &v);
+                self.eval(pc, &body)
+            }
+
+            // Reading: taking l':v' out of a container labelled l gives (l ⊔ l'):v'.
+            Expr::Field(e, name) => {
+                let v = self.eval(pc, e)?;
+                match field(&v, name) {
+                    Some(part) => {
+                        let part = part.clone();
+                        Ok(self.read(v.label, &part))
+                    }
+                    None => {
+                        let deep = self.deep(&v);
+                        error("index", self.lattice.join(pc, deep), format!("no field `{name}`"))
+                    }
+                }
+            }
+            // Reading: an index's label is joined too.
+            Expr::Index(e, i) => {
+                let v = self.eval(pc, e)?;
+                let i = self.eval(pc, i)?;
+                let l = self.join(v.label, i.label);
+                let part = match (&*v.node, &*i.node) {
+                    (Node::List(items), Node::Num(n)) => n.to_usize().and_then(|n| items.get(n)).cloned(),
+                    (Node::Str(s), Node::Num(n)) => n
+                        .to_usize()
+                        .and_then(|n| s.chars().nth(n))
+                        .map(|c| value(Label::BOTTOM, Node::Str(c.to_string().into()))),
+                    (Node::Record(_), Node::Str(name)) => field(&v, name).cloned(),
+                    _ => None,
+                };
+                match part {
+                    Some(part) => Ok(self.read(l, &part)),
+                    None => {
+                        let (a, b) = (self.deep(&v), self.deep(&i));
+                        let label = self.join(a, b);
+                        error("index", self.lattice.join(pc, label), "no such part")
+                    }
+                }
+            }
+            // Reading: e1.f := e2 gives l1:{… f: V2}.
+            Expr::With(e1, name, e2) => {
+                let v1 = self.eval(pc, e1)?;
+                let v2 = self.eval(pc, e2)?;
+                let Node::Record(fields) = &*v1.node else {
+                    let deep = self.deep(&v1);
+                    return error("index", self.lattice.join(pc, deep), "not a record");
+                };
+                let mut fields = fields.clone();
+                match fields.iter_mut().find(|(n, _)| n == name) {
+                    Some((_, slot)) => *slot = v2,
+                    None => fields.push((name.clone(), v2)),
+                }
+                Ok(value(v1.label, Node::Record(fields)))
+            }
+            // Reading.
+            Expr::Fst(e) => self.component(pc, e, true),
+            Expr::Snd(e) => self.component(pc, e, false),
+
+            // Primitives: (pc ⊔ ⨆ deep Vᵢ):r, the parts of r labelled ⊥.
+            Expr::Prim(prim, es) => {
+                let mut operands = Vec::new();
+                let mut label = pc;
+                for e in es {
+                    let v = self.eval(pc, e)?;
+                    let deep = self.deep(&v);
+                    label = self.join(label, deep);
+                    operands.push(strip(&v));
+                }
+                match primitive(*prim, &operands, self.config.max_text) {
+                    Ok(r) => Ok(Value { label, node: r.node }),
+                    Err(PrimError::Limit) => error("limit", label, "too deep or too long"),
+                    Err(PrimError::Failed(why)) => error("prim", label, why),
+                }
+            }
+
+            // Choice: the branch runs at pc ⊔ l.
+            Expr::If(c, a, b) => {
+                let c = self.eval(pc, c)?;
+                match *c.node {
+                    Node::Bool(true) => self.eval(c.label, a),
+                    Node::Bool(false) => self.eval(c.label, b),
+                    _ => {
+                        let deep = self.deep(&c);
+                        error("no_branch", self.lattice.join(pc, deep), "not a truth value")
+                    }
+                }
+            }
+            // Choice: a tag, or a string, which counts as the tag with payload null at the string's label.
+            Expr::Case(e, branches, default) => {
+                let v = self.eval(pc, e)?;
+                let tag = match &*v.node {
+                    Node::Tag(name, payload) => Some((name.clone(), payload.clone())),
+                    Node::Str(s) => Some((Name::from(&**s), value(v.label, Node::Null))),
+                    _ => None,
+                };
+                let taken = tag.and_then(|(name, payload)| {
+                    let (_, binder, body) = branches.iter().find(|b| b.0 == name)?;
+                    Some(match binder {
+                        Some(x) => substitute(body, x, &payload),
+                        None => body.clone(),
+                    })
+                });
+                match taken.or(default.clone()) {
+                    Some(branch) => self.eval(v.label, &branch),
+                    None => {
+                        let deep = self.deep(&v);
+                        error("no_branch", self.lattice.join(pc, deep), "no branch for this")
+                    }
+                }
+            }
+            // Choice: (pc ⊔ deep V): the tag, without payload.
+            Expr::Classify(tags, e) => {
+                let v = self.eval(pc, e)?;
+                let deep = self.deep(&v);
+                let label = self.join(pc, deep);
+                let found = match &*v.node {
+                    Node::Tag(name, _) if tags.contains(name) => return Ok(v),
+                    Node::Str(s) => tags.iter().find(|t| ***t == **s).or_else(|| {
+                        let bare = s.trim_matches(|c: char| c.is_whitespace() || "\"'`.".contains(c));
+                        tags.iter().find(|t| t.eq_ignore_ascii_case(bare))
+                    }),
+                    _ => None,
+                };
+                match found {
+                    Some(t) => Ok(value(label, Node::Tag(t.clone(), value(Label::BOTTOM, Node::Null)))),
+                    None => error("classify", label, "none of the tags"),
+                }
+            }
+
+            // guard e P retry n.
+            Expr::Guard(e, pred, retry) => self.guard(pc, pred, *retry, &|run, pc| run.eval(pc, e)),
+
+            // Stores: recall k gives (pc ⊔ ℓk): the data or null, the parts ⊥.
+            Expr::Recall(key) => {
+                let lk = self.resolve(&key.label);
+                let label = self.join(pc, lk);
+                let call = Call::Recall { store: key.store.clone(), key: key.name.clone() };
+                match self.ask(call, label) {
+                    Answer::Found(Some(d)) => match key.ty.check(&d) {
+                        Ok(()) => Ok(literal(label, &d)),
+                        Err((_, why)) => error("type", label, why),
+                    },
+                    Answer::Found(None) => Ok(value(label, Node::Null)),
+                    Answer::Failed(why) => error("store", label, why),
+                    _ => error("store", label, "no answer for a store"),
+                }
+            }
+            // Stores: pc ⊔ deep V ⊑ ℓk, then the key's type.
+            Expr::Remember(key, e) => {
+                let v = self.eval(pc, e)?;
+                let deep = self.deep(&v);
+                let raised = self.join(pc, deep);
+                let lk = self.resolve(&key.label);
+                if !self.lattice.flows(raised, lk) {
+                    return error("store_refused", self.lattice.join(pc, lk), "refused by the key's label");
+                }
+                let d = self.data_or(pc, &v, "type")?;
+                if let Err((_, why)) = key.ty.check(&d) {
+                    return error("type", raised, why);
+                }
+                let call = Call::Remember { store: key.store.clone(), key: key.name.clone(), value: d };
+                match self.ask(call, lk) {
+                    Answer::Kept => Ok(unit(pc)),
+                    Answer::Failed(why) => error("store", self.lattice.join(pc, lk), why),
+                    _ => error("store", self.lattice.join(pc, lk), "no answer for a store"),
+                }
+            }
+
+            // choose p a b: the sample is public, the chosen side runs at pc.
+            Expr::Choose(p, a, b) => match self.ask(Call::Sample { probability: p.clone() }, pc) {
+                Answer::Drawn(true) => self.eval(pc, a),
+                Answer::Drawn(false) => self.eval(pc, b),
+                _ => error("unknown", pc, "no answer for a sample"),
+            },
+
+            // send[r] e: pc ⊑ lc; lc := lc ⊔ deep V.
+            Expr::Send(role, e) => {
+                let v = self.eval(pc, e)?;
+                self.send(pc, *role, &v)
+            }
+            Expr::RecvCode => self.receive_code(pc),
+            Expr::RecvData(model) => self.receive_data(pc, model),
+            // clear: pc ⊑ lc; C := pc : [].
+            Expr::Clear => {
+                self.writable(pc)?;
+                self.conversation = Conversation { label: pc, messages: Vec::new() };
+                Ok(unit(pc))
+            }
+            // fork e: in a copy (lc ⊔ pc) : messages, which is dropped.
+            Expr::Fork(e) => {
+                let label = self.join(self.conversation.label, pc);
+                let messages = self.conversation.messages.clone();
+                self.inside(Conversation { label, messages }, |run| run.eval(pc, e))
+            }
+            // fresh e: in pc : [], which is dropped.
+            Expr::Fresh(e) => {
+                self.inside(Conversation { label: pc, messages: Vec::new() }, |run| run.eval(pc, e))
+            }
+
+            // Labels: e2 at pc ⊔ n ⊔ l.
+            Expr::Relabel(e1, e2) => {
+                let (n, l) = self.label(pc, e1)?;
+                let raised = self.join(pc, n);
+                let raised = self.join(raised, l);
+                self.eval(raised, e2)
+            }
+            // Labels: e2 at pc ⊔ n; (pc ⊔ n ⊔ l) : (label(V2) ⊑ l).
+            Expr::Test(e1, e2) => {
+                let (n, l) = self.label(pc, e1)?;
+                let raised = self.join(pc, n);
+                let v2 = self.eval(raised, e2)?;
+                let below = self.lattice.flows(v2.label, l);
+                Ok(value(self.join(raised, l), Node::Bool(below)))
+            }
+            // Labels: e2 at pc; n ⊑ pc and label(V2) ⊑ l, else the error labelled pc ⊔ n ⊔ l.
+            Expr::Assert(e1, e2) => {
+                let (n, l) = self.label(pc, e1)?;
+                let v2 = self.eval(pc, e2)?;
+                if self.lattice.flows(n, pc) && self.lattice.flows(v2.label, l) {
+                    return Ok(unit(pc));
+                }
+                let raised = self.join(pc, n);
+                error("assert", self.lattice.join(raised, l), "the label is too high")
+            }
+            // Labels: e2 at pc ⊔ n; (pc ⊔ n ⊔ ⟨l←, l2→⟩) : v2.
+            Expr::Endorse(e1, e2) => {
+                let (n, l) = self.label(pc, e1)?;
+                let raised = self.join(pc, n);
+                let v2 = self.eval(raised, e2)?;
+                let mixed = self.lattice.reclassify(l, v2.label);
+                Ok(Value { label: self.join(raised, mixed), node: v2.node })
+            }
+            // Labels: (pc ⊔ n ⊔ ⟨l2←, l→⟩) : v2.
+            Expr::Declassify(e1, e2) => {
+                let (n, l) = self.label(pc, e1)?;
+                let raised = self.join(pc, n);
+                let v2 = self.eval(raised, e2)?;
+                let mixed = self.lattice.reclassify(v2.label, l);
+                Ok(Value { label: self.join(raised, mixed), node: v2.node })
+            }
+
+            // try: e2 at pc' = pc ⊔ n ⊔ l; an error that flows to pc' is caught, in the conversation as it stood.
+            Expr::Try(e1, e2, x, handler) => {
+                let (n, l) = self.label(pc, e1)?;
+                let raised = self.join(pc, n);
+                let raised = self.join(raised, l);
+                match self.eval(raised, e2) {
+                    Err(e) if catchable(e.code) && self.lattice.flows(e.label, raised) => {
+                        let message = value(e.label, Node::Str(e.message.into()));
+                        let handler = substitute(handler, x, &message);
+                        self.eval(raised, &handler)
+                    }
+                    other => other,
+                }
+            }
+            // fail e: the error labelled pc ⊔ deep V, with the serialised value.
+            Expr::Fail(e) => {
+                let v = self.eval(pc, e)?;
+                let message = self.serialise(pc, &v)?;
+                let deep = self.deep(&v);
+                error("fail", self.lattice.join(pc, deep), message)
+            }
+            // par[n] es: each branch in a fork; pc:[V…], or the first error that flows to pc after all have ended; an
+            // error that does not flow to pc ends the run at once.
+            Expr::Par(es) => {
+                let mut out = Vec::new();
+                let mut first_error = None;
+                for e in es {
+                    let label = self.join(self.conversation.label, pc);
+                    let messages = self.conversation.messages.clone();
+                    match self.inside(Conversation { label, messages }, |run| run.eval(pc, e)) {
+                        Ok(v) => out.push(v),
+                        // Nobody may catch it, or nobody outside may.
+                        Err(e) if !catchable(e.code) || !self.lattice.flows(e.label, pc) => return Err(e),
+                        Err(e) => first_error = first_error.or(Some(e)),
+                    }
+                }
+                match first_error {
+                    Some(e) => Err(e),
+                    None => Ok(value(pc, Node::List(out))),
+                }
+            }
+            // check[τ] e: V, or the error type labelled pc ⊔ deep V.
+            Expr::Check(ty, e) => {
+                let v = self.eval(pc, e)?;
+                let d = self.data_or(pc, &v, "type")?;
+                match ty.check(&d) {
+                    Ok(()) => Ok(v),
+                    Err((path, cause)) => {
+                        let deep = self.deep(&v);
+                        error("type", self.lattice.join(pc, deep), format!("{path}: {cause}"))
+                    }
+                }
+            }
+            // Unknown terms.
+            Expr::Unknown(name) => error("unknown", pc, &**name),
+        }
+    }
+
+    /// **Reading** `fst` and `snd`.
+    fn component(&mut self, pc: Label, e: &E, first: bool) -> Eval {
+        let v = self.eval(pc, e)?;
+        match &*v.node {
+            Node::Pair(a, b) => Ok(self.read(v.label, if first { a } else { b })),
+            _ => {
+                let deep = self.deep(&v);
+                error("index", self.lattice.join(pc, deep), "not a pair")
+            }
+        }
+    }
+
+    /// **Application** of `V1 = l1:f` to `V2`, at `pc := l1`.
+    fn apply(&mut self, v1: &Value, v2: Value) -> Eval {
+        let l1 = v1.label;
+        match &*v1.node {
+            // A closure: its body, the parameter bound to V2.
+            Node::Closure(x, body) => self.eval(l1, &substitute(body, x, &v2)),
+            // fix[0] F: V2 read at l1.
+            Node::Fix(Bound::Finite(0), _) => Ok(self.read(l1, &v2)),
+            // fix[n] F: F is read at l1 and applied to l1:(fix[n−1] F); the result is applied to V2.
+            Node::Fix(bound, f) => {
+                let less = match bound {
+                    Bound::Finite(n) => Bound::Finite(n - 1),
+                    Bound::Infinite => Bound::Infinite,
+                };
+                let itself = value(l1, Node::Fix(less, f.clone()));
+                let f = self.read(l1, f);
+                let g = self.deeper(l1, |run| run.apply(&f, itself))?;
+                self.deeper(l1, |run| run.apply(&g, v2))
+            }
+            // A guarded function: as guard (F V2) P retry n at l1, F read at l1.
+            Node::Guarded(f, pred, retry) => self.guard(l1, pred, *retry, &|run, pc| {
+                let f = run.read(pc, f);
+                run.deeper(pc, |run| run.apply(&f, v2.clone()))
+            }),
+            Node::Llm(prompt, model) => self.oracle(l1, prompt, model, &v2),
+            Node::Tool(tool) => self.call_tool(l1, tool, &v2),
+            // Anything else.
+            _ => {
+                let deep = self.deep(v1);
+                error("not_a_function", self.lattice.join(l1, deep), "not a function")
+            }
+        }
+    }
+
+    /// **`guard e P retry n`**, `attempt` being the evaluation of `e`.
+    fn guard(
+        &mut self,
+        pc: Label,
+        pred: &Pred,
+        retry: u32,
+        attempt: &dyn Fn(&mut Self, Label) -> Eval,
+    ) -> Eval {
+        let v = attempt(self, pc)?;
+        if is_function(&v) {
+            return Ok(value(v.label, Node::Guarded(v, pred.clone(), retry)));
+        }
+        let deep = self.deep(&v);
+        let raised = self.join(pc, deep);
+        let why = match Self::data(&v) {
+            Ok(d) => pred.holds(&d).err(),
+            Err(NotData::Function) => Some("a function is not data".to_string()),
+            Err(NotData::TooDeep) => return error("limit", raised, "nested too deep"),
+        };
+        match why {
+            // It holds: v at label deep V.
+            None => Ok(Value { label: deep, node: v.node }),
+            // None remains: the error guard, labelled pc ⊔ deep V.
+            Some(why) if retry == 0 => error("guard", raised, why),
+            // Attempts remain: e again at pc ⊔ deep V.
+            Some(_) => self.deeper(raised, |run| run.guard(raised, pred, retry - 1, attempt)),
+        }
+    }
+
+    /// Counts a step that is no term of its own, and makes room on the stack.
+    fn deeper(&mut self, pc: Label, f: impl FnOnce(&mut Self) -> Eval) -> Eval {
+        let Some(rest) = self.fuel.checked_sub(1) else {
+            return error("fuel", pc, "out of fuel");
+        };
+        self.fuel = rest;
+        stacker::maybe_grow(128 << 10, 4 << 20, || f(self))
+    }
+
+    /// Evaluates in another conversation, which is dropped with a result and with an error (**`try`**).
+    fn inside(&mut self, other: Conversation, f: impl FnOnce(&mut Self) -> Eval) -> Eval {
+        let kept = std::mem::replace(&mut self.conversation, other);
+        let result = f(self);
+        self.conversation = kept;
+        result
+    }
+
+    /// `pc ⊑ lc`, or the error `flow` labelled `pc ⊔ lc`.
+    fn writable(&mut self, pc: Label) -> Result<(), Error> {
+        let lc = self.conversation.label;
+        if self.lattice.flows(pc, lc) {
+            return Ok(());
+        }
+        error("flow", self.lattice.join(pc, lc), "the program counter is above the conversation")
+    }
+
+    /// **`send[r] e`**, after `e`.
+    fn send(&mut self, pc: Label, role: Role, v: &Value) -> Eval {
+        self.writable(pc)?;
+        let text = self.serialise(pc, v)?;
+        let deep = self.deep(v);
+        self.conversation.messages.push((role, text));
+        self.conversation.label = self.join(self.conversation.label, deep);
+        Ok(unit(pc))
+    }
+
+    /// **`recv`**: `pc ⊑ lc` and `lc ⊑ ℓmodel`; the model is asked; channel `lc`.
+    fn ask_model(&mut self, pc: Label, model: Option<&Model>) -> Result<Answer, Error> {
+        self.writable(pc)?;
+        let lc = self.conversation.label;
+        let raised = self.join(pc, lc);
+        if !self.lattice.flows(lc, self.clearance) {
+            return error("flow", raised, "the model may not see this");
+        }
+        let call = Call::Model {
+            messages: self.conversation.messages.clone(),
+            params: model.map(|m| m.params.clone()),
+            tools: model.map(|m| m.tools.iter().map(|t| t.name.clone()).collect()).unwrap_or_default(),
+        };
+        match self.ask(call, lc) {
+            Answer::Failed(why) => error("model", raised, why),
+            answer => Ok(answer),
+        }
+    }
+
+    /// **`recv`** as code.
+    fn receive_code(&mut self, pc: Label) -> Eval {
+        let answer = self.ask_model(pc, None)?;
+        let lc = self.conversation.label;
+        let Answer::Text(text) = answer else {
+            return error(
+                "model",
+                self.lattice.join(pc, lc),
+                "a model that is asked for text said something else",
+            );
+        };
+        self.conversation.messages.push((Role::Assistant, text.clone()));
+        match (self.config.parser)(&text).and_then(harmless) {
+            // The value of [true, e] evaluated at pc := lc in the prelude's environment.
+            Ok(code) => {
+                let e = convert(&code, code.root());
+                let pair = Expr::List(vec![Rc::new(Expr::Lit(Data::Bool(true))), e]);
+                self.eval(lc, &Rc::new(pair))
+            }
+            // lc:[lc:false, lc:message].
+            Err(why) => {
+                let parts = vec![value(lc, Node::Bool(false)), value(lc, Node::Str(why.into()))];
+                Ok(value(lc, Node::List(parts)))
+            }
+        }
+    }
+
+    /// **`recv`** as data: decoded to `θ.result`, repaired at most `θ.repair` times; gives `lc:data`, parts ⊥.
+    fn receive_data(&mut self, pc: Label, model: &Model) -> Eval {
+        let mut left = model.params.repair;
+        loop {
+            let answer = self.ask_model(pc, Some(model))?;
+            let lc = self.conversation.label;
+            let (said, decoded) = match answer {
+                Answer::Text(text) => {
+                    let d = decode(&text, model.params.result.as_ref());
+                    let d = d.map(|d| match model.tools.is_empty() {
+                        true => d,
+                        false => Data::Tag("final".into(), Arc::new(d)),
+                    });
+                    (text, d)
+                }
+                Answer::ToolCall(name, args) => {
+                    let said = Data::record([(name.clone(), args.clone())]).to_json().to_string();
+                    if model.tools.iter().any(|t| t.name == name) {
+                        (said, Ok(Data::Tag(name, Arc::new(args))))
+                    } else {
+                        (said, Err(format!("the tool `{name}` was not offered")))
+                    }
+                }
+                _ => return error("model", self.lattice.join(pc, lc), "no answer for a model"),
+            };
+            self.conversation.messages.push((Role::Assistant, said));
+            match decoded {
+                Ok(d) => return Ok(literal(lc, &d)),
+                Err(why) if left == 0 => return error("decode", self.lattice.join(pc, lc), why),
+                Err(why) => {
+                    left -= 1;
+                    self.conversation.messages.push((Role::User, why));
+                }
+            }
+        }
+    }
+
+    /// **`llm p θ`** applied at `l` to `V`: in the conversation `l : []`, the system message, then `V`, then the reply.
+    fn oracle(&mut self, l: Label, prompt: &Value, model: &Model, v: &Value) -> Eval {
+        self.inside(Conversation { label: l, messages: Vec::new() }, |run| {
+            if !matches!(&*prompt.node, Node::Str(s) if s.is_empty()) {
+                run.send(l, Role::System, prompt)?;
+            }
+            run.send(l, Role::User, v)?;
+            run.receive_data(l, model)
+        })
+    }
+
+    /// **`tool[f] V`** at `pc`.
+    fn call_tool(&mut self, pc: Label, tool: &ToolDecl, v: &Value) -> Eval {
+        // pc ⊑ ℓpc, else the error flow, labelled pc.
+        let lpc = self.resolve(&tool.control);
+        if !self.lattice.flows(pc, lpc) {
+            return error("flow", pc, format!("`{}` may not be called here", tool.name));
+        }
+        // A tool with one parameter takes the bare value, unless it is a record with a field of that name.
+        let bare = match &tool.params[..] {
+            [p] if field(v, &p.name).is_none() => Some(p.name.clone()),
+            _ => None,
+        };
+        let given: Option<Vec<(Name, Value)>> = match (&bare, &*v.node) {
+            (Some(name), _) => Some(vec![(name.clone(), v.clone())]),
+            (None, Node::Record(fields)) => Some(fields.clone()),
+            // A tool without parameters takes unit or null.
+            (None, Node::Null) if tool.params.is_empty() => Some(Vec::new()),
+            (None, _) => None,
+        };
+        // For each parameter in order: l ⊔ deep Vᵢ ⊑ ℓᵢ, else the error flow, labelled pc ⊔ ℓᵢ.
+        let mut channel = lpc;
+        for p in &tool.params {
+            let bound = self.resolve(&p.bound);
+            channel = self.join(channel, bound);
+            let argument = given.as_ref().and_then(|g| g.iter().find(|(n, _)| *n == p.name)).cloned();
+            if let Some((_, argument)) = argument {
+                let deep = self.deep(&argument);
+                let l = self.join(v.label, deep);
+                if !self.lattice.flows(l, bound) {
+                    return error(
+                        "flow",
+                        self.lattice.join(pc, bound),
+                        format!("`{}` may not be this", p.name),
+                    );
+                }
+            }
+        }
+        // Missing, unknown or ill-typed arguments are the error type, labelled pc ⊔ deep V.
+        let deep = self.deep(v);
+        let raised = self.join(pc, deep);
+        let Some(given) = given else { return error("type", raised, "not a record of arguments") };
+        if let Some((name, _)) = given.iter().find(|(n, _)| !tool.params.iter().any(|p| p.name == *n)) {
+            return error("type", raised, format!("unknown argument `{name}`"));
+        }
+        let mut args = Vec::new();
+        for p in &tool.params {
+            match given.iter().find(|(n, _)| *n == p.name) {
+                Some((_, argument)) => {
+                    let d = match Self::data(argument) {
+                        Ok(d) => d,
+                        Err(NotData::Function) => return error("type", raised, "a function is not data"),
+                        Err(NotData::TooDeep) => return error("limit", raised, "nested too deep"),
+                    };
+                    if let Err((_, why)) = p.ty.check(&d) {
+                        return error("type", raised, why);
+                    }
+                    args.push((p.name.clone(), d));
+                }
+                None if matches!(p.ty, Type::Option(_)) => {}
+                None => return error("type", raised, format!("missing argument `{}`", p.name)),
+            }
+        }
+        // The result is (pc ⊔ ℓres ⊔ deep V):r; a failure or an ill-typed result has that label.
+        let lres = self.resolve(&tool.label);
+        let label = self.join(raised, lres);
+        match self.ask(Call::Tool { name: tool.name.clone(), args }, channel) {
+            Answer::Data(d) => match tool.result.check(&d) {
+                Ok(()) => Ok(literal(label, &d)),
+                Err((_, why)) => error("type", label, why),
+            },
+            Answer::Failed(why) => error("tool", label, why),
+            _ => error("tool", label, "no answer for a tool"),
+        }
+    }
+
+    /// A label that a declaration states. One that this lattice does not have is ⊤.
+    fn resolve(&mut self, spec: &LabelSpec) -> Label {
+        match self.lattice.resolve(spec) {
+            Some(l) => l,
+            None => self.lattice.top(),
+        }
+    }
+
+    fn tree(&self, v: &Value) -> Tree {
+        stacker::maybe_grow(64 << 10, 4 << 20, || {
+            let node = match &*v.node {
+                Node::Null => TreeNode::Scalar(Data::Null),
+                Node::Bool(b) => TreeNode::Scalar(Data::Bool(*b)),
+                Node::Num(n) => TreeNode::Scalar(Data::Num(n.clone())),
+                Node::Str(s) => TreeNode::Scalar(Data::Str(s.clone())),
+                Node::List(items) => TreeNode::List(items.iter().map(|i| self.tree(i)).collect()),
+                Node::Record(fields) => {
+                    TreeNode::Record(fields.iter().map(|(n, f)| (n.clone(), self.tree(f))).collect())
+                }
+                Node::Pair(a, b) => TreeNode::Pair(Box::new((self.tree(a), self.tree(b)))),
+                Node::Tag(n, p) => TreeNode::Tag(n.clone(), Box::new(self.tree(p))),
+                _ => TreeNode::Function,
+            };
+            Tree { label: self.lattice.data_of(v.label), node }
+        })
+    }
+}
+
+/// **Never caught.**
+fn catchable(code: &str) -> bool {
+    !matches!(code, "fuel" | "budget" | "cancelled")
+}
+
+fn is_function(v: &Value) -> bool {
+    matches!(*v.node, Node::Closure(..) | Node::Fix(..) | Node::Guarded(..) | Node::Llm(..) | Node::Tool(_))
+}
+
+fn unit(pc: Label) -> Value {
+    value(pc, Node::Record(Vec::new()))
+}
+
+fn field<'v>(v: &'v Value, name: &str) -> Option<&'v Value> {
+    match &*v.node {
+        Node::Record(fields) => fields.iter().find(|(n, _)| &**n == name).map(|(_, f)| f),
+        _ => None,
+    }
+}
+
+/// `l:data`, everything inside labelled ⊥.
+fn literal(label: Label, data: &Data) -> Value {
+    stacker::maybe_grow(64 << 10, 4 << 20, || {
+        let part = |d: &Data| literal(Label::BOTTOM, d);
+        let node = match data {
+            Data::Null => Node::Null,
+            Data::Bool(b) => Node::Bool(*b),
+            Data::Num(n) => Node::Num(n.clone()),
+            Data::Str(s) => Node::Str(s.clone()),
+            Data::List(items) => Node::List(items.iter().map(part).collect()),
+            Data::Record(fields) => Node::Record(fields.iter().map(|(n, d)| (n.clone(), part(d))).collect()),
+            Data::Pair(p) => Node::Pair(part(&p.0), part(&p.1)),
+            Data::Tag(n, p) => Node::Tag(n.clone(), part(p)),
+        };
+        value(label, node)
+    })
+}
+
+/// `strip V`: every label ⊥, but functions keep the labels of what they captured.
+fn strip(v: &Value) -> Value {
+    stacker::maybe_grow(64 << 10, 4 << 20, || {
+        let node = match &*v.node {
+            Node::List(items) => Rc::new(Node::List(items.iter().map(strip).collect())),
+            Node::Record(fields) => {
+                Rc::new(Node::Record(fields.iter().map(|(n, f)| (n.clone(), strip(f))).collect()))
+            }
+            Node::Pair(a, b) => Rc::new(Node::Pair(strip(a), strip(b))),
+            Node::Tag(n, p) => Rc::new(Node::Tag(n.clone(), strip(p))),
+            _ => v.node.clone(),
+        };
+        Value { label: Label::BOTTOM, node }
+    })
+}
+
+/// **Serialisation.** Whether the value is not nested too deep.
+fn show(v: &Value, outermost: bool, depth: usize, out: &mut String) -> bool {
+    if depth > MAX_DATA_DEPTH {
+        return false;
+    }
+    let quoted = |s: &str| serde_json::Value::String(s.to_string()).to_string();
+    stacker::maybe_grow(64 << 10, 4 << 20, || {
+        match &*v.node {
+            Node::Null => out.push_str("null"),
+            Node::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+            Node::Num(n) => out.push_str(&n.to_string()),
+            Node::Str(s) if outermost => out.push_str(s),
+            Node::Str(s) => out.push_str(&quoted(s)),
+            Node::List(items) => {
+                out.push('[');
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        out.push(',');
+                    }
+                    if !show(item, false, depth + 1, out) {
+                        return false;
+                    }
+                }
+                out.push(']');
+            }
+            Node::Record(fields) => {
+                out.push('{');
+                for (i, (name, item)) in fields.iter().enumerate() {
+                    if i > 0 {
+                        out.push(',');
+                    }
+                    out.push_str(&quoted(name));
+                    out.push(':');
+                    if !show(item, false, depth + 1, out) {
+                        return false;
+                    }
+                }
+                out.push('}');
+            }
+            Node::Pair(a, b) => {
+                out.push('(');
+                if !show(a, false, depth + 1, out) {
+                    return false;
+                }
+                out.push_str(", ");
+                if !show(b, false, depth + 1, out) {
+                    return false;
+                }
+                out.push(')');
+            }
+            Node::Tag(name, payload) => {
+                out.push('`');
+                out.push_str(name);
+                if !matches!(*payload.node, Node::Null) {
+                    out.push(' ');
+                    return show(payload, false, depth + 1, out);
+                }
+            }
+            _ => out.push_str("<function>"),
+        }
+        true
+    })
+}
+
+/// Reads a reply as data: JSON, alone or in a code fence; text where the type is text.
+fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
+    let Some(ty) = ty else { return Ok(Data::str(text)) };
+    let trimmed = text.trim();
+    let fenced = trimmed.split_once("```").and_then(|(_, rest)| {
+        let (_, body) = rest.split_once('\n')?;
+        Some(body.split_once("```")?.0)
+    });
+    let mut why = "not JSON".to_string();
+    for candidate in [Some(trimmed), fenced].into_iter().flatten() {
+        let Ok(json) = serde_json::from_str::<serde_json::Value>(candidate) else { continue };
+        match ty.read(&json) {
+            Ok(d) => match ty.check(&d) {
+                Ok(()) => return Ok(d),
+                Err((path, cause)) => why = format!("{path}: {cause}"),
+            },
+            Err(e) => why = e.to_string(),
+        }
+    }
+    let d = Data::str(trimmed);
+    if ty.check(&d).is_ok() { Ok(d) } else { Err(why) }
+}
+
+/// Generated code contains no `endorse`, `declassify` or `tool[…]`.
+fn harmless(code: Arc<Code>) -> Result<Arc<Code>, String> {
+    let harm = code.iter().find_map(|(_, t)| match t {
+        Term::Endorse(..) => Some("endorse"),
+        Term::Declassify(..) => Some("declassify"),
+        Term::Tool(_) => Some("tool"),
+        _ => None,
+    });
+    match harm {
+        Some(what) => Err(format!("generated code may not contain `{what}`")),
+        None => Ok(code),
+    }
+}
+
+// ── terms ──
+
+/// The term as a tree, variables as names.
+fn convert(code: &Arc<Code>, id: TermId) -> E {
+    let go = |id: &TermId| convert(code, *id);
+    let all = |ids: &[TermId]| ids.iter().map(go).collect::<Vec<E>>();
+    let tool = |id| Rc::new(code.tool(id).clone());
+    let model = |params: &Arc<ModelParams>| {
+        Rc::new(Model { params: params.clone(), tools: params.tools.iter().map(|t| tool(*t)).collect() })
+    };
+    let key = |slot: &Option<(core_ir::StoreId, u32)>| {
+        let (store, index) = (*slot)?;
+        let store = code.store(store);
+        let k = store.keys.get(index as usize)?;
+        Some(Rc::new(Key {
+            store: store.name.clone(),
+            name: k.name.clone(),
+            ty: k.ty.clone(),
+            label: k.label.clone(),
+        }))
+    };
+    stacker::maybe_grow(64 << 10, 4 << 20, || {
+        Rc::new(match code.term(id) {
+            Term::Var(_, Slot::Global(index)) => Expr::Global(code.globals().clone(), *index),
+            Term::Var(name, _) => Expr::Var(name.clone()),
+            Term::Lit(d) => Expr::Lit(d.clone()),
+            Term::Record(fields) => Expr::Record(fields.iter().map(|(n, e)| (n.clone(), go(e))).collect()),
+            Term::List(es) => Expr::List(all(es)),
+            Term::Abs(abs) => Expr::Abs(abs.param.clone(), go(&abs.body)),
+            Term::App(a, b) => Expr::App(go(a), go(b)),
+            Term::Let { bindings, body, .. } => {
+                return bindings
+                    .iter()
+                    .rev()
+                    .fold(go(body), |body, (x, e)| Rc::new(Expr::Let(x.clone(), go(e), body)));
+            }
+            Term::Field(e, n) => Expr::Field(go(e), n.clone()),
+            Term::Index(a, b) => Expr::Index(go(a), go(b)),
+            Term::With(a, n, b) => Expr::With(go(a), n.clone(), go(b)),
+            Term::Prim(p, es) => Expr::Prim(*p, all(es)),
+            Term::Pair(a, b) => Expr::Pair(go(a), go(b)),
+            Term::Fst(e) => Expr::Fst(go(e)),
+            Term::Snd(e) => Expr::Snd(go(e)),
+            Term::Tag(n, e) => Expr::Tag(n.clone(), e.as_ref().map(go)),
+            Term::If(c, a, b, _) => Expr::If(go(c), go(a), go(b)),
+            Term::Case { scrutinee, branches, default } => Expr::Case(
+                go(scrutinee),
+                branches
+                    .iter()
+                    .map(|Branch { tag, binder, body }| (tag.clone(), binder.clone(), go(body)))
+                    .collect(),
+                default.as_ref().map(go),
+            ),
+            Term::Classify(tags, e) => Expr::Classify(tags.clone(), go(e)),
+            Term::Fix { bound, body, .. } => Expr::Fix(*bound, go(body)),
+            Term::Guard { term, pred, retry } => Expr::Guard(go(term), pred.clone(), *retry),
+            // mem e σ is e with the keys of σ in scope, which were resolved when the code was made.
+            Term::Mem(_, e) => return go(e),
+            Term::Recall(name, slot) => match key(slot) {
+                Some(k) => Expr::Recall(k),
+                None => Expr::Unknown(name.clone()),
+            },
+            Term::Remember(name, slot, e) => match key(slot) {
+                Some(k) => Expr::Remember(k, go(e)),
+                None => Expr::Unknown(name.clone()),
+            },
+            Term::Choose(p, a, b) => Expr::Choose(p.clone(), go(a), go(b)),
+            Term::Llm(e, params) => Expr::Llm(go(e), model(params)),
+            Term::Tool(id) => Expr::Tool(tool(*id)),
+            Term::Send(role, e) => Expr::Send(*role, go(e)),
+            Term::Recv(Recv::Code) => Expr::RecvCode,
+            Term::Recv(Recv::Data(params)) => Expr::RecvData(model(params)),
+            Term::Fork(e) => Expr::Fork(go(e)),
+            Term::Fresh(e) => Expr::Fresh(go(e)),
+            Term::Clear => Expr::Clear,
+            Term::Relabel(a, b) => Expr::Relabel(go(a), go(b)),
+            Term::Test(a, b) => Expr::Test(go(a), go(b)),
+            Term::Assert(a, b) => Expr::Assert(go(a), go(b)),
+            Term::Endorse(a, b) => Expr::Endorse(go(a), go(b)),
+            Term::Declassify(a, b) => Expr::Declassify(go(a), go(b)),
+            Term::Try { label, body, name, handler } => {
+                Expr::Try(go(label), go(body), name.clone(), go(handler))
+            }
+            Term::Fail(e) => Expr::Fail(go(e)),
+            Term::Par(_, es) => Expr::Par(all(es)),
+            Term::Check(_, ty, e) => Expr::Check(ty.clone(), go(e)),
+            Term::Unknown(name) => Expr::Unknown(name.clone()),
+        })
+    })
+}
+
+fn children(e: &Expr) -> Vec<&E> {
+    match e {
+        Expr::Value(_)
+        | Expr::Var(_)
+        | Expr::Global(..)
+        | Expr::Lit(_)
+        | Expr::Tag(_, None)
+        | Expr::Recall(_)
+        | Expr::Tool(_)
+        | Expr::RecvCode
+        | Expr::RecvData(_)
+        | Expr::Clear
+        | Expr::Unknown(_) => Vec::new(),
+        Expr::Record(fields) => fields.iter().map(|(_, e)| e).collect(),
+        Expr::List(es) | Expr::Prim(_, es) | Expr::Par(es) => es.iter().collect(),
+        Expr::Abs(_, e)
+        | Expr::Field(e, _)
+        | Expr::Fst(e)
+        | Expr::Snd(e)
+        | Expr::Tag(_, Some(e))
+        | Expr::Classify(_, e)
+        | Expr::Fix(_, e)
+        | Expr::Guard(e, ..)
+        | Expr::Remember(_, e)
+        | Expr::Llm(e, _)
+        | Expr::Send(_, e)
+        | Expr::Fork(e)
+        | Expr::Fresh(e)
+        | Expr::Fail(e)
+        | Expr::Check(_, e) => vec![e],
+        Expr::App(a, b)
+        | Expr::Let(_, a, b)
+        | Expr::Index(a, b)
+        | Expr::With(a, _, b)
+        | Expr::Pair(a, b)
+        | Expr::Choose(_, a, b)
+        | Expr::Relabel(a, b)
+        | Expr::Test(a, b)
+        | Expr::Assert(a, b)
+        | Expr::Endorse(a, b)
+        | Expr::Declassify(a, b) => vec![a, b],
+        Expr::If(a, b, c) | Expr::Try(a, b, _, c) => vec![a, b, c],
+        Expr::Case(e, branches, default) => {
+            [e].into_iter().chain(branches.iter().map(|b| &b.2)).chain(default).collect()
+        }
+    }
+}
+
+/// `e[x := V]`. Values are closed, so nothing can be captured.
+fn substitute(e: &E, x: &Name, v: &Value) -> E {
+    stacker::maybe_grow(64 << 10, 4 << 20, || {
+        let go = |e: &E| substitute(e, x, v);
+        // Below a binder of the same name there is nothing to substitute.
+        let under = |binder: &Name, e: &E| if binder == x { e.clone() } else { substitute(e, x, v) };
+        let all = |es: &[E]| es.iter().map(go).collect::<Vec<E>>();
+        Rc::new(match &**e {
+            Expr::Var(name) if name == x => Expr::Value(v.clone()),
+            Expr::Value(_)
+            | Expr::Var(_)
+            | Expr::Global(..)
+            | Expr::Lit(_)
+            | Expr::Tag(_, None)
+            | Expr::Recall(_)
+            | Expr::Tool(_)
+            | Expr::RecvCode
+            | Expr::RecvData(_)
+            | Expr::Clear
+            | Expr::Unknown(_) => return e.clone(),
+            Expr::Abs(y, body) => Expr::Abs(y.clone(), under(y, body)),
+            Expr::Let(y, a, b) => Expr::Let(y.clone(), go(a), under(y, b)),
+            Expr::Try(l, a, y, b) => Expr::Try(go(l), go(a), y.clone(), under(y, b)),
+            Expr::Case(e, branches, default) => Expr::Case(
+                go(e),
+                branches
+                    .iter()
+                    .map(|(tag, binder, body)| {
+                        let body = match binder {
+                            Some(y) => under(y, body),
+                            None => go(body),
+                        };
+                        (tag.clone(), binder.clone(), body)
+                    })
+                    .collect(),
+                default.as_ref().map(go),
+            ),
+            Expr::Record(fields) => Expr::Record(fields.iter().map(|(n, e)| (n.clone(), go(e))).collect()),
+            Expr::List(es) => Expr::List(all(es)),
+            Expr::App(a, b) => Expr::App(go(a), go(b)),
+            Expr::Field(e, n) => Expr::Field(go(e), n.clone()),
+            Expr::Index(a, b) => Expr::Index(go(a), go(b)),
+            Expr::With(a, n, b) => Expr::With(go(a), n.clone(), go(b)),
+            Expr::Prim(p, es) => Expr::Prim(*p, all(es)),
+            Expr::Pair(a, b) => Expr::Pair(go(a), go(b)),
+            Expr::Fst(e) => Expr::Fst(go(e)),
+            Expr::Snd(e) => Expr::Snd(go(e)),
+            Expr::Tag(n, Some(e)) => Expr::Tag(n.clone(), Some(go(e))),
+            Expr::If(c, a, b) => Expr::If(go(c), go(a), go(b)),
+            Expr::Classify(tags, e) => Expr::Classify(tags.clone(), go(e)),
+            Expr::Fix(bound, e) => Expr::Fix(*bound, go(e)),
+            Expr::Guard(e, p, n) => Expr::Guard(go(e), p.clone(), *n),
+            Expr::Remember(k, e) => Expr::Remember(k.clone(), go(e)),
+            Expr::Choose(p, a, b) => Expr::Choose(p.clone(), go(a), go(b)),
+            Expr::Llm(e, m) => Expr::Llm(go(e), m.clone()),
+            Expr::Send(r, e) => Expr::Send(*r, go(e)),
+            Expr::Fork(e) => Expr::Fork(go(e)),
+            Expr::Fresh(e) => Expr::Fresh(go(e)),
+            Expr::Relabel(a, b) => Expr::Relabel(go(a), go(b)),
+            Expr::Test(a, b) => Expr::Test(go(a), go(b)),
+            Expr::Assert(a, b) => Expr::Assert(go(a), go(b)),
+            Expr::Endorse(a, b) => Expr::Endorse(go(a), go(b)),
+            Expr::Declassify(a, b) => Expr::Declassify(go(a), go(b)),
+            Expr::Fail(e) => Expr::Fail(go(e)),
+            Expr::Par(es) => Expr::Par(all(es)),
+            Expr::Check(t, e) => Expr::Check(t.clone(), go(e)),
+        })
+    })
+}
+
+// ── primitives ──
+
+enum PrimError {
+    Failed(String),
+    Limit,
+}
+
+/// The primitives as `Prim::ALL` describes them, on stripped values.
+fn primitive(prim: Prim, operands: &[Value], max_text: usize) -> Result<Value, PrimError> {
+    use Node::{Bool, List, Num as Number, Record, Str};
+    let fail = |why: &str| Err(PrimError::Failed(format!("{}: {why}", prim.name())));
+    let give = |node: Node| Ok(value(Label::BOTTOM, node));
+    let text = |s: String| give(Str(s.into()));
+    let count = |n: usize| give(Number(Num::from(n as i64)));
+    let arith = |r: Result<Num, core_ir::NumError>| match r {
+        Ok(n) => give(Number(n)),
+        Err(e) => fail(&e.to_string()),
+    };
+    let nodes: Vec<&Node> = operands.iter().map(|v| &*v.node).collect();
+    match (prim, &nodes[..]) {
+        (Prim::Neg, [Number(a)]) => give(Number(a.neg())),
+        (Prim::Not, [Bool(a)]) => give(Bool(!a)),
+        (Prim::Add, [Number(a), Number(b)]) => arith(a.add(b)),
+        (Prim::Add, [Str(a), Str(b)]) => text(format!("{a}{b}")),
+        (Prim::Add, [List(a), List(b)]) => give(List(a.iter().chain(b).cloned().collect())),
+        (Prim::Sub, [Number(a), Number(b)]) => arith(a.sub(b)),
+        (Prim::Mul, [Number(a), Number(b)]) => arith(a.mul(b)),
+        (Prim::Div, [Number(a), Number(b)]) => arith(a.div(b)),
+        (Prim::Rem, [Number(a), Number(b)]) => arith(a.rem(b)),
+        (Prim::Eq, [_, _]) => give(Bool(equal(&operands[0], &operands[1])?)),
+        (Prim::Ne, [_, _]) => give(Bool(!equal(&operands[0], &operands[1])?)),
+        (Prim::Lt, [Number(a), Number(b)]) => give(Bool(a < b)),
+        (Prim::Le, [Number(a), Number(b)]) => give(Bool(a <= b)),
+        (Prim::Gt, [Number(a), Number(b)]) => give(Bool(a > b)),
+        (Prim::Ge, [Number(a), Number(b)]) => give(Bool(a >= b)),
+        (Prim::Lt, [Str(a), Str(b)]) => give(Bool(a < b)),
+        (Prim::Le, [Str(a), Str(b)]) => give(Bool(a <= b)),
+        (Prim::Gt, [Str(a), Str(b)]) => give(Bool(a > b)),
+        (Prim::Ge, [Str(a), Str(b)]) => give(Bool(a >= b)),
+        (Prim::Format, _) | (Prim::ToStr, [_]) => {
+            let mut out = String::new();
+            for v in operands {
+                if !show(v, true, 0, &mut out) || out.len() > max_text {
+                    return Err(PrimError::Limit);
+                }
+            }
+            text(out)
+        }
+        (Prim::Length, [Str(s)]) => count(s.chars().count()),
+        (Prim::Length, [List(l)]) => count(l.len()),
+        (Prim::Length, [Record(r)]) => count(r.len()),
+        (Prim::Keys, [Record(r)]) => {
+            give(List(r.iter().map(|(n, _)| value(Label::BOTTOM, Str((**n).into()))).collect()))
+        }
+        (Prim::Has, [Record(_), Str(name)]) => give(Bool(field(&operands[0], name).is_some())),
+        (Prim::Append, [List(l), _]) => give(List(l.iter().chain([&operands[1]]).cloned().collect())),
+        (Prim::Range, [Number(a), Number(b)]) => match (a.to_i64(), b.to_i64()) {
+            (Some(a), Some(b)) => {
+                give(List((a..b).map(|i| value(Label::BOTTOM, Number(Num::from(i)))).collect()))
+            }
+            _ => fail("not integers"),
+        },
+        (Prim::IsFn, [_]) => give(Bool(is_function(&operands[0]))),
+        (Prim::IsArray, [a]) => give(Bool(matches!(a, List(_)))),
+        (Prim::IsRecord, [a]) => give(Bool(matches!(a, Record(_)))),
+        (Prim::IsStr, [a]) => give(Bool(matches!(a, Str(_)))),
+        (Prim::IsNum, [a]) => give(Bool(matches!(a, Number(_)))),
+        (Prim::IsBool, [a]) => give(Bool(matches!(a, Bool(_)))),
+        (Prim::IsNull, [a]) => give(Bool(matches!(a, Node::Null))),
+        (Prim::ToNum, [Str(s)]) => match s.trim().parse::<Num>() {
+            Ok(n) => give(Number(n)),
+            Err(e) => fail(&e.to_string()),
+        },
+        (Prim::Lower, [Str(s)]) => text(s.to_lowercase()),
+        (Prim::Upper, [Str(s)]) => text(s.to_uppercase()),
+        (Prim::Trim, [Str(s)]) => text(s.trim().to_string()),
+        (Prim::Split, [Str(s), Str(by)]) if !by.is_empty() => {
+            give(List(s.split(&**by).map(|p| value(Label::BOTTOM, Str(p.into()))).collect()))
+        }
+        (Prim::Join, [List(items), Str(between)]) => {
+            let mut parts: Vec<&str> = Vec::new();
+            for item in items {
+                match &*item.node {
+                    Str(s) => parts.push(s),
+                    _ => return fail("not strings"),
+                }
+            }
+            text(parts.join(between))
+        }
+        (Prim::Contains, [Str(s), Str(part)]) => give(Bool(s.contains(&**part))),
+        (Prim::Contains, [List(items), _]) => {
+            let mut found = false;
+            for item in items {
+                found |= equal(item, &operands[1])?;
+            }
+            give(Bool(found))
+        }
+        (Prim::Slice, [whole, Number(from), Number(to)]) => {
+            let (Some(from), Some(to)) = (from.to_usize(), to.to_usize()) else {
+                return fail("not indices");
+            };
+            let most = to.saturating_sub(from);
+            match whole {
+                Str(s) => text(s.chars().skip(from).take(most).collect()),
+                List(l) => give(List(l.iter().skip(from).take(most).cloned().collect())),
+                _ => fail("not a string or list"),
+            }
+        }
+        (Prim::Flatten, [_]) => Ok(operands[0].clone()),
+        (Prim::ToJson, [_]) => match Run::data(&operands[0]) {
+            Ok(d) => text(d.to_json().to_string()),
+            Err(NotData::Function) => fail("a function is not data"),
+            Err(NotData::TooDeep) => Err(PrimError::Limit),
+        },
+        (Prim::FromJson, [Str(s)]) => match serde_json::from_str::<serde_json::Value>(s) {
+            Ok(json) => match Data::from_json(&json) {
+                Ok(d) => Ok(literal(Label::BOTTOM, &d)),
+                Err(e) => fail(&e.to_string()),
+            },
+            Err(e) => fail(&e.to_string()),
+        },
+        _ => fail("wrong operands"),
+    }
+}
+
+/// Whether two values are equal; fails on functions.
+fn equal(a: &Value, b: &Value) -> Result<bool, PrimError> {
+    let data = |v: &Value| {
+        Run::data(v).map_err(|why| match why {
+            NotData::Function => PrimError::Failed("functions are not compared".into()),
+            NotData::TooDeep => PrimError::Limit,
+        })
+    };
+    Ok(data(a)? == data(b)?)
+}

@@ -1,0 +1,92 @@
+//! The world of a run: what answers the requests of a program.
+
+use core_ir::{Data, ModelParams, Name, Num, Role};
+use std::sync::Arc;
+
+/// A message of a conversation: who says it, and what.
+pub type Message = (Role, String);
+
+/// What a program asks of the world.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Call {
+    /// A model, with the conversation so far.
+    Model {
+        /// The conversation.
+        messages: Vec<Message>,
+        /// How it is asked; `None` if the reply is read as code.
+        params: Option<Arc<ModelParams>>,
+        /// The names of the tools that are offered to it.
+        tools: Vec<Name>,
+    },
+    /// A tool, with an argument for each parameter that has one, in the order of the parameters.
+    Tool {
+        /// Which.
+        name: Name,
+        /// The arguments.
+        args: Vec<(Name, Data)>,
+    },
+    /// What a store holds under a key.
+    Recall {
+        /// The store.
+        store: Name,
+        /// The key.
+        key: Name,
+    },
+    /// To keep a value under a key.
+    Remember {
+        /// The store.
+        store: Name,
+        /// The key.
+        key: Name,
+        /// The value.
+        value: Data,
+    },
+    /// A sample.
+    Sample {
+        /// The probability of `true`.
+        probability: Num,
+    },
+}
+
+/// What the world answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// A model says this.
+    Text(String),
+    /// A model calls a tool that was offered.
+    ToolCall(Name, Data),
+    /// A tool returns this.
+    Data(Data),
+    /// A store holds this.
+    Found(Option<Data>),
+    /// A store has kept the value.
+    Kept,
+    /// A sample.
+    Drawn(bool),
+    /// It did not work.
+    Failed(String),
+}
+
+/// Something that answers. The answer may depend on what was asked before.
+pub trait World {
+    /// Answers one call.
+    fn answer(&mut self, call: &Call) -> Answer;
+}
+
+impl<F: FnMut(&Call) -> Answer> World for F {
+    fn answer(&mut self, call: &Call) -> Answer {
+        self(call)
+    }
+}
+
+/// A number that depends on the text alone (FNV-1a): the same on every machine and in every version.
+pub fn hash(seed: u64, text: &str) -> u64 {
+    let mut h = 0xcbf2_9ce4_8422_2325 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for b in text.bytes() {
+        h = (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    // The low bits of FNV are weak; mix once more.
+    h ^= h >> 33;
+    h = h.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    h ^ (h >> 33)
+}
