@@ -158,7 +158,7 @@ fn long_strings_lose_their_common_indentation() {
             TemplatePart::Hole(_) => "<>",
         })
         .collect();
-    assert_eq!(texts, ["a\n\n  b ", "<>", "\nc\n"]);
+    assert_eq!(texts, ["a\n\n  b ", "<>", "\nc"]);
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //! tokens; comments are kept beside them for the formatter.
 
 use super::ast::Comment;
-use diagnostics::{Diagnostic, FileId, Span};
+use diagnostics::{Applicability, Diagnostic, FileId, Fix, Span};
+use std::collections::HashSet;
 
 /// The kind of a token. Its text is the source under its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub struct Tokens {
     pub comments: Vec<Comment>,
     /// What was wrong.
     pub diagnostics: Vec<Diagnostic>,
+    /// Where strings without end were taken to end. What they swallowed is not missed again.
+    pub open: HashSet<u32>,
 }
 
 // Longest first, so that the first match is the right one.
@@ -68,7 +71,8 @@ pub fn continues_name(c: char) -> bool {
 /// Cuts `text[from..to]` into tokens; spans count from the start of `text`. A byte order mark at the
 /// very start is skipped.
 pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
-    let mut out = Tokens { tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
+    let mut out =
+        Tokens { tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new(), open: HashSet::new() };
     let text = text.get(..to).unwrap_or(text);
     let mut at = from;
     let mut first_on_line = true;
@@ -93,10 +97,20 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
         }
         let start = at;
         let token = if rest.starts_with("f\"") {
-            at = string_end(file, text, at + 1, &mut out.diagnostics);
+            at = string_end(file, text, at + 1, &mut out);
             Token::Template
         } else if c == '"' {
-            at = string_end(file, text, at, &mut out.diagnostics);
+            at = string_end(file, text, at, &mut out);
+            Token::Str
+        } else if let Some(length) = single_quoted(rest) {
+            at += length;
+            out.diagnostics.push(
+                Diagnostic::error("A001", "strings are written in double quotes", span(start, at)).fix(Fix {
+                    span: span(start, at),
+                    replacement: format!("\"{}\"", &rest[1..length - 1]),
+                    applicability: Applicability::Unsafe,
+                }),
+            );
             Token::Str
         } else if starts_name(c) {
             at += rest.find(|c| !continues_name(c)).unwrap_or(rest.len());
@@ -114,8 +128,10 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
                     .help("a number is written like `12`, `2.5` or `1e3`; a name can't begin with a digit"),
                 );
                 at += junk;
+                Token::Bad
+            } else {
+                Token::Number
             }
-            Token::Number
         } else if let Some(p) = PUNCTUATION.iter().find(|p| rest.starts_with(**p)) {
             at += p.len();
             Token::Punct(p)
@@ -136,6 +152,13 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
     }
     out.tokens.push(Lexed { token: Token::End, start: at as u32, end: at as u32, first_on_line });
     out
+}
+
+/// The length of a string in single quotes, which is a slip from another language.
+fn single_quoted(text: &str) -> Option<usize> {
+    let line = text.strip_prefix('\'')?;
+    let line = &line[..line.find(['\n', '\r']).unwrap_or(line.len())];
+    Some(line.find('\'')? + 2)
 }
 
 fn unexpected(junk: &str, span: Span) -> Diagnostic {
@@ -171,7 +194,7 @@ fn number_length(text: &str) -> usize {
 
 /// The end of the string that begins with the quote at `at`. A string in single quotes ends with its
 /// line at the latest, so that a forgotten quote spoils one line and not the file.
-fn string_end(file: FileId, text: &str, at: usize, diagnostics: &mut Vec<Diagnostic>) -> usize {
+fn string_end(file: FileId, text: &str, at: usize, out: &mut Tokens) -> usize {
     let long = text[at..].starts_with("\"\"\"");
     let mut position = at + if long { 3 } else { 1 };
     let mut characters = text[position..].char_indices();
@@ -206,7 +229,8 @@ fn string_end(file: FileId, text: &str, at: usize, diagnostics: &mut Vec<Diagnos
         "this string has no end",
         Span { file, start: at as u32, end: if long { at as u32 + 3 } else { end as u32 } },
     );
-    diagnostics.push(if long {
+    out.open.insert(end as u32);
+    out.diagnostics.push(if long {
         d.help("close it with `\"\"\"`")
     } else {
         d.help("close it with `\"` on the same line, or write it between `\"\"\"` and `\"\"\"` if it has several lines")
@@ -246,11 +270,22 @@ pub fn parts(
 ) -> Vec<Part> {
     let raw = &source[start as usize..end as usize];
     let long = raw.starts_with("\"\"\"");
-    let quote = if long { "\"\"\"" } else { "\"" };
+    let quote = match raw.as_bytes().first() {
+        _ if long => "\"\"\"",
+        Some(b'\'') => "'",
+        _ => "\"",
+    };
     let opened = &raw[quote.len().min(raw.len())..];
     let inner = opened.strip_suffix(quote).unwrap_or(opened);
     let base = start as usize + (raw.len() - opened.len());
     let (skip_first, indent) = if long { layout(inner) } else { (0, 0) };
+    // The line break before closing quotes on a line of their own belongs to them.
+    let inner = match inner.rsplit_once('\n') {
+        Some((before, last)) if long && skip_first <= before.len() && last.trim().is_empty() => {
+            before.strip_suffix('\r').unwrap_or(before)
+        }
+        _ => inner,
+    };
 
     let mut out = Vec::new();
     let mut text = String::new();

@@ -7,6 +7,7 @@
 use super::ast::*;
 use super::lexer::{self, Lexed, Part, Token};
 use diagnostics::{Applicability, Diagnostic, FileId, Fix, Span, nearest};
+use std::collections::HashSet;
 
 /// A text longer than this (in bytes) is refused.
 pub const LONGEST_TEXT: usize = 16 << 20;
@@ -59,6 +60,7 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
         tokens: lexed.tokens,
         at: 0,
         diagnostics: lexed.diagnostics,
+        open: lexed.open,
         error_at: None,
         depth: 0,
         in_hole: false,
@@ -82,6 +84,8 @@ struct Parser<'a> {
     tokens: Vec<Lexed>,
     at: usize,
     diagnostics: Vec<Diagnostic>,
+    /// Where strings without end were taken to end.
+    open: HashSet<u32>,
     /// The token at which the last error was reported.
     error_at: Option<usize>,
     depth: u32,
@@ -169,7 +173,8 @@ impl Parser<'_> {
     fn report(&mut self, d: Diagnostic) {
         let known = self.error_at == Some(self.at)
             // What the lexer refused has been reported by it.
-            || (self.now() == Token::Bad);
+            || self.now() == Token::Bad
+            || self.open.contains(&self.before().start);
         self.error_at = Some(self.at);
         if !known {
             let d = if self.in_hole { d.help("write `{{` and `}}` for braces that are text") } else { d };
@@ -232,7 +237,7 @@ impl Parser<'_> {
                 applicability: Applicability::Safe,
             });
             // What stands here begins something new, so an error in it is another error.
-            if self.error_at != Some(self.at) {
+            if self.error_at != Some(self.at) && !self.open.contains(&span.start) {
                 self.diagnostics.push(d);
             }
             return Some(());
