@@ -1,0 +1,90 @@
+//! Linting one file as it lies on the disk.
+
+use super::{Config, lint};
+use diagnostics::{Diagnostic, FileId};
+use frontend::doc::{Format, Limits, decode};
+use frontend::{File, Project, Recognised, recognise};
+use std::sync::Arc;
+
+/// What linting a file gave.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The text that the findings' spans point into; `None` if the bytes are no text.
+    pub text: Option<Arc<str>>,
+    /// What was found.
+    pub outcome: Outcome,
+}
+
+/// What was found in a file.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Nothing was looked for.
+    Skipped(Skip),
+    /// It could not be read, or not to its end: what is wrong with it as YAML or JSON.
+    Unreadable(Vec<Diagnostic>),
+    /// It was compiled and checked.
+    Checked {
+        /// The front end that compiled it.
+        framework: &'static str,
+        /// How many terms it was compiled to.
+        units: usize,
+        /// The findings; none is good news.
+        findings: Vec<Diagnostic>,
+    },
+}
+
+/// Why a file is skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Skip {
+    /// Its name is not that of a YAML or JSON file.
+    OtherKind,
+    /// It holds nothing.
+    Empty,
+    /// It is no agent configuration that is known here.
+    NoAgent,
+    /// It is of the named format, which no front end compiles yet.
+    Unsupported(&'static str),
+}
+
+impl std::fmt::Display for Skip {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Skip::OtherKind => f.write_str("neither YAML nor JSON"),
+            Skip::Empty => f.write_str("empty"),
+            Skip::NoAgent => f.write_str("no agent configuration"),
+            Skip::Unsupported(name) => write!(f, "format {name} has no front end yet"),
+        }
+    }
+}
+
+/// Lints a file by itself. Total: any path, any bytes.
+pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
+    let skipped = |skip, text| Report { text, outcome: Outcome::Skipped(skip) };
+    if Format::of_path(path).is_none() {
+        return skipped(Skip::OtherKind, None);
+    }
+    let limits = Limits::default();
+    let text = match decode(id, bytes, &limits) {
+        Ok(text) => text,
+        Err(d) => return Report { text: None, outcome: Outcome::Unreadable(vec![*d]) },
+    };
+    let file = File::read(id, path, &text, &limits);
+    let load: Vec<Diagnostic> = file.diagnostics.iter().filter(|d| config.wants(d)).cloned().collect();
+    let recognised = recognise(&file);
+    let outcome = match recognised {
+        Recognised::Frontend(frontend) => {
+            let project = Project { files: vec![file] };
+            let compiled = frontend.lower(&project, 0);
+            let mut findings = load;
+            findings.extend(lint(&compiled, config));
+            findings.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
+            Outcome::Checked { framework: compiled.framework, units: compiled.units.len(), findings }
+        }
+        // A file that could not be read to its end may be anything.
+        _ if file.documents.is_empty() && !file.diagnostics.is_empty() => Outcome::Unreadable(load),
+        Recognised::Unsupported(name) => Outcome::Skipped(Skip::Unsupported(name)),
+        Recognised::Unknown if file.documents.is_empty() => Outcome::Skipped(Skip::Empty),
+        Recognised::Unknown => Outcome::Skipped(Skip::NoAgent),
+    };
+    Report { text: Some(text), outcome }
+}

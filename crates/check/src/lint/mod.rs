@@ -1,0 +1,140 @@
+//! Lint: defects that follow from the semantics of the compiled term.
+//!
+//! Entry points: [`lint`] for something compiled, [`lint_bytes`] for a file.
+//!
+//! Invariant: a rule reads the core term and the front end's [`Facts`](frontend::Facts), never the
+//! source text. What a rule means is one line of semantics, [`Rule::meaning`].
+//! Invariant: codes are stable. A rule that is given up leaves its code unused.
+//! Invariant: each rule's page in `docs/rules` holds a wrong and a right example, and is its test.
+
+mod file;
+pub mod paths;
+pub mod rules;
+
+#[cfg(test)]
+mod tests;
+
+pub use file::{Outcome, Report, Skip, lint_bytes};
+pub use rules::{RULES, rule};
+
+use core_ir::Code;
+use diagnostics::{Diagnostic, Level, Span};
+use frontend::{Compiled, Unit};
+use paths::Loop;
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
+/// A rule.
+pub struct Rule {
+    /// Its stable code, such as `L004a`.
+    pub code: &'static str,
+    /// Its name, which reads well after "allow": `vacuous-loop`.
+    pub name: &'static str,
+    /// How serious its findings are, unless they say otherwise themselves.
+    pub level: Level,
+    /// The defect in one line of semantics.
+    pub meaning: &'static str,
+    /// Its page: what, why, a wrong and a right example.
+    pub docs: &'static str,
+    /// Reports its findings.
+    pub(crate) check: fn(&Rule, &Context<'_>, &mut Vec<Diagnostic>),
+}
+
+impl Rule {
+    /// A finding of this rule at its own level.
+    pub(crate) fn finding(&self, message: impl Into<String>, span: Span) -> Diagnostic {
+        let mut d = Diagnostic::new(self.level, self.code, message, span);
+        d.meaning = Some(self.meaning);
+        d
+    }
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.code, self.name)
+    }
+}
+
+/// What a rule looks at: one runnable term.
+pub(crate) struct Context<'a> {
+    pub compiled: &'a Compiled,
+    pub unit: &'a Unit,
+    loops: OnceCell<Vec<Loop>>,
+}
+
+impl<'a> Context<'a> {
+    fn new(compiled: &'a Compiled, unit: &'a Unit) -> Self {
+        Context { compiled, unit, loops: OnceCell::new() }
+    }
+
+    /// The term.
+    pub fn code(&self) -> &'a Code {
+        &self.unit.code
+    }
+
+    /// Its fixpoints.
+    pub fn loops(&self) -> &[Loop] {
+        self.loops.get_or_init(|| paths::loops(self.code()))
+    }
+}
+
+/// Which findings are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Only codes that begin with one of these; all if there are none. `L004` selects `L004a` too.
+    pub select: Vec<String>,
+    /// No codes that begin with one of these.
+    pub ignore: Vec<String>,
+    /// Nothing below this level.
+    pub level: Level,
+}
+
+impl Default for Config {
+    /// Everything but level info.
+    fn default() -> Self {
+        Config { select: Vec::new(), ignore: Vec::new(), level: Level::Unknown }
+    }
+}
+
+impl Config {
+    /// Whether a finding is wanted.
+    pub fn wants(&self, d: &Diagnostic) -> bool {
+        d.level >= self.level
+            && (self.select.is_empty() || self.select.iter().any(|s| d.code.starts_with(s.as_str())))
+            && !self.ignore.iter().any(|s| d.code.starts_with(s.as_str()))
+    }
+}
+
+/// All findings about what was compiled, those of the front end included, in the order of their
+/// places. A part that stands in several terms (an agent with two tasks) is reported once.
+///
+/// # Examples
+/// ```
+/// use check::lint::{Config, lint};
+/// use frontend::{File, Project, compile, doc::Limits};
+/// let text = "agentId: a\ntype: react\nmodel: m\nsystemPrompt: p\nreact: {maxSteps: 0}\n".into();
+/// let file = File::read(diagnostics::FileId(0), "a.yaml", &text, &Limits::default());
+/// let compiled = compile(&Project { files: vec![file] }, 0).unwrap();
+/// assert_eq!(lint(&compiled, &Config::default())[0].code, "L003");
+/// ```
+pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> =
+        compiled.diagnostics.iter().filter(|d| config.wants(d)).cloned().collect();
+    for unit in &compiled.units {
+        let context = Context::new(compiled, unit);
+        for rule in RULES {
+            let from = found.len();
+            (rule.check)(rule, &context, &mut found);
+            for d in &mut found[from..] {
+                d.agent = d.span.and_then(|s| unit.agent_at(s)).map(|a| a.name.clone());
+            }
+        }
+    }
+    for d in &mut found {
+        d.framework = Some(compiled.framework);
+    }
+    let mut seen = HashSet::new();
+    found.retain(|d| config.wants(d) && seen.insert((d.code, d.span, d.message.clone())));
+    found.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
+    found
+}

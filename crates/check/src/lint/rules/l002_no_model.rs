@@ -1,0 +1,33 @@
+//! L002: an oracle without a model.
+
+use crate::lint::{Context, Rule};
+use core_ir::Term;
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "L002",
+    name: "no-model",
+    level: Level::Error,
+    meaning: "`llm p θ` is a value only for a model θ: without one there is nothing to ask",
+    docs: include_str!("../../../../../docs/rules/L002-no-model.md"),
+    check,
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    let code = context.code();
+    for (id, term) in code.iter() {
+        if let Term::Llm(_, params) = term
+            && params.model.is_none()
+        {
+            let mut d = rule.finding("no model is named", code.span(id));
+            match context.compiled.facts.default_model {
+                Some(default) => {
+                    d.level = Level::Info;
+                    d = d.help(default);
+                }
+                None => d = d.help("name one: `model: {name: …}`"),
+            }
+            out.push(d);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! L003: a loop that never runs.
+
+use crate::lint::{Context, Rule};
+use core_ir::{Bound, Term};
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "L003",
+    name: "vacuous-loop",
+    level: Level::Error,
+    meaning: "`fix[0] e v` is `v`: the input comes back unchanged and no model is asked",
+    docs: include_str!("../../../../../docs/rules/L003-vacuous-loop.md"),
+    check,
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    let code = context.code();
+    for (id, term) in code.iter() {
+        if let Term::Fix { bound: Bound::Finite(0), .. } = term {
+            let d = rule.finding("the loop has a bound of 0 and never runs", code.span(id));
+            out.push(d.help("allow it at least one step"));
+        }
+    }
+}

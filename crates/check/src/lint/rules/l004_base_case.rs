@@ -1,0 +1,111 @@
+//! L004: a loop and what ends it.
+//!
+//! One predicate, the ways through the body that return without calling `self`
+//! ([`Exits`](crate::lint::paths::Exits)), and four levels. Source: seed 000 §5.4.
+
+use crate::lint::paths::Loop;
+use crate::lint::{Context, Rule};
+use core_ir::Bound;
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static NO_BASE_CASE: Rule = Rule {
+    code: "L004a",
+    name: "no-base-case",
+    level: Level::Error,
+    meaning: "no way through the body of `fix` returns without calling `self`, and the source states no bound",
+    docs: include_str!("../../../../../docs/rules/L004a-no-base-case.md"),
+    check: |rule, context, out| {
+        for l in context.loops().iter().filter(|l| endless(l) && !stated(l)) {
+            out.push(finding(
+                rule,
+                context,
+                l,
+                "nothing ends this loop: every way through it calls it again",
+            ));
+        }
+    },
+};
+
+pub(super) static FORCED_TRUNCATION: Rule = Rule {
+    code: "L004b",
+    name: "forced-truncation",
+    level: Level::Warn,
+    meaning: "no way through the body of `fix[n]` returns without calling `self`, so only the bound n ends it",
+    docs: include_str!("../../../../../docs/rules/L004b-forced-truncation.md"),
+    check: |rule, context, out| {
+        for l in context.loops().iter().filter(|l| endless(l) && stated(l)) {
+            let steps = match l.bound {
+                Bound::Finite(n) => format!(", after {n} steps"),
+                Bound::Infinite => String::new(),
+            };
+            let message =
+                format!("only its bound ends this loop{steps}: every way through it calls it again");
+            out.push(finding(rule, context, l, &message));
+        }
+    },
+};
+
+pub(super) static FRAMEWORK_ENDS_LOOP: Rule = Rule {
+    code: "L004c",
+    name: "framework-ends-loop",
+    level: Level::Info,
+    meaning: "every way through the body of `fix` that returns without calling `self` is one that the framework adds",
+    docs: include_str!("../../../../../docs/rules/L004c-framework-ends-loop.md"),
+    check: |rule, context, out| {
+        let Some(how) = context.compiled.facts.ends_loops else { return };
+        let by_framework =
+            |l: &&Loop| runs(l) && l.exits.is_some_and(|e| e.only_by_final_reply() && !e.only_by_text());
+        for l in context.loops().iter().filter(by_framework) {
+            out.push(place(rule, context, l, "the source says nothing about what ends this loop").help(how));
+        }
+    },
+};
+
+pub(super) static TEXT_ENDS_LOOP: Rule = Rule {
+    code: "L004d",
+    name: "text-ends-loop",
+    level: Level::Info,
+    meaning: "every way through the body of `fix` that returns without calling `self` depends on a test of the model's text",
+    docs: include_str!("../../../../../docs/rules/L004d-text-ends-loop.md"),
+    check: |rule, context, out| {
+        for l in context.loops().iter().filter(|l| runs(l) && l.exits.is_some_and(|e| e.only_by_text())) {
+            out.push(place(rule, context, l, "only the wording of a reply ends this loop").help(
+                "a model may forget the words, or use them too early: a tool that ends the loop is safer",
+            ));
+        }
+    },
+};
+
+/// Whether the loop runs at all; one that does not is another rule's.
+fn runs(l: &Loop) -> bool {
+    l.bound != Bound::Finite(0)
+}
+
+fn endless(l: &Loop) -> bool {
+    runs(l) && l.exits.is_some_and(|e| e.is_empty())
+}
+
+/// Whether the source states a bound, be it by a placeholder.
+fn stated(l: &Loop) -> bool {
+    match l.bound {
+        Bound::Finite(_) => l.origin.is_none(),
+        Bound::Infinite => l.origin.is_some(),
+    }
+}
+
+fn finding(rule: &Rule, context: &Context<'_>, l: &Loop, message: &str) -> Diagnostic {
+    let help = match context.compiled.framework {
+        "lambda" => "add `terminate` to `mcp.localTools`",
+        _ => "give the loop a way to return: a tool that ends it, or a reply that is the answer",
+    };
+    place(rule, context, l, message).help(help)
+}
+
+/// A finding where the loop decides how to go on, which is where a way out would have to be added.
+fn place(rule: &Rule, context: &Context<'_>, l: &Loop, message: &str) -> Diagnostic {
+    let code = context.code();
+    let fix = code.span(l.fix);
+    let at = l.dispatch.map_or(fix, |d| code.span(d));
+    let d = rule.finding(message, at);
+    if at == fix { d } else { d.remark(fix, "the loop") }
+}

@@ -1,0 +1,32 @@
+//! L017: a bound that the source does not state.
+
+use crate::lint::{Context, Rule};
+use core_ir::{Bound, Term};
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "L017",
+    name: "default-bound",
+    level: Level::Warn,
+    meaning: "n of `fix[n]` is not in the source, so what the loop may cost changes with the framework's version",
+    docs: include_str!("../../../../../docs/rules/L017-default-bound.md"),
+    check,
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    let code = context.code();
+    for (id, term) in code.iter() {
+        if let Term::Fix { bound, origin: Some(origin), .. } = term {
+            let message = format!("how often this loop may run is not stated here: its bound is {origin}");
+            let mut d = rule.finding(message, code.span(id));
+            // A bound that someone sets at run time is neither missing nor known.
+            if *bound == Bound::Infinite {
+                d.level = Level::Unknown;
+            }
+            out.push(d.help(match context.compiled.framework {
+                "crewai" => "state it: `max_iter`",
+                _ => "state it: `react.maxSteps`",
+            }));
+        }
+    }
+}

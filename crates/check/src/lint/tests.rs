@@ -1,0 +1,340 @@
+use super::*;
+use core_ir::{Builder, Data, Globals, ModelParams, Term, TermId, ToolDecl};
+use diagnostics::{FileId, Sources};
+use frontend::{Facts, UnitKind};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+fn everything() -> Config {
+    Config { level: Level::Info, ..Config::default() }
+}
+
+fn findings(text: &str, config: &Config) -> Vec<Diagnostic> {
+    match lint_bytes("example.yaml", FileId(0), text.as_bytes(), config).outcome {
+        Outcome::Checked { findings, .. } => findings,
+        other => panic!("not compiled: {other:?}\n{text}"),
+    }
+}
+
+/// `code level text-at-the-place` of each finding of a rule.
+fn found(text: &str) -> Vec<String> {
+    let mut sources = Sources::new();
+    sources.add("example.yaml", text);
+    let show = |d: &Diagnostic| format!("{} {} {}", d.code, d.level.as_str(), sources.text(d.span.unwrap()));
+    findings(text, &everything()).iter().filter(|d| d.code.starts_with('L')).map(show).collect()
+}
+
+/// The fenced examples of a page below a heading.
+fn examples<'d>(docs: &'d str, heading: &str) -> Vec<&'d str> {
+    let section = docs.split("\n## ").find(|s| s.starts_with(heading)).unwrap_or("");
+    section.split("```yaml\n").skip(1).filter_map(|s| s.split("```").next()).collect()
+}
+
+#[test]
+fn the_page_of_each_rule_holds() {
+    for rule in RULES {
+        let title = format!("# {}: {}\n", rule.code, rule.name);
+        assert!(rule.docs.starts_with(&title), "{}", rule.code);
+        assert!(rule.docs.contains(&format!("Level: {}", rule.level.as_str())), "{}", rule.code);
+        assert!(rule.docs.contains("**Semantics.**"), "{}", rule.code);
+        let (wrong, right) = (examples(rule.docs, "Wrong"), examples(rule.docs, "Right"));
+        assert!(!wrong.is_empty() && !right.is_empty(), "{}", rule.code);
+        for text in wrong {
+            let all = findings(text, &everything());
+            let own: Vec<_> = all.iter().filter(|d| d.code == rule.code).collect();
+            assert_eq!(own.len(), 1, "{} on\n{text}", rule.code);
+            assert_eq!((own[0].level, own[0].meaning), (rule.level, Some(rule.meaning)));
+            assert!(!own[0].help.is_empty() && own[0].agent.is_some() && own[0].framework.is_some());
+        }
+        for text in right {
+            assert_eq!(findings(text, &everything()), vec![], "{} on\n{text}", rule.code);
+        }
+    }
+}
+
+#[test]
+fn rules_are_in_order_and_found_by_code() {
+    assert!(RULES.windows(2).all(|w| w[0].code < w[1].code));
+    assert_eq!(rule("l004B").map(|r| r.name), Some("forced-truncation"));
+    assert!(rule("L999").is_none());
+}
+
+const LISTING: &str = include_str!("../../../../suite/frontends/lambda_yaml/listing1.yaml");
+
+#[test]
+fn faults_put_into_listing_1_are_found() {
+    assert_eq!(findings(LISTING, &everything()), vec![]);
+    for (from, to, expected) in [
+        ("localTools: [terminate]", "localTools: []", "L004b warn []"),
+        ("maxSteps: 20", "maxSteps: 0", "L003 error 0"),
+        ("name: qwen3-max, ", "", "L002 error model"),
+        ("\"You are a coding assistant ...\"", "", "L001 error systemPrompt"),
+        ("\"You are a coding assistant ...\"", "'  '", "L001 error '  '"),
+        ("react: {maxSteps: 20}\n", "", "L017 warn react"),
+        ("{maxSteps: 20}", "{maxSteps: \"${STEPS}\"}", "L017 unknown \"${STEPS}\""),
+    ] {
+        assert!(LISTING.contains(from), "{from}");
+        assert_eq!(found(&LISTING.replace(from, to)), [expected], "{from} -> {to}");
+    }
+    let both = LISTING.replace("react: {maxSteps: 20}\n", "").replace("  localTools: [terminate]\n", "");
+    assert_eq!(found(&both), ["L017 warn react", "L004a error mcp"]);
+}
+
+#[test]
+fn levels_and_selection() {
+    let text = LISTING.replace("localTools: [terminate]", "localTools: []\nshade: blue");
+    let codes = |config: &Config| findings(&text, config).iter().map(|d| d.code).collect::<Vec<_>>();
+    assert_eq!(codes(&everything()), ["L004b", "F002"]);
+    assert_eq!(codes(&Config::default()), ["L004b"]);
+    assert_eq!(codes(&Config { level: Level::Error, ..Config::default() }), Vec::<&str>::new());
+    assert_eq!(codes(&Config { select: vec!["F".into()], ..everything() }), ["F002"]);
+    assert_eq!(codes(&Config { ignore: vec!["L004".into()], ..everything() }), ["F002"]);
+}
+
+#[test]
+fn shared_agents_are_reported_once() {
+    let text = "
+agents:
+  a: {role: r, goal: g, backstory: b, llm: m, tools: [t]}
+tasks:
+  x: {description: d, expected_output: e, agent: a}
+  y: {description: d, expected_output: e, agent: a}
+";
+    assert_eq!(found(text), ["L017 warn tools", "L004c info [t]"]);
+}
+
+#[test]
+fn what_is_skipped() {
+    let skip = |path: &str, bytes: &[u8]| match lint_bytes(path, FileId(0), bytes, &Config::default()).outcome
+    {
+        Outcome::Skipped(s) => s.to_string(),
+        Outcome::Unreadable(d) => format!("unreadable {}", d.first().map_or("", |d| d.code)),
+        Outcome::Checked { findings, .. } => format!("checked {}", findings.len()),
+    };
+    assert_eq!(skip("a.py", b"x"), "neither YAML nor JSON");
+    assert_eq!(skip("a.yaml", b"# nothing\n"), "empty");
+    assert_eq!(skip("a.json", b""), "empty");
+    assert_eq!(skip("a.yaml", b"image: nginx\n"), "no agent configuration");
+    assert_eq!(skip("a.yml", b"kind: app\napp: {}\n"), "format dify has no front end yet");
+    assert_eq!(skip("a.yaml", b"a: [1\n"), "unreadable D002");
+    assert_eq!(skip("a.json", b"{]"), "unreadable D002");
+    assert_eq!(skip("a.yaml", b"\xff\xfe"), "unreadable D001");
+    assert_eq!(skip("a.yaml", &vec![b'a'; 9 << 20]), "unreadable D003");
+    assert_eq!(skip("a.yaml", LISTING.as_bytes()), "checked 0");
+    assert_eq!(skip("a.yaml", "[".repeat(100_000).as_bytes()), "unreadable D003");
+    // A readable first document is linted though the second is broken.
+    assert_eq!(skip("a.yaml", format!("{LISTING}---\n[").as_bytes()), "checked 1");
+}
+
+/// Terms by hand, for what no front end writes.
+struct Terms(Builder);
+
+impl Terms {
+    const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
+
+    fn add(&mut self, term: Term) -> TermId {
+        self.0.add(term, Self::AT)
+    }
+
+    fn var(&mut self, name: &str) -> TermId {
+        self.0.var(name, Self::AT)
+    }
+
+    /// `self e`.
+    fn again(&mut self, e: TermId) -> TermId {
+        let f = self.var("self");
+        self.0.app(f, e, Self::AT)
+    }
+
+    fn abs(&mut self, param: &str, body: TermId) -> TermId {
+        self.0.abs(param, None, body, Self::AT)
+    }
+
+    fn yes(&mut self) -> TermId {
+        self.0.lit(Data::Bool(true), Self::AT)
+    }
+
+    fn if_(&mut self, a: TermId, b: TermId) -> TermId {
+        let c = self.yes();
+        self.add(Term::If(c, a, b, core_ir::IfSugar::Plain))
+    }
+}
+
+/// Whether `fix (λself. λx. body)` has no exit.
+fn endless(body: impl FnOnce(&mut Terms) -> TermId) -> bool {
+    let mut t = Terms(Builder::new());
+    let body = body(&mut t);
+    let f = t.abs("x", body);
+    let f = t.abs("self", f);
+    let fix = t.add(Term::Fix { bound: core_ir::Bound::Finite(3), origin: None, body: f });
+    let code = t.0.finish(fix, &Globals::none()).unwrap();
+    let loops = paths::loops(&code);
+    loops.last().unwrap().exits.unwrap().is_empty()
+}
+
+#[test]
+fn ways_through_a_body() {
+    // λx. self x
+    assert!(endless(|t| {
+        let x = t.var("x");
+        t.again(x)
+    }));
+    // λx. x
+    assert!(!endless(|t| t.var("x")));
+    // if true then self x else x; and with both branches recursive
+    assert!(!endless(|t| {
+        let (x, y) = (t.var("x"), t.var("x"));
+        let a = t.again(x);
+        t.if_(a, y)
+    }));
+    assert!(endless(|t| {
+        let (x, y) = (t.var("x"), t.var("x"));
+        let (a, b) = (t.again(x), t.again(y));
+        t.if_(a, b)
+    }));
+    // The call is in the condition, in a let, in an argument, in a stage, in a branch of par.
+    assert!(endless(|t| {
+        let x = t.var("x");
+        let c = t.again(x);
+        let (a, b) = (t.var("x"), t.var("x"));
+        t.add(Term::If(c, a, b, core_ir::IfSugar::Plain))
+    }));
+    assert!(endless(|t| {
+        let x = t.var("x");
+        let c = t.again(x);
+        let y = t.var("y");
+        t.0.let_in(vec![("y".into(), c)], y, Terms::AT)
+    }));
+    assert!(endless(|t| {
+        let this = t.var("self");
+        let tool = t.0.tool(ToolDecl::unknown("f".into(), Terms::AT));
+        let tool = t.add(Term::Tool(tool));
+        let stages = t.0.compose(vec![tool, this], Terms::AT);
+        let x = t.var("x");
+        t.0.app(stages, x, Terms::AT)
+    }));
+    assert!(endless(|t| {
+        let (x, y) = (t.var("x"), t.var("x"));
+        let a = t.again(x);
+        t.add(Term::Par(None, vec![y, a]))
+    }));
+    // (λy. self y) x calls; a function that is merely made, or handed on, may not.
+    assert!(endless(|t| {
+        let y = t.var("y");
+        let call = t.again(y);
+        let f = t.abs("y", call);
+        let x = t.var("x");
+        t.0.app(f, x, Terms::AT)
+    }));
+    assert!(!endless(|t| {
+        let y = t.var("y");
+        let call = t.again(y);
+        t.abs("y", call)
+    }));
+    assert!(!endless(|t| {
+        let (f, this) = (t.var("x"), t.var("self"));
+        t.0.app(f, this, Terms::AT)
+    }));
+    // A way that fails does not return; a handler may.
+    assert!(endless(|t| {
+        let (x, y) = (t.var("x"), t.var("x"));
+        let (a, b) = (t.again(x), t.add(Term::Fail(y)));
+        t.if_(a, b)
+    }));
+    assert!(!endless(|t| {
+        let (l, x, m) = (t.yes(), t.var("x"), t.var("m"));
+        let body = t.again(x);
+        t.add(Term::Try { label: l, body, name: "m".into(), handler: m })
+    }));
+    // An inner loop's self is not ours, its calls of ours are.
+    assert!(!endless(|t| {
+        let y = t.var("x");
+        let call = t.again(y);
+        let f = t.abs("x", call);
+        let f = t.abs("self", f);
+        let fix = t.add(Term::Fix { bound: core_ir::Bound::Finite(1), origin: None, body: f });
+        let x = t.var("x");
+        t.0.app(fix, x, Terms::AT)
+    }));
+    assert!(endless(|t| {
+        let y = t.var("y");
+        let call = t.again(y);
+        let f = t.abs("y", call);
+        let f = t.abs("inner", f);
+        let fix = t.add(Term::Fix { bound: core_ir::Bound::Finite(1), origin: None, body: f });
+        let x = t.var("x");
+        t.0.app(fix, x, Terms::AT)
+    }));
+}
+
+#[test]
+fn deep_and_long_terms_are_walked() {
+    assert!(endless(|t| {
+        let x = t.var("x");
+        let mut e = t.again(x);
+        for _ in 0..900 {
+            e = t.add(Term::Fork(e));
+        }
+        e
+    }));
+    assert!(endless(|t| {
+        let mut stages = vec![t.var("self")];
+        for _ in 0..50_000 {
+            let y = t.var("y");
+            stages.push(t.abs("y", y));
+        }
+        let f = t.0.compose(stages, Terms::AT);
+        let x = t.var("x");
+        t.0.app(f, x, Terms::AT)
+    }));
+}
+
+#[test]
+fn a_term_that_no_front_end_made_is_linted_too() {
+    let mut b = Builder::new();
+    let prompt = b.lit(Data::str(" "), Terms::AT);
+    let oracle = b.add(Term::Llm(prompt, Arc::new(ModelParams::default())), Terms::AT);
+    let code = Arc::new(b.finish(oracle, &Globals::none()).unwrap());
+    let unit = Unit { name: "u".into(), kind: UnitKind::Agent, code, span: Terms::AT, agents: vec![] };
+    let facts = Facts { default_model: Some("somebody picks one"), ends_loops: None };
+    let compiled = Compiled { framework: "test", units: vec![unit], facts, diagnostics: vec![] };
+    let codes: Vec<_> = lint(&compiled, &everything()).iter().map(|d| (d.code, d.level)).collect();
+    assert_eq!(codes, [("L001", Level::Error), ("L002", Level::Info)]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_damage_is_survived(
+        which in 0..3usize,
+        edits in proptest::collection::vec((any::<u16>(), proptest::collection::vec(any::<u8>(), 0..4), 0..6usize), 0..6),
+        name in proptest::sample::select(vec!["a.yaml", "a.json", "a.yml", "a"]),
+    ) {
+        let seeds = [
+            LISTING,
+            include_str!("../../../../suite/frontends/crewai/crew.yaml"),
+            include_str!("../../../../suite/frontends/crewai/agents.json"),
+        ];
+        let mut bytes = seeds[which].as_bytes().to_vec();
+        for (place, insert, remove) in edits {
+            let place = place as usize % (bytes.len() + 1);
+            let end = (place + remove).min(bytes.len());
+            bytes.splice(place..end, insert);
+        }
+        let report = lint_bytes(name, FileId(0), &bytes, &everything());
+        let len = report.text.as_ref().map_or(bytes.len(), |t| t.len());
+        let all = match &report.outcome {
+            Outcome::Checked { findings, .. } => findings.clone(),
+            Outcome::Unreadable(d) => {
+                prop_assert!(!d.is_empty());
+                d.clone()
+            }
+            Outcome::Skipped(_) => Vec::new(),
+        };
+        for d in all {
+            let span = d.span.expect("a place");
+            prop_assert!(span.start <= span.end && span.end as usize <= len, "{d:?}");
+        }
+    }
+}
