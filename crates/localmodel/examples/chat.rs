@@ -1,8 +1,9 @@
 //! Talks to a local model: `cargo run -p localmodel --example chat -- "question"`.
 //!
 //! Options: `--model FILE`, `--schema FILE` (a JSON Schema for the reply),
-//! `--system TEXT`, `--max-tokens N`, `--threads N`. Without a question it
-//! reads one per line from standard input and keeps the conversation.
+//! `--system TEXT`, `--max-tokens N`, `--threads N`; `--pull` fetches the
+//! default model first. Without a question it reads one per line from standard
+//! input and keeps the conversation.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -25,6 +26,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--schema" => {
                 let text = std::fs::read_to_string(value()?)?;
                 request.schema = Some(serde_json::from_str(&text)?);
+            }
+            "--pull" => {
+                let path = Store::from_env()?.pull(&mut |progress| {
+                    let percent = 100 * progress.done / progress.total.max(1);
+                    eprint!("\r{:?}: {percent} % ", progress.stage);
+                    ControlFlow::Continue(())
+                })?;
+                eprintln!("\n{}", path.display());
             }
             "--system" => request.messages.push(Message::system(value()?)),
             "--max-tokens" => request.max_tokens = value()?.parse()?,

