@@ -1,0 +1,205 @@
+(** * Runs of small programs, and rules that leak
+
+    The first part runs programs in a concrete world, so that the theorems are
+    seen not to be about an empty definition.  The second part shows why some
+    rules are what they are: each variant is defined, and two runs that differ
+    in a secret only are told apart by a public observer. *)
+
+Require Import List String QArith Bool.
+Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp.
+Require Import Entail.Thm.Relation.
+Import ListNotations.
+Open Scope string_scope.
+
+(** Integrity first: (untrusted, secret). *)
+Definition L := two_by_two.
+Definition F : factoring L := two_by_two_factoring.
+Definition pub : L := (false, false).
+Definition sec : L := (false, true).
+Definition unt : L := (true, false).
+
+Definition num (n : Z) : term := EK (KNum (n # 1)).
+Definition bool (b : bool) : term := EK (KBool b).
+
+(** A world: the model answers "7" to anything, which parses as the number 7;
+    the tool [publish] takes public data, [read] gives untrusted data; labels
+    are written as tags. *)
+Definition world : host L := {|
+  model := fun _ _ _ => inl "7";
+  parse := fun r => if String.eqb r "7" then inl (num 7) else inr "does not parse";
+  decode := fun _ r => inl (DK (KStr r));
+  tool_accepts := fun _ _ => None;
+  tool := fun f _ seen => inl (DK (KNum (Z.of_nat (List.length seen) # 1)));
+  sample := fun _ seen => Nat.even (List.length seen);
+  prim := fun _ _ => inr "no primitives";
+  serialise := fun d => match d with DK (KStr s) => s | _ => "data" end;
+  to_label := fun d =>
+    match d with
+    | DK (KTag "U") => Some unt
+    | DK (KTag "S") => Some sec
+    | DK (KTag "") => Some pub
+    | _ => None
+    end;
+  tool_pc := fun _ => pub;
+  tool_args := fun f => if String.eqb f "publish" then [pub] else [];
+  tool_res := fun f => if String.eqb f "read" then unt else pub;
+  key_label := fun k => if String.eqb k "public" then pub else sec;
+  has_type := fun _ _ => true;
+  key_type := fun k => k;
+  kept := fun _ _ => true;
+  clearance := fun _ => (true, true);
+  policy := fun _ => false;
+  prelude := []
+|}.
+
+Definition empty : state L := initial (fun _ => None).
+Definition run (env : list (lval L)) (e : term) : result L := eval (F := F) world 50 pub env empty e.
+
+(** A question, and the answer as code. *)
+Example ask_model :
+  fst (run [] (EAsk "m" (EK (KStr "how many?")))) =
+  Val (Lab pub (VCon CList [Lab pub (VK (KBool true)); Lab pub (VK (KNum 7))])).
+Proof. vm_compute. reflexivity. Qed.
+
+(** The answer is as untrusted as the conversation. *)
+Example ask_untrusted :
+  fst (run [] (EAsk "m" (ECall "read" []))) =
+  Val (Lab unt (VCon CList [Lab unt (VK (KBool true)); Lab unt (VK (KNum 7))])).
+Proof. vm_compute. reflexivity. Qed.
+
+(** Three unfoldings of a fixpoint whose body calls itself once. *)
+Example fix_runs_out :
+  fst (run [] (EApp (EFix (Some 3%nat)
+    (ELam (ELam (EApp (EVar 1) (ECon CList [EVar 0]))))) (num 0))) =
+  Val (Lab pub (VCon CList [Lab pub (VCon CList [Lab pub (VCon CList [Lab pub (VK (KNum 0))])])])).
+Proof. vm_compute. reflexivity. Qed.
+
+(** A secret cannot be published; the refusal is public and can be caught. *)
+Example refused :
+  fst (run [Lab sec (VK (KNum 1))]
+    (ETry (EK (KTag "")) (ECall "publish" [EVar 0]) (EVar 0))) =
+  Val (Lab pub (VK (KStr "argument refused by the tool's policy"))).
+Proof. vm_compute. reflexivity. Qed.
+
+(** An error that depends on a secret cannot be caught in public. *)
+Example not_caught :
+  fst (run [Lab sec (VK (KBool true))]
+    (ETry (EK (KTag "")) (EIf (EVar 0) (EFail (EK (KStr "no"))) (num 1)) (num 2))) =
+  Err sec "no".
+Proof. vm_compute. reflexivity. Qed.
+
+(** ** Why an error above [pc] ends a [par] at once
+
+    The variant: every branch runs to its end, and the first error in order is
+    the result. *)
+
+Fixpoint pars_to_end (ev : L -> list (lval L) -> state L -> term -> result L)
+    (pc : L) (env : list (lval L)) (s : state L) (es : list term) : result L :=
+  match es with
+  | [] => (Val (Lab pc (VCon CList [])), s)
+  | e :: es' =>
+      let (o, s') := do_fork ev pc env s e in
+      let (o', s'') := pars_to_end ev pc env s' es' in
+      (match o with Val _ => o' | _ => o end, s'')
+  end.
+
+(** One branch writes a public key unless the secret stops it; the other one
+    publishes the key. *)
+Definition leaky_branches : list term :=
+  [ ESeq (EIf (EVar 0) (EFail (EK (KStr "stop"))) (num 0)) (ERemember "public" (num 1));
+    ECall "publish" [ERecall "public"] ].
+
+Definition secret (b : Datatypes.bool) : list (lval L) := [Lab sec (VK (KBool b))].
+Definition ev := eval (F := F) world 50.
+
+Example par_to_end_leaks :
+  exists env1 env2,
+    lsrel (fun _ => false) pub env1 env2 /\
+    let s1 := snd (pars_to_end ev pub env1 empty leaky_branches) in
+    let s2 := snd (pars_to_end ev pub env2 empty leaky_branches) in
+    ~ extends pub s1 s2 /\ ~ extends pub s2 s1.
+Proof.
+  exists (secret true), (secret false). split.
+  - repeat constructor.
+  - vm_compute. split; intros [t E]; vm_compute in E;
+      destruct t as [| ? [| ? [| ? [| ? ?]]]]; inversion E.
+Qed.
+
+(** The rule as it is: with the secret that stops the first branch, the second
+    one does not start. *)
+Example par_stops :
+  visible pub (tr (snd (pars ev pub (secret true) [] empty leaky_branches))) = [] /\
+  List.length (visible pub (tr (snd (pars ev pub (secret false) [] empty leaky_branches)))) = 3%nat.
+Proof. vm_compute. auto. Qed.
+
+(** ** Why the retry of a guard runs under the label of the verdict
+
+    The variant: the retry runs at the old [pc], the result is not raised. *)
+
+Fixpoint guard_unraised (ev : L -> list (lval L) -> state L -> term -> result L)
+    (env : list (lval L)) (e p : term) (n : nat) (pc : L) (s : state L) : result L :=
+  bind (ev pc env s e) (fun V s1 =>
+  bind (ev pc env s1 p) (fun Vp s2 =>
+  bind (ev pc [Vp; V] s2 (EApp (EVar 0) (EVar 1))) (fun Vb s3 =>
+    match Vb with
+    | Lab _ (VK (KBool true)) => (Val V, s3)
+    | Lab _ (VK (KBool false)) =>
+        match n with
+        | O => (Err (join pc (deep_label V)) "guard failed", s3)
+        | S n' => guard_unraised ev env e p n' pc s3
+        end
+    | _ => (Err pc "not a boolean", s3)
+    end))).
+
+(** The public tool is called twice or once. *)
+Example guard_unraised_leaks :
+  exists env1 env2 e p,
+    lsrel (fun _ => false) pub env1 env2 /\
+    visible pub (tr (snd (guard_unraised ev env1 e p 1 pub empty))) <>
+    visible pub (tr (snd (guard_unraised ev env2 e p 1 pub empty))) /\
+    exists V s, guard_unraised ev env2 e p 1 pub empty = (Val V, s).
+Proof.
+  exists (secret false), (secret true),
+    (ESeq (ECall "publish" [num 1]) (EVar 0)), (ELam (EVar 0)).
+  split; [repeat constructor | split].
+  - vm_compute. discriminate.
+  - vm_compute. eauto.
+Qed.
+
+(** Its error can be caught in public although the predicate looked at a
+    secret. *)
+Example guard_unraised_error_leaks :
+  exists env1 env2 e p V s s',
+    lsrel (fun _ => false) pub env1 env2 /\
+    guard_unraised ev env1 e p 0 pub empty = (Err pub "guard failed", s) /\
+    guard_unraised ev env2 e p 0 pub empty = (Val V, s').
+Proof.
+  exists (secret false), (secret true), (num 1), (ELam (EVar 1)).
+  do 3 eexists. split; [repeat constructor | split]; vm_compute; reflexivity.
+Qed.
+
+(** ** Why [endorse] joins the label of its label argument
+
+    The variant: the result is labelled without it, and the value is evaluated at
+    [pc].  The observer sees
+    everything that is not secret. *)
+
+Definition endorse_unraised (ev : L -> list (lval L) -> state L -> term -> result L)
+    (pc : L) (env : list (lval L)) (s : state L) (e1 e2 : term) : result L :=
+  with_label world ev pc env s e1 (fun n l s1 =>
+  bind (ev pc env s1 e2) (fun V s2 =>
+    match V with Lab l2 v => (Val (Lab (join pc (mix F Endorse l l2)) v), s2) end)).
+
+Example endorse_unraised_leaks :
+  let z : L := (true, false) in
+  exists env1 env2 e1 e2 V1 V2 s1 s2,
+    lsrel (fun ax => match ax with Endorse => true | _ => false end) z env1 env2 /\
+    endorse_unraised ev pub env1 empty e1 e2 = (Val V1, s1) /\
+    endorse_unraised ev pub env2 empty e1 e2 = (Val V2, s2) /\
+    flows (label_of V1) z = true /\ flows (label_of V2) z = true /\ label_of V1 <> label_of V2.
+Proof.
+  exists [Lab sec (VK (KTag "U"))], [Lab sec (VK (KTag ""))], (EVar 0), (num 1).
+  do 4 eexists. split; [repeat constructor |].
+  split; [vm_compute; reflexivity |]. split; [vm_compute; reflexivity |].
+  vm_compute. repeat split; discriminate.
+Qed.
