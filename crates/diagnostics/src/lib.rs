@@ -174,6 +174,21 @@ impl Diagnostic {
     }
 }
 
+/// What a code means, for `entail explain`. The crate that reports a code keeps its explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The code.
+    pub code: &'static str,
+    /// What is wrong, in a few words.
+    pub title: &'static str,
+    /// Why it is wrong and what to do.
+    pub text: &'static str,
+    /// A source that has the fault; empty where none is small enough to show.
+    pub wrong: &'static str,
+    /// The same without it; empty where none can be right (limits).
+    pub right: &'static str,
+}
+
 /// Whether any finding is of level error.
 pub fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|d| d.level == Level::Error)

@@ -104,6 +104,11 @@ impl Sources {
         FileId(self.files.len() as u32 - 1)
     }
 
+    /// The id that the next file added will have.
+    pub fn next_id(&self) -> FileId {
+        FileId(self.files.len() as u32)
+    }
+
     /// The file of an id, if it is one of these.
     pub fn get(&self, file: FileId) -> Option<&Source> {
         self.files.get(file.0 as usize)
