@@ -41,7 +41,7 @@ fn json(text: &str, ty: &Type) -> Result<Data, String> {
     let mut first_error = None;
     for candidate in candidates(text) {
         match serde_json::from_str::<Json>(candidate) {
-            Ok(json) => return Data::from_json(&json).map_err(|e| e.to_string()),
+            Ok(json) => return ty.read(&json).map_err(|e| e.to_string()),
             Err(e) => {
                 first_error.get_or_insert(e);
             }
