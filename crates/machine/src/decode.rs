@@ -15,16 +15,14 @@ use serde_json::Value as Json;
 /// What is wrong, with the path, in words that a model can act on.
 pub(crate) fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
     let Some(ty) = ty else { return Ok(Data::str(text)) };
-    let base = base(ty);
-    let data = match base {
-        Type::Str => Data::str(text),
-        Type::Enum(e) => {
-            let bare = text.trim().trim_matches(['"', '`', '\'']);
-            let known = e.variants.iter().find(|v| &***v == bare);
-            known.map_or_else(|| Data::str(bare), |v| Data::str(&**v))
-        }
-        _ => json(text, ty)?,
-    };
+    match base(ty) {
+        Type::Str => checked(ty, Data::str(text)),
+        Type::Enum(_) => checked(ty, Data::str(text.trim().trim_matches(['"', '`', '\'']))),
+        _ => json(text.trim(), ty),
+    }
+}
+
+fn checked(ty: &Type, data: Data) -> Result<Data, String> {
     ty.check(&data).map_err(|(path, cause)| format!("{path}: {cause}"))?;
     Ok(data)
 }
@@ -36,19 +34,29 @@ fn base(ty: &Type) -> &Type {
     }
 }
 
+/// The first candidate that is data of the type; what is wrong with the first one, if none is.
 fn json(text: &str, ty: &Type) -> Result<Data, String> {
-    let text = text.trim();
-    let mut first_error = None;
+    let mut problem = None;
+    let mut not_json = None;
     for candidate in candidates(text) {
-        match serde_json::from_str::<Json>(candidate) {
-            Ok(json) => return ty.read(&json).map_err(|e| e.to_string()),
+        let read = match serde_json::from_str::<Json>(candidate) {
+            Ok(json) => ty.read(&json).map_err(|e| e.to_string()).and_then(|data| checked(ty, data)),
             Err(e) => {
-                first_error.get_or_insert(e);
+                not_json.get_or_insert(e);
+                continue;
+            }
+        };
+        match read {
+            Ok(data) => return Ok(data),
+            Err(e) => {
+                problem.get_or_insert(e);
             }
         }
     }
-    let why = first_error.map_or(String::new(), |e| format!(" ({e})"));
-    Err(format!("$: expected JSON of type {ty}, found text that is not JSON{why}"))
+    Err(problem.unwrap_or_else(|| {
+        let why = not_json.map_or(String::new(), |e| format!(" ({e})"));
+        format!("$: expected JSON of type {ty}, found text that is not JSON{why}")
+    }))
 }
 
 /// The parts of a text that may be the JSON that was asked for, the likeliest first.
@@ -78,6 +86,7 @@ mod tests {
             assert_eq!(decode(text, Some(&ty)), Ok(want.clone()), "{text}");
         }
         assert_eq!(decode("{\"n\":\"x\"}", Some(&ty)), Err("$.n: expected Num, found a string".into()));
+        assert_eq!(decode("see [1]: ```json\n{\"n\":1}\n```", Some(&ty)), Ok(want));
         assert!(decode("no", Some(&ty)).unwrap_err().contains("not JSON"));
         assert_eq!(decode("{}", Some(&Type::Str)), Ok(Data::str("{}")));
         assert_eq!(decode("{}", None), Ok(Data::str("{}")));

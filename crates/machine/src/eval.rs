@@ -776,17 +776,12 @@ impl Machine {
                 }
             },
             Term::Case { branches, default, .. } => {
-                let (tag, payload): (&str, Option<&Value>) = match (&v.kind, v.body()) {
-                    (Kind::Str(text), _) => (text, None),
-                    (_, Some(Body::Tag(name, payload))) => (name, Some(payload)),
-                    _ => {
-                        let label = self.blame(s, &v);
-                        let message = format!("`case` needs a tag or a string, found {}", v.kind());
-                        s.fail(ErrorCode::NoBranch, label, span, message);
-                        return None;
-                    }
+                let (tag, payload): (Option<&str>, Option<&Value>) = match (&v.kind, v.body()) {
+                    (Kind::Str(text), _) => (Some(text), None),
+                    (_, Some(Body::Tag(name, payload))) => (Some(name), Some(payload)),
+                    _ => (None, None),
                 };
-                let found = branches.iter().find(|b| &*b.tag == tag);
+                let found = tag.and_then(|tag| branches.iter().find(|b| &*b.tag == tag));
                 let pc = self.lattice.join(s.pc, v.label);
                 match (found, default) {
                     (Some(branch), _) => {
@@ -805,7 +800,10 @@ impl Machine {
                         s.state = State::Eval(e);
                     }
                     (None, None) => {
-                        let message = format!("no branch for `{}`", clip(tag));
+                        let message = match tag {
+                            Some(tag) => format!("no branch for `{}`", clip(tag)),
+                            None => format!("`case` needs a tag or a string, found {}", v.kind()),
+                        };
                         let label = self.blame(s, &v);
                         s.fail(ErrorCode::NoBranch, label, span, message);
                     }
@@ -1440,6 +1438,19 @@ impl Machine {
         true
     }
 
+    /// What generated code contains though this run does not let it.
+    fn forbidden(&mut self, code: &Code) -> Option<&'static str> {
+        self.charge(code.len() as u64);
+        let endorse = !self.config.generated_endorse;
+        code.iter().find_map(|(_, term)| match term {
+            Term::Endorse(..) if endorse => Some("endorse"),
+            Term::Declassify(..) if endorse => Some("declassify"),
+            Term::Tool(_) => Some("tool"),
+            Term::Llm(_, params) | Term::Recv(Recv::Data(params)) if !params.tools.is_empty() => Some("tool"),
+            _ => None,
+        })
+    }
+
     /// A model's reply arrived.
     fn replied(&mut self, s: &mut Strand, mode: Mode, attempt: u32, span: Span, reply: Reply) {
         let lc = s.conversation.label;
@@ -1464,6 +1475,10 @@ impl Machine {
                     Some(parser) => parser.parse(&text),
                     None => Err("this run reads no generated code".to_string()),
                 };
+                let parsed = parsed.and_then(|code| match self.forbidden(&code) {
+                    None => Ok(code),
+                    Some(what) => Err(format!("generated code may not contain `{what}`")),
+                });
                 match parsed {
                     Ok(code) => {
                         let root = code.root();

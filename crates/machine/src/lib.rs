@@ -72,10 +72,13 @@ pub struct Config {
     pub parser: Option<Arc<dyn CodeParser>>,
     /// What the models of this run may see (`ℓmodel`).
     pub clearance: LabelSpec,
+    /// Whether generated code may contain `endorse` and `declassify`. It may never name a tool.
+    pub generated_endorse: bool,
 }
 
 impl Default for Config {
-    /// Two-axis lattice, 100 million steps, 16 MiB of text, 8 million frames, models may see everything.
+    /// Two-axis lattice, 100 million steps, 16 MiB of text, 8 million frames, models may see everything,
+    /// generated code may not reclassify.
     fn default() -> Config {
         Config {
             lattice: LatticeKind::TwoAxis,
@@ -84,6 +87,7 @@ impl Default for Config {
             max_frames: 8_000_000,
             parser: None,
             clearance: LabelSpec::TOP,
+            generated_endorse: false,
         }
     }
 }
