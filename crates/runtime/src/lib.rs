@@ -1,1 +1,66 @@
-//! Placeholder replaced by the crate's first commit.
+//! The world around the machine: models, tools, stores, chance, budgets, time.
+//!
+//! Entry point: [`run`] drives a [`machine::Machine`] with [`Handlers`] within [`Limits`] and gives a
+//! [`RunReport`]. [`ModelSettings`] says which models there are.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use core_ir::{Builder, Data, Globals, ModelParams, Term};
+//! use diagnostics::{FileId, Span};
+//! use machine::{Config, Machine};
+//! use runtime::{CancellationToken, Handlers, Limits, Models, Scripted};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let at = Span { file: FileId(0), start: 0, end: 0 };
+//! let mut b = Builder::new();
+//! let prompt = b.lit("Answer in one word.", at);
+//! let ask = b.add(Term::Llm(prompt, Arc::new(ModelParams::default())), at);
+//! let code = b.finish(ask, &Globals::none()).unwrap();
+//!
+//! let model = Scripted::parse(r#"["Paris"]"#).unwrap();
+//! let handlers = Handlers::new(Models::only(Arc::new(model)));
+//! let machine = Machine::new(code.into(), Some(Data::str("Capital of France?")), Config::default());
+//! let report = runtime::run(machine, &handlers, &Limits::default(), &CancellationToken::new(), &mut |_| {}).await;
+//! assert_eq!(report.result.unwrap().data(), Some(Data::str("Paris")));
+//! assert_eq!(report.usage.model_calls, 1);
+//! # }
+//! ```
+//!
+//! Invariant: this is the only crate (beside drivers) that has a clock, randomness, processes or sockets.
+//! Invariant: it knows no term: it sees requests, never the program.
+//! Invariant: when [`run`] returns, or its future is dropped, nothing that it started goes on: requests are closed,
+//! processes are killed with their groups.
+//! Invariant: no key appears in a message, an event or a report.
+
+mod budget;
+mod config;
+mod driver;
+mod environment;
+mod event;
+mod provider;
+mod rng;
+mod schema;
+mod secret;
+mod settings;
+mod store;
+mod tools;
+mod web;
+
+pub use budget::{Limits, Usage};
+pub use config::ConfigError;
+pub use driver::{Handlers, RunReport, run};
+pub use environment::Environment;
+pub use event::{Answered, Asked, Event, Progress};
+#[cfg(feature = "local")]
+pub use provider::Local;
+pub use provider::{
+    Answer, Backoff, BoxFuture, ModelCall, ModelError, OpenAi, OpenAiOptions, Price, Provider, Scripted,
+    Structured, Tokens, Work,
+};
+pub use schema::Schema;
+pub use secret::{Redactor, Secret};
+pub use settings::{FileSettings, ModelEntry, ModelSettings, Models, PriceEntry};
+pub use store::Stores;
+pub use tokio_util::sync::CancellationToken;
+pub use tools::{BUILTINS, CustomTool, ToolLimits, Tools};

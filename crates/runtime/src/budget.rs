@@ -1,0 +1,296 @@
+//! What a run may use, reserved before it is used.
+//!
+//! Invariant: what is used and what is reserved together never exceed a limit, whatever is under way at
+//! once; the one exception is a model that writes more than it was allowed to, or a provider whose
+//! tokeniser makes more tokens than bytes.
+
+use crate::provider::{ModelCall, Price, Tokens, count};
+use core_ir::Num;
+use std::time::Duration;
+
+/// Limits of a run. `None` is no limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Calls of models.
+    pub max_model_calls: Option<u64>,
+    /// Calls of tools.
+    pub max_tool_calls: Option<u64>,
+    /// Tokens, of prompts and replies together.
+    pub max_tokens: Option<u64>,
+    /// US dollars.
+    pub max_usd: Option<Num>,
+    /// Time.
+    pub timeout: Option<Duration>,
+    /// Requests under way at once; further ones wait for their turn. At least 1.
+    pub in_flight: usize,
+}
+
+impl Default for Limits {
+    /// No limit but 64 requests at once.
+    fn default() -> Limits {
+        Limits {
+            max_model_calls: None,
+            max_tool_calls: None,
+            max_tokens: None,
+            max_usd: None,
+            timeout: None,
+            in_flight: 64,
+        }
+    }
+}
+
+/// What a run has used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Calls of models, failed ones included; repetitions of one call count once.
+    pub model_calls: u64,
+    /// Calls of tools, failed ones included.
+    pub tool_calls: u64,
+    /// Tokens of prompts.
+    pub input_tokens: u64,
+    /// Tokens of replies.
+    pub output_tokens: u64,
+    /// US dollars; `None` as soon as a call's price is not known.
+    pub usd: Option<Num>,
+}
+
+impl Default for Usage {
+    fn default() -> Usage {
+        Usage { model_calls: 0, tool_calls: 0, input_tokens: 0, output_tokens: 0, usd: Some(Num::ZERO) }
+    }
+}
+
+/// Tokens of a reply if neither the source nor the limits say how many.
+const USUAL_OUTPUT: u64 = 1024;
+
+/// A reply is not worth asking for with less, unless the source says so.
+const LEAST_OUTPUT: u64 = 64;
+
+/// What is kept back for a call under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reserve {
+    tokens: u64,
+    usd: Num,
+    /// The most tokens the reply may have, if that is limited.
+    pub(crate) max_output: Option<u64>,
+}
+
+/// Whether a call may begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Go(Reserve),
+    /// Not now, but perhaps when a call under way has used less than it might have.
+    Wait,
+    /// Never.
+    Stop(String),
+}
+
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limits: Limits,
+    pub(crate) usage: Usage,
+    /// Reserved for calls under way.
+    tokens: u64,
+    usd: Num,
+    under_way: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(limits: Limits) -> Budget {
+        Budget { limits, usage: Usage::default(), tokens: 0, usd: Num::ZERO, under_way: 0 }
+    }
+
+    /// Counts a tool call, if there may be one.
+    pub(crate) fn tool_call(&mut self) -> Result<(), String> {
+        match self.limits.max_tool_calls {
+            Some(most) if self.usage.tool_calls >= most => {
+                Err(format!("the limit of {most} tool calls is reached"))
+            }
+            _ => {
+                self.usage.tool_calls += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Reserves what a model call may use at most.
+    pub(crate) fn model_call(&mut self, call: &ModelCall, model: &str, price: Option<&Price>) -> Verdict {
+        if let Some(most) = self.limits.max_model_calls
+            && self.usage.model_calls >= most
+        {
+            return Verdict::Stop(format!("the limit of {most} model calls is reached"));
+        }
+        let limited = self.limits.max_tokens.is_some() || self.limits.max_usd.is_some();
+        let mut reserve = Reserve { tokens: 0, usd: Num::ZERO, max_output: None };
+        if limited {
+            let own = call.params.as_ref().and_then(|p| p.max_tokens);
+            let wanted = own.unwrap_or(USUAL_OUTPUT);
+            // What the source asks for is needed whole.
+            let least = own.unwrap_or(LEAST_OUTPUT);
+            let input = call.input_bound();
+            let mut output = wanted;
+            let mut short = None;
+            if let Some(most) = self.limits.max_tokens {
+                let used = self
+                    .usage
+                    .input_tokens
+                    .saturating_add(self.usage.output_tokens)
+                    .saturating_add(self.tokens);
+                let left = most.saturating_sub(used);
+                output = output.min(left.saturating_sub(input));
+                if left < input.saturating_add(least) {
+                    short = Some(format!(
+                        "{left} tokens are left of the limit of {most}; the next call may need {}",
+                        input.saturating_add(least)
+                    ));
+                }
+            }
+            if let Some(most) = &self.limits.max_usd {
+                let Some(price) = price else {
+                    return Verdict::Stop(format!(
+                        "the limit of {most} US dollars can't be kept: the price of `{model}` is not known; give it in \
+                         `[models.\"{model}\"]`, or set a limit of calls or tokens instead"
+                    ));
+                };
+                let spent = self.usage.usd.clone().unwrap_or(Num::ZERO);
+                let left = minus(&minus(most, &spent), &self.usd);
+                let need = price.of(Tokens { input, output: least });
+                if left < need {
+                    short = Some(format!(
+                        "{} US dollars are left of the limit of {most}; the next call may cost {}",
+                        left.to_json(),
+                        need.to_json()
+                    ));
+                }
+                output = output.min(affordable(&left, price, input));
+            }
+            if let Some(why) = short {
+                return if self.under_way > 0 { Verdict::Wait } else { Verdict::Stop(why) };
+            }
+            let worst = Tokens { input, output };
+            reserve = Reserve {
+                tokens: input.saturating_add(output),
+                usd: price.map_or(Num::ZERO, |p| p.of(worst)),
+                max_output: Some(output),
+            };
+        }
+        self.usage.model_calls += 1;
+        self.under_way += 1;
+        self.tokens = self.tokens.saturating_add(reserve.tokens);
+        self.usd = plus(&self.usd, &reserve.usd);
+        Verdict::Go(reserve)
+    }
+
+    /// Replaces what was reserved by what was used; what that cost, if known.
+    pub(crate) fn settle(&mut self, reserve: &Reserve, tokens: Tokens, price: Option<&Price>) -> Option<Num> {
+        self.under_way = self.under_way.saturating_sub(1);
+        self.tokens = self.tokens.saturating_sub(reserve.tokens);
+        self.usd = minus(&self.usd, &reserve.usd);
+        self.usage.input_tokens = self.usage.input_tokens.saturating_add(tokens.input);
+        self.usage.output_tokens = self.usage.output_tokens.saturating_add(tokens.output);
+        let cost = price.map(|p| p.of(tokens));
+        self.usage.usd = match (&self.usage.usd, &cost) {
+            (Some(sum), Some(cost)) => Some(plus(sum, cost)),
+            _ => None,
+        };
+        cost
+    }
+}
+
+// Sums of money are far below the limits of numbers, so these never fail.
+fn plus(a: &Num, b: &Num) -> Num {
+    a.add(b).unwrap_or_else(|_| a.clone())
+}
+
+fn minus(a: &Num, b: &Num) -> Num {
+    a.sub(b).unwrap_or_else(|_| a.clone())
+}
+
+/// How many tokens of a reply can be paid after the prompt.
+fn affordable(left: &Num, price: &Price, input: u64) -> u64 {
+    if price.output <= Num::ZERO {
+        return u64::MAX;
+    }
+    let rest = minus(left, &price.of(Tokens { input, output: 0 }));
+    let tokens = rest.mul(&count(1_000_000)).and_then(|n| n.div(&price.output)).unwrap_or(Num::ZERO).floor();
+    tokens.to_i64().map_or(0, |n| u64::try_from(n).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_ir::Role;
+    use machine::Message;
+    use std::sync::Arc;
+
+    fn call(text: &str) -> ModelCall {
+        ModelCall {
+            messages: Arc::new(vec![Message { role: Role::User, content: text.into(), call: None }]),
+            params: None,
+            tools: Vec::new(),
+            max_output: None,
+            attempt: 0,
+        }
+    }
+
+    fn dollars(text: &str) -> Num {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn calls_are_counted_when_they_begin() {
+        let mut b =
+            Budget::new(Limits { max_model_calls: Some(1), max_tool_calls: Some(1), ..Limits::default() });
+        assert!(matches!(b.model_call(&call("x"), "m", None), Verdict::Go(_)));
+        assert_eq!(
+            b.model_call(&call("x"), "m", None),
+            Verdict::Stop("the limit of 1 model calls is reached".into())
+        );
+        assert_eq!(b.tool_call(), Ok(()));
+        assert_eq!(b.tool_call(), Err("the limit of 1 tool calls is reached".into()));
+    }
+
+    #[test]
+    fn money_is_reserved_for_the_worst_and_settled_exactly() {
+        let price = Price { input: dollars("1"), output: dollars("4") };
+        let mut b = Budget::new(Limits { max_usd: Some(dollars("0.01")), ..Limits::default() });
+        let bound = call("hello").input_bound();
+        let mut held = Vec::new();
+        // Each call may cost bound + 4·1024 millionths of a dollar; the last is given what is left.
+        while let Verdict::Go(reserve) = b.model_call(&call("hello"), "m", Some(&price)) {
+            held.push(reserve);
+        }
+        assert_eq!(b.model_call(&call("hello"), "m", Some(&price)), Verdict::Wait);
+        assert!(b.usd <= dollars("0.01"), "{}", b.usd);
+        assert_eq!(held.len(), 3);
+        assert_eq!(held[0].max_output, Some(1024));
+        let left = 10_000 - 2 * (bound + 4 * 1024);
+        assert_eq!(held[2].max_output, Some((left - bound) / 4));
+        for r in &held {
+            b.settle(r, Tokens { input: 3, output: 2 }, Some(&price));
+        }
+        assert_eq!(b.usage.usd, Some(dollars("0.000033")));
+        assert_eq!((b.tokens, b.usd.clone(), b.under_way), (0, Num::ZERO, 0));
+        assert!(matches!(b.model_call(&call("hello"), "m", Some(&price)), Verdict::Go(_)));
+    }
+
+    #[test]
+    fn a_limit_that_can_never_be_met_stops() {
+        let mut b = Budget::new(Limits { max_tokens: Some(100), ..Limits::default() });
+        assert!(
+            matches!(b.model_call(&call("hello"), "m", None), Verdict::Stop(m) if m.starts_with("100 tokens are left"))
+        );
+        let mut b = Budget::new(Limits { max_usd: Some(dollars("1")), ..Limits::default() });
+        assert!(
+            matches!(b.model_call(&call("x"), "m", None), Verdict::Stop(m) if m.contains("price of `m` is not known"))
+        );
+    }
+
+    #[test]
+    fn an_unknown_price_makes_the_sum_unknown() {
+        let mut b = Budget::new(Limits::default());
+        let Verdict::Go(r) = b.model_call(&call("x"), "m", None) else { panic!("no limits") };
+        assert_eq!(b.settle(&r, Tokens { input: 1, output: 1 }, None), None);
+        assert_eq!((b.usage.usd.clone(), b.usage.input_tokens), (None, 1));
+    }
+}

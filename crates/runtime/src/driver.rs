@@ -1,0 +1,462 @@
+//! The loop around the machine.
+
+use crate::budget::{Budget, Reserve, Verdict};
+use crate::event::{Answered, Asked, Event, Note, Progress};
+use crate::provider::{Answer, ModelCall, ModelError, Price, Tokens, Work};
+use crate::rng;
+use crate::{Environment, Limits, Models, Redactor, Stores, Tools, Usage};
+use core_ir::{Data, Num};
+use machine::{
+    Call, ErrorCode, Failure, Machine, Message, Output, Reified, Request, RequestId, Response, Stop,
+};
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+/// Those who answer the machine's requests.
+#[derive(Clone, Debug)]
+pub struct Handlers {
+    /// The models.
+    pub models: Models,
+    /// The tools.
+    pub tools: Tools,
+    /// The stores.
+    pub stores: Stores,
+    /// What samples are drawn from: the same seed gives the same samples, whatever the timing.
+    pub seed: u64,
+}
+
+impl Handlers {
+    /// These models; tools as their declarations say; empty stores; seed 0.
+    pub fn new(models: Models) -> Handlers {
+        Handlers { models, tools: Tools::new(&Environment::default()), stores: Stores::new(), seed: 0 }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// The value, or the error that nothing caught.
+    pub result: Result<Reified, Failure>,
+    /// The join of all labels in the value, or the label of the error, as a label value.
+    pub label: Data,
+    /// What was used.
+    pub usage: Usage,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// Steps of the machine.
+    pub fuel: u64,
+    /// The conversation of the run itself at its end.
+    pub conversation: Vec<Message>,
+}
+
+/// Runs a machine to its end.
+///
+/// Requests are answered as soon as they are asked, those of `par` at once. `cancel` and the time limit end the run with the uncatchable
+/// error `cancelled`, an exhausted budget with `budget`; what is under way then is dropped for real. The result
+/// does not depend on the order in which answers arrive.
+///
+/// `events` is called for everything that happens, in this task.
+///
+/// Needs a tokio runtime with IO and time. Dropping the future ends everything as well.
+pub async fn run(
+    machine: Machine,
+    handlers: &Handlers,
+    limits: &Limits,
+    cancel: &CancellationToken,
+    events: &mut (dyn FnMut(Event) + Send),
+) -> RunReport {
+    let begun = Instant::now();
+    let (told, mut notes) = unbounded_channel();
+    let redactor = handlers.models.redactor().clone();
+    let mut driver = Driver {
+        machine,
+        handlers,
+        redactor,
+        budget: Budget::new(limits.clone()),
+        in_flight: limits.in_flight.max(1),
+        queue: VecDeque::new(),
+        tasks: JoinSet::new(),
+        ids: HashMap::new(),
+        open: HashMap::new(),
+        told,
+        events,
+    };
+    // A limit beyond what the clock can count is none.
+    let deadline = limits.timeout.and_then(|t| begun.checked_add(t));
+    let result = driver.drive(&mut notes, deadline, limits.timeout, cancel).await;
+    // Nothing goes on after the end.
+    driver.tasks.shutdown().await;
+    driver.pass_on(&mut notes);
+    driver.report(result, begun)
+}
+
+/// What a task gives back.
+enum Done {
+    Model(Answer),
+    Tool(Result<Data, String>),
+}
+
+/// A request under way in a task.
+struct Open {
+    begun: Instant,
+    /// For a model call.
+    model: Option<(Reserve, Option<Price>)>,
+}
+
+struct Driver<'a> {
+    machine: Machine,
+    handlers: &'a Handlers,
+    redactor: Redactor,
+    budget: Budget,
+    in_flight: usize,
+    /// Not begun yet, in the order in which they were asked.
+    queue: VecDeque<(RequestId, Request)>,
+    tasks: JoinSet<(RequestId, Done)>,
+    ids: HashMap<tokio::task::Id, RequestId>,
+    open: HashMap<RequestId, Open>,
+    told: UnboundedSender<(RequestId, Note)>,
+    events: &'a mut (dyn FnMut(Event) + Send),
+}
+
+/// Whether a queued request has left the queue.
+enum Begin {
+    Begun,
+    NotYet,
+}
+
+impl Driver<'_> {
+    async fn drive(
+        &mut self,
+        notes: &mut UnboundedReceiver<(RequestId, Note)>,
+        deadline: Option<Instant>,
+        limit: Option<Duration>,
+        cancel: &CancellationToken,
+    ) -> Result<machine::Value, Failure> {
+        loop {
+            match self.machine.poll() {
+                Output::Done(result) => return result,
+                Output::Request(id, request) => {
+                    self.queue.push_back((id, request));
+                    self.begin_all();
+                    continue;
+                }
+                Output::Working => {
+                    // Signals, timers and tasks get their turn.
+                    tokio::task::yield_now().await;
+                    while let Some(done) = self.tasks.try_join_next_with_id() {
+                        self.settle(done);
+                    }
+                    self.pass_on(notes);
+                    if cancel.is_cancelled() {
+                        self.cancelled();
+                    } else if deadline.is_some_and(|d| Instant::now() >= d) {
+                        self.timed_out(limit);
+                    }
+                    continue;
+                }
+                Output::Waiting => {}
+            }
+            let time = async {
+                match deadline {
+                    Some(d) => sleep_until(d).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => self.cancelled(),
+                () = time => self.timed_out(limit),
+                Some((id, note)) = notes.recv() => self.tell(id, note),
+                Some(done) = self.tasks.join_next_with_id() => self.settle(done),
+            }
+        }
+    }
+
+    fn cancelled(&mut self) {
+        self.machine.cancel(Stop { code: ErrorCode::Cancelled, message: "the run was cancelled".into() });
+    }
+
+    fn timed_out(&mut self, limit: Option<Duration>) {
+        let seconds = limit.unwrap_or_default().as_secs_f64();
+        let message = format!("the run took longer than the limit of {seconds} s");
+        self.machine.cancel(Stop { code: ErrorCode::Cancelled, message });
+    }
+
+    /// Begins every queued request that may begin, the earlier first. A model call that has to wait for the budget keeps
+    /// later ones waiting, so that who gets what is left does not depend on sizes.
+    fn begin_all(&mut self) {
+        let mut models_wait = false;
+        for _ in 0..self.queue.len() {
+            let Some((id, request)) = self.queue.pop_front() else { break };
+            let is_model = matches!(request.call, Call::Model { .. });
+            let begun = if is_model && models_wait { Begin::NotYet } else { self.begin(id, &request) };
+            if let Begin::NotYet = begun {
+                models_wait |= is_model;
+                // All are looked at once, so those that stay keep their order.
+                self.queue.push_back((id, request));
+            }
+        }
+    }
+
+    fn begin(&mut self, id: RequestId, request: &Request) -> Begin {
+        let begun = Instant::now();
+        let free = self.tasks.len() < self.in_flight;
+        match &request.call {
+            Call::Model { messages, params, tools, attempt } => {
+                let named = params.as_ref().and_then(|p| p.model.as_deref());
+                let mut call = ModelCall {
+                    messages: messages.clone(),
+                    params: params.clone(),
+                    tools: tools.clone(),
+                    max_output: None,
+                    attempt: *attempt,
+                };
+                let provider = match self.handlers.models.resolve(named) {
+                    Ok(provider) => provider,
+                    Err(e) => {
+                        self.asked(id, request, named.unwrap_or_default());
+                        let why = self.redactor.owned(e.one_line());
+                        self.answered(id, Answered::Failed(why.clone()), begun);
+                        self.machine.handle(id, Response::Model(Err(why)));
+                        return Begin::Begun;
+                    }
+                };
+                if !free {
+                    return Begin::NotYet;
+                }
+                let price = provider.price();
+                let reserve = match self.budget.model_call(&call, provider.name(), price.as_ref()) {
+                    Verdict::Go(reserve) => reserve,
+                    Verdict::Wait => return Begin::NotYet,
+                    Verdict::Stop(message) => {
+                        self.asked(id, request, provider.name());
+                        self.stop(id, message, begun);
+                        return Begin::Begun;
+                    }
+                };
+                call.max_output = reserve.max_output;
+                self.asked(id, request, provider.name());
+                match provider.ask(call, Progress::to(id, self.told.clone())) {
+                    Work::Now(answer) => self.model_answered(id, answer, &reserve, price.as_ref(), begun),
+                    Work::Later(answer) => {
+                        let task = self.tasks.spawn(async move { (id, Done::Model(answer.await)) });
+                        self.ids.insert(task.id(), id);
+                        self.open.insert(id, Open { begun, model: Some((reserve, price)) });
+                    }
+                }
+            }
+            Call::Tool { tool, args } => {
+                if !free {
+                    return Begin::NotYet;
+                }
+                self.asked(id, request, "");
+                if let Err(message) = self.budget.tool_call() {
+                    self.stop(id, message, begun);
+                    return Begin::Begun;
+                }
+                match self.handlers.tools.call(tool, args.clone()) {
+                    Work::Now(result) => self.tool_answered(id, result, begun),
+                    Work::Later(result) => {
+                        let task = self.tasks.spawn(async move { (id, Done::Tool(result.await)) });
+                        self.ids.insert(task.id(), id);
+                        self.open.insert(id, Open { begun, model: None });
+                    }
+                }
+            }
+            Call::Recall { store, key } => {
+                self.asked(id, request, "");
+                let result = self.handlers.stores.recall(store, *key);
+                let what = match &result {
+                    Ok(Some(data)) => Answered::Data(self.redactor.data(data)),
+                    Ok(None) => Answered::Nothing,
+                    Err(e) => Answered::Failed(e.clone()),
+                };
+                self.answered(id, what, begun);
+                self.machine.handle(id, Response::Recall(result));
+            }
+            Call::Remember { store, key, value } => {
+                self.asked(id, request, "");
+                let result = self.handlers.stores.remember(store, *key, value.clone());
+                let what = result.clone().map_or_else(Answered::Failed, |()| Answered::Nothing);
+                self.answered(id, what, begun);
+                self.machine.handle(id, Response::Remember(result));
+            }
+            Call::Sample { probability, draw } => {
+                self.asked(id, request, "");
+                let sample = sample(self.handlers.seed, *draw, probability);
+                self.answered(id, Answered::Sample(sample), begun);
+                self.machine.handle(id, Response::Sample(sample));
+            }
+        }
+        Begin::Begun
+    }
+
+    /// A task has ended.
+    fn settle(&mut self, done: Result<(tokio::task::Id, (RequestId, Done)), JoinError>) {
+        let (id, done) = match done {
+            Ok((task, (id, done))) => {
+                self.ids.remove(&task);
+                (id, Some(done))
+            }
+            Err(e) => match self.ids.remove(&e.id()) {
+                Some(id) => (id, None),
+                None => return,
+            },
+        };
+        let Some(Open { begun, model }) = self.open.remove(&id) else { return };
+        // A handler of the embedding program panicked; ours do not.
+        let crashed = "the handler crashed";
+        match (model, done) {
+            (Some((reserve, price)), done) => {
+                let answer = match done {
+                    Some(Done::Model(answer)) => answer,
+                    _ => Answer::failed(ModelError::new(crashed)),
+                };
+                self.model_answered(id, answer, &reserve, price.as_ref(), begun);
+            }
+            (None, Some(Done::Tool(result))) => self.tool_answered(id, result, begun),
+            (None, _) => self.tool_answered(id, Err(crashed.into()), begun),
+        }
+        self.begin_all();
+    }
+
+    fn model_answered(
+        &mut self,
+        id: RequestId,
+        answer: Answer,
+        reserve: &Reserve,
+        price: Option<&Price>,
+        begun: Instant,
+    ) {
+        let usd = self.budget.settle(reserve, answer.tokens, price);
+        let result = match answer.result {
+            Ok(reply) => Ok(self.redactor.reply(&reply)),
+            Err(e) => Err(self.redactor.owned(e.to_string())),
+        };
+        let what = match &result {
+            Ok(reply) => Answered::Reply(reply.clone()),
+            Err(e) => Answered::Failed(e.clone()),
+        };
+        (self.events)(Event::Answered { id, what, tokens: answer.tokens, usd, elapsed: begun.elapsed() });
+        self.machine.handle(id, Response::Model(result));
+    }
+
+    fn tool_answered(&mut self, id: RequestId, result: Result<Data, String>, begun: Instant) {
+        let result = result.map_err(|e| self.redactor.owned(e));
+        let what = match &result {
+            Ok(data) => Answered::Data(self.redactor.data(data)),
+            Err(e) => Answered::Failed(e.clone()),
+        };
+        self.answered(id, what, begun);
+        self.machine.handle(id, Response::Tool(result));
+    }
+
+    fn stop(&mut self, id: RequestId, message: String, begun: Instant) {
+        self.answered(id, Answered::Stopped(message.clone()), begun);
+        self.machine.handle(id, Response::Stop(Stop { code: ErrorCode::Budget, message }));
+    }
+
+    fn answered(&mut self, id: RequestId, what: Answered, begun: Instant) {
+        let tokens = Tokens::default();
+        (self.events)(Event::Answered { id, what, tokens, usd: None, elapsed: begun.elapsed() });
+    }
+
+    fn asked(&mut self, id: RequestId, request: &Request, model: &str) {
+        let r = &self.redactor;
+        let what = match &request.call {
+            Call::Model { messages, params, tools, attempt } => Asked::Model {
+                model: model.to_string(),
+                purpose: params.as_ref().and_then(|p| p.purpose.clone()),
+                messages: messages.iter().map(|m| r.message(m)).collect(),
+                tools: tools.iter().map(|t| t.name.clone()).collect(),
+                attempt: *attempt,
+            },
+            Call::Tool { tool, args } => Asked::Tool {
+                name: tool.name.clone(),
+                args: args.iter().map(|(n, d)| (n.clone(), r.data(d))).collect(),
+            },
+            Call::Recall { store, key } => {
+                Asked::Recall { store: store.name.clone(), key: key_name(store, *key) }
+            }
+            Call::Remember { store, key, value } => Asked::Remember {
+                store: store.name.clone(),
+                key: key_name(store, *key),
+                value: r.data(value),
+            },
+            Call::Sample { probability, .. } => Asked::Sample { probability: probability.clone() },
+        };
+        let channel = self.machine.lattice().data_of(request.channel);
+        (self.events)(Event::Asked { id, span: request.span, channel, what });
+    }
+
+    fn tell(&mut self, id: RequestId, note: Note) {
+        (self.events)(match note {
+            Note::Retry { number, wait, cause } => {
+                Event::Retry { id, number, wait, cause: self.redactor.owned(cause) }
+            }
+            Note::Growing { output_tokens } => Event::Growing { id, output_tokens },
+        });
+    }
+
+    /// Tells what has been noted so far.
+    fn pass_on(&mut self, notes: &mut UnboundedReceiver<(RequestId, Note)>) {
+        while let Ok((id, note)) = notes.try_recv() {
+            self.tell(id, note);
+        }
+    }
+
+    fn report(mut self, result: Result<machine::Value, Failure>, begun: Instant) -> RunReport {
+        let label = match &result {
+            Ok(value) => self.machine.deep_label(value),
+            Err(failure) => failure.label,
+        };
+        let result = match result {
+            Ok(value) => Ok(self.machine.reify(&value)),
+            Err(mut failure) => {
+                failure.message = self.redactor.owned(failure.message);
+                Err(failure)
+            }
+        };
+        let (_, messages) = self.machine.conversation();
+        RunReport {
+            result,
+            label: self.machine.lattice().data_of(label),
+            usage: self.budget.usage,
+            elapsed: begun.elapsed(),
+            fuel: self.machine.fuel_used(),
+            conversation: messages.to_vec(),
+        }
+    }
+}
+
+fn key_name(store: &core_ir::StoreDecl, key: u32) -> core_ir::Name {
+    store.keys.get(key as usize).map_or_else(|| "?".into(), |k| k.name.clone())
+}
+
+/// A sample that depends on the seed and the number of the draw alone: true with exactly the given probability, up to 2⁻⁶².
+fn sample(seed: u64, draw: u64, probability: &Num) -> bool {
+    let drawn = rng::hash(&[seed, draw]) >> 2;
+    let drawn = Num::from(i64::try_from(drawn).unwrap_or(i64::MAX));
+    // `drawn` is uniform below 2⁶². A probability whose product with that is too large to compute is far above 1.
+    probability.mul(&Num::from(1i64 << 62)).is_ok_and(|limit| drawn < limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_follow_the_probability_and_the_seed() {
+        let third = Num::from(1).div(&Num::from(3)).unwrap();
+        let hits = (0..30_000).filter(|n| sample(1, *n, &third)).count();
+        // Four standard deviations of a binomial distribution are 327.
+        assert!((9_670..=10_330).contains(&hits), "{hits}");
+        assert!((0..64).any(|n| sample(1, n, &third) != sample(2, n, &third)));
+        assert!((0..64).all(|n| sample(n, 0, &Num::ONE)));
+        assert!((0..64).all(|n| !sample(n, 0, &Num::ZERO)));
+    }
+}

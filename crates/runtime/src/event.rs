@@ -1,0 +1,177 @@
+//! What happens during a run, as plain data: for progress lines and traces.
+//!
+//! Invariant: events hold no secret; everything in them has been through the run's [`crate::Redactor`].
+
+use crate::provider::Tokens;
+use core_ir::{Data, Name, Num};
+use diagnostics::Span;
+use machine::{Message, Reply, RequestId};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Something that happened. Requests of one strand appear in the program's order; those of different
+/// branches of a `par` interleave as they happen.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The machine asked for something, and work on it began.
+    Asked {
+        /// Which request; the other events about it have the same.
+        id: RequestId,
+        /// The term that asks.
+        span: Span,
+        /// The channel label, as a label value: who can see that it is asked.
+        channel: Data,
+        /// What is asked.
+        what: Asked,
+    },
+    /// An attempt failed and is repeated after a wait.
+    Retry {
+        /// Which request.
+        id: RequestId,
+        /// Which repetition this is, from 1.
+        number: u32,
+        /// How long it waits before.
+        wait: Duration,
+        /// Why.
+        cause: String,
+    },
+    /// A reply is growing.
+    Growing {
+        /// Which request.
+        id: RequestId,
+        /// Tokens of the reply so far.
+        output_tokens: u64,
+    },
+    /// The answer is there and goes to the machine.
+    Answered {
+        /// Which request.
+        id: RequestId,
+        /// The answer.
+        what: Answered,
+        /// What it used, if it was a model's.
+        tokens: Tokens,
+        /// What it cost in US dollars, if that is known.
+        usd: Option<Num>,
+        /// How long it took.
+        elapsed: Duration,
+    },
+}
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub enum Asked {
+    /// A model.
+    Model {
+        /// Which.
+        model: String,
+        /// What for.
+        purpose: Option<Name>,
+        /// The conversation.
+        messages: Vec<Message>,
+        /// The tools offered.
+        tools: Vec<Name>,
+        /// How many replies to this question did not decode before.
+        attempt: u32,
+    },
+    /// A tool.
+    Tool {
+        /// Which.
+        name: Name,
+        /// The arguments.
+        args: Vec<(Name, Data)>,
+    },
+    /// The value of a key.
+    Recall {
+        /// The store.
+        store: Name,
+        /// The key.
+        key: Name,
+    },
+    /// To keep a value.
+    Remember {
+        /// The store.
+        store: Name,
+        /// The key.
+        key: Name,
+        /// The value.
+        value: Data,
+    },
+    /// A sample.
+    Sample {
+        /// The probability of `true`.
+        probability: Num,
+    },
+}
+
+/// What was answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answered {
+    /// By a model.
+    Reply(Reply),
+    /// By a tool, or the value of a key.
+    Data(Data),
+    /// The key holds nothing, or the value was kept.
+    Nothing,
+    /// A sample.
+    Sample(bool),
+    /// It failed; the program may catch that.
+    Failed(String),
+    /// It was refused and the run ends: a budget is exhausted.
+    Stopped(String),
+}
+
+/// What a handler tells while it works.
+#[derive(Debug)]
+pub(crate) enum Note {
+    Retry { number: u32, wait: Duration, cause: String },
+    Growing { output_tokens: u64 },
+}
+
+/// Where a handler tells how it gets on. May lead nowhere.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Option<(RequestId, UnboundedSender<(RequestId, Note)>)>);
+
+impl Progress {
+    /// Leads nowhere.
+    pub fn none() -> Progress {
+        Progress(None)
+    }
+
+    pub(crate) fn to(id: RequestId, notes: UnboundedSender<(RequestId, Note)>) -> Progress {
+        Progress(Some((id, notes)))
+    }
+
+    fn tell(&self, note: Note) {
+        if let Some((id, notes)) = &self.0 {
+            // The receiver is gone when the run is over; nobody cares then.
+            let _ = notes.send((*id, note));
+        }
+    }
+
+    /// An attempt failed; repetition `number` (from 1) follows after `wait`.
+    pub fn retry(&self, number: u32, wait: Duration, cause: impl Into<String>) {
+        self.tell(Note::Retry { number, wait, cause: cause.into() });
+    }
+
+    /// The reply has so many tokens by now.
+    pub fn growing(&self, output_tokens: u64) {
+        self.tell(Note::Growing { output_tokens });
+    }
+}
+
+impl crate::Redactor {
+    pub(crate) fn message(&self, m: &Message) -> Message {
+        let call = m.call.as_ref().map(|c| Arc::new((c.0.clone(), self.data(&c.1))));
+        Message { role: m.role, content: self.shared(&m.content), call }
+    }
+
+    pub(crate) fn reply(&self, r: &Reply) -> Reply {
+        match r {
+            Reply::Text(t) => Reply::Text(self.text(t).into_owned()),
+            Reply::ToolCall { name, args } => {
+                Reply::ToolCall { name: (&*self.text(name)).into(), args: self.data(args) }
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! A model whose replies are written down beforehand, for tests and demonstrations.
+
+use super::{Answer, ModelCall, ModelError, Price, Provider, Tokens, Work};
+use crate::ConfigError;
+use crate::event::Progress;
+use crate::secret::clip;
+use core_ir::Data;
+use machine::Reply;
+use serde_json::Value as Json;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A script larger than this is refused.
+const MAX_FILE: u64 = 64 << 20;
+
+/// Answers from a script: a JSON array. An entry is
+///
+/// - a string: the next reply to whatever is asked;
+/// - `{"reply": …}`, the same, where a reply that is no string is sent as JSON text;
+/// - `{"tool": "name", "args": {…}}`: a call of a tool that was offered;
+/// - `{"error": "message"}`: the model fails.
+///
+/// With `"purpose": "task"` or `"match": "part of the last message"` an entry answers only such a question, and is preferred
+/// to entries without a condition. An entry answers once, with `"repeat": true` always. A script that has no
+/// reply left is an error that says which question was not answered.
+///
+/// # Examples
+/// ```
+/// let model = runtime::Scripted::parse(r#"["first", {"purpose": "classify", "reply": {"category": "billing"}}]"#).unwrap();
+/// assert_eq!(model.left(), 2);
+/// ```
+#[derive(Debug)]
+pub struct Scripted {
+    /// Where the script came from, for messages.
+    source: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    entries: Vec<Entry>,
+    asked: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    purpose: Option<String>,
+    part: Option<String>,
+    repeat: bool,
+    used: bool,
+    reply: Result<Reply, String>,
+}
+
+impl Entry {
+    fn is_conditional(&self) -> bool {
+        self.purpose.is_some() || self.part.is_some()
+    }
+
+    fn fits(&self, call: &ModelCall) -> bool {
+        (!self.used || self.repeat)
+            && self.purpose.as_deref().is_none_or(|p| call.purpose() == Some(p))
+            && self.part.as_deref().is_none_or(|p| call.last_text().contains(p))
+    }
+}
+
+impl Scripted {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// It is no JSON array, or an entry has an unknown form; the message names the entry.
+    pub fn parse(text: &str) -> Result<Scripted, ConfigError> {
+        Scripted::named(text, "the script")
+    }
+
+    /// Reads a script from a file.
+    ///
+    /// # Errors
+    /// As [`Scripted::parse`], or the file can't be read or is larger than 64 MiB.
+    pub fn load(path: &Path) -> Result<Scripted, ConfigError> {
+        let name = format!("`{}`", path.display());
+        let failed = |e: std::io::Error| ConfigError::new(format!("cannot read {name}: {e}"));
+        let about = std::fs::metadata(path).map_err(failed)?;
+        if !about.is_file() {
+            return Err(ConfigError::new(format!("{name} is not a file")));
+        }
+        if about.len() > MAX_FILE {
+            return Err(ConfigError::new(format!("{name} is larger than 64 MiB")));
+        }
+        let text = std::fs::read_to_string(path).map_err(failed)?;
+        Scripted::named(&text, &name)
+    }
+
+    fn named(text: &str, source: &str) -> Result<Scripted, ConfigError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let json: Json =
+            serde_json::from_str(text).map_err(|e| ConfigError::new(format!("{source} is not JSON: {e}")))?;
+        let Json::Array(items) = json else {
+            return Err(ConfigError::new(format!("{source} is not a JSON array of replies")));
+        };
+        let entries = items.iter().enumerate().map(|(i, item)| {
+            entry(item).map_err(|why| {
+                ConfigError::new(format!("entry {} of {source}: {why}", i + 1)).with_help(
+                    "write a string, or an object with `reply`, `tool` and `args`, or `error`, \
+                     and perhaps `match`, `purpose`, `repeat`",
+                )
+            })
+        });
+        let entries = entries.collect::<Result<_, _>>()?;
+        Ok(Scripted { source: source.to_string(), state: Mutex::new(State { entries, asked: 0 }) })
+    }
+
+    /// How many entries have not been used.
+    pub fn left(&self) -> usize {
+        self.lock().entries.iter().filter(|e| !e.used).count()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        // A panic while the lock was held can't leave an entry half used.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answer(&self, call: &ModelCall) -> Result<Reply, ModelError> {
+        let mut state = self.lock();
+        state.asked += 1;
+        let asked = state.asked;
+        let entries = &mut state.entries;
+        let chosen = entries
+            .iter()
+            .position(|e| e.is_conditional() && e.fits(call))
+            .or_else(|| entries.iter().position(|e| !e.is_conditional() && e.fits(call)));
+        let Some(i) = chosen else {
+            let purpose = call.purpose().map_or(String::new(), |p| format!(" (`{p}`)"));
+            return Err(ModelError::new(format!(
+                "{} has no reply left for question {asked}{purpose}: `{}`",
+                self.source,
+                clip(call.last_text(), 200)
+            ))
+            .with_help("add a reply to the script"));
+        };
+        entries[i].used = true;
+        entries[i].reply.clone().map_err(ModelError::new)
+    }
+}
+
+fn entry(item: &Json) -> Result<Entry, String> {
+    let plain = |reply| Entry { purpose: None, part: None, repeat: false, used: false, reply };
+    let fields = match item {
+        Json::String(s) => return Ok(plain(Ok(Reply::Text(s.clone())))),
+        Json::Object(fields) => fields,
+        _ => return Err("it is neither a string nor an object".into()),
+    };
+    for name in fields.keys() {
+        if !matches!(name.as_str(), "match" | "purpose" | "repeat" | "reply" | "tool" | "args" | "error") {
+            return Err(format!("unknown field `{}`", clip(name, 40)));
+        }
+    }
+    let text = |name: &str| match fields.get(name) {
+        None => Ok(None),
+        Some(Json::String(s)) => Ok(Some(s.clone())),
+        Some(_) => Err(format!("`{name}` is not a string")),
+    };
+    let repeat = match fields.get("repeat") {
+        None => false,
+        Some(Json::Bool(b)) => *b,
+        Some(_) => return Err("`repeat` is neither true nor false".into()),
+    };
+    let reply = match (fields.get("reply"), text("tool")?, text("error")?) {
+        (Some(Json::String(s)), None, None) => Ok(Reply::Text(s.clone())),
+        (Some(other), None, None) => Ok(Reply::Text(other.to_string())),
+        (None, Some(name), None) => {
+            let args = fields.get("args").map_or(Ok(Data::record([])), Data::from_json);
+            Ok(Reply::ToolCall { name: name.into(), args: args.map_err(|e| e.to_string())? })
+        }
+        (None, None, Some(message)) => Err(message),
+        _ => return Err("it needs exactly one of `reply`, `tool` and `error`".into()),
+    };
+    if fields.contains_key("args") && !fields.contains_key("tool") {
+        return Err("`args` belongs to `tool`".into());
+    }
+    Ok(Entry { purpose: text("purpose")?, part: text("match")?, repeat, ..plain(reply) })
+}
+
+impl Provider for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn price(&self) -> Option<Price> {
+        Some(Price::FREE)
+    }
+
+    fn ask(self: Arc<Self>, call: ModelCall, _: Progress) -> Work<Answer> {
+        Work::Now(Answer { result: self.answer(&call), tokens: Tokens::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_ir::{ModelParams, Role};
+    use machine::Message;
+
+    fn call(purpose: Option<&str>, text: &str) -> ModelCall {
+        let params = ModelParams { purpose: purpose.map(Into::into), ..ModelParams::default() };
+        ModelCall {
+            messages: Arc::new(vec![Message { role: Role::User, content: text.into(), call: None }]),
+            params: Some(Arc::new(params)),
+            tools: Vec::new(),
+            max_output: None,
+            attempt: 0,
+        }
+    }
+
+    fn text(s: &str) -> Result<Reply, ModelError> {
+        Ok(Reply::Text(s.into()))
+    }
+
+    #[test]
+    fn conditions_are_preferred_and_the_rest_comes_in_order() {
+        let script = r#"["one", {"match": "cat", "reply": "meow"}, {"reply": {"n": 1.50}}, {"purpose": "p", "repeat": true, "error": "down"},
+            {"tool": "search", "args": {"q": "x"}}]"#;
+        let s = Scripted::parse(script).unwrap();
+        assert_eq!(s.answer(&call(None, "a cat")), text("meow"));
+        assert_eq!(s.answer(&call(None, "a cat")), text("one"));
+        assert_eq!(s.answer(&call(Some("p"), "x")), Err(ModelError::new("down")));
+        assert_eq!(s.answer(&call(Some("p"), "x")), Err(ModelError::new("down")));
+        assert_eq!(s.answer(&call(None, "x")), text(r#"{"n":1.50}"#));
+        let args = Data::record([("q".into(), Data::str("x"))]);
+        assert_eq!(s.answer(&call(None, "x")), Ok(Reply::ToolCall { name: "search".into(), args }));
+        let e = s.answer(&call(Some("classify"), "what\nis it?")).unwrap_err();
+        assert_eq!(e.message, "the script has no reply left for question 7 (`classify`): `what is it?`");
+    }
+
+    #[test]
+    fn a_bad_script_names_the_entry() {
+        let error = |s: &str| Scripted::parse(s).unwrap_err().to_string();
+        assert_eq!(error("{}"), "the script is not a JSON array of replies");
+        assert!(error("[").starts_with("the script is not JSON"));
+        assert_eq!(error(r#"["a", 1]"#), "entry 2 of the script: it is neither a string nor an object");
+        assert_eq!(error(r#"[{"replay": "a"}]"#), "entry 1 of the script: unknown field `replay`");
+        assert!(error(r#"[{"reply": "a", "tool": "t"}]"#).contains("exactly one"));
+        assert!(error(r#"[{"reply": "a", "args": {}}]"#).contains("belongs to"));
+        assert!(Scripted::load(Path::new("/")).unwrap_err().to_string().contains("not a file"));
+    }
+}

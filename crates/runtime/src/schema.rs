@@ -1,0 +1,316 @@
+//! Types as JSON Schemas, for models that are told what to answer.
+//!
+//! Invariant: whatever a schema of this module accepts reads back (with [`core_ir::Type::read`]) as data of the type, unless
+//! [`Schema::exact`] is false; the machine checks every reply against the type in any case.
+
+use core_ir::{Comparison, Data, Measure, Name, Num, Pred, Type};
+use serde_json::{Map, Value as Json, json};
+
+/// Types nested deeper than this are described as "anything".
+const MAX_DEPTH: usize = 60;
+
+/// A JSON Schema with what is known of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schema {
+    /// The schema.
+    pub json: Json,
+    /// Whether it is within the subset that providers call strict: every property required, no others
+    /// allowed, no schema without a type.
+    pub strict: bool,
+    /// Whether it says all that the type says. If not, an answer that fits may still be none of the type.
+    pub exact: bool,
+}
+
+impl Schema {
+    /// The schema of a type's data as JSON (see [`Data::to_json`]); `None` for a type that has no data, a function's.
+    ///
+    /// Every field is required, an optional one admits `null`: models are better at that than at leaving out.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::Type;
+    /// let t = Type::record([("n".into(), Type::option(Type::Num))]);
+    /// let s = runtime::Schema::of(&t).unwrap();
+    /// assert_eq!(s.json.to_string(),
+    ///     r#"{"type":"object","properties":{"n":{"type":["number","null"]}},"required":["n"],"additionalProperties":false}"#);
+    /// assert!(s.strict && s.exact);
+    /// ```
+    pub fn of(ty: &Type) -> Option<Schema> {
+        let mut work = Work { strict: true, exact: true };
+        let json = work.schema(ty, 0)?;
+        Some(Schema { json, strict: work.strict, exact: work.exact })
+    }
+
+    /// The schema of a tool's or task's parameters: an object with a property for each.
+    pub fn of_params<'a>(params: impl IntoIterator<Item = (&'a Name, &'a Type)>) -> Option<Schema> {
+        Schema::of(&Type::record(params.into_iter().map(|(n, t)| (n.clone(), t.clone()))))
+    }
+
+    /// Whether the schema describes an object, as providers ask of the outermost one.
+    pub fn is_object(&self) -> bool {
+        self.json.get("type").is_some_and(|t| t == "object")
+    }
+
+    /// The same within an object `{"value": …}`.
+    #[must_use]
+    pub fn wrapped(self) -> Schema {
+        Schema { json: object(vec![("value".to_string(), self.json)]), ..self }
+    }
+}
+
+fn object(properties: Vec<(String, Json)>) -> Json {
+    let required: Vec<Json> = properties.iter().map(|(n, _)| Json::from(n.as_str())).collect();
+    json!({
+        "type": "object",
+        "properties": Json::Object(properties.into_iter().collect::<Map<_, _>>()),
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+struct Work {
+    strict: bool,
+    exact: bool,
+}
+
+impl Work {
+    fn anything(&mut self) -> Json {
+        self.strict = false;
+        json!({})
+    }
+
+    fn schema(&mut self, ty: &Type, depth: usize) -> Option<Json> {
+        if depth > MAX_DEPTH {
+            self.exact = false;
+            return Some(self.anything());
+        }
+        Some(match ty {
+            Type::Dyn => self.anything(),
+            Type::Str => json!({"type": "string"}),
+            Type::Num => json!({"type": "number"}),
+            Type::Bool => json!({"type": "boolean"}),
+            Type::Null => json!({"type": "null"}),
+            Type::List(t) => json!({"type": "array", "items": self.schema(t, depth + 1)?}),
+            Type::Option(t) => {
+                let inner = self.schema(t, depth + 1)?;
+                nullable(inner)
+            }
+            Type::Record(fields) => {
+                let properties = fields
+                    .iter()
+                    .map(|(n, t)| Some((n.to_string(), self.schema(t, depth + 1)?)))
+                    .collect::<Option<Vec<_>>>()?;
+                object(properties)
+            }
+            Type::Enum(e) => {
+                let names: Vec<&str> = e.variants.iter().map(|v| &**v).collect();
+                json!({"type": "string", "enum": names})
+            }
+            Type::Variant(tags) => {
+                let (plain, loaded): (Vec<_>, Vec<_>) = tags.iter().partition(|(_, t)| *t == Type::Null);
+                let mut parts = Vec::new();
+                if !plain.is_empty() {
+                    let names: Vec<&str> = plain.iter().map(|(n, _)| &**n).collect();
+                    parts.push(json!({"type": "string", "enum": names}));
+                }
+                for (name, t) in loaded {
+                    parts.push(object(vec![(name.to_string(), self.schema(t, depth + 1)?)]));
+                }
+                any_of(parts)
+            }
+            Type::Pair(p) => {
+                // Providers' strict subset has no `prefixItems`; where both sides are alike it needs none.
+                let (a, b) = (self.schema(&p.0, depth + 1)?, self.schema(&p.1, depth + 1)?);
+                if a == b {
+                    json!({"type": "array", "items": a, "minItems": 2, "maxItems": 2})
+                } else {
+                    self.strict = false;
+                    json!({"type": "array", "prefixItems": [a, b], "items": false, "minItems": 2, "maxItems": 2})
+                }
+            }
+            Type::Fun(_) => return None,
+            Type::Refined(r) => {
+                let mut base = self.schema(&r.0, depth + 1)?;
+                if !refine(&mut base, &r.0, &r.1) {
+                    self.exact = false;
+                }
+                base
+            }
+        })
+    }
+}
+
+fn any_of(mut parts: Vec<Json>) -> Json {
+    if parts.len() == 1 { parts.remove(0) } else { json!({ "anyOf": parts }) }
+}
+
+/// The schema or `null`.
+fn nullable(mut schema: Json) -> Json {
+    let scalar = matches!(schema.get("type").and_then(Json::as_str), Some("string" | "number" | "boolean"));
+    match schema.as_object_mut() {
+        Some(fields) if fields.is_empty() => schema,
+        Some(fields) if scalar => {
+            let ty = fields["type"].take();
+            fields["type"] = json!([ty, "null"]);
+            if let Some(Json::Array(values)) = fields.get_mut("enum") {
+                values.push(Json::Null);
+            }
+            schema
+        }
+        _ => {
+            let already = |s: &Json| {
+                s.get("type")
+                    .is_some_and(|t| t == "null" || t.as_array().is_some_and(|t| t.contains(&json!("null"))))
+            };
+            if already(&schema) {
+                return schema;
+            }
+            if let Some(Json::Array(parts)) = schema.get_mut("anyOf") {
+                if !parts.iter().any(already) {
+                    parts.push(json!({"type": "null"}));
+                }
+                return schema;
+            }
+            json!({"anyOf": [schema, {"type": "null"}]})
+        }
+    }
+}
+
+/// Adds what the predicate demands, as far as a schema can say it; whether it could say all of it. Never rejects
+/// a value that the predicate admits.
+fn refine(schema: &mut Json, base: &Type, pred: &Pred) -> bool {
+    let base = match base {
+        Type::Refined(r) => &r.0,
+        other => other,
+    };
+    let Some(fields) = schema.as_object_mut() else { return false };
+    match (pred, base) {
+        (Pred::True, _) => true,
+        (Pred::And(p), _) => {
+            // Both, even if the first can't be said.
+            let first = refine(schema, base, &p.0);
+            refine(schema, base, &p.1) && first
+        }
+        (Pred::Compare(Measure::Length, c, n), Type::Str) => {
+            bound_count(fields, "minLength", "maxLength", *c, n)
+        }
+        (Pred::Compare(Measure::Length, c, n), Type::List(_)) => {
+            bound_count(fields, "minItems", "maxItems", *c, n)
+        }
+        (Pred::Compare(Measure::Value, c, n), Type::Num) => bound_value(fields, *c, n),
+        (Pred::Matches(pattern), Type::Str) if is_portable(pattern) => add_pattern(fields, pattern),
+        (Pred::Contains(part), Type::Str) => add_pattern(fields, &escape(part)),
+        (Pred::OneOf(items), Type::Str | Type::Num | Type::Bool | Type::Enum(_)) => {
+            let fits: Vec<Json> = items.iter().filter(|d| base.check(d).is_ok()).map(Data::to_json).collect();
+            if fits.is_empty() || fields.contains_key("enum") && !matches!(base, Type::Enum(_)) {
+                return false;
+            }
+            fields.insert("enum".into(), Json::Array(fits));
+            true
+        }
+        (Pred::Field(name, p), Type::Record(record)) => {
+            let ty = record.iter().find(|(n, _)| n == name).map(|(_, t)| t);
+            let part = fields.get_mut("properties").and_then(|ps| ps.get_mut(&**name));
+            match (ty, part) {
+                (Some(ty), Some(part)) => refine(part, ty, p),
+                _ => false,
+            }
+        }
+        (Pred::Every(p), Type::List(t)) => fields.get_mut("items").is_some_and(|items| refine(items, t, p)),
+        _ => false,
+    }
+}
+
+/// Bounds a count, which is a natural number.
+fn bound_count(fields: &mut Map<String, Json>, min: &str, max: &str, c: Comparison, n: &Num) -> bool {
+    let floor = n.floor();
+    let whole = floor == *n;
+    let Some(f) = floor.to_i64() else { return false };
+    let (least, most) = match c {
+        Comparison::Ge => (Some(if whole { f } else { f + 1 }), None),
+        Comparison::Gt => (Some(f + 1), None),
+        Comparison::Le => (None, Some(f)),
+        Comparison::Lt => (None, Some(if whole { f - 1 } else { f })),
+        Comparison::Eq if whole => (Some(f), Some(f)),
+        Comparison::Eq | Comparison::Ne => return false,
+    };
+    if let Some(least) = least.filter(|l| *l > 0) {
+        let old = fields.get(min).and_then(Json::as_i64).unwrap_or(0);
+        fields.insert(min.into(), json!(old.max(least)));
+    }
+    if let Some(most) = most {
+        if most < 0 {
+            return false;
+        }
+        let old = fields.get(max).and_then(Json::as_i64).unwrap_or(i64::MAX);
+        fields.insert(max.into(), json!(old.min(most)));
+    }
+    true
+}
+
+fn bound_value(fields: &mut Map<String, Json>, c: Comparison, n: &Num) -> bool {
+    // A fraction without a finite decimal would be rounded, perhaps to the wrong side.
+    let shown = n.to_json();
+    if !Data::from_json(&shown).is_ok_and(|d| d == Data::Num(n.clone())) {
+        return false;
+    }
+    let keys: &[&str] = match c {
+        Comparison::Ge => &["minimum"],
+        Comparison::Gt => &["exclusiveMinimum"],
+        Comparison::Le => &["maximum"],
+        Comparison::Lt => &["exclusiveMaximum"],
+        Comparison::Eq => &["minimum", "maximum"],
+        Comparison::Ne => return false,
+    };
+    // Two bounds of one kind: the second would have to be compared; leave that to the check.
+    if keys.iter().any(|k| fields.contains_key(*k)) {
+        return false;
+    }
+    for key in keys {
+        fields.insert((*key).into(), shown.clone());
+    }
+    true
+}
+
+fn add_pattern(fields: &mut Map<String, Json>, pattern: &str) -> bool {
+    if fields.contains_key("pattern") {
+        return false;
+    }
+    fields.insert("pattern".into(), pattern.into());
+    true
+}
+
+/// Whether a regular expression means the same to JSON Schema (ECMA-262) as to us: only the common, ASCII core.
+fn is_portable(pattern: &str) -> bool {
+    let mut chars = pattern.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            // Classes such as `\w` differ in Unicode; `\d` is at least narrower there.
+            '\\' => match chars.next() {
+                Some('d') => {}
+                Some(c) if c.is_ascii_punctuation() && c != '<' && c != '>' => {}
+                _ => return false,
+            },
+            '(' if chars.peek() == Some(&'?') => return false,
+            '[' if matches!(chars.peek(), Some('^' | '[')) => return false,
+            '&' | '~' | '-' if chars.peek() == Some(&c) => return false,
+            c if !(' '..='~').contains(&c) => return false,
+            _ => {}
+        }
+    }
+    true
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if matches!(
+            c,
+            '\\' | '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}' | '^' | '$' | '/'
+        ) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}

@@ -1,0 +1,165 @@
+//! Keys, and how they are kept out of everything that is shown.
+
+use core_ir::{Data, Name};
+use serde_json::Value as Json;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// What stands where a secret stood.
+const REDACTED: &str = "[redacted]";
+
+/// Shorter texts are not searched for: replacing every `a` in a message would hide nothing and
+/// destroy the message.
+const SHORTEST: usize = 6;
+
+/// A text that is never shown: `Debug` prints `[redacted]`, and there is no `Display`.
+///
+/// # Examples
+/// ```
+/// let key = runtime::Secret::new("sk-123456");
+/// assert_eq!(format!("{key:?}"), "[redacted]");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    /// Keeps `text` secret. White space at its ends (a line break of the file it came from) is dropped.
+    pub fn new(text: impl AsRef<str>) -> Secret {
+        Secret(text.as_ref().trim().into())
+    }
+
+    /// The text, for the one place that sends it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+/// Replaces known secrets in texts. Cheap to clone; without secrets it does nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Redactor {
+    secrets: Arc<[Secret]>,
+}
+
+impl Redactor {
+    /// Looks for these. Secrets of less than six bytes are ignored.
+    pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Redactor {
+        let mut secrets: Vec<Secret> = secrets.into_iter().filter(|s| s.0.len() >= SHORTEST).collect();
+        // A secret that contains another one is replaced first.
+        secrets.sort_by_key(|s| std::cmp::Reverse(s.0.len()));
+        secrets.dedup();
+        Redactor { secrets: secrets.into() }
+    }
+
+    /// The text without secrets.
+    ///
+    /// # Examples
+    /// ```
+    /// use runtime::{Redactor, Secret};
+    /// let r = Redactor::new([Secret::new("sk-123456")]);
+    /// assert_eq!(r.text("bad key sk-123456"), "bad key [redacted]");
+    /// ```
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut out = Cow::Borrowed(text);
+        for secret in self.secrets.iter() {
+            if out.contains(&*secret.0) {
+                out = Cow::Owned(out.replace(&*secret.0, REDACTED));
+            }
+        }
+        out
+    }
+
+    /// The text without secrets.
+    pub fn owned(&self, text: String) -> String {
+        match self.text(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(clean) => clean,
+        }
+    }
+
+    /// The text without secrets, the same allocation if there was none.
+    pub fn shared(&self, text: &Arc<str>) -> Arc<str> {
+        match self.text(text) {
+            Cow::Borrowed(_) => text.clone(),
+            Cow::Owned(clean) => clean.into(),
+        }
+    }
+
+    /// The data without secrets in its texts and names.
+    pub fn data(&self, data: &Data) -> Data {
+        if self.secrets.is_empty() {
+            return data.clone();
+        }
+        let name = |n: &Name| Name::from(&*self.text(n));
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || match data {
+            Data::Null | Data::Bool(_) | Data::Num(_) => data.clone(),
+            Data::Str(s) => Data::Str(self.shared(s)),
+            Data::List(items) => Data::list(items.iter().map(|d| self.data(d))),
+            Data::Record(fields) => Data::record(fields.iter().map(|(n, d)| (name(n), self.data(d)))),
+            Data::Pair(p) => Data::Pair(Arc::new((self.data(&p.0), self.data(&p.1)))),
+            Data::Tag(n, payload) => Data::Tag(name(n), Arc::new(self.data(payload))),
+        })
+    }
+
+    /// Removes secrets from the texts and names of a JSON value. Parsing undoes escapes, so a secret
+    /// that was written `sk\u002d123456` is found too.
+    pub fn json(&self, value: &mut Json) {
+        if self.secrets.is_empty() {
+            return;
+        }
+        // The parser bounds the depth of what it accepts, so this recursion is bounded.
+        match value {
+            Json::String(s) => *s = self.owned(std::mem::take(s)),
+            Json::Array(items) => items.iter_mut().for_each(|i| self.json(i)),
+            Json::Object(fields) => {
+                let old = std::mem::take(fields);
+                for (name, mut part) in old {
+                    self.json(&mut part);
+                    fields.insert(self.owned(name), part);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The beginning of a text on one line, for messages: control characters become spaces.
+pub(crate) fn clip(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    for (i, c) in text.trim().chars().enumerate() {
+        if i == most {
+            out.push('…');
+            break;
+        }
+        out.push(if c.is_control() { ' ' } else { c });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_replaced_wherever_they_stand() {
+        let r = Redactor::new([Secret::new("sk-planted"), Secret::new("sk-planted-long"), Secret::new("a")]);
+        assert_eq!(r.text("x sk-planted-long y sk-planted a"), "x [redacted] y [redacted] a");
+        let mut j = serde_json::json!({"sk-planted": ["k=sk-planted", 1]});
+        r.json(&mut j);
+        assert_eq!(j, serde_json::json!({"[redacted]": ["k=[redacted]", 1]}));
+        let d = Data::list([Data::Tag("t".into(), Arc::new(Data::str("sk-planted")))]);
+        assert_eq!(r.data(&d), Data::list([Data::Tag("t".into(), Arc::new(Data::str("[redacted]")))]));
+    }
+
+    #[test]
+    fn a_long_text_is_clipped_to_one_line() {
+        assert_eq!(clip("a\nb\u{1b}[31m", 3), "a b…");
+        assert_eq!(clip("äöü", 3), "äöü");
+    }
+}

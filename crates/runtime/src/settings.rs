@@ -1,0 +1,426 @@
+//! Which models there are, and which one answers.
+
+#[cfg(feature = "local")]
+use crate::provider::Local;
+use crate::provider::{OpenAi, OpenAiOptions, Price, Provider, Scripted, Structured};
+use crate::{ConfigError, Environment, Redactor, Secret};
+use core_ir::{Code, Num, Recv, Term};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What a model is called that runs in this process.
+const LOCAL: &str = "local";
+
+/// OpenAI's own endpoint.
+const OPENAI: &str = "https://api.openai.com/v1";
+
+/// What `entail.toml` may say about models.
+///
+/// ```toml
+/// model = "fast"                       # the default; without it the local model
+///
+/// [models.fast]
+/// model = "gpt-4o-mini"                # the name the endpoint knows; default: the entry's own
+/// base_url = "https://api.example.com/v1"
+/// key_env = "EXAMPLE_API_KEY"          # the variable, never the key
+/// price = { input = 0.15, output = 0.6 }
+///
+/// [models.tiny]
+/// provider = "local"
+/// file = "models/tiny.gguf"
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FileSettings {
+    /// The model of calls that name none.
+    pub model: Option<String>,
+    /// Models by the names that programs use.
+    pub models: BTreeMap<String, ModelEntry>,
+}
+
+/// One `[models.NAME]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelEntry {
+    /// `openai` (any compatible endpoint, the default), `local` or `scripted`.
+    pub provider: Option<String>,
+    /// The name under which the endpoint, or the store of local models, knows it.
+    pub model: Option<String>,
+    /// The address up to and without `/chat/completions`. Without it, that of the environment.
+    pub base_url: Option<String>,
+    /// The variable that holds the key. With `base_url` and without this, no key is sent.
+    pub key_env: Option<String>,
+    /// A GGUF file, or a script.
+    pub file: Option<PathBuf>,
+    /// How typed answers are asked for at first.
+    pub structured: Option<Structured>,
+    /// What a million tokens cost in US dollars.
+    pub price: Option<PriceEntry>,
+    /// Seconds to connect.
+    pub connect_timeout: Option<f64>,
+    /// Seconds of silence.
+    pub read_timeout: Option<f64>,
+    /// Seconds for an answer, repetitions included.
+    pub timeout: Option<f64>,
+    /// Repetitions of a failed request.
+    pub retries: Option<u32>,
+}
+
+/// Prices of a million tokens in US dollars.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceEntry {
+    /// Of the prompt.
+    pub input: f64,
+    /// Of the reply.
+    pub output: f64,
+}
+
+impl PriceEntry {
+    fn price(self, name: &str) -> Result<Price, ConfigError> {
+        // The shortest decimal that denotes the float is what was written.
+        let num = |x: f64| match format!("{x}").parse::<Num>() {
+            Ok(n) if x >= 0.0 => Ok(n),
+            _ => Err(ConfigError::new(format!("the price of model `{name}` is not a positive number"))),
+        };
+        Ok(Price { input: num(self.input)?, output: num(self.output)? })
+    }
+}
+
+/// Everything that decides which model answers. First what forces one model on all calls: `script`, then `model`. Then, for
+/// a call that names a model: its entry; `local`; an installed local model; else the endpoint of the environment. For a call that names none:
+/// `ENTAIL_MODEL`, then the file's `model`, else the local model.
+///
+/// The endpoint of the environment is `ENTAIL_BASE_URL` with `ENTAIL_API_KEY`, or else `OPENAI_BASE_URL` (default: that
+/// of OpenAI) with `OPENAI_API_KEY`: a key never goes to an address that was set for another.
+#[derive(Clone, Debug, Default)]
+pub struct ModelSettings {
+    /// `--model`.
+    pub model: Option<String>,
+    /// `--script`.
+    pub script: Option<PathBuf>,
+    /// `entail.toml`.
+    pub file: FileSettings,
+    /// The directory that paths in `file` are relative to.
+    pub file_dir: PathBuf,
+}
+
+/// The models of a run. A clone shares them, so connections and loaded models are kept from run to run.
+#[derive(Clone)]
+pub struct Models {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Answers everything.
+    only: Option<Arc<dyn Provider>>,
+    settings: ModelSettings,
+    environment: Environment,
+    redactor: Redactor,
+    made: Mutex<BTreeMap<String, Arc<dyn Provider>>>,
+}
+
+impl std::fmt::Debug for Models {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Models")
+            .field("only", &self.inner.only.as_ref().map(|p| p.name().to_string()))
+            .field("settings", &self.inner.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Models {
+    /// One model for every call.
+    pub fn only(provider: Arc<dyn Provider>) -> Models {
+        Models::with(Some(provider), ModelSettings::default(), Environment::default())
+    }
+
+    /// As the settings say. A script, or a model that is forced on all calls, is looked up now; others when they are first asked for.
+    ///
+    /// # Errors
+    /// The script or the forced model can't be used.
+    pub fn new(settings: ModelSettings, environment: Environment) -> Result<Models, ConfigError> {
+        let only: Option<Arc<dyn Provider>> = match &settings.script {
+            Some(path) => Some(Arc::new(Scripted::load(path)?)),
+            None => None,
+        };
+        let forced = if only.is_none() { settings.model.clone() } else { None };
+        let models = Models::with(only, settings, environment);
+        match forced {
+            Some(name) => {
+                let only = Some(models.named(&name)?);
+                let Inner { settings, environment, .. } = &*models.inner;
+                Ok(Models::with(only, settings.clone(), environment.clone()))
+            }
+            None => Ok(models),
+        }
+    }
+
+    fn with(only: Option<Arc<dyn Provider>>, settings: ModelSettings, environment: Environment) -> Models {
+        let redactor = Redactor::new(secrets(&settings, &environment));
+        let made = Mutex::default();
+        Models { inner: Arc::new(Inner { only, settings, environment, redactor, made }) }
+    }
+
+    /// Removes the keys of all models and every other secret of the environment from texts.
+    pub fn redactor(&self) -> &Redactor {
+        &self.inner.redactor
+    }
+
+    /// The model that answers a call which names `name`, or none.
+    ///
+    /// # Errors
+    /// There is no such model, or it is not configured; the error says what to do.
+    pub fn resolve(&self, name: Option<&str>) -> Result<Arc<dyn Provider>, ConfigError> {
+        let inner = &*self.inner;
+        if let Some(only) = &inner.only {
+            return Ok(only.clone());
+        }
+        let default = || inner.environment.get("ENTAIL_MODEL").or(inner.settings.file.model.as_deref());
+        self.named(name.or_else(default).unwrap_or(LOCAL))
+    }
+
+    /// Looks every model up that a program can ask for, before it runs.
+    ///
+    /// # Errors
+    /// The first that can't be used.
+    pub fn check(&self, code: &Code) -> Result<(), ConfigError> {
+        for (_, term) in code.iter() {
+            let name = match term {
+                Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => params.model.as_deref(),
+                Term::Recv(Recv::Code) => None,
+                _ => continue,
+            };
+            self.resolve(name)?;
+        }
+        Ok(())
+    }
+
+    fn named(&self, name: &str) -> Result<Arc<dyn Provider>, ConfigError> {
+        // A panic while the lock was held can't leave the map half changed.
+        let mut made = self.inner.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(provider) = made.get(name) {
+            return Ok(provider.clone());
+        }
+        let provider = self.make(name)?;
+        made.insert(name.to_string(), provider.clone());
+        Ok(provider)
+    }
+
+    fn make(&self, name: &str) -> Result<Arc<dyn Provider>, ConfigError> {
+        let Inner { settings, environment, redactor, .. } = &*self.inner;
+        let Some(entry) = settings.file.models.get(name) else {
+            if name == LOCAL {
+                return local(None, environment);
+            }
+            if let Some(found) = installed(name, environment) {
+                return found;
+            }
+            return remote(name, &ModelEntry::default(), environment, redactor);
+        };
+        let file = entry.file.as_ref().map(|f| settings.file_dir.join(f));
+        let bad = |why: &str| ConfigError::new(format!("model `{name}`: {why}"));
+        match entry.provider.as_deref() {
+            Some("local") => match (file, &entry.model) {
+                (Some(file), _) => local(Some(&file), environment),
+                (None, Some(model)) => {
+                    installed(model, environment).unwrap_or_else(|| Err(not_installed(model)))
+                }
+                (None, None) => local(None, environment),
+            },
+            Some("scripted") => match file {
+                Some(file) => Ok(Arc::new(Scripted::load(&file)?)),
+                None => Err(bad("a scripted model needs a `file`")),
+            },
+            None | Some("openai") => remote(name, entry, environment, redactor),
+            Some(other) => {
+                Err(bad(&format!("`{other}` is none of the providers `openai`, `local` and `scripted`")))
+            }
+        }
+    }
+}
+
+/// Everything that must not be shown: what the settings name as keys, and what looks like one.
+fn secrets(settings: &ModelSettings, environment: &Environment) -> Vec<Secret> {
+    let named = settings.file.models.values().filter_map(|m| environment.secret(m.key_env.as_deref()?));
+    environment.secrets().map(|(_, s)| s).chain(named).collect()
+}
+
+fn remote(
+    name: &str,
+    entry: &ModelEntry,
+    environment: &Environment,
+    redactor: &Redactor,
+) -> Result<Arc<dyn Provider>, ConfigError> {
+    let (base, key_env) = if let Some(base) = &entry.base_url {
+        (base.clone(), entry.key_env.as_deref())
+    } else if let Some(base) = environment.get("ENTAIL_BASE_URL") {
+        (base.to_string(), entry.key_env.as_deref().or(Some("ENTAIL_API_KEY")))
+    } else {
+        let base = environment.get("OPENAI_BASE_URL").unwrap_or(OPENAI);
+        (base.to_string(), entry.key_env.as_deref().or(Some("OPENAI_API_KEY")))
+    };
+    let key = key_env.and_then(|n| environment.secret(n));
+    if key.is_none() && (base == OPENAI || entry.key_env.is_some()) {
+        let variable = key_env.unwrap_or("OPENAI_API_KEY");
+        return Err(ConfigError::new(format!("no key for model `{name}`: `{variable}` is not set")).with_help(format!(
+            "set `{variable}` in the environment or in `.env` (and `OPENAI_BASE_URL` for an endpoint other than OpenAI's), \
+             or run with `--model local`"
+        )));
+    }
+    // Frameworks write `openai/gpt-4o`.
+    let model = entry.model.as_deref().unwrap_or_else(|| name.strip_prefix("openai/").unwrap_or(name));
+    let mut options = OpenAiOptions::new(model, base, key);
+    options.key_source = key_env.unwrap_or("key_env").to_string();
+    options.redactor = redactor.clone();
+    if let Some(structured) = entry.structured {
+        options.structured = structured;
+    }
+    options.price = entry.price.map(|p| p.price(name)).transpose()?;
+    let seconds = |field: &str, value: Option<f64>, default: &mut Duration| -> Result<(), ConfigError> {
+        if let Some(s) = value {
+            *default =
+                Duration::try_from_secs_f64(s).ok().filter(|d| *d > Duration::ZERO).ok_or_else(|| {
+                    ConfigError::new(format!("model `{name}`: `{field}` is not a positive number of seconds"))
+                })?;
+        }
+        Ok(())
+    };
+    seconds("connect_timeout", entry.connect_timeout, &mut options.connect_timeout)?;
+    seconds("read_timeout", entry.read_timeout, &mut options.read_timeout)?;
+    seconds("timeout", entry.timeout, &mut options.total_timeout)?;
+    if let Some(n) = entry.retries {
+        options.backoff.retries = n;
+    }
+    Ok(Arc::new(OpenAi::new(options)?))
+}
+
+fn not_installed(name: &str) -> ConfigError {
+    ConfigError::new(format!("the local model `{name}` is not installed")).with_help(format!(
+        "list installed models with `entail model list`; add one with `entail model pull --from FILE`"
+    ))
+}
+
+#[cfg(feature = "local")]
+fn store(environment: &Environment) -> Result<localmodel::store::Store, ConfigError> {
+    match environment.get("ENTAIL_MODEL_DIR") {
+        Some(dir) => Ok(localmodel::store::Store::at(dir)),
+        None => localmodel::store::Store::from_env().map_err(|e| crate::provider::local_error(&e)),
+    }
+}
+
+/// The local model of a file, or the default one.
+#[cfg(feature = "local")]
+fn local(file: Option<&Path>, environment: &Environment) -> Result<Arc<dyn Provider>, ConfigError> {
+    let path = match file {
+        Some(path) => path.to_path_buf(),
+        None => store(environment)?.default_model().map_err(|e| crate::provider::local_error(&e))?,
+    };
+    Ok(Arc::new(Local::new(path)))
+}
+
+#[cfg(not(feature = "local"))]
+fn local(_: Option<&Path>, _: &Environment) -> Result<Arc<dyn Provider>, ConfigError> {
+    Err(ConfigError::new("this build has no local model")
+        .with_help("name a model with `--model`, or build with the feature `local`"))
+}
+
+/// The model in the store of local models, if there is one of that name.
+#[cfg(feature = "local")]
+fn installed(name: &str, environment: &Environment) -> Option<Result<Arc<dyn Provider>, ConfigError>> {
+    let path = store(environment).ok()?.find(name).ok()?;
+    Some(local(Some(&path), environment))
+}
+
+#[cfg(not(feature = "local"))]
+fn installed(_: &str, _: &Environment) -> Option<Result<Arc<dyn Provider>, ConfigError>> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(
+        settings: ModelSettings,
+        env: &[(&str, &str)],
+        name: Option<&str>,
+    ) -> Result<String, ConfigError> {
+        let models = Models::new(settings, Environment::new(env.iter().copied()))?;
+        models.resolve(name).map(|p| p.name().to_string())
+    }
+
+    #[test]
+    fn a_named_model_needs_a_key_and_the_error_says_which() {
+        let e = resolve(ModelSettings::default(), &[("ENTAIL_MODEL_DIR", "/nowhere")], Some("gpt-4o"))
+            .unwrap_err();
+        assert_eq!(e.message, "no key for model `gpt-4o`: `OPENAI_API_KEY` is not set");
+        assert!(e.help.unwrap().contains("`--model local`"));
+        let env = [("OPENAI_API_KEY", "sk-planted"), ("ENTAIL_MODEL_DIR", "/nowhere")];
+        assert_eq!(resolve(ModelSettings::default(), &env, Some("openai/gpt-4o")).unwrap(), "gpt-4o");
+        // An endpoint of one's own may do without a key.
+        let env = [("ENTAIL_BASE_URL", "http://127.0.0.1:1/v1"), ("ENTAIL_MODEL_DIR", "/nowhere")];
+        assert_eq!(resolve(ModelSettings::default(), &env, Some("llama3")).unwrap(), "llama3");
+    }
+
+    #[test]
+    fn the_default_is_local_unless_something_is_configured() {
+        let env = [("ENTAIL_MODEL_DIR", "/nowhere"), ("OPENAI_API_KEY", "sk-planted")];
+        let e = resolve(ModelSettings::default(), &env, None).unwrap_err();
+        #[cfg(feature = "local")]
+        assert!(e.local_model_missing && e.help.as_ref().unwrap().contains("entail model pull"), "{e:?}");
+        #[cfg(not(feature = "local"))]
+        assert!(e.message.contains("no local model"));
+        let with = [env[0], env[1], ("ENTAIL_MODEL", "gpt-4o-mini")];
+        assert_eq!(resolve(ModelSettings::default(), &with, None).unwrap(), "gpt-4o-mini");
+        let forced = ModelSettings { model: Some("gpt-5".into()), ..ModelSettings::default() };
+        assert_eq!(resolve(forced, &with, Some("claude")).unwrap(), "gpt-5");
+    }
+
+    #[test]
+    fn entries_are_used_and_checked() {
+        let file = |json: serde_json::Value| ModelSettings {
+            file: serde_json::from_value(json).unwrap(),
+            ..ModelSettings::default()
+        };
+        let s = file(serde_json::json!({
+            "model": "fast",
+            "models": {"fast": {"model": "m", "base_url": "http://127.0.0.1:1/v1", "price": {"input": 0.15, "output": 0.6}}}
+        }));
+        assert_eq!(resolve(s.clone(), &[], None).unwrap(), "m");
+        let models = Models::new(s, Environment::default()).unwrap();
+        let price = models.resolve(None).unwrap().price().unwrap();
+        assert_eq!(price.input, "0.15".parse().unwrap());
+        let wrong = |entry: serde_json::Value| {
+            resolve(file(serde_json::json!({"models": {"m": entry}})), &[], Some("m")).unwrap_err().message
+        };
+        assert_eq!(
+            wrong(serde_json::json!({"provider": "x"})),
+            "model `m`: `x` is none of the providers `openai`, `local` and `scripted`"
+        );
+        assert_eq!(
+            wrong(serde_json::json!({"provider": "scripted"})),
+            "model `m`: a scripted model needs a `file`"
+        );
+        assert!(wrong(serde_json::json!({"base_url": "ftp://u:sk-planted@h"})).contains("scheme `ftp`"));
+        assert!(wrong(serde_json::json!({"base_url": "http://h", "timeout": -1.0})).contains("`timeout`"));
+        assert!(
+            wrong(serde_json::json!({"base_url": "http://h", "key_env": "NONE"}))
+                .contains("`NONE` is not set")
+        );
+        assert!(serde_json::from_value::<FileSettings>(serde_json::json!({"modle": 1})).is_err());
+    }
+
+    #[test]
+    fn a_script_answers_for_every_model() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.json");
+        std::fs::write(&path, r#"["hi"]"#).unwrap();
+        let s =
+            ModelSettings { script: Some(path), model: Some("gpt-4o".into()), ..ModelSettings::default() };
+        assert_eq!(resolve(s, &[], Some("other")).unwrap(), "scripted");
+    }
+}

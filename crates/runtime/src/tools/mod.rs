@@ -1,0 +1,234 @@
+//! Tools: how a declared tool is carried out.
+
+mod builtin;
+mod exec;
+mod http;
+mod template;
+
+pub use builtin::BUILTINS;
+
+use crate::provider::{BoxFuture, Work};
+use crate::secret::clip;
+use crate::{Environment, Redactor};
+use core_ir::{Data, Name, ToolDecl, Type};
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use template::Template;
+
+/// Limits of one tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolLimits {
+    /// Time. A handler's own `timeout`, in seconds, replaces it.
+    pub timeout: Duration,
+    /// Bytes of the result.
+    pub max_output: usize,
+}
+
+impl Default for ToolLimits {
+    /// A minute, 4 MiB.
+    fn default() -> ToolLimits {
+        ToolLimits { timeout: Duration::from_secs(60), max_output: 4 << 20 }
+    }
+}
+
+/// A tool of an embedding program: gets the arguments in the order of the parameters. Dropping the future must give
+/// up. The result is checked against the declared type by the machine.
+pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, String>> + Send + Sync>;
+
+/// Carries tools out: as the embedding program says, or else the configuration, or else the declaration.
+///
+/// A handler, in a declaration or in the configuration, is one of
+///
+/// - `{exec: [program, argument, …], timeout?}`: a process, see below;
+/// - `{http: {method, url, headers?}, timeout?}`: a request with `GET`, `POST`, `PUT`, `PATCH` or `DELETE`;
+/// - `{builtin: name}`: one of [`BUILTINS`].
+///
+/// Arguments of processes (not the program), URLs and header values have holes `{parameter}`; braces that are text are
+/// doubled. A process gets all arguments as one JSON object on its standard input and writes its result as JSON to its standard
+/// output (any text, if the tool returns `Str`). It has no shell, a process group of its own that is killed when the call ends in any
+/// way, and none of the variables that hold secrets. A hole is one argument, or a part of one; one that could be
+/// taken for an option should stand after `--`.
+/// A request other than `GET` and `DELETE` carries all arguments as its JSON body; with those two the arguments that are in no
+/// hole become the query. In a URL holes stand after the host only, are percent-encoded, and cannot be `.` or `..`.
+#[derive(Clone)]
+pub struct Tools {
+    custom: BTreeMap<Name, CustomTool>,
+    configured: BTreeMap<Name, Data>,
+    limits: ToolLimits,
+    /// Names of variables that processes do not get.
+    hidden: Arc<[String]>,
+    redactor: Redactor,
+    web: Arc<http::Clients>,
+}
+
+impl std::fmt::Debug for Tools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tools")
+            .field("custom", &self.custom.keys())
+            .field("configured", &self.configured)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A handler, understood.
+#[derive(Debug)]
+enum Handler {
+    Exec(exec::Exec),
+    Http(http::HttpTool),
+    Builtin(builtin::Builtin),
+}
+
+impl Tools {
+    /// Only what declarations say. The environment tells what is secret.
+    pub fn new(environment: &Environment) -> Tools {
+        Tools {
+            custom: BTreeMap::new(),
+            configured: BTreeMap::new(),
+            limits: ToolLimits::default(),
+            hidden: environment.secrets().map(|(name, _)| name.to_string()).collect(),
+            redactor: Redactor::new(environment.secrets().map(|(_, s)| s)),
+            web: Arc::default(),
+        }
+    }
+
+    /// With other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: ToolLimits) -> Tools {
+        self.limits = limits;
+        self
+    }
+
+    /// With a handler for a tool, which replaces that of its declaration (`[handlers]` of `entail.toml`).
+    #[must_use]
+    pub fn with_handler(mut self, tool: impl Into<Name>, handler: Data) -> Tools {
+        self.configured.insert(tool.into(), handler);
+        self
+    }
+
+    /// With a function for a tool, which replaces all other handlers.
+    #[must_use]
+    pub fn with_custom(mut self, tool: impl Into<Name>, act: CustomTool) -> Tools {
+        self.custom.insert(tool.into(), act);
+        self
+    }
+
+    /// What is wrong with a tool's handler, before any run.
+    ///
+    /// # Errors
+    /// There is none, or it can't be understood.
+    pub fn check(&self, tool: &ToolDecl) -> Result<(), String> {
+        if self.custom.contains_key(&tool.name) { Ok(()) } else { self.handler(tool).map(|_| ()) }
+    }
+
+    /// Calls a tool.
+    pub(crate) fn call(&self, tool: &ToolDecl, args: Vec<(Name, Data)>) -> Work<Result<Data, String>> {
+        if let Some(act) = self.custom.get(&tool.name) {
+            return Work::Later(act(args));
+        }
+        let handler = match self.handler(tool) {
+            Ok(handler) => handler,
+            Err(why) => return Work::Now(Err(why)),
+        };
+        let redactor = self.redactor.clone();
+        let result = tool.result.clone();
+        match handler {
+            Handler::Builtin(b) => Work::Now(b.call(&args)),
+            Handler::Exec(exec) => {
+                let (limits, hidden) = (self.limits.clone(), self.hidden.clone());
+                Work::Later(Box::pin(async move {
+                    exec.call(&args, &result, &limits, &hidden).await.map_err(|e| redactor.owned(e))
+                }))
+            }
+            Handler::Http(http) => {
+                let (limits, web) = (self.limits.clone(), self.web.clone());
+                Work::Later(Box::pin(async move {
+                    http.call(&args, &result, &limits, &web).await.map_err(|e| redactor.owned(e))
+                }))
+            }
+        }
+    }
+
+    fn handler(&self, tool: &ToolDecl) -> Result<Handler, String> {
+        let name = &tool.name;
+        let Some(data) = self.configured.get(name).or(tool.handler.as_ref()) else {
+            return Err(format!(
+                "no handler for tool `{name}` (help: give it a body such as `{{ exec \"program\" \"{{argument}}\" }}`, or add \
+                 `{name} = {{ exec = [\"program\"] }}` to `[handlers]` in `entail.toml`)"
+            ));
+        };
+        let bad = |why: String| format!("the handler of tool `{name}` can't be used: {why}");
+        let fields = match data {
+            Data::Record(fields) => fields,
+            other => return Err(bad(format!("it is {}, not a record", other.kind()))),
+        };
+        let timeout = match data.field("timeout") {
+            None => None,
+            Some(Data::Num(n)) => match Duration::try_from_secs_f64(n.to_f64()) {
+                Ok(d) if d > Duration::ZERO => Some(d),
+                _ => return Err(bad("`timeout` is not a positive number of seconds".into())),
+            },
+            Some(other) => {
+                return Err(bad(format!("`timeout` is {}, not a number of seconds", other.kind())));
+            }
+        };
+        if data.field("mcp").is_some() {
+            return Err(format!("no handler for tool `{name}`: MCP servers are not supported yet"));
+        }
+        let kinds: Vec<&Name> = fields.iter().map(|(n, _)| n).filter(|n| &***n != "timeout").collect();
+        let [kind] = kinds[..] else {
+            return Err(bad("it needs exactly one of `exec`, `http` and `builtin`".into()));
+        };
+        let params: Vec<&str> = tool.params.iter().map(|p| &*p.name).collect();
+        match (&**kind, data.field(kind)) {
+            ("exec", Some(words)) => {
+                exec::Exec::read(words, &params, timeout).map(Handler::Exec).map_err(bad)
+            }
+            ("http", Some(about)) => {
+                http::HttpTool::read(about, &params, timeout).map(Handler::Http).map_err(bad)
+            }
+            ("builtin", Some(Data::Str(which))) => {
+                builtin::Builtin::read(which).map(Handler::Builtin).map_err(bad)
+            }
+            ("builtin", _) => Err(bad("`builtin` is not a string".into())),
+            (other, _) => Err(bad(format!("`{}` is none of `exec`, `http` and `builtin`", clip(other, 40)))),
+        }
+    }
+}
+
+/// The arguments as the JSON object that tools get.
+fn as_json(args: &[(Name, Data)]) -> Json {
+    Json::Object(args.iter().map(|(n, d)| (n.to_string(), d.to_json())).collect())
+}
+
+/// A text that is put into a hole: a string as it is, other data as JSON.
+fn as_text(data: &Data) -> String {
+    match data {
+        Data::Str(s) => s.to_string(),
+        other => other.to_json().to_string(),
+    }
+}
+
+/// What a tool wrote, as data of the type it declares.
+fn result(bytes: &[u8], ty: &Type) -> Result<Data, String> {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err("its output is not valid UTF-8".into());
+    };
+    let json = serde_json::from_str::<Json>(text);
+    if matches!(ty, Type::Str) {
+        return Ok(match json {
+            Ok(Json::String(s)) => Data::str(s),
+            _ => Data::str(text.strip_suffix('\n').map_or(text, |t| t.strip_suffix('\r').unwrap_or(t))),
+        });
+    }
+    match json {
+        Ok(json) => ty.read(&json).map_err(|e| format!("its output: {e}")),
+        Err(_) if text.trim().is_empty() && matches!(ty, Type::Null | Type::Option(_)) => Ok(Data::Null),
+        Err(_) if text.trim().is_empty() => {
+            Err(format!("it wrote nothing where JSON of type {ty} is expected"))
+        }
+        Err(e) => Err(format!("its output is not JSON ({e}): `{}`", clip(text, 300))),
+    }
+}
