@@ -2,7 +2,7 @@
 //!
 //! Entry points: [`doc`] reads YAML and JSON with the place of every node; [`recognise`] says what a
 //! file is, and [`compile`] makes a [`Compiled`] of it: core terms with spans into the file, facts
-//! about the framework, and diagnostics.
+//! about the framework, and diagnostics; [`surface`] reads, checks and lowers `.agent` programs.
 //!
 //! Invariant: pure. Files are read by the caller and handed in as text; nothing here opens one.
 //! Invariant: total. Hostile input ends in a diagnostic within time and memory that its size bounds.
@@ -18,6 +18,7 @@ pub mod known;
 pub mod lambda_yaml;
 mod project;
 mod registry;
+pub mod surface;
 
 pub use project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind};
 pub use registry::{FRONTENDS, Recognised, compile, recognise};

@@ -1,0 +1,358 @@
+//! What each diagnostic of the surface language means, with a wrong and a right program.
+//!
+//! The examples are tests: each wrong program gives its code, and each right one gives nothing.
+
+/// An entry of the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Explanation {
+    /// The code.
+    pub code: &'static str,
+    /// What is wrong, in a few words.
+    pub title: &'static str,
+    /// Why it is wrong and what to do.
+    pub text: &'static str,
+    /// A program that has the fault.
+    pub wrong: &'static str,
+    /// The same program without it; empty where no program can be right (limits).
+    pub right: &'static str,
+}
+
+macro_rules! registry {
+    ($($name:ident $code:literal $title:literal $text:literal $wrong:literal $right:literal)*) => {
+        $(
+            #[allow(dead_code, reason = "the parser, in another crate, spells its own codes")]
+            pub(super) const $name: &str = $code;
+        )*
+
+        /// All codes of the surface language, in order.
+        pub const ALL: &[Explanation] = &[
+            $(Explanation { code: $code, title: $title, text: $text, wrong: $wrong, right: $right },)*
+        ];
+    };
+}
+
+registry! {
+JUNK "A001" "a character that means nothing"
+"The character is not part of the language outside of strings and comments. Strings stand in double quotes, comments begin with `--` or `//`."
+"pipeline p() -> String { return 'hello'; }"
+"pipeline p() -> String { return \"hello\"; } -- a comment"
+
+NO_STRING_END "A002" "a string without end"
+"A string ends on the line where it begins. A text of several lines stands between `\"\"\"` and `\"\"\"`; the indentation that its lines share is not part of it."
+"pipeline p() -> String { return \"hello; }"
+"pipeline p() -> String { return \"hello\"; }"
+
+BAD_ESCAPE "A003" "an unknown escape in a string"
+"A backslash begins an escape: `\\n` `\\t` `\\r` `\\\\` `\\\"` `\\'` `\\0` `\\u00e9` `\\u{1f600}`. A backslash itself is written `\\\\`."
+"pipeline p() -> String { return \"C:\\data\"; }"
+"pipeline p() -> String { return \"C:\\\\data\"; }"
+
+BAD_NUMBER "A004" "a malformed number"
+"A number is written like `12`, `2.5` or `1e3`, and a name can't begin with a digit."
+"pipeline p() -> Number { return 12kg; }"
+"pipeline p() -> Number { return 12; }"
+
+BAD_HOLE "A005" "an unbalanced brace in a string with holes"
+"In a prompt and in `f\"…\"` a brace begins a hole that holds an expression. A brace that is text is doubled."
+"pipeline p(x: String) -> String { return f\"<{x>\"; }"
+"pipeline p(x: String) -> String { return f\"<{x}> {{}}\"; }"
+
+HUGE_FILE "A006" "a program that is too long"
+"A program has at most 16 MiB." "" ""
+
+UNEXPECTED "A010" "something else is expected here"
+"The grammar allows something else at this place; the message says what. The rest of the file is read as if the statement or declaration were not there."
+"pipeline p() -> String { retrun \"x\"; }"
+"pipeline p() -> String { return \"x\"; }"
+
+UNCLOSED "A011" "a bracket or a semicolon is missing"
+"Statements end with a semicolon, and every bracket is closed. The message points to where the bracket was opened."
+"pipeline p() -> String {\n  let x = \"a\"\n  return x;\n}"
+"pipeline p() -> String {\n  let x = \"a\";\n  return x;\n}"
+
+TOO_DEEP "A012" "nesting too deep"
+"Blocks, brackets and types nest at most 256 deep, and so do operators." "" ""
+
+RESERVED "A013" "a reserved word as a name"
+"These words begin statements or are constants and can't be names: `let` `if` `else` `while` `break` `continue` `try` `catch` `assert` `return` `parallel` `true` `false` `null`."
+"task t(return: String) -> String {}"
+"task t(result: String) -> String {}"
+
+CLAUSE_TWICE "A014" "a clause is given twice"
+"A call has each of `by`, `retries`, `timeout` and `on_fail` at most once."
+"task t() -> String {}\npipeline p() -> String { let x = t() retries 1 retries 2; return x; }"
+"task t() -> String {}\npipeline p() -> String { let x = t() retries 2; return x; }"
+
+MISPLACED "A015" "something stands where it can't"
+"Only calls can stand in `parallel`, and only calls have clauses."
+"pipeline p() -> String { let x = \"a\" retries 2; return x; }"
+"task t() -> String {}\npipeline p() -> String { let x = t() retries 2; return x; }"
+
+NOT_WHOLE "A016" "a whole number is expected"
+"Counts (`retries`, `max`, `max_concurrency`, `max_steps`) are whole numbers."
+"task t() -> String {}\npipeline p() -> String { let x = t() retries 1.5; return x; }"
+"task t() -> String {}\npipeline p() -> String { let x = t() retries 1; return x; }"
+
+UNKNOWN_SETTING "A017" "an unknown field of an agent"
+"The fields of an agent are `model`, `tools`, `prompt`, `max_steps`, `temperature`, `memory` and `budget`."
+"agent a { modle: \"m\", tools: [] }"
+"agent a { model: \"m\", tools: [] }"
+
+DUPLICATE "A020" "a name is declared twice"
+"Declarations of one kind, parameters, fields, variants, keys and arguments have different names. Tasks and pipelines share their names; tools, agents and types have their own."
+"task t() -> String {}\ntask t() -> Number {}"
+"task t() -> String {}\ntask u() -> Number {}"
+
+UNKNOWN_TYPE "A021" "an unknown type"
+"The types are `String`, `Number`, `Bool`, `List[…]`, `Option[…]`, `Obj{…}`, and the names declared with `type` and `enum`."
+"task t() -> Strng {}"
+"task t() -> String {}"
+
+ALIAS_CIRCLE "A022" "a type that is defined by itself"
+"A type alias is an abbreviation. It can't mention itself, directly or through others."
+"type Tree = Obj{children: List[Tree]};"
+"type Leaf = Obj{name: String};\ntype Tree = Obj{children: List[Leaf]};"
+
+SHARED_VARIANT "A023" "two enums share a variant"
+"A string literal that is a variant has the type of its enum. So that this is one type, variants are unique in the whole program."
+"enum A { low, high }\nenum B { high, top }"
+"enum A { low, high }\nenum B { higher, top }"
+
+HUGE_TYPE "A024" "a type that is too large"
+"Written out in full, a type has at most 10,000 parts."
+"type A = Obj{a: String, b: String, c: String, d: String};\ntype B = Obj{a: A, b: A, c: A, d: A};\ntype C = Obj{a: B, b: B, c: B, d: B};\ntype D = Obj{a: C, b: C, c: C, d: C};\ntype E = Obj{a: D, b: D, c: D, d: D};\ntype F = Obj{a: E, b: E, c: E, d: E};\ntype G = Obj{a: F, b: F, c: F, d: F};"
+"type A = Obj{a: String, b: String};\ntype B = Obj{a: A, b: A};"
+
+BUILT_IN_TYPE "A025" "the name of a type of the language"
+"`String`, `Number`, `Bool`, `List`, `Option` and `Obj` can't be declared anew."
+"type Number = String;"
+"type Count = Number;"
+
+EMPTY_ENUM "A026" "an enum without variants"
+"No value could have such a type."
+"enum Tone {}"
+"enum Tone { warm }"
+
+NO_TOOLS_FIELD "A027" "an agent that does not say which tools it has"
+"The field `tools` is required, so that nobody has to guess what an agent may do. Write `tools: []` if it needs none."
+"agent a { model: \"m\" }"
+"agent a { model: \"m\", tools: [] }"
+
+BAD_SETTING "A028" "a setting that can't be right"
+"The value is outside of what makes sense: a bound of zero, an effect at a parameter, a tool called `final`."
+"agent a { tools: [], max_steps: 0 }"
+"agent a { tools: [], max_steps: 3 }"
+
+UNKNOWN_VARIABLE "A030" "an unknown variable"
+"A variable is bound by `let`, is a parameter, or is bound by `if let`, `catch` or `for` inside their blocks. Test blocks begin with no variables."
+"pipeline p(name: String) -> String { return nmae; }"
+"pipeline p(name: String) -> String { return name; }"
+
+MAYBE_UNBOUND "A031" "a variable that may have no value, or one of two types"
+"After `if`, `while`, `try` and `match` only those variables are available that every way binds with one type. A missing `else` and a loop count as ways that bind nothing."
+"pipeline p(b: Bool) -> String {\n  if b { let x = \"yes\"; }\n  return x;\n}"
+"pipeline p(b: Bool) -> String {\n  if b { let x = \"yes\"; } else { let x = \"no\"; }\n  return x;\n}"
+
+UNKNOWN_CALL "A032" "an unknown task or pipeline"
+"A call names a task, pipeline or tool that is declared somewhere in the program."
+"task greet() -> String {}\npipeline p() -> String { let x = great(); return x; }"
+"task greet() -> String {}\npipeline p() -> String { let x = greet(); return x; }"
+
+UNKNOWN_AGENT "A033" "an unknown agent"
+"`by` names a declared agent."
+"agent writer { tools: [] }\ntask t() -> String by agent {}\npipeline p() -> String { let x = t() by writr; return x; }"
+"agent writer { tools: [] }\ntask t() -> String by agent {}\npipeline p() -> String { let x = t() by writer; return x; }"
+
+NO_SUCH_FIELD "A034" "an unknown field"
+"Only records have fields, and only those of their type."
+"pipeline p(u: Obj{name: String}) -> String { return u.nam; }"
+"pipeline p(u: Obj{name: String}) -> String { return u.name; }"
+
+UNKNOWN_FUNCTION "A035" "an unknown function"
+"Inside expressions only the functions of the language can be called."
+"pipeline p(x: String) -> Number { return lenght(x) + 1; }"
+"pipeline p(x: String) -> Number { return length(x) + 1; }"
+
+CALL_IN_EXPRESSION "A036" "a task is called inside an expression"
+"Calls of tasks, tools and pipelines cost money and can fail, so each is a statement of its own."
+"task t() -> Number {}\npipeline p() -> Number { return t() + 1; }"
+"task t() -> Number {}\npipeline p() -> Number { let x = t(); return x + 1; }"
+
+UNKNOWN_TOOL "A037" "an unknown tool"
+"An agent's tools are declared with `tool`."
+"tool search(q: String) -> String {}\nagent a { tools: [serch] }"
+"tool search(q: String) -> String {}\nagent a { tools: [search] }"
+
+MISSING_ARGUMENT "A040" "an argument is missing"
+"Every parameter needs an argument."
+"task t(a: String, b: String) -> String {}\npipeline p() -> String { let x = run t with { a: \"1\" }; return x; }"
+"task t(a: String, b: String) -> String {}\npipeline p() -> String { let x = run t with { a: \"1\", b: \"2\" }; return x; }"
+
+UNKNOWN_ARGUMENT "A041" "an argument for which there is no parameter"
+"The keys after `with` are the names of the parameters."
+"task t(text: String) -> String {}\npipeline p() -> String { let x = run t with { txt: \"1\" }; return x; }"
+"task t(text: String) -> String {}\npipeline p() -> String { let x = run t with { text: \"1\" }; return x; }"
+
+ARGUMENT_COUNT "A042" "too many or too few arguments"
+"Arguments in parentheses stand in the order of the parameters, one for each."
+"task t(text: String) -> String {}\npipeline p() -> String { let x = t(\"1\", \"2\"); return x; }"
+"task t(text: String) -> String {}\npipeline p() -> String { let x = t(\"1\"); return x; }"
+
+NO_AGENT "A043" "an agent task without an agent"
+"A task declared `by agent` needs `by NAME` where it is run."
+"agent a { tools: [] }\ntask t() -> String by agent {}\npipeline p() -> String { let x = t(); return x; }"
+"agent a { tools: [] }\ntask t() -> String by agent {}\npipeline p() -> String { let x = t() by a; return x; }"
+
+BY_ON_PIPELINE "A044" "`by` on a pipeline"
+"A pipeline chooses its agents itself."
+"agent a { tools: [] }\npipeline q() -> String { return \"\"; }\npipeline p() -> String { let x = q() by a; return x; }"
+"pipeline q() -> String { return \"\"; }\npipeline p() -> String { let x = q(); return x; }"
+
+BY_WITHOUT_AGENT "A045" "`by` on a task that no agent carries out"
+"The task is carried out by its handler whatever the agent is, so `by` does nothing (a warning)."
+"agent a { tools: [] }\ntask t() -> String {}\npipeline p() -> String { let x = t() by a; return x; }"
+"task t() -> String {}\npipeline p() -> String { let x = t(); return x; }"
+
+CLAUSE_ON_FUNCTION "A046" "a clause on a function of the language"
+"Functions such as `length` can't fail in a way that a retry would repair."
+"pipeline p(x: String) -> Number { let n = length(x) retries 2; return n; }"
+"pipeline p(x: String) -> Number { let n = length(x); return n; }"
+
+MISMATCH "A050" "a value of another type is expected"
+"A type may stand where another is asked for if it is the same, an enum for `String`, a record with more fields, `null` for an `Option`, or a list or option of such types."
+"pipeline p() -> Number { return \"12\"; }"
+"pipeline p() -> Number { return 12; }"
+
+BAD_OPERAND "A051" "an operator does not work on these types"
+"`+` and the comparisons work on two strings or two numbers and never mix them; `- * / %` work on numbers, `&& || !` on truth values."
+"pipeline p(n: Number) -> String { return \"n = \" + n; }"
+"pipeline p(n: Number) -> String { return f\"n = {n}\"; }"
+
+NOT_COMPARABLE "A052" "two types that can't be compared"
+"`==` and `!=` compare values of one type, an enum with a string, and an option with `null`."
+"pipeline p(n: Option[Number]) -> Bool { return n == 1; }"
+"pipeline p(n: Option[Number]) -> Bool { return n != null; }"
+
+NOT_A_VARIANT "A053" "not a variant of the enum"
+"Only the declared variants have the type of an enum."
+"enum Tone { warm, cold }\npipeline p() -> Tone { return \"wram\"; }"
+"enum Tone { warm, cold }\npipeline p() -> Tone { return \"warm\"; }"
+
+EMPTY_LIST "A054" "an empty list of nothing in particular"
+"The type of `[]` comes from the place where it stands. A variable has no declared type."
+"pipeline p() -> List[String] { let x = []; return x; }"
+"pipeline p() -> List[String] { return []; }"
+
+MIXED_LIST "A055" "the items of a list have different types"
+"All items of a list have one type."
+"pipeline p() -> Number { let x = [1, \"2\"]; return 1; }"
+"pipeline p() -> Number { let x = [1, 2]; return x[0]; }"
+
+NOT_AN_OPTION "A056" "`if let` on something that is always there"
+"`if let` looks inside a value of type `Option[…]`."
+"pipeline p(x: String) -> String { if let y = x { return y; } return \"\"; }"
+"pipeline p(x: Option[String]) -> String { if let y = x { return y; } return \"\"; }"
+
+NEVER_EQUAL "A057" "a comparison with a string that is no variant"
+"The value is one of the variants, so the comparison has only one result (a warning)."
+"enum Tone { warm, cold }\npipeline p(t: Tone) -> Bool { return t == \"wram\"; }"
+"enum Tone { warm, cold }\npipeline p(t: Tone) -> Bool { return t == \"warm\"; }"
+
+NOT_INDEXABLE "A058" "an index on something that has none"
+"Lists and strings have indices, from 0."
+"pipeline p(x: Obj{a: String}) -> String { return x[0]; }"
+"pipeline p(x: List[String]) -> String { return x[0]; }"
+
+HUGE_NUMBER "A059" "a number that is too large"
+"Numbers are exact and have at most some 19,000 digits."
+"pipeline p() -> Number { return 1e99999; }"
+"pipeline p() -> Number { return 1e9; }"
+
+OUTSIDE_LOOP "A060" "`break` or `continue` outside of a loop"
+"They leave or continue the innermost loop around them."
+"pipeline p(b: Bool) -> String { if b { break; } return \"\"; }"
+"pipeline p() -> String { while true max 3 { break; } return \"\"; }"
+
+RETURN_IN_TEST "A061" "`return` in a test"
+"A test has no result; it fails by `assert`."
+"test \"t\" { return 1; }"
+"test \"t\" { assert 1 + 1 == 2; }"
+
+NO_RETURN "A062" "a pipeline that can end without `return`"
+"Every way through a pipeline returns a value. The message shows a way that does not."
+"pipeline p(b: Bool) -> String { if b { return \"x\"; } }"
+"pipeline p(b: Bool) -> String { if b { return \"x\"; } return \"y\"; }"
+
+UNREACHABLE "A063" "a statement that is never reached"
+"Nothing follows `return`, `break` and `continue` (a warning)."
+"pipeline p() -> String { return \"x\"; return \"y\"; }"
+"pipeline p() -> String { return \"x\"; }"
+
+NOT_FRESH "A064" "a `parallel` result with a name that is taken"
+"The branches of `parallel` bind new names, different from each other, so that their order can't matter."
+"task t() -> String {}\npipeline p(a: String) -> String { parallel { let a = t(); } join; return a; }"
+"task t() -> String {}\npipeline p(a: String) -> String { parallel { let b = t(); } join; return a + b; }"
+
+TYPE_CHANGES_IN_LOOP "A065" "a variable that changes its type in a loop"
+"What a loop reads in its second round must have the type that it had in the first."
+"pipeline p() -> String {\n  let x = 1;\n  while x == 1 max 2 { let x = \"one\"; }\n  return \"\";\n}"
+"pipeline p() -> String {\n  let x = 1;\n  while x == 1 max 2 { let y = \"one\"; }\n  return \"\";\n}"
+
+NOT_EXHAUSTIVE "A066" "a `match` that leaves out variants"
+"A `match` has a case for every variant, or `_`."
+"enum T { a, b }\npipeline p(t: T) -> String { match t { a => { return \"a\"; } } }"
+"enum T { a, b }\npipeline p(t: T) -> String { match t { a => { return \"a\"; } _ => { return \"b\"; } } }"
+
+MATCH_NOT_ENUM "A067" "a `match` on something else than an enum"
+"`match` distinguishes the variants of an enum."
+"pipeline p(t: String) -> String { match t { _ => { return \"a\"; } } }"
+"enum T { a, b }\npipeline p(t: T) -> String { match t { _ => { return \"a\"; } } }"
+
+NOT_A_PREDICATE "A068" "a guard that can't be decided about its value alone"
+"The condition of a guard is about the guarded variable, its fields and its length, compared with constants. So it can be decided again whenever the value is produced again."
+"pipeline p(a: String, n: Number) -> String { guard a where length(a) > n; return a; }"
+"pipeline p(a: String) -> String { guard a where length(a) > 3; return a; }"
+
+GUARD_RETRY "A069" "a guard that can't try again"
+"`retry` repeats the statement directly before the guard, which must be the one that gives the variable its value."
+"pipeline p(a: String) -> String { guard a where length(a) > 3 retry 2; return a; }"
+"task t() -> String {}\npipeline p() -> String { let a = t(); guard a where length(a) > 3 retry 2; return a; }"
+
+BODY_MISMATCH "A070" "a body that does not fit the declaration"
+"A `prompt` is for tasks `by agent`; `exec`, `http`, `mcp` and `builtin` are for tools and for tasks without agent."
+"task t() -> String { prompt \"hi\" }"
+"task t() -> String by agent { prompt \"hi\" }"
+
+HOLE_IN_PROMPT "A071" "a hole that can't be filled"
+"The holes of a command or URL name parameters, and an agent's own prompt has none."
+"task t(path: String) -> String { exec \"cat\" \"{file}\" }"
+"task t(path: String) -> String { exec \"cat\" \"{path}\" }"
+
+BAD_CALL "A072" "a function of the language with other arguments"
+"The message shows the signature."
+"pipeline p(n: Number) -> Number { return length(n) + 1; }"
+"pipeline p(n: String) -> Number { return length(n) + 1; }"
+
+RECURSION "A080" "pipelines that call themselves"
+"A pipeline can't call itself, directly or through others. Repeat with a bounded `while`."
+"pipeline p() -> String { let x = p(); return x; }"
+"task t() -> String {}\npipeline p() -> String { let x = t(); return x; }"
+
+TERM_TOO_DEEP "A081" "a program that becomes too deep a term"
+"Each early `return` or `break` puts what follows one level deeper; at most some 1,000 levels can be run. Put parts of the pipeline into pipelines of their own."
+"" ""
+
+COMPILER_FAULT "A098" "a fault of the compiler"
+"The program was accepted, but its term is not well formed. This is never the program's fault; please report it."
+"" ""
+
+UNSUPPORTED "A099" "a construct that is not supported yet"
+"The construct is part of the language, but this version can't run it. It is never ignored."
+"use \"lib.agent\";"
+""
+}
+
+/// The explanation of a code of the surface language.
+pub fn explain(code: &str) -> Option<&'static Explanation> {
+    ALL.iter().find(|e| e.code.eq_ignore_ascii_case(code))
+}

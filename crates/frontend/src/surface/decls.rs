@@ -1,0 +1,368 @@
+//! The declarations of a program: what can be named, with signatures.
+
+use super::check::duplicate;
+use super::codes;
+use super::types::Types;
+use core_ir::{Num, Type};
+use diagnostics::{Diagnostic, Span, nearest};
+use std::collections::HashMap;
+use syntax::agent::ast::{self, AgentValue, BodyKind, FlowKind, Item};
+
+/// How many steps an agent may take if its declaration does not say.
+pub const DEFAULT_MAX_STEPS: u64 = 12;
+
+/// What a call can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Tool,
+    Task,
+    AgentTask,
+    Pipeline,
+}
+
+impl Kind {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Kind::Tool => "tool",
+            Kind::Task => "task",
+            Kind::AgentTask => "agent task",
+            Kind::Pipeline => "pipeline",
+        }
+    }
+}
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub(super) struct Param {
+    pub(super) name: ast::Name,
+    pub(super) ty: Type,
+    pub(super) flow: Flow,
+}
+
+/// What flow words say.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flow {
+    /// `pure`, `reads` or `writes`, if one is given.
+    pub(super) class: Option<core_ir::EffectClass>,
+    pub(super) untrusted: bool,
+    pub(super) secret: bool,
+    pub(super) requires_trusted: bool,
+    pub(super) requires_public: bool,
+}
+
+/// A signature.
+#[derive(Clone, Debug)]
+pub(super) struct Signature {
+    pub(super) kind: Kind,
+    pub(super) name: ast::Name,
+    pub(super) params: Vec<Param>,
+    pub(super) result: Type,
+    pub(super) flow: Flow,
+    /// Which item of the program it is.
+    pub(super) item: usize,
+}
+
+/// An agent.
+#[derive(Clone, Debug)]
+pub(super) struct AgentDecl {
+    pub(super) span: Span,
+    pub(super) model: Option<String>,
+    /// Names of declared tools.
+    pub(super) tools: Vec<String>,
+    pub(super) max_steps: u64,
+    /// Whether the program says so.
+    pub(super) max_steps_given: bool,
+    pub(super) temperature: Option<Num>,
+    pub(super) item: usize,
+}
+
+/// All declarations of a program.
+#[derive(Debug, Default)]
+pub(super) struct Decls {
+    pub(super) types: Types,
+    pub(super) agents: HashMap<String, AgentDecl>,
+    pub(super) tools: HashMap<String, Signature>,
+    /// Tasks, pipelines and workflows: one name space.
+    pub(super) callables: HashMap<String, Signature>,
+}
+
+impl Decls {
+    /// What a call of `name` calls. A tool is found where no task or pipeline has the name.
+    pub(super) fn callable(&self, name: &str) -> Option<&Signature> {
+        self.callables.get(name).or_else(|| self.tools.get(name))
+    }
+
+    /// Collects the declarations; reports what is wrong with them by themselves.
+    pub(super) fn collect(program: &ast::Program, out: &mut Vec<Diagnostic>) -> Decls {
+        let mut decls = Decls { types: Types::collect(program, out), ..Decls::default() };
+        for (index, item) in program.items.iter().enumerate() {
+            match item {
+                Item::Tool(c) | Item::Task(c) => {
+                    let kind = match (item, c.by_agent) {
+                        (Item::Tool(_), _) => Kind::Tool,
+                        (_, Some(_)) => Kind::AgentTask,
+                        (_, None) => Kind::Task,
+                    };
+                    check_body(c, kind, out);
+                    let flow = flow(&c.flow, out);
+                    decls.add(kind, &c.name, &c.params, &c.result, flow, index, out);
+                }
+                Item::Pipeline(p) => {
+                    decls.add(Kind::Pipeline, &p.name, &p.params, &p.result, Flow::default(), index, out);
+                }
+                Item::Workflow(w) => {
+                    out.push(unsupported("workflows", w.name.span));
+                    decls.add(Kind::Pipeline, &w.name, &w.params, &w.result, Flow::default(), index, out);
+                }
+                Item::Use(u) => out.push(unsupported("imports", u.span)),
+                Item::Alias(_) | Item::Enum(_) | Item::Agent(_) | Item::Test(_) => {}
+            }
+        }
+        for (index, item) in program.items.iter().enumerate() {
+            if let Item::Agent(a) = item {
+                decls.add_agent(a, index, out);
+            }
+        }
+        // Both would ask the same handler.
+        for tool in decls.tools.values() {
+            if let Some(task) = decls.callables.get(&tool.name.text).filter(|s| s.kind == Kind::Task) {
+                out.push(
+                    unsupported("a tool and a task of one name", tool.name.span)
+                        .remark(task.name.span, "the task")
+                        .help("give one of them another name"),
+                );
+            }
+        }
+        decls
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one for each part of a signature")]
+    fn add(
+        &mut self,
+        kind: Kind,
+        name: &ast::Name,
+        params: &[ast::Field],
+        result: &ast::TypeExpr,
+        flow: Flow,
+        item: usize,
+        out: &mut Vec<Diagnostic>,
+    ) {
+        let mut resolved: Vec<Param> = Vec::new();
+        for p in params {
+            if let Some(first) = resolved.iter().find(|q| q.name.text == p.name.text) {
+                out.push(duplicate("parameter", &p.name, first.name.span));
+                continue;
+            }
+            let flow = self::flow(&p.flow, out);
+            if let Some(word) = p.flow.first().filter(|_| flow.class.is_some()) {
+                out.push(
+                    Diagnostic::error(
+                        codes::BAD_SETTING,
+                        "what a tool does is not said at a parameter",
+                        word.span,
+                    )
+                    .help("write `pure`, `reads` or `writes` after the result type"),
+                );
+            }
+            if let Some(word) = p
+                .flow
+                .first()
+                .filter(|_| kind == Kind::Pipeline && (flow.requires_trusted || flow.requires_public))
+            {
+                out.push(unsupported("requirements on the inputs of a pipeline", word.span));
+            }
+            resolved.push(Param { name: p.name.clone(), ty: self.types.ty(&p.ty, out), flow });
+        }
+        let result = self.types.ty(result, out);
+        let table = if kind == Kind::Tool { &mut self.tools } else { &mut self.callables };
+        if let Some(first) = table.get(&name.text) {
+            let what = if kind == Kind::Tool { "tool" } else { "task or pipeline" };
+            out.push(duplicate(what, name, first.name.span));
+            return;
+        }
+        let signature = Signature { kind, name: name.clone(), params: resolved, result, flow, item };
+        table.insert(name.text.clone(), signature);
+    }
+
+    fn add_agent(&mut self, a: &ast::Agent, item: usize, out: &mut Vec<Diagnostic>) {
+        if let Some(first) = self.agents.get(&a.name.text) {
+            out.push(duplicate("agent", &a.name, first.span));
+            return;
+        }
+        let mut decl = AgentDecl {
+            span: a.name.span,
+            model: None,
+            tools: Vec::new(),
+            max_steps: DEFAULT_MAX_STEPS,
+            max_steps_given: false,
+            temperature: None,
+            item,
+        };
+        let mut has_tools = false;
+        for (i, field) in a.fields.iter().enumerate() {
+            if let Some(first) = a.fields[..i].iter().find(|f| f.name.text == field.name.text) {
+                out.push(duplicate("field", &field.name, first.name.span));
+                continue;
+            }
+            has_tools |= field.name.text == "tools";
+            match &field.value {
+                AgentValue::Model(m) => decl.model = Some(m.value.clone()),
+                AgentValue::Tools(names, _) => self.agent_tools(names, &mut decl, out),
+                AgentValue::MaxSteps(n) => match n.text.parse::<u64>() {
+                    Ok(0) => out.push(
+                        Diagnostic::error(codes::BAD_SETTING, "an agent needs at least one step", n.span)
+                            .help("one step is one call of the model"),
+                    ),
+                    Ok(steps) => (decl.max_steps, decl.max_steps_given) = (steps, true),
+                    // Not a whole number; the parser said so.
+                    Err(_) => {}
+                },
+                AgentValue::Temperature(n) => decl.temperature = n.text.parse().ok(),
+                AgentValue::Prompt(t) => {
+                    for part in &t.parts {
+                        if let ast::TemplatePart::Hole(e) = part {
+                            out.push(
+                                Diagnostic::error(
+                                    codes::HOLE_IN_PROMPT,
+                                    "an agent's prompt has no parameters to put into a hole",
+                                    e.span,
+                                )
+                                .help("write `{{` and `}}` for braces that are text; values belong into the prompt of a task"),
+                            );
+                        }
+                    }
+                }
+                AgentValue::Memory(m) => out.push(unsupported("the memory of an agent", m.span)),
+                AgentValue::Budget(_, span) => out.push(unsupported("the budget of an agent", *span)),
+                AgentValue::Error => {}
+            }
+        }
+        if !has_tools {
+            out.push(
+                Diagnostic::error(
+                    codes::NO_TOOLS_FIELD,
+                    format!("agent `{}` does not say which tools it has", a.name.text),
+                    a.name.span,
+                )
+                .help("add `tools: []` if it needs none"),
+            );
+        }
+        self.agents.insert(a.name.text.clone(), decl);
+    }
+
+    fn agent_tools(&self, names: &[ast::Name], decl: &mut AgentDecl, out: &mut Vec<Diagnostic>) {
+        for (i, name) in names.iter().enumerate() {
+            if let Some(first) = names[..i].iter().find(|n| n.text == name.text) {
+                out.push(duplicate("tool", name, first.span));
+            } else if name.text == "final" {
+                out.push(
+                    Diagnostic::error(
+                        codes::BAD_SETTING,
+                        "an agent can't be offered a tool called `final`",
+                        name.span,
+                    )
+                    .help("`final` is how a model marks its answer; choose another name for the tool"),
+                );
+            } else if self.tools.contains_key(&name.text) {
+                decl.tools.push(name.text.clone());
+            } else {
+                let mut d = Diagnostic::error(
+                    codes::UNKNOWN_TOOL,
+                    format!("there is no tool `{}`", name.text),
+                    name.span,
+                );
+                d = match nearest(&name.text, self.tools.keys().map(String::as_str)) {
+                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                    None if self.callables.contains_key(&name.text) => d
+                        .remark(self.callables[&name.text].name.span, "this is a task or a pipeline")
+                        .help("agents use what is declared with `tool`"),
+                    None => d.help(format!("declare it: `tool {}(…) -> Type {{}}`", name.text)),
+                };
+                out.push(d);
+            }
+        }
+    }
+}
+
+/// The report of a construct that is read and checked but not yet carried out.
+pub(super) fn unsupported(what: &str, span: Span) -> Diagnostic {
+    Diagnostic::error(codes::UNSUPPORTED, format!("{what}: not supported yet"), span)
+}
+
+/// What flow words say.
+fn flow(words: &[ast::FlowWord], out: &mut Vec<Diagnostic>) -> Flow {
+    let mut flow = Flow::default();
+    for word in words {
+        match &word.kind {
+            FlowKind::Pure => flow.class = Some(core_ir::EffectClass::Pure),
+            FlowKind::Reads => flow.class = Some(core_ir::EffectClass::Read),
+            FlowKind::Writes => flow.class = Some(core_ir::EffectClass::Write),
+            FlowKind::Untrusted => flow.untrusted = true,
+            FlowKind::Secret => flow.secret = true,
+            FlowKind::RequiresTrusted => flow.requires_trusted = true,
+            FlowKind::RequiresPublic => flow.requires_public = true,
+            FlowKind::Policy(_) => out.push(unsupported("`policy`", word.span)),
+        }
+    }
+    flow
+}
+
+/// Whether the body fits the kind of the declaration, and its holes name parameters.
+fn check_body(c: &ast::Callable, kind: Kind, out: &mut Vec<Diagnostic>) {
+    let span = c.body.span;
+    let wrong = |message: &str, help: &str| {
+        Diagnostic::error(codes::BODY_MISMATCH, format!("`{}` {message}", c.name.text), span).help(help)
+    };
+    match (&c.body.kind, kind) {
+        (BodyKind::Prompt(_), Kind::Task) => {
+            out.push(wrong(
+                "has a prompt, but no agent carries it out",
+                "add `by agent` after the result type",
+            ));
+        }
+        (BodyKind::Prompt(_), Kind::Tool) => {
+            out.push(wrong("is a tool and can't have a prompt", "declare it as `task … by agent`"));
+        }
+        (
+            BodyKind::Exec(_) | BodyKind::Builtin(_) | BodyKind::Http(..) | BodyKind::Mcp(..),
+            Kind::AgentTask,
+        ) => {
+            let mut d = wrong(
+                "is carried out by an agent and can't have this body",
+                "remove `by agent`, or give it a `prompt`",
+            );
+            if let Some(by) = c.by_agent {
+                d = d.remark(by, "by an agent");
+            }
+            out.push(d);
+        }
+        _ => {}
+    }
+    let templates: Vec<&ast::Template> = match &c.body.kind {
+        BodyKind::Exec(words) => words.iter().collect(),
+        BodyKind::Http(_, url) => vec![url],
+        _ => Vec::new(),
+    };
+    for template in templates {
+        for part in &template.parts {
+            let ast::TemplatePart::Hole(e) = part else { continue };
+            let known =
+                matches!(&e.kind, ast::ExprKind::Var(x) if c.params.iter().any(|p| p.name.text == *x));
+            if !known && !matches!(e.kind, ast::ExprKind::Error) {
+                let names: Vec<&str> = c.params.iter().map(|p| p.name.text.as_str()).collect();
+                out.push(
+                    Diagnostic::error(
+                        codes::HOLE_IN_PROMPT,
+                        "a hole here must be the name of a parameter",
+                        e.span,
+                    )
+                    .help(if names.is_empty() {
+                        format!("`{}` has no parameters", c.name.text)
+                    } else {
+                        format!("the parameters are `{}`", names.join("`, `"))
+                    }),
+                );
+            }
+        }
+    }
+}

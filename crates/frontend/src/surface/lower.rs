@@ -1,0 +1,1435 @@
+//! Checked programs to core terms.
+//!
+//! A pipeline is a function from the record of its inputs. What a branch or loop binds for the
+//! statements after it is its result, so a branch not taken still labels it. A loop is a `fix` over
+//! those variables. A statement that may leave its block early (`return`, `break`, `continue`) gives a
+//! tag that says how; where only one of its ways goes on, what follows is moved into that way and no
+//! tag is needed.
+//!
+//! Source: seed 004 §3; `docs/calculus.md` §3 for what the terms mean.
+
+use super::codes;
+use super::decls::{AgentDecl, Decls, Flow, Kind, Signature};
+use super::exits::ExitTable;
+use super::{Entry, EntryKind, check::Facts, functions, predicate};
+use core_ir::{
+    Bound, Branch, BuildError, Builder, Code, Data, EffectClass, Globals, IfSugar, LabelSpec, ModelParams,
+    Name, Num, Prim, Recv, Role, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+};
+use diagnostics::{Diagnostic, Span};
+use std::collections::HashMap;
+use std::sync::Arc;
+use syntax::agent::ast::{
+    self, Args, BinaryOp, Block, BodyKind, ClauseKind, Expr, ExprKind, Item, Run, Stmt, StmtKind, Template,
+    TemplatePart, UnaryOp,
+};
+
+/// How many further calls may quote a decoding error to the model.
+const REPAIR: u32 = 2;
+
+/// The parts of a checked program.
+pub(super) struct Checked<'a> {
+    pub(super) text: &'a str,
+    pub(super) program: &'a ast::Program,
+    pub(super) decls: &'a Decls,
+    pub(super) facts: &'a Facts,
+    pub(super) exits: &'a ExitTable,
+}
+
+/// The term of an entry point: a function from the record of its inputs.
+pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Diagnostic>> {
+    let mut lower = Lower {
+        c: checked,
+        b: Builder::new(),
+        scope: Scope::default(),
+        tools: HashMap::new(),
+        functions: HashMap::new(),
+        definitions: Vec::new(),
+        pc: Taint::NONE,
+        results: HashMap::new(),
+    };
+    let root = match (&entry.kind, &checked.program.items.get(entry.item)) {
+        (EntryKind::Pipeline, Some(Item::Pipeline(p))) => lower.pipeline(p, Taint::NONE),
+        (EntryKind::Test, Some(Item::Test(t))) => lower.test(t),
+        // Entries are made from these items.
+        _ => lower.b.add(Term::Unknown("entry".into()), entry.span),
+    };
+    let definitions = std::mem::take(&mut lower.definitions);
+    let root = lower.b.let_in(definitions, root, entry.span);
+    lower
+        .b
+        .finish(root, &Globals::none())
+        .map_err(|errors| errors.iter().map(|e| failure(e, entry)).collect())
+}
+
+fn failure(error: &BuildError, entry: &Entry) -> Diagnostic {
+    match error {
+        BuildError::TooDeep(span) => Diagnostic::error(
+            codes::TERM_TOO_DEEP,
+            format!("`{}` becomes too deep a term here", entry.name),
+            *span,
+        )
+        .help("put a part of it into a pipeline of its own"),
+        BuildError::Unbound(name, span)
+        | BuildError::UnknownKey(name, span)
+        | BuildError::NotAFunction(name, span) => fault(&format!("`{name}` is not resolved"), *span),
+        BuildError::Shared(span) => fault("a term is used twice", *span),
+    }
+}
+
+/// Not the program's fault; said rather than hidden.
+fn fault(what: &str, span: Span) -> Diagnostic {
+    Diagnostic::error(codes::COMPILER_FAULT, format!("a fault of the compiler: {what}"), span)
+        .help("please report it together with the program")
+}
+
+/// An upper bound of a label, known before the run: whether the value may be untrusted, and secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+struct Taint {
+    untrusted: bool,
+    secret: bool,
+}
+
+impl Taint {
+    const NONE: Taint = Taint { untrusted: false, secret: false };
+
+    fn join(self, other: Taint) -> Taint {
+        Taint { untrusted: self.untrusted || other.untrusted, secret: self.secret || other.secret }
+    }
+
+    /// What of it can pass the bound of a parameter; the rest is refused before the call.
+    fn within(self, bound: &LabelSpec) -> Taint {
+        match bound {
+            LabelSpec::Axes { untrusted, secret } => {
+                Taint { untrusted: self.untrusted && *untrusted, secret: self.secret && *secret }
+            }
+            LabelSpec::Exact(_) => self,
+        }
+    }
+
+    fn of(flow: &Flow) -> Taint {
+        Taint { untrusted: flow.untrusted || flow.class == Some(EffectClass::Read), secret: flow.secret }
+    }
+
+    fn label(self) -> Data {
+        let words = [(self.untrusted, "U"), (self.secret, "S")];
+        Data::list(words.into_iter().filter(|(on, _)| *on).map(|(_, w)| Data::str(w)))
+    }
+}
+
+/// What a tool returns may come from anyone if it says so or reads the world.
+fn result_label(flow: &Flow) -> LabelSpec {
+    let taint = Taint::of(flow);
+    LabelSpec::Axes { untrusted: taint.untrusted, secret: taint.secret }
+}
+
+/// What a source name stands for: the variable that holds its value, and what is known of its label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Held {
+    name: Name,
+    taint: Taint,
+}
+
+/// The source names in scope.
+#[derive(Default)]
+struct Scope {
+    names: HashMap<String, Held>,
+    journal: Vec<(String, Option<Held>)>,
+}
+
+impl Scope {
+    fn set(&mut self, source: &str, held: Option<Held>) {
+        let old = match held {
+            Some(n) => self.names.insert(source.to_string(), n),
+            None => self.names.remove(source),
+        };
+        self.journal.push((source.to_string(), old));
+    }
+
+    fn undo(&mut self, mark: usize) {
+        while self.journal.len() > mark {
+            let Some((source, old)) = self.journal.pop() else { return };
+            match old {
+                Some(n) => self.names.insert(source, n),
+                None => self.names.remove(&source),
+            };
+        }
+    }
+}
+
+/// What is done when a block comes to its end, or is left early.
+#[derive(Clone)]
+enum Mode {
+    /// The body of a pipeline: `return` gives its value.
+    Pipeline,
+    /// The body of a test.
+    Test,
+    /// A block inside another: gives the values of these variables; as the tag `next` if the block may be
+    /// left early, so that `return`, `break` and `continue` can be told from it.
+    Block { outs: Arc<[String]>, tagged: bool, around: Arc<[String]> },
+    /// The body of a loop over these variables; tagged if it may `return`.
+    Loop { again: Name, vars: Arc<[String]>, tagged: bool },
+}
+
+/// Statements that remain to be lowered: a slice, and what follows when it is done.
+struct Rest<'a> {
+    stmts: &'a [Stmt],
+    /// A name that leaves its scope at the end of the slice, with the variable that held it and what the
+    /// name stood for before.
+    leave: Option<(&'a str, Held, Option<Held>)>,
+    next: Option<&'a Rest<'a>>,
+    /// Where the block of the slice ends.
+    end: Span,
+}
+
+struct Lower<'a> {
+    c: &'a Checked<'a>,
+    b: Builder,
+    scope: Scope,
+    tools: HashMap<(bool, String), ToolId>,
+    /// The variables of the functions that agent tasks (with their agents) and pipelines (with what is
+    /// known of the labels they are called with) became.
+    functions: HashMap<(String, Option<String>, Taint, Taint), Name>,
+    definitions: Vec<(Name, TermId)>,
+    /// An upper bound of the program counter's label here.
+    pc: Taint,
+    /// What pipelines add to the labels of their results.
+    results: HashMap<String, Taint>,
+}
+
+impl Lower<'_> {
+    // ----- declarations -----
+
+    /// The function of a pipeline that is called with inputs of at most the label `given`, under the program
+    /// counter that is set.
+    fn pipeline(&mut self, p: &ast::Pipeline, given: Taint) -> TermId {
+        let Some(signature) = self.c.decls.callables.get(&p.name.text) else {
+            return self.b.add(Term::Unknown(p.name.text.as_str().into()), p.span);
+        };
+        let mark = self.scope.journal.len();
+        let names = std::mem::take(&mut self.scope.names);
+        let input = self.b.fresh("input");
+        let mut bindings = Vec::new();
+        // Named first, so that the message says which pipeline got what.
+        let at = p.name.span;
+        let raw = self.b.var(input.clone(), at);
+        let fields = signature.params.iter().map(|q| (Name::from(q.name.text.as_str()), q.ty.clone()));
+        let record = Type::record(fields.collect::<Vec<_>>());
+        let checked =
+            self.b.add(Term::Check(format!("the input of `{}`", p.name.text).into(), record, raw), at);
+        bindings.push((input.clone(), checked));
+        for q in &signature.params {
+            let of = self.b.var(input.clone(), q.name.span);
+            let optional = matches!(q.ty, Type::Option(_));
+            let mut value = self.access(of, &q.name.text, optional, q.name.span);
+            let own = Taint { untrusted: q.flow.untrusted, secret: q.flow.secret };
+            if own != Taint::NONE {
+                let l = self.b.lit(own.label(), q.name.span);
+                value = self.b.add(Term::Relabel(l, value), q.name.span);
+            }
+            bindings.push((self.bind(&q.name.text, own.join(given)), value));
+        }
+        let body = self.block(&p.body, &Mode::Pipeline);
+        self.scope.undo(mark);
+        self.scope.names = names;
+        let body = self.b.let_in(bindings, body, p.span);
+        let result = format!("the result of `{}`", p.name.text);
+        let body = self.b.add(Term::Check(result.into(), signature.result.clone(), body), p.result.span);
+        self.b.abs(input, None, body, p.span)
+    }
+
+    fn test(&mut self, t: &ast::Test) -> TermId {
+        let body = self.block(&t.body, &Mode::Test);
+        let input = self.b.fresh("input");
+        self.b.abs(input, None, body, t.span)
+    }
+
+    /// The variable of the function of a pipeline.
+    fn pipeline_function(&mut self, s: &Signature, given: Taint) -> Name {
+        let key = (s.name.text.clone(), None, given, self.pc);
+        if let Some(name) = self.functions.get(&key) {
+            return name.clone();
+        }
+        let name = self.b.fresh(&s.name.text);
+        self.functions.insert(key, name.clone());
+        // What it calls is defined first; the checker has ruled out circles.
+        if let Some(Item::Pipeline(p)) = self.c.program.items.get(s.item) {
+            let term = stacker::maybe_grow(128 << 10, 1 << 20, || self.pipeline(p, given));
+            self.definitions.push((name.clone(), term));
+        }
+        name
+    }
+
+    /// The variable of the function of an agent task carried out by an agent.
+    fn agent_function(&mut self, s: &Signature, agent: &str) -> Name {
+        // It calls nothing at a label that would have to be known.
+        let key = (s.name.text.clone(), Some(agent.to_string()), Taint::NONE, Taint::NONE);
+        if let Some(name) = self.functions.get(&key) {
+            return name.clone();
+        }
+        let name = self.b.fresh(&format!("{}_by_{agent}", s.name.text));
+        self.functions.insert(key, name.clone());
+        if let (Some(Item::Task(t)), Some(decl)) =
+            (self.c.program.items.get(s.item), self.c.decls.agents.get(agent))
+        {
+            let names = std::mem::take(&mut self.scope.names);
+            let mark = self.scope.journal.len();
+            let term = self.agent_task(s, t, agent, decl);
+            self.scope.undo(mark);
+            self.scope.names = names;
+            self.definitions.push((name.clone(), term));
+        }
+        name
+    }
+
+    /// `λargs. …`: the prompt is put together, and the agent's model asked for a value of the result type.
+    fn agent_task(&mut self, s: &Signature, t: &ast::Callable, agent: &str, decl: &AgentDecl) -> TermId {
+        let at = t.span;
+        let args = self.b.fresh("args");
+        let mut bindings = Vec::new();
+        for p in &s.params {
+            let of = self.b.var(args.clone(), p.name.span);
+            let value = self.access(of, &p.name.text, matches!(p.ty, Type::Option(_)), p.name.span);
+            bindings.push((self.bind(&p.name.text, Taint::NONE), value));
+        }
+        let prompt = match &t.body.kind {
+            BodyKind::Prompt(template) => self.template(template),
+            _ => self.plain_prompt(s, at),
+        };
+        let system = match self.c.program.items.get(decl.item) {
+            Some(Item::Agent(a)) => a.fields.iter().find_map(|f| match &f.value {
+                ast::AgentValue::Prompt(t) => Some((literal_text(t), t.span)),
+                _ => None,
+            }),
+            _ => None,
+        };
+        let (system, system_span) = system.unwrap_or_else(|| (String::new(), decl.span));
+        let tools: Vec<(String, ToolId)> = decl
+            .tools
+            .iter()
+            .filter_map(|name| Some((name.clone(), self.tool(self.c.decls.tools.get(name)?)?)))
+            .collect();
+        let params = ModelParams {
+            model: decl.model.as_deref().map(Name::from),
+            temperature: decl.temperature.clone(),
+            max_tokens: None,
+            result: Some(s.result.clone()),
+            repair: REPAIR,
+            tools: tools.iter().map(|(_, id)| *id).collect(),
+            purpose: Some(s.name.text.as_str().into()),
+            extra: vec![("agent".into(), Data::str(agent))],
+        };
+        let system = self.b.lit(&*system, system_span);
+        let body = if tools.is_empty() {
+            let model = self.b.add(Term::Llm(system, Arc::new(params)), at);
+            self.b.app(model, prompt, at)
+        } else {
+            self.react(system, prompt, params, &tools, agent, decl, at)
+        };
+        let body = self.b.let_in(bindings, body, at);
+        self.b.abs(args, None, body, at)
+    }
+
+    /// The ReAct loop: each unfolding asks the model once, and either gives its answer or carries out the
+    /// tool call that it asks for and shows it the result. A tool that fails is shown as the error it gave.
+    #[allow(clippy::too_many_arguments, reason = "one for each part of an agent")]
+    fn react(
+        &mut self,
+        system: TermId,
+        prompt: TermId,
+        params: ModelParams,
+        tools: &[(String, ToolId)],
+        agent: &str,
+        decl: &AgentDecl,
+        at: Span,
+    ) -> TermId {
+        let (again, step) = (self.b.fresh("again"), self.b.fresh("step"));
+        let mut branches = Vec::new();
+        for (name, id) in tools {
+            let (call, seen, message) = (self.b.fresh("call"), self.b.fresh("seen"), self.b.fresh("message"));
+            let tool = self.b.add(Term::Tool(*id), at);
+            let arguments = self.b.var(call.clone(), at);
+            let invoke = self.b.app(tool, arguments, at);
+            let text = self.b.var(message.clone(), at);
+            let error = self.b.add(Term::Record(vec![("error".into(), text)]), at);
+            // The call's program counter is the conversation's label already; the tool's own is what it adds.
+            let adds = self.c.decls.tools.get(name).map_or(Taint::NONE, |s| Taint::of(&s.flow));
+            let l = self.b.lit(adds.label(), at);
+            let observed =
+                self.b.add(Term::Try { label: l, body: invoke, name: message, handler: error }, at);
+            let shown = self.b.var(seen.clone(), at);
+            let observe = self.b.add(Term::Send(Role::Tool, shown), at);
+            let again = self.b.var(again.clone(), at);
+            let next = self.b.var(step.clone(), at);
+            let next = self.b.app(again, next, at);
+            let body = self.b.let_in(vec![(seen, observed), ("_".into(), observe)], next, at);
+            branches.push(Branch { tag: name.as_str().into(), binder: Some(call), body });
+        }
+        let answer = self.b.fresh("answer");
+        let value = self.b.var(answer.clone(), at);
+        let value = self.b.add(Term::Tag("final".into(), Some(value)), at);
+        branches.push(Branch { tag: "final".into(), binder: Some(answer), body: value });
+        let reply = self.b.add(Term::Recv(Recv::Data(Arc::new(params))), at);
+        let body = self.b.add(Term::Case { scrutinee: reply, branches, default: None }, at);
+        let body = self.b.abs(step, None, body, at);
+        let body = self.b.abs(again, None, body, at);
+        let origin = (!decl.max_steps_given)
+            .then(|| Name::from(format!("the default of {} steps", super::DEFAULT_MAX_STEPS)));
+        let fix = self.b.add(Term::Fix { bound: Bound::Finite(decl.max_steps), origin, body }, at);
+        let stopped = self.b.add(Term::Tag("stopped".into(), None), at);
+        let run = self.b.app(fix, stopped, at);
+
+        let answer = self.b.fresh("answer");
+        let value = self.b.var(answer.clone(), at);
+        let message = format!("agent `{agent}` used its {} steps without an answer", decl.max_steps);
+        let message = self.b.lit(&*message, at);
+        let fail = self.b.add(Term::Fail(message), at);
+        let branches = vec![
+            Branch { tag: "final".into(), binder: Some(answer), body: value },
+            Branch { tag: "stopped".into(), binder: None, body: fail },
+        ];
+        let result = self.b.add(Term::Case { scrutinee: run, branches, default: None }, at);
+        let first = self.b.add(Term::Send(Role::System, system), at);
+        let second = self.b.add(Term::Send(Role::User, prompt), at);
+        let all = self.b.let_in(vec![("_".into(), first), ("_".into(), second)], result, at);
+        self.b.add(Term::Fresh(all), at)
+    }
+
+    /// The prompt of an agent task that has none: its name and its arguments.
+    fn plain_prompt(&mut self, s: &Signature, at: Span) -> TermId {
+        let mut parts = vec![self.b.lit(&*format!("Carry out the task `{}`.", s.name.text), at)];
+        for p in &s.params {
+            parts.push(self.b.lit(&*format!("\n\n{}:\n", p.name.text), at));
+            parts.push(self.variable(&p.name.text, at));
+        }
+        self.b.add(Term::Prim(Prim::Format, parts), at)
+    }
+
+    /// The declaration of a tool, or of a task that no agent carries out.
+    fn tool(&mut self, s: &Signature) -> Option<ToolId> {
+        let key = (s.kind == Kind::Tool, s.name.text.clone());
+        if let Some(id) = self.tools.get(&key) {
+            return Some(*id);
+        }
+        let (Item::Tool(c) | Item::Task(c)) = self.c.program.items.get(s.item)? else { return None };
+        let class = s.flow.class.unwrap_or_default();
+        let said = s.flow.requires_trusted || s.flow.requires_public;
+        // A tool that may change the world takes only trusted and public data unless it says otherwise. A
+        // task is the program's own code and takes everything.
+        let careful = class == EffectClass::Write && (s.kind == Kind::Tool || s.flow.class.is_some());
+        let control = match (said, careful) {
+            (true, _) => {
+                LabelSpec::Axes { untrusted: !s.flow.requires_trusted, secret: !s.flow.requires_public }
+            }
+            (false, true) => LabelSpec::BOTTOM,
+            (false, false) => LabelSpec::TOP,
+        };
+        let params = s
+            .params
+            .iter()
+            .map(|p| {
+                let own = p.flow.requires_trusted || p.flow.requires_public;
+                let bound =
+                    LabelSpec::Axes { untrusted: !p.flow.requires_trusted, secret: !p.flow.requires_public };
+                ToolParam {
+                    name: p.name.text.as_str().into(),
+                    ty: p.ty.clone(),
+                    bound: if own { bound } else { control.clone() },
+                }
+            })
+            .collect();
+        let id = self.b.tool(ToolDecl {
+            name: s.name.text.as_str().into(),
+            params,
+            result: s.result.clone(),
+            effect: class,
+            control,
+            label: result_label(&s.flow),
+            description: None,
+            handler: handler(&c.body.kind),
+            span: c.span,
+        });
+        self.tools.insert(key, id);
+        Some(id)
+    }
+
+    // ----- statements -----
+
+    fn block(&mut self, block: &Block, mode: &Mode) -> TermId {
+        let mark = self.scope.journal.len();
+        let end = Span { start: block.span.end.saturating_sub(1), ..block.span };
+        let term = self.seq(&Rest { stmts: &block.stmts, leave: None, next: None, end }, mode);
+        self.scope.undo(mark);
+        term
+    }
+
+    fn seq(&mut self, rest: &Rest<'_>, mode: &Mode) -> TermId {
+        stacker::maybe_grow(128 << 10, 1 << 20, || self.seq_inner(rest, mode))
+    }
+
+    fn seq_inner(&mut self, rest: &Rest<'_>, mode: &Mode) -> TermId {
+        let mut bindings: Vec<(Name, TermId)> = Vec::new();
+        let mut slice = rest;
+        let pc = self.pc;
+        let (body, at) = 'all: loop {
+            for (i, stmt) in slice.stmts.iter().enumerate() {
+                match &stmt.kind {
+                    StmtKind::Return(e) => {
+                        let value = self.expr(e);
+                        break 'all (self.exit_return(value, mode, stmt.span), stmt.span);
+                    }
+                    StmtKind::Break => break 'all (self.exit_break(mode, stmt.span), stmt.span),
+                    StmtKind::Continue => break 'all (self.exit_continue(mode, stmt.span), stmt.span),
+                    StmtKind::Run(run) => {
+                        let guard = slice.stmts.get(i + 1).and_then(|next| guard_of(run, next));
+                        let (value, taint) = self.run(run, guard);
+                        bindings.push((self.bind(&run.name.text, taint), value));
+                    }
+                    StmtKind::Let(name, e) => {
+                        let value = self.expr(e);
+                        let taint = self.taint(e);
+                        bindings.push((self.bind(&name.text, taint), value));
+                    }
+                    StmtKind::Parallel { max_concurrency, runs } => {
+                        self.parallel(max_concurrency.as_ref(), runs, stmt.span, &mut bindings);
+                    }
+                    StmtKind::Assert(e, message) => {
+                        let term = self.assertion(e, message.as_ref(), stmt.span);
+                        bindings.push(("_".into(), term));
+                    }
+                    StmtKind::Guard(name, e, _) => {
+                        // With the call just before it, it has been lowered together.
+                        if i > 0
+                            && matches!(&slice.stmts[i - 1].kind, StmtKind::Run(r) if guard_of(r, stmt).is_some())
+                        {
+                            continue;
+                        }
+                        let value = self.variable(&name.text, name.span);
+                        let term = self.guarded(value, &name.text, e, 0, stmt.span);
+                        let taint = self.scope.names.get(&name.text).map_or(Taint::NONE, |h| h.taint);
+                        bindings.push((self.bind(&name.text, taint), term));
+                    }
+                    // Neither is in a program that was accepted.
+                    StmtKind::For(..) | StmtKind::ParallelFor(..) | StmtKind::Error => {
+                        let term = self.b.add(Term::Unknown("statement".into()), stmt.span);
+                        bindings.push(("_".into(), term));
+                    }
+                    StmtKind::If(..)
+                    | StmtKind::IfLet(..)
+                    | StmtKind::Match(..)
+                    | StmtKind::Try(..)
+                    | StmtKind::While(..) => {
+                        let exits = self.c.exits.stmt(stmt);
+                        if !exits.early() && exits.falls {
+                            let outs = self.outs(stmt);
+                            let inner = Mode::Block { outs: outs.clone(), tagged: false, around: [].into() };
+                            let value = self.compound(stmt, &inner, None);
+                            let taint = self.taint_of_stmt(stmt);
+                            self.unpack(&outs, taint, value, stmt.span, &mut bindings);
+                            continue;
+                        }
+                        let rest = Rest {
+                            stmts: &slice.stmts[i + 1..],
+                            leave: slice.leave.clone(),
+                            next: slice.next,
+                            end: slice.end,
+                        };
+                        break 'all (self.split(stmt, &rest, mode), stmt.span);
+                    }
+                }
+            }
+            if let Some((source, held, before)) = &slice.leave
+                && self.scope.names.get(*source) == Some(held)
+            {
+                self.scope.set(source, before.clone());
+            }
+            match slice.next {
+                Some(next) => slice = next,
+                None => break (self.fall(mode, slice.end), slice.end),
+            }
+        };
+        self.pc = pc;
+        self.b.let_in(bindings, body, at)
+    }
+
+    /// A statement that may leave the block early, with what follows it.
+    fn split(&mut self, stmt: &Stmt, rest: &Rest<'_>, mode: &Mode) -> TermId {
+        let at = stmt.span;
+        let ways: Option<Vec<Option<&Block>>> = match &stmt.kind {
+            StmtKind::If(_, a, b) | StmtKind::IfLet(_, _, a, b) => Some(vec![Some(a), b.as_ref()]),
+            StmtKind::Match(_, arms) => Some(arms.iter().map(|a| Some(&a.body)).collect()),
+            // What follows may be moved neither into a `try`, which would catch its errors, nor into a loop.
+            _ => None,
+        };
+        let falling =
+            ways.map(|w| w.iter().filter(|b| b.is_none_or(|b| self.c.exits.block(b).falls)).count());
+        if falling.is_some_and(|n| n <= 1) {
+            return self.compound(stmt, mode, Some(rest));
+        }
+        let exits = self.c.exits.stmt(stmt);
+        let outs = self.outs(stmt);
+        let around = match mode {
+            Mode::Loop { vars, .. } => vars.clone(),
+            Mode::Block { around, .. } => around.clone(),
+            Mode::Pipeline | Mode::Test => [].into(),
+        };
+        let inner = Mode::Block { outs: outs.clone(), tagged: true, around: around.clone() };
+        let value = self.compound(stmt, &inner, None);
+        let taint = self.taint_of_stmt(stmt);
+        let pc = self.pc;
+        self.pc = pc.join(taint);
+        let mut branches = Vec::new();
+        if exits.falls {
+            let held = self.b.fresh("next");
+            let mut bindings = Vec::new();
+            let value = self.b.var(held.clone(), at);
+            let mark = self.scope.journal.len();
+            self.unpack(&outs, taint, value, at, &mut bindings);
+            let body = self.seq(rest, mode);
+            self.scope.undo(mark);
+            let body = self.b.let_in(bindings, body, at);
+            branches.push(Branch { tag: "next".into(), binder: Some(held), body });
+        }
+        if exits.returns {
+            let held = self.b.fresh("value");
+            let value = self.b.var(held.clone(), at);
+            let body = self.exit_return(value, mode, at);
+            branches.push(Branch { tag: "return".into(), binder: Some(held), body });
+        }
+        for (on, tag) in [(exits.breaks, "break"), (exits.continues, "continue")] {
+            if !on {
+                continue;
+            }
+            let held = self.b.fresh(tag);
+            let value = self.b.var(held.clone(), at);
+            let mut bindings = Vec::new();
+            let mark = self.scope.journal.len();
+            self.unpack(&around, taint, value, at, &mut bindings);
+            let body = if tag == "break" { self.exit_break(mode, at) } else { self.exit_continue(mode, at) };
+            self.scope.undo(mark);
+            let body = self.b.let_in(bindings, body, at);
+            branches.push(Branch { tag: tag.into(), binder: Some(held), body });
+        }
+        self.pc = pc;
+        self.b.add(Term::Case { scrutinee: value, branches, default: None }, at)
+    }
+
+    /// A statement with blocks, each of which ends as `mode` says; the one that goes on, with `rest` if there is any.
+    fn compound(&mut self, stmt: &Stmt, mode: &Mode, rest: Option<&Rest<'_>>) -> TermId {
+        let pc = self.pc;
+        let term = self.compound_inner(stmt, mode, rest);
+        self.pc = pc;
+        term
+    }
+
+    fn compound_inner(&mut self, stmt: &Stmt, mode: &Mode, rest: Option<&Rest<'_>>) -> TermId {
+        let at = stmt.span;
+        if let StmtKind::If(e, ..) | StmtKind::IfLet(_, e, ..) | StmtKind::Match(e, _) = &stmt.kind {
+            self.pc = self.pc.join(self.taint(e));
+        }
+        match &stmt.kind {
+            StmtKind::If(condition, then, other) => {
+                let condition = self.expr(condition);
+                let then = self.way(Some(then), None, at, mode, rest);
+                let other = self.way(other.as_ref(), None, at, mode, rest);
+                self.b.add(Term::If(condition, then, other, IfSugar::Plain), at)
+            }
+            StmtKind::IfLet(name, e, then, other) => {
+                let option = self.b.fresh("option");
+                let value = self.expr(e);
+                let seen = self.b.var(option.clone(), e.span);
+                let absent = self.b.add(Term::Prim(Prim::IsNull, vec![seen]), e.span);
+                let other = self.way(other.as_ref(), None, at, mode, rest);
+                let inside = self.b.var(option.clone(), name.span);
+                let held = self.inner_name(&name.text);
+                let then = self.way(Some(then), Some((&name.text, held.clone())), at, mode, rest);
+                let then = self.b.let_in(vec![(held, inside)], then, at);
+                let choice = self.b.add(Term::If(absent, other, then, IfSugar::Plain), at);
+                self.b.let_in(vec![(option, value)], choice, at)
+            }
+            StmtKind::Match(e, arms) => {
+                let scrutinee = self.expr(e);
+                let mut branches = Vec::new();
+                let mut shared_bodies = Vec::new();
+                let mut default = None;
+                for arm in arms {
+                    if arm.variants.is_empty() {
+                        default = default.or_else(|| Some(self.way(Some(&arm.body), None, at, mode, rest)));
+                    } else if default.is_none() {
+                        let body = self.way(Some(&arm.body), None, at, mode, rest);
+                        if let [v] = &arm.variants[..] {
+                            branches.push(Branch { tag: v.text.as_str().into(), binder: None, body });
+                            continue;
+                        }
+                        // Several variants share one body: a function that each calls.
+                        let unused = self.b.fresh("unused");
+                        let shared = self.b.abs(unused, None, body, arm.body.span);
+                        let case = self.b.fresh("case");
+                        shared_bodies.push((case.clone(), shared));
+                        for v in &arm.variants {
+                            let function = self.b.var(case.clone(), v.span);
+                            let argument = self.b.lit(Data::Null, v.span);
+                            let body = self.b.app(function, argument, v.span);
+                            branches.push(Branch { tag: v.text.as_str().into(), binder: None, body });
+                        }
+                    }
+                }
+                let choice = self.b.add(Term::Case { scrutinee, branches, default }, at);
+                self.b.let_in(shared_bodies, choice, at)
+            }
+            StmtKind::Try(body, name, handler) => {
+                // The label of every error that the body can have: so it always catches, and what it gives is
+                // labelled accordingly.
+                let taint = self.taint_of_block(body);
+                self.pc = self.pc.join(taint);
+                let body = self.way(Some(body), None, at, mode, None);
+                let held = self.inner_name(&name.text);
+                let handler = self.way(Some(handler), Some((&name.text, held.clone())), at, mode, None);
+                let label = self.b.lit(taint.label(), at);
+                self.b.add(Term::Try { label, body, name: held, handler }, at)
+            }
+            StmtKind::While(condition, max, body) => {
+                let bound =
+                    max.as_ref().and_then(|n| n.text.parse().ok()).map_or(Bound::Infinite, Bound::Finite);
+                self.while_loop(stmt, condition, bound, body, mode)
+            }
+            // The others have no blocks.
+            _ => self.b.add(Term::Unknown("statement".into()), at),
+        }
+    }
+
+    /// One way through a statement; a missing block is an empty one.
+    fn way(
+        &mut self,
+        block: Option<&Block>,
+        bound: Option<(&str, Name)>,
+        at: Span,
+        mode: &Mode,
+        rest: Option<&Rest<'_>>,
+    ) -> TermId {
+        let mark = self.scope.journal.len();
+        let leave = bound.map(|(source, held)| {
+            let before = self.scope.names.get(source).cloned();
+            let held = Held { name: held, taint: self.pc };
+            self.scope.set(source, Some(held.clone()));
+            (source, held, before)
+        });
+        let (stmts, end) = match block {
+            Some(b) => (&b.stmts[..], Span { start: b.span.end.saturating_sub(1), ..b.span }),
+            None => (&[][..], at),
+        };
+        let falls = block.is_none_or(|b| self.c.exits.block(b).falls);
+        let term = self.seq(&Rest { stmts, leave, next: rest.filter(|_| falls), end }, mode);
+        self.scope.undo(mark);
+        term
+    }
+
+    /// `(fix[n] (λagain. λstate. if condition then body else state)) state`, the state being the variables
+    /// that the body binds for its next round and for what follows.
+    fn while_loop(
+        &mut self,
+        stmt: &Stmt,
+        condition: &Expr,
+        bound: Bound,
+        body: &Block,
+        mode: &Mode,
+    ) -> TermId {
+        let at = stmt.span;
+        let vars = self.outs(stmt);
+        let tagged = self.c.exits.block(body).returns;
+        let start = self.state(&vars, tagged, at);
+        let (again, state) = (self.b.fresh("again"), self.b.fresh("state"));
+        let inner = Mode::Loop { again: again.clone(), vars: vars.clone(), tagged };
+        let mark = self.scope.journal.len();
+        let mut bindings = Vec::new();
+        let held = if tagged { self.b.fresh("next") } else { state.clone() };
+        let value = self.b.var(held.clone(), at);
+        // A later round may have been reached on, and bind, anything that the loop touches.
+        let taint = self.taint_of_stmt(stmt);
+        self.pc = self.pc.join(taint);
+        self.unpack(&vars, taint, value, at, &mut bindings);
+        let condition = self.expr(condition);
+        let then = self.block(body, &inner);
+        let done = self.state(&vars, tagged, at);
+        let round = self.b.add(Term::If(condition, then, done, IfSugar::Plain), at);
+        let mut round = self.b.let_in(bindings, round, at);
+        self.scope.undo(mark);
+        if tagged {
+            let scrutinee = self.b.var(state.clone(), at);
+            let branches = vec![Branch { tag: "next".into(), binder: Some(held), body: round }];
+            round = self.b.add(Term::Case { scrutinee, branches, default: None }, at);
+        }
+        let round = self.b.abs(state, None, round, at);
+        let round = self.b.abs(again, None, round, at);
+        let fix = self.b.add(Term::Fix { bound, origin: None, body: round }, at);
+        let result = self.b.app(fix, start, at);
+        // The loop gives `next` or, if it returns, `return`. A block around it that wants tags gets them.
+        match (tagged, mode) {
+            (false, Mode::Block { tagged: true, .. }) => {
+                self.b.add(Term::Tag("next".into(), Some(result)), at)
+            }
+            _ => result,
+        }
+    }
+
+    fn outs(&self, stmt: &Stmt) -> Arc<[String]> {
+        self.c.facts.outs.get(&stmt.span).cloned().unwrap_or_else(|| [].into())
+    }
+
+    /// Binds a source name to the variable of that name; its label is at most `taint` and the program counter's.
+    fn bind(&mut self, source: &str, taint: Taint) -> Name {
+        let name = Name::from(source);
+        self.scope.set(source, Some(Held { name: name.clone(), taint: taint.join(self.pc) }));
+        name
+    }
+
+    /// What is known of the label of an expression, beside the program counter's.
+    fn taint(&self, e: &Expr) -> Taint {
+        let mut taint = Taint::NONE;
+        each_variable(e, &mut |name| {
+            if let Some(held) = self.scope.names.get(name) {
+                taint = taint.join(held.taint);
+            }
+        });
+        taint
+    }
+
+    fn taint_of_block(&mut self, block: &Block) -> Taint {
+        let mut taint = Taint::NONE;
+        for stmt in &block.stmts {
+            taint = taint.join(self.taint_of_stmt(stmt));
+        }
+        taint
+    }
+
+    /// What is known of the labels of everything that a statement binds, and of the errors it can have,
+    /// beside the program counter's: whatever it reads, and whatever its calls add.
+    fn taint_of_stmt(&mut self, stmt: &Stmt) -> Taint {
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            let mut taint = expressions_of(stmt).into_iter().fold(Taint::NONE, |t, e| t.join(self.taint(e)));
+            let runs: &[Run] = match &stmt.kind {
+                StmtKind::Run(run) => std::slice::from_ref(run),
+                StmtKind::Parallel { runs, .. } => runs,
+                StmtKind::Guard(name, ..) => {
+                    return self.scope.names.get(&name.text).map_or(taint, |h| taint.join(h.taint));
+                }
+                _ => &[],
+            };
+            for run in runs {
+                taint = taint.join(self.taint_of_run(run));
+            }
+            for block in super::exits::blocks_of(stmt) {
+                taint = taint.join(self.taint_of_block(block));
+            }
+            taint
+        })
+    }
+
+    /// What is known of the label of a call's result, and of its errors.
+    fn taint_of_run(&mut self, run: &Run) -> Taint {
+        let args =
+            super::check::arguments_of(run).into_iter().fold(Taint::NONE, |t, e| t.join(self.taint(e)));
+        match self.c.decls.callable(&run.target.text) {
+            Some(s) => self.added(s, by_of(run)).join(args),
+            None => args,
+        }
+    }
+
+    /// What a callee adds to the labels of its arguments.
+    fn added(&mut self, s: &Signature, by: Option<&str>) -> Taint {
+        match s.kind {
+            Kind::Tool | Kind::Task => Taint::of(&s.flow),
+            Kind::AgentTask => {
+                let tools = by.and_then(|a| self.c.decls.agents.get(a)).map_or(&[][..], |a| &a.tools);
+                tools
+                    .iter()
+                    .filter_map(|t| self.c.decls.tools.get(t))
+                    .fold(Taint::of(&s.flow), |t, s| t.join(Taint::of(&s.flow)))
+            }
+            Kind::Pipeline => {
+                if let Some(known) = self.results.get(&s.name.text) {
+                    return *known;
+                }
+                let mut taint = s.params.iter().fold(Taint::NONE, |t, p| t.join(Taint::of(&p.flow)));
+                if let Some(Item::Pipeline(p)) = self.c.program.items.get(s.item) {
+                    for run in super::check::runs_in(&p.body) {
+                        if let Some(callee) = self.c.decls.callable(&run.target.text) {
+                            let added =
+                                stacker::maybe_grow(64 << 10, 1 << 20, || self.added(callee, by_of(run)));
+                            taint = taint.join(added);
+                        }
+                    }
+                }
+                self.results.insert(s.name.text.clone(), taint);
+                taint
+            }
+        }
+    }
+
+    /// A variable for a name that is bound inside a block only: another one if the name means something
+    /// outside, which must stay reachable.
+    fn inner_name(&mut self, source: &str) -> Name {
+        if self.scope.names.contains_key(source) { self.b.fresh(source) } else { source.into() }
+    }
+
+    fn variable(&mut self, source: &str, at: Span) -> TermId {
+        let name = self.scope.names.get(source).map_or_else(|| source.into(), |h| h.name.clone());
+        self.b.var(name, at)
+    }
+
+    /// The values of variables as one value: the value itself if it is one, otherwise a record.
+    fn pack(&mut self, vars: &[String], at: Span) -> TermId {
+        match vars {
+            [] => self.b.lit(Data::Null, at),
+            [one] => self.variable(one, at),
+            all => {
+                let fields = all.iter().map(|v| (Name::from(v.as_str()), self.variable(v, at))).collect();
+                self.b.add(Term::Record(fields), at)
+            }
+        }
+    }
+
+    fn state(&mut self, vars: &[String], tagged: bool, at: Span) -> TermId {
+        let value = self.pack(vars, at);
+        if tagged { self.b.add(Term::Tag("next".into(), Some(value)), at) } else { value }
+    }
+
+    /// Binds the variables again to what [`Lower::pack`] made of them.
+    fn unpack(
+        &mut self,
+        vars: &[String],
+        taint: Taint,
+        value: TermId,
+        at: Span,
+        bindings: &mut Vec<(Name, TermId)>,
+    ) {
+        match vars {
+            [] => bindings.push(("_".into(), value)),
+            [one] => bindings.push((self.bind(one, taint), value)),
+            all => {
+                let held = self.b.fresh("all");
+                bindings.push((held.clone(), value));
+                for v in all {
+                    let of = self.b.var(held.clone(), at);
+                    let field = self.b.add(Term::Field(of, v.as_str().into()), at);
+                    bindings.push((self.bind(v, taint), field));
+                }
+            }
+        }
+    }
+
+    fn fall(&mut self, mode: &Mode, at: Span) -> TermId {
+        match mode {
+            Mode::Pipeline => {
+                // The checker has seen that every path returns; only a loop without end leads here.
+                let message = self.b.lit("the end of the pipeline was reached without a result", at);
+                self.b.add(Term::Fail(message), at)
+            }
+            Mode::Test => self.b.lit(Data::Null, at),
+            Mode::Block { outs, tagged, .. } => self.state(outs, *tagged, at),
+            Mode::Loop { .. } => self.exit_continue(mode, at),
+        }
+    }
+
+    fn exit_return(&mut self, value: TermId, mode: &Mode, at: Span) -> TermId {
+        match mode {
+            Mode::Pipeline | Mode::Test => value,
+            Mode::Block { .. } | Mode::Loop { .. } => self.b.add(Term::Tag("return".into(), Some(value)), at),
+        }
+    }
+
+    fn exit_break(&mut self, mode: &Mode, at: Span) -> TermId {
+        match mode {
+            Mode::Loop { vars, tagged, .. } => self.state(vars, *tagged, at),
+            Mode::Block { around, .. } => {
+                let value = self.pack(around, at);
+                self.b.add(Term::Tag("break".into(), Some(value)), at)
+            }
+            // The checker has refused a `break` outside of a loop.
+            Mode::Pipeline | Mode::Test => self.b.add(Term::Unknown("break".into()), at),
+        }
+    }
+
+    fn exit_continue(&mut self, mode: &Mode, at: Span) -> TermId {
+        match mode {
+            Mode::Loop { again, vars, tagged } => {
+                let next = self.state(vars, *tagged, at);
+                let again = self.b.var(again.clone(), at);
+                self.b.app(again, next, at)
+            }
+            Mode::Block { around, .. } => {
+                let value = self.pack(around, at);
+                self.b.add(Term::Tag("continue".into(), Some(value)), at)
+            }
+            Mode::Pipeline | Mode::Test => self.b.add(Term::Unknown("continue".into()), at),
+        }
+    }
+
+    fn parallel(
+        &mut self,
+        max: Option<&ast::Number>,
+        runs: &[Run],
+        at: Span,
+        bindings: &mut Vec<(Name, TermId)>,
+    ) {
+        let (branches, taints): (Vec<TermId>, Vec<Taint>) = runs.iter().map(|r| self.run(r, None)).unzip();
+        let n = max.and_then(|n| n.text.parse().ok());
+        let par = self.b.add(Term::Par(n, branches), at);
+        let held = self.b.fresh("parallel");
+        bindings.push((held.clone(), par));
+        // An error of one branch keeps all results from being seen.
+        let taint = taints.into_iter().fold(Taint::NONE, Taint::join);
+        for (i, run) in runs.iter().enumerate() {
+            let of = self.b.var(held.clone(), run.span);
+            let i = self.b.lit(Num::from(i as i64), run.span);
+            let value = self.b.add(Term::Index(of, i), run.span);
+            bindings.push((self.bind(&run.name.text, taint), value));
+        }
+    }
+
+    /// An assertion; a comparison that fails shows both sides.
+    fn assertion(&mut self, e: &Expr, message: Option<&ast::StrLit>, at: Span) -> TermId {
+        let source = self.c.text.get(e.span.start as usize..e.span.end as usize).unwrap_or("");
+        let text = match message {
+            Some(m) => format!("assertion failed: {}", m.value),
+            None => format!("assertion failed: {source}"),
+        };
+        let mut e = e;
+        while let ExprKind::Paren(inner) = &e.kind {
+            e = inner;
+        }
+        let passed = self.b.lit(Data::Null, at);
+        if let ExprKind::Binary(op, _, a, b) = &e.kind
+            && let Some(prim) = prim_of(*op).filter(|_| op.precedence() == 3 || op.precedence() == 4)
+        {
+            let (left, right) = (self.b.fresh("left"), self.b.fresh("right"));
+            let (va, vb) = (self.expr(a), self.expr(b));
+            let operands = vec![self.b.var(left.clone(), a.span), self.b.var(right.clone(), b.span)];
+            let condition = self.b.add(Term::Prim(prim, operands), e.span);
+            let parts = vec![
+                self.b.lit(&*format!("{text} (left: "), at),
+                self.b.var(left.clone(), a.span),
+                self.b.lit(", right: ", at),
+                self.b.var(right.clone(), b.span),
+                self.b.lit(")", at),
+            ];
+            let message = self.b.add(Term::Prim(Prim::Format, parts), at);
+            let fail = self.b.add(Term::Fail(message), at);
+            let test = self.b.add(Term::If(condition, passed, fail, IfSugar::Plain), at);
+            return self.b.let_in(vec![(left, va), (right, vb)], test, at);
+        }
+        let condition = self.expr(e);
+        let message = self.b.lit(&*text, at);
+        let fail = self.b.add(Term::Fail(message), at);
+        self.b.add(Term::If(condition, passed, fail, IfSugar::Plain), at)
+    }
+
+    fn guarded(&mut self, term: TermId, name: &str, e: &Expr, retry: u32, at: Span) -> TermId {
+        match predicate::of(name, e) {
+            Ok(pred) => self.b.add(Term::Guard { term, pred, retry }, at),
+            Err(span) => self.b.add(Term::Unknown("guard".into()), span),
+        }
+    }
+
+    // ----- calls -----
+
+    /// A call with its clauses, and with the guard that repeats it if there is one.
+    fn run(&mut self, run: &Run, guard: Option<(&Expr, u32, Span)>) -> (TermId, Taint) {
+        let mut taint = self.taint_of_run(run);
+        for clause in &run.clauses {
+            if let ClauseKind::Use(e) = &clause.kind {
+                taint = taint.join(self.taint(e));
+            }
+        }
+        let term = self.run_inner(run);
+        let term = match guard {
+            Some((e, retry, at)) => self.guarded(term, &run.name.text, e, retry, at),
+            None => term,
+        };
+        (term, taint)
+    }
+
+    fn run_inner(&mut self, run: &Run) -> TermId {
+        let at = run.span;
+        let Some(s) = self.c.decls.callable(&run.target.text) else {
+            let Args::Positional(args) = &run.args else {
+                return self.b.add(Term::Unknown(run.target.text.as_str().into()), at);
+            };
+            return self.call(&run.target.text, args, at);
+        };
+        let fields: Vec<(Name, TermId)> = match &run.args {
+            Args::Named(args) => {
+                args.iter().map(|(n, e)| (Name::from(n.text.as_str()), self.expr(e))).collect()
+            }
+            Args::Positional(args) => s
+                .params
+                .iter()
+                .zip(args)
+                .map(|(p, e)| (Name::from(p.name.text.as_str()), self.expr(e)))
+                .collect(),
+        };
+        let args = self.b.add(Term::Record(fields), run.args_span);
+        let (mut retries, mut instead) = (0u64, None);
+        for clause in &run.clauses {
+            match &clause.kind {
+                ClauseKind::Retries(n) => retries = n.text.parse().unwrap_or(0),
+                ClauseKind::Use(e) => instead = Some(e),
+                ClauseKind::By(_) | ClauseKind::Abort | ClauseKind::Timeout(_) => {}
+            }
+        }
+        let given =
+            super::check::arguments_of(run).into_iter().fold(Taint::NONE, |t, e| t.join(self.taint(e)));
+        let callee = self.callee(s, by_of(run), given);
+        // The label of every error that the call can have. What a bound keeps out can't label one.
+        let given = match &callee {
+            Callee::Tool(id) => {
+                let params = &self.b.tools()[id.0 as usize].params;
+                params.iter().fold(Taint::NONE, |t, p| t.join(given.within(&p.bound)))
+            }
+            Callee::Function(_) | Callee::Unknown => given,
+        };
+        let label = self.added(s, by_of(run)).join(given).label();
+        if retries == 0 && instead.is_none() {
+            return self.invoke(&callee, args, at);
+        }
+        // The arguments are evaluated once; a mistake in them is not the callee's failure.
+        let held = self.b.fresh("args");
+        let attempt = |lower: &mut Self| {
+            let args = lower.b.var(held.clone(), run.args_span);
+            lower.invoke(&callee, args, at)
+        };
+        let body = if retries == 0 {
+            let body = attempt(self);
+            let message = self.b.fresh("message");
+            let handler = match instead {
+                Some(e) => self.expr(e),
+                None => self.b.lit(Data::Null, at),
+            };
+            let label = self.b.lit(label, at);
+            self.b.add(Term::Try { label, body, name: message, handler }, at)
+        } else {
+            // With a fallback all `n + 1` attempts are protected. Without one the last is not, so that its
+            // error is the error of the call.
+            let attempts = if instead.is_some() { retries + 1 } else { retries };
+            let tried = attempt(self);
+            let tried = self.retry(tried, attempts, label, at);
+            let value = self.b.fresh("value");
+            let done = self.b.var(value.clone(), at);
+            let failed = match instead {
+                Some(e) => self.expr(e),
+                None => attempt(self),
+            };
+            let branches = vec![
+                Branch { tag: "done".into(), binder: Some(value), body: done },
+                Branch { tag: "failed".into(), binder: None, body: failed },
+            ];
+            self.b.add(Term::Case { scrutinee: tried, branches, default: None }, at)
+        };
+        self.b.let_in(vec![(held, args)], body, at)
+    }
+
+    /// `` (fix[n] (λagain. λlast. try[l] `done call catch m. again `failed)) `failed ``
+    fn retry(&mut self, call: TermId, attempts: u64, label: Data, at: Span) -> TermId {
+        let (again, last, message) = (self.b.fresh("again"), self.b.fresh("last"), self.b.fresh("message"));
+        let done = self.b.add(Term::Tag("done".into(), Some(call)), at);
+        let failed = self.b.add(Term::Tag("failed".into(), None), at);
+        let next = self.b.var(again.clone(), at);
+        let handler = self.b.app(next, failed, at);
+        let label = self.b.lit(label, at);
+        let body = self.b.add(Term::Try { label, body: done, name: message, handler }, at);
+        let body = self.b.abs(last, None, body, at);
+        let body = self.b.abs(again, None, body, at);
+        let fix = self.b.add(Term::Fix { bound: Bound::Finite(attempts), origin: None, body }, at);
+        let start = self.b.add(Term::Tag("failed".into(), None), at);
+        self.b.app(fix, start, at)
+    }
+
+    fn callee(&mut self, s: &Signature, by: Option<&str>, given: Taint) -> Callee {
+        match (s.kind, by) {
+            (Kind::Tool | Kind::Task, _) => self.tool(s).map_or(Callee::Unknown, Callee::Tool),
+            (Kind::Pipeline, _) => Callee::Function(self.pipeline_function(s, given)),
+            (Kind::AgentTask, Some(agent)) => Callee::Function(self.agent_function(s, agent)),
+            // The checker has asked for an agent.
+            (Kind::AgentTask, None) => Callee::Unknown,
+        }
+    }
+
+    fn invoke(&mut self, callee: &Callee, args: TermId, at: Span) -> TermId {
+        let function = match callee {
+            Callee::Tool(id) => self.b.add(Term::Tool(*id), at),
+            Callee::Function(name) => self.b.var(name.clone(), at),
+            Callee::Unknown => self.b.add(Term::Unknown("call".into()), at),
+        };
+        self.b.app(function, args, at)
+    }
+
+    fn call(&mut self, name: &str, args: &[Expr], at: Span) -> TermId {
+        let operands = args.iter().map(|e| self.expr(e)).collect();
+        match functions::named(name) {
+            Some(f) => self.b.add(Term::Prim(f.prim, operands), at),
+            None => self.b.add(Term::Unknown(name.into()), at),
+        }
+    }
+
+    // ----- expressions -----
+
+    fn expr(&mut self, e: &Expr) -> TermId {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.expr_inner(e))
+    }
+
+    fn expr_inner(&mut self, e: &Expr) -> TermId {
+        let at = e.span;
+        match &e.kind {
+            ExprKind::Str(s) => self.b.lit(&**s, at),
+            ExprKind::Number(n) => match n.parse::<Num>() {
+                Ok(n) => self.b.lit(n, at),
+                Err(_) => self.b.add(Term::Unknown("number".into()), at),
+            },
+            ExprKind::Bool(b) => self.b.lit(*b, at),
+            ExprKind::Null => self.b.lit(Data::Null, at),
+            ExprKind::Var(name) => self.variable(name, at),
+            ExprKind::Field(base, name) => {
+                let optional = self.c.facts.optional_fields.contains(&at);
+                let base = self.expr(base);
+                self.access(base, &name.text, optional, at)
+            }
+            ExprKind::Index(base, index) => {
+                let (base, index) = (self.expr(base), self.expr(index));
+                self.b.add(Term::Index(base, index), at)
+            }
+            ExprKind::Record(fields) => {
+                let fields =
+                    fields.iter().map(|(n, e)| (Name::from(n.text.as_str()), self.expr(e))).collect();
+                self.b.add(Term::Record(fields), at)
+            }
+            ExprKind::List(items) => {
+                let items = items.iter().map(|e| self.expr(e)).collect();
+                self.b.add(Term::List(items), at)
+            }
+            ExprKind::Template(t) => self.template(t),
+            ExprKind::Paren(inner) => self.expr(inner),
+            ExprKind::Unary(op, inner) => {
+                let operand = self.expr(inner);
+                let prim = match op {
+                    UnaryOp::Not => Prim::Not,
+                    UnaryOp::Neg => Prim::Neg,
+                };
+                self.b.add(Term::Prim(prim, vec![operand]), at)
+            }
+            ExprKind::Binary(op, _, a, b) => {
+                let (left, right) = (self.expr(a), self.expr(b));
+                match (op, prim_of(*op)) {
+                    (_, Some(prim)) => self.b.add(Term::Prim(prim, vec![left, right]), at),
+                    (BinaryOp::And, _) => {
+                        let no = self.b.lit(false, at);
+                        self.b.add(Term::If(left, right, no, IfSugar::And), at)
+                    }
+                    _ => {
+                        let yes = self.b.lit(true, at);
+                        self.b.add(Term::If(left, yes, right, IfSugar::Or), at)
+                    }
+                }
+            }
+            ExprKind::Call(name, args) => self.call(&name.text, args, at),
+            ExprKind::Quarantine(prompt, ty) => {
+                let result = self.c.decls.types.ty(ty, &mut Vec::new());
+                let params = ModelParams {
+                    result: Some(result),
+                    repair: REPAIR,
+                    purpose: Some("quarantine".into()),
+                    ..ModelParams::default()
+                };
+                let system = self.b.lit("", at);
+                let model = self.b.add(Term::Llm(system, Arc::new(params)), at);
+                let prompt = self.expr(prompt);
+                self.b.app(model, prompt, at)
+            }
+            // Neither is in a program that was accepted.
+            ExprKind::Endorse(..) | ExprKind::Error => self.b.add(Term::Unknown("expression".into()), at),
+        }
+    }
+
+    /// A field. One that may be absent is null if it is.
+    fn access(&mut self, base: TermId, name: &str, optional: bool, at: Span) -> TermId {
+        if !optional {
+            return self.b.add(Term::Field(base, name.into()), at);
+        }
+        let held = self.b.fresh("record");
+        let of = self.b.var(held.clone(), at);
+        let key = self.b.lit(name, at);
+        let has = self.b.add(Term::Prim(Prim::Has, vec![of, key]), at);
+        let of = self.b.var(held.clone(), at);
+        let field = self.b.add(Term::Field(of, name.into()), at);
+        let null = self.b.lit(Data::Null, at);
+        let choice = self.b.add(Term::If(has, field, null, IfSugar::Plain), at);
+        self.b.let_in(vec![(held, base)], choice, at)
+    }
+
+    fn template(&mut self, t: &Template) -> TermId {
+        if let [TemplatePart::Text(only)] = &t.parts[..] {
+            return self.b.lit(&*only.value, t.span);
+        }
+        let parts = t
+            .parts
+            .iter()
+            .map(|p| match p {
+                TemplatePart::Text(text) => self.b.lit(&*text.value, text.span),
+                TemplatePart::Hole(e) => self.expr(e),
+            })
+            .collect();
+        self.b.add(Term::Prim(Prim::Format, parts), t.span)
+    }
+}
+
+/// What a call calls.
+enum Callee {
+    Tool(ToolId),
+    Function(Name),
+    Unknown,
+}
+
+/// The agent that a call names.
+fn by_of(run: &Run) -> Option<&str> {
+    run.clauses.iter().find_map(|c| match &c.kind {
+        ClauseKind::By(agent) => Some(agent.text.as_str()),
+        _ => None,
+    })
+}
+
+/// The expressions that are directly in a statement.
+fn expressions_of(stmt: &Stmt) -> Vec<&Expr> {
+    match &stmt.kind {
+        StmtKind::Run(run) => clause_expressions(run).collect(),
+        StmtKind::Parallel { runs, .. } => runs.iter().flat_map(clause_expressions).collect(),
+        StmtKind::Let(_, e)
+        | StmtKind::If(e, ..)
+        | StmtKind::IfLet(_, e, ..)
+        | StmtKind::While(e, ..)
+        | StmtKind::For(_, e, _)
+        | StmtKind::ParallelFor(_, e, ..)
+        | StmtKind::Match(e, _)
+        | StmtKind::Assert(e, _)
+        | StmtKind::Guard(_, e, _)
+        | StmtKind::Return(e) => vec![e],
+        StmtKind::Try(..) | StmtKind::Break | StmtKind::Continue | StmtKind::Error => Vec::new(),
+    }
+}
+
+fn clause_expressions(run: &Run) -> impl Iterator<Item = &Expr> {
+    run.clauses.iter().filter_map(|c| match &c.kind {
+        ClauseKind::Use(e) => Some(e),
+        _ => None,
+    })
+}
+
+/// Calls `f` with every variable that an expression reads.
+fn each_variable(e: &Expr, f: &mut impl FnMut(&str)) {
+    let mut work = vec![e];
+    while let Some(e) = work.pop() {
+        match &e.kind {
+            ExprKind::Var(name) => f(name),
+            ExprKind::Field(e, _)
+            | ExprKind::Unary(_, e)
+            | ExprKind::Paren(e)
+            | ExprKind::Quarantine(e, _) => {
+                work.push(e);
+            }
+            ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => work.extend([&**a, b]),
+            ExprKind::Record(fields) => work.extend(fields.iter().map(|(_, e)| e)),
+            ExprKind::List(es) | ExprKind::Call(_, es) => work.extend(es),
+            ExprKind::Template(t) => work.extend(t.parts.iter().filter_map(|p| match p {
+                TemplatePart::Hole(e) => Some(e),
+                TemplatePart::Text(_) => None,
+            })),
+            ExprKind::Endorse(e, es, other) => {
+                work.push(e);
+                work.extend(es);
+                work.extend(other.as_deref());
+            }
+            ExprKind::Str(_) | ExprKind::Number(_) | ExprKind::Bool(_) | ExprKind::Null | ExprKind::Error => {
+            }
+        }
+    }
+}
+
+/// The guard that repeats a call: a guard of its result directly after it.
+pub(super) fn guard_of<'s>(run: &Run, next: &'s Stmt) -> Option<(&'s Expr, u32, Span)> {
+    match &next.kind {
+        StmtKind::Guard(name, e, retry) if name.text == run.name.text => {
+            let retry = retry.as_ref().map_or(0, |n| n.text.parse().unwrap_or(0));
+            Some((e, retry, next.span))
+        }
+        _ => None,
+    }
+}
+
+fn prim_of(op: BinaryOp) -> Option<Prim> {
+    Some(match op {
+        BinaryOp::Or | BinaryOp::And => return None,
+        BinaryOp::Eq => Prim::Eq,
+        BinaryOp::Ne => Prim::Ne,
+        BinaryOp::Lt => Prim::Lt,
+        BinaryOp::Le => Prim::Le,
+        BinaryOp::Gt => Prim::Gt,
+        BinaryOp::Ge => Prim::Ge,
+        BinaryOp::Add => Prim::Add,
+        BinaryOp::Sub => Prim::Sub,
+        BinaryOp::Mul => Prim::Mul,
+        BinaryOp::Div => Prim::Div,
+        BinaryOp::Rem => Prim::Rem,
+    })
+}
+
+/// The text of a template without holes.
+fn literal_text(t: &Template) -> String {
+    t.parts
+        .iter()
+        .map(|p| match p {
+            TemplatePart::Text(s) => s.value.as_str(),
+            TemplatePart::Hole(_) => "",
+        })
+        .collect()
+}
+
+/// A template with its holes as they are written, `{name}`, and braces doubled.
+fn holes_as_text(t: &Template) -> Data {
+    let mut out = String::new();
+    for p in &t.parts {
+        match p {
+            TemplatePart::Text(s) => out.push_str(&s.value.replace('{', "{{").replace('}', "}}")),
+            TemplatePart::Hole(e) => {
+                if let ExprKind::Var(x) = &e.kind {
+                    out.push('{');
+                    out.push_str(x);
+                    out.push('}');
+                }
+            }
+        }
+    }
+    Data::str(out)
+}
+
+/// How the runtime carries out a body: `{exec: [word, …]}`, `{builtin: name}`, `{http: {method, url}}` or
+/// `{mcp: {server, tool}}`. Words and URLs contain holes `{parameter}`; braces that are text are doubled.
+fn handler(body: &BodyKind) -> Option<Data> {
+    let one = |name: &str, value: Data| Some(Data::record([(Name::from(name), value)]));
+    match body {
+        BodyKind::Exec(words) => one("exec", Data::list(words.iter().map(holes_as_text))),
+        BodyKind::Builtin(name) => one("builtin", Data::str(name.value.as_str())),
+        BodyKind::Http(method, url) => one(
+            "http",
+            Data::record([
+                ("method".into(), Data::str(method.text.as_str())),
+                ("url".into(), holes_as_text(url)),
+            ]),
+        ),
+        BodyKind::Mcp(server, tool) => one(
+            "mcp",
+            Data::record([
+                ("server".into(), Data::str(server.value.as_str())),
+                ("tool".into(), Data::str(tool.value.as_str())),
+            ]),
+        ),
+        BodyKind::Empty | BodyKind::Prompt(_) | BodyKind::Error => None,
+    }
+}

@@ -1,0 +1,177 @@
+//! The surface language: `.agent` programs to core terms.
+//!
+//! Entry points: [`check`] reads and checks a program; [`Module::lower`] makes the term of one of its
+//! entry points.
+//!
+//! Invariant: a program that is accepted lowers without any part left out; what can't be lowered yet is
+//! refused with [`codes`] `A099`.
+//! Invariant: no file is opened and nothing is run.
+//!
+//! Source: seed 004 (AgentLang v0); `docs/agentlang.md`.
+
+mod check;
+pub mod codes;
+mod decls;
+mod exits;
+mod functions;
+mod lower;
+mod predicate;
+mod types;
+
+use core_ir::{Code, Name, Type};
+use diagnostics::{Diagnostic, FileId, Span, has_errors};
+use std::sync::Arc;
+use syntax::agent::ast::{Item, Program};
+
+pub use decls::DEFAULT_MAX_STEPS;
+
+/// A program that was read and checked without errors.
+#[derive(Debug)]
+pub struct Module {
+    text: Arc<str>,
+    program: Program,
+    decls: decls::Decls,
+    facts: check::Facts,
+    exits: exits::ExitTable,
+    entries: Vec<Entry>,
+}
+
+/// What an entry point is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A pipeline (or workflow).
+    Pipeline,
+    /// A test block.
+    Test,
+}
+
+/// Something of a program that can be run.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The name of the pipeline or test.
+    pub name: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// The record that it takes, one field for each parameter in order.
+    pub input: Type,
+    /// What it returns; `null` for a test.
+    pub result: Type,
+    /// Where it is declared.
+    pub span: Span,
+    item: usize,
+}
+
+impl Entry {
+    /// The parameters with their types, in order.
+    pub fn params(&self) -> &[(Name, Type)] {
+        match &self.input {
+            Type::Record(fields) => fields,
+            // The input is made as a record.
+            _ => &[],
+        }
+    }
+}
+
+/// Reads and checks a program. The module is there if nothing of level error was found.
+///
+/// # Examples
+/// ```
+/// let mut sources = diagnostics::Sources::new();
+/// let text = "pipeline greet(name: String) -> String { return \"Hello, \" + name; }";
+/// let file = sources.add("greet.agent", text);
+/// let (module, found) = frontend::surface::check(file, text);
+/// assert!(found.is_empty());
+/// let module = module.unwrap();
+/// let entry = module.default_entry().unwrap();
+/// assert_eq!(entry.name, "greet");
+/// assert!(module.lower(entry).is_ok());
+/// ```
+pub fn check(file: FileId, text: &str) -> (Option<Module>, Vec<Diagnostic>) {
+    let (program, mut found) = syntax::agent::parse(file, text);
+    let decls = decls::Decls::collect(&program, &mut found);
+    let exits = exits::ExitTable::of(&program);
+    let facts = check::check(&program, &decls, &exits, &mut found);
+    found.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
+    if has_errors(&found) {
+        return (None, found);
+    }
+    let entries = entries(&program, &decls);
+    (Some(Module { text: text.into(), program, decls, facts, exits, entries }), found)
+}
+
+fn entries(program: &Program, decls: &decls::Decls) -> Vec<Entry> {
+    let mut out = Vec::new();
+    for (item, declared) in program.items.iter().enumerate() {
+        match declared {
+            Item::Pipeline(p) => {
+                let Some(s) = decls.callables.get(&p.name.text) else { continue };
+                let fields = s.params.iter().map(|q| (Name::from(q.name.text.as_str()), q.ty.clone()));
+                out.push(Entry {
+                    name: p.name.text.clone(),
+                    kind: EntryKind::Pipeline,
+                    input: Type::record(fields.collect::<Vec<_>>()),
+                    result: s.result.clone(),
+                    span: p.name.span,
+                    item,
+                });
+            }
+            Item::Test(t) => out.push(Entry {
+                name: t.name.value.clone(),
+                kind: EntryKind::Test,
+                input: Type::record([]),
+                result: Type::Null,
+                span: t.name.span,
+                item,
+            }),
+            _ => {}
+        }
+    }
+    out
+}
+
+impl Module {
+    /// The pipelines and tests, in the order of the text.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The pipeline of a name.
+    pub fn pipeline(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|e| e.kind == EntryKind::Pipeline && e.name == name)
+    }
+
+    /// The pipeline to run if none is named: the only one; or `main`; or the only one that no other calls.
+    pub fn default_entry(&self) -> Option<&Entry> {
+        let pipelines = || self.entries.iter().filter(|e| e.kind == EntryKind::Pipeline);
+        if let Some(main) = self.pipeline("main") {
+            return Some(main);
+        }
+        let mut called = std::collections::HashSet::new();
+        for item in &self.program.items {
+            if let Item::Pipeline(p) = item {
+                called.extend(check::runs_in(&p.body).into_iter().map(|r| r.target.text.as_str()));
+            }
+        }
+        let mut outermost = pipelines().filter(|e| !called.contains(&*e.name));
+        match (outermost.next(), outermost.next()) {
+            (Some(one), None) => Some(one),
+            _ => None,
+        }
+    }
+
+    /// The term of an entry point of this module: a function from the record of its inputs (for a test: from
+    /// anything) to its result. Inputs and result are checked against their types inside.
+    ///
+    /// # Errors
+    /// The term would be nested too deep (`A081`).
+    pub fn lower(&self, entry: &Entry) -> Result<Code, Vec<Diagnostic>> {
+        let checked = lower::Checked {
+            text: &self.text,
+            program: &self.program,
+            decls: &self.decls,
+            facts: &self.facts,
+            exits: &self.exits,
+        };
+        lower::lower(&checked, entry)
+    }
+}

@@ -1,0 +1,330 @@
+//! Types of the surface language: names to types, and types to the words of the language.
+
+use super::codes;
+use core_ir::{EnumType, Name, Type};
+use diagnostics::{Diagnostic, Span, nearest};
+use std::collections::HashMap;
+use std::sync::Arc;
+use syntax::agent::ast::{self, TypeExpr, TypeKind};
+
+/// A type written out in full has at most so many parts. Aliases of aliases grow exponentially, and so
+/// would the work of comparing them.
+const MOST_PARTS: u64 = 10_000;
+
+/// Names that are types by themselves.
+const BUILT_IN: &[&str] = &["String", "Number", "Bool", "List", "Option", "Obj"];
+
+/// The declared types of a program.
+#[derive(Debug, Default)]
+pub(super) struct Types {
+    named: HashMap<String, (Type, u64)>,
+    /// Each variant with its enum and the place of its declaration.
+    pub(super) variants: HashMap<String, (Arc<EnumType>, Span)>,
+}
+
+enum Declaration<'a> {
+    Alias(&'a ast::Alias),
+    Enum(&'a ast::Enum),
+}
+
+impl<'a> Declaration<'a> {
+    fn name(&self) -> &'a ast::Name {
+        match self {
+            Declaration::Alias(a) => &a.name,
+            Declaration::Enum(e) => &e.name,
+        }
+    }
+}
+
+impl Types {
+    /// Collects the aliases and enums of a program and resolves them.
+    pub(super) fn collect(program: &ast::Program, out: &mut Vec<Diagnostic>) -> Types {
+        let mut types = Types::default();
+        let mut declared: HashMap<&str, Declaration<'_>> = HashMap::new();
+        let mut order = Vec::new();
+        for item in &program.items {
+            let declaration = match item {
+                ast::Item::Alias(a) => Declaration::Alias(a),
+                ast::Item::Enum(e) => Declaration::Enum(e),
+                _ => continue,
+            };
+            let name = declaration.name();
+            if BUILT_IN.contains(&&*name.text) {
+                out.push(
+                    Diagnostic::error(
+                        codes::BUILT_IN_TYPE,
+                        format!("`{}` is a type of the language", name.text),
+                        name.span,
+                    )
+                    .help("choose another name"),
+                );
+            } else if let Some(first) = declared.get(&*name.text) {
+                out.push(super::check::duplicate("type", name, first.name().span));
+            } else {
+                order.push(&*name.text);
+                declared.insert(&name.text, declaration);
+            }
+        }
+        for name in &order {
+            if let Some(Declaration::Enum(e)) = declared.get(name) {
+                types.add_enum(e, out);
+            }
+        }
+        // Aliases in the order of their use: an explicit stack, since they may form a long chain.
+        let mut visiting: Vec<&str> = Vec::new();
+        for name in order {
+            let mut work = vec![(name, false)];
+            while let Some((name, done)) = work.pop() {
+                let Some(Declaration::Alias(alias)) = declared.get(name) else { continue };
+                if done {
+                    visiting.pop();
+                    let resolved = types.resolve(&alias.ty, out);
+                    types.named.insert(name.to_string(), resolved);
+                    continue;
+                }
+                if types.named.contains_key(name) {
+                    continue;
+                }
+                visiting.push(name);
+                work.push((name, true));
+                for part in names_in(&alias.ty) {
+                    let Some((part, Declaration::Alias(other))) = declared.get_key_value(&*part) else {
+                        continue;
+                    };
+                    if let Some(at) = visiting.iter().position(|v| v == part) {
+                        let circle: Vec<&str> = visiting[at..].iter().chain([part]).copied().collect();
+                        out.push(
+                            Diagnostic::error(
+                                codes::ALIAS_CIRCLE,
+                                format!("`{name}` is defined by itself: {}", circle.join(" → ")),
+                                alias.ty.span,
+                            )
+                            .remark(other.name.span, "declared here")
+                            .help("a type alias is an abbreviation; it can't mention itself"),
+                        );
+                        types.named.insert((*part).to_string(), (Type::Dyn, 1));
+                    } else if !types.named.contains_key(*part) {
+                        work.push((part, false));
+                    }
+                }
+            }
+        }
+        types
+    }
+
+    fn add_enum(&mut self, e: &ast::Enum, out: &mut Vec<Diagnostic>) {
+        let mut variants: Vec<Name> = Vec::new();
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        for v in &e.variants {
+            if let Some(first) = seen.get(&*v.text) {
+                out.push(super::check::duplicate("variant", v, *first));
+            } else {
+                seen.insert(&v.text, v.span);
+                variants.push(v.text.as_str().into());
+            }
+        }
+        if variants.is_empty() {
+            out.push(
+                Diagnostic::error(codes::EMPTY_ENUM, format!("`{}` has no variants", e.name.text), e.span)
+                    .help("an enum needs at least one variant: `enum Tone { warm, cold }`"),
+            );
+            self.named.insert(e.name.text.clone(), (Type::Dyn, 1));
+            return;
+        }
+        let ty = Arc::new(EnumType { name: e.name.text.as_str().into(), variants });
+        for v in &e.variants {
+            match self.variants.get(&v.text) {
+                Some((other, place)) if other.name != ty.name => out.push(
+                    Diagnostic::error(
+                        codes::SHARED_VARIANT,
+                        format!("`{}` is a variant of `{}` already", v.text, other.name),
+                        v.span,
+                    )
+                    .remark(*place, "declared here first")
+                    .help(
+                        "a string that is a variant has the type of its enum, so two enums may not share one",
+                    ),
+                ),
+                Some(_) => {}
+                None => {
+                    self.variants.insert(v.text.clone(), (ty.clone(), v.span));
+                }
+            }
+        }
+        self.named.insert(e.name.text.clone(), (Type::Enum(ty), 1));
+    }
+
+    /// What a written type stands for; `Dyn` where that is unknown and has been reported.
+    pub(super) fn ty(&self, written: &TypeExpr, out: &mut Vec<Diagnostic>) -> Type {
+        self.resolve(written, out).0
+    }
+
+    fn resolve(&self, written: &TypeExpr, out: &mut Vec<Diagnostic>) -> (Type, u64) {
+        let (ty, parts) = stacker::maybe_grow(64 << 10, 1 << 20, || match &written.kind {
+            TypeKind::Error => (Type::Dyn, 1),
+            TypeKind::Name(name) => match (&**name, self.named.get(name)) {
+                ("String", _) => (Type::Str, 1),
+                ("Number", _) => (Type::Num, 1),
+                ("Bool", _) => (Type::Bool, 1),
+                (_, Some(found)) => found.clone(),
+                (_, None) => {
+                    out.push(self.unknown(name, written.span));
+                    (Type::Dyn, 1)
+                }
+            },
+            TypeKind::List(inner) => {
+                let (t, n) = self.resolve(inner, out);
+                (Type::list(t), n + 1)
+            }
+            TypeKind::Option(inner) => {
+                let (t, n) = self.resolve(inner, out);
+                (Type::option(t), n + 1)
+            }
+            TypeKind::Obj(fields) => {
+                let mut all: Vec<(Name, Type)> = Vec::new();
+                let mut parts = 1u64;
+                for (i, field) in fields.iter().enumerate() {
+                    if let Some(first) = fields[..i].iter().find(|f| f.name.text == field.name.text) {
+                        out.push(super::check::duplicate("field", &field.name, first.name.span));
+                        continue;
+                    }
+                    let (t, n) = self.resolve(&field.ty, out);
+                    parts = parts.saturating_add(n);
+                    all.push((field.name.text.as_str().into(), t));
+                }
+                (Type::record(all), parts)
+            }
+        });
+        if parts > MOST_PARTS {
+            out.push(
+                Diagnostic::error(
+                    codes::HUGE_TYPE,
+                    format!("a type of more than {MOST_PARTS} parts"),
+                    written.span,
+                )
+                .help("aliases are written out in full; make the type smaller"),
+            );
+            return (Type::Dyn, 1);
+        }
+        (ty, parts)
+    }
+
+    fn unknown(&self, name: &str, span: Span) -> Diagnostic {
+        let d = Diagnostic::error(codes::UNKNOWN_TYPE, format!("there is no type `{name}`"), span);
+        let candidates = self.named.keys().map(String::as_str).chain(BUILT_IN.iter().copied());
+        match (name, nearest(name, candidates)) {
+            ("string" | "str" | "Str" | "Text", _) => d.help("did you mean `String`?"),
+            ("number" | "int" | "Int" | "float" | "Float" | "Num", _) => d.help("did you mean `Number`?"),
+            ("bool" | "boolean" | "Boolean", _) => d.help("did you mean `Bool`?"),
+            (_, Some(near)) => d.help(format!("did you mean `{near}`?")),
+            _ => d.help(format!("declare it: `type {name} = …;` or `enum {name} {{ … }}`")),
+        }
+    }
+}
+
+/// The names that a written type mentions.
+fn names_in(written: &TypeExpr) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut work = vec![written];
+    while let Some(t) = work.pop() {
+        match &t.kind {
+            TypeKind::Name(n) => out.push(n.clone()),
+            TypeKind::List(t) | TypeKind::Option(t) => work.push(t),
+            TypeKind::Obj(fields) => work.extend(fields.iter().map(|f| &f.ty)),
+            TypeKind::Error => {}
+        }
+    }
+    out
+}
+
+/// A type in the words of the surface language, shortened if it is long.
+pub(super) fn show(ty: &Type) -> String {
+    const LONGEST: usize = 120;
+    let mut out = String::new();
+    write(ty, &mut out, LONGEST);
+    if out.chars().count() > LONGEST {
+        out = out.chars().take(LONGEST).chain(['…']).collect();
+    }
+    out
+}
+
+fn write(ty: &Type, out: &mut String, longest: usize) {
+    // A byte is never more than a character, so nothing that would be shown is left out.
+    if out.len() > 4 * longest {
+        return;
+    }
+    stacker::maybe_grow(64 << 10, 1 << 20, || match ty {
+        Type::Str => out.push_str("String"),
+        Type::Num => out.push_str("Number"),
+        Type::Bool => out.push_str("Bool"),
+        Type::Null => out.push_str("null"),
+        Type::List(t) => {
+            out.push_str("List[");
+            write(t, out, longest);
+            out.push(']');
+        }
+        Type::Option(t) => {
+            out.push_str("Option[");
+            write(t, out, longest);
+            out.push(']');
+        }
+        Type::Record(fields) => {
+            out.push_str("Obj{");
+            for (i, (name, t)) in fields.iter().enumerate() {
+                out.push_str(if i > 0 { ", " } else { "" });
+                out.push_str(name);
+                out.push_str(": ");
+                write(t, out, longest);
+            }
+            out.push('}');
+        }
+        Type::Enum(e) => out.push_str(&e.name),
+        Type::Refined(r) => write(&r.0, out, longest),
+        // The surface language has no other types; `Dyn` stands for one that could not be read.
+        Type::Dyn | Type::Variant(_) | Type::Pair(_) | Type::Fun(_) => out.push('_'),
+    });
+}
+
+/// Whether two types mean the same: each may stand for the other.
+pub(super) fn same(a: &Type, b: &Type) -> bool {
+    a == b || (a.is_subtype(b) && b.is_subtype(a))
+}
+
+/// The first reason why `actual` can't stand where `expected` is asked for, if it is not plain from
+/// the two types as a whole.
+pub(super) fn why_not(actual: &Type, expected: &Type) -> Option<String> {
+    match (actual, expected) {
+        (Type::Record(a), Type::Record(e)) => {
+            e.iter().find_map(|(name, want)| match a.iter().find(|(n, _)| n == name) {
+                None => Some(format!("the field `{name}: {}` is missing", show(want))),
+                Some((_, have)) if !have.is_subtype(want) => Some(why_not(have, want).map_or_else(
+                    || format!("the field `{name}` is {} instead of {}", show(have), show(want)),
+                    |why| format!("in the field `{name}`: {why}"),
+                )),
+                Some(_) => None,
+            })
+        }
+        (Type::List(a), Type::List(e)) => why_not(a, e).map(|why| format!("in the items: {why}")),
+        (Type::Option(a), Type::Option(e)) => why_not(a, e),
+        _ => None,
+    }
+}
+
+/// A type that both may stand for, if there is one.
+pub(super) fn join(a: &Type, b: &Type) -> Option<Type> {
+    match (a, b) {
+        _ if a.is_subtype(b) => Some(b.clone()),
+        _ if b.is_subtype(a) => Some(a.clone()),
+        (Type::Enum(_), Type::Enum(_)) => Some(Type::Str),
+        (Type::List(x), Type::List(y)) => join(x, y).map(Type::list),
+        (Type::Option(x), Type::Option(y)) => join(x, y).map(Type::option),
+        (Type::Record(x), Type::Record(y)) => {
+            let shared = x.iter().filter_map(|(n, t)| {
+                let (_, u) = y.iter().find(|(m, _)| m == n)?;
+                Some((n.clone(), join(t, u)?))
+            });
+            Some(Type::record(shared.collect::<Vec<_>>()))
+        }
+        _ => None,
+    }
+}

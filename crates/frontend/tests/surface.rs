@@ -1,0 +1,318 @@
+//! The registry of codes, and the suite of `.agent` programs.
+//!
+//! A program of the suite says what is found in it: the line before a faulty line reads
+//! `// Error: 3-7 A030 there is no variable`, with columns from 1, the end excluded, and the beginning of
+//! the message (`// Warning: …` for warnings). A place of several lines ends in `+1:4`, one line further.
+//! Every other program is accepted, and each of its entry points has a term.
+//!
+//! What a program does is said in groups of lines that begin with `// Run: pipeline {…input…}` or
+//! `// Run: test name`. The world of the run follows, in the order in which it is asked: `// Model: reply`,
+//! `// Model calls tool: {…}`, `// Tool name: result`, `// Tool name {…arguments…}: result`,
+//! `// Tool name fails: message`; then `// Result: …`, with its label behind ` @ ` if it has one, or
+//! `// Fails: code message` with the beginning of the message. Tests without such a group pass in a world
+//! that is never asked.
+
+use core_ir::{Data, Name};
+use diagnostics::{Diagnostic, Level, Sources};
+use frontend::surface::{self, EntryKind, codes};
+use machine::{Call, Machine, Output, Reply, Response};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+fn found_in(text: &str) -> (Sources, Option<surface::Module>, Vec<Diagnostic>) {
+    let mut sources = Sources::new();
+    let file = sources.add("t.agent", text);
+    let (module, found) = surface::check(file, text);
+    for d in &found {
+        // Every finding can be printed, and has a registered code.
+        assert!(!diagnostics::render::text(&sources, d, false).is_empty());
+        assert!(codes::explain(d.code).is_some(), "{} is not registered", d.code);
+        assert!(d.span.is_some());
+        let first = d.message.chars().next().unwrap();
+        assert!(!first.is_uppercase() && !d.message.ends_with('.'), "{}", d.message);
+    }
+    (sources, module, found)
+}
+
+/// Each entry point becomes a term.
+fn lower_all(module: &surface::Module) -> Vec<core_ir::Code> {
+    let lower = |e| module.lower(e).unwrap_or_else(|d| panic!("{d:#?}"));
+    module.entries().iter().map(lower).collect()
+}
+
+#[test]
+fn every_code_has_examples_that_hold() {
+    let mut wrong = String::new();
+    for (i, e) in codes::ALL.iter().enumerate() {
+        assert!(codes::ALL[..i].iter().all(|f| f.code < e.code), "{} is out of order", e.code);
+        if !e.wrong.is_empty() {
+            let found = found_in(e.wrong).2;
+            let codes: Vec<&str> = found.iter().map(|d| d.code).collect();
+            if codes != [e.code] {
+                let messages: Vec<&str> = found.iter().map(|d| d.message.as_str()).collect();
+                wrong += &format!("{}: wrong example gives {codes:?} {messages:?}\n", e.code);
+            }
+        }
+        if !e.right.is_empty() {
+            let (_, module, found) = found_in(e.right);
+            match module.filter(|_| found.is_empty()) {
+                Some(module) => {
+                    lower_all(&module);
+                }
+                None => wrong += &format!("{}: right example gives {found:#?}\n", e.code),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// All findings of a text in the notation of the suite, each with its line.
+fn annotations(text: &str) -> Vec<(u32, String)> {
+    let (sources, module, found) = found_in(text);
+    if let Some(module) = module {
+        lower_all(&module);
+    }
+    found
+        .iter()
+        .map(|d| {
+            let span = d.span.unwrap();
+            let source = sources.get(span.file).unwrap();
+            let (a, b) = (source.line_column(span.start), source.line_column(span.end));
+            let end = if b.line > a.line {
+                format!("+{}:{}", b.line - a.line, b.column)
+            } else {
+                b.column.to_string()
+            };
+            let level = if d.level == Level::Error { "Error" } else { "Warning" };
+            (a.line, format!("{level}: {}-{end} {} {}", a.column, d.code, d.message))
+        })
+        .collect()
+}
+
+fn files(folder: &Path, out: &mut Vec<PathBuf>) {
+    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            files(&path, out);
+        } else if path.extension().is_some_and(|e| e == "agent") {
+            out.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_suite_says_what_is_found() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/agent");
+    let mut all = Vec::new();
+    files(&root, &mut all);
+    assert!(all.len() > 20, "the suite is missing");
+    let mut wrong = String::new();
+    for path in all {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut expected: Vec<(u32, String)> = Vec::new();
+        let mut waiting: Vec<String> = Vec::new();
+        for (i, line) in text.lines().enumerate() {
+            match line
+                .trim()
+                .strip_prefix("// ")
+                .filter(|l| l.starts_with("Error: ") || l.starts_with("Warning: "))
+            {
+                Some(annotation) => waiting.push(annotation.to_string()),
+                None => expected.extend(waiting.drain(..).map(|w| (i as u32 + 1, w))),
+            }
+        }
+        let found = annotations(&text);
+        let fits = |(line, e): &(u32, String), (l, f): &(u32, String)| line == l && f.starts_with(e.as_str());
+        let name = path.strip_prefix(&root).unwrap().display();
+        for e in expected.iter().filter(|e| !found.iter().any(|f| fits(e, f))) {
+            wrong += &format!("{name}:{}: expected but not found: {}\n", e.0, e.1);
+        }
+        for f in found.iter().filter(|f| !expected.iter().any(|e| fits(e, f))) {
+            wrong += &format!("{name}:{}: found but not expected: // {}\n", f.0, f.1);
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// What the world says next.
+#[derive(Debug, Clone)]
+enum Turn {
+    Model(Reply),
+    Tool { name: String, args: Option<serde_json::Value>, result: Result<Data, String> },
+}
+
+/// A group of lines that says what a run does.
+#[derive(Debug)]
+struct Run {
+    line: usize,
+    target: String,
+    input: Data,
+    turns: VecDeque<Turn>,
+    expected: Option<String>,
+}
+
+fn json(text: &str, line: usize) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("line {line}: {e} in {text}"))
+}
+
+fn data(text: &str, line: usize) -> Data {
+    Data::from_json(&json(text, line)).unwrap()
+}
+
+fn runs(text: &str) -> Vec<Run> {
+    let mut out: Vec<Run> = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let line_number = i + 1;
+        let Some((word, rest)) = line.strip_prefix("// ").and_then(|l| l.split_once(' ')) else { continue };
+        let rest = rest.trim();
+        if word == "Run:" {
+            let (target, input) = match rest.strip_prefix("test ") {
+                Some(_) => (rest, "{}"),
+                None => rest.split_once(' ').unwrap_or((rest, "{}")),
+            };
+            out.push(Run {
+                line: line_number,
+                target: target.to_string(),
+                input: data(input, line_number),
+                turns: VecDeque::new(),
+                expected: None,
+            });
+            continue;
+        }
+        let Some(run) = out.last_mut() else { continue };
+        match word {
+            "Model:" => run.turns.push_back(Turn::Model(Reply::Text(rest.to_string()))),
+            "Model" => {
+                let (name, args) = rest.strip_prefix("calls ").unwrap().split_once(": ").unwrap();
+                let args = data(args, line_number);
+                run.turns.push_back(Turn::Model(Reply::ToolCall { name: Name::from(name), args }));
+            }
+            "Tool" => {
+                let name = rest.split([' ', ':']).next().unwrap();
+                let rest = &rest[name.len()..];
+                let (args, result) = if let Some(message) = rest.strip_prefix(" fails: ") {
+                    (None, Err(message.to_string()))
+                } else if let Some(result) = rest.strip_prefix(": ") {
+                    (None, Ok(data(result, line_number)))
+                } else {
+                    let (args, result) = rest.rsplit_once(": ").unwrap();
+                    (Some(json(args, line_number)), Ok(data(result, line_number)))
+                };
+                run.turns.push_back(Turn::Tool { name: name.to_string(), args, result });
+            }
+            "Result:" | "Fails:" => run.expected = Some(format!("{word} {rest}")),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Runs an entry point in a scripted world; gives `Result: …` or `Fails: …`, or what went wrong.
+fn perform(code: core_ir::Code, input: Data, mut turns: VecDeque<Turn>) -> Result<String, String> {
+    let mut machine = Machine::new(code.into(), Some(input), machine::Config::default());
+    loop {
+        match machine.poll() {
+            Output::Request(id, request) => {
+                let turn = turns.pop_front();
+                let response = match (&request.call, turn) {
+                    (Call::Model { .. }, Some(Turn::Model(reply))) => Response::Model(Ok(reply)),
+                    (Call::Tool { tool, args }, Some(Turn::Tool { name, args: wanted, result }))
+                        if *tool.name == *name =>
+                    {
+                        let got = Data::record(args.iter().cloned()).to_json();
+                        if let Some(w) = wanted.filter(|w| *w != got) {
+                            return Err(format!("`{name}` is called with {got} instead of {w}"));
+                        }
+                        Response::Tool(result)
+                    }
+                    (call, turn) => return Err(format!("asked {call:?}, the world says {turn:?}")),
+                };
+                machine.handle(id, response);
+            }
+            Output::Working => {}
+            Output::Waiting => return Err("waits for nothing".into()),
+            Output::Done(result) if !turns.is_empty() => {
+                return Err(format!("not asked: {turns:?}, ended with {result:?}"));
+            }
+            Output::Done(Err(f)) => return Ok(format!("Fails: {} {}", f.code.as_str(), f.message)),
+            Output::Done(Ok(value)) => {
+                let deep = machine.deep_label(&value);
+                let label = machine.lattice().show(deep);
+                let reified = machine.reify(&value);
+                let shown = reified.data().map_or_else(|| reified.to_string(), |d| d.to_json().to_string());
+                let label = if label == "[]" { String::new() } else { format!(" @ {label}") };
+                return Ok(format!("Result: {shown}{label}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_suite_does_what_it_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/agent");
+    let mut all = Vec::new();
+    files(&root, &mut all);
+    let mut wrong = String::new();
+    let mut done = 0;
+    for path in all {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.strip_prefix(&root).unwrap().display().to_string();
+        let (_, module, _) = found_in(&text);
+        let Some(module) = module else { continue };
+        let runs = runs(&text);
+        for run in &runs {
+            let entry = match run.target.strip_prefix("test ") {
+                Some(test) => module.entries().iter().find(|e| e.kind == EntryKind::Test && e.name == test),
+                None => module.pipeline(&run.target),
+            };
+            let entry = entry.unwrap_or_else(|| panic!("{name}:{}: no `{}`", run.line, run.target));
+            let outcome = perform(module.lower(entry).unwrap(), run.input.clone(), run.turns.clone());
+            done += 1;
+            let expected =
+                run.expected.as_deref().unwrap_or_else(|| panic!("{name}:{}: no result", run.line));
+            let fits = match &outcome {
+                Ok(o) if expected.starts_with("Fails:") => o.starts_with(expected),
+                Ok(o) => same_result(o, expected, run.line),
+                Err(_) => false,
+            };
+            if !fits {
+                wrong += &format!("{name}:{}: expected {expected}\n   found {outcome:?}\n", run.line);
+            }
+        }
+        for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Test) {
+            if runs.iter().any(|r| r.target == format!("test {}", entry.name)) {
+                continue;
+            }
+            let outcome = perform(module.lower(entry).unwrap(), Data::record([]), VecDeque::new());
+            done += 1;
+            if outcome != Ok("Result: null".to_string()) {
+                wrong += &format!("{name}: test `{}`: {outcome:?}\n", entry.name);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(done > 20, "the suite is missing");
+}
+
+/// Results are compared as JSON, so that white space does not matter.
+fn same_result(found: &str, expected: &str, line: usize) -> bool {
+    let parts = |t: &str| {
+        let t = t.strip_prefix("Result: ")?;
+        let (value, label) = t.rsplit_once(" @ ").unwrap_or((t, ""));
+        Some((json(value, line), label.to_string()))
+    };
+    parts(found) == parts(expected)
+}
+
+#[test]
+fn the_examples_are_accepted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut all = Vec::new();
+    files(&root, &mut all);
+    assert!(!all.is_empty());
+    for path in all {
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(annotations(&text), [], "{}", path.display());
+    }
+}
