@@ -77,6 +77,7 @@ const MARKS: &[Mark] = &[
     }),
     ("praisonai", |r| {
         mapping(r, "roles")
+            || has(r, "topic") && has(r, "agents")
             || is(r, "framework", "praisonai")
             || has(r, "agents") && (has(r, "steps") || r.at(&["workflow", "steps"]).is_some())
     }),

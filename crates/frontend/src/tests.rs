@@ -231,6 +231,7 @@ fn other_formats_are_told_apart() {
             "framework: praisonai\nagents: {a: {role: r, goal: g, backstory: b}}\nsteps: []",
             "Unsupported(praisonai)",
         ),
+        ("topic: t\nagents: {a: {role: r, goal: g, backstory: b, tasks: {}}}", "Unsupported(praisonai)"),
         ("a: {role: r, goal: g, backstory: b}", "Frontend(crewai)"),
         ("t: {description: d, expected_output: e}", "Frontend(crewai)"),
         ("agentId: a\ntype: simple", "Frontend(lambda)"),
@@ -261,6 +262,30 @@ fn bombs_of_agents_are_bounded() {
     );
     let (bomb, _) = compiled(&[("a.yaml", &text)]);
     assert_eq!(bomb.diagnostics.iter().filter(|d| d.level == Level::Error).count(), 1);
+}
+
+#[test]
+fn tasks_are_told_what_was_said_before() {
+    let task = |name: &str, more: &str| format!("{name}: {{description: Do {name}., expected_output: e{more}}}\n");
+    let shown = |text: &str| {
+        let (crew, sources) = compiled(&[("t.yaml", text)]);
+        assert_eq!(said(&crew, &sources), Vec::<String>::new());
+        core_ir::print_term(&crew.units[0].code, crew.units[0].code.root())
+    };
+    // By default of everything, which the stages hand on.
+    let all = shown(&(task("a", "") + &task("b", "") + &task("c", "")));
+    assert_eq!(all.matches(">>").count(), 2, "{all}");
+    assert_eq!(all.matches("----------").count(), 1, "{all}");
+    assert_eq!(all.matches("working with:\\n{x}").count(), 2, "{all}");
+    // Saying so changes nothing.
+    assert_eq!(shown(&(task("a", "") + &task("b", ", context: [a]") + &task("c", ", context: [a, b]"))), all);
+    // Otherwise results are named.
+    let some = shown(&(task("a", "") + &task("b", ", context: []") + &task("c", ", context: [b]") + &task("d", "")));
+    assert_eq!(some.matches("working with:\\n{$task2}").count(), 1, "{some}");
+    assert_eq!(some.matches("{$task1}\\n\\n----------\\n\\n{$task2}\\n\\n----------\\n\\n{$task3}").count(), 1, "{some}");
+    // A result that does not exist yet.
+    let (crew, sources) = compiled(&[("t.yaml", &(task("a", ", context: [b]") + &task("b", "")))]);
+    assert_eq!(said(&crew, &sources), ["F004 error b"]);
 }
 
 /// Compiles whatever front end reads it and checks what must hold of any result.

@@ -5,15 +5,18 @@
 //! | an agent | `llm p θ` with role, goal and backstory as its prompt |
 //! | an agent with `tools` or `max_iter` | `fix[max_iter] (λself. λx. let t = llm p θ x in case t of {…})` |
 //! | a task | `λx. agent "…"`: description, expected output, and what came before as context |
-//! | tasks | `task1 >> task2 >> …`; with `context:` of earlier tasks, `let task1 = … in …` |
+//! | tasks | `task1 >> task2 >> …`; with `context` of some earlier tasks only, `let task1 = … in …` |
 //! | `{topic}` in any text | `inputs.topic`, where the whole is a function of `inputs: {topic: Str}` |
 //!
 //! CrewAI ends an agent's loop at the first reply without a tool call, though nothing in the files
 //! says so ([`Facts::ends_loops`]), and picks a model if none is named ([`Facts::default_model`]).
-//! A task passes on its own result only; tasks whose result several later ones need name it in
-//! `context`. Agents that are built in Python are unknown terms here.
+//! A task without `context` is told the results of all tasks before it, so the stages of a composition
+//! hand on what was said so far. Agents that are built in Python are unknown terms here.
 //!
-//! Source: seed 000 Listing 2, §7.6.
+//! Not reproduced: the words that CrewAI puts around a request (`Current Task: …`) and around tools.
+//!
+//! Source: seed 000 Listing 2, §7.6; CrewAI 1.15.17 (commit f4731f50): `translations/en.json` for the
+//! texts, `crew.py` (`_get_context`) and `utilities/formatter.py` for contexts.
 
 use crate::doc::{Entry, Node};
 use crate::emit::{
@@ -31,7 +34,7 @@ pub struct CrewAi;
 
 /// `max_iter` of an agent that states none.
 ///
-/// Source: CrewAI 1.15, `BaseAgent.max_iter`.
+/// Source: CrewAI 1.15.17 (commit f4731f50), `agents/agent_builder/base_agent.py`.
 pub const DEFAULT_MAX_ITER: u64 = 25;
 const DEFAULT_ORIGIN: &str = "the default of CrewAI 1.15, 25 steps";
 
@@ -39,6 +42,8 @@ const DEFAULT_ORIGIN: &str = "the default of CrewAI 1.15, 25 steps";
 const MOST_PARTS: usize = 4_000;
 /// Bytes of prompts compiled for one file, counting each use.
 const MOST_TEXT: usize = 32 << 20;
+/// What a reference to an earlier result counts as, in bytes of text.
+const SIZE_OF_A_NAME: usize = 16;
 
 impl Frontend for CrewAi {
     fn name(&self) -> &'static str {
@@ -47,12 +52,12 @@ impl Frontend for CrewAi {
 
     fn detect(&self, file: &File) -> u8 {
         let parts = Parts::of(file);
-        // These are PraisonAI's, which borrows the words.
+        // These are PraisonAI's, which borrows the words: its agents have instructions and their tasks
+        // inside, and its files a topic.
         let borrowed = |n: Node<'_>| {
-            n.get("roles").is_some()
-                || n.get("steps").is_some()
-                || n.get("workflow").is_some()
+            ["roles", "steps", "workflow", "topic"].iter().any(|k| n.get(k).is_some())
                 || n.get("framework").and_then(|f| f.as_str()).is_some_and(|f| f != "crewai")
+                || parts.agents.iter().take(50).any(|a| a.node.get("tasks").is_some() || a.node.get("instructions").is_some())
         };
         if file.documents.iter().take(8).any(|d| borrowed(d.root())) {
             return 0;
@@ -240,6 +245,16 @@ const AGENT_UNUSED: &[Unused] = &[
     ("mcps", NOT_YET),
     ("apps", NOT_YET),
     ("config", NOT_YET),
+    ("from_repository", NOT_YET),
+    ("planning", NOT_YET),
+    ("planning_config", NOT_YET),
+    ("security_config", RUNTIME),
+    ("settings", NOT_YET),
+    ("skills", NOT_YET),
+    ("tool_failure_policy", NOT_YET),
+    ("type", PYTHON_HOOK),
+    ("knowledge_config", NOT_YET),
+    ("max_tokens", NOT_YET),
 ];
 
 const TASK_KEYS: &[&str] = &["name", "description", "expected_output", "agent", "context"];
@@ -262,6 +277,11 @@ const TASK_UNUSED: &[Unused] = &[
     ("markdown", RUNTIME),
     ("config", NOT_YET),
     ("allow_crewai_trigger_context", NOT_YET),
+    ("id", RUNTIME),
+    ("input_files", NOT_YET),
+    ("security_config", RUNTIME),
+    ("tool_failure_policy", NOT_YET),
+    ("type", PYTHON_HOOK),
 ];
 
 const CREW_UNUSED: &[Unused] = &[
@@ -281,6 +301,19 @@ const CREW_UNUSED: &[Unused] = &[
     ("share_crew", RUNTIME),
     ("knowledge_sources", NOT_YET),
     ("inputs", NOT_YET),
+    ("chat_llm", NOT_YET),
+    ("before_kickoff_callbacks", PYTHON_HOOK),
+    ("after_kickoff_callbacks", PYTHON_HOOK),
+    ("step_callback", PYTHON_HOOK),
+    ("task_callback", PYTHON_HOOK),
+    ("knowledge", NOT_YET),
+    ("prompt_file", NOT_YET),
+    ("security_config", RUNTIME),
+    ("skills", NOT_YET),
+    ("stream", RUNTIME),
+    ("tool_failure_policy", NOT_YET),
+    ("tracing", RUNTIME),
+    ("framework", "it says what this is already"),
 ];
 
 /// What may still be compiled.
@@ -291,13 +324,29 @@ struct Budget {
 }
 
 impl Budget {
-    /// Whether one more part with so much text is allowed; reports the first that is not.
+    /// Whether one more part with so much text is allowed.
     fn take(&mut self, text: usize, at: Span, out: &mut Vec<Diagnostic>) -> bool {
-        if self.parts > 0 && self.text >= text {
-            self.parts -= 1;
-            self.text -= text;
-            return true;
+        let left = self.parts > 0;
+        self.parts = self.parts.saturating_sub(1);
+        if !left {
+            self.report(at, out);
         }
+        left && self.take_text(text, at, out)
+    }
+
+    /// Whether so much more text is allowed.
+    fn take_text(&mut self, text: usize, at: Span, out: &mut Vec<Diagnostic>) -> bool {
+        let left = self.text >= text;
+        if left {
+            self.text -= text;
+        } else {
+            self.report(at, out);
+        }
+        left
+    }
+
+    /// Reports that something is left out, once.
+    fn report(&mut self, at: Span, out: &mut Vec<Diagnostic>) {
         if !std::mem::replace(&mut self.exceeded, true) {
             out.push(Diagnostic::error(
                 codes::TOO_MUCH,
@@ -305,7 +354,6 @@ impl Budget {
                 at,
             ));
         }
-        false
     }
 }
 
@@ -319,6 +367,9 @@ struct Lower<'a, 'd> {
     agents: Vec<AgentPlace>,
     used: HashSet<&'d str>,
 }
+
+/// What stands between the results of several tasks.
+const DIVIDER: &str = "\n\n----------\n\n";
 
 /// The parameter that holds the crew's inputs.
 const INPUTS: &str = "inputs";
@@ -464,11 +515,11 @@ impl<'a, 'd> Lower<'a, 'd> {
     fn prompt(&mut self, node: Node<'d>) -> TermId {
         let at = node.entry("role").map_or(node.head(), |e| value_span(&e));
         let mut template = Template::new(at);
-        let read = |key: &str, out: &mut Vec<Diagnostic>| emit::text(node, key, out).unwrap_or("").trim();
+        let read = |key: &str, out: &mut Vec<Diagnostic>| emit::text(node, key, out).unwrap_or("");
         let role = read("role", self.out);
         let goal = read("goal", self.out);
         let backstory = read("backstory", self.out);
-        if role.is_empty() && goal.is_empty() && backstory.is_empty() {
+        if [role, goal, backstory].iter().all(|t| t.trim().is_empty()) {
             return template.build(&mut self.b);
         }
         template.text("You are ");
@@ -486,46 +537,57 @@ impl<'a, 'd> Lower<'a, 'd> {
         let position: HashMap<&str, usize> = tasks.iter().enumerate().map(|(i, t)| (t.name, i)).collect();
         let contexts: Vec<Option<Vec<usize>>> =
             tasks.iter().enumerate().map(|(i, t)| self.context(i, t, &position)).collect();
-        let linear = contexts.iter().enumerate().all(|(i, c)| match c {
+        let everything_before = contexts.iter().enumerate().all(|(i, c)| match c {
             None => true,
-            Some(list) => i > 0 && list[..] == [i - 1],
+            Some(list) => list.len() == i && list.iter().enumerate().all(|(n, earlier)| n == *earlier),
         });
-        let term = if linear {
-            let stages: Vec<TermId> = tasks
-                .iter()
-                .enumerate()
-                .map(|(i, task)| {
-                    let at = task.node.head();
-                    let context = if i == 0 { Vec::new() } else { vec![self.b.var("x", at)] };
-                    let body = self.task(task, context);
-                    self.b.abs("x", Some(Type::Str), body, at)
-                })
-                .collect();
-            match stages[..] {
-                [one] => one,
-                _ => self.b.compose(stages, at),
-            }
-        } else {
-            let mut bindings: Vec<(Name, TermId)> = Vec::new();
-            let variable = |i: usize| Name::from(format!("$task{}", i + 1));
-            for (i, task) in tasks.iter().enumerate() {
-                let earlier: Vec<usize> =
-                    contexts[i].clone().unwrap_or_else(|| i.checked_sub(1).into_iter().collect());
-                let context =
-                    earlier.into_iter().map(|n| self.b.var(variable(n), task.node.head())).collect();
-                let body = self.task(task, context);
-                bindings.push((variable(i), body));
-            }
-            let last = self.b.var(variable(tasks.len() - 1), at);
-            let body = self.b.let_in(bindings, last, at);
-            self.b.abs("x", Some(Type::Str), body, at)
-        };
+        let term = if everything_before { self.stages(tasks, at) } else { self.bindings(tasks, &contexts, at) };
         if self.inputs.is_empty() {
             return term;
         }
         let nothing = self.b.lit(Data::str(""), at);
         let run = self.b.app(term, nothing, at);
         self.with_inputs(run, at)
+    }
+
+    /// Tasks each of which is told the results of all before it: what a stage is given is what it is told.
+    fn stages(&mut self, tasks: &[Definition<'d>], at: Span) -> TermId {
+        let last = tasks.len() - 1;
+        let mut stages = Vec::with_capacity(tasks.len());
+        for (i, task) in tasks.iter().enumerate() {
+            let head = task.node.head();
+            let context = if i == 0 { Vec::new() } else { vec![self.b.var("x", head)] };
+            let mut body = self.task(task, context);
+            if 0 < i && i < last {
+                let mut said = Template::new(head);
+                said.term(self.b.var("x", head)).text(DIVIDER).term(body);
+                body = said.build(&mut self.b);
+            }
+            stages.push(self.b.abs("x", Some(Type::Str), body, head));
+        }
+        match stages[..] {
+            [one] => one,
+            _ => self.b.compose(stages, at),
+        }
+    }
+
+    /// Tasks some of which are told only some of the results before them.
+    fn bindings(&mut self, tasks: &[Definition<'d>], contexts: &[Option<Vec<usize>>], at: Span) -> TermId {
+        let variable = |i: usize| Name::from(format!("$task{}", i + 1));
+        let mut bindings: Vec<(Name, TermId)> = Vec::new();
+        for (i, task) in tasks.iter().enumerate() {
+            let mut told: Vec<usize> = contexts[i].clone().unwrap_or_else(|| (0..i).collect());
+            // Every task told of every other is a quadratic term.
+            if !self.budget.take_text(told.len() * SIZE_OF_A_NAME, task.node.head(), self.out) {
+                told.clear();
+            }
+            let context = told.into_iter().map(|n| self.b.var(variable(n), task.node.head())).collect();
+            let body = self.task(task, context);
+            bindings.push((variable(i), body));
+        }
+        let last = self.b.var(variable(tasks.len() - 1), at);
+        let body = self.b.let_in(bindings, last, at);
+        self.b.abs("x", Some(Type::Str), body, at)
     }
 
     /// The earlier tasks whose results a task is given; `None` if it does not say.
@@ -584,19 +646,14 @@ impl<'a, 'd> Lower<'a, 'd> {
         report_keys(node, TASK_KEYS, TASK_UNUSED, "a task", self.out);
         let at = node.entry("description").map_or(head, |e| value_span(&e));
         let mut template = Template::new(at);
-        let description = emit::text(node, "description", self.out).unwrap_or("").trim();
+        let description = emit::text(node, "description", self.out).unwrap_or("");
         self.fill(&mut template, description, at);
-        let expected = emit::text(node, "expected_output", self.out).unwrap_or("").trim();
-        if !expected.is_empty() {
-            template.text("\n\nThis is the expected criteria for your final answer: ");
-            self.fill(&mut template, expected, at);
-        }
+        template.text("\n\nThis is the expected criteria for your final answer: ");
+        let expected = emit::text(node, "expected_output", self.out).unwrap_or("");
+        self.fill(&mut template, expected, at);
+        template.text("\nyou MUST return the actual complete content as the final answer, not a summary.");
         for (i, earlier) in context.into_iter().enumerate() {
-            template.text(if i == 0 {
-                "\n\nThis is the context you're working with:\n"
-            } else {
-                "\n\n----------\n\n"
-            });
+            template.text(if i == 0 { "\n\nThis is the context you're working with:\n" } else { DIVIDER });
             template.term(earlier);
         }
         let request = template.build(&mut self.b);
