@@ -6,7 +6,8 @@
 //! Source: `docs/lam.md` (the notation), `docs/calculus.md` §10 (serialisation).
 
 use crate::{
-    AbsSugar, Bound, Code, Data, EffectClass, EffectRow, IfSugar, LabelSpec, LetSugar, ModelParams, Name, Num, Pred, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, Type,
+    AbsSugar, Bound, Code, Data, EffectClass, EffectRow, IfSugar, LabelSpec, LetSugar, ModelParams, Name,
+    Num, Pred, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, Type,
 };
 use std::fmt;
 use std::fmt::Write as _;
@@ -14,9 +15,43 @@ use std::ops::Range;
 
 /// Words of `.lam` that cannot be variables, fields written without quotes excepted.
 pub const KEYWORDS: &[&str] = &[
-    "let", "if", "then", "else", "case", "of", "try", "catch", "in", "true", "false", "null", "send", "recv",
-    "fork", "fresh", "clear", "fst", "snd", "tool", "llm", "mem", "recall", "remember", "choose", "guard",
-    "classify", "check", "assert", "endorse", "declassify", "fail", "par", "prim", "unknown", "const",
+    "let",
+    "if",
+    "then",
+    "else",
+    "case",
+    "of",
+    "try",
+    "catch",
+    "in",
+    "true",
+    "false",
+    "null",
+    "send",
+    "recv",
+    "fork",
+    "fresh",
+    "clear",
+    "fst",
+    "snd",
+    "tool",
+    "llm",
+    "mem",
+    "recall",
+    "remember",
+    "choose",
+    "guard",
+    "classify",
+    "check",
+    "assert",
+    "endorse",
+    "declassify",
+    "fail",
+    "par",
+    "prim",
+    "unknown",
+    "const",
+    "store",
 ];
 
 /// Keys of the record of model parameters that have a meaning of their own.
@@ -446,6 +481,8 @@ fn label_text(label: &LabelSpec) -> String {
         LabelSpec::Axes { untrusted: false, secret: true } => "secret".into(),
         LabelSpec::Axes { untrusted: true, secret: true } => "untrusted secret".into(),
         LabelSpec::Exact(data @ (Data::List(_) | Data::Record(_))) => data_string(data),
+        // A tag would take what follows as its payload.
+        LabelSpec::Exact(data @ Data::Tag(..)) => format!("const ({})", data_string(data)),
         LabelSpec::Exact(data) => format!("const {}", data_string(data)),
     }
 }
@@ -1066,7 +1103,11 @@ impl<'a> Printer<'a> {
         let index = id.0 as usize;
         let Some(store) = self.code.stores.get(index) else { return format!("store[{index}]") };
         let same = self.code.stores.iter().filter(|s| s.name == store.name).count();
-        if same > 1 { format!("store[{index}]") } else { name_text(&store.name) }
+        match &*store.name {
+            _ if same > 1 => format!("store[{index}]"),
+            "store" => quoted("store"),
+            name => name_text(name),
+        }
     }
 
     fn params(&self, params: &ModelParams) -> String {

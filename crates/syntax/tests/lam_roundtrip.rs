@@ -1,0 +1,92 @@
+//! Printing a term and reading it again gives the same term.
+
+mod common;
+
+use core_ir::print::{Style, print_with};
+use core_ir::{Code, Globals, Term, print_code};
+use diagnostics::FileId;
+use proptest::prelude::*;
+use syntax::lam::{Options, Parsed, parse};
+
+fn read(text: &str) -> Parsed {
+    parse(FileId(0), text, &Globals::none(), Options::PROGRAM)
+}
+
+fn read_back(text: &str) -> Result<Code, TestCaseError> {
+    let parsed = read(text);
+    match parsed.code {
+        Some(code) => Ok(code),
+        None => Err(TestCaseError::fail(format!("{:#?}\n{text}", parsed.diagnostics))),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_printed_reads_as_the_same_term(choices in prop::collection::vec(any::<u8>(), 0..400)) {
+        let code = common::code(&choices);
+        let styles = [Style::TEXT, Style::LINE, Style::UNICODE, Style { unicode: true, width: Some(1) }];
+        for style in styles {
+            let text = print_with(&code, style).text;
+            let back = read_back(&text)?;
+            prop_assert!(back == code, "{style:?}\n{text}\n{code:?}\n{back:?}");
+            prop_assert_eq!(print_with(&back, style).text, text);
+        }
+    }
+
+    #[test]
+    fn parts_of_the_text_lie_inside_each_other(choices in prop::collection::vec(any::<u8>(), 0..200)) {
+        let code = common::code(&choices);
+        let printed = print_with(&code, Style::TEXT);
+        for (range, _) in &printed.parts {
+            prop_assert!(printed.text.get(range.clone()).is_some());
+        }
+        prop_assert_eq!(printed.parts.last().map(|(_, id)| *id), Some(code.root()));
+    }
+}
+
+/// The generator is worth little if it leaves forms out.
+#[test]
+fn every_form_is_generated() {
+    let mut seen = std::collections::HashSet::new();
+    for form in 0..common::FORMS {
+        for salt in 0..40u8 {
+            let mut choices = vec![1, 1, 1, 1, 1, 1, 1, 1, 1, 1, form, salt];
+            choices.extend((0..60u8).map(|i| i.wrapping_mul(salt).wrapping_add(form)));
+            for shift in 0..4 {
+                for (_, t) in common::code(&choices[shift..]).iter() {
+                    seen.insert(std::mem::discriminant(t));
+                }
+            }
+        }
+    }
+    // Every variant of `Term`.
+    assert_eq!(seen.len(), 41, "{seen:?}");
+    assert!(seen.contains(&std::mem::discriminant(&Term::Clear)));
+}
+
+#[test]
+fn parentheses_stand_only_where_they_are_needed() {
+    for text in [
+        "\\x. x + 1 * 2 - 3",
+        "(1 + 2) * 3 - (4 - 5)",
+        "\\f. \\x. f (f x) x.a.[0].b",
+        "\\p. fresh @p",
+        "[\"U\"] : 1 + 1",
+        "\\x. [] ? x && true",
+        "let f = \\x. x >> x | x in let y = f 1 in (let z = y in z).a := f y",
+        "fix[20] (\\self. \\x. if x == 0 then x else self (x - 1)) 7",
+        "\\x. try[[\"U\", \"S\"]] fail x catch e. \"failed: {e}\"",
+        "case `a 1 of {a x => -x, b => !true, _ => -(-1)}",
+        "\\x. guard x length > 3 && !(value < 1 || .a any) retry 2",
+        "choose 1/3 (\\x. x) (const 1/3)",
+        "send[system] 'say \"{}\"'",
+        "clear ((recv) {} (`a (`b c)) [recv] `d)".replace("c))", "null))").as_str(),
+        "\\self. par[2] [@self, (`a) self]",
+    ] {
+        let parsed = read(text);
+        let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:#?}", parsed.diagnostics));
+        assert_eq!(print_code(&code), format!("{text}\n"));
+    }
+}
