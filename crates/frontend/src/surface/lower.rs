@@ -56,10 +56,12 @@ pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Di
     };
     let definitions = std::mem::take(&mut lower.definitions);
     let root = lower.b.let_in(definitions, root, entry.span);
-    lower
-        .b
-        .finish(root, &Globals::none())
-        .map_err(|errors| errors.iter().map(|e| failure(e, entry)).collect())
+    lower.b.finish(root, &Globals::none()).map_err(|errors| {
+        // Every leaf of what is too deep is an error; the first says it all.
+        let mut found: Vec<Diagnostic> = errors.iter().map(|e| failure(e, entry)).collect();
+        found.dedup_by_key(|d| d.code);
+        found
+    })
 }
 
 fn failure(error: &BuildError, entry: &Entry) -> Diagnostic {
