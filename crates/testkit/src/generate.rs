@@ -17,10 +17,11 @@ pub use script::Script;
 use core_ir::{Code, Data, LatticeKind, ModelParams, StoreDecl, ToolDecl};
 use proptest::strategy::{NewTree, Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
+use std::fmt;
 use std::sync::Arc;
 
 /// A closed term with its declarations and its world.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Program {
     /// The term.
     pub ast: Ast,
@@ -28,6 +29,9 @@ pub struct Program {
     pub lattice: LatticeKind,
     /// Whether binders reuse a few names, so that they hide each other.
     pub shadowing: bool,
+    /// Whether `catch` binds the message. Otherwise it binds `true` at the message's label: the wording of most
+    /// errors is the machine's.
+    pub messages: bool,
     /// The tools that `tool[…]` means.
     pub tools: Vec<ToolDecl>,
     /// The stores that `mem` opens.
@@ -112,6 +116,29 @@ impl Program {
             }
         }
         around.into_iter().nth(n)
+    }
+}
+
+/// What is needed to understand a failed test: the term as `.lam` text, and what it uses of the rest.
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:?} {:?} seed {}", self.ast, self.lattice, self.seed)?;
+        let printed = core_ir::print_code(&self.code());
+        let uses_tools = self.ast.any(&|op| matches!(op, Op::Tool(_) | Op::Llm(_) | Op::RecvData(_)));
+        let uses_stores = self.ast.any(&|op| matches!(op, Op::Mem(_)));
+        let used = |line: &&str| match line.split(' ').next() {
+            Some("tool") => uses_tools,
+            Some("store") => uses_stores,
+            _ => true,
+        };
+        for line in printed.lines().filter(used) {
+            writeln!(f, "{line}")?;
+        }
+        let replies = |a: &Ast| a.any(&|op| matches!(op, Op::RecvCode | Op::Ask));
+        if replies(&self.ast) {
+            writeln!(f, "replies: {:?}", self.replies)?;
+        }
+        Ok(())
     }
 }
 

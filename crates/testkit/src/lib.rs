@@ -3,12 +3,14 @@
 //!
 //! Entry points: [`naive::run`] evaluates a [`core_ir::Code`] by the rules of `docs/calculus.md`;
 //! [`generate::programs`] is the strategy of closed programs; [`world::Script`] answers whatever a
-//! program asks, always in the same way.
+//! program asks, always in the same way; [`drive::run`] runs the machine in such a world.
 //!
 //! Invariant: [`naive`] is written from `docs/calculus.md` alone. It shares no code with the machine that
 //! it is compared with, beyond the data of `core_ir`.
 //! Invariant: everything here is deterministic; the same program in the same world gives the same outcome.
 
+pub mod drive;
 pub mod generate;
 pub mod naive;
+pub mod outcome;
 pub mod world;

@@ -4,6 +4,7 @@
 //! Slow and plain on purpose. It is what the machine is compared with, so it is written from the text of
 //! §3, §5, §6 and §10 and from nothing else. Where a comment names a paragraph in **bold**, it is one of §10.
 
+use crate::outcome::{Failure, Outcome, Tree, TreeNode};
 use crate::world::{Answer, Call, Message, World};
 use core_ir::{
     Bound, Branch, Code, Data, Globals, Label, LabelSpec, Lattice, LatticeKind, MAX_DATA_DEPTH, ModelParams,
@@ -29,85 +30,6 @@ pub struct Config<'a> {
     pub parser: &'a Parser<'a>,
 }
 
-/// A value with all its labels, each as the data that denotes it. Functions are opaque.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tree {
-    /// The label.
-    pub label: Data,
-    /// What is labelled.
-    pub node: TreeNode,
-}
-
-/// See [`Tree`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum TreeNode {
-    /// A scalar: null, a truth value, a number or text.
-    Scalar(Data),
-    /// A list.
-    List(Vec<Tree>),
-    /// A record.
-    Record(Vec<(Name, Tree)>),
-    /// A pair.
-    Pair(Box<(Tree, Tree)>),
-    /// A tag with its payload.
-    Tag(Name, Box<Tree>),
-    /// Some function.
-    Function,
-}
-
-/// `["U"]:[1,["S"]:2]`; the label ⊥ of the bit lattices is not written.
-impl std::fmt::Display for Tree {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.label != Data::list([]) {
-            write!(f, "{}:", self.label.to_json())?;
-        }
-        match &self.node {
-            TreeNode::Scalar(d) => write!(f, "{}", d.to_json()),
-            TreeNode::List(items) => {
-                f.write_str("[")?;
-                for (i, item) in items.iter().enumerate() {
-                    write!(f, "{}{item}", if i > 0 { "," } else { "" })?;
-                }
-                f.write_str("]")
-            }
-            TreeNode::Record(fields) => {
-                f.write_str("{")?;
-                for (i, (name, item)) in fields.iter().enumerate() {
-                    write!(f, "{}{name}:{item}", if i > 0 { "," } else { "" })?;
-                }
-                f.write_str("}")
-            }
-            TreeNode::Pair(p) => write!(f, "({}, {})", p.0, p.1),
-            TreeNode::Tag(name, payload) => write!(f, "`{name} {payload}"),
-            TreeNode::Function => f.write_str("<function>"),
-        }
-    }
-}
-
-/// An error that ended a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Failure {
-    /// The kind of error as §10 names it.
-    pub code: &'static str,
-    /// For people.
-    pub message: String,
-    /// Its label.
-    pub label: Data,
-}
-
-/// How a run ended, and what happened on the way.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// The value, or the error.
-    pub result: Result<Tree, Failure>,
-    /// The label of the conversation at the end.
-    pub conversation_label: Data,
-    /// The conversation at the end.
-    pub conversation: Vec<Message>,
-    /// What was asked, in order, each with its channel label.
-    pub requests: Vec<(Call, Data)>,
-}
-
 /// Evaluates a program; a function that is given an input is applied to it.
 pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut dyn World) -> Outcome {
     // Values are freed by recursion, so the stack must be as large as the fuel makes values deep.
@@ -126,7 +48,7 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
             conversation: Conversation { label: Label::BOTTOM, messages: Vec::new() },
             requests: Vec::new(),
         };
-        let program = convert(code, code.root());
+        let program = convert(code, code.globals(), code.root());
         let result = run.eval(Label::BOTTOM, &program).and_then(|v| match input {
             Some(data) => {
                 let argument = literal(Label::BOTTOM, data);
@@ -148,6 +70,9 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
         }
     })
 }
+
+/// What stands for the user message that quotes a decoding error, whose wording is the machine's.
+pub const REPAIR: &str = "That reply cannot be used";
 
 const STACK: usize = 512 << 20;
 
@@ -415,7 +340,7 @@ impl Run<'_> {
             Expr::Var(name) => error("unknown", pc, format!("unbound variable `{name}`")),
             // Reading: prelude functions are labelled ⊥ and closed.
             Expr::Global(globals, index) => match globals.get(*index) {
-                Some((code, id)) => match &*convert(code, id) {
+                Some((code, id)) => match &*convert(code, globals, id) {
                     Expr::Abs(x, body) => Ok(value(pc, Node::Closure(x.clone(), body.clone()))),
                     _ => error("unknown", pc, "a prelude definition that is no function"),
                 },
@@ -560,11 +485,12 @@ impl Run<'_> {
                     Node::Bool(false) => self.eval(c.label, b),
                     _ => {
                         let deep = self.deep(&c);
-                        error("no_branch", self.lattice.join(pc, deep), "not a truth value")
+                        error("type", self.lattice.join(pc, deep), "not a truth value")
                     }
                 }
             }
-            // Choice: a tag, or a string, which counts as the tag with payload null at the string's label.
+            // Choice: a tag, or a string, which counts as the tag with payload null at the string's label; anything
+            // else takes `_`.
             Expr::Case(e, branches, default) => {
                 let v = self.eval(pc, e)?;
                 let tag = match &*v.node {
@@ -593,7 +519,7 @@ impl Run<'_> {
                 let deep = self.deep(&v);
                 let label = self.join(pc, deep);
                 let found = match &*v.node {
-                    Node::Tag(name, _) if tags.contains(name) => return Ok(v),
+                    Node::Tag(name, _) => tags.iter().find(|t| *t == name),
                     Node::Str(s) => tags.iter().find(|t| ***t == **s).or_else(|| {
                         let bare = s.trim_matches(|c: char| c.is_whitespace() || "\"'`.".contains(c));
                         tags.iter().find(|t| t.eq_ignore_ascii_case(bare))
@@ -921,7 +847,7 @@ impl Run<'_> {
         match (self.config.parser)(&text).and_then(harmless) {
             // The value of [true, e] evaluated at pc := lc in the prelude's environment.
             Ok(code) => {
-                let e = convert(&code, code.root());
+                let e = convert(&code, code.globals(), code.root());
                 let pair = Expr::List(vec![Rc::new(Expr::Lit(Data::Bool(true))), e]);
                 self.eval(lc, &Rc::new(pair))
             }
@@ -949,11 +875,17 @@ impl Run<'_> {
                     (text, d)
                 }
                 Answer::ToolCall(name, args) => {
-                    let said = Data::record([(name.clone(), args.clone())]).to_json().to_string();
-                    if model.tools.iter().any(|t| t.name == name) {
-                        (said, Ok(Data::Tag(name, Arc::new(args))))
-                    } else {
-                        (said, Err(format!("the tool `{name}` was not offered")))
+                    let said = args.to_json().to_string();
+                    let fits = |p: &core_ir::ToolParam| match args.field(&p.name) {
+                        Some(d) => p.ty.check(d).is_ok(),
+                        None => matches!(p.ty, Type::Option(_)),
+                    };
+                    match model.tools.iter().find(|t| t.name == name) {
+                        Some(tool) if tool.params.iter().all(fits) => {
+                            (said, Ok(Data::Tag(name, Arc::new(args))))
+                        }
+                        Some(_) => (said, Err("ill-typed arguments".to_string())),
+                        None => (said, Err("a tool that was not offered".to_string())),
                     }
                 }
                 _ => return error("model", self.lattice.join(pc, lc), "no answer for a model"),
@@ -962,9 +894,9 @@ impl Run<'_> {
             match decoded {
                 Ok(d) => return Ok(literal(lc, &d)),
                 Err(why) if left == 0 => return error("decode", self.lattice.join(pc, lc), why),
-                Err(why) => {
+                Err(_) => {
                     left -= 1;
-                    self.conversation.messages.push((Role::User, why));
+                    self.conversation.messages.push((Role::User, REPAIR.to_string()));
                 }
             }
         }
@@ -973,7 +905,11 @@ impl Run<'_> {
     /// **`llm p θ`** applied at `l` to `V`: in the conversation `l : []`, the system message, then `V`, then the reply.
     fn oracle(&mut self, l: Label, prompt: &Value, model: &Model, v: &Value) -> Eval {
         self.inside(Conversation { label: l, messages: Vec::new() }, |run| {
-            if !matches!(&*prompt.node, Node::Str(s) if s.is_empty()) {
+            if matches!(&*prompt.node, Node::Str(s) if s.is_empty()) {
+                // Whether there is a message depends on the prompt.
+                let deep = run.deep(prompt);
+                run.conversation.label = run.join(run.conversation.label, deep);
+            } else {
                 run.send(l, Role::System, prompt)?;
             }
             run.send(l, Role::User, v)?;
@@ -1064,7 +1000,7 @@ impl Run<'_> {
         }
     }
 
-    fn tree(&self, v: &Value) -> Tree {
+    fn tree(&mut self, v: &Value) -> Tree {
         stacker::maybe_grow(64 << 10, 4 << 20, || {
             let node = match &*v.node {
                 Node::Null => TreeNode::Scalar(Data::Null),
@@ -1077,7 +1013,11 @@ impl Run<'_> {
                 }
                 Node::Pair(a, b) => TreeNode::Pair(Box::new((self.tree(a), self.tree(b)))),
                 Node::Tag(n, p) => TreeNode::Tag(n.clone(), Box::new(self.tree(p))),
-                _ => TreeNode::Function,
+                _ => {
+                    let captured = Value { label: Label::BOTTOM, node: v.node.clone() };
+                    let deep = self.deep(&captured);
+                    TreeNode::Function(self.lattice.data_of(deep))
+                }
             };
             Tree { label: self.lattice.data_of(v.label), node }
         })
@@ -1202,35 +1142,44 @@ fn show(v: &Value, outermost: bool, depth: usize, out: &mut String) -> bool {
     })
 }
 
-/// Reads a reply as data: JSON, alone or in a code fence; text where the type is text.
+/// Reads a reply as data: text for text, one of the names for an enumeration, and for everything else JSON, which is
+/// the whole reply, or in a code fence, or between the first bracket and the last, whichever first fits.
 fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
     let Some(ty) = ty else { return Ok(Data::str(text)) };
-    let trimmed = text.trim();
-    let fenced = trimmed.split_once("```").and_then(|(_, rest)| {
-        let (_, body) = rest.split_once('\n')?;
-        Some(body.split_once("```")?.0)
-    });
-    let mut why = "not JSON".to_string();
-    for candidate in [Some(trimmed), fenced].into_iter().flatten() {
-        let Ok(json) = serde_json::from_str::<serde_json::Value>(candidate) else { continue };
-        match ty.read(&json) {
-            Ok(d) => match ty.check(&d) {
-                Ok(()) => return Ok(d),
-                Err((path, cause)) => why = format!("{path}: {cause}"),
-            },
-            Err(e) => why = e.to_string(),
-        }
+    let mut base = ty;
+    while let Type::Refined(r) = base {
+        base = &r.0;
     }
-    let d = Data::str(trimmed);
-    if ty.check(&d).is_ok() { Ok(d) } else { Err(why) }
+    let trimmed = text.trim();
+    let data = match base {
+        Type::Str => Data::str(text),
+        Type::Enum(_) => Data::str(trimmed.trim_matches(['"', '`', '\''])),
+        _ => {
+            let fence = trimmed.splitn(3, "```").nth(1).filter(|_| trimmed.matches("```").count() > 1);
+            let fence = fence.map(|f| f.split_once('\n').map_or(f, |(_, body)| body));
+            let open = trimmed.find(['{', '[']).unwrap_or(trimmed.len());
+            let close = trimmed.rfind(['}', ']']).map_or(0, |i| i + 1);
+            let candidates = [Some(trimmed), fence, trimmed.get(open..close)];
+            let read = candidates.into_iter().flatten().filter_map(|c| {
+                let json = serde_json::from_str::<serde_json::Value>(c).ok()?;
+                ty.read(&json).ok()
+            });
+            return read.into_iter().find(|d| ty.check(d).is_ok()).ok_or("no JSON that fits".to_string());
+        }
+    };
+    match ty.check(&data) {
+        Ok(()) => Ok(data),
+        Err((path, cause)) => Err(format!("{path}: {cause}")),
+    }
 }
 
-/// Generated code contains no `endorse`, `declassify` or `tool[…]`.
+/// Generated code contains no `endorse`, `declassify` or `tool[…]`, and offers no tools.
 fn harmless(code: Arc<Code>) -> Result<Arc<Code>, String> {
     let harm = code.iter().find_map(|(_, t)| match t {
         Term::Endorse(..) => Some("endorse"),
         Term::Declassify(..) => Some("declassify"),
         Term::Tool(_) => Some("tool"),
+        Term::Llm(_, params) | Term::Recv(Recv::Data(params)) if !params.tools.is_empty() => Some("tool"),
         _ => None,
     });
     match harm {
@@ -1241,9 +1190,9 @@ fn harmless(code: Arc<Code>) -> Result<Arc<Code>, String> {
 
 // ── terms ──
 
-/// The term as a tree, variables as names.
-fn convert(code: &Arc<Code>, id: TermId) -> E {
-    let go = |id: &TermId| convert(code, *id);
+/// The term as a tree, variables as names. Global variables are those of the prelude, also in the prelude.
+fn convert(code: &Arc<Code>, prelude: &Arc<Globals>, id: TermId) -> E {
+    let go = |id: &TermId| convert(code, prelude, *id);
     let all = |ids: &[TermId]| ids.iter().map(go).collect::<Vec<E>>();
     let tool = |id| Rc::new(code.tool(id).clone());
     let model = |params: &Arc<ModelParams>| {
@@ -1262,7 +1211,7 @@ fn convert(code: &Arc<Code>, id: TermId) -> E {
     };
     stacker::maybe_grow(64 << 10, 4 << 20, || {
         Rc::new(match code.term(id) {
-            Term::Var(_, Slot::Global(index)) => Expr::Global(code.globals().clone(), *index),
+            Term::Var(_, Slot::Global(index)) => Expr::Global(prelude.clone(), *index),
             Term::Var(name, _) => Expr::Var(name.clone()),
             Term::Lit(d) => Expr::Lit(d.clone()),
             Term::Record(fields) => Expr::Record(fields.iter().map(|(n, e)| (n.clone(), go(e))).collect()),
@@ -1539,6 +1488,9 @@ fn primitive(prim: Prim, operands: &[Value], max_text: usize) -> Result<Value, P
         }
         (Prim::Contains, [Str(s), Str(part)]) => give(Bool(s.contains(&**part))),
         (Prim::Contains, [List(items), _]) => {
+            // As `==`, whatever is found first: fails on functions.
+            equal(&operands[0], &operands[0])?;
+            equal(&operands[1], &operands[1])?;
             let mut found = false;
             for item in items {
                 found |= equal(item, &operands[1])?;

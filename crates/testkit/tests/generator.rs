@@ -6,8 +6,9 @@ use proptest::test_runner::{Config, TestError, TestRunner};
 use std::collections::BTreeMap;
 use testkit::generate::{Op, Program, Script, Style, programs};
 use testkit::naive;
+use testkit::outcome::Outcome;
 
-fn run(program: &Program) -> naive::Outcome {
+fn run(program: &Program) -> Outcome {
     let config = naive::Config {
         lattice: program.lattice,
         fuel: 20_000,

@@ -2,8 +2,8 @@
 
 use super::{Ast, Op, Program};
 use core_ir::{
-    Abs, AbsSugar, Branch, BuildError, Builder, Code, Data, Globals, IfSugar, ModelParams, Name, Num, Prim,
-    Recv, Role, StoreId, Term, TermId, ToolId,
+    Abs, AbsSugar, Branch, BuildError, Builder, Code, Data, Globals, IfSugar, LetSugar, ModelParams, Name,
+    Num, Prim, Recv, Role, StoreId, Term, TermId, ToolId,
 };
 use diagnostics::{FileId, Span};
 use std::sync::{Arc, LazyLock};
@@ -279,7 +279,13 @@ impl Making<'_> {
             Op::Declassify => Term::Declassify(self.kid(ast, 0), self.kid(ast, 1)),
             Op::Try => {
                 let (label, body) = (self.kid(ast, 0), self.kid(ast, 1));
-                let (name, handler) = self.under(ast, 2);
+                let (name, mut handler) = self.under(ast, 2);
+                if !self.program.messages {
+                    let message = self.b.var(name.clone(), AT);
+                    let seen = self.add(Term::Prim(Prim::IsStr, vec![message]));
+                    let bindings = vec![(name.clone(), seen)];
+                    handler = self.add(Term::Let { bindings, body: handler, sugar: LetSugar::Plain });
+                }
                 Term::Try { label, body, name, handler }
             }
             Op::Fail => Term::Fail(self.kid(ast, 0)),

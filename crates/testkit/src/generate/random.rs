@@ -193,7 +193,7 @@ pub(super) fn program(rng: &mut Rng, style: &Style) -> Program {
     replies.push(Reply::Text("this is (no code".into()));
     let shadowing = rng.chance(15);
     let seed = rng.draw();
-    Program { ast, lattice, shadowing, tools, stores, models, replies, seed }
+    Program { ast, lattice, shadowing, messages: style.messages, tools, stores, models, replies, seed }
 }
 
 fn spec(rng: &mut Rng, lattice: LatticeKind, top: u64, bottom: u64) -> LabelSpec {
@@ -638,16 +638,8 @@ impl Making<'_> {
 
     /// What is done with an error: below a variable for its message.
     fn handler(&mut self, ty: &Ty, size: u32) -> Ast {
-        if self.style.messages {
-            return self.under(Ty::Str, ty, size);
-        }
-        // The message's text is nobody's business, but its label is.
-        let sub = self.split(size, 2);
-        let seen = node(Op::Prim(Prim::IsStr), [Ast::var(0)]);
-        self.scope.push(Ty::Null);
-        let a = self.under(Ty::Bool, ty, sub);
-        self.scope.pop();
-        node(Op::Let, [seen, a])
+        let seen = if self.style.messages { Ty::Str } else { Ty::Bool };
+        self.under(seen, ty, size)
     }
 
     /// `λself. λx. …`, which calls itself sometimes.

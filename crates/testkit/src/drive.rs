@@ -1,0 +1,156 @@
+//! Runs the machine in a [`World`] until it ends.
+
+use crate::generate::Rng;
+use crate::naive::REPAIR;
+use crate::outcome::{Failure, Outcome, Tree, TreeNode};
+use crate::world::{self, Answer, World};
+use core_ir::{Code, Data, Label, Name, Role};
+use machine::{
+    Call, CodeParser, Config, ErrorCode, Machine, Output, Reified, ReifiedKind, Reply, Response, Stop,
+};
+use std::sync::Arc;
+
+/// In which order requests are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Each as soon as it is made.
+    AtOnce,
+    /// All that can be made are collected before one of them, a random one, is answered.
+    Random(u64),
+}
+
+/// A parser of generated code made of a function.
+pub struct ParseWith<F>(pub F);
+
+impl<F: Fn(&str) -> Result<Arc<Code>, String> + Send + Sync> CodeParser for ParseWith<F> {
+    fn parse(&self, text: &str) -> Result<Arc<Code>, String> {
+        self.0(text)
+    }
+}
+
+/// Runs the machine to its end; a world that gives an answer of the wrong kind ends the run.
+pub fn run(
+    code: &Arc<Code>,
+    input: Option<&Data>,
+    config: Config,
+    world: &mut dyn World,
+    order: Order,
+) -> Outcome {
+    let mut machine = Machine::new(code.clone(), input.cloned(), config);
+    let mut requests = Vec::new();
+    let mut pending = Vec::new();
+    let mut rng = match order {
+        Order::AtOnce => None,
+        Order::Random(seed) => Some(Rng::new(seed)),
+    };
+    let result = loop {
+        match machine.poll() {
+            Output::Request(id, request) => {
+                let asked = call(&request.call);
+                requests.push((asked.clone(), machine.lattice().data_of(request.channel)));
+                if rng.is_some() {
+                    pending.push((id, asked));
+                } else {
+                    let answer = world.answer(&asked);
+                    machine.handle(id, response(&asked, answer));
+                }
+            }
+            Output::Working => {}
+            Output::Waiting => {
+                let at = rng.as_mut().map_or(0, |r| r.below(pending.len()));
+                if pending.is_empty() {
+                    machine
+                        .cancel(Stop { code: ErrorCode::Cancelled, message: "nothing to wait for".into() });
+                } else {
+                    let (id, asked) = pending.swap_remove(at);
+                    let answer = world.answer(&asked);
+                    machine.handle(id, response(&asked, answer));
+                }
+            }
+            Output::Done(result) => break result,
+        }
+    };
+    let result = match result {
+        Ok(v) => Ok(tree(machine.reify(&v))),
+        Err(e) => Err(Failure {
+            code: e.code.as_str(),
+            message: e.message,
+            label: machine.lattice().data_of(e.label),
+        }),
+    };
+    let (label, messages) = machine.conversation();
+    let messages = messages.iter().map(message).collect();
+    Outcome { result, conversation_label: label_data(&machine, label), conversation: messages, requests }
+}
+
+fn label_data(machine: &Machine, label: Label) -> Data {
+    machine.lattice().data_of(label)
+}
+
+/// What the machine asks, as the world knows it.
+fn call(call: &Call) -> world::Call {
+    match call {
+        Call::Model { messages, params, tools, .. } => world::Call::Model {
+            messages: messages.iter().map(message).collect(),
+            params: params.clone(),
+            tools: tools.iter().map(|t| t.name.clone()).collect(),
+        },
+        Call::Tool { tool, args } => world::Call::Tool { name: tool.name.clone(), args: args.clone() },
+        Call::Recall { store, key } => {
+            world::Call::Recall { store: store.name.clone(), key: key_name(store, *key) }
+        }
+        Call::Remember { store, key, value } => world::Call::Remember {
+            store: store.name.clone(),
+            key: key_name(store, *key),
+            value: value.clone(),
+        },
+        Call::Sample { probability, .. } => world::Call::Sample { probability: probability.clone() },
+    }
+}
+
+/// A message; how a repair is worded is nobody's business.
+fn message(m: &machine::Message) -> world::Message {
+    let text = if m.role == Role::User && m.content.starts_with(REPAIR) { REPAIR } else { &*m.content };
+    (m.role, text.to_string())
+}
+
+fn key_name(store: &core_ir::StoreDecl, key: u32) -> Name {
+    store.keys.get(key as usize).map_or_else(|| Name::from("?"), |k| k.name.clone())
+}
+
+/// An answer as the machine knows it.
+fn response(asked: &world::Call, answer: Answer) -> Response {
+    match (asked, answer) {
+        (world::Call::Model { .. }, Answer::Text(text)) => Response::Model(Ok(Reply::Text(text))),
+        (world::Call::Model { .. }, Answer::ToolCall(name, args)) => {
+            Response::Model(Ok(Reply::ToolCall { name, args }))
+        }
+        (world::Call::Model { .. }, Answer::Failed(why)) => Response::Model(Err(why)),
+        (world::Call::Tool { .. }, Answer::Data(d)) => Response::Tool(Ok(d)),
+        (world::Call::Tool { .. }, Answer::Failed(why)) => Response::Tool(Err(why)),
+        (world::Call::Recall { .. }, Answer::Found(d)) => Response::Recall(Ok(d)),
+        (world::Call::Recall { .. }, Answer::Failed(why)) => Response::Recall(Err(why)),
+        (world::Call::Remember { .. }, Answer::Kept) => Response::Remember(Ok(())),
+        (world::Call::Remember { .. }, Answer::Failed(why)) => Response::Remember(Err(why)),
+        (world::Call::Sample { .. }, Answer::Drawn(b)) => Response::Sample(b),
+        (_, answer) => Response::Stop(Stop {
+            code: ErrorCode::Cancelled,
+            message: format!("an answer of the wrong kind: {answer:?}"),
+        }),
+    }
+}
+
+fn tree(r: Reified) -> Tree {
+    let node = match r.kind {
+        ReifiedKind::Scalar(d) => TreeNode::Scalar(d),
+        ReifiedKind::List(items) => TreeNode::List(items.into_iter().map(tree).collect()),
+        ReifiedKind::Record(fields) => {
+            TreeNode::Record(fields.into_iter().map(|(n, v)| (n, tree(v))).collect())
+        }
+        ReifiedKind::Pair(p) => TreeNode::Pair(Box::new((tree(p.0), tree(p.1)))),
+        ReifiedKind::Tag(n, v) => TreeNode::Tag(n, Box::new(tree(*v))),
+        ReifiedKind::Function(deep) => TreeNode::Function(deep),
+        ReifiedKind::TooDeep => TreeNode::Scalar(Data::str("nested too deep to be shown")),
+    };
+    Tree { label: r.label, node }
+}

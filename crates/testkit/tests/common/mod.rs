@@ -1,0 +1,107 @@
+//! Running one program twice.
+
+#![allow(dead_code)] // Each test binary uses a part of it.
+
+use core_ir::{Data, Label, LabelSpec, Lattice};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use std::sync::Arc;
+use testkit::drive::{self, Order, ParseWith};
+use testkit::generate::{Program, Script};
+use testkit::naive;
+use testkit::outcome::Outcome;
+use testkit::world::World;
+
+/// The longest text of a run.
+pub const MAX_TEXT: usize = 1 << 16;
+
+/// Rules that the naive evaluator may apply.
+pub const FUEL: u64 = 30_000;
+
+/// How many cases a property is tried on: as many as said, unless the environment says `PROPTEST_CASES`.
+pub fn cases(usually: u32) -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usually);
+    ProptestConfig { cases, max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Runs the naive evaluator.
+pub fn run_naive(program: &Program, input: Option<&Data>, world: &mut dyn World) -> Outcome {
+    let config = naive::Config {
+        lattice: program.lattice,
+        fuel: FUEL,
+        max_text: MAX_TEXT,
+        clearance: None,
+        parser: &|text| program.parse(text),
+    };
+    naive::run(&program.code(), input, &config, world)
+}
+
+/// The machine's configuration for a program.
+pub fn config(program: &Program, fuel: u64) -> machine::Config {
+    let parser = program.clone();
+    machine::Config {
+        lattice: program.lattice,
+        fuel,
+        max_text: MAX_TEXT,
+        parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
+        clearance: LabelSpec::TOP,
+        ..machine::Config::default()
+    }
+}
+
+/// Runs the machine.
+pub fn run_machine(program: &Program, input: Option<&Data>, world: &mut dyn World, order: Order) -> Outcome {
+    drive::run(&program.code(), input, config(program, 100 * FUEL), world, order)
+}
+
+/// Runs both in the world of the program.
+pub fn both(program: &Program) -> (Outcome, Outcome) {
+    let naive = run_naive(program, None, &mut Script::new(program));
+    let machine = run_machine(program, None, &mut Script::new(program), Order::AtOnce);
+    (naive, machine)
+}
+
+/// Whether a run ended for want of fuel.
+pub fn out_of_fuel(outcome: &Outcome) -> bool {
+    outcome.result.as_ref().is_err_and(|e| e.code == "fuel")
+}
+
+/// Whether nothing could catch the error that ended a run, so that parallel branches were cut off somewhere.
+fn cut_off(program: &Program, outcome: &Outcome) -> bool {
+    let bottom = Lattice::new(program.lattice).data_of(Label::BOTTOM);
+    outcome.result.as_ref().is_err_and(|e| e.label != bottom)
+}
+
+/// The requests, in an order that does not depend on the one in which they were made.
+pub fn multiset(outcome: &Outcome) -> Vec<String> {
+    let mut all: Vec<String> = outcome.requests.iter().map(|r| format!("{r:?}")).collect();
+    all.sort();
+    all
+}
+
+/// Both outcomes are equal as far as `docs/calculus.md` determines them.
+pub fn same(program: &Program, naive: &Outcome, machine: &Outcome) -> Result<(), TestCaseError> {
+    if out_of_fuel(naive) {
+        return Ok(());
+    }
+    match (&naive.result, &machine.result) {
+        (Ok(n), Ok(m)) => prop_assert_eq!(n, m, "naive {} machine {}", n, m),
+        // §10 `par`: which of several errors is reported, and what else was asked, may depend on the order.
+        (Err(_), Err(_)) if program.is_parallel() && cut_off(program, naive) && cut_off(program, machine) => {
+            return Ok(());
+        }
+        (Err(n), Err(m)) => {
+            prop_assert_eq!(n.code, m.code, "naive {:?} machine {:?}", n, m);
+            prop_assert_eq!(&n.label, &m.label, "naive {:?} machine {:?}", n, m);
+        }
+        (n, m) => prop_assert!(false, "naive {:?} machine {:?}", n, m),
+    }
+    prop_assert_eq!(&naive.conversation_label, &machine.conversation_label);
+    prop_assert_eq!(&naive.conversation, &machine.conversation);
+    if program.is_parallel() {
+        prop_assert_eq!(multiset(naive), multiset(machine));
+    } else {
+        prop_assert_eq!(&naive.requests, &machine.requests);
+    }
+    Ok(())
+}
