@@ -176,6 +176,7 @@ fn terms_know_where_they_stand() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods)] // The time it takes is what is tested.
 fn hostile_texts_end_quickly() {
     let many = |s: &str| s.repeat(100_000);
     let mut texts: Vec<String> = [

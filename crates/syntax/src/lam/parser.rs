@@ -1300,12 +1300,13 @@ impl<'a> Parser<'a> {
                 let at = p.start();
                 let catch_all = p.is_word("_");
                 let Some(tag) = p.tag_name() else { return };
+                let place = p.span(at);
                 let mut binder = None;
                 if matches!(p.tok(), Tok::Word | Tok::Dollar(_)) {
-                    let place = p.here();
+                    let payload = p.here();
                     binder = Some(p.binder());
                     if catch_all {
-                        p.error(codes::SYNTAX, "the branch `_` has no payload to bind".into(), place);
+                        p.error(codes::SYNTAX, "the branch `_` has no payload to bind".into(), payload);
                     }
                 }
                 if !p.eat(Tok::FatArrow) {
@@ -1314,11 +1315,11 @@ impl<'a> Parser<'a> {
                 let body = p.expr();
                 if catch_all {
                     if default.replace(body).is_some() {
-                        p.twice("_", at);
+                        p.twice_at("_", place);
                     }
                 } else {
                     if !seen.insert(tag.clone()) {
-                        p.twice(&tag, at);
+                        p.twice_at(&tag, place);
                     }
                     branches.push(Branch { tag, binder, body });
                 }
@@ -1346,6 +1347,9 @@ impl<'a> Parser<'a> {
                 let span = self.here();
                 if self.error_at.replace(self.at) != Some(self.at) {
                     self.error(codes::SYNTAX, message, span);
+                }
+                if matches!(self.ahead(1).tok, Tok::Equals | Tok::Dot | Tok::Colon | Tok::FatArrow) {
+                    self.bump();
                 }
                 return "_".into();
             }
@@ -1412,6 +1416,10 @@ impl<'a> Parser<'a> {
 
     pub(super) fn twice(&mut self, name: &str, at: u32) {
         let span = self.span(at);
+        self.twice_at(name, span);
+    }
+
+    fn twice_at(&mut self, name: &str, span: Span) {
         self.error(codes::DUPLICATE, format!("`{name}` is given twice"), span);
     }
 
