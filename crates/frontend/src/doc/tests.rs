@@ -223,6 +223,8 @@ fn pasted_files_are_left_out_by_name() {
     let doc = &loaded.documents[0];
     assert_eq!(doc.includes()[0].path, "../größe.yaml");
     assert_eq!(at(text, doc.includes()[0].span), "!include ../größe.yaml");
+    let plain = read("!include a.yaml\nb: 1\n", Some(Format::Yaml));
+    assert_eq!(plain.documents[0].root().get("b").unwrap().as_u64(), Some(1));
     let apps: Vec<_> = doc.root().get("apps").unwrap().items().collect();
     assert_eq!(at(text, apps[0].get("name").unwrap().span()), "ä");
 }

@@ -6,6 +6,7 @@ use super::{Format, Limits, Loaded, clamp, codes, number};
 use diagnostics::{Diagnostic, FileId, Span};
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const BOM: &str = "\u{feff}";
@@ -18,7 +19,7 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
     // they parse. With such lines blanked out the rest is often good YAML.
     let (masked, includes) = mask_includes(file, &source[base..], base);
     if !includes.is_empty()
-        && let Some(mut loaded) = read_around_includes(file, source, masked, base, &includes, limits)
+        && let Some(mut loaded) = read_around_includes(file, source, &masked, base, &includes, limits)
     {
         for include in &includes {
             loaded.diagnostics.push(
@@ -37,30 +38,40 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
 }
 
 /// Reads a text whose include lines are blanked out. An alias without an anchor refers to an included
-/// file and reads as null; more than a few of them are not worth the repeated reading.
+/// file and reads as null: a document in front of the text, which is dropped, gives every name an
+/// anchor.
 fn read_around_includes(
     file: FileId,
     source: &Arc<str>,
-    mut masked: String,
+    masked: &str,
     base: usize,
     includes: &[Include],
     limits: &Limits,
 ) -> Option<Loaded> {
-    const MOST_ALIASES: usize = 64;
-    for _ in 0..MOST_ALIASES {
-        let mut reader = Reader::new(file, source, &masked, base, limits);
-        reader.builder.ignore_null_merges = true;
-        let Some(error) = reader.read(includes) else { return Some(reader.into_loaded()) };
-        if !error.info().contains("unknown anchor") {
-            return None;
-        }
-        let at = reader.at(*error.marker()) - base;
-        let name = masked.get(at..)?.strip_prefix('*')?;
-        let len = 1 + name.find(|c: char| c.is_whitespace() || ",[]{}".contains(c)).unwrap_or(name.len());
-        let null = format!("~{}", " ".repeat(len - 1));
-        masked.replace_range(at..at + len, &null);
+    let mut text = String::from("---\n");
+    for name in alias_names(masked) {
+        text.push_str(&format!("- &{name} ~\n"));
     }
-    None
+    text.push_str("---\n");
+    let front = text.len();
+    text.push_str(masked);
+    let mut reader = Reader::new(file, source, masked, base, limits);
+    reader.text = &text;
+    reader.front = Some(front);
+    reader.positions = Positions::new(&text);
+    reader.builder.ignore_null_merges = true;
+    reader.read(includes).is_none().then(|| reader.into_loaded())
+}
+
+/// The names after asterisks, each once: those of aliases, and some that are none.
+fn alias_names(text: &str) -> BTreeSet<&str> {
+    const MOST: usize = 1000;
+    let named = text.match_indices('*').filter_map(|(i, _)| {
+        let rest = &text[i + 1..];
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(rest.len());
+        Some(&rest[..end]).filter(|n| !n.is_empty() && n.len() < 100)
+    });
+    named.take(MOST).collect()
 }
 
 /// The text with lines that are nothing but `!include path` blanked out, byte for byte.
@@ -122,6 +133,10 @@ impl Positions {
 
 struct Reader<'a, 'l> {
     builder: Builder<'l>,
+    /// What is parsed: the body, with something in front perhaps.
+    text: &'a str,
+    /// Bytes of the text before the body, which make up one document; `None` for none.
+    front: Option<usize>,
     body: &'a str,
     base: usize,
     positions: Positions,
@@ -138,6 +153,8 @@ impl<'a, 'l> Reader<'a, 'l> {
     fn new(file: FileId, source: &Arc<str>, body: &'a str, base: usize, limits: &'l Limits) -> Self {
         Reader {
             builder: Builder::new(file, source, Format::Yaml, limits),
+            text: body,
+            front: None,
             body,
             base,
             positions: Positions::new(body),
@@ -153,14 +170,16 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn at(&self, marker: Marker) -> usize {
-        self.base + self.positions.byte(self.body, marker.index())
+        let at = self.positions.byte(self.text, marker.index());
+        self.base + at.saturating_sub(self.front.unwrap_or(0))
     }
 
     /// Reads all documents. The syntax error that ended it, if one did; a limit that was hit is
     /// reported here already.
     fn read(&mut self, includes: &[Include]) -> Option<ScanError> {
-        let mut parser = Parser::new_from_str(self.body);
+        let mut parser = Parser::new_from_str(self.text);
         let mut empty = true;
+        let mut in_front = self.front.is_some();
         loop {
             let (event, span) = match parser.next_event()? {
                 Ok(e) => e,
@@ -180,8 +199,9 @@ impl<'a, 'l> Reader<'a, 'l> {
                 Event::DocumentEnd => {
                     // Included files belong to the first document, where such lines stand.
                     let included = if self.documents.is_empty() { includes.to_vec() } else { Vec::new() };
+                    let dropped = std::mem::replace(&mut in_front, false) || empty;
                     if let Some(document) = self.builder.finish(included)
-                        && !empty
+                        && !dropped
                     {
                         self.documents.push(document);
                     }
@@ -240,6 +260,7 @@ impl<'a, 'l> Reader<'a, 'l> {
                 self.builder.diagnostics.push(d);
                 Data::Null
             }
+            None if self.front.is_some() => Data::Null,
             None => {
                 let d = Diagnostic::error(
                     codes::ALIAS,
