@@ -196,8 +196,10 @@ fn runs(text: &str) -> Vec<Run> {
                 } else if let Some(result) = rest.strip_prefix(": ") {
                     (None, Ok(data(result, line_number)))
                 } else {
-                    let (args, result) = rest.rsplit_once(": ").unwrap();
-                    (Some(json(args, line_number)), Ok(data(result, line_number)))
+                    let mut values = serde_json::Deserializer::from_str(rest).into_iter();
+                    let args: serde_json::Value = values.next().unwrap().unwrap();
+                    let result = rest[values.byte_offset()..].strip_prefix(": ").unwrap();
+                    (Some(args), Ok(data(result, line_number)))
                 };
                 run.turns.push_back(Turn::Tool { name: name.to_string(), args, result });
             }

@@ -342,6 +342,16 @@ TERM_TOO_DEEP "A081" "a program that becomes too deep a term"
 "Each early `return` or `break` puts what follows one level deeper; at most some 1,000 levels can be run. Put parts of the pipeline into pipelines of their own."
 "" ""
 
+NO_REVIEW_TASK "A082" "a review without a task that reviews"
+"`review y = …` calls the task `review_y`, with the inputs of the workflow and the fields of what is reviewed as far as it has parameters of their names. Its result has at least the fields `approved: Bool` and `feedback: String`."
+"agent a { tools: [] }\ntask t(x: String) -> Obj{text: String} by agent {}\ntask fix(text: String, feedback: String) -> Obj{text: String} by agent {}\nworkflow w(x: String) -> Obj{text: String} {\n  stage d = a does t(x);\n  review r = a checks d revise with a using fix max_rounds 2;\n  return r;\n}"
+"agent a { tools: [] }\ntask t(x: String) -> Obj{text: String} by agent {}\ntask fix(text: String, feedback: String) -> Obj{text: String} by agent {}\ntask review_r(text: String) -> Obj{approved: Bool, feedback: String} by agent {}\nworkflow w(x: String) -> Obj{text: String} {\n  stage d = a does t(x);\n  review r = a checks d revise with a using fix max_rounds 2;\n  return r;\n}"
+
+CONSUMED "A083" "a version that a review has replaced"
+"What a review checks is used up by it; its last version has the name of the review."
+"agent a { tools: [] }\ntask t(x: String) -> Obj{text: String} by agent {}\ntask fix(text: String, feedback: String) -> Obj{text: String} by agent {}\ntask review_r(text: String) -> Obj{approved: Bool, feedback: String} by agent {}\nworkflow w(x: String) -> Obj{text: String} {\n  stage d = a does t(x);\n  review r = a checks d revise with a using fix max_rounds 2;\n  return d;\n}"
+"agent a { tools: [] }\ntask t(x: String) -> Obj{text: String} by agent {}\nworkflow w(x: String) -> Obj{text: String} {\n  stage d = a does t(x);\n  return d;\n}"
+
 COMPILER_FAULT "A098" "a fault of the compiler"
 "The program was accepted, but its term is not well formed. This is never the program's fault; please report it."
 "" ""

@@ -111,7 +111,6 @@ impl Decls {
                     decls.add(Kind::Pipeline, &p.name, &p.params, &p.result, Flow::default(), index, out);
                 }
                 Item::Workflow(w) => {
-                    out.push(unsupported("workflows", w.name.span));
                     decls.add(Kind::Pipeline, &w.name, &w.params, &w.result, Flow::default(), index, out);
                 }
                 Item::Use(u) => out.push(unsupported("imports", u.span)),

@@ -788,7 +788,7 @@ impl Lower<'_> {
     /// What is known of the label of an expression, beside the program counter's.
     fn taint(&self, e: &Expr) -> Taint {
         let mut taint = Taint::NONE;
-        each_variable(e, &mut |name| {
+        e.each_variable(&mut |name, _| {
             if let Some(held) = self.scope.names.get(name) {
                 taint = taint.join(held.taint);
             }
@@ -1322,36 +1322,6 @@ fn clause_expressions(run: &Run) -> impl Iterator<Item = &Expr> {
         ClauseKind::Use(e) => Some(e),
         _ => None,
     })
-}
-
-/// Calls `f` with every variable that an expression reads.
-fn each_variable(e: &Expr, f: &mut impl FnMut(&str)) {
-    let mut work = vec![e];
-    while let Some(e) = work.pop() {
-        match &e.kind {
-            ExprKind::Var(name) => f(name),
-            ExprKind::Field(e, _)
-            | ExprKind::Unary(_, e)
-            | ExprKind::Paren(e)
-            | ExprKind::Quarantine(e, _) => {
-                work.push(e);
-            }
-            ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => work.extend([&**a, b]),
-            ExprKind::Record(fields) => work.extend(fields.iter().map(|(_, e)| e)),
-            ExprKind::List(es) | ExprKind::Call(_, es) => work.extend(es),
-            ExprKind::Template(t) => work.extend(t.parts.iter().filter_map(|p| match p {
-                TemplatePart::Hole(e) => Some(e),
-                TemplatePart::Text(_) => None,
-            })),
-            ExprKind::Endorse(e, es, other) => {
-                work.push(e);
-                work.extend(es);
-                work.extend(other.as_deref());
-            }
-            ExprKind::Str(_) | ExprKind::Number(_) | ExprKind::Bool(_) | ExprKind::Null | ExprKind::Error => {
-            }
-        }
-    }
 }
 
 /// The guard that repeats a call: a guard of its result directly after it.

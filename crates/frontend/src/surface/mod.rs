@@ -17,6 +17,7 @@ mod functions;
 mod lower;
 mod predicate;
 mod types;
+mod workflow;
 
 use core_ir::{Code, Name, Type};
 use diagnostics::{Diagnostic, FileId, Span, has_errors};
@@ -87,11 +88,18 @@ impl Entry {
 /// assert!(module.lower(entry).is_ok());
 /// ```
 pub fn check(file: FileId, text: &str) -> (Option<Module>, Vec<Diagnostic>) {
-    let (program, mut found) = syntax::agent::parse(file, text);
+    let (mut program, mut found) = syntax::agent::parse(file, text);
     let decls = decls::Decls::collect(&program, &mut found);
+    for item in &mut program.items {
+        if let Item::Workflow(w) = item {
+            *item = Item::Pipeline(workflow::pipeline(w, &decls, &mut found));
+        }
+    }
     let exits = exits::ExitTable::of(&program);
     let facts = check::check(&program, &decls, &exits, &mut found);
     found.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
+    // What a workflow abbreviates may repeat a mistake.
+    found.dedup();
     if has_errors(&found) {
         return (None, found);
     }

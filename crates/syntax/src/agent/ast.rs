@@ -486,6 +486,39 @@ pub struct Expr {
     pub height: u32,
 }
 
+impl Expr {
+    /// Calls `f` with every variable that the expression reads and its place.
+    pub fn each_variable(&self, f: &mut impl FnMut(&str, Span)) {
+        let mut work = vec![self];
+        while let Some(e) = work.pop() {
+            match &e.kind {
+                ExprKind::Var(name) => f(name, e.span),
+                ExprKind::Field(e, _)
+                | ExprKind::Unary(_, e)
+                | ExprKind::Paren(e)
+                | ExprKind::Quarantine(e, _) => work.push(e),
+                ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => work.extend([&**b, a]),
+                ExprKind::Record(fields) => work.extend(fields.iter().rev().map(|(_, e)| e)),
+                ExprKind::List(es) | ExprKind::Call(_, es) => work.extend(es.iter().rev()),
+                ExprKind::Template(t) => work.extend(t.parts.iter().rev().filter_map(|p| match p {
+                    TemplatePart::Hole(e) => Some(e),
+                    TemplatePart::Text(_) => None,
+                })),
+                ExprKind::Endorse(e, es, other) => {
+                    work.extend(other.as_deref());
+                    work.extend(es.iter().rev());
+                    work.push(e);
+                }
+                ExprKind::Str(_)
+                | ExprKind::Number(_)
+                | ExprKind::Bool(_)
+                | ExprKind::Null
+                | ExprKind::Error => {}
+            }
+        }
+    }
+}
+
 /// See [`Expr`].
 #[derive(Clone, Debug)]
 pub enum ExprKind {
