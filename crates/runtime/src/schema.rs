@@ -107,13 +107,14 @@ impl Work {
                 json!({"type": "string", "enum": names})
             }
             Type::Variant(tags) => {
-                let (plain, loaded): (Vec<_>, Vec<_>) = tags.iter().partition(|(_, t)| *t == Type::Null);
+                // A tag whose payload may be null may be written without one.
+                let plain = tags.iter().filter(|(_, t)| t.check(&Data::Null).is_ok());
+                let plain: Vec<&str> = plain.map(|(n, _)| &**n).collect();
                 let mut parts = Vec::new();
                 if !plain.is_empty() {
-                    let names: Vec<&str> = plain.iter().map(|(n, _)| &**n).collect();
-                    parts.push(json!({"type": "string", "enum": names}));
+                    parts.push(json!({"type": "string", "enum": plain}));
                 }
-                for (name, t) in loaded {
+                for (name, t) in tags.iter().filter(|(_, t)| *t != Type::Null) {
                     parts.push(object(vec![(name.to_string(), self.schema(t, depth + 1)?)]));
                 }
                 any_of(parts)

@@ -299,9 +299,9 @@ fn remote(
 }
 
 fn not_installed(name: &str) -> ConfigError {
-    ConfigError::new(format!("the local model `{name}` is not installed")).with_help(format!(
-        "list installed models with `entail model list`; add one with `entail model pull --from FILE`"
-    ))
+    ConfigError::new(format!("the local model `{name}` is not installed")).with_help(
+        "list installed models with `entail model list`; add one with `entail model pull --from FILE`",
+    )
 }
 
 #[cfg(feature = "local")]

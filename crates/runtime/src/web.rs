@@ -16,15 +16,15 @@ pub(crate) fn url(text: &str, what: &str) -> Result<Url, ConfigError> {
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(bad(format!("has the scheme `{}` instead of `https` or `http`", url.scheme())));
     }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(bad("contains a user or a password, which would show in messages".into()));
+    }
     Ok(url)
 }
 
-/// A URL without user, password, query and fragment, for messages.
+/// A URL without query and fragment, for messages.
 pub(crate) fn shown(url: &Url) -> String {
     let mut url = url.clone();
-    // These fail only for URLs that have no host; ours have one.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
     url.set_query(None);
     url.set_fragment(None);
     url.to_string()

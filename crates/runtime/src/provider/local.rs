@@ -213,10 +213,9 @@ impl Plan {
         }
         let most = call.output_limit().unwrap_or(USUAL_OUTPUT).clamp(1, 1 << 20);
         Ok(Request {
-            messages,
             schema: self.schema(),
             max_tokens: usize::try_from(most).unwrap_or(usize::MAX),
-            stop: Vec::new(),
+            ..Request::new(messages)
         })
     }
 

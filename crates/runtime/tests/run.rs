@@ -1,0 +1,424 @@
+//! Whole runs: concurrency, budgets, time, cancellation, what is told and what is not.
+
+mod support;
+
+use core_ir::{Data, ModelParams, Num, Prim, StoreDecl, Term, Type};
+use machine::{ErrorCode, Machine};
+use runtime::{
+    Answered, Asked, Backoff, CancellationToken, Environment, Event, Handlers, Limits, Models, OpenAi,
+    OpenAiOptions, Price, RunReport, Scripted, Secret, Stores, Tools,
+};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use support::program::{AT, ask, call, caught, decl, machine, par};
+use support::{Act, Server};
+
+const KEY: &str = "sk-planted-0123456789";
+
+fn scripted(script: &str) -> Handlers {
+    Handlers::new(Models::only(Arc::new(Scripted::parse(script).unwrap())))
+}
+
+fn endpoint(server: &Server) -> Handlers {
+    let mut o = OpenAiOptions::new("gpt-test", &server.url, Some(Secret::new(KEY)));
+    o.backoff = Backoff { retries: 1, base: Duration::from_millis(1), ..Backoff::default() };
+    o.price = Some(Price { input: "1".parse().unwrap(), output: "2".parse().unwrap() });
+    Handlers::new(Models::only(Arc::new(OpenAi::new(o).unwrap())))
+}
+
+async fn run_with(
+    machine: Machine,
+    handlers: &Handlers,
+    limits: Limits,
+    cancel: &CancellationToken,
+) -> (RunReport, Vec<Event>) {
+    let mut events = Vec::new();
+    let report = runtime::run(machine, handlers, &limits, cancel, &mut |e| events.push(e)).await;
+    assert!(!format!("{report:?} {events:?}").contains("planted"), "{report:?} {events:?}");
+    (report, events)
+}
+
+async fn run(machine: Machine, handlers: &Handlers, limits: Limits) -> RunReport {
+    run_with(machine, handlers, limits, &CancellationToken::new()).await.0
+}
+
+fn data(report: RunReport) -> Data {
+    report.result.unwrap().data().unwrap()
+}
+
+fn error(report: RunReport) -> (ErrorCode, String) {
+    let f = report.result.unwrap_err();
+    (f.code, f.message)
+}
+
+fn texts(items: &[&str]) -> Data {
+    Data::list(items.iter().map(|t| Data::str(*t)))
+}
+
+fn plain() -> ModelParams {
+    ModelParams::default()
+}
+
+#[tokio::test]
+async fn branches_are_asked_at_once_and_results_keep_their_order() {
+    // All four requests are under way before the first is answered: the server says so.
+    let server = Server::start((0..4).map(|i| Act::Drip(format!("reply {i}")))).await;
+    let m = machine(|b| par(b, None, 4, |b, i| ask(b, &format!("question {i}"), plain())));
+    let (report, events) =
+        run_with(m, &endpoint(&server), Limits::default(), &CancellationToken::new()).await;
+    assert_eq!(report.usage.model_calls, 4);
+    assert_eq!((report.usage.input_tokens, report.usage.output_tokens), (44, 28));
+    assert_eq!(report.usage.usd, Some("0.0001".parse().unwrap()));
+    let Data::List(items) = data(report) else { panic!("a list") };
+    assert_eq!(items.len(), 4);
+    let first_answer = events.iter().position(|e| matches!(e, Event::Answered { .. })).unwrap();
+    assert_eq!(first_answer, 4, "{events:?}");
+    // Each branch got the answer to its own question.
+    let asked: Vec<(_, String)> = events
+        .iter()
+        .filter_map(|e| match e {
+            Event::Asked { id, what: Asked::Model { messages, .. }, .. } => {
+                Some((*id, messages[0].content.to_string()))
+            }
+            _ => None,
+        })
+        .collect();
+    for e in &events {
+        if let Event::Answered { id, what: Answered::Reply(machine::Reply::Text(reply)), .. } = e {
+            let question = &asked.iter().find(|(i, _)| i == id).unwrap().1;
+            let at: usize = question.strip_prefix("question ").unwrap().parse().unwrap();
+            assert_eq!(items[at], Data::str(reply.as_str()));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn branches_take_the_time_of_the_longest_and_bounds_hold() {
+    let busy = Arc::new(AtomicUsize::new(0));
+    let most = Arc::new(AtomicUsize::new(0));
+    let (b2, m2) = (busy.clone(), most.clone());
+    let tools = Tools::new(&Environment::default()).with_custom(
+        "nap",
+        Arc::new(move |_| {
+            let (busy, most) = (b2.clone(), m2.clone());
+            Box::pin(async move {
+                most.fetch_max(busy.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                busy.fetch_sub(1, Ordering::SeqCst);
+                Ok(Data::Bool(true))
+            })
+        }),
+    );
+    let handlers = Handlers { tools, ..scripted("[]") };
+    let nap = || decl("nap", &[("x", Type::Num)], Type::Bool, None);
+    let naps = |bound| {
+        machine(move |b| {
+            par(b, bound, 8, |b, i| call(b, nap(), vec![("x".into(), Data::Num(Num::from(i as i64)))]))
+        })
+    };
+    // The clock is paused: time passes only while everything waits.
+    for (bound, in_flight, at_once, millis) in [(None, 64, 8, 100), (Some(2), 64, 2, 400), (None, 4, 4, 200)]
+    {
+        most.store(0, Ordering::SeqCst);
+        let report = run(naps(bound), &handlers, Limits { in_flight, ..Limits::default() }).await;
+        assert_eq!(report.usage.tool_calls, 8);
+        assert_eq!(most.load(Ordering::SeqCst), at_once);
+        let elapsed = report.elapsed.as_millis();
+        assert!((millis..millis + 20).contains(&elapsed), "{elapsed}");
+        assert!(report.result.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn a_budget_of_calls_stops_the_run_even_within_try() {
+    let m = machine(|b| {
+        par(b, Some(1), 3, |b, _| {
+            let e = ask(b, "hi", plain());
+            caught(b, e)
+        })
+    });
+    let limits = Limits { max_model_calls: Some(2), ..Limits::default() };
+    let (report, events) =
+        run_with(m, &scripted(r#"["a", "b", "c"]"#), limits, &CancellationToken::new()).await;
+    assert_eq!(report.usage.model_calls, 2);
+    assert_eq!(error(report), (ErrorCode::Budget, "the limit of 2 model calls is reached".into()));
+    assert!(matches!(&events[..], [.., Event::Answered { what: Answered::Stopped(_), .. }]));
+}
+
+#[tokio::test]
+async fn concurrent_branches_never_overspend() {
+    let server = Server::start([Act::Say("ok".into())]).await;
+    let branches = |max_tokens| {
+        machine(move |b| par(b, None, 64, |b, _| ask(b, "hello", ModelParams { max_tokens, ..plain() })))
+    };
+    // A call may use 165 tokens of prompt and 100 of reply, and uses 18: 800 are enough for 30 or so of 64, one after another.
+    let limits = Limits { max_tokens: Some(800), ..Limits::default() };
+    let report = run(branches(Some(100)), &endpoint(&server), limits).await;
+    let used = report.usage.input_tokens + report.usage.output_tokens;
+    assert!(used <= 800 && report.usage.model_calls > 3, "{:?}", report.usage);
+    assert!(server.most_busy() <= 3, "{}", server.most_busy());
+    assert_eq!(report.result.unwrap_err().code, ErrorCode::Budget);
+
+    // Enough for all, though not for the worst of all at once: they wait for each other instead of failing.
+    let limits = Limits { max_usd: Some("0.003".parse().unwrap()), ..Limits::default() };
+    let report = run(branches(None), &endpoint(&server), limits).await;
+    assert_eq!(report.usage.model_calls, 64);
+    assert_eq!(report.usage.usd, Some("0.0016".parse().unwrap()));
+    assert!(report.result.is_ok());
+    let asked = server.seen().last().unwrap().body["max_tokens"].as_u64();
+    assert!(asked.is_some_and(|n| (64..=1024).contains(&n)), "{asked:?}");
+}
+
+#[tokio::test]
+async fn time_ends_what_is_under_way() {
+    let server = Server::start([Act::Hang]).await;
+    let m = machine(|b| {
+        let e = par(b, None, 3, |b, _| ask(b, "hi", plain()));
+        caught(b, e)
+    });
+    let limits = Limits { timeout: Some(Duration::from_millis(200)), ..Limits::default() };
+    let report = run(m, &endpoint(&server), limits).await;
+    assert_eq!(error(report), (ErrorCode::Cancelled, "the run took longer than the limit of 0.2 s".into()));
+    server.until_busy(0).await;
+}
+
+#[tokio::test]
+async fn cancellation_ends_what_is_under_way() {
+    let server = Server::start([Act::Hang]).await;
+    let handlers = endpoint(&server);
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    let running = tokio::spawn(async move {
+        let m = machine(|b| ask(b, "hi", plain()));
+        runtime::run(m, &handlers, &Limits::default(), &token, &mut |_| {}).await
+    });
+    server.until_busy(1).await;
+    cancel.cancel();
+    assert_eq!(error(running.await.unwrap()), (ErrorCode::Cancelled, "the run was cancelled".into()));
+    server.until_busy(0).await;
+
+    // Dropping the run does the same.
+    let handlers = endpoint(&server);
+    let running = tokio::spawn(async move {
+        let m = machine(|b| ask(b, "hi", plain()));
+        runtime::run(m, &handlers, &Limits::default(), &CancellationToken::new(), &mut |_| {}).await
+    });
+    server.until_busy(1).await;
+    running.abort();
+    server.until_busy(0).await;
+}
+
+#[tokio::test]
+async fn a_loop_that_asks_nothing_can_be_ended() {
+    let endless = || {
+        machine(|b| {
+            // fix[∞] (λself. λx. self x) 0
+            let (s, x) = (b.var("self", AT), b.var("x", AT));
+            let body = b.app(s, x, AT);
+            let f = b.abs("x", None, body, AT);
+            let f = b.abs("self", None, f, AT);
+            let fix = b.add(Term::Fix { bound: core_ir::Bound::Infinite, origin: None, body: f }, AT);
+            let zero = b.lit(Num::ZERO, AT);
+            b.app(fix, zero, AT)
+        })
+    };
+    let limits = Limits { timeout: Some(Duration::from_millis(50)), ..Limits::default() };
+    assert_eq!(error(run(endless(), &scripted("[]"), limits).await).0, ErrorCode::Cancelled);
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let (report, _) = run_with(endless(), &scripted("[]"), Limits::default(), &cancel).await;
+    assert_eq!(error(report).0, ErrorCode::Cancelled);
+}
+
+#[tokio::test]
+async fn a_failing_model_can_be_caught_and_says_why() {
+    let server = Server::start([Act::Raw(200, "text/html", None, format!("<html>{KEY}</html>"))]).await;
+    let m = machine(|b| {
+        let e = ask(b, "hi", plain());
+        caught(b, e)
+    });
+    let message = data(run(m, &endpoint(&server), Limits::default()).await);
+    assert!(message.as_str().unwrap().contains("not JSON: `<html>[redacted]</html>`"), "{message:?}");
+}
+
+#[tokio::test]
+async fn a_key_in_the_conversation_is_not_told() {
+    let server = Server::start([
+        Act::Raw(500, "text/plain", None, format!("crashed on {KEY}")),
+        Act::Say(format!("echo: {KEY}")),
+    ])
+    .await;
+    let environment =
+        Environment::new([("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &server.url), ("ENTAIL_MODEL", "m")]);
+    let file = serde_json::from_value(serde_json::json!({"models": {"m": {"retries": 1}}})).unwrap();
+    let settings = runtime::ModelSettings { file, ..Default::default() };
+    let handlers = Handlers::new(Models::new(settings, environment).unwrap());
+    let m = machine(|b| {
+        let e = ask(b, &format!("my key is {KEY}"), plain());
+        let store = StoreDecl {
+            name: "s".into(),
+            keys: vec![core_ir::KeyDecl {
+                name: "k".into(),
+                ty: Type::Str,
+                label: core_ir::LabelSpec::TOP,
+                initial: None,
+            }],
+            capacity: None,
+            ttl: None,
+            backend: None,
+            span: AT,
+        };
+        let store = b.store(store);
+        let write = b.add(Term::Remember("k".into(), None, e), AT);
+        let read = b.add(Term::Recall("k".into(), None), AT);
+        let both = b.add(Term::List(vec![write, read]), AT);
+        b.add(Term::Mem(store, both), AT)
+    });
+    let (report, events) = run_with(m, &handlers, Limits::default(), &CancellationToken::new()).await;
+    let shown: Vec<&str> = events
+        .iter()
+        .map(|e| match e {
+            Event::Asked { what: Asked::Model { .. }, .. } => "ask",
+            Event::Asked { what: Asked::Remember { .. }, .. } => "remember",
+            Event::Asked { what: Asked::Recall { .. }, .. } => "recall",
+            Event::Asked { .. } => "other",
+            Event::Retry { .. } => "retry",
+            Event::Growing { .. } => "growing",
+            Event::Answered { .. } => "answer",
+        })
+        .collect();
+    assert_eq!(shown, ["ask", "retry", "answer", "remember", "answer", "recall", "answer"]);
+    assert_eq!(
+        report.result.unwrap().data(),
+        Some(Data::list([Data::record([]), Data::str("echo: [redacted]")]))
+    );
+}
+
+#[tokio::test]
+async fn samples_depend_on_the_seed_alone() {
+    let toss = || {
+        machine(|b| {
+            par(b, None, 16, |b, _| {
+                let (h, t) = (b.lit(Num::ONE, AT), b.lit(Num::ZERO, AT));
+                b.add(Term::Choose("0.5".parse().unwrap(), h, t), AT)
+            })
+        })
+    };
+    let with = |seed| Handlers { seed, ..scripted("[]") };
+    let first = data(run(toss(), &with(1), Limits::default()).await);
+    assert_eq!(first, data(run(toss(), &with(1), Limits { in_flight: 1, ..Limits::default() }).await));
+    assert_ne!(first, data(run(toss(), &with(2), Limits::default()).await));
+}
+
+#[tokio::test]
+async fn scripted_runs_are_the_same_every_time() {
+    let script = format!("[{}]", (0..40).map(|i| format!("\"{i}\"")).collect::<Vec<_>>().join(","));
+    let twice = |b: &mut core_ir::Builder, i: usize| {
+        let first = ask(b, &format!("a{i}"), plain());
+        let second = ask(b, &format!("b{i}"), plain());
+        b.add(Term::Prim(Prim::Format, vec![first, second]), AT)
+    };
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        let m = machine(|b| par(b, Some(3), 20, twice));
+        let (report, events) =
+            run_with(m, &scripted(&script), Limits::default(), &CancellationToken::new()).await;
+        let order: Vec<String> = events
+            .iter()
+            .filter_map(|e| match e {
+                Event::Asked { id, what, .. } => Some(format!("{id:?} {what:?}")),
+                _ => None,
+            })
+            .collect();
+        seen.push((data(report), order));
+    }
+    assert!(seen.windows(2).all(|w| w[0] == w[1]));
+}
+
+#[tokio::test]
+async fn a_crash_of_a_custom_tool_is_an_error_of_the_tool() {
+    let tools = Tools::new(&Environment::default())
+        .with_custom("t", Arc::new(|_| Box::pin(async { panic!("oops") })));
+    let handlers = Handlers { tools, ..scripted("[]") };
+    let m = machine(|b| call(b, decl("t", &[], Type::Str, None), vec![]));
+    let (code, message) = error(run(m, &handlers, Limits::default()).await);
+    assert_eq!(code, ErrorCode::Tool);
+    assert!(message.contains("the handler crashed"), "{message}");
+}
+
+#[tokio::test]
+async fn a_model_that_is_not_configured_fails_with_the_remedy() {
+    let environment = Environment::new([("ENTAIL_MODEL_DIR", "/nowhere")]);
+    let models = Models::new(runtime::ModelSettings::default(), environment).unwrap();
+    let params = || ModelParams { model: Some("gpt-4o".into()), ..plain() };
+    let code = support::program::code(|b| ask(b, "hi", params()));
+    assert!(models.check(&code).unwrap_err().message.contains("`OPENAI_API_KEY` is not set"));
+    let report = run(machine(|b| ask(b, "hi", params())), &Handlers::new(models), Limits::default()).await;
+    assert_eq!(report.usage.model_calls, 0);
+    let (code, message) = error(report);
+    assert_eq!(code, ErrorCode::Model);
+    assert!(message.contains("run with `--model local`"), "{message}");
+}
+
+#[tokio::test]
+async fn stores_outlive_runs_that_share_them() {
+    let store = || StoreDecl {
+        name: "s".into(),
+        keys: vec![core_ir::KeyDecl {
+            name: "k".into(),
+            ty: Type::Num,
+            label: core_ir::LabelSpec::TOP,
+            initial: None,
+        }],
+        capacity: None,
+        ttl: None,
+        backend: None,
+        span: AT,
+    };
+    let stores = Stores::new();
+    let handlers = Handlers { stores: stores.clone(), ..scripted("[]") };
+    let write = machine(|b| {
+        let v = b.lit(Num::from(7), AT);
+        let e = b.add(Term::Remember("k".into(), None, v), AT);
+        let s = b.store(store());
+        b.add(Term::Mem(s, e), AT)
+    });
+    assert!(run(write, &handlers, Limits::default()).await.result.is_ok());
+    let read = machine(|b| {
+        let e = b.add(Term::Recall("k".into(), None), AT);
+        let s = b.store(store());
+        b.add(Term::Mem(s, e), AT)
+    });
+    let handlers = Handlers { stores, ..scripted("[]") };
+    assert_eq!(data(run(read, &handlers, Limits::default()).await), Data::Num(Num::from(7)));
+}
+
+#[tokio::test]
+async fn budgets_of_tool_calls_hold_and_events_are_told_as_they_happen() {
+    let upper = || {
+        decl(
+            "up",
+            &[("x", Type::Str)],
+            Type::Str,
+            Some(Data::record([("builtin".into(), Data::str("text.upper"))])),
+        )
+    };
+    let m = machine(|b| {
+        let items = ["a", "b"].map(|t| call(b, upper(), vec![("x".into(), Data::str(t))]));
+        b.add(Term::List(items.into()), AT)
+    });
+    assert_eq!(data(run(m, &scripted("[]"), Limits::default()).await), texts(&["A", "B"]));
+    let m = machine(|b| {
+        let items = ["a", "b"].map(|t| call(b, upper(), vec![("x".into(), Data::str(t))]));
+        b.add(Term::List(items.into()), AT)
+    });
+    let told = Mutex::new(0);
+    let limits = Limits { max_tool_calls: Some(1), ..Limits::default() };
+    let cancel = CancellationToken::new();
+    let report =
+        runtime::run(m, &scripted("[]"), &limits, &cancel, &mut |_| *told.lock().unwrap() += 1).await;
+    assert_eq!(report.usage.tool_calls, 1);
+    assert_eq!(error(report), (ErrorCode::Budget, "the limit of 1 tool calls is reached".into()));
+    assert_eq!(*told.lock().unwrap(), 4);
+}

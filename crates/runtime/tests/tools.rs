@@ -1,0 +1,307 @@
+//! Tools that are processes and HTTP requests.
+#![cfg(unix)]
+
+mod support;
+
+use core_ir::{Data, Name, Num, ToolDecl, Type};
+use machine::ErrorCode;
+use runtime::{CancellationToken, Environment, Handlers, Limits, Models, Scripted, ToolLimits, Tools};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use support::program::{call, decl, exec, machine};
+use support::{Act, Server};
+
+const KEY: &str = "sk-planted-0123456789";
+
+fn tools() -> Tools {
+    Tools::new(&Environment::new([("PLANTED_KEY", KEY)]))
+}
+
+/// Calls a tool within a run.
+async fn run(tools: Tools, tool: ToolDecl, args: Vec<(Name, Data)>) -> Result<Data, String> {
+    let handlers =
+        Handlers { tools, ..Handlers::new(Models::only(Arc::new(Scripted::parse("[]").unwrap()))) };
+    let m = machine(|b| call(b, tool, args));
+    let mut events = Vec::new();
+    let limits = Limits::default();
+    let report =
+        runtime::run(m, &handlers, &limits, &CancellationToken::new(), &mut |e| events.push(e)).await;
+    assert!(!format!("{report:?} {events:?}").contains("planted"), "{report:?} {events:?}");
+    match report.result {
+        Ok(value) => Ok(value.data().unwrap()),
+        Err(f) => {
+            assert!(matches!(f.code, ErrorCode::Tool | ErrorCode::Type), "{f:?}");
+            Err(f.message)
+        }
+    }
+}
+
+async fn sh(script: &str, result: Type) -> Result<Data, String> {
+    run(tools(), decl("t", &[], result, Some(exec(&["sh", "-c", script]))), vec![]).await
+}
+
+fn arg(name: &str, data: impl Into<Data>) -> (Name, Data) {
+    (name.into(), data.into())
+}
+
+fn alive(pid: &str) -> bool {
+    // A zombie that nobody has collected yet does not run any more.
+    std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+        .is_ok_and(|s| !s.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'))
+}
+
+async fn until(what: impl Fn() -> bool) {
+    while !what() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+#[tokio::test]
+async fn arguments_arrive_as_json_and_in_holes() {
+    let t = decl(
+        "t",
+        &[("a", Type::Str), ("n", Type::Num)],
+        Type::list(Type::Dyn),
+        Some(exec(&[
+            "sh",
+            "-c",
+            r#"read -r in; printf '[%s, "%s", "%s"]' "$in" "$1" "$2""#,
+            "sh",
+            "{a}",
+            "{{n}}={n}",
+        ])),
+    );
+    let args = vec![arg("a", "$(rm x); *"), arg("n", Num::from(2))];
+    let got = run(tools(), t, args.clone()).await.unwrap();
+    assert_eq!(got, Data::list([Data::record(args), Data::str("$(rm x); *"), Data::str("{n}=2")]));
+}
+
+#[tokio::test]
+async fn a_text_result_need_not_be_json() {
+    assert_eq!(sh("echo hello", Type::Str).await, Ok(Data::str("hello")));
+    assert_eq!(sh("echo '\"hello\"'", Type::Str).await, Ok(Data::str("hello")));
+    assert_eq!(sh("echo 42", Type::Str).await, Ok(Data::str("42")));
+    assert_eq!(sh("true", Type::option(Type::Num)).await, Ok(Data::Null));
+}
+
+#[tokio::test]
+async fn failures_say_what_happened() {
+    let cases = [
+        (sh("echo '{{oops' ; echo why >&2", Type::Num).await, "its output is not JSON"),
+        (sh("echo '{{oops' ; echo why >&2", Type::Num).await, "it said `why`"),
+        (sh("true", Type::Num).await, "it wrote nothing where JSON of type Num is expected"),
+        (
+            sh("echo no such luck >&2; exit 3", Type::Num).await,
+            "`sh` failed with exit status: 3; it said `no such luck`",
+        ),
+        (sh("kill -9 $$", Type::Num).await, "`sh` failed with signal: 9"),
+        (sh("printf '\\377'", Type::Str).await, "not valid UTF-8"),
+        (sh("echo '\"x\"'", Type::Num).await, "expected Num, found a string"),
+    ];
+    for (got, want) in cases {
+        let e = got.unwrap_err();
+        assert!(e.contains(want), "{want}\n{e}");
+    }
+    let missing = decl("t", &[], Type::Num, Some(exec(&["/no/such/program"])));
+    assert!(run(tools(), missing, vec![]).await.unwrap_err().contains("there is no such program"));
+}
+
+#[tokio::test]
+async fn secrets_are_neither_inherited_nor_told() {
+    // The variable is really set, for this one process.
+    let script = "env | grep -c ^PLANTED_KEY=; true";
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_sees_no_key", "--ignored", "--nocapture"])
+        .env("PLANTED_KEY", KEY)
+        .env("SCRIPT", script)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // A tool that got hold of it all the same.
+    let e = sh(&format!("echo key {KEY} >&2; exit 1"), Type::Num).await;
+    assert!(e.unwrap_err().contains("it said `key [redacted]`"));
+}
+
+/// Run by the test above, in a process that has the variable.
+#[tokio::test]
+#[ignore]
+async fn child_sees_no_key() {
+    let Ok(script) = std::env::var("SCRIPT") else { return };
+    assert!(std::env::var("PLANTED_KEY").is_ok());
+    let t = decl("t", &[], Type::Num, Some(exec(&["sh", "-c", &script])));
+    let got = run(Tools::new(&Environment::of_process()), t, vec![]).await;
+    assert_eq!(got, Ok(Data::Num(Num::ZERO)));
+}
+
+#[tokio::test]
+async fn a_flood_is_cut() {
+    let limits = ToolLimits { max_output: 10_000, ..ToolLimits::default() };
+    let t = |script: &str| decl("t", &[], Type::Str, Some(exec(&["sh", "-c", script])));
+    let e = run(tools().with_limits(limits.clone()), t("yes"), vec![]).await.unwrap_err();
+    assert!(e.contains("was killed: it wrote more than 10000 bytes"), "{e}");
+    // Of the errors the end is kept.
+    let e =
+        run(tools().with_limits(limits), t("yes | head -c 1000000 >&2; echo the end >&2; exit 1"), vec![])
+            .await
+            .unwrap_err();
+    assert!(e.len() < 1000 && e.contains("failed with exit status: 1"), "{e}");
+}
+
+/// A script that starts a grandchild, writes its number to a file, and goes on with the rest.
+fn with_grandchild(dir: &Path, rest: &str) -> String {
+    format!("sleep 1000 & echo $! > {}/pid.tmp; mv {0}/pid.tmp {0}/pid; {rest}", dir.display())
+}
+
+#[tokio::test]
+async fn time_kills_the_whole_group() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = with_grandchild(dir.path(), "wait");
+    let t = decl("t", &[], Type::Str, Some(exec(&["sh", "-c", &script])));
+    let limits = ToolLimits { timeout: Duration::from_millis(500), ..ToolLimits::default() };
+    let e = run(tools().with_limits(limits), t, vec![]).await.unwrap_err();
+    assert!(e.contains("was killed: it took longer than 0.5 s"), "{e}");
+    let pid = std::fs::read_to_string(dir.path().join("pid")).unwrap();
+    until(|| !alive(&pid)).await;
+}
+
+#[tokio::test]
+async fn what_a_tool_leaves_behind_ends_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = with_grandchild(dir.path(), "echo done");
+    // The grandchild holds the output open; that does not keep the call waiting.
+    assert_eq!(sh(&script, Type::Str).await, Ok(Data::str("done")));
+    let pid = std::fs::read_to_string(dir.path().join("pid")).unwrap();
+    until(|| !alive(&pid)).await;
+}
+
+#[tokio::test]
+async fn cancelling_the_run_kills_the_whole_group() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = with_grandchild(dir.path(), "wait");
+    let t = decl("t", &[], Type::Str, Some(exec(&["sh", "-c", &script])));
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    let running = tokio::spawn(async move {
+        let handlers = Handlers {
+            tools: tools(),
+            ..Handlers::new(Models::only(Arc::new(Scripted::parse("[]").unwrap())))
+        };
+        let m = machine(|b| call(b, t, vec![]));
+        runtime::run(m, &handlers, &Limits::default(), &token, &mut |_| {}).await
+    });
+    until(|| dir.path().join("pid").exists()).await;
+    let pid = std::fs::read_to_string(dir.path().join("pid")).unwrap();
+    assert!(alive(&pid));
+    cancel.cancel();
+    assert_eq!(running.await.unwrap().result.unwrap_err().code, ErrorCode::Cancelled);
+    until(|| !alive(&pid)).await;
+}
+
+#[tokio::test]
+async fn a_program_that_reads_nothing_gets_no_signal_it_minds() {
+    let t = decl("t", &[("a", Type::Str)], Type::Str, Some(exec(&["sh", "-c", "exec <&-; echo fine"])));
+    let got = run(tools(), t, vec![arg("a", "x".repeat(1 << 20).as_str())]).await;
+    assert_eq!(got, Ok(Data::str("fine")));
+}
+
+fn record(fields: &[(&str, Data)]) -> Data {
+    Data::record(fields.iter().map(|(n, d)| (Name::from(*n), d.clone())))
+}
+
+#[tokio::test]
+async fn handlers_that_cannot_be_used_are_named() {
+    let t = |handler: Option<Data>| decl("t", &[("a", Type::Str)], Type::Str, handler);
+    let http = |url: &str| record(&[("http", record(&[("url", Data::str(url))]))]);
+    let cases = [
+        (t(None), "no handler for tool `t` (help: give it a body"),
+        (t(Some(Data::Null)), "it is null, not a record"),
+        (t(Some(record(&[]))), "exactly one of"),
+        (t(Some(record(&[("mcp", Data::str("s"))]))), "MCP servers are not supported yet"),
+        (t(Some(record(&[("shell", Data::str("s"))]))), "`shell` is none of"),
+        (t(Some(exec(&[]))), "`exec` names no program"),
+        (t(Some(exec(&["{a}"]))), "the program of `exec` depends on an argument"),
+        (t(Some(exec(&["p", "{b}"]))), "`{b}` is no parameter of it; there is `a`"),
+        (t(Some(record(&[("builtin", Data::str("rm"))]))), "`rm` is no built-in tool"),
+        (
+            t(Some(record(&[("exec", Data::list([Data::str("p")])), ("timeout", Data::str("1"))]))),
+            "`timeout` is a string",
+        ),
+        (t(Some(http("http://{a}/x"))), "the host of its URL depends on an argument"),
+        (t(Some(http("http://h{a}.example/x"))), "the host of its URL depends on an argument"),
+        (t(Some(http("file:///etc/{a}"))), "has the scheme `file`"),
+        (t(Some(http("http://u:p@h/{a}"))), "contains a user or a password"),
+    ];
+    for (tool, want) in cases {
+        let e = tools().check(&tool).unwrap_err();
+        assert!(e.contains(want), "{want}\n{e}");
+        assert_eq!(run(tools(), tool, vec![arg("a", "x")]).await, Err(format!("`t`: {e}")));
+    }
+    let t = decl("t", &[("a", Type::Str)], Type::Str, None);
+    let configured = tools().with_handler("t", record(&[("builtin", Data::str("text.upper"))]));
+    assert_eq!(run(configured, t, vec![arg("a", "x")]).await, Ok(Data::str("X")));
+}
+
+fn web(server: &Server, method: &str, path: &str) -> Data {
+    let url = format!("{}{path}", server.url.strip_suffix("/v1").unwrap());
+    record(&[("http", record(&[("method", Data::str(method)), ("url", Data::str(url))]))])
+}
+
+#[tokio::test]
+async fn requests_carry_arguments_in_their_proper_places() {
+    let server = Server::start([Act::Say("hi".into())]).await;
+    let params = [("p", Type::Str), ("model", Type::Str), ("messages", Type::list(Type::Dyn))];
+    // The server speaks the protocol of models; a tool that posts to it must fit.
+    let t = decl("t", &params, Type::Dyn, Some(web(&server, "post", "/v1/chat/{p}")));
+    let message = record(&[("role", Data::str("user")), ("content", Data::str("x"))]);
+    let args = |p: &str| vec![arg("p", p), arg("model", "m"), arg("messages", Data::list([message.clone()]))];
+    let got = run(tools(), t.clone(), args("completions")).await.unwrap();
+    assert_eq!(got.field("object"), Some(&Data::str("chat.completion")));
+    let seen = server.seen();
+    assert_eq!(seen[0].body["messages"][0]["content"], "x");
+    let e = run(tools(), t.clone(), args("../a b?c#d")).await.unwrap_err();
+    assert!(e.contains("/v1/chat/..%2Fa%20b%3Fc%23d`: HTTP 404"), "{e}");
+    let e = run(tools(), t, args("..")).await.unwrap_err();
+    assert!(e.contains("can't be `.` or `..`"), "{e}");
+
+    let t = decl(
+        "t",
+        &[("q", Type::Str), ("n", Type::option(Type::Num))],
+        Type::Dyn,
+        Some(web(&server, "GET", "/find")),
+    );
+    let e = run(tools(), t, vec![arg("q", "a&b"), arg("n", Data::Null)]).await.unwrap_err();
+    assert!(e.contains("`GET http://") && e.contains("/find`: HTTP 404") && !e.contains("a&b"), "{e}");
+    assert_eq!(server.seen().last().unwrap().path, "/find");
+}
+
+#[tokio::test]
+async fn requests_have_limits() {
+    let post = |server: &Server| {
+        let params = [("model", Type::Str), ("messages", Type::list(Type::Dyn))];
+        decl("t", &params, Type::Num, Some(web(server, "POST", "/v1/chat/completions")))
+    };
+    let message = record(&[("role", Data::str("user")), ("content", Data::str("x"))]);
+    let args = || vec![arg("model", "m"), arg("messages", Data::list([message.clone()]))];
+    let limits = ToolLimits { timeout: Duration::from_millis(150), max_output: 1 << 20 };
+    let cases = [
+        (Act::Endless, "the answer is larger than 1048576 bytes"),
+        (Act::Hang, "no answer within 0.15 s"),
+        (Act::HangInBody, "no answer within 0.15 s"),
+        (Act::Truncate, "broke"),
+        (Act::Close, "the connection broke"),
+        (Act::Raw(500, "text/plain", None, format!("oops {KEY}")), "HTTP 500: `oops [redacted]`"),
+        (
+            Act::Raw(301, "text/plain", Some(("location", "http://127.0.0.1:9/".into())), "".into()),
+            "HTTP 301",
+        ),
+        (Act::Raw(200, "text/html", None, "<html>".into()), "its output is not JSON"),
+        (Act::Raw(200, "application/json", None, "\"x\"".into()), "expected Num, found a string"),
+    ];
+    for (act, want) in cases {
+        let server = Server::start([act.clone()]).await;
+        let e = run(tools().with_limits(limits.clone()), post(&server), args()).await.unwrap_err();
+        assert!(e.contains(want), "{act:?}\n{e}");
+        server.until_busy(0).await;
+    }
+}
