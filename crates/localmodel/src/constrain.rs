@@ -26,7 +26,7 @@ const MAX_DEPTH: usize = 64;
 /// Values in a schema, all told.
 const MAX_NODES: usize = 20_000;
 
-/// Characters of a number before it is ended where it may end.
+/// Characters of a number, where the schema can be met with no more.
 const MAX_NUMBER: usize = 18;
 
 /// Tokens that completing a reply may take.
@@ -121,15 +121,22 @@ impl Grammar {
     /// The likeliest of the tokens that may follow, which is not consumed.
     pub(crate) fn best(&mut self, logits: &[f32]) -> Result<u32, Error> {
         let allowed = self.matcher.compute_mask().map_err(failed)?;
-        let long = self.place.in_number(&self.text) >= MAX_NUMBER;
-        let ends = |token: u32| match self.tokenizer.bytes(token).first() {
-            Some(byte) => !is_number_byte(*byte),
-            None => true,
-        };
-        let ending = long.then(|| best_of(&allowed, logits, ends)).flatten();
-        ending
+        // Where the grammar admits nothing else, a number may be as long as it likes.
+        best_of(&allowed, logits, |token| self.is_modest(token))
             .or_else(|| best_of(&allowed, logits, |_| true))
             .ok_or_else(|| Error::schema("no token of the model's vocabulary can follow"))
+    }
+
+    /// Whether a token keeps a number short and without exponent: `1e999999999` is valid, but a
+    /// trap for whoever computes with it exactly.
+    fn is_modest(&self, token: u32) -> bool {
+        let Some(written) = self.place.number(&self.text) else {
+            return true;
+        };
+        let bytes = self.tokenizer.bytes(token);
+        let digits = bytes.iter().take_while(|byte| is_number_byte(**byte)).count();
+        let exponent = bytes[..digits].iter().any(|byte| byte.eq_ignore_ascii_case(&b'e'));
+        digits == 0 || !exponent && written + digits <= MAX_NUMBER
     }
 
     pub(crate) fn consume(&mut self, tokens: &[u32]) -> Result<(), Error> {
@@ -354,11 +361,12 @@ impl Place {
         };
     }
 
-    /// Characters of the number the text ends in.
-    fn in_number(&self, text: &[u8]) -> usize {
+    /// Characters of the number the text ends in, none if one may begin.
+    fn number(&self, text: &[u8]) -> Option<usize> {
         match self.state {
-            State::Bare => text.len() - self.start,
-            _ => 0,
+            State::Value => Some(0),
+            State::Bare if is_number_byte(text[self.start]) => Some(text.len() - self.start),
+            _ => None,
         }
     }
 

@@ -31,6 +31,7 @@
 //! user's Python, in [`store::Store::pull`].
 //! Invariant: it knows nothing of Entail's terms, types or labels.
 
+mod blocks;
 mod constrain;
 mod engine;
 mod error;

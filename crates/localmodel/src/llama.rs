@@ -346,12 +346,6 @@ impl Llama {
         Ok(Llama { config, embedding, layers, norm, output, rope })
     }
 
-    /// Bytes that a cached token takes.
-    #[cfg(test)]
-    fn cache_bytes(&self) -> usize {
-        2 * self.config.layers * self.config.kv_dim() * size_of::<f32>()
-    }
-
     /// Appends `tokens` to `cache` and returns the logits after the last one,
     /// or after every one (concatenated) if `all`.
     ///

@@ -64,9 +64,9 @@ impl Message {
 }
 
 /// `tokenizer.ggml.token_type` of an ordinary token.
-const NORMAL: usize = 1;
+const NORMAL: u64 = 1;
 /// `tokenizer.ggml.token_type` of a token that the file's author added.
-const USER_DEFINED: usize = 4;
+const USER_DEFINED: u64 = 4;
 
 /// How a model reads and writes text.
 pub(crate) struct Tokenizer {
@@ -91,7 +91,7 @@ impl Tokenizer {
             .filter(|tokens| !tokens.is_empty() && tokens.len() < 1 << 22)
             .ok_or_else(|| missing("tokens"))?;
         let merges = file.strings("tokenizer.ggml.merges").ok_or_else(|| missing("merges"))?;
-        let types = file.usizes("tokenizer.ggml.token_type").unwrap_or_default();
+        let types = file.integers("tokenizer.ggml.token_type").unwrap_or_default();
         let kind = |id: usize| types.get(id).copied().unwrap_or(NORMAL);
 
         let bytes_of = byte_characters();

@@ -50,9 +50,20 @@ fn it_knows_capitals() {
 fn text_is_split_as_in_training() {
     let Some(model) = model() else { return };
     // Counted with the tokenizer that the model's authors publish.
-    for (text, count) in
-        [("", 0), ("Hello world", 2), ("1234", 4), (" 12", 3), ("<|im_end|>", 6), ("naïve  café\n\n日本", 13)]
-    {
+    for (text, count) in [
+        ("", 0),
+        ("Hello world", 2),
+        ("1234", 4),
+        (" 12", 3),
+        ("<|im_end|>", 7),
+        ("naïve  café\n\n日本", 9),
+        ("it's  we'll\t x_y  ", 10),
+        ("½ Ⅷ २३ 12", 13),
+        ("a\u{a0}b\u{3000}c \n d", 8),
+        ("🙂🙃 'S 's ''", 10),
+        ("def f(x):\n    return x\n\n\n", 9),
+        ("e\u{301} 'RE're", 6),
+    ] {
         assert_eq!(model.count_tokens(text), count, "{text:?}");
     }
 }

@@ -39,7 +39,7 @@ fn validates(schema: &Value, value: &Value) -> bool {
         (Some("null"), Value::Null) | (Some("boolean"), Value::Bool(_)) => true,
         (Some("string"), Value::String(s)) => within(s.chars().count() as f64, "minLength", "maxLength"),
         (Some(kind @ ("number" | "integer")), Value::Number(n)) => {
-            let x = n.as_f64().unwrap();
+            let Some(x) = n.as_f64() else { return false };
             within(x, "minimum", "maximum") && (kind == "number" || x.fract() == 0.0)
         }
         (Some("array"), Value::Array(items)) => {
