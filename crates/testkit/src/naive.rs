@@ -975,7 +975,7 @@ impl Run<'_> {
                     }
                     args.push((p.name.clone(), d));
                 }
-                None if matches!(p.ty, Type::Option(_)) => {}
+                None if matches!(p.ty, Type::Option(_)) => args.push((p.name.clone(), Data::Null)),
                 None => return error("type", raised, format!("missing argument `{}`", p.name)),
             }
         }

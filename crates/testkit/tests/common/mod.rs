@@ -2,15 +2,16 @@
 
 #![allow(dead_code)] // Each test binary uses a part of it.
 
-use core_ir::{Data, Label, LabelSpec, Lattice};
+use core_ir::{Code, Data, Label, LabelSpec, Lattice, LatticeKind};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use testkit::drive::{self, Order, ParseWith};
-use testkit::generate::{Program, Script};
+use testkit::generate::{Program, Script, prelude};
 use testkit::naive;
 use testkit::outcome::Outcome;
-use testkit::world::World;
+use testkit::world::{Answer, Call, World};
 
 /// The longest text of a run.
 pub const MAX_TEXT: usize = 1 << 16;
@@ -104,4 +105,81 @@ pub fn same(program: &Program, naive: &Outcome, machine: &Outcome) -> Result<(),
         prop_assert_eq!(&naive.requests, &machine.requests);
     }
     Ok(())
+}
+
+/// Reads a program.
+pub fn lam(text: &str) -> Arc<Code> {
+    let mut sources = diagnostics::Sources::new();
+    let file = sources.add("test.lam", text);
+    let parsed = syntax::lam::parse(file, text, &prelude(), syntax::lam::Options::PROGRAM);
+    match parsed.code {
+        Some(code) => Arc::new(code),
+        None => panic!("{text}: {:?}", parsed.diagnostics),
+    }
+}
+
+/// Reads generated code; it may contain anything, for it is the machine's business to refuse it.
+pub fn read_reply(text: &str) -> Result<Arc<Code>, String> {
+    let mut sources = diagnostics::Sources::new();
+    let file = sources.add("reply", text);
+    let parsed = syntax::lam::parse(file, text, &prelude(), syntax::lam::Options::PROGRAM);
+    parsed.code.map(Arc::new).ok_or_else(|| "not code".to_string())
+}
+
+/// Gives prepared answers, one after the other.
+pub struct Prepared(pub VecDeque<Answer>);
+
+impl World for Prepared {
+    fn answer(&mut self, _: &Call) -> Answer {
+        self.0.pop_front().unwrap_or_else(|| Answer::Failed("no answer prepared".into()))
+    }
+}
+
+/// An outcome as a line: the result, then the conversation if there is one, then what was asked.
+pub fn line(outcome: &Outcome) -> String {
+    let mut out = match &outcome.result {
+        Ok(tree) => tree.to_string(),
+        Err(e) => format!("error {} {}", e.code, e.label.to_json()),
+    };
+    if !outcome.conversation.is_empty() || outcome.conversation_label != Data::list([]) {
+        let said: Vec<String> =
+            outcome.conversation.iter().map(|(r, text)| format!("{} {text}", r.as_str())).collect();
+        out += &format!("; {}:[{}]", outcome.conversation_label.to_json(), said.join(", "));
+    }
+    for (call, channel) in &outcome.requests {
+        let what = match call {
+            Call::Model { .. } => "model".to_string(),
+            Call::Tool { name, args } => {
+                let args: Vec<String> = args.iter().map(|(n, d)| format!("{n}={}", d.to_json())).collect();
+                format!("{name}({})", args.join(","))
+            }
+            Call::Recall { key, .. } => format!("recall {key}"),
+            Call::Remember { key, value, .. } => format!("remember {key} {}", value.to_json()),
+            Call::Sample { .. } => "sample".to_string(),
+        };
+        out += &format!("; {what}@{}", channel.to_json());
+    }
+    out
+}
+
+/// Runs a program text with prepared answers, both ways, which must agree; gives the outcome as a [`line`].
+pub fn outcome(text: &str, answers: &[Answer]) -> String {
+    let code = lam(text);
+    let world = || Prepared(answers.iter().cloned().collect());
+    let config = naive::Config {
+        lattice: LatticeKind::TwoAxis,
+        fuel: FUEL,
+        max_text: MAX_TEXT,
+        clearance: None,
+        parser: &read_reply,
+    };
+    let naive = naive::run(&code, None, &config, &mut world());
+    let config = machine::Config {
+        max_text: MAX_TEXT,
+        parser: Some(Arc::new(ParseWith(read_reply))),
+        ..machine::Config::default()
+    };
+    let machine = drive::run(&code, None, config, &mut world(), Order::AtOnce);
+    assert_eq!(line(&naive), line(&machine), "naive and machine differ on {text}");
+    line(&machine)
 }
