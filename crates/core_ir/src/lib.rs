@@ -14,10 +14,10 @@
 
 mod data;
 mod effect;
+pub mod exchange;
 mod label;
 mod num;
 mod pred;
-mod read;
 pub mod print;
 mod read;
 mod term;

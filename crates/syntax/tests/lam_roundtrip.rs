@@ -3,8 +3,8 @@
 mod common;
 
 use core_ir::print::{Style, print_with};
-use core_ir::{Code, Globals, Term, print_code};
-use diagnostics::FileId;
+use core_ir::{Code, Globals, Term, exchange, print_code};
+use diagnostics::{FileId, Sources};
 use proptest::prelude::*;
 use syntax::lam::{Options, Parsed, parse};
 
@@ -32,6 +32,45 @@ proptest! {
             let back = read_back(&text)?;
             prop_assert!(back == code, "{style:?}\n{text}\n{code:?}\n{back:?}");
             prop_assert_eq!(print_with(&back, style).text, text);
+        }
+    }
+
+    #[test]
+    fn what_is_exchanged_comes_back(choices in prop::collection::vec(any::<u8>(), 0..400)) {
+        // Read from its text, so that it has places.
+        let text = print_code(&common::code(&choices));
+        let mut sources = Sources::new();
+        let file = sources.add("a.lam", text.as_str());
+        let parsed = parse(file, &text, &Globals::none(), Options::PROGRAM);
+        let Some(code) = parsed.code else { return Err(TestCaseError::fail(text)) };
+        let json = exchange::to_json(&code, &sources);
+        // Through text, as another program would get it.
+        let json = serde_json::from_str(&json.to_string()).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let back = exchange::from_json(&json, &Globals::none());
+        let back = back.map_err(|e| TestCaseError::fail(format!("{e:?}\n{json}")))?;
+        prop_assert!(back.code == code, "{json:#}");
+        prop_assert_eq!(&back.files, &["a.lam"]);
+        for (id, _) in code.iter() {
+            prop_assert_eq!(back.code.span(id), code.span(id));
+        }
+    }
+
+    #[test]
+    fn damaged_exchange_forms_are_refused_or_read(
+        choices in prop::collection::vec(any::<u8>(), 0..200),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let json = exchange::to_json(&common::code(&choices), &Sources::new());
+        let mut text: Vec<char> = json.to_string().chars().collect();
+        for (at, by) in damage {
+            let at = at.index(text.len());
+            text[at] = char::from(b"0123456789[]{}\",abc"[usize::from(by) % 19]);
+        }
+        if let Ok(json) = serde_json::from_str(&text.iter().collect::<String>()) {
+            match exchange::from_json(&json, &Globals::none()) {
+                Ok(read) => prop_assert!(!read.code.is_empty()),
+                Err(errors) => prop_assert!(!errors.is_empty() && errors.iter().all(|e| e.path.starts_with('$'))),
+            }
         }
     }
 
@@ -89,4 +128,36 @@ fn parentheses_stand_only_where_they_are_needed() {
         let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:#?}", parsed.diagnostics));
         assert_eq!(print_code(&code), format!("{text}\n"));
     }
+}
+
+#[test]
+fn what_is_no_exchange_form_is_refused_with_its_place() {
+    let wrong = |json: &str| {
+        let errors = exchange::from_json(&serde_json::from_str(json).unwrap(), &Globals::none()).unwrap_err();
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(wrong("{}"), "$: the field `format` is missing");
+    let of = |terms: &str| {
+        format!(
+            r#"{{"format":"entail-core","version":1,"files":["a"],"tools":[],"stores":[],"terms":{terms},"root":0}}"#
+        )
+    };
+    assert_eq!(wrong(&of("[]")), "$.root: there is no term 0");
+    assert_eq!(wrong(&of(r#"[{"op":"var","name":"x","at":[0,1,2]}]"#)), "$.terms[0]: unknown variable `x`");
+    assert_eq!(
+        wrong(&of(r#"[{"op":"fst","of":[0],"at":[0,1,2]}]"#)),
+        "$.terms[0].of[0]: there is no earlier term 0"
+    );
+    assert_eq!(
+        wrong(&of(r#"[{"op":"lit","value":{"$num":"x"},"at":[0,1,2]},{"op":"nope","at":[0,1,2]}]"#)),
+        "$.terms[0].value.$num: not a number; $.terms[1].op: there is no term `nope` of 0 terms"
+    );
+}
+
+#[test]
+fn the_documented_exchange_form_is_read() {
+    let text = include_str!("../../../docs/exchange.md");
+    let json = text.split("```json").nth(1).and_then(|t| t.split("```").next()).unwrap();
+    let read = exchange::from_json(&serde_json::from_str(json).unwrap(), &Globals::none()).unwrap();
+    assert_eq!(print_code(&read.code), "\\x. x + 0.5\n");
 }
