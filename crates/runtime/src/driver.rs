@@ -4,7 +4,7 @@ use crate::budget::{Budget, Reserve, Verdict};
 use crate::event::{Answered, Asked, Event, Note, Progress};
 use crate::provider::{Answer, ModelCall, ModelError, Price, Tokens, Work};
 use crate::rng;
-use crate::{Environment, Limits, Models, Redactor, Stores, Tools, Usage};
+use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
 use core_ir::{Data, Num};
 use machine::{
     Call, ErrorCode, Failure, Machine, Message, Output, Reified, Request, RequestId, Response, Stop,
@@ -32,7 +32,8 @@ pub struct Handlers {
 impl Handlers {
     /// These models; tools as their declarations say; empty stores; seed 0.
     pub fn new(models: Models) -> Handlers {
-        Handlers { models, tools: Tools::new(&Environment::default()), stores: Stores::new(), seed: 0 }
+        let tools = Tools::new(models.environment()).hiding(models.key_variables());
+        Handlers { models, tools, stores: Stores::new(), seed: 0 }
     }
 }
 
@@ -371,7 +372,7 @@ impl Driver<'_> {
             Call::Model { messages, params, tools, attempt } => Asked::Model {
                 model: model.to_string(),
                 purpose: params.as_ref().and_then(|p| p.purpose.clone()),
-                messages: messages.iter().map(|m| r.message(m)).collect(),
+                messages: r.messages(messages),
                 tools: tools.iter().map(|t| t.name.clone()).collect(),
                 attempt: *attempt,
             },

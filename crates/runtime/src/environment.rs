@@ -83,7 +83,8 @@ impl Environment {
     }
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// Whether a variable's name says that it holds a secret.
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS"].iter().any(|end| name.ends_with(end))
 }

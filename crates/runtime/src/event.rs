@@ -68,7 +68,7 @@ pub enum Asked {
         /// What for.
         purpose: Option<Name>,
         /// The conversation.
-        messages: Vec<Message>,
+        messages: Arc<Vec<Message>>,
         /// The tools offered.
         tools: Vec<Name>,
         /// How many replies to this question did not decode before.
@@ -161,9 +161,16 @@ impl Progress {
 }
 
 impl crate::Redactor {
-    pub(crate) fn message(&self, m: &Message) -> Message {
-        let call = m.call.as_ref().map(|c| Arc::new((c.0.clone(), self.data(&c.1))));
-        Message { role: m.role, content: self.shared(&m.content), call }
+    /// The conversation without secrets; the same one if there is nothing to look for.
+    pub(crate) fn messages(&self, messages: &Arc<Vec<Message>>) -> Arc<Vec<Message>> {
+        if self.is_idle() {
+            return messages.clone();
+        }
+        let clean = |m: &Message| {
+            let call = m.call.as_ref().map(|c| Arc::new((c.0.clone(), self.data(&c.1))));
+            Message { role: m.role, content: self.shared(&m.content), call }
+        };
+        Arc::new(messages.iter().map(clean).collect())
     }
 
     pub(crate) fn reply(&self, r: &Reply) -> Reply {

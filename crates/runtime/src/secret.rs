@@ -57,6 +57,11 @@ impl Redactor {
         Redactor { secrets: secrets.into() }
     }
 
+    /// Whether there is nothing to look for.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
     /// The text without secrets.
     ///
     /// # Examples
@@ -93,7 +98,7 @@ impl Redactor {
 
     /// The data without secrets in its texts and names.
     pub fn data(&self, data: &Data) -> Data {
-        if self.secrets.is_empty() {
+        if self.is_idle() {
             return data.clone();
         }
         let name = |n: &Name| Name::from(&*self.text(n));
@@ -110,7 +115,7 @@ impl Redactor {
     /// Removes secrets from the texts and names of a JSON value. Parsing undoes escapes, so a secret
     /// that was written `sk\u002d123456` is found too.
     pub fn json(&self, value: &mut Json) {
-        if self.secrets.is_empty() {
+        if self.is_idle() {
             return;
         }
         // The parser bounds the depth of what it accepts, so this recursion is bounded.

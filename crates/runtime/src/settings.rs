@@ -170,6 +170,16 @@ impl Models {
         &self.inner.redactor
     }
 
+    /// The variables that the models were set up with.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.inner.environment
+    }
+
+    /// Names of variables that hold keys of models.
+    pub(crate) fn key_variables(&self) -> impl Iterator<Item = &str> {
+        self.inner.settings.file.models.values().filter_map(|m| m.key_env.as_deref())
+    }
+
     /// The model that answers a call which names `name`, or none.
     ///
     /// # Errors

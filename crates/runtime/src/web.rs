@@ -48,6 +48,16 @@ pub(crate) fn client(
     if let Some(limit) = read_timeout {
         builder = builder.read_timeout(limit);
     }
+    let this_machine = match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    };
+    if this_machine {
+        // A proxy's loopback is another machine's.
+        builder = builder.no_proxy();
+    }
     if url.scheme() == "http" {
         // Saves loading the system's root certificates, which may not even be there.
         builder = builder.tls_certs_only([]);

@@ -257,6 +257,16 @@ async fn an_endpoint_that_is_down_is_named() {
 }
 
 #[tokio::test]
+async fn https_is_not_spoken_to_a_plain_server() {
+    let server = Server::start([Act::Say("hi".into())]).await;
+    let mut o = options(&server);
+    o.base_url = server.url.replace("http:", "https:");
+    let e = ask(o, call(None)).await.result.unwrap_err();
+    assert!(e.message.contains("no connection"), "{e}");
+    assert_eq!(server.seen().len(), 0);
+}
+
+#[tokio::test]
 async fn typed_answers_are_asked_for_by_schema_and_unwrapped() {
     let category =
         Type::Enum(Arc::new(EnumType { name: "C".into(), variants: vec!["bug".into(), "other".into()] }));

@@ -130,8 +130,16 @@ async fn child_sees_no_key() {
     let Ok(script) = std::env::var("SCRIPT") else { return };
     assert!(std::env::var("PLANTED_KEY").is_ok());
     let t = decl("t", &[], Type::Num, Some(exec(&["sh", "-c", &script])));
-    let got = run(Tools::new(&Environment::of_process()), t, vec![]).await;
+    let got = run(Tools::new(&Environment::default()), t, vec![]).await;
     assert_eq!(got, Ok(Data::Num(Num::ZERO)));
+    // Unless its handler asks for it.
+    let handler = record(&[
+        ("exec", Data::list(["sh", "-c", &script].map(Data::str))),
+        ("env", Data::list([Data::str("PLANTED_KEY")])),
+    ]);
+    let got =
+        run(Tools::new(&Environment::default()), decl("t", &[], Type::Num, Some(handler)), vec![]).await;
+    assert_eq!(got, Ok(Data::Num(Num::ONE)));
 }
 
 #[tokio::test]

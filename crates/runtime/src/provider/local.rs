@@ -188,7 +188,7 @@ impl Plan {
         }
         for m in call.messages.iter() {
             let content = &*m.content;
-            messages.push(match (m.role, &m.call) {
+            let message = match (m.role, &m.call) {
                 (_, Some(c)) => {
                     let said = json!({"call": &*c.0, "args": c.1.to_json()});
                     localmodel::Message::assistant(said.to_string())
@@ -205,7 +205,8 @@ impl Plan {
                 },
                 (Role::User | Role::Tool, None) => localmodel::Message::user(content),
                 (Role::Assistant, None) => localmodel::Message::assistant(content),
-            });
+            };
+            messages.push(message);
         }
         if messages.is_empty() {
             return Err(ModelError::new("the local model: there is nothing to answer")

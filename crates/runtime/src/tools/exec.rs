@@ -4,6 +4,7 @@
 //! Invariant: when a call ends, in whatever way, its process group is killed.
 
 use super::{Template, ToolLimits, as_json, result};
+use crate::environment::is_secret_name;
 use crate::secret::clip;
 use core_ir::{Data, Name, Type};
 use std::process::Stdio;
@@ -18,6 +19,8 @@ const STDERR_TAIL: usize = 2048;
 pub(super) struct Exec {
     program: String,
     args: Vec<Template>,
+    /// Names of variables that it gets although they hold secrets.
+    env: Vec<String>,
     timeout: Option<Duration>,
 }
 
@@ -62,7 +65,12 @@ enum Broken {
 }
 
 impl Exec {
-    pub(super) fn read(words: &Data, params: &[&str], timeout: Option<Duration>) -> Result<Exec, String> {
+    pub(super) fn read(
+        words: &Data,
+        params: &[&str],
+        timeout: Option<Duration>,
+        env: Option<&Data>,
+    ) -> Result<Exec, String> {
         let Data::List(words) = words else {
             return Err(format!("`exec` is {}, not a list of strings", words.kind()));
         };
@@ -77,7 +85,15 @@ impl Exec {
             return Err("`exec` names no program".into());
         }
         let args = texts.map(|t| Template::read(t?, params)).collect::<Result<_, String>>()?;
-        Ok(Exec { program, args, timeout })
+        let env = match env {
+            None => Vec::new(),
+            Some(Data::List(names)) => {
+                let names = names.iter().map(|n| n.as_str().map(String::from));
+                names.collect::<Option<_>>().ok_or("`env` has an item that is not a string")?
+            }
+            Some(other) => return Err(format!("`env` is {}, not a list of names", other.kind())),
+        };
+        Ok(Exec { program, args, env, timeout })
     }
 
     pub(super) async fn call(
@@ -99,7 +115,10 @@ impl Exec {
             })?;
             command.arg(word);
         }
-        for name in hidden {
+        let secret = std::env::vars_os()
+            .map(|(name, _)| name)
+            .filter(|name| name.to_str().is_none_or(|n| is_secret_name(n) || hidden.iter().any(|h| h == n)));
+        for name in secret.filter(|name| !self.env.iter().any(|e| name == e.as_str())) {
             command.env_remove(name);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);

@@ -41,14 +41,15 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 ///
 /// A handler, in a declaration or in the configuration, is one of
 ///
-/// - `{exec: [program, argument, …], timeout?}`: a process, see below;
+/// - `{exec: [program, argument, …], env?, timeout?}`: a process, see below;
 /// - `{http: {method, url, headers?}, timeout?}`: a request with `GET`, `POST`, `PUT`, `PATCH` or `DELETE`;
 /// - `{builtin: name}`: one of [`BUILTINS`].
 ///
 /// Arguments of processes (not the program), URLs and header values have holes `{parameter}`; braces that are text are
 /// doubled. A process gets all arguments as one JSON object on its standard input and writes its result as JSON to its standard
 /// output (any text, if the tool returns `Str`). It has no shell, a process group of its own that is killed when the call ends in any
-/// way, and none of the variables that hold secrets. A hole is one argument, or a part of one; one that could be
+/// way, and none of the variables whose names say
+/// that they hold secrets (`…KEY`, `…TOKEN`, `…SECRET`, `…PASSWORD`) except those that its handler lists in `env`. A hole is one argument, or a part of one; one that could be
 /// taken for an option should stand after `--`.
 /// A request other than `GET` and `DELETE` carries all arguments as its JSON body; with those two the arguments that are in no
 /// hole become the query. In a URL holes stand after the host only, are percent-encoded, and cannot be `.` or `..`.
@@ -123,6 +124,13 @@ impl Tools {
         if self.custom.contains_key(&tool.name) { Ok(()) } else { self.handler(tool).map(|_| ()) }
     }
 
+    /// With further variables that processes do not get.
+    #[must_use]
+    pub fn hiding<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Tools {
+        self.hidden = self.hidden.iter().cloned().chain(names.into_iter().map(String::from)).collect();
+        self
+    }
+
     /// Calls a tool.
     pub(crate) fn call(&self, tool: &ToolDecl, args: Vec<(Name, Data)>) -> Work<Result<Data, String>> {
         if let Some(act) = self.custom.get(&tool.name) {
@@ -177,15 +185,18 @@ impl Tools {
         if data.field("mcp").is_some() {
             return Err(format!("no handler for tool `{name}`: MCP servers are not supported yet"));
         }
-        let kinds: Vec<&Name> = fields.iter().map(|(n, _)| n).filter(|n| &***n != "timeout").collect();
+        let kinds: Vec<&Name> =
+            fields.iter().map(|(n, _)| n).filter(|n| !matches!(&***n, "timeout" | "env")).collect();
         let [kind] = kinds[..] else {
             return Err(bad("it needs exactly one of `exec`, `http` and `builtin`".into()));
         };
         let params: Vec<&str> = tool.params.iter().map(|p| &*p.name).collect();
         match (&**kind, data.field(kind)) {
             ("exec", Some(words)) => {
-                exec::Exec::read(words, &params, timeout).map(Handler::Exec).map_err(bad)
+                let env = data.field("env");
+                exec::Exec::read(words, &params, timeout, env).map(Handler::Exec).map_err(bad)
             }
+            _ if data.field("env").is_some() => Err(bad("`env` belongs to `exec`".into())),
             ("http", Some(about)) => {
                 http::HttpTool::read(about, &params, timeout).map(Handler::Http).map_err(bad)
             }
