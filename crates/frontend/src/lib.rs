@@ -2,7 +2,8 @@
 //!
 //! Entry points: [`doc`] reads YAML and JSON with the place of every node; [`recognise`] says what a
 //! file is, and [`compile`] makes a [`Compiled`] of it: core terms with spans into the file, facts
-//! about the framework, and diagnostics; [`surface`] reads, checks and lowers `.agent` programs.
+//! about the framework, and diagnostics; [`surface`] reads, checks and lowers `.agent` programs;
+//! [`calculus`] reads `.lam` with the prelude in scope.
 //!
 //! Invariant: pure. Files are read by the caller and handed in as text; nothing here opens one.
 //! Invariant: total. Hostile input ends in a diagnostic within time and memory that its size bounds.
@@ -11,6 +12,8 @@
 //! Invariant: no rule of `check` is known here. Front ends say what is written and what the framework
 //! supplies, not whether that is good.
 
+pub mod calculus;
+pub mod codes;
 pub mod crewai;
 pub mod doc;
 pub mod emit;
