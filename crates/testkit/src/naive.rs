@@ -765,7 +765,7 @@ impl Run<'_> {
         let why = match Self::data(&v) {
             Ok(d) => pred.holds(&d).err(),
             Err(NotData::Function) => Some("a function is not data".to_string()),
-            Err(NotData::TooDeep) => return error("limit", raised, "nested too deep"),
+            Err(NotData::TooDeep) => Some("nested too deep".to_string()),
         };
         match why {
             // It holds: v at label deep V.
@@ -1155,7 +1155,7 @@ fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
         Type::Str => Data::str(text),
         Type::Enum(_) => Data::str(trimmed.trim_matches(['"', '`', '\''])),
         _ => {
-            let fence = trimmed.splitn(3, "```").nth(1).filter(|_| trimmed.matches("```").count() > 1);
+            let fence = trimmed.split("```").nth(1).filter(|_| trimmed.matches("```").count() > 1);
             let fence = fence.map(|f| f.split_once('\n').map_or(f, |(_, body)| body));
             let open = trimmed.find(['{', '[']).unwrap_or(trimmed.len());
             let close = trimmed.rfind(['}', ']']).map_or(0, |i| i + 1);
@@ -1525,13 +1525,35 @@ fn primitive(prim: Prim, operands: &[Value], max_text: usize) -> Result<Value, P
     }
 }
 
-/// Whether two values are equal; fails on functions.
+/// Whether two values are equal; fails if there is a function anywhere in one of them.
 fn equal(a: &Value, b: &Value) -> Result<bool, PrimError> {
-    let data = |v: &Value| {
-        Run::data(v).map_err(|why| match why {
-            NotData::Function => PrimError::Failed("functions are not compared".into()),
-            NotData::TooDeep => PrimError::Limit,
+    fn has_function(v: &Value) -> bool {
+        stacker::maybe_grow(64 << 10, 4 << 20, || match &*v.node {
+            Node::List(items) => items.iter().any(has_function),
+            Node::Record(fields) => fields.iter().any(|(_, f)| has_function(f)),
+            Node::Pair(a, b) => has_function(a) || has_function(b),
+            Node::Tag(_, p) => has_function(p),
+            _ => is_function(v),
         })
-    };
-    Ok(data(a)? == data(b)?)
+    }
+    fn same(a: &Value, b: &Value) -> bool {
+        stacker::maybe_grow(64 << 10, 4 << 20, || match (&*a.node, &*b.node) {
+            (Node::Null, Node::Null) => true,
+            (Node::Bool(a), Node::Bool(b)) => a == b,
+            (Node::Num(a), Node::Num(b)) => a == b,
+            (Node::Str(a), Node::Str(b)) => a == b,
+            (Node::List(a), Node::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+            // Whatever the order of the fields.
+            (Node::Record(x), Node::Record(y)) => {
+                x.len() == y.len() && x.iter().all(|(n, v)| field(b, n).is_some_and(|w| same(v, w)))
+            }
+            (Node::Pair(a, c), Node::Pair(b, d)) => same(a, b) && same(c, d),
+            (Node::Tag(m, a), Node::Tag(n, b)) => m == n && same(a, b),
+            _ => false,
+        })
+    }
+    if has_function(a) || has_function(b) {
+        return Err(PrimError::Failed("functions are not compared".into()));
+    }
+    Ok(same(a, b))
 }

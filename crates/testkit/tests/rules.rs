@@ -138,6 +138,7 @@ fn primitives() {
         ("1 / ([\"U\"]: 0)", "error prim [\"U\"]"),
         ("(\\x. x) == 1", "error prim []"),
         ("[1, (\\x. x)] == [1]", "error prim []"),
+        ("{a: 1, b: 2} == {b: 2, a: 1}", "true"),
         ("\"a{[\"U\"]: 1}b{['x']}\"", "[\"U\"]:\"a1b[\\\"x\\\"]\""),
         ("0.1 + 0.2 == 0.3", "true"),
         ("prim[to_str](1 / 3)", "\"1/3\""),
@@ -502,6 +503,32 @@ fn check() {
 #[test]
 fn unknown() {
     rules(&[("[\"U\"]: unknown 'what'", "error unknown [\"U\"]")]);
+}
+
+/// What is nested deeper than 500 levels is no data: it has no type, is no label, satisfies nothing, and is not sent.
+#[test]
+fn deep_values() {
+    for (look, expected) in [
+        ("check[Dyn] d", "error limit [\"S\"]"),
+        ("guard d any retry 1", "error guard [\"S\"]"),
+        ("mem (remember k d) {k: Dyn @ secret}", "error limit [\"S\"]"),
+        ("tool[t] d", "error limit [\"S\"]"),
+        ("d: 1", "error not_a_label [\"S\"]"),
+        ("fail d", "error limit [\"S\"]"),
+        ("\"a{d}\"", "error limit [\"S\"]"),
+        ("prim[to_json](d)", "error limit [\"S\"]"),
+        ("d == d", "[\"S\"]:true"),
+        ("prim[length](d)", "[\"S\"]:1"),
+        ("classify[a] d", "error classify [\"S\"]"),
+        ("llm 'p' {} d", "error limit [\"S\"]"),
+        ("prim[contains]([d], d)", "[\"S\"]:true"),
+        ("prim[is_null](prim[append]([], d))", "[\"S\"]:false"),
+    ] {
+        let text = format!(
+            "tool t(x: Dyn) -> Num pure\nlet d = fix[501] (\\self. \\x. self [x]) ([\"S\"]: 1) in {look}"
+        );
+        assert_eq!(outcome(&text, &[]), expected, "{look}");
+    }
 }
 
 #[test]

@@ -23,13 +23,23 @@ pub struct Style {
     /// Whether programs look at the texts of errors and of messages that a run makes up, rather than
     /// only at their labels.
     pub messages: bool,
+    /// The lattice, if it must be a certain one.
+    pub lattice: Option<LatticeKind>,
     /// Variables that are in scope of the whole program (the first is the outermost).
     pub given: Vec<Ty>,
 }
 
 impl Default for Style {
     fn default() -> Style {
-        Style { size: 40, wild: 2, parallel: true, reclassify: true, messages: false, given: Vec::new() }
+        Style {
+            size: 40,
+            wild: 2,
+            parallel: true,
+            reclassify: true,
+            messages: false,
+            lattice: None,
+            given: Vec::new(),
+        }
     }
 }
 
@@ -164,10 +174,11 @@ fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
 
 /// A random program.
 pub(super) fn program(rng: &mut Rng, style: &Style) -> Program {
-    let lattice = match rng.below(6) {
-        0 => LatticeKind::Endorsed,
-        1 | 2 => LatticeKind::SourcesReaders,
-        _ => LatticeKind::TwoAxis,
+    let lattice = match (style.lattice, rng.below(6)) {
+        (Some(kind), _) => kind,
+        (None, 0) => LatticeKind::Endorsed,
+        (None, 1 | 2) => LatticeKind::SourcesReaders,
+        (None, _) => LatticeKind::TwoAxis,
     };
     let tools = tools(rng, lattice);
     let stores = stores(rng, lattice);
@@ -733,8 +744,12 @@ impl Making<'_> {
                 ),
                 8 | 9 if !self.in_code => node(Op::App, [node(Op::Tool(0), []), self.term(ty, one)]),
                 10 if !self.in_code => {
+                    // The second argument is optional.
                     let a = self.term(ty, two);
-                    let args = node(Op::Record(vec![0, 1]), [a, self.term(&Ty::Str, two)]);
+                    let args = match self.rng.chance(70) {
+                        true => node(Op::Record(vec![0, 1]), [a, self.term(&Ty::Str, two)]),
+                        false => node(Op::Record(vec![0]), [a]),
+                    };
                     node(Op::Field(0), [node(Op::App, [node(Op::Tool(4), []), args])])
                 }
                 11 => {
