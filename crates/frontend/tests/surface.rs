@@ -12,6 +12,8 @@
 //! `// Fails: code message` with the beginning of the message. Tests without such a group pass in a world
 //! that is never asked.
 
+#![allow(clippy::disallowed_methods, reason = "tests read the suite")]
+
 use core_ir::{Data, Name};
 use diagnostics::{Diagnostic, Level, Sources};
 use frontend::surface::{self, EntryKind, codes};

@@ -1,6 +1,8 @@
 //! Programs that nobody would write: they end in diagnostics, in bounded time and stack, and what is
 //! accepted has a term without gaps.
 
+#![allow(clippy::disallowed_methods, reason = "tests read the suite and measure")]
+
 use core_ir::Term;
 use diagnostics::Sources;
 use frontend::surface;

@@ -322,15 +322,12 @@ impl Checker<'_> {
             StmtKind::IfLet(name, e, then, other) => {
                 let ty = self.optional(e);
                 let mark = self.env.mark();
-                let before = self.env.get(&name.text).cloned();
+                let known = self.env.get(&name.text).is_some();
                 self.bind(name, ty);
                 let bound = self.bindings;
                 self.block(then);
                 let mut then = self.env.undo(mark);
-                // The name leaves its scope, unless the branch has bound it anew.
-                if matches!(then.get(&name.text), Some(Some(Entry::Bound(b))) if b.id == bound) {
-                    then.insert(name.text.clone(), before);
-                }
+                leave(&mut then, &name.text, bound, known);
                 let ways = [then, self.branch(other.as_ref())];
                 self.merge(stmt.span, &ways, "`if let`");
             }
@@ -338,30 +335,27 @@ impl Checker<'_> {
                 if let Some(n) = max.as_ref().filter(|n| n.text.parse() == Ok(0u64)) {
                     self.report(zero(n, "a loop of at most 0 rounds does nothing"));
                 }
-                self.looping(stmt.span, condition.span, body, |c| c.condition(condition));
+                self.looping(stmt.span, condition.span, body, None, |c| c.condition(condition));
             }
             StmtKind::For(name, list, body) => {
                 let item = self.items(list);
-                self.looping(stmt.span, list.span, body, |c| c.bind(name, item));
-                self.report(unsupported("`for`", stmt.span));
+                self.looping(stmt.span, list.span, body, Some(&name.text), |c| c.bind(name, item));
             }
             StmtKind::ParallelFor(name, list, _, body) => {
                 let item = self.items(list);
-                self.looping(stmt.span, list.span, body, |c| c.bind(name, item));
+                self.looping(stmt.span, list.span, body, Some(&name.text), |c| c.bind(name, item));
                 self.report(unsupported("`parallel for`", stmt.span));
             }
             StmtKind::Match(e, arms) => self.matching(stmt.span, e, arms),
             StmtKind::Try(body, name, handler) => {
                 let tried = self.branch(Some(body));
                 let mark = self.env.mark();
-                let before = self.env.get(&name.text).cloned();
+                let known = self.env.get(&name.text).is_some();
                 self.bind(name, Type::Str);
                 let bound = self.bindings;
                 self.block(handler);
                 let mut caught = self.env.undo(mark);
-                if matches!(caught.get(&name.text), Some(Some(Entry::Bound(b))) if b.id == bound) {
-                    caught.insert(name.text.clone(), before);
-                }
+                leave(&mut caught, &name.text, bound, known);
                 self.merge(stmt.span, &[tried, caught], "`try`");
             }
             StmtKind::Assert(e, _) => self.condition(e),
@@ -398,15 +392,27 @@ impl Checker<'_> {
     }
 
     /// A loop: like an `if` without `else`, and what changes its type may not be read in a later round.
-    fn looping(&mut self, stmt: Span, head: Span, body: &Block, enter: impl FnOnce(&mut Self)) {
+    fn looping(
+        &mut self,
+        stmt: Span,
+        head: Span,
+        body: &Block,
+        item: Option<&str>,
+        enter: impl FnOnce(&mut Self),
+    ) {
         let mark = self.env.mark();
+        let known = item.is_some_and(|name| self.env.get(name).is_some());
         self.loops.push(Loop { mark, exits: Vec::new() });
         enter(self);
+        let bound = self.bindings;
         self.block(body);
         let end = self.env.undo(mark);
         let exits = self.loops.pop().map(|l| l.exits).unwrap_or_default();
         let mut ways = vec![Changes::new(), end];
         ways.extend(exits);
+        if let Some(name) = item {
+            ways.iter_mut().for_each(|way| leave(way, name, bound, known));
+        }
         for way in &ways {
             for (name, entry) in way {
                 let (Some(Entry::Bound(before)), Some(Entry::Bound(after))) = (self.env.get(name), entry)
@@ -1271,6 +1277,14 @@ fn count(n: usize, what: &str) -> String {
 fn usage(s: &Signature) -> String {
     let params: Vec<String> = s.params.iter().map(|p| format!("{}: {}", p.name.text, show(&p.ty))).collect();
     format!("it is `{}({}) -> {}`", s.name.text, params.join(", "), show(&s.result))
+}
+
+/// A name that was bound for a block leaves its scope. If it meant something before, it means that again;
+/// if not, it is gone, unless the block has bound it anew.
+fn leave(way: &mut Changes, name: &str, bound: u32, known: bool) {
+    if known || matches!(way.get(name), Some(Some(Entry::Bound(b))) if b.id == bound) {
+        way.remove(name);
+    }
 }
 
 /// The arguments of a call in order.

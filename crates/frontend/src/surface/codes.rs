@@ -2,20 +2,7 @@
 //!
 //! The examples are tests: each wrong program gives its code, and each right one gives nothing.
 
-/// An entry of the registry.
-#[derive(Clone, Copy, Debug)]
-pub struct Explanation {
-    /// The code.
-    pub code: &'static str,
-    /// What is wrong, in a few words.
-    pub title: &'static str,
-    /// Why it is wrong and what to do.
-    pub text: &'static str,
-    /// A program that has the fault.
-    pub wrong: &'static str,
-    /// The same program without it; empty where no program can be right (limits).
-    pub right: &'static str,
-}
+pub use diagnostics::Explanation;
 
 macro_rules! registry {
     ($($name:ident $code:literal $title:literal $text:literal $wrong:literal $right:literal)*) => {

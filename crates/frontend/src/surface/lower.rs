@@ -45,6 +45,7 @@ pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Di
         tools: HashMap::new(),
         functions: HashMap::new(),
         definitions: Vec::new(),
+        binders: Vec::new(),
         pc: Taint::NONE,
         results: HashMap::new(),
     };
@@ -130,6 +131,17 @@ fn result_label(flow: &Flow) -> LabelSpec {
 struct Held {
     name: Name,
     taint: Taint,
+    /// Whether the name means something else around the block that it is bound for.
+    shadows: bool,
+}
+
+/// A name that is bound for a block only.
+#[derive(Clone, Debug)]
+struct Binder {
+    source: String,
+    held: Held,
+    /// What the name stood for before.
+    before: Option<Held>,
 }
 
 /// The source names in scope.
@@ -167,18 +179,18 @@ enum Mode {
     /// The body of a test.
     Test,
     /// A block inside another: gives the values of these variables; as the tag `next` if the block may be
-    /// left early, so that `return`, `break` and `continue` can be told from it.
-    Block { outs: Arc<[String]>, tagged: bool, around: Arc<[String]> },
-    /// The body of a loop over these variables; tagged if it may `return`.
-    Loop { again: Name, vars: Arc<[String]>, tagged: bool },
+    /// left early, so that `return`, `break` and `continue` can be told from it. `around` and `binders` are
+    /// the variables of the loop around it and the number of binders outside of that.
+    Block { outs: Arc<[String]>, tagged: bool, around: Arc<[String]>, binders: usize },
+    /// The body of a loop over these variables, which gives `done` of them in the end; tagged if it may `return`.
+    Loop { again: Name, vars: Arc<[String]>, done: Arc<[String]>, tagged: bool, binders: usize },
 }
 
 /// Statements that remain to be lowered: a slice, and what follows when it is done.
 struct Rest<'a> {
     stmts: &'a [Stmt],
-    /// A name that leaves its scope at the end of the slice, with the variable that held it and what the
-    /// name stood for before.
-    leave: Option<(&'a str, Held, Option<Held>)>,
+    /// Whether the innermost binder ends with the slice.
+    leave: bool,
     next: Option<&'a Rest<'a>>,
     /// Where the block of the slice ends.
     end: Span,
@@ -193,6 +205,8 @@ struct Lower<'a> {
     /// known of the labels they are called with) became.
     functions: HashMap<(String, Option<String>, Taint, Taint), Name>,
     definitions: Vec<(Name, TermId)>,
+    /// The names that are bound for the blocks around this place, outermost first.
+    binders: Vec<Binder>,
     /// An upper bound of the program counter's label here.
     pc: Taint,
     /// What pipelines add to the labels of their results.
@@ -210,6 +224,7 @@ impl Lower<'_> {
         };
         let mark = self.scope.journal.len();
         let names = std::mem::take(&mut self.scope.names);
+        let binders = std::mem::take(&mut self.binders);
         let input = self.b.fresh("input");
         let mut bindings = Vec::new();
         // Named first, so that the message says which pipeline got what.
@@ -234,6 +249,7 @@ impl Lower<'_> {
         let body = self.block(&p.body, &Mode::Pipeline);
         self.scope.undo(mark);
         self.scope.names = names;
+        self.binders = binders;
         let body = self.b.let_in(bindings, body, p.span);
         let result = format!("the result of `{}`", p.name.text);
         let body = self.b.add(Term::Check(result.into(), signature.result.clone(), body), p.result.span);
@@ -460,7 +476,7 @@ impl Lower<'_> {
     fn block(&mut self, block: &Block, mode: &Mode) -> TermId {
         let mark = self.scope.journal.len();
         let end = Span { start: block.span.end.saturating_sub(1), ..block.span };
-        let term = self.seq(&Rest { stmts: &block.stmts, leave: None, next: None, end }, mode);
+        let term = self.seq(&Rest { stmts: &block.stmts, leave: false, next: None, end }, mode);
         self.scope.undo(mark);
         term
     }
@@ -512,7 +528,7 @@ impl Lower<'_> {
                         bindings.push((self.bind(&name.text, taint), term));
                     }
                     // Neither is in a program that was accepted.
-                    StmtKind::For(..) | StmtKind::ParallelFor(..) | StmtKind::Error => {
+                    StmtKind::ParallelFor(..) | StmtKind::Error => {
                         let term = self.b.add(Term::Unknown("statement".into()), stmt.span);
                         bindings.push(("_".into(), term));
                     }
@@ -520,11 +536,17 @@ impl Lower<'_> {
                     | StmtKind::IfLet(..)
                     | StmtKind::Match(..)
                     | StmtKind::Try(..)
+                    | StmtKind::For(..)
                     | StmtKind::While(..) => {
                         let exits = self.c.exits.stmt(stmt);
                         if !exits.early() && exits.falls {
                             let outs = self.outs(stmt);
-                            let inner = Mode::Block { outs: outs.clone(), tagged: false, around: [].into() };
+                            let inner = Mode::Block {
+                                outs: outs.clone(),
+                                tagged: false,
+                                around: [].into(),
+                                binders: 0,
+                            };
                             let value = self.compound(stmt, &inner, None);
                             let taint = self.taint_of_stmt(stmt);
                             self.unpack(&outs, taint, value, stmt.span, &mut bindings);
@@ -532,7 +554,7 @@ impl Lower<'_> {
                         }
                         let rest = Rest {
                             stmts: &slice.stmts[i + 1..],
-                            leave: slice.leave.clone(),
+                            leave: slice.leave,
                             next: slice.next,
                             end: slice.end,
                         };
@@ -540,10 +562,10 @@ impl Lower<'_> {
                     }
                 }
             }
-            if let Some((source, held, before)) = &slice.leave
-                && self.scope.names.get(*source) == Some(held)
+            if slice.leave
+                && let Some(binder) = self.binders.pop()
             {
-                self.scope.set(source, before.clone());
+                self.leave(&binder);
             }
             match slice.next {
                 Some(next) => slice = next,
@@ -570,12 +592,12 @@ impl Lower<'_> {
         }
         let exits = self.c.exits.stmt(stmt);
         let outs = self.outs(stmt);
-        let around = match mode {
-            Mode::Loop { vars, .. } => vars.clone(),
-            Mode::Block { around, .. } => around.clone(),
-            Mode::Pipeline | Mode::Test => [].into(),
+        let (around, binders) = match mode {
+            Mode::Loop { vars, binders, .. } => (vars.clone(), *binders),
+            Mode::Block { around, binders, .. } => (around.clone(), *binders),
+            Mode::Pipeline | Mode::Test => ([].into(), 0),
         };
-        let inner = Mode::Block { outs: outs.clone(), tagged: true, around: around.clone() };
+        let inner = Mode::Block { outs: outs.clone(), tagged: true, around: around.clone(), binders };
         let value = self.compound(stmt, &inner, None);
         let taint = self.taint_of_stmt(stmt);
         let pc = self.pc;
@@ -587,7 +609,9 @@ impl Lower<'_> {
             let value = self.b.var(held.clone(), at);
             let mark = self.scope.journal.len();
             self.unpack(&outs, taint, value, at, &mut bindings);
+            let binders = self.binders.clone();
             let body = self.seq(rest, mode);
+            self.binders = binders;
             self.scope.undo(mark);
             let body = self.b.let_in(bindings, body, at);
             branches.push(Branch { tag: "next".into(), binder: Some(held), body });
@@ -693,8 +717,11 @@ impl Lower<'_> {
             StmtKind::While(condition, max, body) => {
                 let bound =
                     max.as_ref().and_then(|n| n.text.parse().ok()).map_or(Bound::Infinite, Bound::Finite);
-                self.while_loop(stmt, condition, bound, body, mode)
+                let vars = self.outs(stmt);
+                let over = Over { vars: vars.clone(), done: vars, bound, origin: None };
+                self.repeat(stmt, &over, body, mode, |lower| (lower.expr(condition), Vec::new()))
             }
+            StmtKind::For(name, list, body) => self.for_loop(stmt, name, list, body, mode),
             // The others have no blocks.
             _ => self.b.add(Term::Unknown("statement".into()), at),
         }
@@ -710,12 +737,11 @@ impl Lower<'_> {
         rest: Option<&Rest<'_>>,
     ) -> TermId {
         let mark = self.scope.journal.len();
-        let leave = bound.map(|(source, held)| {
-            let before = self.scope.names.get(source).cloned();
-            let held = Held { name: held, taint: self.pc };
-            self.scope.set(source, Some(held.clone()));
-            (source, held, before)
-        });
+        let binders = self.binders.clone();
+        let leave = bound.is_some();
+        if let Some((source, name)) = bound {
+            self.enter(source, name);
+        }
         let (stmts, end) = match block {
             Some(b) => (&b.stmts[..], Span { start: b.span.end.saturating_sub(1), ..b.span }),
             None => (&[][..], at),
@@ -723,25 +749,61 @@ impl Lower<'_> {
         let falls = block.is_none_or(|b| self.c.exits.block(b).falls);
         let term = self.seq(&Rest { stmts, leave, next: rest.filter(|_| falls), end }, mode);
         self.scope.undo(mark);
+        self.binders = binders;
         term
     }
 
+    /// A loop with a hidden index that counts through the list.
+    fn for_loop(&mut self, stmt: &Stmt, name: &ast::Name, list: &Expr, body: &Block, mode: &Mode) -> TermId {
+        let at = list.span;
+        let done = self.outs(stmt);
+        let vars: Arc<[String]> = done.iter().cloned().chain([INDEX.to_string()]).collect();
+        let items = self.b.fresh("items");
+        let value = self.expr(list);
+        let zero = self.b.lit(Num::ZERO, at);
+        let mark = self.scope.journal.len();
+        let index = self.bind(INDEX, Taint::NONE);
+        let origin = Some("the length of the list".into());
+        let over = Over { vars, done, bound: Bound::Infinite, origin };
+        let each = self.inner_name(&name.text);
+        let term = self.repeat(stmt, &over, body, mode, |lower| {
+            let var = |lower: &mut Self, name: &Name| lower.b.var(name.clone(), at);
+            let (now, all) = (lower.variable(INDEX, at), var(lower, &items));
+            let length = lower.b.add(Term::Prim(Prim::Length, vec![all]), at);
+            let more = lower.b.add(Term::Prim(Prim::Lt, vec![now, length]), at);
+            let (now, all) = (lower.variable(INDEX, at), var(lower, &items));
+            let item = lower.b.add(Term::Index(all, now), name.span);
+            let (now, one) = (lower.variable(INDEX, at), lower.b.lit(Num::ONE, at));
+            let next = lower.b.add(Term::Prim(Prim::Add, vec![now, one]), at);
+            lower.enter(&name.text, each.clone());
+            (more, vec![(each.clone(), item), (lower.bind(INDEX, Taint::NONE), next)])
+        });
+        self.scope.undo(mark);
+        self.b.let_in(vec![(items, value), (index, zero)], term, stmt.span)
+    }
+
     /// `(fix[n] (λagain. λstate. if condition then body else state)) state`, the state being the variables
-    /// that the body binds for its next round and for what follows.
-    fn while_loop(
+    /// that the body binds for its next round and for what follows. `head` gives the condition and what is
+    /// bound before each round.
+    fn repeat(
         &mut self,
         stmt: &Stmt,
-        condition: &Expr,
-        bound: Bound,
+        over: &Over,
         body: &Block,
         mode: &Mode,
+        head: impl FnOnce(&mut Self) -> (TermId, Vec<(Name, TermId)>),
     ) -> TermId {
         let at = stmt.span;
-        let vars = self.outs(stmt);
         let tagged = self.c.exits.block(body).returns;
-        let start = self.state(&vars, tagged, at);
+        let start = self.state(&over.vars, tagged, at);
         let (again, state) = (self.b.fresh("again"), self.b.fresh("state"));
-        let inner = Mode::Loop { again: again.clone(), vars: vars.clone(), tagged };
+        let inner = Mode::Loop {
+            again: again.clone(),
+            vars: over.vars.clone(),
+            done: over.done.clone(),
+            tagged,
+            binders: self.binders.len(),
+        };
         let mark = self.scope.journal.len();
         let mut bindings = Vec::new();
         let held = if tagged { self.b.fresh("next") } else { state.clone() };
@@ -749,10 +811,16 @@ impl Lower<'_> {
         // A later round may have been reached on, and bind, anything that the loop touches.
         let taint = self.taint_of_stmt(stmt);
         self.pc = self.pc.join(taint);
-        self.unpack(&vars, taint, value, at, &mut bindings);
-        let condition = self.expr(condition);
+        self.unpack(&over.vars, taint, value, at, &mut bindings);
+        let outside = self.scope.journal.len();
+        let (condition, each) = head(self);
         let then = self.block(body, &inner);
-        let done = self.state(&vars, tagged, at);
+        let then = self.b.let_in(each, then, at);
+        self.scope.undo(outside);
+        if let Mode::Loop { binders, .. } = &inner {
+            self.binders.truncate(*binders);
+        }
+        let done = self.state(&over.done, tagged, at);
         let round = self.b.add(Term::If(condition, then, done, IfSugar::Plain), at);
         let mut round = self.b.let_in(bindings, round, at);
         self.scope.undo(mark);
@@ -763,7 +831,7 @@ impl Lower<'_> {
         }
         let round = self.b.abs(state, None, round, at);
         let round = self.b.abs(again, None, round, at);
-        let fix = self.b.add(Term::Fix { bound, origin: None, body: round }, at);
+        let fix = self.b.add(Term::Fix { bound: over.bound, origin: over.origin.clone(), body: round }, at);
         let result = self.b.app(fix, start, at);
         // The loop gives `next` or, if it returns, `return`. A block around it that wants tags gets them.
         match (tagged, mode) {
@@ -778,11 +846,29 @@ impl Lower<'_> {
         self.c.facts.outs.get(&stmt.span).cloned().unwrap_or_else(|| [].into())
     }
 
-    /// Binds a source name to the variable of that name; its label is at most `taint` and the program counter's.
+    /// Binds a source name; its label is at most `taint` and the program counter's. The variable has that
+    /// name, unless what the name means outside of the block must stay reachable.
     fn bind(&mut self, source: &str, taint: Taint) -> Name {
-        let name = Name::from(source);
-        self.scope.set(source, Some(Held { name: name.clone(), taint: taint.join(self.pc) }));
+        let shadows = self.scope.names.get(source).is_some_and(|h| h.shadows);
+        let name = if shadows { self.b.fresh(source) } else { Name::from(source) };
+        let held = Held { name: name.clone(), taint: taint.join(self.pc), shadows };
+        self.scope.set(source, Some(held));
         name
+    }
+
+    /// Binds a name for a block, to a variable that [`Lower::inner_name`] has given.
+    fn enter(&mut self, source: &str, name: Name) {
+        let before = self.scope.names.get(source).cloned();
+        let held = Held { name, taint: self.pc, shadows: before.is_some() };
+        self.scope.set(source, Some(held.clone()));
+        self.binders.push(Binder { source: source.to_string(), held, before });
+    }
+
+    /// A name leaves its scope: it means what it did before, or nothing unless it was bound anew.
+    fn leave(&mut self, binder: &Binder) {
+        if binder.before.is_some() || self.scope.names.get(&binder.source) == Some(&binder.held) {
+            self.scope.set(&binder.source, binder.before.clone());
+        }
     }
 
     /// What is known of the label of an expression, beside the program counter's.
@@ -891,8 +977,24 @@ impl Lower<'_> {
         }
     }
 
+    /// The same where a loop is left or its next round begun: the names bound for blocks inside it stay behind.
+    fn pack_outside(&mut self, vars: &[String], binders: usize, at: Span) -> TermId {
+        let mark = self.scope.journal.len();
+        for i in (binders..self.binders.len()).rev() {
+            let binder = self.binders[i].clone();
+            self.leave(&binder);
+        }
+        let value = self.pack(vars, at);
+        self.scope.undo(mark);
+        value
+    }
+
     fn state(&mut self, vars: &[String], tagged: bool, at: Span) -> TermId {
         let value = self.pack(vars, at);
+        self.wrap(value, tagged, at)
+    }
+
+    fn wrap(&mut self, value: TermId, tagged: bool, at: Span) -> TermId {
         if tagged { self.b.add(Term::Tag("next".into(), Some(value)), at) } else { value }
     }
 
@@ -942,9 +1044,12 @@ impl Lower<'_> {
 
     fn exit_break(&mut self, mode: &Mode, at: Span) -> TermId {
         match mode {
-            Mode::Loop { vars, tagged, .. } => self.state(vars, *tagged, at),
-            Mode::Block { around, .. } => {
-                let value = self.pack(around, at);
+            Mode::Loop { done, tagged, binders, .. } => {
+                let value = self.pack_outside(done, *binders, at);
+                self.wrap(value, *tagged, at)
+            }
+            Mode::Block { around, binders, .. } => {
+                let value = self.pack_outside(around, *binders, at);
                 self.b.add(Term::Tag("break".into(), Some(value)), at)
             }
             // The checker has refused a `break` outside of a loop.
@@ -954,13 +1059,14 @@ impl Lower<'_> {
 
     fn exit_continue(&mut self, mode: &Mode, at: Span) -> TermId {
         match mode {
-            Mode::Loop { again, vars, tagged } => {
-                let next = self.state(vars, *tagged, at);
+            Mode::Loop { again, vars, tagged, binders, .. } => {
+                let next = self.pack_outside(vars, *binders, at);
+                let next = self.wrap(next, *tagged, at);
                 let again = self.b.var(again.clone(), at);
                 self.b.app(again, next, at)
             }
-            Mode::Block { around, .. } => {
-                let value = self.pack(around, at);
+            Mode::Block { around, binders, .. } => {
+                let value = self.pack_outside(around, *binders, at);
                 self.b.add(Term::Tag("continue".into(), Some(value)), at)
             }
             Mode::Pipeline | Mode::Test => self.b.add(Term::Unknown("continue".into()), at),
@@ -1281,6 +1387,20 @@ impl Lower<'_> {
             .collect();
         self.b.add(Term::Prim(Prim::Format, parts), t.span)
     }
+}
+
+/// The hidden variable of a `for`; no source name begins with `$`.
+const INDEX: &str = "$index";
+
+/// What a loop is over.
+struct Over {
+    /// The variables that a round hands to the next.
+    vars: Arc<[String]>,
+    /// Those of them that the loop gives in the end.
+    done: Arc<[String]>,
+    bound: Bound,
+    /// Where the bound came from, if it is not written.
+    origin: Option<Name>,
 }
 
 /// What a call calls.

@@ -1,0 +1,432 @@
+//! Generated programs mean the same to the machine, after lowering, as to an interpreter that follows the
+//! transition rules of seed 004 §3 on the syntax tree.
+
+use core_ir::{Data, Name, Num};
+use diagnostics::Sources;
+use frontend::surface;
+use machine::{Call, Machine, Output, Response};
+use proptest::prelude::*;
+use std::collections::HashMap;
+use syntax::agent::ast::{Args, BinaryOp, Block, ClauseKind, Expr, ExprKind, Item, Stmt, StmtKind, UnaryOp};
+use syntax::agent::parse;
+
+/// What the task `t` does: fails for multiples of three, and otherwise counts.
+fn task(n: &Data, calls: &mut u32) -> Result<Data, String> {
+    *calls += 1;
+    let Data::Num(n) = n else { return Err("no number".into()) };
+    if n.rem(&Num::from(3)).unwrap().is_zero() {
+        return Err(format!("call {calls}"));
+    }
+    Ok(Data::Num(n.add(&Num::from(i64::from(*calls))).unwrap()))
+}
+
+// ----- the interpreter -----
+
+enum Signal {
+    Break,
+    Continue,
+    Return(Data),
+    Fail(String),
+    /// More steps than a test should take.
+    Tired,
+}
+
+#[derive(Clone)]
+struct Interpreter {
+    env: HashMap<String, Data>,
+    calls: u32,
+    fuel: u32,
+}
+
+impl Interpreter {
+    fn block(&mut self, b: &Block) -> Result<(), Signal> {
+        b.stmts.iter().try_for_each(|s| self.stmt(s))
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Result<(), Signal> {
+        self.fuel = self.fuel.checked_sub(1).ok_or(Signal::Tired)?;
+        match &s.kind {
+            StmtKind::Let(x, e) => {
+                let v = self.expr(e);
+                self.env.insert(x.text.clone(), v);
+            }
+            StmtKind::Run(run) => {
+                let Args::Positional(args) = &run.args else { panic!() };
+                if run.target.text == "length" {
+                    let call = ExprKind::Call(run.target.clone(), args.clone());
+                    let v = self.expr(&Expr { kind: call, span: run.span, height: 1 });
+                    self.env.insert(run.name.text.clone(), v);
+                    return Ok(());
+                }
+                let v = self.expr(&args[0]);
+                let (mut attempts, mut instead) = (1, None);
+                for c in &run.clauses {
+                    match &c.kind {
+                        ClauseKind::Retries(n) => attempts += n.text.parse::<u32>().unwrap(),
+                        ClauseKind::Use(e) => instead = Some(self.expr(e)),
+                        _ => {}
+                    }
+                }
+                let mut result = Err(String::new());
+                while attempts > 0 && result.is_err() {
+                    result = task(&v, &mut self.calls);
+                    attempts -= 1;
+                }
+                let v = match (result, instead) {
+                    (Ok(v), _) | (Err(_), Some(v)) => v,
+                    (Err(m), None) => return Err(Signal::Fail(format!("`t`: {m}"))),
+                };
+                self.env.insert(run.name.text.clone(), v);
+            }
+            StmtKind::If(c, a, b) => {
+                if self.expr(c) == Data::Bool(true) {
+                    self.block(a)?;
+                } else if let Some(b) = b {
+                    self.block(b)?;
+                }
+            }
+            StmtKind::IfLet(x, e, a, b) => match self.expr(e) {
+                Data::Null => {
+                    if let Some(b) = b {
+                        self.block(b)?;
+                    }
+                }
+                v => self.scoped(&x.text, v, a)?,
+            },
+            StmtKind::While(c, max, body) => {
+                let mut left = max.as_ref().map_or(u64::MAX, |n| n.text.parse().unwrap());
+                while left > 0 && self.expr(c) == Data::Bool(true) {
+                    left -= 1;
+                    self.fuel = self.fuel.checked_sub(1).ok_or(Signal::Tired)?;
+                    match self.block(body) {
+                        Err(Signal::Break) => break,
+                        Err(Signal::Continue) | Ok(()) => {}
+                        other => other?,
+                    }
+                }
+            }
+            StmtKind::For(x, list, body) => {
+                let Data::List(items) = self.expr(list) else { panic!() };
+                for item in items.iter() {
+                    match self.scoped(&x.text, item.clone(), body) {
+                        Err(Signal::Break) => break,
+                        Err(Signal::Continue) | Ok(()) => {}
+                        other => other?,
+                    }
+                }
+            }
+            StmtKind::Match(e, arms) => {
+                let Data::Str(v) = self.expr(e) else { panic!() };
+                let arm =
+                    arms.iter().find(|a| a.variants.is_empty() || a.variants.iter().any(|n| *n.text == *v));
+                self.block(&arm.unwrap().body)?;
+            }
+            StmtKind::Try(a, m, b) => {
+                let before = self.env.clone();
+                match self.block(a) {
+                    Err(Signal::Fail(message)) => {
+                        self.env = before;
+                        self.scoped(&m.text, Data::str(message), b)?;
+                    }
+                    other => other?,
+                }
+            }
+            StmtKind::Assert(e, message) => {
+                if self.expr(e) != Data::Bool(true) {
+                    let text = &message.as_ref().unwrap().value;
+                    return Err(Signal::Fail(format!("assertion failed: {text}")));
+                }
+            }
+            StmtKind::Return(e) => return Err(Signal::Return(self.expr(e))),
+            StmtKind::Break => return Err(Signal::Break),
+            StmtKind::Continue => return Err(Signal::Continue),
+            other => panic!("{other:?}"),
+        }
+        Ok(())
+    }
+
+    /// A block with a name of its own, which means what it did before afterwards.
+    fn scoped(&mut self, name: &str, value: Data, block: &Block) -> Result<(), Signal> {
+        let before = self.env.insert(name.to_string(), value);
+        let result = self.block(block);
+        match before {
+            Some(v) => self.env.insert(name.to_string(), v),
+            None => self.env.remove(name),
+        };
+        result
+    }
+
+    fn expr(&mut self, e: &Expr) -> Data {
+        match &e.kind {
+            ExprKind::Str(s) => Data::str(s.as_str()),
+            ExprKind::Number(n) => Data::Num(n.parse().unwrap()),
+            ExprKind::Bool(b) => Data::Bool(*b),
+            ExprKind::Null => Data::Null,
+            ExprKind::Var(x) => self.env[x].clone(),
+            ExprKind::Paren(e) => self.expr(e),
+            ExprKind::List(items) => Data::list(items.iter().map(|e| self.expr(e)).collect::<Vec<_>>()),
+            ExprKind::Call(f, args) if f.text == "length" => match self.expr(&args[0]) {
+                Data::Str(s) => Data::Num(Num::from(s.chars().count() as i64)),
+                _ => panic!(),
+            },
+            ExprKind::Unary(UnaryOp::Not, e) => Data::Bool(self.expr(e) != Data::Bool(true)),
+            ExprKind::Binary(op, _, a, b) => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                match (op, &a, &b) {
+                    (BinaryOp::Eq, a, b) => Data::Bool(a == b),
+                    (BinaryOp::Or, Data::Bool(a), Data::Bool(b)) => Data::Bool(*a || *b),
+                    (BinaryOp::Add, Data::Num(a), Data::Num(b)) => Data::Num(a.add(b).unwrap()),
+                    (BinaryOp::Rem, Data::Num(a), Data::Num(b)) => Data::Num(a.rem(b).unwrap()),
+                    (BinaryOp::Lt, Data::Num(a), Data::Num(b)) => Data::Bool(a < b),
+                    _ => panic!(),
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// The result of a pipeline, or the message of its failure; nothing if it takes too long.
+fn interpret(text: &str, input: &[(Name, Data)]) -> Option<Result<Data, String>> {
+    let mut sources = Sources::new();
+    let file = sources.add("t.agent", text);
+    let (program, _) = parse(file, text);
+    let body = program.items.iter().find_map(|i| match i {
+        Item::Pipeline(p) => Some(&p.body),
+        _ => None,
+    });
+    let env = input.iter().map(|(n, d)| (n.to_string(), d.clone())).collect();
+    let mut interpreter = Interpreter { env, calls: 0, fuel: 5_000 };
+    match interpreter.block(body.unwrap()) {
+        Err(Signal::Return(v)) => Some(Ok(v)),
+        Err(Signal::Fail(m)) => Some(Err(m)),
+        Err(Signal::Tired) => None,
+        Ok(()) | Err(Signal::Break | Signal::Continue) => panic!("not accepted"),
+    }
+}
+
+fn run(code: core_ir::Code, input: &[(Name, Data)]) -> Result<Data, String> {
+    let input = Data::record(input.iter().cloned());
+    let mut machine = Machine::new(code.into(), Some(input), machine::Config::default());
+    let mut calls = 0;
+    loop {
+        match machine.poll() {
+            Output::Request(id, request) => {
+                let Call::Tool { args, .. } = &request.call else { panic!("asks for no tool") };
+                machine.handle(id, Response::Tool(task(&args[0].1, &mut calls)));
+            }
+            Output::Working => {}
+            Output::Waiting => panic!("waits for nothing"),
+            Output::Done(Ok(v)) => return Ok(machine.reify(&v).data().expect("data")),
+            Output::Done(Err(f)) => return Err(f.message),
+        }
+    }
+}
+
+// ----- the generator -----
+
+/// A stream of choices.
+struct Choices<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Choices<'_> {
+    fn below(&mut self, n: u8) -> u8 {
+        let b = self.bytes.get(self.at).copied().unwrap_or(0);
+        self.at += 1;
+        b % n
+    }
+
+    fn var(&mut self) -> &'static str {
+        ["a", "b", "c"][self.below(3) as usize]
+    }
+
+    fn number(&mut self) -> String {
+        match self.below(6) {
+            0 => format!("{} + {}", self.var(), self.var()),
+            1 => format!("({} + 1) % 7", self.var()),
+            2 => self.below(5).to_string(),
+            3 => "length(s)".into(),
+            _ => self.var().into(),
+        }
+    }
+
+    fn condition(&mut self) -> String {
+        let x = self.number();
+        match self.below(4) {
+            0 => format!("{x} == {}", self.below(4)),
+            1 => format!("!({x} < {})", self.var()),
+            2 => format!("({x}) % 2 == 0"),
+            _ => format!("{x} < {}", self.var()),
+        }
+    }
+
+    fn block(&mut self, depth: u8, in_loop: bool, out: &mut String) {
+        out.push_str("{ ");
+        for _ in 0..self.below(4) {
+            if self.stmt(depth + 1, in_loop, out) {
+                break;
+            }
+        }
+        out.push_str("} ");
+    }
+
+    /// Whether the block ends with the statement.
+    fn stmt(&mut self, depth: u8, in_loop: bool, out: &mut String) -> bool {
+        let kind = if depth > 4 || self.at > self.bytes.len() { self.below(4) } else { self.below(18) };
+        match kind {
+            0..=2 => {
+                let line = format!("let {} = {}; ", self.var(), self.number());
+                out.push_str(&line);
+            }
+            3 | 4 => {
+                let clauses = [
+                    "",
+                    " retries 1",
+                    " retries 2 on_fail use a",
+                    " on_fail use c + 1",
+                    " on_fail abort",
+                    "",
+                ];
+                let line =
+                    format!("let {} = t({}){}; ", self.var(), self.number(), clauses[self.below(6) as usize]);
+                out.push_str(&line);
+            }
+            5 => out.push_str(&format!("let s = \"{}\"; ", "x".repeat(self.below(4) as usize))),
+            6 | 7 => {
+                let head = format!("if {} ", self.condition());
+                out.push_str(&head);
+                self.block(depth, in_loop, out);
+                if self.below(2) == 0 {
+                    out.push_str("else ");
+                    self.block(depth, in_loop, out);
+                }
+            }
+            8 => {
+                let option = ["o", "n"][self.below(2) as usize];
+                let bound = ["a", "x", "s2"][self.below(3) as usize];
+                out.push_str(&format!("if let {bound} = {option} "));
+                self.block(depth, in_loop, out);
+                out.push_str("else ");
+                self.block(depth, in_loop, out);
+            }
+            9 | 10 => {
+                let max =
+                    if self.below(4) == 0 { String::new() } else { format!("max {} ", 1 + self.below(4)) };
+                let head = format!("while {} {max}", self.condition());
+                out.push_str(&head);
+                self.block(depth, true, out);
+            }
+            11 => {
+                let bound = ["b", "x"][self.below(2) as usize];
+                out.push_str(&format!("for {bound} in [{}, {}, 2] ", self.number(), self.number()));
+                self.block(depth, true, out);
+            }
+            12 => {
+                out.push_str("match e { red => ");
+                self.block(depth, in_loop, out);
+                out.push_str(if self.below(2) == 0 { "green | blue => " } else { "_ => " });
+                self.block(depth, in_loop, out);
+                out.push_str("} ");
+            }
+            13 | 14 => {
+                out.push_str("try ");
+                self.block(depth, in_loop, out);
+                out.push_str(["catch m ", "catch s "][self.below(2) as usize]);
+                self.block(depth, in_loop, out);
+            }
+            15 => {
+                out.push_str(&format!("assert {} == {} || true == true, \"m\"; ", self.var(), self.below(3)))
+            }
+            16 if in_loop => {
+                out.push_str(["break; ", "continue; "][self.below(2) as usize]);
+                return true;
+            }
+            16 => {
+                let c = format!("assert !({}), \"n\"; ", self.condition());
+                out.push_str(&c);
+            }
+            _ => {
+                let line = format!("return [{}, {}, c]; ", self.number(), self.var());
+                out.push_str(&line);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn program(bytes: &[u8]) -> String {
+    let mut choices = Choices { bytes, at: 0 };
+    let mut body = String::new();
+    for _ in 0..3 + choices.below(8) {
+        if choices.stmt(0, false, &mut body) {
+            break;
+        }
+    }
+    format!(
+        "enum E {{ red, green, blue }}\ntask t(n: Number) -> Number {{}}\n\
+         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E) -> List[Number] {{\n\
+         {body}\nreturn [a, b, c, length(s)]; }}"
+    )
+}
+
+/// The message without the values of both sides, which the interpreter does not show.
+fn plain(message: &str) -> String {
+    message.split(" (left: ").next().unwrap_or("").to_string()
+}
+
+fn compare(bytes: &[u8], variant: &str) -> Option<()> {
+    let text = program(bytes);
+    let mut sources = Sources::new();
+    let file = sources.add("t.agent", text.as_str());
+    let (module, _) = surface::check(file, &text);
+    // Some are refused: a name that has one of two types, for example.
+    let module = module?;
+    let number = |n: i64| Data::Num(Num::from(n));
+    let input: Vec<(Name, Data)> = [
+        ("a", number(1)),
+        ("b", number(2)),
+        ("c", number(0)),
+        ("s", Data::str("xy")),
+        ("o", number(5)),
+        ("n", Data::Null),
+        ("e", Data::str(variant)),
+    ]
+    .into_iter()
+    .map(|(n, d)| (Name::from(n), d))
+    .collect();
+    let expected = interpret(&text, &input)?;
+    let code = module.lower(module.pipeline("p").unwrap()).unwrap_or_else(|d| panic!("{d:?}\n{text}"));
+    let found = run(code, &input);
+    assert_eq!(found.map_err(|m| plain(&m)), expected, "{text}");
+    Some(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_machine_does_what_the_rules_say(
+        bytes in prop::collection::vec(any::<u8>(), 10..160),
+        variant in prop::sample::select(vec!["red", "green", "blue"]),
+    ) {
+        compare(&bytes, variant);
+    }
+}
+
+/// The generator would be of no use if most of its programs were refused.
+#[test]
+fn most_generated_programs_are_accepted_and_end() {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u8
+    };
+    let compared = (0..300).filter(|_| {
+        let bytes: Vec<u8> = (0..120).map(|_| next()).collect();
+        compare(&bytes, "green").is_some()
+    });
+    assert!(compared.count() > 150);
+}
