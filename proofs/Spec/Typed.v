@@ -10,8 +10,8 @@
 
 Require Import List String Bool.
 Import ListNotations.
-Open Scope string_scope.
-Open Scope list_scope.
+Local Open Scope string_scope.
+Local Open Scope list_scope.
 
 Definition name := string.
 

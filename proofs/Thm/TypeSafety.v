@@ -478,7 +478,7 @@ Section Safety.
       + intros k K. unfold add_keys. rewrite K. auto.
       + apply store_ok_puts; auto.
     - (* Recall *) inversion St; subst. apply Done; auto.
-      assert (N : has S [] (Tag "none" Unit) (TOption (key_ty G k))) by (econstructor; eauto; reflexivity).
+      assert (N : has S [] (Tag "none"%string Unit) (TOption (key_ty G k))) by (econstructor; eauto; reflexivity).
       destruct (store s' k) as [v |] eqn:Sk; auto.
       destruct (w_kept W k (log s')); auto.
       destruct (Ok k v Sk) as [_ I]. econstructor; [| apply inhabits_typed; eauto]. reflexivity.
