@@ -39,7 +39,18 @@ fn found_in(text: &str) -> (Sources, Option<surface::Module>, Vec<Diagnostic>) {
 /// Each entry point becomes a term.
 fn lower_all(module: &surface::Module) -> Vec<core_ir::Code> {
     let lower = |e| module.lower(e).unwrap_or_else(|d| panic!("{d:#?}"));
-    module.entries().iter().map(lower).collect()
+    let all: Vec<core_ir::Code> = module.entries().iter().map(lower).collect();
+    for code in &all {
+        // What `entail compile` prints is the term.
+        let text = core_ir::print_code(code);
+        let mut sources = Sources::new();
+        let file = sources.add("t.lam", text.as_str());
+        let parsed =
+            syntax::lam::parse(file, &text, &core_ir::Globals::none(), syntax::lam::Options::PROGRAM);
+        assert_eq!(parsed.diagnostics, [], "{text}");
+        assert!(parsed.code.as_ref() == Some(code), "{text}");
+    }
+    all
 }
 
 #[test]
@@ -307,6 +318,16 @@ fn same_result(found: &str, expected: &str, line: usize) -> bool {
         Some((json(value, line), label.to_string()))
     };
     parts(found) == parts(expected)
+}
+
+#[test]
+fn the_comment_above_a_tool_is_its_description() {
+    let text = "-- Searches the web.\r\n--   Slowly.\r\ntool a() -> String {}\n-- apart\n\ntool b() -> String {}\n\
+                pipeline p() -> String { let x = a(); let y = b(); return x + y; } -- beside\n";
+    let module = found_in(text).1.unwrap();
+    let code = &lower_all(&module)[0];
+    let described: Vec<Option<&str>> = code.tools.iter().map(|t| t.description.as_deref()).collect();
+    assert_eq!(described, [Some("Searches the web. Slowly."), None]);
 }
 
 #[test]

@@ -463,12 +463,32 @@ impl Lower<'_> {
             effect: class,
             control,
             label: result_label(&s.flow),
-            description: None,
+            description: self.comment_above(c.span),
             handler: handler(&c.body.kind),
             span: c.span,
         });
         self.tools.insert(key, id);
         Some(id)
+    }
+
+    /// The comment on the lines directly above a declaration, which tells models what a tool is for.
+    fn comment_above(&self, declaration: Span) -> Option<Name> {
+        let comments = &self.c.program.comments;
+        let last = comments.partition_point(|c| c.span.end <= declaration.start);
+        let mut lines = Vec::new();
+        let mut below = declaration.start;
+        for comment in comments[..last].iter().rev() {
+            let between = self.c.text.get(comment.span.end as usize..below as usize)?;
+            if !comment.own_line || !between.trim().is_empty() || between.matches('\n').count() != 1 {
+                break;
+            }
+            let text = self.c.text.get(comment.span.start as usize..comment.span.end as usize)?;
+            lines.push(text.trim_start_matches(['-', '/']).trim());
+            below = comment.span.start;
+        }
+        lines.reverse();
+        let text = lines.join(" ").trim().to_string();
+        (!text.is_empty()).then(|| text.into())
     }
 
     // ----- statements -----
