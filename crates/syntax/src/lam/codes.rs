@@ -1,19 +1,6 @@
 //! What the reader of `.lam` can object to, with an explanation each.
 
-/// A diagnostic code explained, for `entail explain`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Explanation {
-    /// The code, such as `C001`.
-    pub code: &'static str,
-    /// What it is about, in a few words.
-    pub title: &'static str,
-    /// What it means and what to do.
-    pub text: &'static str,
-    /// A `.lam` program that has it; empty where none is small enough to show.
-    pub wrong: &'static str,
-    /// The same without it.
-    pub right: &'static str,
-}
+pub use diagnostics::Explanation;
 
 /// Something else was expected.
 pub const SYNTAX: &str = "C001";
