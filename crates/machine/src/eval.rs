@@ -277,6 +277,15 @@ impl Strand {
         })
     }
 
+    /// The conversation that is left when everything that was opened inside is closed.
+    pub(crate) fn outermost_conversation(self) -> Conversation {
+        let opened = self.kont.into_iter().find_map(|frame| match frame {
+            Frame::Conv { conversation, .. } => Some(conversation),
+            _ => None,
+        });
+        opened.unwrap_or(self.conversation)
+    }
+
     /// The program counter it runs at.
     pub(crate) fn pc(&self) -> Label {
         self.pc

@@ -436,6 +436,9 @@ impl Machine {
     }
 
     fn finish(&mut self, result: Result<Value, Failure>) {
+        if let Some(run) = self.slots.get(&0).and_then(|slot| self.strands[*slot].take()) {
+            self.conversation = run.outermost_conversation();
+        }
         self.done = Some(result);
         self.strands.clear();
         self.slots.clear();
@@ -472,6 +475,7 @@ impl Machine {
                 && (f.code.is_final() || !self.lattice.flows(f.label, p.pc()))
             {
                 // Nobody may catch it, and going on would show that it has not happened.
+                self.strands[parent] = Some(p);
                 return self.finish(result);
             }
             p.branch_ended(index, result);

@@ -427,3 +427,23 @@ fn a_refusal_that_may_be_caught_does_not_name_the_label_of_the_data() {
     let failure = result.unwrap_err();
     assert!(!failure.message.contains('S') && failure.notes[0].1.contains('S'), "{failure:?}");
 }
+
+#[test]
+fn the_conversation_is_kept_when_a_branch_ends_the_run() {
+    let (machine, result) = run_with(
+        Config::default(),
+        |b| {
+            let hello = b.lit("hello", AT);
+            let send = b.add(Term::Send(Role::User, hello), AT);
+            let text = b.lit("no", AT);
+            let text = relabel(b, &["S"], text);
+            let failing = b.add(Term::Fail(text), AT);
+            let par = b.add(Term::Par(None, vec![failing]), AT);
+            let fork = b.add(Term::Fork(par), AT);
+            b.let_in(vec![("_".into(), send)], fork, AT)
+        },
+        |_| panic!("no request expected"),
+    );
+    assert_eq!(result.unwrap_err().code, ErrorCode::Fail);
+    assert_eq!(machine.conversation().1.len(), 1);
+}
