@@ -387,7 +387,7 @@ impl Checker<'_> {
                     inner.exits.push(self.env.changes(inner.mark));
                 }
             }
-            StmtKind::Error => {}
+            StmtKind::Error(lost) => lost.iter().for_each(|name| self.bind(name, Type::Dyn)),
         }
     }
 
@@ -1299,7 +1299,7 @@ pub(super) fn arguments_of(run: &Run) -> Vec<&Expr> {
 fn unreadable(block: &Block) -> bool {
     let mut work = vec![block];
     while let Some(b) = work.pop() {
-        if b.stmts.iter().any(|s| matches!(s.kind, StmtKind::Error)) {
+        if b.stmts.iter().any(|s| matches!(s.kind, StmtKind::Error(_))) {
             return true;
         }
         work.extend(b.stmts.iter().flat_map(super::exits::blocks_of));

@@ -548,7 +548,7 @@ impl Lower<'_> {
                         bindings.push((self.bind(&name.text, taint), term));
                     }
                     // Neither is in a program that was accepted.
-                    StmtKind::ParallelFor(..) | StmtKind::Error => {
+                    StmtKind::ParallelFor(..) | StmtKind::Error(_) => {
                         let term = self.b.add(Term::Unknown("statement".into()), stmt.span);
                         bindings.push(("_".into(), term));
                     }
@@ -1453,7 +1453,7 @@ fn expressions_of(stmt: &Stmt) -> Vec<&Expr> {
         | StmtKind::Assert(e, _)
         | StmtKind::Guard(_, e, _)
         | StmtKind::Return(e) => vec![e],
-        StmtKind::Try(..) | StmtKind::Break | StmtKind::Continue | StmtKind::Error => Vec::new(),
+        StmtKind::Try(..) | StmtKind::Break | StmtKind::Continue | StmtKind::Error(_) => Vec::new(),
     }
 }
 

@@ -410,8 +410,8 @@ pub enum StmtKind {
     Break,
     /// `continue;`
     Continue,
-    /// Reported already.
-    Error,
+    /// Reported already; the variables that it would have bound, so that their uses are not reported too.
+    Error(Vec<Name>),
 }
 
 /// An arm of a `match`.

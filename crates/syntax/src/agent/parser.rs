@@ -64,6 +64,7 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
         error_at: None,
         depth: 0,
         in_hole: false,
+        lost: Vec::new(),
     };
     let items = parser.items();
     let mut diagnostics = parser.diagnostics;
@@ -90,6 +91,8 @@ struct Parser<'a> {
     error_at: Option<usize>,
     depth: u32,
     in_hole: bool,
+    /// The variables that the statement being read would bind.
+    lost: Vec<Name>,
 }
 
 impl Parser<'_> {
@@ -1000,13 +1003,17 @@ impl Parser<'_> {
                 let before = p.at;
                 let start = p.here();
                 match p.stmt() {
-                    Some(stmt) => stmts.push(stmt),
+                    Some(stmt) => {
+                        p.lost.clear();
+                        stmts.push(stmt);
+                    }
                     None => {
                         if p.at == before && !p.at("}") && !p.at_item() {
                             p.bump();
                         }
                         p.skip_statement();
-                        stmts.push(Stmt { kind: StmtKind::Error, span: p.since(start) });
+                        let lost = std::mem::take(&mut p.lost);
+                        stmts.push(Stmt { kind: StmtKind::Error(lost), span: p.since(start) });
                     }
                 }
             }
@@ -1184,7 +1191,7 @@ impl Parser<'_> {
         for stmt in block.stmts {
             match stmt.kind {
                 StmtKind::Run(run) => runs.push(run),
-                StmtKind::Error => {}
+                StmtKind::Error(_) => {}
                 _ => self.diagnostics.push(
                     Diagnostic::error("A015", "only calls can stand in `parallel`", stmt.span)
                         .label("not of the form `let x = run …;`")
@@ -1205,6 +1212,7 @@ impl Parser<'_> {
 
     fn let_stmt(&mut self, start: Span) -> Option<Stmt> {
         let name = self.name("a name after `let`")?;
+        self.lost = vec![name.clone()];
         self.expect("=", "after the name of the variable").then_some(())?;
         if self.at_word("run") && self.peek(1).token == Token::Word {
             self.bump();
@@ -1285,7 +1293,16 @@ impl Parser<'_> {
                     break;
                 }
             };
-            let Some(kind) = kind else { break };
+            let Some(kind) = kind else {
+                // The other clauses are read.
+                while !matches!(self.now(), Token::End | Token::Punct(";" | "{" | "}"))
+                    && !self.peek(0).first_on_line
+                    && !self.word_ahead(0).is_some_and(|w| CLAUSES.contains(&w))
+                {
+                    self.bump();
+                }
+                continue;
+            };
             let clause = Clause { kind, span: self.since(start) };
             if let Some((_, first)) = clauses.iter().find(|(w, _)| *w == word) {
                 self.diagnostics.push(
