@@ -123,7 +123,8 @@ mod tests {
     fn the_prelude_is_read_without_complaint() {
         let globals = lam::parse_globals(PRELUDE_FILE, PRELUDE).unwrap_or_else(|e| panic!("{e:#?}"));
         assert_eq!(globals.names().len(), prelude().names().len());
-        for name in ["fix", "map", "filter", "fold", "any", "all", "quarantine", "is_fn", "append", "length"] {
+        for name in ["fix", "map", "filter", "fold", "any", "all", "quarantine", "is_fn", "append", "length"]
+        {
             assert!(globals.index(name).is_some(), "{name}");
         }
     }
