@@ -1,5 +1,6 @@
 //! The local model, on tiny models with random weights: whatever they want to say, a reply is of its type.
 #![cfg(feature = "local")]
+#![allow(clippy::print_stderr)]
 
 mod support;
 #[allow(dead_code)]
@@ -103,19 +104,16 @@ async fn tools_that_change_the_world_are_not_offered() {
         effect,
         ..decl(name, &[("q", category())], Type::Str, None)
     };
-    let (mut calls, mut finals) = (0, 0);
     for seed in 0..8 {
         let (model, _dir) = model("tools", seed);
         let mut c = call(typed(Type::Num));
         c.tools = vec![tool("read", EffectClass::Read), tool("write", EffectClass::Write)];
         match ask(&model, c).await.result.unwrap() {
             Reply::ToolCall { name, args } => {
-                calls += 1;
                 assert_eq!(&*name, "read");
                 assert_eq!(category().check(args.field("q").unwrap()), Ok(()));
             }
             Reply::Text(text) => {
-                finals += 1;
                 assert!(text.parse::<Num>().is_ok(), "{text}");
             }
         }
@@ -124,7 +122,6 @@ async fn tools_that_change_the_world_are_not_offered() {
         c.tools = vec![tool("write", EffectClass::Write)];
         assert!(matches!(ask(&model, c).await.result, Ok(Reply::Text(t)) if t == "true" || t == "false"));
     }
-    assert_eq!(calls + finals, 8);
 }
 
 #[tokio::test]
@@ -182,4 +179,36 @@ async fn a_file_that_is_no_model_is_named() {
     let message = report.result.unwrap().data().unwrap();
     let message = message.as_str().unwrap();
     assert!(message.contains("the local model: ") && message.contains("is not a GGUF model"), "{message}");
+}
+
+/// With the default model's real weights, where they are installed.
+#[tokio::test]
+async fn the_default_model_answers_by_type_and_as_a_literal() {
+    let models = match Models::new(ModelSettings::default(), Environment::of_process()) {
+        Ok(models) if models.resolve(None).is_ok() => models,
+        _ => {
+            eprintln!("SKIPPED: the default model is not installed");
+            return;
+        }
+    };
+    let handlers = Handlers::new(models);
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let question = "Classify the ticket.\n\nI was charged twice for March, please refund me.";
+    let ty = Type::record([("category".into(), category()), ("urgent".into(), Type::Bool)]);
+    let m = machine(|b| llm(b, question, typed(ty.clone()).unwrap()));
+    let report = runtime::run(m, &handlers, &limits, &cancel, &mut |_| {}).await;
+    let data = report.result.unwrap().data().unwrap();
+    assert_eq!(ty.check(&data), Ok(()), "{data:?}");
+
+    let provider = handlers.models.resolve(None).unwrap();
+    let mut c = call(None);
+    c.messages = Arc::new(vec![Message {
+        role: Role::User,
+        content: "What is the capital of France?".into(),
+        call: None,
+    }]);
+    let Work::Later(answer) = provider.ask(c, Progress::none()) else { panic!("takes time") };
+    let Ok(Reply::Text(text)) = answer.await.result else { panic!("a text") };
+    let literal: String = serde_json::from_str(&text).unwrap();
+    assert!(!literal.is_empty() && !literal.contains(['{', '}']), "{text}");
 }
