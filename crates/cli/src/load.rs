@@ -1,0 +1,181 @@
+//! Files of the user as programs.
+
+use core_ir::{Code, Type};
+use diagnostics::{Diagnostic, FileId, Sources, has_errors};
+use frontend::doc::{Limits, decode};
+use frontend::surface::{self, EntryKind};
+use frontend::{File, Project, Recognised};
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Something that can be run, with what it takes and gives.
+pub struct Runnable {
+    /// Its name in the source.
+    pub name: String,
+    /// Its term.
+    pub code: Arc<Code>,
+    /// What it is applied to: nothing for a term that is evaluated as it is.
+    pub input: Option<Type>,
+    /// Whether it is what runs if no name is given.
+    pub is_default: bool,
+}
+
+/// Why there is nothing to work with.
+pub enum Problem {
+    /// The request is wrong: no such file, a directory, no text.
+    Unreadable(String, Option<String>),
+    /// The file was read and is wrong; the findings say how.
+    Wrong(Vec<Diagnostic>),
+}
+
+/// What a file is read as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The surface language.
+    Agent,
+    /// The calculus.
+    Lam,
+    /// YAML or JSON of some framework.
+    Config,
+}
+
+impl Kind {
+    /// By the extension of a path.
+    pub fn of(path: &str) -> Kind {
+        match Path::new(path).extension().and_then(|e| e.to_str()) {
+            Some("agent") => Kind::Agent,
+            Some("lam") => Kind::Lam,
+            _ => Kind::Config,
+        }
+    }
+}
+
+/// Reads the bytes of a file, at most one more than the limit for texts.
+pub fn read_bytes(path: &str) -> std::io::Result<Vec<u8>> {
+    let most = Limits::default().bytes as u64 + 1;
+    let mut bytes = Vec::new();
+    if path == "-" {
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    let file = std::fs::File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(std::io::Error::new(std::io::ErrorKind::IsADirectory, "is a directory"));
+    }
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a file as text and adds it to the sources.
+pub fn read_text(sources: &mut Sources, path: &str) -> Result<(FileId, Arc<str>), Problem> {
+    let bytes = read_bytes(path).map_err(|e| {
+        let help = match e.kind() {
+            std::io::ErrorKind::NotFound => {
+                Some("check the path; it is relative to the working directory".into())
+            }
+            std::io::ErrorKind::IsADirectory => Some("name a file in it".into()),
+            _ => None,
+        };
+        Problem::Unreadable(format!("cannot read `{path}`: {}", reason(&e)), help)
+    })?;
+    match decode(sources.next_id(), &bytes, &Limits::default()) {
+        Ok(text) => Ok((sources.add(path, text.clone()), text)),
+        Err(d) => {
+            sources.add(path, "");
+            Err(Problem::Wrong(vec![*d]))
+        }
+    }
+}
+
+/// An input-output error without its number.
+pub fn reason(e: &std::io::Error) -> String {
+    match e.kind() {
+        std::io::ErrorKind::NotFound => "no such file".into(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".into(),
+        std::io::ErrorKind::IsADirectory => "it is a directory".into(),
+        _ => e.to_string(),
+    }
+}
+
+/// Loads a file: what can be run in it, and what is to be said about it.
+pub fn load(sources: &mut Sources, path: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+    let (id, text) = read_text(sources, path)?;
+    match Kind::of(path) {
+        Kind::Agent => agent(id, &text),
+        Kind::Lam => lam(id, &text),
+        Kind::Config => config(id, path, &text),
+    }
+}
+
+fn agent(id: FileId, text: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+    let (module, mut found) = surface::check(id, text);
+    let Some(module) = module else { return Err(Problem::Wrong(found)) };
+    let default = module.default_entry().map(|e| e.name.clone());
+    let mut out = Vec::new();
+    for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Pipeline) {
+        match module.lower(entry) {
+            Ok(code) => out.push(Runnable {
+                name: entry.name.clone(),
+                code: Arc::new(code),
+                input: Some(entry.input.clone()),
+                is_default: default.as_ref() == Some(&entry.name),
+            }),
+            Err(more) => found.extend(more),
+        }
+    }
+    if has_errors(&found) { Err(Problem::Wrong(found)) } else { Ok((out, found)) }
+}
+
+/// Reads a term of the calculus.
+pub fn lam(id: FileId, text: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+    let parsed = frontend::calculus::compile(id, text);
+    match parsed.code {
+        Some(code) if !has_errors(&parsed.diagnostics) => {
+            let runnable =
+                Runnable { name: "main".into(), code: Arc::new(code), input: None, is_default: true };
+            Ok((vec![runnable], parsed.diagnostics))
+        }
+        _ => Err(Problem::Wrong(parsed.diagnostics)),
+    }
+}
+
+fn config(id: FileId, path: &str, text: &Arc<str>) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+    let file = File::read(id, path, text, &Limits::default());
+    let frontend = match frontend::recognise(&file) {
+        Recognised::Frontend(f) => f,
+        Recognised::Unsupported(name) => {
+            return Err(Problem::Unreadable(
+                format!("`{path}` is of the format {name}, which has no front end yet"),
+                None,
+            ));
+        }
+        Recognised::Unknown if has_errors(&file.diagnostics) => return Err(Problem::Wrong(file.diagnostics)),
+        Recognised::Unknown => {
+            return Err(Problem::Unreadable(
+                format!("`{path}` is no agent program and no configuration of a known framework"),
+                Some(
+                    "programs end in `.agent` or `.lam`; configurations are recognised by their content"
+                        .into(),
+                ),
+            ));
+        }
+    };
+    let mut found = file.diagnostics.clone();
+    let compiled = frontend.lower(&Project { files: vec![file] }, 0);
+    found.extend(compiled.diagnostics);
+    if has_errors(&found) {
+        return Err(Problem::Wrong(found));
+    }
+    // The last crew, or else the only agent, is what the file is for.
+    let only = compiled.units.len() == 1;
+    let crew = compiled.units.iter().rposition(|u| u.kind == frontend::UnitKind::Crew);
+    let units = compiled.units.into_iter().enumerate();
+    let out = units.map(|(i, unit)| Runnable {
+        name: unit.name,
+        code: unit.code,
+        input: Some(Type::Str),
+        is_default: only || crew == Some(i),
+    });
+    Ok((out.collect(), found))
+}

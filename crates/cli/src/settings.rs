@@ -1,0 +1,70 @@
+//! `entail.toml` and the environment.
+
+use crate::load::reason;
+use crate::ui::{Exit, Ui};
+use core_ir::Data;
+use runtime::{Environment, FileSettings, ModelEntry};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What `entail.toml` may say. Unknown fields are errors, so that a slip is not a silent default.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    model: Option<String>,
+    models: BTreeMap<String, ModelEntry>,
+    handlers: BTreeMap<String, serde_json::Value>,
+}
+
+/// The settings of a run.
+#[derive(Debug)]
+pub struct Settings {
+    /// Models.
+    pub models: FileSettings,
+    /// How tools and tasks with empty bodies are carried out.
+    pub handlers: Vec<(String, Data)>,
+    /// The directory that paths in the settings are relative to.
+    pub dir: PathBuf,
+    /// The variables of the process and of `.env`.
+    pub environment: Environment,
+}
+
+impl Settings {
+    /// Reads the file that `--config` names, or the nearest `entail.toml` upwards, and `.env` beside it.
+    pub fn read(ui: &Ui) -> Result<Settings, Exit> {
+        let path = match &ui.args.config {
+            Some(path) => Some(path.clone()),
+            None => nearest(),
+        };
+        let dir = path.as_deref().and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
+        let file = match &path {
+            None => File::default(),
+            Some(path) => {
+                let shown = path.display();
+                let text = std::fs::read_to_string(path)
+                    .map_err(|e| ui.usage(&format!("cannot read `{shown}`: {}", reason(&e)), None))?;
+                toml::from_str(&text).map_err(|e| {
+                    ui.usage(&format!("`{shown}` is wrong: {}", e.to_string().trim_end()), None)
+                })?
+            }
+        };
+        let mut handlers = Vec::new();
+        for (name, value) in &file.handlers {
+            let data = Data::from_json(value)
+                .map_err(|e| ui.usage(&format!("the handler of `{name}`: {e}"), None))?;
+            handlers.push((name.clone(), data));
+        }
+        let environment = Environment::of_process()
+            .with_file(&dir.join(".env"))
+            .map_err(|e| ui.usage(&e.message, e.help.as_deref()))?;
+        let models = FileSettings { model: file.model, models: file.models };
+        Ok(Settings { models, handlers, dir, environment })
+    }
+}
+
+/// The nearest `entail.toml` from the working directory upwards.
+fn nearest() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    here.ancestors().map(|d| d.join("entail.toml")).find(|p| p.is_file())
+}

@@ -1,0 +1,133 @@
+//! Everything that is written to the terminal or a pipe.
+
+use crate::args::{Color, Format, OutputArgs};
+use diagnostics::{Diagnostic, Sources, render};
+use serde_json::{Value, json};
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+/// How a command ended, as the exit status tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done, nothing found: 0.
+    Done,
+    /// The program, a check or a finding of level error failed: 1.
+    Failed,
+    /// The request itself is wrong: 2.
+    Usage,
+    /// Cancelled by Ctrl-C: 130.
+    Cancelled,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(e: Exit) -> ExitCode {
+        ExitCode::from(match e {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Cancelled => 130,
+        })
+    }
+}
+
+/// Where and how things are written: results to standard output, all else to standard error.
+pub struct Ui {
+    /// The options.
+    pub args: OutputArgs,
+    color_out: bool,
+    color_err: bool,
+}
+
+impl Ui {
+    /// Looks at the options, the terminal and `NO_COLOR`.
+    pub fn new(args: OutputArgs) -> Ui {
+        let allowed = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        let color = |terminal: bool| match args.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => allowed && terminal,
+        };
+        Ui {
+            color_out: color(std::io::stdout().is_terminal()),
+            color_err: color(std::io::stderr().is_terminal()),
+            args,
+        }
+    }
+
+    /// Whether results are JSON.
+    pub fn is_json(&self) -> bool {
+        self.args.format == Format::Json
+    }
+
+    /// Whether a progress display makes sense.
+    pub fn is_live(&self) -> bool {
+        !self.args.quiet && std::io::stderr().is_terminal()
+    }
+
+    /// Writes a result. A reader that has gone away (`| head`) is no error.
+    pub fn result(&self, text: &str) {
+        let mut out = std::io::stdout().lock();
+        if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
+            // Nobody reads any further; there is nobody to tell either.
+            std::process::exit(0);
+        }
+    }
+
+    /// Writes a remark for people, unless they asked for quiet.
+    pub fn note(&self, text: &str) {
+        if !self.args.quiet {
+            self.say(text);
+        }
+    }
+
+    /// Writes to standard error. That it cannot be written to can be told nobody.
+    pub fn say(&self, text: &str) {
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
+    /// Writes over the current line of the terminal.
+    pub fn status(&self, text: &str) {
+        let mut err = std::io::stderr().lock();
+        let _ = write!(err, "\r\x1b[2K{text}").and_then(|()| err.flush());
+    }
+
+    /// Writes findings that are the result of the command: to standard output.
+    pub fn findings(&self, sources: &Sources, found: &[Diagnostic]) {
+        for d in found {
+            if self.is_json() {
+                self.result(&render::json(sources, d).to_string());
+            } else {
+                self.result(&format!("{}\n", render::text(sources, d, self.color_out)));
+            }
+        }
+    }
+
+    /// Writes findings that kept the command from its work: to standard error; as JSON to standard output.
+    pub fn problems(&self, sources: &Sources, found: &[Diagnostic]) {
+        if self.is_json() {
+            return self.findings(sources, found);
+        }
+        for d in found {
+            self.say(&format!("{}\n", render::text(sources, d, self.color_err)));
+        }
+    }
+
+    /// Says that the request is wrong.
+    pub fn usage(&self, message: &str, help: Option<&str>) -> Exit {
+        if self.is_json() {
+            let mut error = json!({"code": "usage", "message": message});
+            if let (Some(help), Some(o)) = (help, error.as_object_mut()) {
+                o.insert("help".into(), Value::from(help));
+            }
+            self.result(&json!({"error": error}).to_string());
+        } else {
+            let (red, bold, off) =
+                if self.color_err { ("\x1b[1;31m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };
+            self.say(&format!("{red}error{off}{bold}: {message}{off}"));
+            if let Some(help) = help {
+                self.say(&format!("  help: {help}"));
+            }
+        }
+        Exit::Usage
+    }
+}

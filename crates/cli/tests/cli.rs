@@ -1,0 +1,302 @@
+//! The command line as scripts see it: exit status, what goes where, and wrong input of every kind.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+struct Ran {
+    status: i32,
+    out: String,
+    err: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn entail(args: &[&str]) -> Ran {
+    entail_in(&root(), args)
+}
+
+/// Runs the program without the user's settings, keys and models.
+fn entail_in(dir: &Path, args: &[&str]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ENTAIL_API_KEY", "ENTAIL_BASE_URL", "ENTAIL_MODEL"] {
+        command.env_remove(name);
+    }
+    let out = command.args(args).current_dir(dir).stdin(Stdio::null()).output().unwrap();
+    Ran {
+        status: out.status.code().unwrap_or(-1),
+        out: String::from_utf8(out.stdout).unwrap(),
+        err: String::from_utf8(out.stderr).unwrap(),
+    }
+}
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {}", ran.out))
+}
+
+fn write(dir: &Path, name: &str, bytes: impl AsRef<[u8]>) -> String {
+    let path = dir.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn eval_prints_the_label() {
+    let ran = entail(&["eval", r#"["U"]:1 + 1"#]);
+    assert_eq!((ran.status, ran.out.as_str(), ran.err.as_str()), (0, "[\"U\"]:2\n", ""));
+    let ran = entail(&["eval", "--format", "json", r#"["U"]:1 + 1"#]);
+    assert_eq!(
+        (json(&ran)["result"].clone(), json(&ran)["label"].clone()),
+        (2.into(), serde_json::json!(["U"]))
+    );
+}
+
+#[test]
+fn a_send_under_a_secret_condition_is_refused_at_the_if() {
+    let ran = entail(&["eval", r#"if (["S"]:true) then send "hello" else null"#]);
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("error[flow]"), "{}", ran.err);
+    assert!(ran.err.contains(r#"label ["S"]"#) && ran.err.contains("labelled []"), "{}", ran.err);
+    // The note points at the whole `if`.
+    assert!(ran.err.contains("what runs here depends on a value labelled"), "{}", ran.err);
+    let ran = entail(&["eval", "--format", "json", r#"if (["S"]:true) then send "hello" else null"#]);
+    assert_eq!(json(&ran)["error"]["code"], "flow");
+    assert_eq!(json(&ran)["error"]["line"], 1);
+}
+
+#[test]
+fn triage_runs_on_scripted_replies_and_says_its_bound() {
+    let ticket = r#"{"ticket": "I was charged twice for March, please refund me."}"#;
+    let script = "examples/triage.script.json";
+    let ran = entail(&["run", "--format", "json", "--script", script, "examples/triage.agent", ticket]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    let report = json(&ran);
+    assert_eq!(report["result"]["category"], "billing");
+    assert!(report["result"]["urgency"].is_number() && report["result"]["summary"].is_string());
+    assert!(report["result"]["route"].as_str().unwrap().starts_with("finance/"));
+    let (used, most) = (&report["usage"]["modelCalls"], &report["bound"]["modelCalls"]);
+    assert!(used.as_u64().unwrap() >= 1 && used.as_u64() <= most.as_u64(), "{used} of {most}");
+}
+
+#[test]
+fn one_text_need_not_be_json() {
+    let ran =
+        entail(&["run", "--script", "examples/triage.script.json", "examples/triage.agent", "charged twice"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    // Standard output is the result and nothing else.
+    assert!(serde_json::from_str::<Value>(&ran.out).is_ok(), "{}", ran.out);
+    assert!(ran.err.contains("bound:"), "{}", ran.err);
+}
+
+#[test]
+fn wrong_requests_exit_with_2_and_say_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().display().to_string();
+    let triage = "examples/triage.agent";
+    for (args, said) in [
+        (vec!["run", "no/such.agent"], "no such file"),
+        (vec!["run", &folder], "it is a directory"),
+        (vec!["run", triage], "needs an input"),
+        (vec!["run", triage, "{\"tiket\": 1}"], "$.ticket: missing"),
+        (vec!["run", triage, "{\"ticket\": 1}"], "$.ticket: expected Str, found a number"),
+        (vec!["run", triage, "{"], "not JSON"),
+        (vec!["run", triage, "x", "--pipeline", "triag"], "did you mean `triage`?"),
+        (vec!["run", triage, "x", "--max-usd", "cheap"], "not an amount"),
+        (vec!["run", triage, "x", "--timeout", "-1"], "not a positive number"),
+        (vec!["run", triage, "x", "--script", "no/such.json"], "no/such.json"),
+        (vec!["run", triage, "x", "--config", "no/such.toml"], "no such file"),
+        (vec!["lint", "no/such"], "no such file"),
+        (vec!["lint", ".", "--select", "L99"], "there is no rule"),
+        (vec!["explain", "L00A"], "there is no diagnostic"),
+        (vec!["frobnicate"], "unrecognized subcommand"),
+    ] {
+        let ran = entail(&args);
+        assert_eq!(ran.status, 2, "{args:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(said), "{args:?}: {}", ran.err);
+        assert_eq!(ran.out, "", "{args:?}");
+    }
+}
+
+#[test]
+fn unknown_settings_are_refused_with_their_place() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "entail.toml", "modle = \"x\"\n");
+    let ran = entail_in(dir.path(), &["eval", "1"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("line 1") && ran.err.contains("modle"), "{}", ran.err);
+}
+
+#[test]
+fn programs_with_mistakes_exit_with_1_and_show_the_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = write(dir.path(), "p.agent", "pipeline p() -> String {\n    return missing;\n}\n");
+    let ran = entail(&["run", &file]);
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("p.agent:2:12") && ran.err.contains("missing"), "{}", ran.err);
+    let ran = entail(&["check", "--format", "json", &file]);
+    assert_eq!(ran.status, 1);
+    assert_eq!((json(&ran)["line"].clone(), json(&ran)["column"].clone()), (2.into(), 12.into()));
+}
+
+#[test]
+fn hostile_files_end_in_a_diagnostic_within_bounded_time_and_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut laughs = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+    for i in 1..40 {
+        let refs = vec![format!("*a{}", i - 1); 9].join(", ");
+        laughs.push_str(&format!("a{i}: &a{i} [{refs}]\n"));
+    }
+    laughs.push_str("agents: *a39\nrole: *a39\ngoal: *a39\nbackstory: *a39\n");
+    let mut deep_crew = String::from("researcher:\n  role: r\n  goal: g\n  backstory: b\n  tools: ");
+    deep_crew.push_str(&"[".repeat(100_000));
+    let files: Vec<(&str, Vec<u8>)> = vec![
+        ("laughs.yaml", laughs.into_bytes()),
+        ("deep.yaml", "[".repeat(100_000).into_bytes()),
+        ("deep_crew.yaml", deep_crew.into_bytes()),
+        ("deep.json", format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000)).into_bytes()),
+        ("deep.agent", format!("pipeline p() -> Number {{ return {}1; }}", "(".repeat(100_000)).into_bytes()),
+        ("deep.lam", format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000)).into_bytes()),
+        ("junk.yaml", (0..=255u8).cycle().take(100_000).collect()),
+        ("junk.agent", (0..=255u8).cycle().take(100_000).collect()),
+        ("junk.lam", (1..=127u8).cycle().take(100_000).collect()),
+        ("latin1.yaml", b"role: caf\xe9\ngoal: x\nbackstory: y\n".to_vec()),
+        ("latin1.agent", b"-- caf\xe9\n".to_vec()),
+        ("empty.yaml", Vec::new()),
+        ("empty.agent", Vec::new()),
+        ("empty.lam", Vec::new()),
+        ("tabs.yaml", b"a:\n\t- b: [\n".to_vec()),
+        ("large.yaml", b"key: value value value value\n".repeat(100 * 1024 * 1024 / 29)),
+        ("large.agent", b"-- a comment that goes on\n".repeat(100 * 1024 * 1024 / 26)),
+    ];
+    for (name, bytes) in files {
+        let file = write(dir.path(), name, bytes);
+        for command in ["lint", "check", "compile"] {
+            let begun = Instant::now();
+            let ran = entail(&[command, &file]);
+            assert!((0..=2).contains(&ran.status), "{command} {name}: status {} {}", ran.status, ran.err);
+            assert!(!ran.err.contains("panicked"), "{command} {name}: {}", ran.err);
+            // Not a measurement: only whether it ends at all.
+            assert!(begun.elapsed() < Duration::from_secs(60), "{command} {name}");
+            if name.starts_with("large") && command == "compile" {
+                assert_ne!(ran.status, 0, "{name}");
+            }
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[test]
+fn line_ends_and_byte_order_marks_do_not_shift_places() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = "pipeline p() -> String {\r\n    return missing;\r\n}\r\n";
+    let file = write(dir.path(), "crlf.agent", program);
+    let ran = entail(&["check", "--format", "json", &file]);
+    assert_eq!((json(&ran)["line"].clone(), json(&ran)["column"].clone()), (2.into(), 12.into()));
+    let config = "agentId: a\r\ntype: react\r\nmodel: m\r\nsystemPrompt: p\r\nreact: {maxSteps: 0}\r\n";
+    let plain = write(dir.path(), "crlf.yaml", config);
+    let marked = write(dir.path(), "bom.yaml", format!("\u{feff}{config}"));
+    for file in [plain, marked] {
+        let ran = entail(&["lint", "--format", "json", "--select", "L003", &file]);
+        assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
+        assert_eq!(json(&ran)["line"], 5, "{}", ran.out);
+    }
+}
+
+#[test]
+fn lint_finds_the_bugs_of_the_listing() {
+    let dir = tempfile::tempdir().unwrap();
+    let listing = "agentId: seeCoderManus\ntype: react\nmodel: {name: qwen3-max, temperature: 0.7}\n\
+                   systemPrompt: \"You are a coding assistant\"\nreact: {maxSteps: 20}\nmcp:\n  onlineTool: {SeeCoder-mcp: [sum, improve]}\n  \
+                   localTools: [terminate]\nmemory: {strategy: redis, size: 20, ttl: 7200}\n";
+    let good = write(dir.path(), "good.yaml", listing);
+    let ran = entail(&["compile", &good]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    for part in ["mem", "fix[20]", "λself. λx.", "case", "sum", "improve", "terminate"] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+    assert_eq!(entail(&["lint", &good]).status, 0);
+    let codes = |text: String| -> Vec<String> {
+        let file = write(dir.path(), "bad.yaml", text);
+        let ran = entail(&["lint", "--format", "json", &file]);
+        ran.out
+            .lines()
+            .map(|l| serde_json::from_str::<Value>(l).unwrap()["code"].as_str().unwrap().to_string())
+            .collect()
+    };
+    let without = codes(listing.replace("localTools: [terminate]", "localTools: []"));
+    assert!(without.iter().any(|c| c.starts_with("L004")), "{without:?}");
+    assert!(codes(listing.replace("maxSteps: 20", "maxSteps: 0")).contains(&"L003".to_string()));
+}
+
+#[test]
+fn a_model_that_is_not_there_is_said_before_anything_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let models = dir.path().display().to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    command.args(["run", "examples/triage.agent", "hello"]).current_dir(root()).stdin(Stdio::null());
+    command.env("ENTAIL_MODEL_DIR", &models).env_remove("ENTAIL_MODEL");
+    let out = command.output().unwrap();
+    let err = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{err}");
+    assert!(err.contains("entail model pull"), "{err}");
+}
+
+#[test]
+fn an_endpoint_that_is_down_fails_the_run_with_the_cause() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = std::fs::read_to_string(root().join("examples/triage.agent")).unwrap();
+    let file = write(dir.path(), "triage.agent", program);
+    // Nothing listens on port 1 of the loopback address.
+    write(
+        dir.path(),
+        "entail.toml",
+        "model = \"m\"\n[models.m]\nbase_url = \"http://127.0.0.1:1/v1\"\nretries = 0\n",
+    );
+    let ran = entail_in(dir.path(), &["run", "--format", "json", &file, "hello"]);
+    assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
+    let error = &json(&ran)["error"];
+    assert_eq!(error["code"], "model");
+    assert!(error["message"].as_str().unwrap().contains("connect"), "{error}");
+    assert_eq!(error["path"], file.as_str());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_run_with_130() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = "task wait(x: String) -> String { exec \"sleep\" \"30\" }\n\
+                   pipeline p(x: String) -> String { let y = run wait with { x: x }; return y; }\n";
+    let file = write(dir.path(), "wait.agent", program);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(["run", "-v", &file, "x"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The first line on standard error says that the tool is being called: then the signal has something to interrupt.
+    let mut reader = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut reader, &mut line).unwrap();
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{line}");
+}
+
+#[test]
+fn explain_knows_every_code_it_lists() {
+    let listed = entail(&["explain"]);
+    let codes: Vec<&str> = listed.out.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    assert!(codes.len() > 30);
+    let mut sorted = codes.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), codes.len(), "a code is listed twice");
+    for code in ["L004a", "C007", "A001"] {
+        let ran = entail(&["explain", code]);
+        assert!(ran.status == 0 && ran.out.contains(code), "{code}");
+    }
+}

@@ -1,0 +1,161 @@
+//! What the documentation shows is what the program does.
+//!
+//! In a `console` block of README.md and docs/, each line `$ entail …` is run in the project's root and must print the lines
+//! that follow it (standard output, then standard error). `…` in an expected line stands for anything, a line `…` for any number of lines. A block whose info string
+//! is `console no-run` is for reading only. Blocks of `agent` and `lam` must be accepted, unless they are marked `wrong`.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn pages() -> Vec<PathBuf> {
+    let mut out = vec![root().join("README.md"), root().join("CHANGELOG.md")];
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "md") {
+                out.push(path);
+            }
+        }
+    }
+    out.sort();
+    out
+}
+
+/// The fenced blocks of a page: line, info string, text.
+fn blocks(page: &str) -> Vec<(usize, String, String)> {
+    let mut out = Vec::new();
+    let mut lines = page.lines().enumerate();
+    while let Some((n, line)) = lines.next() {
+        let indent = line.len() - line.trim_start().len();
+        let Some(info) = line.trim_start().strip_prefix("```") else { continue };
+        let mut text = String::new();
+        for (_, inner) in lines.by_ref() {
+            if inner.trim_start().starts_with("```") {
+                break;
+            }
+            text.push_str(inner.get(indent.min(inner.len() - inner.trim_start().len())..).unwrap_or(""));
+            text.push('\n');
+        }
+        out.push((n + 1, info.trim().to_string(), text));
+    }
+    out
+}
+
+/// Runs a command line of the documentation with a shell, so that quotes mean what they mean to a reader.
+fn shell(line: &str) -> (String, bool) {
+    let bin = Path::new(env!("CARGO_BIN_EXE_entail")).parent().unwrap().to_path_buf();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let out = Command::new("sh").args(["-c", line]).current_dir(root()).env("PATH", path).output().unwrap();
+    let text = [out.stdout, out.stderr].map(|b| String::from_utf8(b).unwrap()).concat();
+    (text, out.status.success())
+}
+
+fn line_matches(expected: &str, found: &str) -> bool {
+    let mut rest = found;
+    let pieces: Vec<&str> = expected.split('…').collect();
+    for (i, piece) in pieces.iter().enumerate() {
+        match rest.find(piece) {
+            Some(0) if i == 0 => rest = &rest[piece.len()..],
+            Some(at) if i > 0 => rest = &rest[at + piece.len()..],
+            _ => return false,
+        }
+    }
+    rest.is_empty() || expected.ends_with('…')
+}
+
+fn matches(expected: &[&str], found: &[&str]) -> bool {
+    match expected {
+        [] => found.is_empty(),
+        ["…", rest @ ..] => (0..=found.len()).any(|n| matches(rest, &found[n..])),
+        [first, rest @ ..] => {
+            found.first().is_some_and(|f| line_matches(first, f)) && matches(rest, &found[1..])
+        }
+    }
+}
+
+fn trimmed(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.retain(|l| !l.is_empty());
+    lines
+}
+
+#[test]
+fn commands_print_what_the_pages_show() {
+    let mut ran = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for (line, info, block) in blocks(&text) {
+            if info != "console" {
+                continue;
+            }
+            let mut parts = block.split("$ ").skip(1).peekable();
+            while let Some(part) = parts.next() {
+                let (command, expected) = part.split_once('\n').unwrap_or((part, ""));
+                if !command.starts_with("entail ") {
+                    continue;
+                }
+                let (found, ok) = shell(command);
+                ran += 1;
+                let (want, have) = (trimmed(expected), trimmed(&found));
+                // A command shown without output must simply succeed.
+                let fine = if want.is_empty() { ok } else { matches(&want, &have) };
+                let place = format!("{}:{line}", page.display());
+                assert!(
+                    fine,
+                    "{place}: `{command}`\n--- expected\n{}\n--- found\n{found}",
+                    expected.trim_end()
+                );
+            }
+        }
+    }
+    assert!(ran > 10, "only {ran} commands were found in the documentation");
+}
+
+#[test]
+fn programs_in_the_pages_are_accepted() {
+    let mut seen = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for (line, info, block) in blocks(&text) {
+            let language = info.split_whitespace().next().unwrap_or("");
+            if !matches!(language, "agent" | "lam") {
+                continue;
+            }
+            seen += 1;
+            let wrong = info.contains("wrong");
+            let dir = tempfile::tempdir().unwrap();
+            let file = dir.path().join(format!("block.{language}"));
+            // What follows `# =` is another way to write the same; syntax's own tests compare them.
+            let block = block.split("\n# =\n").next().unwrap_or(&block);
+            std::fs::write(&file, block).unwrap();
+            let out = Command::new(env!("CARGO_BIN_EXE_entail")).arg("check").arg(&file).output().unwrap();
+            let said =
+                String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+            assert_eq!(out.status.success(), !wrong, "{}:{line}:\n{block}\n{said}", page.display());
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for part in text.split("](").skip(1) {
+            let Some((target, _)) = part.split_once(')') else { continue };
+            let file = target.split('#').next().unwrap_or("");
+            if file.is_empty() || target.contains("://") || target.contains(' ') {
+                continue;
+            }
+            assert!(page.parent().unwrap().join(file).exists(), "{}: {target}", page.display());
+        }
+    }
+}
