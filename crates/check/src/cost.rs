@@ -9,8 +9,8 @@
 //!
 //! Source: `docs/calculus.md` §4 corrections 1 and 2; seed 000 Theorems 5.4 and 5.6, corrected.
 
-use core_ir::{Bound, Code, ModelParams, Name, Recv, Slot, Term, TermId, ToolId, Type};
-use diagnostics::Span;
+use core_ir::{Bound, Code, Globals, ModelParams, Name, Recv, Slot, Term, TermId, ToolId, Type};
+use diagnostics::{FileId, Span};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
@@ -76,7 +76,7 @@ pub struct CostBound {
     pub unbounded: Vec<(Span, String)>,
 }
 
-/// The bound of evaluating a code, and, if it is to be applied to an input, of applying its value.
+/// The bound of evaluating a code (with the prelude that it was resolved against), and, if it is to be applied to an input, of applying its value.
 ///
 /// # Examples
 /// ```
@@ -94,7 +94,16 @@ pub struct CostBound {
 /// assert_eq!(check::cost::bound(&code.into(), true).model_calls.to_string(), "2");
 /// ```
 pub fn bound(code: &Arc<Code>, applied: bool) -> CostBound {
-    let mut a = Analysis { steps: MOST_STEPS, depth: 0, next_self: 0, reasons: Vec::new() };
+    let root = code.span(code.root());
+    let mut a = Analysis {
+        globals: code.globals().clone(),
+        source: root.file,
+        blamed: root,
+        steps: MOST_STEPS,
+        depth: 0,
+        next_self: 0,
+        reasons: Vec::new(),
+    };
     let env = Rc::new(Env { locals: Vec::new(), captures: Vec::new() });
     let (value, mut cost) = a.eval(code, code.root(), &env);
     if applied {
@@ -102,7 +111,8 @@ pub fn bound(code: &Arc<Code>, applied: bool) -> CostBound {
         cost = cost.plus(&called);
     }
     let mut unbounded = a.reasons;
-    unbounded.dedup();
+    let mut seen = std::collections::HashSet::new();
+    unbounded.retain(|reason| seen.insert(reason.clone()));
     CostBound { model_calls: cost.models, tool_calls: cost.tools, unbounded }
 }
 
@@ -121,6 +131,8 @@ enum Value {
     /// Anything, including functions of which nothing is known.
     Unknown,
     Closure(Rc<Closure>),
+    /// The prelude's `fix`: applied to a function it is `fix[∞]` of it.
+    PreludeFix,
     Fix(Bound, Rc<Value>, Span),
     Guarded(Rc<Value>, u32),
     Llm(Arc<ModelParams>),
@@ -193,6 +205,11 @@ impl Cost {
 }
 
 struct Analysis {
+    globals: Arc<Globals>,
+    /// The file of the program itself; places elsewhere (in the prelude) mean nothing to its author.
+    source: FileId,
+    /// The last place in the program itself.
+    blamed: Span,
     steps: u64,
     depth: u32,
     next_self: u32,
@@ -225,7 +242,7 @@ impl Value {
     fn holds_own(&self, from: u32) -> bool {
         match self {
             Value::Own(k) => *k >= from,
-            Value::Data | Value::Unknown | Value::Llm(_) | Value::Tool => false,
+            Value::Data | Value::Unknown | Value::Llm(_) | Value::Tool | Value::PreludeFix => false,
             Value::Closure(c) => c.captures.iter().any(|v| v.holds_own(from)),
             Value::Fix(_, v, _) | Value::Guarded(v, _) | Value::Tag(_, v) => v.holds_own(from),
             Value::Record(fs) => fs.iter().any(|(_, v)| v.holds_own(from)),
@@ -242,8 +259,13 @@ fn asks(params: &ModelParams) -> Interval {
 
 impl Analysis {
     fn give_up(&mut self, span: Span, why: impl Into<String>) -> (Value, Cost) {
-        self.reasons.push((span, why.into()));
+        self.reason(span, why);
         (Value::Unknown, Cost::unknown())
+    }
+
+    fn reason(&mut self, span: Span, why: impl Into<String>) {
+        let span = if span.file == self.source { span } else { self.blamed };
+        self.reasons.push((span, why.into()));
     }
 
     fn eval(&mut self, code: &Arc<Code>, id: TermId, env: &Rc<Env>) -> (Value, Cost) {
@@ -268,10 +290,10 @@ impl Analysis {
             return self.give_up(span, "the analysis stopped here: the program is too large for it");
         }
         match code.term(id) {
-            Term::Var(_, slot) => (self.read(code, env, *slot), Cost::zero()),
+            Term::Var(_, slot) => (self.read(env, *slot), Cost::zero()),
             Term::Lit(_) | Term::Clear | Term::Recall(..) | Term::Tag(_, None) => (Value::Data, Cost::zero()),
             Term::Abs(abs) => {
-                let captures = abs.captures.iter().map(|s| self.read(code, env, *s)).collect();
+                let captures = abs.captures.iter().map(|s| self.read(env, *s)).collect();
                 let closure = Closure { code: code.clone(), term: id, captures };
                 (Value::Closure(Rc::new(closure)), Cost::zero())
             }
@@ -489,15 +511,15 @@ impl Analysis {
         (v, before.plus(&c))
     }
 
-    fn read(&mut self, code: &Arc<Code>, env: &Rc<Env>, slot: Slot) -> Value {
+    fn read(&mut self, env: &Rc<Env>, slot: Slot) -> Value {
         match slot {
             Slot::Local(i) => env.locals.get(i as usize).cloned().unwrap_or(Value::Unknown),
             Slot::Captured(i) => env.captures.get(i as usize).cloned().unwrap_or(Value::Unknown),
-            Slot::Global(i) => match code.globals().get(i) {
+            Slot::Global(i) => match self.globals.get(i) {
+                _ if self.globals.names().get(i as usize).is_some_and(|n| &**n == "fix") => Value::PreludeFix,
                 Some((code, term)) => {
                     Value::Closure(Rc::new(Closure { code: code.clone(), term, captures: Vec::new() }))
                 }
-                // Inside the prelude itself its other definitions are not followed.
                 None => Value::Unknown,
             },
         }
@@ -513,6 +535,9 @@ impl Analysis {
     }
 
     fn apply(&mut self, f: &Value, x: Value, span: Span) -> (Value, Cost) {
+        if span.file == self.source {
+            self.blamed = span;
+        }
         if self.depth >= MOST_DEPTH {
             return self.give_up(span, "no bound on how deep this recursion goes");
         }
@@ -530,6 +555,10 @@ impl Analysis {
                 };
                 let env = Rc::new(Env { locals: vec![x], captures: c.captures.clone() });
                 self.eval(&c.code.clone(), abs.body, &env)
+            }
+            Value::PreludeFix => {
+                let at = if span.file == self.source { span } else { self.blamed };
+                (Value::Fix(Bound::Infinite, Rc::new(x), at), Cost::zero())
             }
             Value::Llm(params) => (Value::Data, Cost { models: asks(params), ..Cost::zero() }),
             Value::Tool => (Value::Data, Cost { tools: Interval::up_to(1, 1), ..Cost::zero() }),
@@ -604,7 +633,7 @@ impl Analysis {
             Some(n) => once.times(n),
             None => {
                 if spends(once.models) || spends(once.tools) || !once.own.is_empty() {
-                    self.reasons.push((at, "this loop has no bound".into()));
+                    self.reason(at, "this loop has no bound");
                 }
                 let open = |i: Interval| if spends(i) { Interval { least: i.least, most: None } } else { i };
                 Cost { models: open(once.models), tools: open(once.tools), own: once.own.clone() }
