@@ -302,7 +302,7 @@ impl Lower<'_> {
 
     /// `λargs. …`: the prompt is put together, and the agent's model asked for a value of the result type.
     fn agent_task(&mut self, s: &Signature, t: &ast::Callable, agent: &str, decl: &AgentDecl) -> TermId {
-        let at = t.span;
+        let at = t.name.span;
         let args = self.b.fresh("args");
         let mut bindings = Vec::new();
         for p in &s.params {
