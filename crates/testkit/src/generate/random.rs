@@ -489,6 +489,13 @@ impl Making<'_> {
         {
             return v;
         }
+        if self.rng.chance(10)
+            && let Some(test) = self.test_of_given()
+        {
+            let two = self.split(size, 2);
+            let yes = self.term(ty, two);
+            return node(Op::If, [test, yes, self.term(ty, two)]);
+        }
         if self.rng.chance(45) { self.particular(ty, size) } else { self.general(ty, size) }
     }
 
@@ -503,6 +510,21 @@ impl Making<'_> {
         let e = self.term(ty, size.saturating_sub(1));
         self.keys.truncate(before);
         node(Op::Mem(which), [e])
+    }
+
+    /// A truth value that depends on the outermost variable, if it is one that was given.
+    fn test_of_given(&mut self) -> Option<Ast> {
+        if self.in_code {
+            return None;
+        }
+        let variable = Ast::var(u8::try_from(self.scope.len().checked_sub(1)?).ok()?);
+        let prim = |p, other| node(Op::Prim(p), [variable.clone(), other]);
+        Some(match self.style.given.first()? {
+            Ty::Bool => variable,
+            Ty::Num => prim(Prim::Gt, Ast::lit(Data::Num(Num::ONE))),
+            Ty::Str => prim(Prim::Eq, Ast::lit(Data::str(""))),
+            _ => prim(Prim::Eq, Ast::lit(Data::list([]))),
+        })
     }
 
     /// A former that fits every type.

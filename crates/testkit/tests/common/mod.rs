@@ -89,6 +89,8 @@ pub fn same(program: &Program, naive: &Outcome, machine: &Outcome) -> Result<(),
         (Ok(n), Ok(m)) => prop_assert_eq!(n, m, "naive {} machine {}", n, m),
         // §10 `par`: which of several errors is reported, and what else was asked, may depend on the order.
         (Err(_), Err(_)) if program.is_parallel() && cut_off(program, naive) && cut_off(program, machine) => {
+            prop_assert_eq!(&naive.conversation_label, &machine.conversation_label);
+            prop_assert_eq!(&naive.conversation, &machine.conversation);
             return Ok(());
         }
         (Err(n), Err(m)) => {
