@@ -58,6 +58,7 @@ async fn a_typed_reply_is_of_its_type() {
     let types = [
         category(),
         Type::Bool,
+        Type::Dyn,
         Type::Num,
         Type::option(category()),
         Type::list(Type::Bool),

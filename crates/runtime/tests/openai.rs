@@ -285,6 +285,12 @@ async fn typed_answers_are_asked_for_by_schema_and_unwrapped() {
     let refined = Type::Refined(Arc::new((Type::Str, long)));
     assert_eq!(text([Act::Say(r#"{"value":"a\"b"}"#.into())], call(Some(refined))).await.0, ok("a\"b"));
 
+    // Whatever it is, it is JSON.
+    assert_eq!(
+        text([Act::Say(r#"{"value":["a",1]}"#.into())], call(Some(Type::Dyn))).await.0,
+        ok(r#"["a",1]"#)
+    );
+
     // What does not fit is left for the machine to complain about.
     assert_eq!(text([Act::Say("no idea".into())], call(Some(Type::Num))).await.0, ok("no idea"));
 

@@ -144,7 +144,9 @@ impl Plan {
             return Plan::Code;
         }
         let schema = match call.result() {
-            None | Some(Type::Str | Type::Dyn) => None,
+            None | Some(Type::Str) => None,
+            // It would ramble about anything at all; a text is something.
+            Some(Type::Dyn) => Schema::of(&Type::Str),
             Some(ty) => Schema::of(ty),
         };
         let mut ways: Vec<Json> = offered(call)

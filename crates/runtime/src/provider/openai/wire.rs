@@ -56,9 +56,9 @@ pub(super) fn bytes(call: &ModelCall) -> usize {
 
 impl Plan {
     pub(super) fn new(call: &ModelCall, options: &OpenAiOptions, structured: Structured) -> Plan {
-        // Plain text needs no schema, and a type that a schema says nothing about has none.
+        // Plain text needs no schema. Anything else is JSON to the machine, also where the type says nothing.
         let schema = match call.result() {
-            None | Some(Type::Str | Type::Dyn) => None,
+            None | Some(Type::Str) => None,
             Some(ty) => Schema::of(ty),
         };
         let names = tool_names(&call.tools);
@@ -67,7 +67,6 @@ impl Plan {
         let mut messages = conversation(&call.messages, &call.tools, &names);
         let mut shape = Shape::Text;
         if let Some(schema) = schema {
-            // With tools on offer the answer is one way to go on of several, and stays a text to the endpoint.
             let direct = schema.is_object() || structured == Structured::Prompt;
             shape = if direct { Shape::Direct } else { Shape::Wrapped };
             let schema = if direct { schema } else { schema.wrapped() };
