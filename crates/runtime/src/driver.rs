@@ -32,7 +32,7 @@ pub struct Handlers {
 impl Handlers {
     /// These models; tools as their declarations say; empty stores; seed 0.
     pub fn new(models: Models) -> Handlers {
-        let tools = Tools::new(models.environment()).hiding(models.key_variables());
+        let tools = Tools::new(models.environment());
         Handlers { models, tools, stores: Stores::new(), seed: 0 }
     }
 }
@@ -76,6 +76,8 @@ pub async fn run(
     let mut driver = Driver {
         machine,
         handlers,
+        // However the tools were made, they do not get the keys of these models.
+        tools: handlers.tools.clone().hiding(handlers.models.key_variables()),
         redactor,
         budget: Budget::new(limits.clone()),
         in_flight: limits.in_flight.max(1),
@@ -111,6 +113,7 @@ struct Open {
 struct Driver<'a> {
     machine: Machine,
     handlers: &'a Handlers,
+    tools: Tools,
     redactor: Redactor,
     budget: Budget,
     in_flight: usize,
@@ -259,7 +262,7 @@ impl Driver<'_> {
                     self.stop(id, message, begun);
                     return Begin::Begun;
                 }
-                match self.handlers.tools.call(tool, args.clone()) {
+                match self.tools.call(tool, args.clone()) {
                     Work::Now(result) => self.tool_answered(id, result, begun),
                     Work::Later(result) => {
                         let task = self.tasks.spawn(async move { (id, Done::Tool(result.await)) });

@@ -109,6 +109,7 @@ async fn passing_troubles_are_survived() {
         refused(500, "oops"),
         Act::Raw(503, "text/html", None, "<html>busy</html>".into()),
         Act::Close,
+        Act::Reset,
         Act::Truncate,
     ] {
         let (reply, seen) = text([act.clone(), Act::Say("hi".into())], call(None)).await;
@@ -176,6 +177,7 @@ async fn lasting_troubles_are_named() {
             "HTTP 302: nothing",
         ),
         (Act::Close, "(after 3 attempts)"),
+        (Act::Reset, "(after 3 attempts)"),
         (Act::Truncate, "the answer broke off"),
         (Act::Message(json!({"role": "assistant", "content": null}), "stop"), "the model's answer is empty"),
         (

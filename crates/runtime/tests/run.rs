@@ -311,7 +311,7 @@ async fn samples_depend_on_the_seed_alone() {
     assert_ne!(first, data(run(toss(), &with(2), Limits::default()).await));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn scripted_runs_are_the_same_every_time() {
     let script = format!("[{}]", (0..40).map(|i| format!("\"{i}\"")).collect::<Vec<_>>().join(","));
     let twice = |b: &mut core_ir::Builder, i: usize| {

@@ -126,7 +126,7 @@ impl Tools {
 
     /// With further variables that processes do not get.
     #[must_use]
-    pub fn hiding<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Tools {
+    pub(crate) fn hiding<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Tools {
         self.hidden = self.hidden.iter().cloned().chain(names.into_iter().map(String::from)).collect();
         self
     }

@@ -36,6 +36,8 @@ pub enum Act {
     HangInBody,
     /// Closes the connection without a word.
     Close,
+    /// Resets the connection.
+    Reset,
     /// Announces a longer body than it sends.
     Truncate,
     /// Sends a body without end.
@@ -88,6 +90,9 @@ impl Server {
             loop {
                 let Ok((stream, _)) = listener.accept().await else { return };
                 let state = shared.clone();
+                if matches!(state.acts.lock().unwrap().front(), Some(Act::Reset)) {
+                    stream.set_zero_linger().unwrap();
+                }
                 let service = service_fn(move |request| answer(state.clone(), request));
                 tokio::spawn(
                     hyper::server::conn::http1::Builder::new()
@@ -223,7 +228,7 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Respons
             unreachable!()
         }
         Act::HangInBody => ok(vec![Piece::Bytes("{\"id\":".into()), Piece::Hang], None, busy),
-        Act::Close => return Err(io::Error::other("told to close")),
+        Act::Close | Act::Reset => return Err(io::Error::other("told to close")),
         Act::Truncate => {
             let text = say("whatever");
             let half = text[..text.len() / 2].to_string();
