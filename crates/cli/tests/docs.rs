@@ -14,7 +14,7 @@ fn root() -> PathBuf {
 
 fn pages() -> Vec<PathBuf> {
     let mut out = vec![root().join("README.md"), root().join("CHANGELOG.md")];
-    let mut folders = vec![root().join("docs")];
+    let mut folders = vec![root().join("docs"), root().join("examples")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

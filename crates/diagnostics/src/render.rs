@@ -29,40 +29,11 @@ pub fn text(sources: &Sources, d: &Diagnostic, color: bool) -> String {
     for (r, t) in d.remarks.iter().zip(&remarks) {
         shown.push((r.span, AnnotationKind::Context, t));
     }
-    let mut notes = Vec::new();
-    let mut snippets: Vec<(Span, String, String, usize, Vec<_>)> = Vec::new();
-    for (span, kind, text) in shown {
-        let Some(source) = sources.get(span.file) else { continue };
-        let Some((excerpt, first_line, base)) = excerpt(source, span) else {
-            notes.push(format!(
-                "at {}{}{}",
-                sources.place(span),
-                if text.is_empty() { "" } else { ": " },
-                text
-            ));
-            continue;
-        };
-        let inside = |offset: u32| {
-            let mut at = (offset as usize).saturating_sub(base).min(excerpt.len());
-            while !excerpt.is_char_boundary(at) {
-                at -= 1;
-            }
-            at
-        };
-        let start = inside(span.start);
-        let end = inside(span.end).max(start);
-        snippets.push((
-            span,
-            source.path.clone(),
-            visible(&excerpt),
-            first_line,
-            vec![(start, end, kind, text)],
-        ));
-    }
-    for (_, path, excerpt, first_line, annotations) in &snippets {
-        let mut snippet = Snippet::source(excerpt.as_str()).path(path.as_str()).line_start(*first_line);
-        for (start, end, kind, text) in annotations {
-            let annotation = kind.span(*start..*end);
+    let (excerpts, notes) = excerpts(sources, &shown);
+    for e in &excerpts {
+        let mut snippet = Snippet::source(e.text.as_str()).path(e.path).line_start(e.first as usize);
+        for (range, kind, text) in &e.annotations {
+            let annotation = (*kind).span(range.clone());
             snippet = snippet.annotation(if text.is_empty() { annotation } else { annotation.label(*text) });
         }
         group = group.element(snippet);
@@ -81,20 +52,78 @@ pub fn text(sources: &Sources, d: &Diagnostic, color: bool) -> String {
     renderer.render(&[group]).to_string()
 }
 
-/// The lines a span touches (at most four), the number of the first, and its byte offset.
-/// `None` if a line is too long to be shown.
-fn excerpt(source: &Source, span: Span) -> Option<(String, usize, usize)> {
+/// Lines of one file with what is marked in them.
+struct Excerpt<'a> {
+    source: &'a Source,
+    path: &'a str,
+    /// The lines, by number from 1.
+    first: u32,
+    last: u32,
+    places: Vec<(Span, AnnotationKind, &'a str)>,
+    text: String,
+    /// The places as ranges of the text.
+    annotations: Vec<(std::ops::Range<usize>, AnnotationKind, &'a str)>,
+}
+
+/// Places in one file that lie near each other share an excerpt. A place whose lines are too long to be shown (minified JSON)
+/// becomes a note.
+fn excerpts<'a>(
+    sources: &'a Sources,
+    shown: &[(Span, AnnotationKind, &'a str)],
+) -> (Vec<Excerpt<'a>>, Vec<String>) {
     const MOST_LINES: u32 = 4;
-    let first = source.line_column(span.start).line;
-    let last = source.line_column(span.end.max(span.start + 1) - 1).line.min(first + MOST_LINES - 1);
-    let base = source.line_range(first).start;
-    let end = source.line_range(last).end;
-    for line in first..=last {
-        if source.line(line).len() > LONGEST_LINE {
-            return None;
+    const NEAR: u32 = 40;
+    let mut out: Vec<Excerpt<'a>> = Vec::new();
+    let mut notes = Vec::new();
+    for (span, kind, text) in shown.iter().cloned() {
+        let Some(source) = sources.get(span.file) else { continue };
+        let first = source.line_column(span.start).line;
+        let last = source.line_column(span.end.max(span.start + 1) - 1).line.min(first + MOST_LINES - 1);
+        let showable =
+            |first: u32, last: u32| (first..=last).all(|l| source.line_range(l).len() <= LONGEST_LINE);
+        if !showable(first, last) {
+            let colon = if text.is_empty() { "" } else { ": " };
+            notes.push(format!("at {}{colon}{text}", sources.place(span)));
+            continue;
+        }
+        let near = out.iter_mut().find(|e| {
+            let (a, b) = (e.first.min(first), e.last.max(last));
+            std::ptr::eq(e.source, source) && b - a <= NEAR && showable(a, b)
+        });
+        match near {
+            Some(e) => {
+                (e.first, e.last) = (e.first.min(first), e.last.max(last));
+                e.places.push((span, kind, text));
+            }
+            None => out.push(Excerpt {
+                source,
+                path: &source.path,
+                first,
+                last,
+                places: vec![(span, kind, text)],
+                text: String::new(),
+                annotations: Vec::new(),
+            }),
         }
     }
-    Some((source.text.get(base..end)?.to_string(), first as usize, base))
+    for e in &mut out {
+        let base = e.source.line_range(e.first).start;
+        let end = e.source.line_range(e.last).end;
+        let text = e.source.text.get(base..end).unwrap_or("");
+        let inside = |offset: u32| {
+            let mut at = (offset as usize).saturating_sub(base).min(text.len());
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        for (span, kind, label) in e.places.drain(..) {
+            let start = inside(span.start);
+            e.annotations.push((start..inside(span.end).max(start), kind, label));
+        }
+        e.text = visible(text);
+    }
+    (out, notes)
 }
 
 /// Replaces control characters (but not tab and line feed) by one-byte stand-ins, so that byte
@@ -206,6 +235,17 @@ mod tests {
     fn terminal_escapes_of_a_file_are_not_passed_on() {
         let out = shown("a \u{1b}[31m red \u{202e}\u{9b} b", 0, 1);
         assert!(!out.contains('\u{1b}') && !out.contains('\u{202e}') && !out.contains('\u{9b}'), "{out:?}");
+    }
+
+    #[test]
+    fn places_that_are_near_share_an_excerpt() {
+        let mut sources = Sources::new();
+        let file = sources.add("f", "a\nb\nc\n");
+        let d =
+            Diagnostic::error("X", "m", sources.span(file, 4, 5)).remark(sources.span(file, 0, 1), "first");
+        let out = text(&sources, &d, false);
+        assert_eq!(out.matches("f:").count(), 1, "{out}");
+        assert!(out.contains("- first") && out.contains('^'), "{out}");
     }
 
     #[test]
