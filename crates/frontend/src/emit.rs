@@ -58,8 +58,8 @@ pub fn report_keys(
                     format!("`{}` is no key of {what}", clip(name)),
                     span,
                 );
-                let all = used.iter().copied().chain(unused.iter().map(|(k, _)| *k));
-                match nearest(name, all) {
+                let all: Vec<&str> = used.iter().copied().chain(unused.iter().map(|(k, _)| *k)).collect();
+                match near(name, all, out) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d,
                 }
@@ -67,6 +67,22 @@ pub fn report_keys(
         };
         out.push(d);
     }
+}
+
+/// The name nearest to what was written, if one is near. Where very many names are known, or very much
+/// was reported already, none is looked for: a slip in each name would cost their number squared.
+pub fn near<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str, IntoIter: ExactSizeIterator>,
+    reported: &[Diagnostic],
+) -> Option<&'a str> {
+    const MOST_NAMES: usize = 300;
+    const MOST_REPORTS: usize = 200;
+    let known = known.into_iter();
+    if known.len() > MOST_NAMES || reported.len() > MOST_REPORTS {
+        return None;
+    }
+    nearest(name, known)
 }
 
 /// The beginning of a user's text, for messages.
@@ -137,6 +153,14 @@ pub fn names<'d>(entry: &Entry<'d>, out: &mut Vec<Diagnostic>) -> Vec<(&'d str, 
         }
         _ => node.text().map(|t| (t, node)).into_iter().collect(),
     }
+}
+
+/// Tools of one agent at most. Each is a branch of the agent's dispatch.
+pub const MOST_TOOLS: usize = 5_000;
+
+/// Reports that an agent has more than [`MOST_TOOLS`].
+pub fn too_many_tools(at: Span) -> Diagnostic {
+    Diagnostic::error(codes::TOO_MUCH, format!("more than {MOST_TOOLS} tools: the others are left out"), at)
 }
 
 /// Whether a text is a placeholder that the environment or a template engine fills in.

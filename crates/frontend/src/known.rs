@@ -113,6 +113,11 @@ pub fn format(file: &File) -> Option<&'static str> {
     })
 }
 
+/// Whether a name stands for files that show the mark of no one format.
+pub fn is_catch_all(name: &str) -> bool {
+    matches!(name, "generic" | "multi_agent")
+}
+
 fn has(node: Node<'_>, key: &str) -> bool {
     node.get(key).is_some()
 }

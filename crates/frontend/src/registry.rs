@@ -43,8 +43,11 @@ pub fn recognise(file: &File) -> Recognised {
         }
     }
     match (best, known::format(file)) {
-        // A format's own mark, such as `apiVersion`, outweighs a resemblance.
-        (Some((sure, frontend)), Some(_)) if sure >= 90 => Recognised::Frontend(frontend),
+        // A format's own mark, such as `apiVersion`, outweighs a resemblance; a prompt beside a name is
+        // the mark of no format in particular.
+        (Some((sure, frontend)), Some(name)) if sure >= 90 || known::is_catch_all(name) => {
+            Recognised::Frontend(frontend)
+        }
         (_, Some(name)) => Recognised::Unsupported(name),
         (Some((_, frontend)), None) => Recognised::Frontend(frontend),
         (None, None) => Recognised::Unknown,

@@ -266,7 +266,8 @@ fn bombs_of_agents_are_bounded() {
 
 #[test]
 fn tasks_are_told_what_was_said_before() {
-    let task = |name: &str, more: &str| format!("{name}: {{description: Do {name}., expected_output: e{more}}}\n");
+    let task =
+        |name: &str, more: &str| format!("{name}: {{description: Do {name}., expected_output: e{more}}}\n");
     let shown = |text: &str| {
         let (crew, sources) = compiled(&[("t.yaml", text)]);
         assert_eq!(said(&crew, &sources), Vec::<String>::new());
@@ -280,12 +281,29 @@ fn tasks_are_told_what_was_said_before() {
     // Saying so changes nothing.
     assert_eq!(shown(&(task("a", "") + &task("b", ", context: [a]") + &task("c", ", context: [a, b]"))), all);
     // Otherwise results are named.
-    let some = shown(&(task("a", "") + &task("b", ", context: []") + &task("c", ", context: [b]") + &task("d", "")));
+    let some =
+        shown(&(task("a", "") + &task("b", ", context: []") + &task("c", ", context: [b]") + &task("d", "")));
     assert_eq!(some.matches("working with:\\n{$task2}").count(), 1, "{some}");
-    assert_eq!(some.matches("{$task1}\\n\\n----------\\n\\n{$task2}\\n\\n----------\\n\\n{$task3}").count(), 1, "{some}");
+    assert_eq!(
+        some.matches("{$task1}\\n\\n----------\\n\\n{$task2}\\n\\n----------\\n\\n{$task3}").count(),
+        1,
+        "{some}"
+    );
     // A result that does not exist yet.
     let (crew, sources) = compiled(&[("t.yaml", &(task("a", ", context: [b]") + &task("b", "")))]);
     assert_eq!(said(&crew, &sources), ["F004 error b"]);
+}
+
+#[test]
+fn tools_are_bounded() {
+    let list: String = (0..6000).map(|i| format!("t{i}, ")).collect();
+    for text in [
+        format!("agentId: a\ntype: react\nmodel: m\nsystemPrompt: p\ntools: [{list}]\n"),
+        format!("a: {{role: r, goal: g, backstory: b, tools: [{list}]}}\n"),
+    ] {
+        let (many, sources) = compiled(&[("a.yaml", &text)]);
+        assert_eq!(said(&many, &sources), ["F005 error t5000"]);
+    }
 }
 
 /// Compiles whatever front end reads it and checks what must hold of any result.

@@ -20,12 +20,12 @@
 
 use crate::doc::{Entry, Node};
 use crate::emit::{
-    self, Part, Template, Unused, clip, codes, parts, report_keys, undecided, value_span, wrong_kind,
+    self, Part, Template, Unused, clip, codes, near, parts, report_keys, undecided, value_span, wrong_kind,
 };
 use crate::lambda_yaml::not_built;
 use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind};
-use core_ir::{Branch, Builder, Data, Globals, Name, Term, TermId, ToolDecl, Type};
-use diagnostics::{Diagnostic, Span, nearest};
+use core_ir::{Branch, Builder, Data, Globals, Name, Term, TermId, ToolDecl, ToolId, Type};
+use diagnostics::{Diagnostic, Span};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -57,7 +57,11 @@ impl Frontend for CrewAi {
         let borrowed = |n: Node<'_>| {
             ["roles", "steps", "workflow", "topic"].iter().any(|k| n.get(k).is_some())
                 || n.get("framework").and_then(|f| f.as_str()).is_some_and(|f| f != "crewai")
-                || parts.agents.iter().take(50).any(|a| a.node.get("tasks").is_some() || a.node.get("instructions").is_some())
+                || parts
+                    .agents
+                    .iter()
+                    .take(50)
+                    .any(|a| a.node.get("tasks").is_some() || a.node.get("instructions").is_some())
         };
         if file.documents.iter().take(8).any(|d| borrowed(d.root())) {
             return 0;
@@ -94,6 +98,9 @@ impl Frontend for CrewAi {
             compiled.units.extend(unit);
         }
         for definition in own.agents.iter().filter(|d| !used.contains(d.name)) {
+            if budget.exceeded {
+                break;
+            }
             let mut lower = Lower::new(&agents, &mut compiled.diagnostics, &mut budget);
             let term = lower.agent_alone(definition);
             let unit = lower.finish(term, definition.name, UnitKind::Agent, definition.node.head());
@@ -366,6 +373,7 @@ struct Lower<'a, 'd> {
     inputs: BTreeSet<String>,
     agents: Vec<AgentPlace>,
     used: HashSet<&'d str>,
+    tools: HashMap<&'d str, ToolId>,
 }
 
 /// What stands between the results of several tasks.
@@ -388,6 +396,7 @@ impl<'a, 'd> Lower<'a, 'd> {
             inputs: BTreeSet::new(),
             agents: Vec::new(),
             used: HashSet::new(),
+            tools: HashMap::new(),
         }
     }
 
@@ -464,9 +473,14 @@ impl<'a, 'd> Lower<'a, 'd> {
         let tools_at = tools.map_or(head, |e| value_span(&e));
         let fix_at = bound.span.unwrap_or(tools.map_or(head, |e| e.key.span()));
         let mut branches: Vec<Branch> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
         for (tool, item) in names {
             let at = item.span();
-            if tool == "final" || branches.iter().any(|b| &*b.tag == tool) {
+            if branches.len() >= emit::MOST_TOOLS {
+                self.out.push(emit::too_many_tools(at));
+                break;
+            }
+            if tool == "final" || !seen.insert(tool) {
                 self.out.push(Diagnostic::warn(
                     codes::DUPLICATE,
                     format!("there is a tool `{}` already, this one is left out", clip(tool)),
@@ -474,10 +488,13 @@ impl<'a, 'd> Lower<'a, 'd> {
                 ));
                 continue;
             }
-            let known = self.b.tools().iter().position(|t| &*t.name == tool);
-            let id = match known {
-                Some(i) => core_ir::ToolId(i as u32),
-                None => self.b.tool(ToolDecl::unknown(tool.into(), at)),
+            let id = match self.tools.get(tool) {
+                Some(id) => *id,
+                None => {
+                    let id = self.b.tool(ToolDecl::unknown(tool.into(), at));
+                    self.tools.insert(tool, id);
+                    id
+                }
             };
             params.tools.push(id);
             let f = self.b.add(Term::Tool(id), at);
@@ -541,7 +558,8 @@ impl<'a, 'd> Lower<'a, 'd> {
             None => true,
             Some(list) => list.len() == i && list.iter().enumerate().all(|(n, earlier)| n == *earlier),
         });
-        let term = if everything_before { self.stages(tasks, at) } else { self.bindings(tasks, &contexts, at) };
+        let term =
+            if everything_before { self.stages(tasks, at) } else { self.bindings(tasks, &contexts, at) };
         if self.inputs.is_empty() {
             return term;
         }
@@ -624,7 +642,7 @@ impl<'a, 'd> Lower<'a, 'd> {
                         format!("no task is called `{}` here", clip(name)),
                         item.span(),
                     );
-                    self.out.push(match nearest(name, position.keys().copied()) {
+                    self.out.push(match near(name, position.keys().copied(), self.out) {
                         Some(near) => d.help(format!("did you mean `{near}`?")),
                         None => d,
                     });
@@ -683,7 +701,7 @@ impl<'a, 'd> Lower<'a, 'd> {
                 format!("agent `{}` is not among the agents of these files", clip(name)),
                 entry.value.span(),
             );
-            self.out.push(match nearest(name, self.known.keys().copied()) {
+            self.out.push(match near(name, self.known.keys().copied(), self.out) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
                 None => d.help("it may be made in Python, which is not read here"),
             });

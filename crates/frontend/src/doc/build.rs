@@ -276,6 +276,10 @@ impl<'l> Builder<'l> {
     }
 
     fn bad_merge(&mut self, value: NodeId) {
+        // What a tag stands for may well be a mapping.
+        if self.tags.binary_search_by_key(&value, |(id, _)| *id).is_ok() {
+            return;
+        }
         let d = Diagnostic::warn(
             codes::ALIAS,
             "a merge key takes a mapping, or a list of mappings",

@@ -174,7 +174,8 @@ pub fn load(file: FileId, text: &Arc<str>, format: Option<Format>, limits: &Limi
     let templated = body.starts_with("{{") || body.starts_with("{%");
     if !templated && (body.starts_with(['{', '[']) || body.starts_with("//") || body.starts_with("/*")) {
         let as_json = json::load(file, text, limits);
-        if !as_json.failed() {
+        // What is too large as JSON is too large as YAML, which takes far more memory to find out.
+        if !as_json.failed() || as_json.diagnostics.iter().any(|d| d.code == codes::LIMIT) {
             return as_json;
         }
         if format.is_none() {

@@ -81,9 +81,12 @@ fn json_spans_comments_and_trailing_commas() {
 
 #[test]
 fn scalars_of_yaml() {
-    let doc = yaml(
-        "a: 20\nb: '20'\nc: yes\nd: \"yes\"\ne: ~\nf: !!str 20\ng: 1_000\nh: 0x10\ni: !custom v\nj: on-call\nk: True\nl: !include x.md\nm: &m on\n",
+    let text = "a: 20\nb: '20'\nc: yes\nd: \"yes\"\ne: ~\nf: !!str 20\ng: 1_000\nh: 0x10\ni: !custom v\nj: on-call\nk: True\nl: !include x.md\nm: &m on\n";
+    assert_eq!(
+        only(text, Some(Format::Yaml)),
+        (codes::INCLUDE, "!include x.md".into(), "`x.md` is not read: `!include` is no part of YAML".into())
     );
+    let doc = read(text, Some(Format::Yaml)).documents.remove(0);
     let get = |k: &str| doc.root().get(k).unwrap();
     assert_eq!(get("a").as_u64(), Some(20));
     assert_eq!((get("b").as_u64(), get("b").as_str()), (None, Some("20")));
@@ -282,6 +285,14 @@ fn size_is_limited() {
     let loaded = load(FileId(0), &long, None, &small);
     assert_eq!(loaded.diagnostics.iter().map(|d| d.code).collect::<Vec<_>>(), [codes::LIMIT]);
     assert_eq!(decode(FileId(0), long.as_bytes(), &small).unwrap_err().code, codes::LIMIT);
+    // What the parser would have to keep in memory as a whole.
+    for long in [format!("[{}]", "a, b, ".repeat(400_000)), format!("a: '{}'", "b ".repeat(2_000_000))] {
+        assert_eq!(only(&long, Some(Format::Yaml)).0, codes::LIMIT);
+    }
+    let long: String = (0..100_000).map(|i| format!("- ä{i}: {{x: {i}}}\n")).collect();
+    let items = yaml(&long);
+    let last = items.root().items().last().unwrap();
+    assert_eq!(at(&long, last.span()), "ä99999: {x: 99999}");
     for format in [Format::Json, Format::Yaml] {
         let many: Arc<str> = Arc::from(format!("[{}1]", "1,".repeat(30)));
         let loaded = load(FileId(0), &many, Some(format), &small);

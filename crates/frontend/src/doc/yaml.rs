@@ -4,9 +4,11 @@ use super::build::{Builder, Stop};
 use super::node::{Data, Document, Include, NodeId, Text};
 use super::{Format, Limits, Loaded, clamp, codes, number};
 use diagnostics::{Diagnostic, FileId, Span};
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
+use saphyr_parser::{Event, Input, Marker, Parser, ScalarStyle, ScanError, Tag};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 const BOM: &str = "\u{feff}";
@@ -21,20 +23,21 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
     if !includes.is_empty()
         && let Some(mut loaded) = read_around_includes(file, source, &masked, base, &includes, limits)
     {
-        for include in &includes {
-            loaded.diagnostics.push(
-                Diagnostic::info(
-                    codes::INCLUDE,
-                    format!("`{}` is not read: `!include` is no part of YAML", include.path),
-                    include.span,
-                )
-                .help("what the file defines is unknown here"),
-            );
-        }
+        let reports = includes.iter().take(MOST_INCLUDES).map(|i| not_included(&i.path, i.span));
+        loaded.diagnostics.extend(reports);
         return loaded;
     }
     reader.fail(error);
     reader.into_loaded()
+}
+
+/// Included files reported one by one.
+const MOST_INCLUDES: usize = 20;
+
+fn not_included(path: &str, span: Span) -> Diagnostic {
+    let path: String = path.chars().take(100).collect();
+    Diagnostic::info(codes::INCLUDE, format!("`{path}` is not read: `!include` is no part of YAML"), span)
+        .help("what the file defines is unknown here")
 }
 
 /// Reads a text whose include lines are blanked out. An alias without an anchor refers to an included
@@ -68,7 +71,8 @@ fn alias_names(text: &str) -> BTreeSet<&str> {
     const MOST: usize = 1000;
     let named = text.match_indices('*').filter_map(|(i, _)| {
         let rest = &text[i + 1..];
-        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(rest.len());
         Some(&rest[..end]).filter(|n| !n.is_empty() && n.len() < 100)
     });
     named.take(MOST).collect()
@@ -131,6 +135,39 @@ impl Positions {
     }
 }
 
+/// How far the parser may look ahead of what it has reported, in characters. It keeps every token of
+/// a bracket that is not closed yet, some hundred bytes for each character.
+const WINDOW: usize = 1 << 20;
+
+/// The characters of a text, which seems to end where the parser looks too far ahead.
+struct Window<'a> {
+    text: std::str::Chars<'a>,
+    taken: usize,
+    last: Rc<Seen>,
+}
+
+/// How far a [`Window`] is used.
+#[derive(Default)]
+struct Seen {
+    /// Where the last event ended, in characters.
+    reported: Cell<usize>,
+    /// Whether the parser looked too far ahead.
+    cut: Cell<bool>,
+}
+
+impl Iterator for Window<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        if self.taken > self.last.reported.get() + WINDOW || self.last.cut.get() {
+            self.last.cut.set(true);
+            return None;
+        }
+        self.taken += 1;
+        self.text.next()
+    }
+}
+
 struct Reader<'a, 'l> {
     builder: Builder<'l>,
     /// What is parsed: the body, with something in front perhaps.
@@ -147,6 +184,10 @@ struct Reader<'a, 'l> {
     first_anchor: usize,
     /// The anchors of the open nodes, zero for none.
     open_anchors: Vec<usize>,
+    /// Values that are the name of a file to be included.
+    included: usize,
+    /// Where the last event ended, in characters, if the parser sees the text through a [`Window`].
+    last: Option<Rc<Seen>>,
 }
 
 impl<'a, 'l> Reader<'a, 'l> {
@@ -162,6 +203,8 @@ impl<'a, 'l> Reader<'a, 'l> {
             anchors: Vec::new(),
             first_anchor: 1,
             open_anchors: Vec::new(),
+            included: 0,
+            last: None,
         }
     }
 
@@ -177,7 +220,20 @@ impl<'a, 'l> Reader<'a, 'l> {
     /// Reads all documents. The syntax error that ended it, if one did; a limit that was hit is
     /// reported here already.
     fn read(&mut self, includes: &[Include]) -> Option<ScanError> {
-        let mut parser = Parser::new_from_str(self.text);
+        if self.text.len() <= WINDOW {
+            return self.read_events(Parser::new_from_str(self.text), includes);
+        }
+        let last = Rc::new(Seen::default());
+        let characters = Window { text: self.text.chars(), taken: 0, last: last.clone() };
+        self.last = Some(last);
+        self.read_events(Parser::new_from_iter(characters), includes)
+    }
+
+    fn read_events<'t, T: Input>(
+        &mut self,
+        mut parser: Parser<'t, T>,
+        includes: &[Include],
+    ) -> Option<ScanError> {
         let mut empty = true;
         let mut in_front = self.front.is_some();
         loop {
@@ -185,6 +241,9 @@ impl<'a, 'l> Reader<'a, 'l> {
                 Ok(e) => e,
                 Err(e) => return Some(e),
             };
+            if let Some(last) = &self.last {
+                last.reported.set(span.end.index());
+            }
             let (start, end) = (self.at(span.start), self.at(span.end));
             let step = match event {
                 Event::StreamEnd => return None,
@@ -349,6 +408,20 @@ impl<'a, 'l> Reader<'a, 'l> {
                 _ => Data::String(stored(text)),
             },
         };
+        if tag.as_deref().is_some_and(|t| t.handle == "!" && t.suffix == "include") {
+            self.included += 1;
+            if self.included <= MOST_INCLUDES {
+                let path = match &data {
+                    Data::String(Text::Slice(a, b)) => {
+                        self.body.get(*a as usize - self.base..*b as usize - self.base)
+                    }
+                    Data::String(Text::Owned(t)) => Some(&**t),
+                    _ => None,
+                };
+                let d = not_included(path.unwrap_or(""), self.builder.span(start, end));
+                self.builder.diagnostics.push(d);
+            }
+        }
         let id = self.builder.leaf(data, start, end)?;
         self.anchor(anchor, id, true);
         self.tag(id, tag.as_deref());
@@ -367,6 +440,17 @@ impl<'a, 'l> Reader<'a, 'l> {
     fn fail(&mut self, error: ScanError) {
         let at = self.at(*error.marker());
         let info = error.info();
+        if self.last.as_ref().is_some_and(|l| l.cut.get()) {
+            self.builder.diagnostics.push(
+                Diagnostic::error(
+                    codes::LIMIT,
+                    format!("one bracket or one text of more than {WINDOW} characters"),
+                    self.builder.span(at, at + 1),
+                )
+                .help("no configuration needs this: the rest of the file is not read"),
+            );
+            return;
+        }
         if info.contains("recursion limit") {
             let _ = self.builder.too_deep(at);
             return;

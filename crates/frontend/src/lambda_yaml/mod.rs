@@ -19,14 +19,16 @@
 //! Source: seed 000 Listing 1, §2, §5.3, §6.
 
 use crate::doc::{Document, Entry, Node, NodeId};
-use crate::emit::{self, LoopBound, Template, Unused, clip, codes, report_keys, undecided, value_span, wrong_kind};
+use crate::emit::{
+    self, LoopBound, Template, Unused, clip, codes, near, report_keys, undecided, value_span, wrong_kind,
+};
 use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind};
 use core_ir::{
     Branch, Builder, Comparison, Data, EffectClass, Globals, KeyDecl, LabelSpec, Measure, ModelParams, Name,
     Num, Pred, Prim, StoreDecl, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
-use diagnostics::{Diagnostic, Span, nearest};
-use std::collections::HashMap;
+use diagnostics::{Diagnostic, Span};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The front end.
@@ -206,7 +208,7 @@ impl<'d> Lower<'d, '_> {
                     format!("no agent is called `{}`", clip(name)),
                     node.span(),
                 );
-                self.out.push(match nearest(name, self.defined.keys().copied()) {
+                self.out.push(match near(name, self.defined.keys().copied(), self.out) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d.help("define it under `subAgents`, or write it here in full"),
                 });
@@ -275,7 +277,7 @@ impl<'d> Lower<'d, '_> {
                     format!("there is no agent type `{}`", clip(other)),
                     span,
                 );
-                self.out.push(match nearest(other, TYPES) {
+                self.out.push(match near(other, TYPES, self.out) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d.help("the types are `simple`, `react`, `chain`, `router` and `parallel`"),
                 });
@@ -384,9 +386,17 @@ impl<'d> Lower<'d, '_> {
     /// The tools of an agent: name, server, place. And the place where tools are listed.
     fn tool_names(&mut self, node: Node<'d>) -> (Vec<(String, Option<String>, Span)>, Span) {
         let mut tools: Vec<(String, Option<String>, Span)> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut full = false;
         let mut place = None;
         let mut add = |name: &str, server: Option<&str>, item: Node<'d>, out: &mut Vec<Diagnostic>| {
-            if name == "final" || tools.iter().any(|(n, _, _)| n == name) {
+            if tools.len() >= emit::MOST_TOOLS {
+                if !std::mem::replace(&mut full, true) {
+                    out.push(emit::too_many_tools(item.span()));
+                }
+                return;
+            }
+            if name == "final" || !seen.insert(name.to_string()) {
                 out.push(
                     Diagnostic::warn(
                         codes::DUPLICATE,
@@ -579,13 +589,14 @@ impl<'d> Lower<'d, '_> {
                 label => labelled.push((label, term)),
             }
         }
+        let mut seen: HashSet<&str> = HashSet::new();
         for item in routes.into_iter().flat_map(|e| e.value.items()) {
             let label = ["label", "when", "route", "name"].iter().find_map(|k| item.get(k)?.text());
             let Some(label) = label else {
                 self.out.push(Diagnostic::error(codes::WRONG_KIND, "a route without a `label`", item.head()));
                 continue;
             };
-            if labelled.iter().any(|(l, _)| *l == label) {
+            if !seen.insert(label) {
                 self.out.push(Diagnostic::warn(
                     codes::DUPLICATE,
                     format!("there is a route `{}` already, this one is never taken", clip(label)),
