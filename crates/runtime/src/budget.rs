@@ -188,7 +188,11 @@ impl Budget {
         self.usd = minus(&self.usd, &reserve.usd);
         self.usage.input_tokens = self.usage.input_tokens.saturating_add(tokens.input);
         self.usage.output_tokens = self.usage.output_tokens.saturating_add(tokens.output);
-        let cost = price.map(|p| p.of(tokens));
+        let cost = match price {
+            Some(price) => Some(price.of(tokens)),
+            // What used nothing costs nothing at any price.
+            None => (tokens == Tokens::default()).then_some(Num::ZERO),
+        };
         self.usage.usd = match (&self.usage.usd, &cost) {
             (Some(sum), Some(cost)) => Some(plus(sum, cost)),
             _ => None,

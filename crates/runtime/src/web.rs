@@ -74,7 +74,8 @@ pub(crate) fn cause(e: &reqwest::Error) -> String {
     let mut at = e.source();
     while let Some(e) = at {
         let text = e.to_string();
-        if causes.last().is_none_or(|last| !last.ends_with(&text)) {
+        // `client error (Connect)` says nothing that is not said already.
+        if !text.starts_with("client error (") && causes.last().is_none_or(|last| !last.ends_with(&text)) {
             causes.push(text);
         }
         at = e.source();
