@@ -1,6 +1,6 @@
 //! Files of the user as programs.
 
-use core_ir::{Code, Type};
+use core_ir::{Code, Term, Type};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
 use frontend::doc::{Limits, decode};
 use frontend::surface::{self, EntryKind};
@@ -104,8 +104,34 @@ pub fn load(sources: &mut Sources, path: &str) -> Result<(Vec<Runnable>, Vec<Dia
     match Kind::of(path) {
         Kind::Agent => agent(id, &text),
         Kind::Lam => lam(id, &text),
-        Kind::Config => config(id, path, &text),
+        Kind::Config => {
+            let (limits, main) = (Limits::default(), Path::new(path));
+            let mut files = vec![File::read(id, path, &text, &limits)];
+            for sibling in siblings(main) {
+                // A neighbour that cannot be read is one that is not there.
+                if let Ok((id, text)) = read_text(sources, &sibling) {
+                    files.push(File::read(id, &sibling, &text, &limits));
+                }
+            }
+            config(path, files)
+        }
     }
+}
+
+/// The files that are read together with a configuration: a crew's `agents.yaml` and `tasks.yaml`.
+fn siblings(main: &Path) -> Vec<String> {
+    let stem = main.file_stem().and_then(|s| s.to_str()).unwrap_or("");
+    let other = match stem {
+        "agents" => "tasks",
+        "tasks" => "agents",
+        _ => return Vec::new(),
+    };
+    ["yaml", "yml"]
+        .into_iter()
+        .map(|extension| main.with_file_name(format!("{other}.{extension}")))
+        .filter(|p| p.is_file())
+        .map(|p| p.display().to_string())
+        .collect()
 }
 
 fn agent(id: FileId, text: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
@@ -140,9 +166,18 @@ pub fn lam(id: FileId, text: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), P
     }
 }
 
-fn config(id: FileId, path: &str, text: &Arc<str>) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
-    let file = File::read(id, path, text, &Limits::default());
-    let frontend = match frontend::recognise(&file) {
+/// What a compiled configuration takes: the type that its function states, or a text.
+fn input_of(code: &Code) -> Type {
+    match code.term(code.root()) {
+        Term::Abs(abs) => abs.ty.clone().unwrap_or(Type::Str),
+        _ => Type::Str,
+    }
+}
+
+/// Compiles the first of the files; the others are there to be referred to.
+fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+    let file = &files[0];
+    let frontend = match frontend::recognise(file) {
         Recognised::Frontend(f) => f,
         Recognised::Unsupported(name) => {
             return Err(Problem::Unreadable(
@@ -150,7 +185,9 @@ fn config(id: FileId, path: &str, text: &Arc<str>) -> Result<(Vec<Runnable>, Vec
                 None,
             ));
         }
-        Recognised::Unknown if has_errors(&file.diagnostics) => return Err(Problem::Wrong(file.diagnostics)),
+        Recognised::Unknown if has_errors(&file.diagnostics) => {
+            return Err(Problem::Wrong(file.diagnostics.clone()));
+        }
         Recognised::Unknown => {
             return Err(Problem::Unreadable(
                 format!("`{path}` is no agent program and no configuration of a known framework"),
@@ -162,7 +199,7 @@ fn config(id: FileId, path: &str, text: &Arc<str>) -> Result<(Vec<Runnable>, Vec
         }
     };
     let mut found = file.diagnostics.clone();
-    let compiled = frontend.lower(&Project { files: vec![file] }, 0);
+    let compiled = frontend.lower(&Project { files }, 0);
     found.extend(compiled.diagnostics);
     if has_errors(&found) {
         return Err(Problem::Wrong(found));
@@ -173,8 +210,8 @@ fn config(id: FileId, path: &str, text: &Arc<str>) -> Result<(Vec<Runnable>, Vec
     let units = compiled.units.into_iter().enumerate();
     let out = units.map(|(i, unit)| Runnable {
         name: unit.name,
+        input: Some(input_of(&unit.code)),
         code: unit.code,
-        input: Some(Type::Str),
         is_default: only || crew == Some(i),
     });
     Ok((out.collect(), found))

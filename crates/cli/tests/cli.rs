@@ -233,6 +233,22 @@ fn lint_finds_the_bugs_of_the_listing() {
 }
 
 #[test]
+fn a_crew_is_run_with_its_placeholders_as_inputs() {
+    let dir = tempfile::tempdir().unwrap();
+    let agents = "scout:\n  role: Scout of {topic}\n  goal: Find news\n  backstory: Patient.\n  llm: small\n";
+    let tasks =
+        "look:\n  description: Look for news about {topic}.\n  expected_output: One line.\n  agent: scout\n";
+    write(dir.path(), "agents.yaml", agents);
+    let tasks = write(dir.path(), "tasks.yaml", tasks);
+    let script = write(dir.path(), "s.json", "[\"bees hum\"]");
+    let ran = entail(&["run", "--format", "json", "--script", &script, &tasks, "{\"topic\": \"bees\"}"]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    assert_eq!(json(&ran)["result"], "bees hum");
+    let ran = entail(&["run", "--script", &script, &tasks, "{\"topic\": 1}"]);
+    assert!(ran.status == 2 && ran.err.contains("$.topic: expected Str"), "{}", ran.err);
+}
+
+#[test]
 fn a_model_that_is_not_there_is_said_before_anything_runs() {
     let dir = tempfile::tempdir().unwrap();
     let models = dir.path().display().to_string();

@@ -96,8 +96,7 @@ fn commands_print_what_the_pages_show() {
             if info != "console" {
                 continue;
             }
-            let mut parts = block.split("$ ").skip(1).peekable();
-            while let Some(part) = parts.next() {
+            for part in block.split("$ ").skip(1) {
                 let (command, expected) = part.split_once('\n').unwrap_or((part, ""));
                 if !command.starts_with("entail ") {
                     continue;
