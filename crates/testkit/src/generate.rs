@@ -14,7 +14,7 @@ pub use build::prelude;
 pub use random::{Rng, Style, Ty};
 pub use script::Script;
 
-use core_ir::{Code, Data, LatticeKind, ModelParams, StoreDecl, ToolDecl};
+use core_ir::{Code, Data, LabelSpec, LatticeKind, ModelParams, StoreDecl, ToolDecl};
 use proptest::strategy::{NewTree, Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use std::fmt;
@@ -38,6 +38,10 @@ pub struct Program {
     pub stores: Vec<StoreDecl>,
     /// The parameters of model calls. Their tools are all of `tools`, or none.
     pub models: Vec<ModelParams>,
+    /// What models may see.
+    pub clearance: LabelSpec,
+    /// Whether generated code may contain `endorse` and `declassify`.
+    pub generated_endorse: bool,
     /// What models reply when they are asked for code.
     pub replies: Vec<Reply>,
     /// What else the world does depends on this number.
@@ -105,6 +109,9 @@ impl Program {
         }
         // Last, what surrounds the term.
         let mut around: Vec<Program> = Vec::new();
+        if self.clearance != LabelSpec::TOP {
+            around.push(Program { clearance: LabelSpec::TOP, ..self.clone() });
+        }
         if self.shadowing {
             around.push(Program { shadowing: false, ..self.clone() });
         }
@@ -135,6 +142,9 @@ impl fmt::Debug for Program {
             writeln!(f, "{line}")?;
         }
         let replies = |a: &Ast| a.any(&|op| matches!(op, Op::RecvCode | Op::Ask));
+        if self.clearance != LabelSpec::TOP {
+            writeln!(f, "models may see {:?}", self.clearance)?;
+        }
         if replies(&self.ast) {
             writeln!(f, "replies: {:?}", self.replies)?;
         }

@@ -24,8 +24,10 @@ pub struct Config<'a> {
     pub fuel: u64,
     /// The longest serialised value, in bytes.
     pub max_text: usize,
-    /// What model operators may see (`ℓmodel`); `None` is everything.
-    pub clearance: Option<LabelSpec>,
+    /// What model operators may see (`ℓmodel`).
+    pub clearance: LabelSpec,
+    /// Whether generated code may contain `endorse` and `declassify`.
+    pub generated_endorse: bool,
     /// Reads generated code.
     pub parser: &'a Parser<'a>,
 }
@@ -35,10 +37,7 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
     // Values are freed by recursion, so the stack must be as large as the fuel makes values deep.
     stacker::grow(STACK, || {
         let mut lattice = Lattice::new(config.lattice);
-        let clearance = match &config.clearance {
-            None => lattice.top(),
-            Some(spec) => lattice.resolve(spec).unwrap_or(Label::BOTTOM),
-        };
+        let clearance = lattice.resolve(&config.clearance).unwrap_or(Label::BOTTOM);
         let mut run = Run {
             lattice,
             clearance,
@@ -844,7 +843,7 @@ impl Run<'_> {
             );
         };
         self.conversation.messages.push((Role::Assistant, text.clone()));
-        match (self.config.parser)(&text).and_then(harmless) {
+        match (self.config.parser)(&text).and_then(|code| harmless(code, self.config.generated_endorse)) {
             // The value of [true, e] evaluated at pc := lc in the prelude's environment.
             Ok(code) => {
                 let e = convert(&code, code.globals(), code.root());
@@ -1173,11 +1172,11 @@ fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
     }
 }
 
-/// Generated code contains no `endorse`, `declassify` or `tool[…]`, and offers no tools.
-fn harmless(code: Arc<Code>) -> Result<Arc<Code>, String> {
+/// Generated code contains no `tool[…]`, offers no tools, and contains no `endorse` or `declassify` unless it may.
+fn harmless(code: Arc<Code>, endorse: bool) -> Result<Arc<Code>, String> {
     let harm = code.iter().find_map(|(_, t)| match t {
-        Term::Endorse(..) => Some("endorse"),
-        Term::Declassify(..) => Some("declassify"),
+        Term::Endorse(..) if !endorse => Some("endorse"),
+        Term::Declassify(..) if !endorse => Some("declassify"),
         Term::Tool(_) => Some("tool"),
         Term::Llm(_, params) | Term::Recv(Recv::Data(params)) if !params.tools.is_empty() => Some("tool"),
         _ => None,

@@ -13,7 +13,8 @@ fn run(program: &Program) -> Outcome {
         lattice: program.lattice,
         fuel: 20_000,
         max_text: 1 << 16,
-        clearance: None,
+        clearance: program.clearance.clone(),
+        generated_endorse: program.generated_endorse,
         parser: &|text| program.parse(text),
     };
     naive::run(&program.code(), None, &config, &mut Script::new(program))

@@ -203,8 +203,22 @@ pub(super) fn program(rng: &mut Rng, style: &Style) -> Program {
     replies.push(Reply::Text("{\"a\": [1, 2.5, null]}".into()));
     replies.push(Reply::Text("this is (no code".into()));
     let shadowing = rng.chance(15);
+    let clearance = spec(rng, lattice, 80, 3);
+    let generated_endorse = style.reclassify && rng.chance(30);
     let seed = rng.draw();
-    Program { ast, lattice, shadowing, messages: style.messages, tools, stores, models, replies, seed }
+    Program {
+        ast,
+        lattice,
+        shadowing,
+        clearance,
+        generated_endorse,
+        messages: style.messages,
+        tools,
+        stores,
+        models,
+        replies,
+        seed,
+    }
 }
 
 fn spec(rng: &mut Rng, lattice: LatticeKind, top: u64, bottom: u64) -> LabelSpec {

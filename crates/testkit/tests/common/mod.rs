@@ -31,7 +31,8 @@ pub fn run_naive(program: &Program, input: Option<&Data>, world: &mut dyn World)
         lattice: program.lattice,
         fuel: FUEL,
         max_text: MAX_TEXT,
-        clearance: None,
+        clearance: program.clearance.clone(),
+        generated_endorse: program.generated_endorse,
         parser: &|text| program.parse(text),
     };
     naive::run(&program.code(), input, &config, world)
@@ -45,7 +46,8 @@ pub fn config(program: &Program, fuel: u64) -> machine::Config {
         fuel,
         max_text: MAX_TEXT,
         parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
-        clearance: LabelSpec::TOP,
+        clearance: program.clearance.clone(),
+        generated_endorse: program.generated_endorse,
         ..machine::Config::default()
     }
 }
@@ -172,7 +174,8 @@ pub fn outcome(text: &str, answers: &[Answer]) -> String {
         lattice: LatticeKind::TwoAxis,
         fuel: FUEL,
         max_text: MAX_TEXT,
-        clearance: None,
+        clearance: LabelSpec::TOP,
+        generated_endorse: false,
         parser: &read_reply,
     };
     let naive = naive::run(&code, None, &config, &mut world());
