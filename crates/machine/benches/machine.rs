@@ -1,0 +1,130 @@
+//! What the machine takes for the forms of the calculus: each a whole run, from a fresh machine to its result, with
+//! the world answering at once. `scripts/bench-table.sh` shows the figures beside those of seed 000, Table 6.
+
+use core_ir::{Code, Data, Globals, Num};
+use diagnostics::FileId;
+use divan::{Bencher, black_box};
+use machine::{Call, Config, Machine, Output, Reply, Response};
+use std::sync::Arc;
+use syntax::lam::{Options, parse};
+
+fn main() {
+    divan::main();
+}
+
+fn code(text: &str) -> Arc<Code> {
+    let parsed = parse(FileId(0), text, &Globals::none(), Options::PROGRAM);
+    assert!(parsed.code.is_some(), "{text}: {:?}", parsed.diagnostics);
+    parsed.code.expect("checked above").into()
+}
+
+fn answer(call: &Call) -> Response {
+    match call {
+        Call::Model { .. } => Response::Model(Ok(Reply::Text("7".into()))),
+        Call::Tool { .. } => Response::Tool(Ok(Data::Num(Num::from(7)))),
+        Call::Recall { .. } => Response::Recall(Ok(Some(Data::Num(Num::from(7))))),
+        Call::Remember { .. } => Response::Remember(Ok(())),
+        Call::Sample { .. } => Response::Sample(true),
+    }
+}
+
+fn run(code: &Arc<Code>, config: &Config) -> Machine {
+    let mut machine = Machine::new(code.clone(), None, config.clone());
+    loop {
+        match machine.poll() {
+            Output::Request(id, request) => machine.handle(id, answer(&request.call)),
+            Output::Working => {}
+            Output::Done(result) => {
+                assert!(result.is_ok(), "{result:?}");
+                return machine;
+            }
+            Output::Waiting => unreachable!("every request was answered"),
+        }
+    }
+}
+
+fn bench(bencher: Bencher<'_, '_>, text: &str) {
+    let code = code(text);
+    let config = Config::default();
+    bencher.bench(|| run(black_box(&code), &config));
+}
+
+/// A value and nothing else: what every other figure includes.
+#[divan::bench]
+fn empty_run(bencher: Bencher<'_, '_>) {
+    bench(bencher, "1");
+}
+
+#[divan::bench]
+fn function_call(bencher: Bencher<'_, '_>) {
+    bench(bencher, "(\\x. x) 1");
+}
+
+#[divan::bench]
+fn tool_call(bencher: Bencher<'_, '_>) {
+    bench(bencher, "tool t(x: Num) -> Num pure\ntool[t] {x: 1}");
+}
+
+#[divan::bench]
+fn compose_three(bencher: Bencher<'_, '_>) {
+    bench(bencher, "((\\x. x + 1) >> (\\x. x * 2) >> (\\x. x - 3)) 5");
+}
+
+#[divan::bench]
+fn compose_three_tools(bencher: Bencher<'_, '_>) {
+    bench(bencher, "tool t(x: Num) -> Num pure\n(tool[t] >> tool[t] >> tool[t]) 5");
+}
+
+#[divan::bench]
+fn if_branch(bencher: Bencher<'_, '_>) {
+    bench(bencher, "(\\x. if x > 3 then x + 1 else x - 1) 5");
+}
+
+#[divan::bench]
+fn pair(bencher: Bencher<'_, '_>) {
+    bench(bencher, "((\\x. x + 1) | (\\x. x * 2)) 5");
+}
+
+#[divan::bench]
+fn loop_of_five(bencher: Bencher<'_, '_>) {
+    bench(bencher, "fix[5] (\\self. \\n. if n == 0 then 0 else self (n - 1)) 4");
+}
+
+#[divan::bench]
+fn store_of_three_keys(bencher: Bencher<'_, '_>) {
+    bench(bencher, "mem [remember a 1, recall a, recall b, recall c] {a: Num, b: Num, c: Num}");
+}
+
+#[divan::bench]
+fn guard(bencher: Bencher<'_, '_>) {
+    bench(bencher, "guard ((\\x. x) 5) value > 3");
+}
+
+#[divan::bench]
+fn send(bencher: Bencher<'_, '_>) {
+    bench(bencher, "send 'an entry'");
+}
+
+#[divan::bench]
+fn model_call(bencher: Bencher<'_, '_>) {
+    bench(bencher, "llm 'How many?' {result: Num} 'days has a week'");
+}
+
+#[divan::bench]
+fn factorial_of_20(bencher: Bencher<'_, '_>) {
+    bench(bencher, "fix[21] (\\self. \\n. if n == 0 then 1 else n * self (n - 1)) 20");
+}
+
+#[divan::bench]
+fn sum_to_10_000(bencher: Bencher<'_, '_>) {
+    bench(bencher, "fix[10001] (\\self. \\n. if n == 0 then 0 else n + self (n - 1)) 10000");
+}
+
+/// Steps for each run are counted, so that divan shows how many are done in a second.
+#[divan::bench]
+fn steps(bencher: Bencher<'_, '_>) {
+    let code = code("fix[inf] (\\self. \\n. if n == 0 then 0 else self (n - 1)) 10000");
+    let config = Config::default();
+    let steps = run(&code, &config).fuel_used();
+    bencher.counter(divan::counter::ItemsCount::new(steps)).bench(|| run(black_box(&code), &config));
+}
