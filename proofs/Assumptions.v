@@ -5,7 +5,7 @@
 
 Require Import Entail.Thm.Confinement Entail.Thm.Noninterference Entail.Thm.Flow Entail.Thm.Examples.
 Require Import Entail.Thm.TypeSafety Entail.Thm.Algebra Entail.Thm.Cost Entail.Thm.Bounds.
-Require Import Entail.Thm.Termination.
+Require Import Entail.Thm.Termination Entail.Thm.Lint Entail.Thm.Fuel Entail.Thm.Probabilistic.
 
 (* Flow *)
 Print Assumptions confinement.
@@ -19,6 +19,9 @@ Print Assumptions noninterference.
 Print Assumptions noninterference_insulated_secrecy.
 Print Assumptions noninterference_insulated_integrity.
 Print Assumptions fork_conservative.
+Print Assumptions more_fuel.
+Print Assumptions result_unique.
+Print Assumptions probabilistic_noninterference.
 Print Assumptions par_to_end_leaks.
 Print Assumptions guard_unraised_leaks.
 Print Assumptions guard_unraised_error_leaks.
@@ -53,3 +56,11 @@ Print Assumptions cost_bound_affine.
 Print Assumptions twice_unfolds.
 Print Assumptions seed_bound_fails.
 Print Assumptions seed_cost_bound_fails.
+
+(* Lint rules *)
+Print Assumptions L003_vacuous.
+Print Assumptions L005_stuck.
+Print Assumptions L005_untypable.
+Print Assumptions L013_default.
+Print Assumptions L004_truncated.
+Print Assumptions L004_diverges.

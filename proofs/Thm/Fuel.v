@@ -1,0 +1,127 @@
+(** * Fuel
+
+    More fuel changes nothing but an [Out].  So the interpreter defines one
+    result, if any, for each program and state, and how much fuel a theorem
+    mentions does not matter. *)
+
+Require Import List String QArith Bool.
+Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp.
+Import ListNotations.
+Local Open Scope nat_scope.
+
+Section Fuel.
+  Context {L : lattice} {F : factoring L}.
+  Variable H : host L.
+
+  Definition approx (r1 r2 : result L) : Prop := fst r1 = Out \/ r1 = r2.
+
+  Lemma approx_refl : forall r, approx r r.
+  Proof. right. auto. Qed.
+
+  Lemma approx_bind : forall r1 r2 k1 k2, approx r1 r2 ->
+    (forall V s, approx (k1 V s) (k2 V s)) -> approx (bind r1 k1) (bind r2 k2).
+  Proof.
+    intros [o1 s1] r2 k1 k2 [E | <-] K.
+    - simpl in E. subst. left. reflexivity.
+    - destruct o1; simpl; auto using approx_refl.
+  Qed.
+
+  Hint Resolve approx_refl approx_bind : core.
+
+  Section Helpers.
+    Variables ev1 ev2 : L -> list (lval L) -> state L -> term -> result L.
+    Hypothesis EV : forall pc env s e, approx (ev1 pc env s e) (ev2 pc env s e).
+
+    Lemma evals_fuel : forall es pc env c acc s,
+      approx (evals ev1 pc env c acc s es) (evals ev2 pc env c acc s es).
+    Proof. induction es; simpl; auto. Qed.
+
+    Lemma with_label_fuel : forall pc env s e k1 k2,
+      (forall n l s, approx (k1 n l s) (k2 n l s)) ->
+      approx (with_label H ev1 pc env s e k1) (with_label H ev2 pc env s e k2).
+    Proof.
+      intros. unfold with_label. apply approx_bind; auto. intros.
+      destruct (to_label H (strip V)); auto.
+    Qed.
+
+    Lemma apply_fuel : forall V1 V2 s, approx (apply ev1 V1 V2 s) (apply ev2 V1 V2 s).
+    Proof.
+      intros [l v] V2 s. unfold apply. destruct v as [| c vs |]; auto.
+      destruct c as [| | | | n]; auto. destruct vs as [| ? [|]]; auto.
+      destruct n as [[|] |]; auto.
+    Qed.
+
+    Lemma restore_fuel : forall c r1 r2, approx r1 r2 -> approx (restore c r1) (restore c r2).
+    Proof. intros c r1 r2 [E | ->]; [left | right]; auto. Qed.
+
+    Lemma fork_fuel : forall pc env s e, approx (do_fork ev1 pc env s e) (do_fork ev2 pc env s e).
+    Proof. intros. apply restore_fuel; auto. Qed.
+
+    Lemma fresh_fuel : forall pc env s e, approx (do_fresh ev1 pc env s e) (do_fresh ev2 pc env s e).
+    Proof. intros. apply restore_fuel; auto. Qed.
+
+    Lemma recv_fuel : forall pc m md s, approx (do_recv H ev1 pc m md s) (do_recv H ev2 pc m md s).
+    Proof.
+      intros. unfold do_recv. destruct (flows pc (clab (cv s))); auto.
+      destruct (flows (clab (cv s)) (clearance H m)); auto. destruct md; auto.
+      unfold ask. destruct (model H m _ _); auto. unfold run_reply.
+      destruct (parse H s0); auto. destruct (permits (policy H) t); auto.
+    Qed.
+
+    Lemma try_fuel : forall pc env s e1 e2,
+      approx (do_try ev1 pc env s e1 e2) (do_try ev2 pc env s e1 e2).
+    Proof.
+      intros. unfold do_try. destruct (EV pc env s e1) as [E | <-].
+      - destruct (ev1 pc env s e1) as [o s1]. simpl in E. subst. left. reflexivity.
+      - destruct (ev1 pc env s e1) as [[V | l m |] s1]; auto. destruct (flows l pc); auto.
+    Qed.
+
+    Lemma pars_fuel : forall es pc env acc s,
+      approx (pars ev1 pc env acc s es) (pars ev2 pc env acc s es).
+    Proof.
+      induction es as [| e es IH]; intros; auto. rewrite !pars_cons.
+      destruct (fork_fuel pc env s e) as [E | <-].
+      - destruct (do_fork ev1 pc env s e) as [o s1]. simpl in E. subst. left. reflexivity.
+      - destruct (do_fork ev1 pc env s e) as [[V | l m |] s1]; auto.
+        destruct (flows l pc); auto.
+        destruct (IH pc env acc s1) as [E | <-]; auto.
+        destruct (pars ev1 pc env acc s1 es) as [o s2]. simpl in E. subst. left. reflexivity.
+    Qed.
+
+    Lemma guard_fuel : forall n env e p pc s,
+      approx (guard ev1 env e p n pc s) (guard ev2 env e p n pc s).
+    Proof.
+      induction n; intros; simpl; repeat (apply approx_bind; auto; intros);
+        unfold verdict; destruct V1 as [l [[| [] | | |] | |]]; auto.
+    Qed.
+  End Helpers.
+
+  Theorem more_fuel : forall n m pc env s e, n <= m ->
+    approx (eval (F := F) H n pc env s e) (eval (F := F) H m pc env s e).
+  Proof.
+    induction n as [| n IH]; intros m pc env s e Le; [left; reflexivity |].
+    destruct m as [| m]; [inversion Le |]. apply le_S_n in Le.
+    assert (EV : forall pc env s e, approx (eval (F := F) H n pc env s e) (eval (F := F) H m pc env s e)) by auto.
+    destruct e; simpl; auto using evals_fuel, recv_fuel, fork_fuel, fresh_fuel, pars_fuel, guard_fuel.
+    - repeat (apply approx_bind; auto; intros). apply apply_fuel; auto.
+    - apply approx_bind; auto. intros [l v] s1. destruct (dispatch v); auto.
+      destruct (branch s0 bs d); auto.
+    - destruct (sample H p (visible pc (tr s))); auto.
+    - apply with_label_fuel; auto.
+    - apply with_label_fuel; auto.
+    - apply with_label_fuel; auto.
+    - apply with_label_fuel; auto.
+    - apply with_label_fuel; auto using try_fuel.
+  Qed.
+
+  (** A program has at most one result. *)
+  Corollary result_unique : forall n m pc env s e r1 r2,
+    eval (F := F) H n pc env s e = r1 -> eval (F := F) H m pc env s e = r2 ->
+    fst r1 <> Out -> fst r2 <> Out -> r1 = r2.
+  Proof.
+    intros n m pc env s e r1 r2 <- <- N1 N2.
+    destruct (Nat.le_ge_cases n m) as [Le | Le];
+      [destruct (more_fuel n m pc env s e Le) | destruct (more_fuel m n pc env s e Le)];
+      congruence.
+  Qed.
+End Fuel.
