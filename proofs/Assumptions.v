@@ -39,6 +39,7 @@ Print Assumptions type_safety.
 Print Assumptions refined_value.
 Print Assumptions steps_deterministic.
 Print Assumptions termination.
+Print Assumptions function_in_store_diverges.
 Print Assumptions comp_assoc.
 Print Assumptions comp_id_left.
 Print Assumptions comp_id_right.

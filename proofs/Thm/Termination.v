@@ -526,3 +526,27 @@ Section Termination.
     destruct (En s Gs) as (o & Ev & _). eauto.
   Qed.
 End Termination.
+
+(** ** Why keys hold data
+
+    A function that looks itself up in the store goes round for ever, without
+    any fixpoint. *)
+
+Definition again (k : name) : tm :=
+  Lam TStr (Case (Recall k) (BCase "some"%string (App (Var 0) (Var 1)) (BElse (Var 0)))).
+
+Definition knot (k : name) (q : string) : tm :=
+  App (Lam TUnit (App (again k) (Str q))) (Remember k (again k)).
+
+Theorem function_in_store_diverges : forall W G k q s n, (forall l, w_kept W k l = true) ->
+  exists e s', steps W G (knot k q) s e s' /\ run W G (3 * n) e s' = (e, s') /\
+    exists e1 s1, step W G e s' = Next e1 s1.
+Proof.
+  intros W G k q s n K.
+  exists (App (again k) (Str q)), (put k (again k) s). split; [| split].
+  - eapply steps_next; [reflexivity |]. eapply steps_next; [reflexivity |]. constructor.
+  - induction n as [| n IH]; [reflexivity |].
+    replace (3 * S n) with (S (S (S (3 * n)))) by lia.
+    cbn. rewrite String.eqb_refl, K. cbn. exact IH.
+  - eexists. eexists. reflexivity.
+Qed.
