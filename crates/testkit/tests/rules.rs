@@ -375,6 +375,8 @@ fn tools() {
         (&call("{x: [\"S\"]: 1, y: []}"), &[], "error flow [\"U\"]"),
         (&call("{x: 1, y: [[\"U\"]: 1]}"), &[], "error flow [\"S\"]"),
         (&call("([\"S\"]: {x: 1, y: []})"), &[], "error flow [\"U\"]"),
+        // The label of the record of arguments counts for each of them.
+        (&call("(let r = {x: 1, y: []} in [\"S\"]: r)"), &[], "error flow [\"U\"]"),
         (&format!("{declared}[\"S\"]: tool[t] {{x: 1, y: []}}"), &[], "error flow [\"S\"]"),
         (&format!("{declared}[\"U\"]: tool[t] {{x: 1, y: []}}"), &[], "error flow [\"U\",\"S\"]"),
         (&call("{x: 1}"), &[], "error type []"),

@@ -575,7 +575,12 @@ impl Making<'_> {
             }
             14 => {
                 let e = self.term(&Ty::List(Box::new(ty.clone())), two);
-                node(Op::Index, [e, Ast::lit(Data::Num(Num::from(self.rng.below(5) as i64 / 4)))])
+                let mut i = Ast::lit(Data::Num(Num::from(self.rng.below(5) as i64 / 4)));
+                if self.rng.chance(30) {
+                    let l = self.label(1);
+                    i = node(Op::Relabel, [l, i]);
+                }
+                node(Op::Index, [e, i])
             }
             15 => {
                 let e = self.term(&Ty::Record(vec![ty.clone()]), two);
@@ -683,6 +688,15 @@ impl Making<'_> {
         node(Op::If, [c, fail, self.term(ty, two)])
     }
 
+    /// The same, sometimes with a label on the whole that its parts do not have.
+    fn raised(&mut self, e: Ast) -> Ast {
+        if self.rng.chance(70) {
+            return e;
+        }
+        let l = self.label(1);
+        node(Op::Let, [e, node(Op::Relabel, [l, Ast::var(0)])])
+    }
+
     /// What is done with an error: below a variable for its message.
     fn handler(&mut self, ty: &Ty, size: u32) -> Ast {
         let seen = if self.style.messages { Ty::Str } else { Ty::Bool };
@@ -786,6 +800,7 @@ impl Making<'_> {
                         true => node(Op::Record(vec![0, 1]), [a, self.term(&Ty::Str, two)]),
                         false => node(Op::Record(vec![0]), [a]),
                     };
+                    let args = self.raised(args);
                     node(Op::Field(0), [node(Op::App, [node(Op::Tool(4), []), args])])
                 }
                 11 => {
@@ -836,6 +851,7 @@ impl Making<'_> {
                 7 if !self.in_code => {
                     let a = self.term(&Ty::Num, two);
                     let args = node(Op::Record(vec![0, 1]), [a, self.term(ty, two)]);
+                    let args = self.raised(args);
                     node(Op::App, [node(Op::Tool(1), []), args])
                 }
                 8 => {
