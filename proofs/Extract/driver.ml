@@ -1,0 +1,499 @@
+(* Runs a program in the exchange form (docs/exchange.md) with the extracted
+   interpreter, and prints how the run ends.
+
+   Input, one JSON object on standard input:
+     program  the code
+     fuel     depth of evaluation (default 10000)
+     answers  what the world answers, in the order of the requests:
+              {"text": s} from a model; with "code" (a program) where the reply
+              is read as code and parses, with "decoded" (data) or
+              "undecoded" (a message) where it is read as data;
+              {"data": d} from a tool; {"drawn": b}; {"failed": message}
+     endorse, declassify   what generated code may do (default false)
+
+   Output, one JSON object: result, conversation_label, conversation, trace.
+   Exit status 3: the program uses something that this driver does not
+   translate (the message says what); it is not a disagreement. *)
+
+open Interp
+
+let raise = Stdlib.raise                (* [Interp.raise] is about labels *)
+
+exception Unsupported of string
+let unsupported what = raise (Unsupported what)
+
+(* JSON *)
+
+type json =
+  | Null | Bool of bool | Number of string | String of string
+  | Array of json list | Object of (string * json) list
+
+exception Bad_json of string
+
+let parse_json (s : string) : json =
+  let n = String.length s in
+  let pos = ref 0 in
+  let fail what = raise (Bad_json (Printf.sprintf "%s at %d" what !pos)) in
+  let peek () = if !pos < n then s.[!pos] else '\000' in
+  let rec blank () =
+    match peek () with ' ' | '\n' | '\t' | '\r' -> incr pos; blank () | _ -> () in
+  let expect c = blank (); if peek () = c then incr pos else fail (Printf.sprintf "no `%c`" c) in
+  let word w v =
+    let l = String.length w in
+    if !pos + l <= n && String.sub s !pos l = w then (pos := !pos + l; v) else fail "not JSON" in
+  let text () =
+    expect '"';
+    let b = Buffer.create 16 in
+    let rec go () =
+      if !pos >= n then fail "unfinished text";
+      match s.[!pos] with
+      | '"' -> incr pos
+      | '\\' ->
+          incr pos;
+          (match peek () with
+           | 'n' -> Buffer.add_char b '\n' | 't' -> Buffer.add_char b '\t'
+           | 'r' -> Buffer.add_char b '\r' | 'b' -> Buffer.add_char b '\b'
+           | 'f' -> Buffer.add_char b '\012'
+           | 'u' ->
+               if !pos + 4 >= n then fail "unfinished escape";
+               let hex at = match int_of_string_opt ("0x" ^ String.sub s at 4) with
+                 | Some u -> u | None -> fail "no code point" in
+               let u = hex (!pos + 1) in
+               pos := !pos + 4;
+               let u =
+                 if u >= 0xD800 && u < 0xDC00 && !pos + 6 < n && s.[!pos + 1] = '\\' && s.[!pos + 2] = 'u' then begin
+                   let low = hex (!pos + 3) in
+                   pos := !pos + 6;
+                   0x10000 + ((u - 0xD800) lsl 10) + (low - 0xDC00)
+                 end else u in
+               if Uchar.is_valid u then Buffer.add_utf_8_uchar b (Uchar.of_int u) else fail "no code point"
+           | c -> Buffer.add_char b c);
+          incr pos; go ()
+      | c -> Buffer.add_char b c; incr pos; go () in
+    go (); Buffer.contents b in
+  let rec items close item =
+    blank ();
+    if peek () = close then (incr pos; []) else
+      let x = item () in
+      blank ();
+      if peek () = ',' then (incr pos; x :: more close item)
+      else (expect close; [ x ])
+  and more close item =
+    let x = item () in
+    blank ();
+    if peek () = ',' then (incr pos; x :: more close item) else (expect close; [ x ]) in
+  let rec value () =
+    blank ();
+    match peek () with
+    | '{' -> incr pos; Object (items '}' (fun () -> blank (); let k = text () in expect ':'; (k, value ())))
+    | '[' -> incr pos; Array (items ']' value)
+    | '"' -> String (text ())
+    | 't' -> word "true" (Bool true)
+    | 'f' -> word "false" (Bool false)
+    | 'n' -> word "null" Null
+    | '-' | '0' .. '9' ->
+        let from = !pos in
+        while (match peek () with '-' | '+' | '.' | 'e' | 'E' | '0' .. '9' -> true | _ -> false) do incr pos done;
+        Number (String.sub s from (!pos - from))
+    | _ -> fail "not JSON" in
+  let v = value () in
+  blank ();
+  if !pos <> n then fail "text after the end";
+  v
+
+let quote s =
+  let b = Buffer.create (String.length s + 2) in
+  Buffer.add_char b '"';
+  String.iter (function
+    | '"' -> Buffer.add_string b "\\\"" | '\\' -> Buffer.add_string b "\\\\"
+    | '\n' -> Buffer.add_string b "\\n" | '\r' -> Buffer.add_string b "\\r" | '\t' -> Buffer.add_string b "\\t"
+    | c when Char.code c < 32 -> Buffer.add_string b (Printf.sprintf "\\u%04x" (Char.code c))
+    | c -> Buffer.add_char b c) s;
+  Buffer.add_char b '"';
+  Buffer.contents b
+
+let rec print_json = function
+  | Null -> "null" | Bool b -> string_of_bool b | Number n -> n | String s -> quote s
+  | Array l -> "[" ^ String.concat "," (List.map print_json l) ^ "]"
+  | Object l -> "{" ^ String.concat "," (List.map (fun (k, v) -> quote k ^ ":" ^ print_json v) l) ^ "}"
+
+let field k = function Object l -> List.assoc_opt k l | _ -> None
+let need k j = match field k j with Some v -> v | None -> raise (Bad_json ("no " ^ k))
+let text_of = function String s -> s | _ -> raise (Bad_json "not a text")
+let list_of = function Array l -> l | _ -> raise (Bad_json "not a list")
+let int_of = function
+  | Number n -> (match int_of_string_opt n with Some i -> i | None -> unsupported ("number " ^ n))
+  | _ -> raise (Bad_json "not a whole number")
+let flag k j = match field k j with Some (Bool b) -> b | _ -> false
+
+(* Numbers: exact, within OCaml's int. *)
+
+let limit = 1 lsl 30
+let rec gcd a b = if b = 0 then a else gcd b (a mod b)
+let make n d =
+  if abs n > limit || abs d > limit then unsupported "large number";
+  let g = max 1 (gcd (abs n) (abs d)) in
+  let n, d = if d < 0 then (-n, -d) else (n, d) in
+  { qnum = n / g; qden = d / g }
+let number_of (s : string) =
+  let whole t = match int_of_string_opt t with Some i -> i | None -> unsupported ("number " ^ s) in
+  match String.index_opt s '/', String.index_opt s '.' with
+  | Some i, _ -> make (whole (String.sub s 0 i)) (whole (String.sub s (i + 1) (String.length s - i - 1)))
+  | None, Some i ->
+      let frac = String.sub s (i + 1) (String.length s - i - 1) in
+      if String.length frac > 8 then unsupported ("number " ^ s);
+      let scale = int_of_float (10. ** float (String.length frac)) in
+      make (whole (String.sub s 0 i ^ frac)) scale
+  | None, None -> make (whole s) 1
+let number_json q =
+  if q.qden = 1 then Number (string_of_int q.qnum)
+  else Object [ ("$num", String (Printf.sprintf "%d/%d" q.qnum q.qden)) ]
+
+(* Data *)
+
+let rec data_of (j : json) : data =
+  match j with
+  | Null -> DK KNull
+  | Bool b -> DK (KBool b)
+  | Number n -> DK (KNum (number_of n))
+  | String s -> DK (KStr s)
+  | Array l -> DCon (CList, List.map data_of l)
+  | Object [ ("$num", String n) ] -> DK (KNum (number_of n))
+  | Object [ ("$pair", Array [ a; b ]) ] -> DCon (CPair, [ data_of a; data_of b ])
+  | Object [ ("$tag", Array [ String t; v ]) ] -> DCon (CVariant t, [ data_of v ])
+  | Object [ ("$record", Array fs) ] ->
+      let fs = List.map (function Array [ String k; v ] -> (k, v) | _ -> raise (Bad_json "record")) fs in
+      DCon (CRec (List.map fst fs), List.map (fun (_, v) -> data_of v) fs)
+  | Object fs -> DCon (CRec (List.map fst fs), List.map (fun (_, v) -> data_of v) fs)
+
+let rec data_json (d : data) : json =
+  match d with
+  | DK KNull -> Null
+  | DK (KBool b) -> Bool b
+  | DK (KNum q) -> number_json q
+  | DK (KStr s) -> String s
+  | DK (KTag t) -> Object [ ("$tag", Array [ String t; Null ]) ]
+  | DCon (CList, ds) -> Array (List.map data_json ds)
+  | DCon (CPair, ds) -> Object [ ("$pair", Array (List.map data_json ds)) ]
+  | DCon (CRec fs, ds) -> Object (List.map2 (fun k d -> (k, data_json d)) fs ds)
+  | DCon (CVariant t, ds) -> Object [ ("$tag", Array (String t :: List.map data_json ds)) ]
+  | DCon (CFix _, _) | DClo _ -> String "<function>"
+
+let rec serialise (d : data) : string =
+  match d with DK (KStr s) -> s | d -> inner d
+and inner d =
+  match d with
+  | DK KNull -> "null"
+  | DK (KBool b) -> string_of_bool b
+  | DK (KNum q) -> if q.qden = 1 then string_of_int q.qnum else Printf.sprintf "%d/%d" q.qnum q.qden
+  | DK (KStr s) -> quote s
+  | DK (KTag t) -> "`" ^ t
+  | DCon (CList, ds) -> "[" ^ String.concat "," (List.map inner ds) ^ "]"
+  | DCon (CPair, ds) -> "(" ^ String.concat ", " (List.map inner ds) ^ ")"
+  | DCon (CRec fs, ds) -> "{" ^ String.concat "," (List.map2 (fun k d -> quote k ^ ":" ^ inner d) fs ds) ^ "}"
+  | DCon (CVariant t, [ DK KNull ]) -> "`" ^ t
+  | DCon (CVariant t, ds) -> "`" ^ t ^ " " ^ String.concat " " (List.map inner ds)
+  | DCon (CFix _, _) | DClo _ -> "<function>"
+
+(* Labels: (untrusted, secret). *)
+
+let lab (u : bool) (s : bool) : label = Obj.magic (u, s)
+let label_json (l : label) : json =
+  let u, s = (Obj.magic l : bool * bool) in
+  Array ((if u then [ String "U" ] else []) @ if s then [ String "S" ] else [])
+let to_label (d : data) : label option =
+  match d with
+  | DCon (CList, ds) when List.for_all (function DK (KStr ("U" | "S")) -> true | _ -> false) ds ->
+      let has x = List.exists (fun d -> d = DK (KStr x)) ds in
+      Some (lab (has "U") (has "S"))
+  | _ -> None
+let label_of j =
+  match field "exact" j with
+  | Some d -> (match to_label (data_of d) with Some l -> l | None -> unsupported "label")
+  | None -> lab (flag "untrusted" j) (flag "secret" j)
+
+(* Primitives: the operands come as a list. *)
+
+let rec has_function = function DClo _ | DCon (CFix _, _) -> true | DCon (_, ds) -> List.exists has_function ds | DK _ -> false
+let num q = Inl (DK (KNum q))
+let truth b = Inl (DK (KBool b))
+let compare_q a b = compare (a.qnum * b.qden) (b.qnum * a.qden)
+let wrong p = Inr ("wrong operands of " ^ p)
+let floor_div a b = if (a mod b <> 0) && ((a < 0) <> (b < 0)) then a / b - 1 else a / b
+
+let prim (p : string) (d : data) : (data, string) sum =
+  let args = match d with DCon (CList, ds) -> ds | d -> [ d ] in
+  if String.length p > 6 && String.sub p 0 6 = "$send:" then
+    Inl (DK (KStr (String.sub p 6 (String.length p - 6) ^ "\001" ^ serialise (List.hd args))))
+  else if String.length p > 10 && String.sub p 0 10 = "$classify:" then
+    let tags = String.split_on_char '\001' (String.sub p 10 (String.length p - 10)) in
+    match args with
+    | [ DK (KStr s) ] | [ DK (KTag s) ] | [ DCon (CVariant s, [ DK KNull ]) ] ->
+        if List.mem s tags then Inl (DCon (CVariant s, [ DK KNull ])) else unsupported "classify of a text that is no tag"
+    | _ -> Inr "nothing to classify"
+  else
+  match p, args with
+  | "neg", [ DK (KNum a) ] -> num (make (-a.qnum) a.qden)
+  | "not", [ DK (KBool b) ] -> truth (not b)
+  | "add", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum * b.qden + b.qnum * a.qden) (a.qden * b.qden))
+  | "add", [ DK (KStr a); DK (KStr b) ] -> Inl (DK (KStr (a ^ b)))
+  | "add", [ DCon (CList, a); DCon (CList, b) ] -> Inl (DCon (CList, a @ b))
+  | "sub", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum * b.qden - b.qnum * a.qden) (a.qden * b.qden))
+  | "mul", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum * b.qnum) (a.qden * b.qden))
+  | ("div" | "rem"), [ DK (KNum _); DK (KNum b) ] when b.qnum = 0 -> Inr "division by zero"
+  | "div", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum * b.qden) (a.qden * b.qnum))
+  | "rem", [ DK (KNum a); DK (KNum b) ] ->
+      let n = a.qnum * b.qden and d = a.qden * b.qnum in
+      let q = floor_div n d in
+      num (make (a.qnum * b.qden - q * b.qnum * a.qden) (a.qden * b.qden))
+  | ("eq" | "ne"), [ a; b ] ->
+      if has_function a || has_function b then wrong p else truth ((a = b) = (p = "eq"))
+  | ("lt" | "le" | "gt" | "ge"), [ a; b ] ->
+      let c = match a, b with
+        | DK (KNum a), DK (KNum b) -> Some (compare_q a b)
+        | DK (KStr a), DK (KStr b) -> Some (compare a b)
+        | _ -> None in
+      (match c with
+       | None -> wrong p
+       | Some c -> truth (match p with "lt" -> c < 0 | "le" -> c <= 0 | "gt" -> c > 0 | _ -> c >= 0))
+  | "format", ds -> Inl (DK (KStr (String.concat "" (List.map serialise ds))))
+  | "to_str", [ d ] -> Inl (DK (KStr (serialise d)))
+  | "length", [ DCon ((CList | CRec _), ds) ] -> num (make (List.length ds) 1)
+  | "keys", [ DCon (CRec fs, _) ] -> Inl (DCon (CList, List.map (fun f -> DK (KStr f)) fs))
+  | "has", [ DCon (CRec fs, _); DK (KStr f) ] -> truth (List.mem f fs)
+  | "append", [ DCon (CList, ds); d ] -> Inl (DCon (CList, ds @ [ d ]))
+  | "flatten", [ d ] -> Inl d
+  | "is_fn", [ d ] -> truth (match d with DClo _ | DCon (CFix _, _) -> true | _ -> false)
+  | "is_array", [ d ] -> truth (match d with DCon (CList, _) -> true | _ -> false)
+  | "is_record", [ d ] -> truth (match d with DCon (CRec _, _) -> true | _ -> false)
+  | "is_str", [ d ] -> truth (match d with DK (KStr _) -> true | _ -> false)
+  | "is_num", [ d ] -> truth (match d with DK (KNum _) -> true | _ -> false)
+  | "is_bool", [ d ] -> truth (match d with DK (KBool _) -> true | _ -> false)
+  | "is_null", [ d ] -> truth (d = DK KNull)
+  | ("neg" | "not" | "add" | "sub" | "mul" | "div" | "rem" | "keys" | "has" | "append"), _ -> wrong p
+  | _ -> unsupported ("primitive " ^ p)
+
+(* From the exchange form. *)
+
+type tool = { tname : string; params : (string * label) list; control : label; result : label }
+type names = { vars : string list; keys : (string * string) list }
+
+let rec literal (d : data) : term =
+  match d with
+  | DK k -> EK k
+  | DCon (c, ds) -> ECon (c, List.map literal ds)
+  | DClo _ -> unsupported "literal"
+
+let translate (program : json) (stores : (string * label * data option) list ref) : term * tool list =
+  let tools =
+    List.map (fun t ->
+      { tname = text_of (need "name" t);
+        params = List.map (fun p -> (text_of (need "name" p), label_of (need "bound" p))) (list_of (need "params" t));
+        control = label_of (need "control" t); result = label_of (need "label" t) })
+      (list_of (need "tools" program)) in
+  let declared = Array.of_list (list_of (need "stores" program)) in
+  let terms = Array.of_list (list_of (need "terms" program)) in
+  let str s = EK (KStr s) in
+  let rec term (env : names) (i : int) : term =
+    let j = terms.(i) in
+    let of_ = match field "of" j with Some l -> List.map int_of (list_of l) | None -> [] in
+    let sub k = term env (List.nth of_ k) in
+    let index k = int_of (need k j) in
+    let bind x = { env with vars = x :: env.vars } in
+    let rec position x n = function
+      | [] -> unsupported ("variable " ^ x)
+      | y :: _ when y = x -> n
+      | _ :: l -> position x (n + 1) l in
+    match text_of (need "op" j) with
+    | "var" -> EVar (position (text_of (need "name" j)) 0 env.vars)
+    | "lit" -> literal (data_of (need "value" j))
+    | "record" ->
+        let fs = List.map (function Array [ String k; t ] -> (k, int_of t) | _ -> raise (Bad_json "fields")) (list_of (need "fields" j)) in
+        ECon (CRec (List.map fst fs), List.map (fun (_, t) -> term env t) fs)
+    | "list" -> ECon (CList, List.map (term env) of_)
+    | "abs" -> ELam (term (bind (text_of (need "param" j))) (index "body"))
+    | "app" -> EApp (sub 0, sub 1)
+    | "let" ->
+        let rec go env = function
+          | [] -> term env (index "body")
+          | Array [ String x; t ] :: rest -> eLet (term env (int_of t)) (go { env with vars = x :: env.vars } rest)
+          | _ -> raise (Bad_json "bindings") in
+        go env (list_of (need "bindings" j))
+    | "field" -> EGet (sub 0, str (text_of (need "name" j)))
+    | "index" -> EGet (sub 0, sub 1)
+    | "with" -> ESet (sub 0, str (text_of (need "name" j)), sub 1)
+    | "prim" -> EPrim (text_of (need "prim" j), ECon (CList, List.map (term env) of_))
+    | "pair" -> ECon (CPair, [ sub 0; sub 1 ])
+    | "fst" -> EGet (sub 0, EK (KNum (make 0 1)))
+    | "snd" -> EGet (sub 0, EK (KNum (make 1 1)))
+    | "tag" -> ECon (CVariant (text_of (need "name" j)), [ (match of_ with [] -> EK KNull | t :: _ -> term env t) ])
+    | "if" -> eIf (sub 0) (sub 1) (sub 2)
+    | "case" ->
+        (* the scrutinee gets a name, so that a branch can read its payload *)
+        let inner = bind "" in
+        let branch b =
+          let body e = term e (int_of (need "body" b)) in
+          ( KTag (text_of (need "tag" b)),
+            match field "binder" b with
+            | Some (String x) ->
+                eLet (EGet (EVar 0, EK (KNum (make 0 1)))) (body { inner with vars = x :: inner.vars })
+            | _ -> body inner ) in
+        let default = match field "default" j with Some (Number _ as t) -> Some (term inner (int_of t)) | _ -> None in
+        eLet (sub 0) (ECase (EVar 0, List.map branch (list_of (need "branches" j)), default))
+    | "classify" ->
+        let tags = List.map text_of (list_of (need "tags" j)) in
+        EPrim ("$classify:" ^ String.concat "\001" tags, ECon (CList, [ sub 0 ]))
+    | "fix" ->
+        let bound = match need "bound" j with String _ -> None | n -> Some (int_of n) in
+        ECon (CFix bound, [ sub 0 ])
+    | "guard" when need "pred" j = String "any" -> sub 0
+    | "mem" ->
+        let number = int_of (need "store" j) in
+        let store = declared.(number) in
+        let name = text_of (need "name" store) in
+        let keys = List.map (fun k ->
+          let key = text_of (need "name" k) in
+          let full = Printf.sprintf "%d.%s.%s" number name key in
+          let initial = match field "initial" k with Some Null | None -> None | Some d -> Some (data_of d) in
+          stores := (full, label_of (need "label" k), initial) :: !stores;
+          (key, full)) (list_of (need "keys" store)) in
+        term { env with keys = keys @ env.keys } (List.hd of_)
+    | "recall" -> ERecall (key env j)
+    | "remember" -> ERemember (key env j, sub 0)
+    | "choose" ->
+        let p = match need "p" j with Number n | String n -> number_of n | _ -> raise (Bad_json "p") in
+        EChoose (p, sub 0, sub 1)
+    | "tool" ->
+        let t = List.nth tools (index "tool") in
+        (match t.params with
+         | [] -> ELam (ECall (t.tname, []))
+         | [ _ ] -> ELam (ECall (t.tname, [ EVar 0 ]))
+         | ps -> ELam (ECall (t.tname, List.map (fun (x, _) -> EGet (EVar 0, str x)) ps)))
+    | "send" -> send (text_of (need "role" j)) (sub 0)
+    | "ask" -> eSeq (send "user" (sub 0)) (ERecv ("", AsCode))
+    | "recv" -> recv j
+    | "llm" ->
+        let params = need "params" j in
+        (match terms.(List.hd of_) with
+         | Object _ as p when field "value" p = Some (String "") ->
+             ELam (EFresh (eSeq (send "user" (EVar 0)) (recv (Object [ ("params", params) ]))))
+         | _ ->
+             eLet (sub 0) (ELam (EFresh (eSeq (send "system" (EVar 1))
+               (eSeq (send "user" (EVar 0)) (recv (Object [ ("params", params) ])))))))
+    | "fork" -> EFork (sub 0)
+    | "fresh" -> EFresh (sub 0)
+    | "fail" -> EFail (sub 0)
+    | "clear" -> EClear
+    | "relabel" -> ELab (sub 0, sub 1)
+    | "test" -> ETest (sub 0, sub 1)
+    | "assert" -> EAssert (sub 0, sub 1)
+    | "endorse" -> EReclass (Endorse, sub 0, sub 1)
+    | "declassify" -> EReclass (Declassify, sub 0, sub 1)
+    | "try" -> ETry (sub 0, sub 1, term (bind (text_of (need "name" j))) (List.nth of_ 2))
+    | "par" -> EPar (List.map (term env) of_)
+    | "compose" ->
+        let env = bind "" in
+        ELam (List.fold_left (fun x t -> EApp (term env t, x)) (EVar 0) of_)
+    | op -> unsupported ("op " ^ op)
+  and key env j =
+    let k = text_of (need "key" j) in
+    match List.assoc_opt k env.keys with Some full -> full | None -> unsupported ("key " ^ k)
+  and send role e = ESend (EPrim ("$send:" ^ role, ECon (CList, [ e ])))
+  and recv j =
+    match field "params" j with
+    | None -> ERecv ("", AsCode)
+    | Some p ->
+        (match field "tools" p with Some (Array (_ :: _)) -> unsupported "tools offered to a model" | _ -> ());
+        ERecv ("", AsData (match field "repair" p with Some n -> int_of n | None -> 0)) in
+  (term { vars = []; keys = [] } (int_of (need "root" program)), tools)
+
+let read_all channel =
+  let b = Buffer.create 4096 in
+  (try while true do Buffer.add_channel b channel 1 done with End_of_file -> ());
+  Buffer.contents b
+
+(* The world: answers in the order of the requests.  The interpreter calls
+   each of these functions once for a request, in the order of evaluation. *)
+
+let () =
+  try
+    let input = parse_json (read_all stdin) in
+    let stores = ref [] in
+    let program, tools = translate (need "program" input) stores in
+    let answers = ref (match field "answers" input with Some (Array l) -> l | _ -> []) in
+    let last = ref Null in
+    let next () =
+      match !answers with
+      | [] -> unsupported "more requests than answers"
+      | a :: rest -> answers := rest; last := a; a in
+    let answer kind read =
+      let a = next () in
+      match field "failed" a, field kind a with
+      | Some m, _ -> Inr (text_of m)
+      | None, Some v -> Inl (read v)
+      | None, None -> unsupported ("answer is no " ^ kind) in
+    let tool_named f = List.find (fun t -> t.tname = f) tools in
+    let h = {
+      model = (fun _ _ _ -> answer "text" text_of);
+      parse = (fun _ ->
+        match field "code" !last with
+        | Some code -> Inl (fst (translate code stores))
+        | None -> Inr "does not parse");
+      decode = (fun _ reply ->
+        match field "undecoded" !last, field "decoded" !last with
+        | Some m, _ -> Inr ("user\001" ^ text_of m)
+        | None, Some d -> Inl (data_of d)
+        | None, None -> Inl (DK (KStr reply)));
+      tool_accepts = (fun _ _ -> None);
+      tool = (fun _ _ _ -> answer "data" data_of);
+      sample = (fun _ _ -> match field "drawn" (next ()) with Some (Bool b) -> b | _ -> unsupported "answer is no sample");
+      prim; serialise; to_label;
+      tool_pc = (fun f -> (tool_named f).control);
+      tool_args = (fun f -> List.map snd (tool_named f).params);
+      tool_res = (fun f -> (tool_named f).result);
+      key_label = (fun k -> let _, l, _ = List.find (fun (n, _, _) -> n = k) !stores in l);
+      has_type = (fun _ _ -> true);
+      key_type = (fun k -> k);
+      kept = (fun _ _ -> true);
+      clearance = (fun _ -> lab true true);
+      policy = (fun ax -> flag (match ax with Endorse -> "endorse" | Declassify -> "declassify") input);
+      prelude = [];
+    } in
+    let start = initial (Obj.magic two_by_two) (fun k ->
+      match List.find_opt (fun (n, _, _) -> n = k) !stores with Some (_, _, d) -> d | None -> None) in
+    let fuel = match field "fuel" input with Some n -> int_of n | None -> 10000 in
+    let outcome, state = run h fuel [] start program in
+    let rec tree (Lab (l, v)) : json =
+      Object (("label", label_json l) :: (match v with
+        | VK k -> [ ("scalar", data_json (DK k)) ]
+        | VCon (CList, vs) -> [ ("list", Array (List.map tree vs)) ]
+        | VCon (CPair, vs) -> [ ("pair", Array (List.map tree vs)) ]
+        | VCon (CRec fs, vs) -> [ ("record", Array (List.map2 (fun k v -> Array [ String k; tree v ]) fs vs)) ]
+        | VCon (CVariant t, vs) -> [ ("tag", String t); ("payload", Array (List.map tree vs)) ]
+        | VCon (CFix _, _) | VClo _ -> [ ("function", label_json (deep_label two_by_two (Lab (l, v)))) ])) in
+    let message m =
+      match String.index_opt m '\001' with
+      | Some i -> Array [ String (String.sub m 0 i); String (String.sub m (i + 1) (String.length m - i - 1)) ]
+      | None -> Array [ String "assistant"; String m ] in
+    let plain m = match message m with Array [ _; s ] -> s | _ -> String m in
+    let event e =
+      let what = match e.what with
+        | RModel (_, ms) -> [ ("model", Array (List.map message ms)) ]
+        | RTool (f, ds) -> [ ("tool", String f); ("args", Array (List.map data_json ds)) ]
+        | RSample p -> [ ("sample", number_json p) ]
+        | RRecall k -> [ ("recall", String k) ]
+        | RRemember (k, d) -> [ ("remember", String k); ("value", data_json d) ] in
+      Object (("channel", label_json e.channel) :: what) in
+    let result = match outcome with
+      | Val v -> Object [ ("value", tree v) ]
+      | Err (l, m) -> Object [ ("error", Object [ ("label", label_json l);
+          ("message", if String.contains m '\001' then plain m else String m) ]) ]
+      | Out -> String "out of fuel" in
+    print_endline (print_json (Object [
+      ("result", result);
+      ("conversation_label", label_json state.cv.clab);
+      ("conversation", Array (List.map message state.cv.msgs));
+      ("trace", Array (List.rev_map event state.tr)) ]))
+  with
+  | Unsupported what -> prerr_endline ("unsupported: " ^ what); exit 3
+  | Bad_json what -> prerr_endline ("not the exchange form: " ^ what); exit 2
