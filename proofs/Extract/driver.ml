@@ -9,6 +9,9 @@
               is read as code and parses, with "decoded" (data) or
               "undecoded" (a message) where it is read as data;
               {"data": d} from a tool; {"drawn": b}; {"failed": message}
+              ({"found": ..} and {"kept": ..} are passed over: the interpreter
+              keeps the stores itself)
+     prelude  [[name, program], ...], each closed but for those before it
      endorse, declassify   what generated code may do (default false)
 
    Output, one JSON object: result, conversation_label, conversation, trace.
@@ -221,17 +224,66 @@ let compare_q a b = compare (a.qnum * b.qden) (b.qnum * a.qden)
 let wrong p = Inr ("wrong operands of " ^ p)
 let floor_div a b = if (a mod b <> 0) && ((a < 0) <> (b < 0)) then a / b - 1 else a / b
 
+(* Predicates of guards; an operand of the wrong kind does not satisfy them. *)
+let rec satisfies (p : json) (d : data) : bool =
+  match p, d with
+  | String "any", _ -> true
+  | Object [ ("compare", Array [ String measure; String op; limit ]) ], _ ->
+      let ascii s = String.iter (fun c -> if Char.code c > 127 then unsupported "text beyond ASCII") s; s in
+      let found = match measure, d with
+        | "length", DK (KStr s) -> Some (make (String.length (ascii s)) 1)
+        | "length", DCon ((CList | CRec _), ds) -> Some (make (List.length ds) 1)
+        | "words", DK (KStr s) ->
+            let words = List.filter (( <> ) "") (String.split_on_char ' '
+              (String.map (function '\n' | '\t' | '\r' -> ' ' | c -> c) (ascii s))) in
+            Some (make (List.length words) 1)
+        | "value", DK (KNum q) -> Some q
+        | _ -> None in
+      let limit = match limit with Number n | String n -> number_of n | _ -> raise (Bad_json "limit") in
+      (match found with
+       | None -> false
+       | Some q ->
+           let c = compare_q q limit in
+           (match op with
+            | "<" | "lt" -> c < 0 | "<=" | "le" -> c <= 0 | ">" | "gt" -> c > 0
+            | ">=" | "ge" -> c >= 0 | "==" | "eq" -> c = 0 | _ -> c <> 0))
+  | Object [ ("contains", String part) ], DK (KStr s) ->
+      let n = String.length part in
+      let rec at i = i + n <= String.length s && (String.sub s i n = part || at (i + 1)) in
+      at 0
+  | Object [ ("contains", _) ], _ -> false
+  | Object [ ("in", Array items) ], _ -> List.exists (fun i -> data_of i = d) items
+  | Object [ ("field", Array [ String f; p ]) ], DCon (CRec fs, ds) ->
+      (match List.find_opt (fun (g, _) -> g = f) (List.combine fs ds) with
+       | Some (_, d) -> satisfies p d
+       | None -> false)
+  | Object [ ("field", _) ], _ -> false
+  | Object [ ("every", p) ], DCon (CList, ds) -> List.for_all (satisfies p) ds
+  | Object [ ("every", _) ], _ -> false
+  | Object [ ("and", Array [ a; b ]) ], _ -> satisfies a d && satisfies b d
+  | Object [ ("or", Array [ a; b ]) ], _ -> satisfies a d || satisfies b d
+  | Object [ ("not", p) ], _ -> not (satisfies p d)
+  | _ -> unsupported "predicate"
+
+(* Names of primitives that stand for an operation with a constant operand. *)
+let with_prefix prefix p =
+  let n = String.length prefix in
+  if String.length p >= n && String.sub p 0 n = prefix then Some (String.sub p n (String.length p - n)) else None
+
 let prim (p : string) (d : data) : (data, string) sum =
   let args = match d with DCon (CList, ds) -> ds | d -> [ d ] in
-  if String.length p > 6 && String.sub p 0 6 = "$send:" then
-    Inl (DK (KStr (String.sub p 6 (String.length p - 6) ^ "\001" ^ serialise (List.hd args))))
-  else if String.length p > 10 && String.sub p 0 10 = "$classify:" then
-    let tags = String.split_on_char '\001' (String.sub p 10 (String.length p - 10)) in
-    match args with
-    | [ DK (KStr s) ] | [ DK (KTag s) ] | [ DCon (CVariant s, [ DK KNull ]) ] ->
-        if List.mem s tags then Inl (DCon (CVariant s, [ DK KNull ])) else unsupported "classify of a text that is no tag"
-    | _ -> Inr "nothing to classify"
-  else
+  match with_prefix "$send:" p, with_prefix "$classify:" p, with_prefix "$pred:" p with
+  | Some role, _, _ -> Inl (DK (KStr (role ^ "\001" ^ serialise (List.hd args))))
+  | _, Some tags, _ ->
+      (match args with
+       | [ DK (KStr s) ] | [ DK (KTag s) ] | [ DCon (CVariant s, [ DK KNull ]) ] ->
+           if List.mem s (String.split_on_char '\001' tags) then Inl (DCon (CVariant s, [ DK KNull ]))
+           else unsupported "classify of a text that is no tag"
+       | _ -> Inr "nothing to classify")
+  | _, _, Some pred ->
+      if has_function (List.hd args) then unsupported "guard of a function"
+      else truth (satisfies (parse_json pred) (List.hd args))
+  | _ ->
   match p, args with
   | "neg", [ DK (KNum a) ] -> num (make (-a.qnum) a.qden)
   | "not", [ DK (KBool b) ] -> truth (not b)
@@ -261,6 +313,11 @@ let prim (p : string) (d : data) : (data, string) sum =
   | "length", [ DCon ((CList | CRec _), ds) ] -> num (make (List.length ds) 1)
   | "keys", [ DCon (CRec fs, _) ] -> Inl (DCon (CList, List.map (fun f -> DK (KStr f)) fs))
   | "has", [ DCon (CRec fs, _); DK (KStr f) ] -> truth (List.mem f fs)
+  | "range", [ DK (KNum a); DK (KNum b) ] when a.qden = 1 && b.qden = 1 && b.qnum - a.qnum < 100_000 ->
+      Inl (DCon (CList, List.init (max 0 (b.qnum - a.qnum)) (fun i -> DK (KNum (make (a.qnum + i) 1)))))
+  | "join", [ DCon (CList, ds); DK (KStr sep) ] when List.for_all (function DK (KStr _) -> true | _ -> false) ds ->
+      Inl (DK (KStr (String.concat sep (List.map serialise ds))))
+  | "contains", [ DK (KStr s); DK (KStr part) ] -> truth (satisfies (Object [ ("contains", String part) ]) (DK (KStr s)))
   | "append", [ DCon (CList, ds); d ] -> Inl (DCon (CList, ds @ [ d ]))
   | "flatten", [ d ] -> Inl d
   | "is_fn", [ d ] -> truth (match d with DClo _ | DCon (CFix _, _) -> true | _ -> false)
@@ -284,7 +341,8 @@ let rec literal (d : data) : term =
   | DCon (c, ds) -> ECon (c, List.map literal ds)
   | DClo _ -> unsupported "literal"
 
-let translate (program : json) (stores : (string * label * data option) list ref) : term * tool list =
+let translate (globals : string list) (program : json) (stores : (string * label * data option) list ref)
+    : term * tool list =
   let tools =
     List.map (fun t ->
       { tname = text_of (need "name" t);
@@ -346,7 +404,9 @@ let translate (program : json) (stores : (string * label * data option) list ref
     | "fix" ->
         let bound = match need "bound" j with String _ -> None | n -> Some (int_of n) in
         ECon (CFix bound, [ sub 0 ])
-    | "guard" when need "pred" j = String "any" -> sub 0
+    | "guard" ->
+        let pred = "$pred:" ^ print_json (need "pred" j) in
+        EGuard (sub 0, ELam (EPrim (pred, ECon (CList, [ EVar 0 ]))), int_of (need "retry" j))
     | "mem" ->
         let number = int_of (need "store" j) in
         let store = declared.(number) in
@@ -405,7 +465,7 @@ let translate (program : json) (stores : (string * label * data option) list ref
     | Some p ->
         (match field "tools" p with Some (Array (_ :: _)) -> unsupported "tools offered to a model" | _ -> ());
         ERecv ("", AsData (match field "repair" p with Some n -> int_of n | None -> 0)) in
-  (term { vars = []; keys = [] } (int_of (need "root" program)), tools)
+  (term { vars = globals; keys = [] } (int_of (need "root" program)), tools)
 
 let read_all channel =
   let b = Buffer.create 4096 in
@@ -419,13 +479,19 @@ let () =
   try
     let input = parse_json (read_all stdin) in
     let stores = ref [] in
-    let program, tools = translate (need "program" input) stores in
+    let prelude = match field "prelude" input with
+      | Some (Array l) -> List.map (function Array [ String x; e ] -> (x, e) | _ -> raise (Bad_json "prelude")) l
+      | _ -> [] in
+    let globals = List.rev_map fst prelude in
+    let program, tools = translate globals (need "program" input) stores in
     let answers = ref (match field "answers" input with Some (Array l) -> l | _ -> []) in
     let last = ref Null in
-    let next () =
+    let rec next () =
       match !answers with
       | [] -> unsupported "more requests than answers"
-      | a :: rest -> answers := rest; last := a; a in
+      | a :: rest ->
+          answers := rest;
+          if field "found" a <> None || field "kept" a <> None then next () else (last := a; a) in
     let answer kind read =
       let a = next () in
       match field "failed" a, field kind a with
@@ -437,7 +503,7 @@ let () =
       model = (fun _ _ _ -> answer "text" text_of);
       parse = (fun _ ->
         match field "code" !last with
-        | Some code -> Inl (fst (translate code stores))
+        | Some code -> Inl (fst (translate globals code stores))
         | None -> Inr "does not parse");
       decode = (fun _ reply ->
         match field "undecoded" !last, field "decoded" !last with
@@ -462,7 +528,12 @@ let () =
     let start = initial (Obj.magic two_by_two) (fun k ->
       match List.find_opt (fun (n, _, _) -> n = k) !stores with Some (_, _, d) -> d | None -> None) in
     let fuel = match field "fuel" input with Some n -> int_of n | None -> 10000 in
-    let outcome, state = run h fuel [] start program in
+    (* The definitions of the prelude, the last one first. *)
+    let env = List.fold_left (fun (names, env) (x, e) ->
+        match run h fuel env start (fst (translate names e stores)) with
+        | Val v, _ -> (x :: names, v :: env)
+        | _ -> unsupported ("prelude definition " ^ x)) ([], []) prelude |> snd in
+    let outcome, state = run { h with prelude = env } fuel env start program in
     let rec tree (Lab (l, v)) : json =
       Object (("label", label_json l) :: (match v with
         | VK k -> [ ("scalar", data_json (DK k)) ]

@@ -3,7 +3,7 @@
     A fuel-based interpreter.  [eval H n pc env s e] runs [e] under the
     program-counter label [pc]; running out of fuel is an outcome of its own
     ([Out]), which no program can catch.  Each clause is one row of the table
-    in CALCULUS.md section 3; where the two differ, the README of this folder
+    in docs/calculus.md section 3; where the two differ, the README of this folder
     says why. *)
 
 Require Import List String QArith Bool.

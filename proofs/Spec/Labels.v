@@ -5,7 +5,7 @@
     the monitor computes it.  Nothing below depends on which lattice a run
     uses: every theorem quantifies over [lattice].
 
-    Source: CALCULUS.md section 1; the LLMbda calculus (seed 002). *)
+    Source: docs/calculus.md section 1; the LLMbda calculus (seed 002). *)
 
 Require Import Bool Setoid.
 

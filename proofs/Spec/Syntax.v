@@ -2,7 +2,7 @@
 
     Variables are de Bruijn indices into the environment.  Static labels,
     [let], [>>], [|], [@e], [quarantine], [llm p t], [tool[f]] as a value and
-    [mem] are sugar (end of this file), as in CALCULUS.md section 2. *)
+    [mem] are sugar (end of this file), as in docs/calculus.md section 2. *)
 
 Require Import List String QArith Bool.
 Require Import Entail.Spec.Labels.
