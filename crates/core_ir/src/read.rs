@@ -29,7 +29,9 @@ impl Type {
     /// Whether data of this type is read without looking at the type.
     fn is_plain(&self) -> bool {
         match self {
-            Type::Dyn | Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) | Type::Fun(_) => true,
+            Type::Dyn | Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) | Type::Fun(_) => {
+                true
+            }
             Type::List(t) | Type::Option(t) => stacker::maybe_grow(32 * 1024, 1024 * 1024, || t.is_plain()),
             Type::Record(fields) => {
                 stacker::maybe_grow(32 * 1024, 1024 * 1024, || fields.iter().all(|(_, t)| t.is_plain()))
