@@ -14,4 +14,4 @@ Definition run (H : host two_by_two) (fuel : nat) (env : list (lval two_by_two))
     (s : state two_by_two) (e : term) : result two_by_two :=
   eval (F := two_by_two_factoring) H fuel bot env s e.
 
-Extraction "interp.ml" run initial ELet EIf ESeq.
+Extraction "interp.ml" run initial ELet EIf ESeq EFst ESnd EPayload.

@@ -382,8 +382,8 @@ let translate (globals : string list) (program : json) (stores : (string * label
     | "with" -> ESet (sub 0, str (text_of (need "name" j)), sub 1)
     | "prim" -> EPrim (text_of (need "prim" j), ECon (CList, List.map (term env) of_))
     | "pair" -> ECon (CPair, [ sub 0; sub 1 ])
-    | "fst" -> EGet (sub 0, EK (KNum (make 0 1)))
-    | "snd" -> EGet (sub 0, EK (KNum (make 1 1)))
+    | "fst" -> eFst (sub 0)
+    | "snd" -> eSnd (sub 0)
     | "tag" -> ECon (CVariant (text_of (need "name" j)), [ (match of_ with [] -> EK KNull | t :: _ -> term env t) ])
     | "if" -> eIf (sub 0) (sub 1) (sub 2)
     | "case" ->
@@ -394,7 +394,7 @@ let translate (globals : string list) (program : json) (stores : (string * label
           ( KTag (text_of (need "tag" b)),
             match field "binder" b with
             | Some (String x) ->
-                eLet (EGet (EVar 0, EK (KNum (make 0 1)))) (body { inner with vars = x :: inner.vars })
+                eLet (ePayload (EVar 0)) (body { inner with vars = x :: inner.vars })
             | _ -> body inner ) in
         let default = match field "default" j with Some (Number _ as t) -> Some (term inner (int_of t)) | _ -> None in
         eLet (sub 0) (ECase (EVar 0, List.map branch (list_of (need "branches" j)), default))
@@ -454,6 +454,11 @@ let translate (globals : string list) (program : json) (stores : (string * label
     | "compose" ->
         let env = bind "" in
         ELam (List.fold_left (fun x t -> EApp (term env t, x)) (EVar 0) of_)
+    | "par_pair" ->
+        let env = bind "" in
+        let branch k = EApp (term env (List.nth of_ k), EVar 0) in
+        let item k = EGet (EVar 0, EK (KNum (make k 1))) in
+        ELam (eLet (EPar [ branch 0; branch 1 ]) (ECon (CPair, [ item 0; item 1 ])))
     | op -> unsupported ("op " ^ op)
   and key env j =
     let k = text_of (need "key" j) in

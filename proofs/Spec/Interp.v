@@ -117,6 +117,9 @@ Section Interp.
             end
         | None => wrong "no such field"%string
         end
+    | Lab l1 (VK k1), Lab l2 (VK k2) =>
+        if no_payload k1 k2 then Val (Lab (join pc (join l1 l2)) (VK KNull))
+        else wrong "not a structure"%string
     | _, _ => wrong "not a structure"%string
     end.
 

@@ -7,6 +7,8 @@
 Require Import List String QArith Bool.
 Require Import Entail.Spec.Labels.
 Import ListNotations.
+Local Open Scope string_scope.
+Local Open Scope list_scope.
 
 Definition name := string.
 
@@ -194,7 +196,10 @@ Fixpoint position (f : string) (fs : list string) : option nat :=
 (** The position that selector [k] denotes in a structure of shape [c]. *)
 Definition select (c : con) (k : scalar) : option nat :=
   match c, k with
-  | CPair, KNum q | CList, KNum q | CVariant _, KNum q => index_of_num q
+  | CList, KNum q => index_of_num q
+  | CPair, KTag t =>
+      if String.eqb t "fst" then Some 0%nat else if String.eqb t "snd" then Some 1%nat else None
+  | CVariant _, KTag t => if String.eqb t "payload" then Some 0%nat else None
   | CRec fs, KStr f => position f fs
   | _, _ => None
   end.
@@ -205,6 +210,10 @@ Fixpoint set_nth {A} (i : nat) (x : A) (xs : list A) : option (list A) :=
   | S i', y :: xs' => option_map (cons y) (set_nth i' x xs')
   | _, [] => None
   end.
+
+(** A string that counts as a tag has the payload [null]. *)
+Definition no_payload (k1 k2 : scalar) : bool :=
+  match k1, k2 with KStr _, KTag t => String.eqb t "payload" | _, _ => false end.
 
 (** Replacing a part; assigning an absent field of a record adds it. *)
 Definition update {A} (c : con) (k : scalar) (x : A) (xs : list A) : option (con * list A) :=
@@ -224,9 +233,11 @@ Fixpoint branch (k : scalar) (bs : list (scalar * term)) (d : option term) : opt
   | (k', e) :: bs' => if scalar_eqb k k' then Some e else branch k bs' d
   end.
 
-(** What [case] dispatches on: a scalar, or the tag of a variant. *)
+(** What [case] dispatches on: a scalar, or the tag of a variant.  A string
+    counts as the tag of that name. *)
 Definition dispatch {L : lattice} (v : val L) : option scalar :=
   match v with
+  | VK (KStr t) => Some (KTag t)
   | VK k => Some k
   | VCon (CVariant t) _ => Some (KTag t)
   | _ => None
@@ -235,7 +246,10 @@ Definition dispatch {L : lattice} (v : val L) : option scalar :=
 (** ** Sugar *)
 
 Definition ELet (e1 e2 : term) : term := EApp (ELam e2) e1.
-Definition ESeq (e1 e2 : term) : term := EGet (ECon CPair [e1; e2]) (EK (KNum 1)).
+Definition EFst (e : term) : term := EGet e (EK (KTag "fst")).
+Definition ESnd (e : term) : term := EGet e (EK (KTag "snd")).
+Definition EPayload (e : term) : term := EGet e (EK (KTag "payload")).
+Definition ESeq (e1 e2 : term) : term := ESnd (ECon CPair [e1; e2]).
 Definition EIf (e e1 e2 : term) : term := ECase e [(KBool true, e1); (KBool false, e2)] None.
 Definition EFix (n : option nat) (e : term) : term := ECon (CFix n) [e].
 Definition EAsk (m : name) (e : term) : term := ELet (ESend e) (ERecv m AsCode).

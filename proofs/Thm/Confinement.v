@@ -147,7 +147,9 @@ Section Confinement.
   Proof.
     intros. split; [| apply state_conf_refl]. unfold do_get.
     pose proof (wrong_label pc V1 V2) as W. destruct V1 as [l1 v1], V2 as [l2 v2]. simpl in W.
-    destruct v1 as [| c vs |]; try apply W. destruct v2 as [k | |]; try apply W.
+    destruct v1 as [k1 | c vs |]; try apply W.
+    { destruct v2 as [k2 | |]; try apply W. destruct (no_payload k1 k2); try apply W. apply flows_refl. }
+    destruct v2 as [k | |]; try apply W.
     destruct (select c k) as [i |]; try apply W.
     destruct (nth_error vs i); try apply W. simpl. rewrite label_of_raise. apply join_l.
   Qed.

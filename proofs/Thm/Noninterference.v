@@ -734,8 +734,9 @@ Section Noninterference.
       destruct (get_labels _ _ _ _ _ A RV RW) as [J | (J1 & J2)].
       + destruct J as (l1 & l2 & v1 & v2 & w1 & w2 & -> & -> & -> & -> & Lo & Rv & Rw).
         unfold do_get.
-        destruct Rv as [k | c vs1 vs2 Rs | ? ? ? ? ?];
-          [apply rrel_err_same; auto | | apply rrel_err_same; auto].
+        destruct Rv as [k | c vs1 vs2 Rs | ? ? ? ? ?]; [| | apply rrel_err_same; auto].
+        { destruct Rw as [k2 | |]; [| apply rrel_err_same; auto ..].
+          destruct (no_payload k k2); [apply rrel_val; auto | apply rrel_err_same; auto]. }
         destruct Rw as [k | |]; [| apply rrel_err_same; auto ..].
         destruct (select c k) as [i |]; [| apply rrel_err_same; auto].
         destruct (lsrel_nth _ _ _ _ i Rs) as [(X1 & X2 & E1 & E2 & RX) | [E1 E2]]; rewrite E1, E2.
