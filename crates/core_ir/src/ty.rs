@@ -1,6 +1,7 @@
 //! Types of the calculus and the subtype relation.
 
 use crate::{Data, EffectRow, Name, Pred};
+use diagnostics::clip;
 use std::sync::Arc;
 
 /// A declared enumeration. Its values are strings.
@@ -183,16 +184,6 @@ impl Type {
             }
             _ => wrong(),
         }
-    }
-}
-
-/// The beginning of a text, for messages.
-fn clip(text: &str) -> String {
-    const MOST: usize = 60;
-    if text.chars().count() <= MOST {
-        text.to_string()
-    } else {
-        text.chars().take(MOST).chain(['…']).collect()
     }
 }
 

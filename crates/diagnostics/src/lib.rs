@@ -194,6 +194,30 @@ pub fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|d| d.level == Level::Error)
 }
 
+/// The beginning of a user's text on one line, for messages: at most 60 characters, control characters
+/// as spaces.
+///
+/// # Examples
+/// ```
+/// assert_eq!(diagnostics::clip("two\nlines"), "two lines");
+/// ```
+pub fn clip(text: &str) -> String {
+    clip_to(text, 60)
+}
+
+/// [`clip`] to another length.
+pub fn clip_to(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    for (i, c) in text.trim().chars().enumerate() {
+        if i == most {
+            out.push('…');
+            break;
+        }
+        out.push(if c.is_control() { ' ' } else { c });
+    }
+    out
+}
+
 /// The candidate nearest to `name` by edit distance, if it is near enough to be a likely slip.
 ///
 /// # Examples
@@ -232,4 +256,15 @@ fn edit_distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_clipped_to_one_line_of_characters() {
+        assert_eq!(clip_to("a\nb\u{1b}[31m", 3), "a b…");
+        assert_eq!(clip_to("äöü", 3), "äöü");
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::doc::{Entry, Kind, Node};
 use core_ir::{Bound, Builder, Data, ModelParams, Name, Prim, Term, TermId};
+pub use diagnostics::clip;
 use diagnostics::{Diagnostic, Level, Span, nearest};
 
 /// Codes of the diagnostics of front ends.
@@ -83,17 +84,6 @@ pub fn near<'a>(
         return None;
     }
     nearest(name, known)
-}
-
-/// The beginning of a user's text, for messages.
-pub fn clip(text: &str) -> String {
-    const MOST: usize = 60;
-    let line = text.lines().next().unwrap_or("");
-    if line.chars().count() <= MOST && line.len() == text.trim_end().len() {
-        line.to_string()
-    } else {
-        line.chars().take(MOST).chain(['…']).collect()
-    }
 }
 
 /// A diagnostic about a value of the wrong kind.

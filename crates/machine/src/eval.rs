@@ -10,7 +10,7 @@ use crate::{
 use core_ir::{
     AbsSugar, Bound, Code, Data, Label, Lattice, ModelParams, Name, Recv, Role, Term, TermId, ToolId,
 };
-use diagnostics::Span;
+use diagnostics::{Span, clip};
 use std::sync::Arc;
 
 /// The most branches that may exist at once in one run.
@@ -1570,15 +1570,5 @@ fn missing_field(v: &Value, name: &str) -> String {
             )
         }
         _ => format!("no field `{name}` in {}", v.kind()),
-    }
-}
-
-/// The beginning of a text, for messages.
-fn clip(text: &str) -> String {
-    const MOST: usize = 60;
-    if text.chars().count() <= MOST {
-        text.to_string()
-    } else {
-        text.chars().take(MOST).chain(['…']).collect()
     }
 }

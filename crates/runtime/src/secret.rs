@@ -134,19 +134,6 @@ impl Redactor {
     }
 }
 
-/// The beginning of a text on one line, for messages: control characters become spaces.
-pub(crate) fn clip(text: &str, most: usize) -> String {
-    let mut out = String::new();
-    for (i, c) in text.trim().chars().enumerate() {
-        if i == most {
-            out.push('…');
-            break;
-        }
-        out.push(if c.is_control() { ' ' } else { c });
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,11 +147,5 @@ mod tests {
         assert_eq!(j, serde_json::json!({"[redacted]": ["k=[redacted]", 1]}));
         let d = Data::list([Data::Tag("t".into(), Arc::new(Data::str("sk-planted")))]);
         assert_eq!(r.data(&d), Data::list([Data::Tag("t".into(), Arc::new(Data::str("[redacted]")))]));
-    }
-
-    #[test]
-    fn a_long_text_is_clipped_to_one_line() {
-        assert_eq!(clip("a\nb\u{1b}[31m", 3), "a b…");
-        assert_eq!(clip("äöü", 3), "äöü");
     }
 }

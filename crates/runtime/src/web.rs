@@ -99,7 +99,7 @@ pub(crate) fn cause(e: &reqwest::Error) -> String {
 /// The media type, without parameters.
 pub(crate) fn content_type(response: &reqwest::Response) -> Option<String> {
     let value = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
-    Some(crate::secret::clip(value.split(';').next().unwrap_or_default(), 60))
+    Some(diagnostics::clip_to(value.split(';').next().unwrap_or_default(), 60))
 }
 
 /// How long the server asks to wait: seconds, or a date.

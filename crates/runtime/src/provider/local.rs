@@ -5,9 +5,9 @@
 
 use super::{Answer, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::event::Progress;
-use crate::secret::clip;
 use crate::{ConfigError, Schema};
 use core_ir::{Data, EffectClass, Role, ToolDecl, Type};
+use diagnostics::clip_to as clip;
 use localmodel::{Error, LocalModel, Request};
 use machine::Reply;
 use serde_json::{Value as Json, json};

@@ -3,8 +3,8 @@
 use super::{Answer, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::ConfigError;
 use crate::event::Progress;
-use crate::secret::clip;
 use core_ir::Data;
+use diagnostics::clip_to as clip;
 use machine::Reply;
 use serde_json::Value as Json;
 use std::path::Path;

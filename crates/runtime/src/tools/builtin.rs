@@ -43,7 +43,7 @@ impl Builtin {
                 let names: Vec<&str> = BUILTINS.iter().map(|(n, _)| *n).collect();
                 Err(format!(
                     "`{}` is no built-in tool; there are `{}`",
-                    crate::secret::clip(name, 40),
+                    diagnostics::clip_to(name, 40),
                     names.join("`, `")
                 ))
             }
@@ -97,7 +97,7 @@ fn evaluate(text: &str) -> Result<Num, String> {
     if e.rest.is_empty() {
         Ok(value)
     } else {
-        Err(format!("`{}` is not expected there", crate::secret::clip(e.rest, 20)))
+        Err(format!("`{}` is not expected there", diagnostics::clip_to(e.rest, 20)))
     }
 }
 
@@ -154,7 +154,7 @@ impl Expression<'_> {
             self.rest = rest.trim_start();
             digits
                 .parse()
-                .map_err(|e: core_ir::NumError| format!("`{}`: {e}", crate::secret::clip(digits, 20)))?
+                .map_err(|e: core_ir::NumError| format!("`{}`: {e}", diagnostics::clip_to(digits, 20)))?
         };
         self.depth -= 1;
         Ok(value)

@@ -5,8 +5,8 @@
 
 use super::{Template, ToolLimits, as_json, result};
 use crate::environment::is_secret_name;
-use crate::secret::clip;
 use core_ir::{Data, Name, Type};
+use diagnostics::clip_to as clip;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};

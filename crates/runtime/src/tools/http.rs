@@ -1,9 +1,9 @@
 //! Tools that are HTTP requests.
 
 use super::{Template, ToolLimits, as_json, as_text, result};
-use crate::secret::clip;
 use crate::web;
 use core_ir::{Data, Name, Type};
+use diagnostics::clip_to as clip;
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use std::sync::OnceLock;

@@ -8,9 +8,9 @@ mod template;
 pub use builtin::BUILTINS;
 
 use crate::provider::{BoxFuture, Work};
-use crate::secret::clip;
 use crate::{Environment, Redactor};
 use core_ir::{Data, Name, ToolDecl, Type};
+use diagnostics::clip_to as clip;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Texts with holes `{parameter}`; `{{` and `}}` are braces.
 
 use super::as_text;
-use crate::secret::clip;
 use core_ir::{Data, Name};
+use diagnostics::clip_to as clip;
 
 #[derive(Debug, PartialEq, Eq)]
 enum Part {

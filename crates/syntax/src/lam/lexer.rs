@@ -5,7 +5,7 @@
 
 use super::codes;
 use core_ir::print::{identifier_part, identifier_start};
-use diagnostics::{Diagnostic, FileId, Span};
+use diagnostics::{Diagnostic, FileId, Span, clip};
 
 /// What a token is. Texts of words and numbers are read off the source; unescaped strings are kept
 /// in [`Lexed::strings`] and referred to by number.
@@ -453,14 +453,4 @@ const UNCLOSED: &str =
 
 fn hex(text: &str) -> Option<u32> {
     if text.bytes().all(|b| b.is_ascii_hexdigit()) { u32::from_str_radix(text, 16).ok() } else { None }
-}
-
-/// The beginning of a text, for messages.
-pub(super) fn clip(text: &str) -> String {
-    const MOST: usize = 40;
-    if text.chars().count() <= MOST {
-        text.to_string()
-    } else {
-        text.chars().take(MOST).chain(['…']).collect()
-    }
 }

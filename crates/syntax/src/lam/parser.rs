@@ -5,12 +5,12 @@
 //! error is reported at one token.
 
 use super::codes;
-use super::lexer::{self, Bracket, Lexed, Tok, Token, clip};
+use super::lexer::{self, Bracket, Lexed, Tok, Token};
 use core_ir::{
     Bound, Branch, BuildError, Builder, Code, Data, Globals, IfSugar, LetSugar, MAX_DEPTH, Name, Num, Prim,
     Recv, Role, Slot, StoreId, Term, TermId, ToolId, Type,
 };
-use diagnostics::{Diagnostic, FileId, Span, nearest};
+use diagnostics::{Diagnostic, FileId, Span, clip, nearest};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -3,9 +3,9 @@
 use super::{OpenAiOptions, excerpt};
 use crate::provider::ModelError;
 use crate::provider::retry::Trouble;
-use crate::secret::clip;
 use crate::web;
 use crate::{ConfigError, Redactor};
+use diagnostics::clip_to as clip;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value as Json;
 use std::fmt;
