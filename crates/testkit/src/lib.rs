@@ -2,7 +2,7 @@
 //! answer them.
 //!
 //! Entry points: [`naive::run`] evaluates a [`core_ir::Code`] by the rules of `docs/calculus.md`;
-//! [`generate::programs`] is the strategy of closed programs; [`world::Script`] answers whatever a
+//! [`generate::programs`] is the strategy of closed programs; [`generate::Script`] answers whatever a
 //! program asks, always in the same way; [`drive::run`] runs the machine in such a world.
 //!
 //! Invariant: [`naive`] is written from `docs/calculus.md` alone. It shares no code with the machine that

@@ -1,4 +1,4 @@
-//! The rules of `docs/calculus.md`, one arm of [`Run::eval`] for each: call by value by substitution, on the
+//! The rules of `docs/calculus.md`, one arm of `Run::eval` for each: call by value by substitution, on the
 //! host stack, parallel branches one after the other.
 //!
 //! Slow and plain on purpose. It is what the machine is compared with, so it is written from the text of
