@@ -408,14 +408,9 @@ Section Interp.
       | ECase e1 bs d =>
           bind (ev pc env s e1) (fun V s1 =>
             match V with Lab l v =>
-              let missed := (Err (join pc (deep_label V)) "no branch matches"%string, s1) in
-              match dispatch v with
-              | Some k =>
-                  match branch k bs d with
-                  | Some e2 => ev (join pc l) env s1 e2
-                  | None => missed
-                  end
-              | None => missed
+              match chosen v bs d with
+              | Some e2 => ev (join pc l) env s1 e2
+              | None => (Err (join pc (deep_label V)) "no branch matches", s1)
               end
             end)
       | EGuard e1 p k => guard ev env e1 p k pc s

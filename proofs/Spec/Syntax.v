@@ -243,6 +243,10 @@ Definition dispatch {L : lattice} (v : val L) : option scalar :=
   | _ => None
   end.
 
+Definition chosen {L : lattice} (v : val L) (bs : list (scalar * term)) (d : option term)
+    : option term :=
+  match dispatch v with Some k => branch k bs d | None => d end.
+
 (** ** Sugar *)
 
 Definition ELet (e1 e2 : term) : term := EApp (ELam e2) e1.

@@ -378,8 +378,7 @@ Section Confinement.
       destruct (prim H p (strip V)); [apply accept_conf; lab | done].
     - (* case *)
       apply confined_bind; auto. intros [l v] s1 _ _.
-      destruct (dispatch v) as [k |]; [| done].
-      destruct (branch k bs d); [| done]. apply UP. lab.
+      destruct (chosen v bs d); [| done]. apply UP. lab.
     - apply guard_conf; auto.
     - (* choose *)
       eapply confined_after with (s' := log pc (RSample p) s).

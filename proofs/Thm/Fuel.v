@@ -104,8 +104,7 @@ Section Fuel.
     assert (EV : forall pc env s e, approx (eval (F := F) H n pc env s e) (eval (F := F) H m pc env s e)) by auto.
     destruct e; simpl; auto using evals_fuel, recv_fuel, fork_fuel, fresh_fuel, pars_fuel, guard_fuel.
     - repeat (apply approx_bind; auto; intros). apply apply_fuel; auto.
-    - apply approx_bind; auto. intros [l v] s1. destruct (dispatch v); auto.
-      destruct (branch s0 bs d); auto.
+    - apply approx_bind; auto. intros [l v] s1. destruct (chosen v bs d); auto.
     - destruct (sample H p (visible pc (tr s))); auto.
     - apply with_label_fuel; auto.
     - apply with_label_fuel; auto.

@@ -648,6 +648,16 @@ Section Noninterference.
       destruct (scalar_eqb k k'); [inversion E; subst; auto | eauto].
   Qed.
 
+  Lemma chosen_permits : forall (v : val L) bs d e,
+    forallb (fun b => permits pol (snd b)) bs = true ->
+    match d with Some e' => permits pol e' | None => true end = true ->
+    chosen v bs d = Some e -> permits pol e = true.
+  Proof.
+    intros v bs d e P Pd E. unfold chosen in E. destruct (dispatch v).
+    - eapply branch_permits; eauto.
+    - subst. auto.
+  Qed.
+
   (** A comparison with a visible label cannot tell related labels apart. *)
   Lemma flows_same : forall l1 l2 l, low l -> same_label l1 l2 -> flows l1 l = flows l2 l.
   Proof.
@@ -785,18 +795,17 @@ Section Noninterference.
       + assert (J1 : high (join pc l1)) by (apply join_false_r; auto).
         assert (J2 : high (join pc l2)) by (apply join_false_r; auto).
         eapply high_results with (1 := J1) (2 := J2) (3 := St).
-        * destruct (dispatch v1) as [k |]; [destruct (branch k bs d); auto |];
+        * destruct (chosen v1 bs d); auto;
             (split; [exact (join_mono_r pc _ _ (label_deep (Lab l1 v1))) | apply state_conf_refl]).
-        * destruct (dispatch v2) as [k |]; [destruct (branch k bs d); auto |];
+        * destruct (chosen v2 bs d); auto;
             (split; [exact (join_mono_r pc _ _ (label_deep (Lab l2 v2))) | apply state_conf_refl]).
       + assert (J : low (join pc l)) by (apply join_true; auto).
         assert (D : same_label (join pc (deep_label (Lab l v1))) (join pc (deep_label (Lab l v2)))).
         { apply same_label_join; auto using same_label_low.
           apply lrel_deep_label with (pol := pol). auto. }
-        assert (E : dispatch v1 = dispatch v2) by (destruct RV; auto).
-        rewrite <- E. destruct (dispatch v1) as [k |]; [| apply rrel_err_same; auto].
-        destruct (branch k bs d) as [e' |] eqn:Eb; [| apply rrel_err_same; auto].
-        apply IH; auto. eapply branch_permits; eauto.
+        assert (E : chosen v1 bs d = chosen v2 bs d) by (destruct RV; auto).
+        rewrite <- E. destruct (chosen v1 bs d) as [e' |] eqn:Eb; [| apply rrel_err_same; auto].
+        apply IH; auto. eapply chosen_permits; eauto.
     - (* guard *) simpl. apply guard_rel; auto.
     - (* choose *) simpl.
       assert (S' : srel (log pc (RSample p) s1) (log pc (RSample p) s2))
