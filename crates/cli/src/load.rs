@@ -2,7 +2,7 @@
 
 use core_ir::{Code, Term, Type};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
-use frontend::doc::{Limits, decode};
+use frontend::doc::{Format, Limits, decode};
 use frontend::surface::{self, EntryKind};
 use frontend::{File, Project, Recognised};
 use std::io::Read;
@@ -101,7 +101,15 @@ pub fn reason(e: &std::io::Error) -> String {
 /// Loads a file: what can be run in it, and what is to be said about it.
 pub fn load(sources: &mut Sources, path: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
     let (id, text) = read_text(sources, path)?;
-    match Kind::of(path) {
+    let kind = match Kind::of(path) {
+        // Standard input has no name: it is a configuration if it looks like one.
+        Kind::Config if path == "-" => {
+            let file = File::read(id, path, &text, &Limits::default());
+            if matches!(frontend::recognise(&file), Recognised::Unknown) { Kind::Agent } else { Kind::Config }
+        }
+        kind => kind,
+    };
+    match kind {
         Kind::Agent => agent(id, &text),
         Kind::Lam => lam(id, &text),
         Kind::Config => {
@@ -185,7 +193,7 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
                 None,
             ));
         }
-        Recognised::Unknown if has_errors(&file.diagnostics) => {
+        Recognised::Unknown if has_errors(&file.diagnostics) && Format::of_path(path).is_some() => {
             return Err(Problem::Wrong(file.diagnostics.clone()));
         }
         Recognised::Unknown => {

@@ -109,6 +109,7 @@ fn wrong_requests_exit_with_2_and_say_what_to_do() {
         (vec!["run", triage, "x", "--timeout=-1"], "not a positive number"),
         (vec!["run", triage, "x", "--script", "no/such.json"], "no/such.json"),
         (vec!["run", triage, "x", "--config", "no/such.toml"], "no such file"),
+        (vec!["check", "README.md"], "no agent program"),
         (vec!["lint", "no/such"], "no such file"),
         (vec!["lint", ".", "--select", "L99"], "there is no rule"),
         (vec!["explain", "L00A"], "there is no diagnostic"),
@@ -246,6 +247,28 @@ fn a_crew_is_run_with_its_placeholders_as_inputs() {
     assert_eq!(json(&ran)["result"], "bees hum");
     let ran = entail(&["run", "--script", &script, &tasks, "{\"topic\": 1}"]);
     assert!(ran.status == 2 && ran.err.contains("$.topic: expected Str"), "{}", ran.err);
+}
+
+#[test]
+fn standard_input_is_a_program_or_a_configuration() {
+    let piped = |text: &str, args: &[&str]| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_entail"))
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        let out = child.wait_with_output().unwrap();
+        (out.status.code(), String::from_utf8(out.stdout).unwrap())
+    };
+    let program = "pipeline p(x: Number) -> Number { return x + 1; }";
+    assert_eq!(piped(program, &["run", "-", "{\"x\": 1}"]), (Some(0), "2\n".into()));
+    let config = "agentId: a\ntype: simple\nmodel: m\nsystemPrompt: p\n";
+    let (status, shown) = piped(config, &["compile", "-"]);
+    assert!(status == Some(0) && shown.contains("llm"), "{shown}");
+    assert_eq!(piped("1 + 1", &["eval", "-"]), (Some(0), "2\n".into()));
 }
 
 #[test]

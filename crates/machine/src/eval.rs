@@ -277,6 +277,20 @@ impl Strand {
         })
     }
 
+    /// The term whose request it waits for.
+    pub(crate) fn waits_for(&self) -> Option<Span> {
+        match &self.state {
+            State::Waiting(_, pending) => Some(match &**pending {
+                Pending::Model { span, .. }
+                | Pending::Tool { span, .. }
+                | Pending::Recall { span, .. }
+                | Pending::Remember { span, .. } => *span,
+                Pending::Sample { left, .. } => closure(&self.act).0.span(*left),
+            }),
+            _ => None,
+        }
+    }
+
     /// The conversation that is left when everything that was opened inside is closed.
     pub(crate) fn outermost_conversation(self) -> Conversation {
         let opened = self.kont.into_iter().find_map(|frame| match frame {

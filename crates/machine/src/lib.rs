@@ -385,7 +385,7 @@ impl Machine {
             return;
         }
         if let Response::Stop(stop) = response {
-            return self.cancel(stop);
+            return self.stop(stop, Some(id.strand));
         }
         let Some(slot) = self.slots.get(&id.strand).copied() else { return };
         let Some(mut strand) = self.strands[slot].take() else { return };
@@ -398,8 +398,23 @@ impl Machine {
 
     /// Ends the run from outside.
     pub fn cancel(&mut self, stop: Stop) {
+        self.stop(stop, None);
+    }
+
+    /// Ends the run; the error points at what the strand waits for, or else any strand.
+    fn stop(&mut self, stop: Stop, strand: Option<u64>) {
         if self.done.is_none() {
-            let span = self.root.span(self.root.root());
+            let waits = |slot: &usize| self.strands[*slot].as_ref().and_then(|s| s.waits_for());
+            let span = match strand {
+                Some(id) => self.slots.get(&id).and_then(waits),
+                // Which of several branches is named must not depend on the order of a hash map.
+                None => {
+                    let mut ids: Vec<_> = self.slots.iter().collect();
+                    ids.sort();
+                    ids.into_iter().find_map(|(_, slot)| waits(slot))
+                }
+            };
+            let span = span.unwrap_or_else(|| self.root.span(self.root.root()));
             self.finish(Err(Failure {
                 code: stop.code,
                 message: stop.message,

@@ -447,3 +447,27 @@ fn the_conversation_is_kept_when_a_branch_ends_the_run() {
     assert_eq!(result.unwrap_err().code, ErrorCode::Fail);
     assert_eq!(machine.conversation().1.len(), 1);
 }
+
+#[test]
+fn a_run_that_is_ended_from_outside_points_at_what_it_waited_for() {
+    let place = Span { file: FileId(0), start: 3, end: 5 };
+    let end = |stop: bool| {
+        let mut b = Builder::new();
+        let half = Num::from(1).div(&Num::from(2)).unwrap();
+        let (x, y) = (b.lit(Num::from(1), place), num(&mut b, 2));
+        let root = b.add(Term::Choose(half, x, y), AT);
+        let code = b.finish(root, &Globals::none()).unwrap();
+        let mut machine = Machine::new(Arc::new(code), None, Config::default());
+        let Output::Request(id, _) = machine.poll() else { panic!("a request") };
+        let reason = machine::Stop { code: ErrorCode::Budget, message: "enough".into() };
+        if stop {
+            machine.handle(id, Response::Stop(reason));
+        } else {
+            machine.cancel(reason);
+        }
+        let Output::Done(Err(failure)) = machine.poll() else { panic!("ended") };
+        (failure.code, failure.span)
+    };
+    assert_eq!(end(true), (ErrorCode::Budget, place));
+    assert_eq!(end(false), (ErrorCode::Budget, place));
+}
