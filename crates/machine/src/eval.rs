@@ -424,7 +424,7 @@ impl Machine {
                 };
                 s.state = State::Return(value);
             }
-            Term::Lit(data) => s.state = State::Return(Value::from_data(&mut self.lattice, s.pc, data)),
+            Term::Lit(data) => s.state = State::Return(Value::literal(&mut self.lattice, s.pc, data)),
             Term::Abs(abs) => {
                 let captured = abs
                     .captures

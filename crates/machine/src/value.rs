@@ -233,9 +233,18 @@ impl Value {
         }
     }
 
-    /// Data as a value, every part labelled ⊥. The depth of data is bounded (see [`Data`]).
+    /// Data from the world as a value, every part labelled ⊥. The depth of data is bounded (see [`Data`]).
     pub(crate) fn from_data(lattice: &mut Lattice, label: Label, data: &Data) -> Value {
-        let part = |lattice: &mut Lattice, d: &Data| Value::from_data(lattice, Label::BOTTOM, d);
+        Value::of_data(lattice, label, Label::BOTTOM, data)
+    }
+
+    /// A literal of the program: what its constructors would give, every part at the program counter.
+    pub(crate) fn literal(lattice: &mut Lattice, pc: Label, data: &Data) -> Value {
+        Value::of_data(lattice, pc, pc, data)
+    }
+
+    fn of_data(lattice: &mut Lattice, label: Label, inner: Label, data: &Data) -> Value {
+        let part = |lattice: &mut Lattice, d: &Data| Value::of_data(lattice, inner, inner, d);
         let body = match data {
             Data::Null => return Value::new(label, Kind::Null),
             Data::Bool(b) => return Value::new(label, Kind::Bool(*b)),

@@ -346,7 +346,7 @@ impl Run<'_> {
                 None => error("unknown", pc, "no such prelude definition"),
             },
             // Reading: a literal is pc:data, everything inside labelled ⊥.
-            Expr::Lit(data) => Ok(literal(pc, data)),
+            Expr::Lit(data) => Ok(labelled(pc, pc, data)),
 
             // Constructors: at pc; parts keep their labels.
             Expr::Record(fields) => {
@@ -1045,8 +1045,13 @@ fn field<'v>(v: &'v Value, name: &str) -> Option<&'v Value> {
 
 /// `l:data`, everything inside labelled ⊥.
 fn literal(label: Label, data: &Data) -> Value {
+    labelled(label, Label::BOTTOM, data)
+}
+
+/// `label:data`, everything inside labelled `inner`.
+fn labelled(label: Label, inner: Label, data: &Data) -> Value {
     stacker::maybe_grow(64 << 10, 4 << 20, || {
-        let part = |d: &Data| literal(Label::BOTTOM, d);
+        let part = |d: &Data| labelled(inner, inner, d);
         let node = match data {
             Data::Null => Node::Null,
             Data::Bool(b) => Node::Bool(*b),

@@ -1,0 +1,360 @@
+//! The machine against the interpreter that the proofs are about, extracted from Coq.
+//!
+//! Its answers on the cases in `proofs/Extract/cases` are stored, so that part needs nothing. Where `make -C proofs oracle` has built
+//! the interpreter, generated programs are compared as well; how many: `ORACLE_CASES`, 2,000 if not said.
+//!
+//! Known differences, all of what the interpreter does not model (proofs/README.md): types, optional arguments, clearances,
+//! functions as data, prompts that are no text. Programs with these are left out. Indexing a string is an error there; that cannot be
+//! seen from outside, so a run of 20,000 meets it.
+#![allow(clippy::disallowed_methods)]
+
+mod common;
+
+use common::{FUEL, config, out_of_fuel};
+use core_ir::{Code, Data, Globals, LabelSpec, LatticeKind, Name, Recv, Term, Type, exchange};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use testkit::drive::{self, Order, ParseWith};
+use testkit::generate::{Program, Script, Style, programs};
+use testkit::outcome::{Outcome, Tree, TreeNode};
+use testkit::world::{Answer, Call, World};
+
+/// Cases that are not compared, each with the reason.
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("prelude", "its prelude is its own, given as programs"),
+    ("decode_repaired", "the case says how a reply decodes; the machine decodes by type"),
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proofs/Extract")
+}
+
+/// Reads a case's program; the cases leave out what parameters of models may leave empty.
+fn code(json: &Value) -> Arc<Code> {
+    let mut json = json.clone();
+    for term in json["terms"].as_array_mut().into_iter().flatten() {
+        if term.get("at").is_none() {
+            term["at"] = json!([0, 0, 0]);
+        }
+        if let Some(params) = term.get_mut("params").and_then(Value::as_object_mut) {
+            for (field, empty) in [("tools", json!([])), ("repair", json!(0)), ("extra", json!([]))] {
+                params.entry(field).or_insert(empty);
+            }
+        }
+    }
+    let json = &json;
+    match exchange::from_json(json, &Globals::none()) {
+        Ok(read) => Arc::new(read.code),
+        Err(e) => panic!("{e:?}"),
+    }
+}
+
+/// A value as the interpreter prints it. What a function captured is counted differently there, and not compared.
+fn tree(t: &Tree) -> Value {
+    let mut o = json!({"label": t.label.to_json()});
+    let (key, value) = match &t.node {
+        TreeNode::Scalar(d) => ("scalar", exchange::data_json(d)),
+        TreeNode::List(items) => ("list", items.iter().map(tree).collect()),
+        TreeNode::Record(fields) => ("record", fields.iter().map(|(n, v)| json!([**n, tree(v)])).collect()),
+        TreeNode::Pair(p) => ("pair", json!([tree(&p.0), tree(&p.1)])),
+        TreeNode::Tag(n, v) => {
+            o["payload"] = json!([tree(v)]);
+            ("tag", json!(**n))
+        }
+        TreeNode::Function(_) => ("function", Value::Null),
+    };
+    o[key] = value;
+    o
+}
+
+/// The interpreter's answer without what is not compared: the wording of errors, captured labels, the numbers of stores.
+fn comparable(mut v: Value) -> Value {
+    fn walk(v: &mut Value) {
+        match v {
+            Value::Object(fields) => {
+                if let Some(error) = fields.get_mut("error").and_then(Value::as_object_mut) {
+                    error.remove("message");
+                }
+                if let Some(f) = fields.get_mut("function") {
+                    *f = Value::Null;
+                }
+                // An empty prompt of `llm` is a message there, and none in the machine.
+                for key in ["model", "conversation"] {
+                    if let Some(Value::Array(messages)) = fields.get_mut(key) {
+                        messages.retain(|m| *m != json!(["system", ""]));
+                    }
+                }
+                for key in ["recall", "remember"] {
+                    if let Some(Value::String(name)) = fields.get_mut(key) {
+                        *name = name.rsplit('.').next().unwrap_or("").to_string();
+                    }
+                }
+                fields.values_mut().for_each(walk);
+            }
+            Value::Array(items) => items.iter_mut().for_each(walk),
+            _ => {}
+        }
+    }
+    walk(&mut v);
+    if let Some(value) = v["result"].get_mut("value") {
+        as_read(value, &[]);
+    }
+    v
+}
+
+/// Joins the label of each container to those of its parts, as reading does: what no program can tell is not compared.
+fn as_read(v: &mut Value, outer: &[Value]) {
+    let own = v["label"].as_array().cloned().unwrap_or_default();
+    let label: Vec<Value> =
+        ["U", "S"].into_iter().map(Value::from).filter(|l| own.contains(l) || outer.contains(l)).collect();
+    v["label"] = Value::Array(label.clone());
+    for key in ["list", "pair", "payload"] {
+        for part in v.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
+            as_read(part, &label);
+        }
+    }
+    for field in v.get_mut("record").and_then(Value::as_array_mut).into_iter().flatten() {
+        as_read(&mut field[1], &label);
+    }
+}
+
+fn shown(outcome: &Outcome) -> Value {
+    let messages = |ms: &[(core_ir::Role, String)]| -> Value {
+        ms.iter().map(|(r, t)| json!([r.as_str(), t])).collect()
+    };
+    let result = match &outcome.result {
+        Ok(t) => json!({"value": tree(t)}),
+        Err(e) => json!({"error": {"label": e.label.to_json()}}),
+    };
+    let trace: Vec<Value> = outcome
+        .requests
+        .iter()
+        .map(|(call, channel)| {
+            let mut o = match call {
+                Call::Model { messages: ms, .. } => json!({"model": messages(ms)}),
+                Call::Tool { name, args } => {
+                    json!({"tool": **name, "args": args.iter().map(|(_, d)| exchange::data_json(d)).collect::<Vec<_>>()})
+                }
+                Call::Sample { probability } => {
+                    json!({"sample": exchange::data_json(&Data::Num(probability.clone()))})
+                }
+                Call::Recall { key, .. } => json!({"recall": **key}),
+                Call::Remember { key, value, .. } => {
+                    json!({"remember": **key, "value": exchange::data_json(value)})
+                }
+            };
+            o["channel"] = channel.to_json();
+            o
+        })
+        .collect();
+    json!({
+        "result": result, "conversation_label": outcome.conversation_label.to_json(),
+        "conversation": messages(&outcome.conversation), "trace": trace,
+    })
+}
+
+/// Gives the stored answers in order and keeps stores itself.
+struct Stored {
+    answers: std::vec::IntoIter<Value>,
+    kept: HashMap<(Name, Name), Data>,
+}
+
+impl World for Stored {
+    fn answer(&mut self, call: &Call) -> Answer {
+        match call {
+            Call::Recall { store, key } => {
+                return Answer::Found(self.kept.get(&(store.clone(), key.clone())).cloned());
+            }
+            Call::Remember { store, key, value } => {
+                self.kept.insert((store.clone(), key.clone()), value.clone());
+                return Answer::Kept;
+            }
+            _ => {}
+        }
+        let Some(answer) = self.answers.next() else { return Answer::Failed("no answer is left".into()) };
+        if let Some(Value::String(text)) = answer.get("text") {
+            Answer::Text(text.clone())
+        } else if let Some(data) = answer.get("data") {
+            Answer::Data(Data::from_json(data).unwrap())
+        } else if let Some(Value::Bool(b)) = answer.get("drawn") {
+            Answer::Drawn(*b)
+        } else {
+            Answer::Failed(answer["failed"].as_str().unwrap_or("").to_string())
+        }
+    }
+}
+
+#[test]
+fn the_stored_answers_of_the_extracted_interpreter_are_the_machines() {
+    let mut compared = 0;
+    for entry in std::fs::read_dir(folder().join("cases")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        if path.extension().is_none_or(|e| e != "json") || LEFT_OUT.iter().any(|(n, _)| *n == name) {
+            continue;
+        }
+        let read = |p: &Path| serde_json::from_str::<Value>(&std::fs::read_to_string(p).unwrap()).unwrap();
+        let (case, mut want) = (read(&path), comparable(read(&path.with_extension("out"))));
+        let answers = case["answers"].as_array().cloned().unwrap_or_default();
+        // A reply parses as the case says.
+        let codes: HashMap<String, Arc<Code>> = answers
+            .iter()
+            .filter_map(|a| Some((a.get("text")?.as_str()?.to_string(), code(a.get("code")?))))
+            .collect();
+        let parser = move |text: &str| codes.get(text).cloned().ok_or_else(|| "does not parse".to_string());
+        let config =
+            machine::Config { parser: Some(Arc::new(ParseWith(parser))), ..machine::Config::default() };
+        let mut world = Stored { answers: answers.into_iter(), kept: HashMap::new() };
+        let outcome = drive::run(&code(&case["program"]), None, config, &mut world, Order::AtOnce);
+        let mut have = comparable(shown(&outcome));
+        if name == "generated_endorse_refused" {
+            // The wording of the refusal is each one's own.
+            for v in [&mut want, &mut have] {
+                v["result"]["value"]["list"][1]["scalar"] = Value::Null;
+            }
+        }
+        assert_eq!(have, want, "{name}");
+        compared += 1;
+    }
+    assert!(compared >= 20, "{compared}");
+}
+
+/// The program with tools and keys that take and give anything: types are not part of what the proofs about flow are about.
+fn untyped(mut program: Program) -> Program {
+    for tool in &mut program.tools {
+        tool.result = Type::Dyn;
+        tool.params.iter_mut().for_each(|p| p.ty = Type::Dyn);
+    }
+    // Clearances are not modelled either.
+    program.clearance = LabelSpec::TOP;
+    for key in program.stores.iter_mut().flat_map(|s| &mut s.keys) {
+        key.ty = Type::Dyn;
+    }
+    program
+}
+
+/// Runs the extracted interpreter; `None` if the program uses what it does not translate.
+fn oracle(binary: &Path, input: &Value) -> Option<Value> {
+    let mut child = Command::new(binary)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may refuse the program before it has read all of it.
+    let _ = child.stdin.take().unwrap().write_all(input.to_string().as_bytes());
+    let out = child.wait_with_output().unwrap();
+    match out.status.code() {
+        Some(0) => Some(serde_json::from_slice(&out.stdout).unwrap()),
+        Some(3) => None,
+        _ => panic!("{}\n{input}", String::from_utf8_lossy(&out.stderr)),
+    }
+}
+
+/// A reply as code, with one wording for all that is no code or may not be there.
+fn parse(program: &Program, text: &str) -> Result<Arc<Code>, String> {
+    let refused = || "does not parse".to_string();
+    let code = program.parse(text).map_err(|_| refused())?;
+    let forbidden = code.iter().any(|(_, term)| match term {
+        Term::Endorse(..) | Term::Declassify(..) => !program.generated_endorse,
+        Term::Tool(_) => true,
+        Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => !params.tools.is_empty(),
+        _ => false,
+    });
+    if forbidden { Err(refused()) } else { Ok(code) }
+}
+
+/// The answers of a run, as the interpreter takes them; `None` for what it does not model.
+fn recorded(program: &Program, asked: &[(Call, Answer)]) -> Option<Vec<Value>> {
+    let sources = diagnostics::Sources::new();
+    asked
+        .iter()
+        .map(|(call, answer)| {
+            Some(match (call, answer) {
+                (_, Answer::Failed(m)) => json!({"failed": m}),
+                (Call::Model { params: Some(p), tools, .. }, Answer::Text(t)) => {
+                    // Decoding is a function of the host there.
+                    if !tools.is_empty() || !matches!(p.result, None | Some(Type::Str)) {
+                        return None;
+                    }
+                    json!({"text": t})
+                }
+                (Call::Model { params: None, .. }, Answer::Text(t)) => match parse(program, t) {
+                    Ok(code) => json!({"text": t, "code": exchange::to_json(&code, &sources)}),
+                    Err(_) => json!({"text": t}),
+                },
+                (_, Answer::Data(d)) => json!({"data": exchange::data_json(d)}),
+                (_, Answer::Drawn(b)) => json!({"drawn": b}),
+                (_, Answer::Found(_)) => json!({"found": null}),
+                (_, Answer::Kept) => json!({"kept": null}),
+                (_, Answer::Text(_) | Answer::ToolCall(..)) => return None,
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn generated_programs_agree_with_the_extracted_interpreter() {
+    let binary = folder().join("entail-oracle");
+    if !binary.exists() {
+        eprintln!("SKIPPED: {} is not built; `make -C proofs oracle` builds it", binary.display());
+        return;
+    }
+    let wanted: u32 = std::env::var("ORACLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000);
+    let style =
+        Style { parallel: false, messages: false, lattice: Some(LatticeKind::TwoAxis), ..Style::default() };
+    let mut runner = TestRunner::deterministic();
+    let (mut compared, mut tried) = (0, 0);
+    while compared < wanted && tried < wanted * 20 {
+        tried += 1;
+        let program = untyped(programs(style.clone()).new_tree(&mut runner).unwrap().current());
+        // A tool with an optional parameter: without types there is no telling that it may be missing.
+        if core_ir::print_code(&program.code()).contains("tool[many]") {
+            continue;
+        }
+        let mut asked = Vec::new();
+        let mut script = Script::new(&program);
+        let mut world = |call: &Call| {
+            let answer = script.answer(call);
+            asked.push((call.clone(), answer.clone()));
+            answer
+        };
+        let parser = program.clone();
+        let config = machine::Config {
+            parser: Some(Arc::new(ParseWith(move |text: &str| parse(&parser, text)))),
+            ..config(&program, FUEL)
+        };
+        let outcome = drive::run(&program.code(), None, config, &mut world, Order::AtOnce);
+        // A prompt that is no text is refused when it is given, there when it is sent.
+        let odd_prompt = outcome.result.as_ref().is_err_and(|e| e.message.starts_with("a prompt must be"));
+        if out_of_fuel(&outcome) || odd_prompt {
+            continue;
+        }
+        let Some(answers) = recorded(&program, &asked) else { continue };
+        let sources = diagnostics::Sources::new();
+        let input = json!({
+            "program": exchange::to_json(&program.code(), &sources), "answers": answers,
+            "endorse": program.generated_endorse, "declassify": program.generated_endorse,
+        });
+        let Some(want) = oracle(&binary, &input) else { continue };
+        // Without types a key or a tool takes a function there.
+        if want["result"] == "out of fuel" || want["trace"].to_string().contains("\"<function>\"") {
+            continue;
+        }
+        compared += 1;
+        let (want, have) = (comparable(want), comparable(shown(&outcome)));
+        assert_eq!(have, want, "{input}\n{program:?}");
+    }
+    assert!(
+        compared >= wanted.min(100),
+        "only {compared} of {tried} programs are within what the interpreter translates"
+    );
+    eprintln!("{compared} programs compared, {} others", tried - compared);
+}
