@@ -55,7 +55,10 @@ fn json(text: &str, ty: &Type) -> Result<Data, String> {
     }
     Err(problem.unwrap_or_else(|| {
         let why = not_json.map_or(String::new(), |e| format!(" ({e})"));
-        format!("$: expected JSON of type {ty}, found text that is not JSON{why}")
+        format!(
+            "$: expected JSON of type {ty}, found text that is not JSON{why}: `{}`",
+            diagnostics::clip(text)
+        )
     }))
 }
 
