@@ -7,9 +7,7 @@ use crate::value::{Body, Kind, Node, NotData, Value};
 use crate::{
     Call, Conversation, ErrorCode, Failure, Machine, Message, Reply, Request, RequestId, Response, decode,
 };
-use core_ir::{
-    AbsSugar, Bound, Code, Data, Label, Lattice, ModelParams, Name, Recv, Role, Term, TermId, ToolId,
-};
+use core_ir::{Bound, Code, Data, Label, Lattice, ModelParams, Name, Recv, Role, Term, TermId, ToolId};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
 
@@ -1053,7 +1051,6 @@ impl Machine {
                     // INVARIANT: a closure that is a value stands for a λ.
                     unreachable!("a closure is a function")
                 };
-                debug_assert!(abs.sugar != AbsSugar::Compose || code.stages(*term).is_some());
                 let body = abs.body;
                 let node = node.clone();
                 s.enter(node, Some(v), f.label, span, body);
@@ -1287,14 +1284,11 @@ impl Machine {
             (true, Some(fields)) => fields.iter().find(|(n, _)| n == name).map(|(_, a)| a),
             (true, None) => None,
         };
-        let mut channel = control;
-        for param in &tool.params {
-            let bound = self.lattice.resolve(&param.bound).unwrap_or_default();
-            channel = self.lattice.join(channel, bound);
-        }
-        for param in &tool.params {
+        let bounds: Vec<Label> =
+            tool.params.iter().map(|p| self.lattice.resolve(&p.bound).unwrap_or_default()).collect();
+        let channel = bounds.iter().fold(control, |channel, bound| self.lattice.join(channel, *bound));
+        for (param, bound) in tool.params.iter().zip(bounds) {
             let Some(argument) = argument(&param.name) else { continue };
-            let bound = self.lattice.resolve(&param.bound).unwrap_or_default();
             let deep = argument.deep_label(&mut self.lattice);
             let label = self.lattice.join(v.label, deep);
             if !self.lattice.flows(label, bound) {
