@@ -6,7 +6,7 @@ use frontend::doc::{Format, Limits, decode};
 use frontend::surface::{self, EntryKind};
 use frontend::{File, Project, Recognised};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Something that can be run, with what it takes and gives.
@@ -49,6 +49,20 @@ impl Kind {
             _ => Kind::Config,
         }
     }
+}
+
+/// The files under a directory that are accepted by their path, in a stable order; what .gitignore names is left out.
+pub fn files_under(directory: &Path, accepts: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = ignore::WalkBuilder::new(directory)
+        .require_git(false)
+        .build()
+        .filter_map(Result::ok)
+        .filter(|e| e.file_type().is_some_and(|t| t.is_file()))
+        .map(ignore::DirEntry::into_path)
+        .filter(|p| accepts(&p.display().to_string()))
+        .collect();
+    files.sort();
+    files
 }
 
 /// Reads the bytes of a file, at most one more than the limit for texts.

@@ -272,6 +272,17 @@ fn standard_input_is_a_program_or_a_configuration() {
 }
 
 #[test]
+fn every_code_that_lint_reports_can_be_selected() {
+    let dir = tempfile::tempdir().unwrap();
+    let file =
+        write(dir.path(), "a.yaml", "agentId: a\nagentId: b\ntype: simple\nmodel: m\nsystemPrompt: p\n");
+    let ran = entail(&["lint", "--format", "json", "--select", "D004", &file]);
+    assert_eq!(json(&ran)["code"], "D004", "{}{}", ran.out, ran.err);
+    // No code begins with a Y.
+    assert_eq!(entail(&["lint", "--select", "Y1", &file]).status, 2);
+}
+
+#[test]
 fn a_model_that_is_not_there_is_said_before_anything_runs() {
     let dir = tempfile::tempdir().unwrap();
     let models = dir.path().display().to_string();

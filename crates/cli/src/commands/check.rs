@@ -2,10 +2,11 @@
 
 use super::{say_problem, worth_saying};
 use crate::args::CheckArgs;
-use crate::load::{Kind, Problem, load};
+use crate::load::{Kind, Problem, files_under, load};
 use crate::ui::{Exit, Ui};
 use check::cost;
 use diagnostics::{Sources, has_errors};
+use frontend::doc::Format;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -87,17 +88,5 @@ fn programs_under(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_path_buf()];
     }
-    let mut files: Vec<PathBuf> = ignore::WalkBuilder::new(path)
-        .require_git(false)
-        .build()
-        .filter_map(Result::ok)
-        .filter(|e| e.file_type().is_some_and(|t| t.is_file()))
-        .map(ignore::DirEntry::into_path)
-        .filter(|p| {
-            let shown = p.display().to_string();
-            Kind::of(&shown) != Kind::Config || frontend::doc::Format::of_path(&shown).is_some()
-        })
-        .collect();
-    files.sort();
-    files
+    files_under(path, |p| Kind::of(p) != Kind::Config || Format::of_path(p).is_some())
 }

@@ -1,10 +1,11 @@
 //! `entail lint`: defects in agent configurations.
 
 use crate::args::{LevelArg, LintArgs};
-use crate::load::{read_bytes, reason};
+use crate::load::{files_under, read_bytes, reason};
 use crate::ui::{Exit, Ui};
 use check::lint::{Config, Outcome, Report, Skip, lint_bytes};
 use diagnostics::{FileId, Level, Sources};
+use frontend::doc::Format;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ struct Tally {
 pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
     let mut files = Vec::new();
     for path in &args.paths {
-        match files_under(path) {
+        match files_of(path) {
             Ok(more) => files.extend(more),
             Err(message) => return ui.usage(&message, None),
         }
@@ -93,10 +94,11 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
 }
 
 fn config(ui: &Ui, args: &LintArgs) -> Result<Config, Exit> {
+    let rules = check::lint::RULES.iter().map(|r| r.code);
+    let codes: Vec<&str> = rules.chain(frontend::codes::EXPLANATIONS.iter().map(|e| e.code)).collect();
     for code in args.select.iter().chain(&args.ignore) {
-        let known = |c: &str| check::lint::RULES.iter().any(|r| r.code.starts_with(c)) || c.starts_with('Y');
-        if !known(code) {
-            let near = diagnostics::nearest(code, check::lint::RULES.iter().map(|r| r.code));
+        if !codes.iter().any(|c| c.starts_with(&**code)) {
+            let near = diagnostics::nearest(code, codes.iter().copied());
             let help = near.map(|n| format!("did you mean `{n}`?"));
             return Err(ui.usage(&format!("there is no rule `{code}`"), help.as_deref()));
         }
@@ -111,22 +113,14 @@ fn config(ui: &Ui, args: &LintArgs) -> Result<Config, Exit> {
 }
 
 /// The file itself (named), or the YAML and JSON files in a directory, in a stable order.
-fn files_under(path: &Path) -> Result<Vec<(PathBuf, bool)>, String> {
+fn files_of(path: &Path) -> Result<Vec<(PathBuf, bool)>, String> {
     let metadata =
         std::fs::metadata(path).map_err(|e| format!("cannot read `{}`: {}", path.display(), reason(&e)));
     if !metadata?.is_dir() {
         return Ok(vec![(path.to_path_buf(), true)]);
     }
-    let mut files: Vec<_> = ignore::WalkBuilder::new(path)
-        .require_git(false)
-        .build()
-        .filter_map(Result::ok)
-        .filter(|e| e.file_type().is_some_and(|t| t.is_file()))
-        .map(|e| (e.into_path(), false))
-        .filter(|(p, _)| frontend::doc::Format::of_path(&p.display().to_string()).is_some())
-        .collect();
-    files.sort();
-    Ok(files)
+    let files = files_under(path, |p| Format::of_path(p).is_some());
+    Ok(files.into_iter().map(|p| (p, false)).collect())
 }
 
 /// Lints the files on all cores; the reports are in the order of the files.

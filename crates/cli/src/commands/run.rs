@@ -38,13 +38,8 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         Ok(report) => report,
         Err(exit) => return exit,
     };
-    if ui.is_json() {
-        ui.result(&as_json(&sources, &report, &bound).to_string());
-    } else {
-        match &report.result {
-            Ok(value) => ui.result(&pretty(value)),
-            Err(failure) => ui.problems(&sources, &[as_diagnostic(failure, &report)]),
-        }
+    show_result(ui, &sources, &report, &bound, pretty);
+    if !ui.is_json() {
         ui.note(&summary(&report, &bound));
     }
     conclude(ui, &report, &bound)
@@ -78,15 +73,25 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
         Ok(report) => report,
         Err(exit) => return exit,
     };
-    if ui.is_json() {
-        ui.result(&as_json(&sources, &report, &bound).to_string());
-    } else {
-        match &report.result {
-            Ok(value) => ui.result(&value.to_string()),
-            Err(failure) => ui.problems(&sources, &[as_diagnostic(failure, &report)]),
-        }
-    }
+    show_result(ui, &sources, &report, &bound, Reified::to_string);
     conclude(ui, &report, &bound)
+}
+
+/// Writes what a run gave: as JSON, or the value in the command's own notation, or the error.
+fn show_result(
+    ui: &Ui,
+    sources: &Sources,
+    report: &RunReport,
+    bound: &CostBound,
+    notation: fn(&Reified) -> String,
+) {
+    if ui.is_json() {
+        return ui.result(&as_json(sources, report, bound).to_string());
+    }
+    match &report.result {
+        Ok(value) => ui.result(&notation(value)),
+        Err(failure) => ui.problems(sources, &[as_diagnostic(failure, report)]),
+    }
 }
 
 /// The exit status; and the check that the run kept what was said before it.
