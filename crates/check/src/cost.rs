@@ -436,7 +436,7 @@ impl Analysis {
                     }
                 }
             }
-            Term::Mem(_, e) | Term::Fork(e) | Term::Fresh(e) | Term::Check(_, _, e) => {
+            Term::Mem(_, e) | Term::Fork(e) | Term::Fresh(e) | Term::Within(_, e) | Term::Check(_, _, e) => {
                 self.eval(code, *e, env)
             }
             Term::Classify(_, e) | Term::Send(_, e) | Term::Remember(_, _, e) | Term::Fail(e) => {
@@ -681,7 +681,7 @@ fn field(v: &Value, name: &Name) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core_ir::{Builder, Data, EffectClass, Globals, IfSugar, LabelSpec, Num, Pred, ToolDecl};
+    use core_ir::{Builder, Catches, Data, EffectClass, Globals, IfSugar, LabelSpec, Num, Pred, ToolDecl};
     use diagnostics::FileId;
 
     const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
@@ -824,7 +824,7 @@ mod tests {
             };
             let (body, handler) = (ask("x"), ask("m"));
             let label = b.lit(Data::list([]), AT);
-            let t = b.add(Term::Try { label, body, name: "m".into(), handler }, AT);
+            let t = b.add(Term::Try { label, body, catches: Catches::All, name: "m".into(), handler }, AT);
             b.abs("x", None, t, AT)
         });
         assert_eq!(c.model_calls, Interval::up_to(1, 2));

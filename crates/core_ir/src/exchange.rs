@@ -8,7 +8,7 @@
 //! like what a front end makes.
 
 use crate::{
-    Abs, AbsSugar, Bound, Branch, BuildError, Builder, Code, Comparison, Data, Effect, EffectClass,
+    Abs, AbsSugar, Bound, Branch, BuildError, Builder, Catches, Code, Comparison, Data, Effect, EffectClass,
     EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, MAX_DATA_DEPTH, Measure,
     ModelParams, Name, Num, Pred, Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId,
     ToolParam, Type,
@@ -240,10 +240,15 @@ impl Writer<'_> {
                 Term::Assert(a, b) => two("assert", a, b),
                 Term::Endorse(a, b) => two("endorse", a, b),
                 Term::Declassify(a, b) => two("declassify", a, b),
-                Term::Try { label, body, name, handler } => {
-                    json!({"op": "try", "of": [r(label), r(body), r(handler)], "name": **name})
+                Term::Try { label, body, catches, name, handler } => {
+                    let op = match catches {
+                        Catches::All => "try",
+                        Catches::NotTimeout => "try_not_timeout",
+                    };
+                    json!({"op": op, "of": [r(label), r(body), r(handler)], "name": **name})
                 }
                 Term::Fail(e) => one("fail", e),
+                Term::Within(n, e) => json!({"op": "within", "seconds": num_json(n), "of": [r(e)]}),
                 Term::Par(n, es) => {
                     let mut o = json!({"op": "par", "of": rs(es)});
                     if let Some(n) = n {
@@ -833,10 +838,20 @@ impl Reader {
             ("assert", [a, b]) => Term::Assert(*a, *b),
             ("endorse", [a, b]) => Term::Endorse(*a, *b),
             ("declassify", [a, b]) => Term::Declassify(*a, *b),
-            ("try", [label, body, handler]) => {
-                Term::Try { label: *label, body: *body, name: self.named(place, "name")?, handler: *handler }
+            (op @ ("try" | "try_not_timeout"), [label, body, handler]) => {
+                let name = self.named(place, "name")?;
+                let catches = if op == "try" { Catches::All } else { Catches::NotTimeout };
+                Term::Try { label: *label, body: *body, catches, name, handler: *handler }
             }
             ("fail", [e]) => Term::Fail(*e),
+            ("within", [e]) => {
+                let p = self.need(place, "seconds")?;
+                let seconds = self.num(&p)?;
+                if seconds < Num::ZERO {
+                    return self.wrong(&p, "no time is negative");
+                }
+                Term::Within(seconds, *e)
+            }
             ("par", items) => Term::Par(self.maybe(place, "most", |r, p| r.small(p))?, items.to_vec()),
             ("check", [e]) => {
                 let p = self.need(place, "type")?;

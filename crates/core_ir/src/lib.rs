@@ -30,7 +30,7 @@ pub use num::{Num, NumError};
 pub use pred::{Comparison, Measure, Pred};
 pub use print::{Style, print_code, print_data, print_term, print_with, write_data};
 pub use term::{
-    Abs, AbsSugar, Bound, Branch, BuildError, Builder, Code, EffectClass, Globals, IfSugar, KeyDecl,
+    Abs, AbsSugar, Bound, Branch, BuildError, Builder, Catches, Code, EffectClass, Globals, IfSugar, KeyDecl,
     LetSugar, MAX_DEPTH, ModelParams, Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl,
     ToolId, ToolParam,
 };

@@ -6,8 +6,8 @@
 //! Source: `docs/lam.md` (the notation), `docs/calculus.md` §10 (serialisation).
 
 use crate::{
-    AbsSugar, Bound, Code, Data, EffectClass, EffectRow, IfSugar, LabelSpec, LetSugar, ModelParams, Name,
-    Num, Pred, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, Type,
+    AbsSugar, Bound, Catches, Code, Data, EffectClass, EffectRow, IfSugar, LabelSpec, LetSugar, ModelParams,
+    Name, Num, Pred, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, Type,
 };
 use std::fmt;
 use std::fmt::Write as _;
@@ -52,6 +52,7 @@ pub const KEYWORDS: &[&str] = &[
     "unknown",
     "const",
     "store",
+    "within",
 ];
 
 /// Keys of the record of model parameters that have a meaning of their own.
@@ -649,7 +650,8 @@ impl<'a> Printer<'a> {
             | Term::Assert(..)
             | Term::Endorse(..)
             | Term::Declassify(..)
-            | Term::Fail(_) => Level::Prefix,
+            | Term::Fail(_)
+            | Term::Within(..) => Level::Prefix,
             Term::App(..)
             | Term::Fst(_)
             | Term::Snd(_)
@@ -868,16 +870,18 @@ impl<'a> Printer<'a> {
             Term::Assert(l, e) => self.labelled("assert ", *l, *e),
             Term::Endorse(l, e) => self.labelled("endorse ", *l, *e),
             Term::Declassify(l, e) => self.labelled("declassify ", *l, *e),
-            Term::Try { label, body, name, handler } => {
+            Term::Try { label, body, catches, name, handler } => {
                 self.push("try[");
                 self.term(*label, Level::Expr);
                 self.push("] ");
                 self.term(*body, Level::Expr);
                 self.soft_break();
-                self.push(&format!("catch {}. ", var_text(name)));
+                let but = if *catches == Catches::NotTimeout { "not timeout " } else { "" };
+                self.push(&format!("catch {but}{}. ", var_text(name)));
                 self.term(*handler, Level::Expr);
             }
             Term::Fail(e) => self.prefix("fail ", *e),
+            Term::Within(seconds, e) => self.prefix(&format!("within[{seconds}] "), *e),
             Term::Par(bound, items) => {
                 match bound {
                     Some(n) => self.push(&format!("par[{n}] ")),

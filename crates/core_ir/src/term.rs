@@ -103,6 +103,16 @@ pub struct Branch {
     pub body: TermId,
 }
 
+/// Which errors a `try` is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Catches {
+    /// All that may be caught.
+    #[default]
+    All,
+    /// `catch not timeout x. e`: all but those of a time limit, which go on as if this `try` were not there.
+    NotTimeout,
+}
+
 /// Who says a message of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -385,6 +395,8 @@ pub enum Term {
         label: TermId,
         /// What is tried.
         body: TermId,
+        /// Which errors it is for.
+        catches: Catches,
         /// What the message is bound to.
         name: Name,
         /// What is done then.
@@ -392,6 +404,8 @@ pub enum Term {
     },
     /// `fail e`.
     Fail(TermId),
+    /// `within[n] e`: requests made inside are answered within so many seconds, or are errors.
+    Within(Num, TermId),
     /// `par[n] [e, …]`: at most `n` at a time (`None`: all).
     Par(Option<u32>, Vec<TermId>),
     /// `check[τ] e`: the value, which must be data of the type; the name says what it is, for messages.
@@ -459,10 +473,11 @@ impl Term {
             Term::Assert(a, b) => Term::Assert(f(a), f(b)),
             Term::Endorse(a, b) => Term::Endorse(f(a), f(b)),
             Term::Declassify(a, b) => Term::Declassify(f(a), f(b)),
-            Term::Try { label, body, name, handler } => {
-                Term::Try { label: f(label), body: f(body), name, handler: f(handler) }
+            Term::Try { label, body, catches, name, handler } => {
+                Term::Try { label: f(label), body: f(body), catches, name, handler: f(handler) }
             }
             Term::Fail(e) => Term::Fail(f(e)),
+            Term::Within(n, e) => Term::Within(n, f(e)),
             Term::Par(n, es) => Term::Par(n, es.into_iter().map(f).collect()),
             Term::Check(n, t, e) => Term::Check(n, t, f(e)),
         }
@@ -1098,7 +1113,7 @@ impl Resolver {
                 }
                 plan.extend(default.map(|e| Work::Visit(e, depth + 1)));
             }
-            Term::Try { label, body, name, handler } => {
+            Term::Try { label, body, name, handler, .. } => {
                 plan.push(Work::Visit(*label, depth + 1));
                 plan.push(Work::Visit(*body, depth + 1));
                 plan.push(Work::Bind(name.clone()));

@@ -5,9 +5,12 @@
 use crate::prim::{self, PrimError};
 use crate::value::{Body, Kind, Node, NotData, Value};
 use crate::{
-    Call, Conversation, ErrorCode, Failure, Machine, Message, Reply, Request, RequestId, Response, decode,
+    Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Reply, Request, RequestId,
+    Response, decode,
 };
-use core_ir::{Bound, Code, Data, Label, Lattice, ModelParams, Name, Recv, Role, Term, TermId, ToolId};
+use core_ir::{
+    Bound, Catches, Code, Data, Label, Lattice, ModelParams, Name, Recv, Role, Term, TermId, ToolId,
+};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
 
@@ -27,6 +30,9 @@ pub(crate) struct Strand {
     /// all labels would tell a low observer what happened under a high one.
     draws: Counts,
     pars: Counts,
+    scopes: Counts,
+    /// The time limits that requests made here have.
+    deadlines: Deadlines,
     /// The closure whose body is being evaluated.
     act: Arc<Node>,
     /// Where its locals begin on the stack.
@@ -65,18 +71,48 @@ enum State {
     Eval(TermId),
     Return(Value),
     Raise(Box<Failure>),
-    Waiting(u32, Box<Pending>),
+    Waiting(Box<Waiting>),
     Joining(Box<Join>),
     Ended,
 }
 
+/// A request that was made.
+struct Waiting {
+    number: u32,
+    pending: Pending,
+    /// The label of the answer, or of the error that stands for one.
+    answer: Label,
+    span: Span,
+}
+
+/// A request to be made.
+struct Question {
+    pending: Pending,
+    call: Call,
+    channel: Label,
+    answer: Label,
+    span: Span,
+}
+
 /// What is to be done with a response.
 enum Pending {
-    Model { mode: Mode, attempt: u32, span: Span },
-    Tool { code: Arc<Code>, tool: ToolId, label: Label, span: Span },
-    Recall { label: Label, span: Span },
-    Remember { label: Label, span: Span },
+    Model { mode: Mode, attempt: u32 },
+    Tool { code: Arc<Code>, tool: ToolId },
+    Recall { code: Arc<Code>, store: core_ir::StoreId, key: u32 },
+    Remember,
     Sample { left: TermId, right: TermId },
+}
+
+impl Pending {
+    /// The kind of error that a failure is.
+    fn error(&self) -> ErrorCode {
+        match self {
+            Pending::Model { .. } => ErrorCode::Model,
+            Pending::Tool { .. } => ErrorCode::Tool,
+            Pending::Recall { .. } | Pending::Remember => ErrorCode::Store,
+            Pending::Sample { .. } => ErrorCode::Unknown,
+        }
+    }
 }
 
 /// How a reply is received.
@@ -120,10 +156,12 @@ enum Frame {
     Guard { guarded: Guarded, left: u32, pc: Label, pc_from: Span },
     /// The body of a `try`.
     Try { term: TermId, at: Label, pc: Label, pc_from: Span },
+    /// The body of a `within`, with the limits outside.
+    Within(Deadlines),
     /// The term that a model wrote.
     Generated,
     /// A question to be put to a model again.
-    Ask(Box<(Pending, Request)>),
+    Ask(Box<Question>),
 }
 
 impl Frame {
@@ -194,6 +232,8 @@ impl Strand {
             requests: 0,
             draws: Counts::default(),
             pars: Counts::default(),
+            scopes: Counts::default(),
+            deadlines: Deadlines::default(),
             act: closed(code, root),
             base: 0,
             stack: Vec::new(),
@@ -265,6 +305,8 @@ impl Strand {
             requests: 0,
             draws: Counts::default(),
             pars: Counts::default(),
+            scopes: Counts::default(),
+            deadlines: self.deadlines.clone(),
             act: self.act.clone(),
             base: 0,
             stack: self.stack[self.base..self.base + in_scope].to_vec(),
@@ -278,13 +320,7 @@ impl Strand {
     /// The term whose request it waits for.
     pub(crate) fn waits_for(&self) -> Option<Span> {
         match &self.state {
-            State::Waiting(_, pending) => Some(match &**pending {
-                Pending::Model { span, .. }
-                | Pending::Tool { span, .. }
-                | Pending::Recall { span, .. }
-                | Pending::Remember { span, .. } => *span,
-                Pending::Sample { left, .. } => closure(&self.act).0.span(*left),
-            }),
+            State::Waiting(waiting) => Some(waiting.span),
             _ => None,
         }
     }
@@ -373,7 +409,7 @@ impl Machine {
                     None => return Outcome::Ended(Err(*failure)),
                     Some(frame) => self.unwind(s, frame, failure),
                 },
-                State::Waiting(..) | State::Joining(_) | State::Ended => {
+                State::Waiting(_) | State::Joining(_) | State::Ended => {
                     // INVARIANT: only strands that can go on are in the ready queue.
                     unreachable!("a strand that waits is not run")
                 }
@@ -382,11 +418,12 @@ impl Machine {
         Outcome::Working
     }
 
-    fn request(&mut self, s: &mut Strand, (pending, request): (Pending, Request)) -> Outcome {
+    fn request(&mut self, s: &mut Strand, question: Question) -> Outcome {
+        let Question { pending, call, channel, answer, span } = question;
         let id = RequestId { strand: s.id, number: s.requests };
-        s.state = State::Waiting(s.requests, Box::new(pending));
+        s.state = State::Waiting(Box::new(Waiting { number: s.requests, pending, answer, span }));
         s.requests += 1;
-        Outcome::Request(id, request)
+        Outcome::Request(id, Request { call, channel, answer, deadlines: s.deadlines.clone(), span })
     }
 
     fn deep(&mut self, v: &Value) -> Label {
@@ -411,7 +448,7 @@ impl Machine {
     }
 
     /// One step into a term.
-    fn eval(&mut self, s: &mut Strand, id: TermId) -> Option<(Pending, Request)> {
+    fn eval(&mut self, s: &mut Strand, id: TermId) -> Option<Question> {
         let (code, _, captures) = closure(&s.act);
         match code.term(id) {
             Term::Var(_, slot) => {
@@ -489,6 +526,12 @@ impl Machine {
                 s.state = State::Eval(term);
             }
             Term::Mem(_, e) => s.state = State::Eval(*e),
+            Term::Within(seconds, e) => {
+                let scope = mix(s.id, s.scopes.next(&self.lattice, s.pc));
+                let limits = s.deadlines.and(Deadline { scope, seconds: seconds.clone() }, code.span(id));
+                s.state = State::Eval(*e);
+                s.kont.push(Frame::Within(std::mem::replace(&mut s.deadlines, limits)));
+            }
             Term::Recall(name, at) => {
                 let span = code.span(id);
                 let Some((store, key)) = *at else {
@@ -502,16 +545,16 @@ impl Machine {
                 let label = self.lattice.resolve(spec);
                 let label = label.unwrap_or_else(|| self.lattice.top());
                 let label = self.lattice.join(label, s.pc);
-                let channel = label;
+                let pending = Pending::Recall { code: code.clone(), store, key };
                 let call = Call::Recall { store: decl, key };
-                return Some((Pending::Recall { label, span }, Request { call, channel, span }));
+                return Some(Question { pending, call, channel: label, answer: label, span });
             }
             Term::Choose(p, left, right) => {
                 let span = code.span(id);
                 let draw = mix(s.id, s.draws.next(&self.lattice, s.pc));
                 let call = Call::Sample { probability: p.clone(), draw };
                 let pending = Pending::Sample { left: *left, right: *right };
-                return Some((pending, Request { call, channel: s.pc, span }));
+                return Some(Question { pending, call, channel: s.pc, answer: s.pc, span });
             }
             Term::Tool(tool) => {
                 let body = Body::Tool { code: code.clone(), tool: *tool };
@@ -603,7 +646,9 @@ impl Machine {
                 (s.pc, s.pc_from) = (pc, pc_from);
                 if !failure.code.is_final() && self.lattice.flows(failure.label, at) {
                     let (code, _, _) = closure(&s.act);
-                    if let Term::Try { handler, .. } = code.term(term) {
+                    if let Term::Try { handler, catches, .. } = code.term(term)
+                        && !(*catches == Catches::NotTimeout && failure.code == ErrorCode::Timeout)
+                    {
                         let (handler, index, span) = (*handler, code.locals(term), code.span(term));
                         s.set_pc(at, span);
                         s.bind(index, Value::str(failure.label, failure.message));
@@ -615,6 +660,7 @@ impl Machine {
             Frame::Pc { pc, pc_from }
             | Frame::Labelled { pc, pc_from, .. }
             | Frame::Guard { pc, pc_from, .. } => (s.pc, s.pc_from) = (pc, pc_from),
+            Frame::Within(outer) => s.deadlines = outer,
             Frame::First(_)
             | Frame::Second(..)
             | Frame::Parts(..)
@@ -627,7 +673,7 @@ impl Machine {
     }
 
     /// Gives the value of a subterm to what waits for it.
-    fn resume(&mut self, s: &mut Strand, frame: Frame, v: Value) -> Option<(Pending, Request)> {
+    fn resume(&mut self, s: &mut Strand, frame: Frame, v: Value) -> Option<Question> {
         match frame {
             Frame::Ret { act, base, pc, pc_from } => {
                 s.stack.truncate(s.base);
@@ -700,6 +746,10 @@ impl Machine {
                 let yes = Value::new(s.pc, Kind::Bool(true));
                 s.state = State::Return(Value::node(&mut self.lattice, s.pc, Body::List(vec![yes, v])));
             }
+            Frame::Within(outer) => {
+                s.deadlines = outer;
+                s.state = State::Return(v);
+            }
             Frame::Ask(question) => return Some(*question),
             Frame::First(term) => return self.first(s, term, v),
             Frame::Second(term, first) => return self.second(s, term, first, v),
@@ -735,7 +785,7 @@ impl Machine {
     }
 
     /// The first subterm of a term has its value.
-    fn first(&mut self, s: &mut Strand, term: TermId, v: Value) -> Option<(Pending, Request)> {
+    fn first(&mut self, s: &mut Strand, term: TermId, v: Value) -> Option<Question> {
         let (code, _, _) = closure(&s.act);
         let span = code.span(term);
         match code.term(term) {
@@ -960,7 +1010,7 @@ impl Machine {
     }
 
     /// Both subterms of a term have their values.
-    fn second(&mut self, s: &mut Strand, term: TermId, first: Value, v: Value) -> Option<(Pending, Request)> {
+    fn second(&mut self, s: &mut Strand, term: TermId, first: Value, v: Value) -> Option<Question> {
         let (code, _, _) = closure(&s.act);
         let span = code.span(term);
         match code.term(term) {
@@ -1040,7 +1090,7 @@ impl Machine {
     }
 
     /// Applies a function value, at `pc` := its label.
-    fn apply(&mut self, s: &mut Strand, f: Value, v: Value, span: Span) -> Option<(Pending, Request)> {
+    fn apply(&mut self, s: &mut Strand, f: Value, v: Value, span: Span) -> Option<Question> {
         let Kind::Node(node) = &f.kind else {
             self.not_a_function(s, &f, span);
             return None;
@@ -1136,7 +1186,7 @@ impl Machine {
         left: u32,
         saved: (Label, Span),
         v: Value,
-    ) -> Option<(Pending, Request)> {
+    ) -> Option<Question> {
         let (code, term) = match &guarded {
             Guarded::Term(term) => (closure(&s.act).0.clone(), *term),
             Guarded::Call(node, _) => match &node.body {
@@ -1217,13 +1267,7 @@ impl Machine {
     }
 
     /// `recv`, and what `llm` does after sending.
-    fn receive(
-        &mut self,
-        s: &mut Strand,
-        mode: Mode,
-        attempt: u32,
-        span: Span,
-    ) -> Option<(Pending, Request)> {
+    fn receive(&mut self, s: &mut Strand, mode: Mode, attempt: u32, span: Span) -> Option<Question> {
         if !self.may_touch_conversation(s, "recv", span) {
             return None;
         }
@@ -1246,7 +1290,8 @@ impl Machine {
             }
         };
         let call = Call::Model { messages: s.conversation.messages.clone(), params, tools, attempt };
-        Some((Pending::Model { mode, attempt, span }, Request { call, channel: lc, span }))
+        let pending = Pending::Model { mode, attempt };
+        Some(Question { pending, call, channel: lc, answer: self.lattice.join(s.pc, lc), span })
     }
 
     fn call_tool(
@@ -1256,7 +1301,7 @@ impl Machine {
         id: ToolId,
         v: Value,
         span: Span,
-    ) -> Option<(Pending, Request)> {
+    ) -> Option<Question> {
         let tool = code.tool(id);
         // A bound that is no label of this lattice admits only ⊥, a result label that is none is ⊤.
         let control = self.lattice.resolve(&tool.control).unwrap_or_default();
@@ -1352,7 +1397,8 @@ impl Machine {
         let label = self.blame(s, &v);
         let label = self.lattice.join(label, result);
         let call = Call::Tool { tool: tool.clone(), args };
-        Some((Pending::Tool { code, tool: id, label, span }, Request { call, channel, span }))
+        let pending = Pending::Tool { code, tool: id };
+        Some(Question { pending, call, channel, answer: label, span })
     }
 
     fn remember(
@@ -1362,7 +1408,7 @@ impl Machine {
         key: u32,
         v: Value,
         span: Span,
-    ) -> Option<(Pending, Request)> {
+    ) -> Option<Question> {
         let decl = &store.keys[key as usize];
         let bound = self.lattice.resolve(&decl.label).unwrap_or_default();
         let deep = self.blame(s, &v);
@@ -1378,9 +1424,8 @@ impl Machine {
         match v.to_data(self.config.max_text) {
             Ok(value) => match decl.ty.check(&value) {
                 Ok(()) => {
-                    let pending = Pending::Remember { label: s.pc, span };
-                    let call = Call::Remember { store, key, value };
-                    return Some((pending, Request { call, channel: bound, span }));
+                    let (pending, call) = (Pending::Remember, Call::Remember { store, key, value });
+                    return Some(Question { pending, call, channel: bound, answer: bound, span });
                 }
                 Err((path, cause)) => {
                     s.fail(ErrorCode::Type, deep, span, format!("the key `{}`: {path}: {cause}", decl.name));
@@ -1393,22 +1438,20 @@ impl Machine {
 
     /// Takes the response to request `number` of a strand; false if it does not wait for that.
     pub(crate) fn answer(&mut self, s: &mut Strand, number: u32, response: Response) -> bool {
-        let pending = match &s.state {
-            State::Waiting(n, _) if *n == number => match std::mem::replace(&mut s.state, State::Ended) {
-                State::Waiting(_, pending) => *pending,
-                _ => return false,
-            },
-            _ => return false,
+        let waiting = match std::mem::replace(&mut s.state, State::Ended) {
+            State::Waiting(waiting) if waiting.number == number => *waiting,
+            other => {
+                s.state = other;
+                return false;
+            }
         };
+        let Waiting { pending, answer: label, span, .. } = waiting;
+        let error = pending.error();
         match (pending, response) {
-            (Pending::Model { mode, attempt, span }, Response::Model(Ok(reply))) => {
+            (Pending::Model { mode, attempt }, Response::Model(Ok(reply))) => {
                 self.replied(s, mode, attempt, span, reply);
             }
-            (Pending::Model { span, .. }, Response::Model(Err(message))) => {
-                let label = self.lattice.join(s.pc, s.conversation.label);
-                s.fail(ErrorCode::Model, label, span, message);
-            }
-            (Pending::Tool { code, tool, label, span }, Response::Tool(result)) => {
+            (Pending::Tool { code, tool }, Response::Tool(result)) => {
                 let decl = code.tool(tool);
                 match result {
                     Ok(data) => match decl.result.check(&data) {
@@ -1420,37 +1463,40 @@ impl Machine {
                             s.fail(ErrorCode::Type, label, span, message);
                         }
                     },
-                    Err(message) => {
-                        s.fail(ErrorCode::Tool, label, span, format!("`{}`: {message}", decl.name));
+                    Err(message) => s.fail(error, label, span, format!("`{}`: {message}", decl.name)),
+                }
+            }
+            (Pending::Recall { code, store, key }, Response::Recall(Ok(Some(data)))) => {
+                let decl = &code.store(store).keys[key as usize];
+                match decl.ty.check(&data) {
+                    Ok(()) => s.state = State::Return(Value::from_data(&mut self.lattice, label, &data)),
+                    Err((path, cause)) => {
+                        let message = format!("what the key `{}` holds: {path}: {cause}", decl.name);
+                        s.fail(ErrorCode::Type, label, span, message);
                     }
                 }
             }
-            (Pending::Recall { label, span }, Response::Recall(result)) => match result {
-                Ok(data) => {
-                    let data = data.unwrap_or(Data::Null);
-                    s.state = State::Return(Value::from_data(&mut self.lattice, label, &data));
-                }
-                Err(message) => s.fail(ErrorCode::Store, label, span, message),
-            },
-            (Pending::Remember { label, span }, Response::Remember(result)) => match result {
-                Ok(()) => s.state = State::Return(Value::unit(label)),
-                Err(message) => s.fail(ErrorCode::Store, label, span, message),
-            },
+            (Pending::Recall { .. }, Response::Recall(Ok(None))) => {
+                s.state = State::Return(Value::new(label, Kind::Null));
+            }
+            (Pending::Remember, Response::Remember(Ok(()))) => s.state = State::Return(Value::unit(s.pc)),
             (Pending::Sample { left, right }, Response::Sample(first)) => {
                 s.state = State::Eval(if first { left } else { right });
             }
-            (Pending::Model { span, .. }, _) => {
-                let label = self.lattice.join(s.pc, s.conversation.label);
-                s.fail(ErrorCode::Model, label, span, MISMATCH);
+            (Pending::Model { .. }, Response::Model(Err(message)))
+            | (Pending::Recall { .. }, Response::Recall(Err(message)))
+            | (Pending::Remember, Response::Remember(Err(message))) => s.fail(error, label, span, message),
+            (_, Response::Late(which)) => {
+                let limit = s.deadlines.scopes().nth(which as usize);
+                match limit.map(|limit| (limit.span, limit.deadline.seconds.clone())) {
+                    Some((at, seconds)) => {
+                        s.fail(ErrorCode::Timeout, label, span, format!("no answer within {seconds} s"));
+                        s.explain(at, "this limit had passed");
+                    }
+                    None => s.fail(error, label, span, MISMATCH),
+                }
             }
-            (Pending::Tool { label, span, .. }, _) => s.fail(ErrorCode::Tool, label, span, MISMATCH),
-            (Pending::Recall { label, span } | Pending::Remember { label, span }, _) => {
-                s.fail(ErrorCode::Store, label, span, MISMATCH);
-            }
-            (Pending::Sample { left, .. }, _) => {
-                let span = closure(&s.act).0.span(left);
-                s.fail(ErrorCode::Unknown, s.pc, span, MISMATCH);
-            }
+            _ => s.fail(error, label, span, MISMATCH),
         }
         true
     }
@@ -1516,12 +1562,10 @@ impl Machine {
                         "That reply cannot be used: {why}. Reply again, with nothing but the corrected answer."
                     );
                     s.message(Role::User, text.into(), None);
-                    if let Some((pending, request)) =
-                        self.receive(s, Mode::Data(params, code), attempt + 1, span)
-                    {
+                    if let Some(question) = self.receive(s, Mode::Data(params, code), attempt + 1, span) {
                         // The strand goes back to waiting without running: keep the request for the next poll.
                         s.state = State::Return(Value::unit(s.pc));
-                        s.kont.push(Frame::Ask(Box::new((pending, request))));
+                        s.kont.push(Frame::Ask(Box::new(question)));
                     }
                 }
                 Err(why) => {

@@ -119,8 +119,62 @@ pub struct Request {
     pub call: Call,
     /// The channel label: who can see that it is asked.
     pub channel: Label,
+    /// The label of the answer, and of the errors that stand for one. What is answered, and when, may
+    /// depend only on the program's data of labels that flow to this, and on requests whose channel does.
+    pub answer: Label,
+    /// The time limits that the answer has to keep.
+    pub deadlines: Deadlines,
     /// The term that asks.
     pub span: Span,
+}
+
+/// The enclosing `within[n]` of a request. Empty for most, and then it costs nothing.
+///
+/// The machine has no clock: the driver measures, and answers [`Response::Late`] when a limit has passed, at
+/// once if it had passed before. So that time says nothing about secrets, the clock that counts for a request
+/// runs only while some request of the scope is open whose channel flows both to the channel and to the answer
+/// label of that request (`docs/calculus.md` §10, time limits). For a program without labels that is all the
+/// time spent waiting since the first request of the scope.
+#[derive(Clone, Debug, Default)]
+pub struct Deadlines(Option<Arc<Scope>>);
+
+/// A `within[n]` that is being evaluated, and those around it.
+#[derive(Debug)]
+struct Scope {
+    deadline: Deadline,
+    /// Where it stands.
+    span: Span,
+    outer: Deadlines,
+}
+
+/// One time limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// Names the scope within the run; derived from the program's own course, like [`RequestId`].
+    pub scope: u64,
+    /// How long its requests may take, together.
+    pub seconds: Num,
+}
+
+impl Deadlines {
+    /// The limits, innermost first.
+    pub fn iter(&self) -> impl Iterator<Item = &Deadline> {
+        self.scopes().map(|s| &s.deadline)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn scopes(&self) -> impl Iterator<Item = &Scope> {
+        std::iter::successors(self.0.as_deref(), |s| s.outer.0.as_deref())
+    }
+
+    /// These and one more inside.
+    fn and(&self, deadline: Deadline, span: Span) -> Deadlines {
+        Deadlines(Some(Arc::new(Scope { deadline, span, outer: self.clone() })))
+    }
 }
 
 /// The kinds of requests.
@@ -170,7 +224,7 @@ pub enum Call {
     },
 }
 
-/// The answer to a [`Call`], of the same kind; or [`Response::Stop`] to any.
+/// The answer to a [`Call`], of the same kind; or [`Response::Late`] or [`Response::Stop`] to any.
 #[derive(Clone, Debug)]
 pub enum Response {
     /// What the model replied, or why it did not.
@@ -183,6 +237,8 @@ pub enum Response {
     Remember(Result<(), String>),
     /// The sample.
     Sample(bool),
+    /// A time limit has passed: which of the request's [`Deadlines`], the innermost being 0.
+    Late(u32),
     /// The run ends here; the program cannot catch it.
     Stop(Stop),
 }
@@ -230,6 +286,7 @@ pub enum ErrorCode {
     StoreRefused,
     Store,
     Classify,
+    Timeout,
     Unknown,
     Limit,
     Budget,
@@ -257,6 +314,7 @@ impl ErrorCode {
             ErrorCode::StoreRefused => "store_refused",
             ErrorCode::Store => "store",
             ErrorCode::Classify => "classify",
+            ErrorCode::Timeout => "timeout",
             ErrorCode::Unknown => "unknown",
             ErrorCode::Limit => "limit",
             ErrorCode::Budget => "budget",

@@ -2,7 +2,8 @@
 //! evaluator in `testkit`.
 
 use core_ir::{
-    Bound, Builder, Data, Globals, IfSugar, LabelSpec, ModelParams, Num, Prim, Recv, Role, Term, TermId, Type,
+    Bound, Builder, Catches, Data, Globals, IfSugar, LabelSpec, ModelParams, Num, Prim, Recv, Role, Term,
+    TermId, Type,
 };
 use diagnostics::{FileId, Span};
 use machine::{
@@ -166,7 +167,7 @@ fn fuel_ends_every_run_and_cannot_be_caught() {
             let one = num(b, 1);
             let body = b.app(f, one, AT);
             let (l, handler) = (label(b, &["U", "S"]), num(b, 0));
-            b.add(Term::Try { label: l, body, name: "m".into(), handler }, AT)
+            b.add(Term::Try { label: l, body, catches: Catches::All, name: "m".into(), handler }, AT)
         },
         |_| panic!("no request expected"),
     );
@@ -207,7 +208,7 @@ fn an_error_is_caught_where_its_label_flows_and_nowhere_else() {
             let text = relabel(b, &["S"], text);
             let body = b.add(Term::Fail(text), AT);
             let (l, handler) = (label(b, letters), b.var("m", AT));
-            b.add(Term::Try { label: l, body, name: "m".into(), handler }, AT)
+            b.add(Term::Try { label: l, body, catches: Catches::All, name: "m".into(), handler }, AT)
         })
     };
     assert_eq!(caught(&["S"]), r#"["S"]:"no""#);
@@ -454,8 +455,8 @@ fn a_run_that_is_ended_from_outside_points_at_what_it_waited_for() {
     let end = |stop: bool| {
         let mut b = Builder::new();
         let half = Num::from(1).div(&Num::from(2)).unwrap();
-        let (x, y) = (b.lit(Num::from(1), place), num(&mut b, 2));
-        let root = b.add(Term::Choose(half, x, y), AT);
+        let (x, y) = (num(&mut b, 1), num(&mut b, 2));
+        let root = b.add(Term::Choose(half, x, y), place);
         let code = b.finish(root, &Globals::none()).unwrap();
         let mut machine = Machine::new(Arc::new(code), None, Config::default());
         let Output::Request(id, _) = machine.poll() else { panic!("a request") };
@@ -470,4 +471,45 @@ fn a_run_that_is_ended_from_outside_points_at_what_it_waited_for() {
     };
     assert_eq!(end(true), (ErrorCode::Budget, place));
     assert_eq!(end(false), (ErrorCode::Budget, place));
+}
+
+#[test]
+fn requests_carry_the_time_limits_around_them_in_branches_too() {
+    let limits = |request: &Request| -> Vec<(u64, String)> {
+        request.deadlines.iter().map(|d| (d.scope, d.seconds.to_string())).collect()
+    };
+    let place = Span { file: FileId(0), start: 3, end: 5 };
+    let toss = |b: &mut Builder| {
+        let (x, y) = (num(b, 1), num(b, 2));
+        b.add(Term::Choose(Num::ONE, x, y), AT)
+    };
+    let build = |b: &mut Builder| {
+        // within[9] [toss, par [toss, within[1] toss]], then toss outside
+        let (first, second, third, last) = (toss(b), toss(b), toss(b), toss(b));
+        let inner = b.add(Term::Within(Num::from(1), third), AT);
+        let par = b.add(Term::Par(None, vec![second, inner]), AT);
+        let list = b.add(Term::List(vec![first, par]), AT);
+        let outer = b.add(Term::Within(Num::from(9), list), place);
+        b.add(Term::List(vec![outer, last]), AT)
+    };
+    let run = || {
+        let mut seen = Vec::new();
+        let (_, result) = run_with(Config::default(), build, |request| {
+            seen.push(limits(request));
+            Response::Sample(true)
+        });
+        assert!(result.is_ok());
+        seen
+    };
+    let seen = run();
+    let seconds: Vec<Vec<&str>> = seen.iter().map(|r| r.iter().map(|l| &*l.1).collect()).collect();
+    assert_eq!(seconds, [vec!["9"], vec!["9"], vec!["1", "9"], vec![]]);
+    // One scope is one scope in all its branches, and in every run.
+    assert!(seen[0][0].0 == seen[1][0].0 && seen[0][0].0 == seen[2][1].0 && seen[2][0].0 != seen[0][0].0);
+    assert_eq!(seen, run());
+
+    let (_, result) = run_with(Config::default(), build, |_| Response::Late(0));
+    let failure = result.unwrap_err();
+    assert_eq!((failure.code, &*failure.message), (ErrorCode::Timeout, "no answer within 9 s"));
+    assert_eq!(failure.notes, [(place, "this limit had passed".to_string())]);
 }

@@ -4,7 +4,7 @@ use crate::generate::Rng;
 use crate::naive::REPAIR;
 use crate::outcome::{Failure, Outcome, Tree, TreeNode};
 use crate::world::{self, Answer, World};
-use core_ir::{Code, Data, Label, Name, Role};
+use core_ir::{Code, Data, Label, Name, Num, Role};
 use machine::{
     Call, CodeParser, Config, ErrorCode, Machine, Output, Reified, ReifiedKind, Reply, Response, Stop,
 };
@@ -38,6 +38,7 @@ pub fn run(
 ) -> Outcome {
     let mut machine = Machine::new(code.clone(), input.cloned(), config);
     let mut requests = Vec::new();
+    let mut limits = Vec::new();
     let mut pending = Vec::new();
     let mut rng = match order {
         Order::AtOnce => None,
@@ -48,10 +49,12 @@ pub fn run(
             Output::Request(id, request) => {
                 let asked = call(&request.call);
                 requests.push((asked.clone(), machine.lattice().data_of(request.channel)));
+                let seconds: Vec<Num> = request.deadlines.iter().map(|d| d.seconds.clone()).collect();
+                limits.push(seconds.clone());
                 if rng.is_some() {
-                    pending.push((id, asked));
+                    pending.push((id, asked, seconds));
                 } else {
-                    let answer = world.answer(&asked);
+                    let answer = world.answer_within(&asked, &seconds);
                     machine.handle(id, response(&asked, answer));
                 }
             }
@@ -62,8 +65,8 @@ pub fn run(
                     machine
                         .cancel(Stop { code: ErrorCode::Cancelled, message: "nothing to wait for".into() });
                 } else {
-                    let (id, asked) = pending.swap_remove(at);
-                    let answer = world.answer(&asked);
+                    let (id, asked, seconds) = pending.swap_remove(at);
+                    let answer = world.answer_within(&asked, &seconds);
                     machine.handle(id, response(&asked, answer));
                 }
             }
@@ -80,7 +83,13 @@ pub fn run(
     };
     let (label, messages) = machine.conversation();
     let messages = messages.iter().map(message).collect();
-    Outcome { result, conversation_label: label_data(&machine, label), conversation: messages, requests }
+    Outcome {
+        result,
+        conversation_label: label_data(&machine, label),
+        conversation: messages,
+        requests,
+        limits,
+    }
 }
 
 fn label_data(machine: &Machine, label: Label) -> Data {
@@ -133,6 +142,7 @@ fn response(asked: &world::Call, answer: Answer) -> Response {
         (world::Call::Remember { .. }, Answer::Kept) => Response::Remember(Ok(())),
         (world::Call::Remember { .. }, Answer::Failed(why)) => Response::Remember(Err(why)),
         (world::Call::Sample { .. }, Answer::Drawn(b)) => Response::Sample(b),
+        (_, Answer::Late(n)) => Response::Late(n),
         (_, answer) => Response::Stop(Stop {
             code: ErrorCode::Cancelled,
             message: format!("an answer of the wrong kind: {answer:?}"),

@@ -7,8 +7,8 @@
 use crate::outcome::{Failure, Outcome, Tree, TreeNode};
 use crate::world::{Answer, Call, Message, World};
 use core_ir::{
-    Bound, Branch, Code, Data, Globals, Label, LabelSpec, Lattice, LatticeKind, MAX_DATA_DEPTH, ModelParams,
-    Name, Num, Pred, Prim, Recv, Role, Slot, Term, TermId, ToolDecl, Type,
+    Bound, Branch, Catches, Code, Data, Globals, Label, LabelSpec, Lattice, LatticeKind, MAX_DATA_DEPTH,
+    ModelParams, Name, Num, Pred, Prim, Recv, Role, Slot, Term, TermId, ToolDecl, Type,
 };
 use std::rc::Rc;
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
             fuel: config.fuel,
             conversation: Conversation { label: Label::BOTTOM, messages: Vec::new() },
             requests: Vec::new(),
+            limits: Vec::new(),
+            limited: Vec::new(),
         };
         let program = convert(code, code.globals(), code.root());
         let result = run.eval(Label::BOTTOM, &program).and_then(|v| match input {
@@ -66,6 +68,7 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
             conversation_label: run.lattice.data_of(run.conversation.label),
             conversation: run.conversation.messages.clone(),
             requests,
+            limits: run.limited,
         }
     })
 }
@@ -148,8 +151,9 @@ enum Expr {
     Assert(E, E),
     Endorse(E, E),
     Declassify(E, E),
-    Try(E, E, Name, E),
+    Try(E, E, Catches, Name, E),
     Fail(E),
+    Within(Num, E),
     Par(Vec<E>),
     Check(Type, E),
     Unknown(Name),
@@ -202,6 +206,9 @@ struct Run<'a> {
     /// `C`, threaded through evaluation as state. An error leaves it as it stood.
     conversation: Conversation,
     requests: Vec<(Call, Label)>,
+    /// The time limits in force, innermost last, and those of each request.
+    limits: Vec<Num>,
+    limited: Vec<Vec<Num>>,
 }
 
 impl Run<'_> {
@@ -310,9 +317,15 @@ impl Run<'_> {
 
     // ── requests ──
 
-    fn ask(&mut self, call: Call, channel: Label) -> Answer {
+    /// **Time limits.** The answer, or the error `timeout` at the label that the request's other errors have.
+    fn ask(&mut self, call: Call, channel: Label, answer: Label) -> Result<Answer, Error> {
         self.requests.push((call.clone(), channel));
-        self.world.answer(&call)
+        let limits: Vec<Num> = self.limits.iter().rev().cloned().collect();
+        self.limited.push(limits.clone());
+        match self.world.answer_within(&call, &limits) {
+            Answer::Late(n) if limits.len() > n as usize => error("timeout", answer, "too late"),
+            answer => Ok(answer),
+        }
     }
 
     // ── evaluation ──
@@ -539,7 +552,7 @@ impl Run<'_> {
                 let lk = self.resolve(&key.label);
                 let label = self.join(pc, lk);
                 let call = Call::Recall { store: key.store.clone(), key: key.name.clone() };
-                match self.ask(call, label) {
+                match self.ask(call, label, label)? {
                     Answer::Found(Some(d)) => match key.ty.check(&d) {
                         Ok(()) => Ok(literal(label, &d)),
                         Err((_, why)) => error("type", label, why),
@@ -563,15 +576,15 @@ impl Run<'_> {
                     return error("type", raised, why);
                 }
                 let call = Call::Remember { store: key.store.clone(), key: key.name.clone(), value: d };
-                match self.ask(call, lk) {
+                match self.ask(call, lk, lk)? {
                     Answer::Kept => Ok(unit(pc)),
-                    Answer::Failed(why) => error("store", self.lattice.join(pc, lk), why),
-                    _ => error("store", self.lattice.join(pc, lk), "no answer for a store"),
+                    Answer::Failed(why) => error("store", lk, why),
+                    _ => error("store", lk, "no answer for a store"),
                 }
             }
 
             // choose p a b: the sample is public, the chosen side runs at pc.
-            Expr::Choose(p, a, b) => match self.ask(Call::Sample { probability: p.clone() }, pc) {
+            Expr::Choose(p, a, b) => match self.ask(Call::Sample { probability: p.clone() }, pc, pc)? {
                 Answer::Drawn(true) => self.eval(pc, a),
                 Answer::Drawn(false) => self.eval(pc, b),
                 _ => error("unknown", pc, "no answer for a sample"),
@@ -644,11 +657,13 @@ impl Run<'_> {
             }
 
             // try: e2 at pc' = pc ⊔ n ⊔ l; an error that flows to pc' is caught, in the conversation as it stood.
-            Expr::Try(e1, e2, x, handler) => {
+            // With `not timeout` those of a time limit go on as if it were not there.
+            Expr::Try(e1, e2, catches, x, handler) => {
                 let (n, l) = self.label(pc, e1)?;
                 let raised = self.join(pc, n);
                 let raised = self.join(raised, l);
                 match self.eval(raised, e2) {
+                    Err(e) if e.code == "timeout" && *catches == Catches::NotTimeout => Err(e),
                     Err(e) if catchable(e.code) && self.lattice.flows(e.label, raised) => {
                         let message = value(e.label, Node::Str(e.message.into()));
                         let handler = substitute(handler, x, &message);
@@ -663,6 +678,13 @@ impl Run<'_> {
                 let message = self.serialise(pc, &v)?;
                 let deep = self.deep(&v);
                 error("fail", self.lattice.join(pc, deep), message)
+            }
+            // within[n] e: e, whose requests have the limit.
+            Expr::Within(seconds, e) => {
+                self.limits.push(seconds.clone());
+                let result = self.eval(pc, e);
+                self.limits.pop();
+                result
             }
             // par[n] es: each branch in a fork; pc:[V…], or the first error that flows to pc after all have ended; an
             // error that does not flow to pc ends the run at once.
@@ -825,7 +847,7 @@ impl Run<'_> {
             params: model.map(|m| m.params.clone()),
             tools: model.map(|m| m.tools.iter().map(|t| t.name.clone()).collect()).unwrap_or_default(),
         };
-        match self.ask(call, lc) {
+        match self.ask(call, lc, raised)? {
             Answer::Failed(why) => error("model", raised, why),
             answer => Ok(answer),
         }
@@ -981,7 +1003,7 @@ impl Run<'_> {
         // The result is (pc ⊔ ℓres ⊔ deep V):r; a failure or an ill-typed result has that label.
         let lres = self.resolve(&tool.label);
         let label = self.join(raised, lres);
-        match self.ask(Call::Tool { name: tool.name.clone(), args }, channel) {
+        match self.ask(Call::Tool { name: tool.name.clone(), args }, channel, label)? {
             Answer::Data(d) => match tool.result.check(&d) {
                 Ok(()) => Ok(literal(label, &d)),
                 Err((_, why)) => error("type", label, why),
@@ -1272,10 +1294,11 @@ fn convert(code: &Arc<Code>, prelude: &Arc<Globals>, id: TermId) -> E {
             Term::Assert(a, b) => Expr::Assert(go(a), go(b)),
             Term::Endorse(a, b) => Expr::Endorse(go(a), go(b)),
             Term::Declassify(a, b) => Expr::Declassify(go(a), go(b)),
-            Term::Try { label, body, name, handler } => {
-                Expr::Try(go(label), go(body), name.clone(), go(handler))
+            Term::Try { label, body, catches, name, handler } => {
+                Expr::Try(go(label), go(body), *catches, name.clone(), go(handler))
             }
             Term::Fail(e) => Expr::Fail(go(e)),
+            Term::Within(n, e) => Expr::Within(n.clone(), go(e)),
             Term::Par(_, es) => Expr::Par(all(es)),
             Term::Check(_, ty, e) => Expr::Check(ty.clone(), go(e)),
             Term::Unknown(name) => Expr::Unknown(name.clone()),
@@ -1312,6 +1335,7 @@ fn children(e: &Expr) -> Vec<&E> {
         | Expr::Fork(e)
         | Expr::Fresh(e)
         | Expr::Fail(e)
+        | Expr::Within(_, e)
         | Expr::Check(_, e) => vec![e],
         Expr::App(a, b)
         | Expr::Let(_, a, b)
@@ -1324,7 +1348,7 @@ fn children(e: &Expr) -> Vec<&E> {
         | Expr::Assert(a, b)
         | Expr::Endorse(a, b)
         | Expr::Declassify(a, b) => vec![a, b],
-        Expr::If(a, b, c) | Expr::Try(a, b, _, c) => vec![a, b, c],
+        Expr::If(a, b, c) | Expr::Try(a, b, _, _, c) => vec![a, b, c],
         Expr::Case(e, branches, default) => {
             [e].into_iter().chain(branches.iter().map(|b| &b.2)).chain(default).collect()
         }
@@ -1353,7 +1377,7 @@ fn substitute(e: &E, x: &Name, v: &Value) -> E {
             | Expr::Unknown(_) => return e.clone(),
             Expr::Abs(y, body) => Expr::Abs(y.clone(), under(y, body)),
             Expr::Let(y, a, b) => Expr::Let(y.clone(), go(a), under(y, b)),
-            Expr::Try(l, a, y, b) => Expr::Try(go(l), go(a), y.clone(), under(y, b)),
+            Expr::Try(l, a, c, y, b) => Expr::Try(go(l), go(a), *c, y.clone(), under(y, b)),
             Expr::Case(e, branches, default) => Expr::Case(
                 go(e),
                 branches
@@ -1395,6 +1419,7 @@ fn substitute(e: &E, x: &Name, v: &Value) -> E {
             Expr::Endorse(a, b) => Expr::Endorse(go(a), go(b)),
             Expr::Declassify(a, b) => Expr::Declassify(go(a), go(b)),
             Expr::Fail(e) => Expr::Fail(go(e)),
+            Expr::Within(n, e) => Expr::Within(n.clone(), go(e)),
             Expr::Par(es) => Expr::Par(all(es)),
             Expr::Check(t, e) => Expr::Check(t.clone(), go(e)),
         })

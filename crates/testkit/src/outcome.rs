@@ -1,7 +1,7 @@
 //! How a run ends, in a form in which the machine and the naive evaluator can be compared.
 
 use crate::world::{Call, Message};
-use core_ir::{Data, Name};
+use core_ir::{Data, Name, Num};
 
 /// A value with all its labels, each as the data that denotes it. Functions are opaque.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,4 +80,6 @@ pub struct Outcome {
     pub conversation: Vec<Message>,
     /// What was asked, in order, each with its channel label.
     pub requests: Vec<(Call, Data)>,
+    /// The time limits of each request, in seconds, innermost first.
+    pub limits: Vec<Vec<Num>>,
 }

@@ -65,12 +65,19 @@ pub enum Answer {
     Drawn(bool),
     /// It did not work.
     Failed(String),
+    /// The time limit of this number has passed, the innermost being 0.
+    Late(u32),
 }
 
 /// Something that answers. The answer may depend on what was asked before.
 pub trait World {
     /// Answers one call.
     fn answer(&mut self, call: &Call) -> Answer;
+
+    /// Answers one call that has time limits, in seconds, innermost first. Mostly it is in time.
+    fn answer_within(&mut self, call: &Call, _limits: &[Num]) -> Answer {
+        self.answer(call)
+    }
 }
 
 impl<F: FnMut(&Call) -> Answer> World for F {

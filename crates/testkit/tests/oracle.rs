@@ -294,7 +294,7 @@ fn recorded(program: &Program, asked: &[(Call, Answer)]) -> Option<Vec<Value>> {
                 (_, Answer::Drawn(b)) => json!({"drawn": b}),
                 (_, Answer::Found(_)) => json!({"found": null}),
                 (_, Answer::Kept) => json!({"kept": null}),
-                (_, Answer::Text(_) | Answer::ToolCall(..)) => return None,
+                (_, Answer::Text(_) | Answer::ToolCall(..) | Answer::Late(_)) => return None,
             })
         })
         .collect()

@@ -463,6 +463,84 @@ fn try_() {
 }
 
 #[test]
+fn time_limits() {
+    let late = |n| [Answer::Late(n)];
+    let tool = "tool t(x: Num @ [\"U\"]) -> Num @ [\"S\"] read control [\"U\"]\n";
+    let t = |text: &str| format!("{tool}{text}");
+    asked(&[
+        // The label of a tool's errors, of a model's, of a store's, of a sample's.
+        (&t("within[5] tool[t] {x: 1}"), &late(0), "error timeout [\"S\"]; t(x=1)@[\"U\"]"),
+        (&t("within[5] tool[t] {x: [\"U\"]: 1}"), &late(0), "error timeout [\"U\",\"S\"]; t(x=1)@[\"U\"]"),
+        (
+            "within[5] (let _ = send (['U']: 'a') in recv {})",
+            &late(0),
+            "error timeout [\"U\"]; [\"U\"]:[user a]; model@[\"U\"]",
+        ),
+        ("mem (within[1] recall k) {k: Num @ secret}", &late(0), "error timeout [\"S\"]; recall k@[\"S\"]"),
+        (
+            "mem (within[1] remember k 1) {k: Num @ secret}",
+            &late(0),
+            "error timeout [\"S\"]; remember k 1@[\"S\"]",
+        ),
+        ("within[1] choose 0.5 1 2", &late(0), "error timeout []; sample@[]"),
+        // One of several limits; one that is not there is no answer.
+        ("within[2] within[1] choose 0.5 1 2", &late(1), "error timeout []; sample@[]"),
+        ("within[2] within[1] choose 0.5 1 2", &late(2), "error unknown []; sample@[]"),
+        (&t("tool[t] {x: 1}"), &late(0), "error tool [\"S\"]; t(x=1)@[\"U\"]"),
+        // Outside the scope there is no limit, also after an error inside.
+        (
+            "let a = try[[]] within[1] choose 0.5 1 2 catch e. 3 in [a, choose 0.5 1 2]",
+            &[Answer::Late(0), Answer::Late(0)],
+            "error unknown []; sample@[]; sample@[]",
+        ),
+        // Branches inherit the limits.
+        ("within[1] par [choose 0.5 1 2]", &late(0), "error timeout []; sample@[]"),
+        // Caught like others, where the label flows.
+        (
+            "tool u(x: Num) -> Num @ [\"S\"] pure\ntry[['S']] within[1] tool[u] 1 catch e. 2",
+            &late(0),
+            "[\"S\"]:2; u(x=1)@[\"U\",\"S\"]",
+        ),
+        (
+            &t("try[[]] within[1] tool[t] {x: 1} catch e. 2"),
+            &late(0),
+            "error timeout [\"S\"]; t(x=1)@[\"U\"]",
+        ),
+        // Or passing as if the `try` were not there, to one that takes it.
+        ("within[1] try[[]] choose 0.5 1 2 catch not timeout e. 3", &late(0), "error timeout []; sample@[]"),
+        (
+            "try[['U']] within[1] (try[['S']] choose 0.5 1 2 catch not timeout e. 3) catch e. 4",
+            &late(0),
+            "error timeout [\"U\",\"S\"]; sample@[\"U\",\"S\"]",
+        ),
+        (
+            "try[['U']] within[1] (try[[]] choose 0.5 1 2 catch not timeout e. 3) catch e. 4",
+            &late(0),
+            "[\"U\"]:4; sample@[\"U\"]",
+        ),
+        ("within[1] try[[]] fail 1 catch not timeout e. 3", &[], "3"),
+    ]);
+}
+
+#[test]
+fn a_store_that_fails() {
+    let failed = [Answer::Failed("full".into())];
+    asked(&[
+        (
+            "mem (try[[]] remember k 1 catch e. 2) {k: Num @ secret}",
+            &failed,
+            "error store [\"S\"]; remember k 1@[\"S\"]",
+        ),
+        ("mem (recall k) {k: Num @ secret}", &failed, "error store [\"S\"]; recall k@[\"S\"]"),
+        (
+            "mem (recall k) {k: Num @ secret}",
+            &[Answer::Found(Some(Data::Null))],
+            "error type [\"S\"]; recall k@[\"S\"]",
+        ),
+    ]);
+}
+
+#[test]
 fn fail() {
     rules(&[
         ("fail 1", "error fail []"),

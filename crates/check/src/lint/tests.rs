@@ -1,5 +1,5 @@
 use super::*;
-use core_ir::{Builder, Data, Globals, ModelParams, Term, TermId, ToolDecl};
+use core_ir::{Builder, Catches, Data, Globals, ModelParams, Term, TermId, ToolDecl};
 use diagnostics::{FileId, Sources};
 use frontend::{Facts, UnitKind};
 use proptest::prelude::*;
@@ -244,7 +244,7 @@ fn ways_through_a_body() {
     assert!(!endless(|t| {
         let (l, x, m) = (t.yes(), t.var("x"), t.var("m"));
         let body = t.again(x);
-        t.add(Term::Try { label: l, body, name: "m".into(), handler: m })
+        t.add(Term::Try { label: l, body, catches: Catches::All, name: "m".into(), handler: m })
     }));
     // An inner loop's self is not ours, its calls of ours are.
     assert!(!endless(|t| {

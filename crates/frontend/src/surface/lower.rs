@@ -13,8 +13,8 @@ use super::decls::{AgentDecl, Decls, Flow, Kind, Signature};
 use super::exits::ExitTable;
 use super::{Entry, EntryKind, check::Facts, functions, predicate};
 use core_ir::{
-    Bound, Branch, BuildError, Builder, Code, Data, EffectClass, Globals, IfSugar, LabelSpec, ModelParams,
-    Name, Num, Prim, Recv, Role, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Bound, Branch, BuildError, Builder, Catches, Code, Data, EffectClass, Globals, IfSugar, LabelSpec,
+    ModelParams, Name, Num, Prim, Recv, Role, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
 use std::collections::HashMap;
@@ -373,8 +373,10 @@ impl Lower<'_> {
             // The call's program counter is the conversation's label already; the tool's own is what it adds.
             let adds = self.c.decls.tools.get(name).map_or(Taint::NONE, |s| Taint::of(&s.flow));
             let l = self.b.lit(adds.label(), at);
-            let observed =
-                self.b.add(Term::Try { label: l, body: invoke, name: message, handler: error }, at);
+            let observed = self.b.add(
+                Term::Try { label: l, body: invoke, catches: Catches::All, name: message, handler: error },
+                at,
+            );
             let shown = self.b.var(seen.clone(), at);
             let observe = self.b.add(Term::Send(Role::Tool, shown), at);
             let again = self.b.var(again.clone(), at);
@@ -732,7 +734,7 @@ impl Lower<'_> {
                 let held = self.inner_name(&name.text);
                 let handler = self.way(Some(handler), Some((&name.text, held.clone())), at, mode, None);
                 let label = self.b.lit(taint.label(), at);
-                self.b.add(Term::Try { label, body, name: held, handler }, at)
+                self.b.add(Term::Try { label, body, catches: Catches::All, name: held, handler }, at)
             }
             StmtKind::While(condition, max, body) => {
                 let bound =
@@ -1234,7 +1236,7 @@ impl Lower<'_> {
                 None => self.b.lit(Data::Null, at),
             };
             let label = self.b.lit(label, at);
-            self.b.add(Term::Try { label, body, name: message, handler }, at)
+            self.b.add(Term::Try { label, body, catches: Catches::All, name: message, handler }, at)
         } else {
             // With a fallback all `n + 1` attempts are protected. Without one the last is not, so that its
             // error is the error of the call.
@@ -1264,7 +1266,8 @@ impl Lower<'_> {
         let next = self.b.var(again.clone(), at);
         let handler = self.b.app(next, failed, at);
         let label = self.b.lit(label, at);
-        let body = self.b.add(Term::Try { label, body: done, name: message, handler }, at);
+        let body =
+            self.b.add(Term::Try { label, body: done, catches: Catches::All, name: message, handler }, at);
         let body = self.b.abs(last, None, body, at);
         let body = self.b.abs(again, None, body, at);
         let fix = self.b.add(Term::Fix { bound: Bound::Finite(attempts), origin: None, body }, at);

@@ -3,7 +3,8 @@
 #![allow(dead_code)] // Each test file uses a part of it.
 
 use core_ir::{
-    Builder, Code, Data, Globals, LabelSpec, ModelParams, Name, Term, TermId, ToolDecl, ToolParam, Type,
+    Builder, Catches, Code, Data, Globals, LabelSpec, ModelParams, Name, Term, TermId, ToolDecl, ToolParam,
+    Type,
 };
 use diagnostics::{FileId, Span};
 use machine::{Config, Machine};
@@ -44,7 +45,7 @@ pub fn par(
 pub fn caught(b: &mut Builder, e: TermId) -> TermId {
     let label = b.lit(Data::list([]), AT);
     let handler = b.var("x", AT);
-    b.add(Term::Try { label, body: e, name: "x".into(), handler }, AT)
+    b.add(Term::Try { label, body: e, catches: Catches::All, name: "x".into(), handler }, AT)
 }
 
 /// A tool whose arguments and results have no labels of interest.

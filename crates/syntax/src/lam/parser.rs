@@ -7,8 +7,8 @@
 use super::codes;
 use super::lexer::{self, Bracket, Lexed, Tok, Token};
 use core_ir::{
-    Bound, Branch, BuildError, Builder, Code, Data, Globals, IfSugar, LetSugar, MAX_DEPTH, Name, Num, Prim,
-    Recv, Role, Slot, StoreId, Term, TermId, ToolId, Type,
+    Bound, Branch, BuildError, Builder, Catches, Code, Data, Globals, IfSugar, LetSugar, MAX_DEPTH, Name,
+    Num, Prim, Recv, Role, Slot, StoreId, Term, TermId, ToolId, Type,
 };
 use diagnostics::{Diagnostic, FileId, Span, clip, nearest};
 use std::collections::HashMap;
@@ -724,6 +724,21 @@ impl<'a> Parser<'a> {
                 "fork" => self.prefix(Term::Fork),
                 "fresh" => self.prefix(Term::Fresh),
                 "fail" => self.prefix(Term::Fail),
+                "within" => {
+                    self.bump();
+                    let mut seconds = Num::ZERO;
+                    if self.open(Bracket::Square) {
+                        let at = self.start();
+                        seconds = self.number();
+                        if seconds < Num::ZERO {
+                            let span = self.span(at);
+                            self.error(codes::NUMBER, format!("{seconds} s is no length of time"), span);
+                        }
+                        self.close(Bracket::Square);
+                    }
+                    let e = self.unary();
+                    self.add(Term::Within(seconds, e), start)
+                }
                 "assert" => self.labelled(Term::Assert),
                 "endorse" | "declassify" => {
                     let endorse = self.is_word("endorse");
@@ -898,12 +913,24 @@ impl<'a> Parser<'a> {
         if !self.eat_word("catch") {
             self.expected("`catch`");
         }
+        let mut catches = Catches::All;
+        // `not` alone is a variable.
+        if self.is_word("not") && self.ahead(1).tok == Tok::Word {
+            self.bump();
+            if !self.eat_word("timeout") {
+                self.expected_with(
+                    "`timeout`",
+                    "a handler takes all errors, or all but those of a time limit",
+                );
+            }
+            catches = Catches::NotTimeout;
+        }
         let name = self.binder();
         if !self.eat(Tok::Dot) {
             self.expected("`.`");
         }
         let handler = self.expr();
-        self.add(Term::Try { label, body, name, handler }, start)
+        self.add(Term::Try { label, body, catches, name, handler }, start)
     }
 
     /// A function and its arguments, or a form that can be applied.

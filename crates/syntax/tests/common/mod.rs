@@ -1,8 +1,8 @@
 //! Closed terms of every form, made from a sequence of choices, so that a failing one shrinks.
 
 use core_ir::{
-    Bound, Branch, Builder, Code, Comparison, Data, Effect, EffectClass, EffectRow, EnumType, Globals,
-    IfSugar, KeyDecl, LabelSpec, LetSugar, Measure, ModelParams, Name, Num, Pred, Prim, Recv, Role,
+    Bound, Branch, Builder, Catches, Code, Comparison, Data, Effect, EffectClass, EffectRow, EnumType,
+    Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, Measure, ModelParams, Name, Num, Pred, Prim, Recv, Role,
     StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
@@ -504,11 +504,13 @@ impl Gen<'_> {
             41 => {
                 let (label, body, name) = (self.term(), self.term(), self.name());
                 let handler = self.under(std::slice::from_ref(&name));
-                Term::Try { label, body, name, handler }
+                let catches = self.of(&[Catches::All, Catches::NotTimeout]);
+                Term::Try { label, body, catches, name, handler }
             }
             42 => Term::Fail(self.term()),
             43 => Term::Par(self.some(|g| g.pick(9) as u32), self.terms(3)),
             44 => Term::Check(self.name(), self.ty(), self.term()),
+            45 => Term::Within(Num::from(self.pick(9) as i64).div(&Num::from(7)).unwrap(), self.term()),
             _ => Term::Unknown(Name::from(&*self.text())),
         };
         self.b.add(term, AT)

@@ -1,6 +1,6 @@
 //! The trees that programs are generated as.
 
-use core_ir::{Bound, Data, Num, Pred, Prim, Role, Type};
+use core_ir::{Bound, Catches, Data, Num, Pred, Prim, Role, Type};
 use std::fmt;
 
 /// A term: a former and its subterms. Where there are too few of them, `null` stands for the rest.
@@ -61,8 +61,9 @@ pub enum Op {
     Endorse,
     Declassify,
     /// Label, body, handler.
-    Try,
+    Try(Catches),
     Fail,
+    Within(Num),
     Par(Option<u32>),
     Check(Type),
     Unknown,
@@ -173,6 +174,7 @@ impl Op {
             Op::Fix(Bound::Finite(n)) if *n > 0 => vec![Op::Fix(Bound::Finite(n - 1))],
             Op::Guard(p, n) if *n > 0 => vec![Op::Guard(p.clone(), n - 1)],
             Op::Case(tags, _) if !tags.is_empty() => vec![Op::Case(tags[1..].to_vec(), true)],
+            Op::Try(Catches::NotTimeout) => vec![Op::Try(Catches::All)],
             Op::Par(Some(_)) => vec![Op::Par(None)],
             Op::Check(t) if *t != Type::Dyn => vec![Op::Check(Type::Dyn)],
             _ => Vec::new(),

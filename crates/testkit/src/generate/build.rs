@@ -277,7 +277,7 @@ impl Making<'_> {
             Op::Assert => Term::Assert(self.kid(ast, 0), self.kid(ast, 1)),
             Op::Endorse => Term::Endorse(self.kid(ast, 0), self.kid(ast, 1)),
             Op::Declassify => Term::Declassify(self.kid(ast, 0), self.kid(ast, 1)),
-            Op::Try => {
+            Op::Try(catches) => {
                 let (label, body) = (self.kid(ast, 0), self.kid(ast, 1));
                 let (name, mut handler) = self.under(ast, 2);
                 if !self.program.messages {
@@ -286,9 +286,10 @@ impl Making<'_> {
                     let bindings = vec![(name.clone(), seen)];
                     handler = self.add(Term::Let { bindings, body: handler, sugar: LetSugar::Plain });
                 }
-                Term::Try { label, body, name, handler }
+                Term::Try { label, body, catches: *catches, name, handler }
             }
             Op::Fail => Term::Fail(self.kid(ast, 0)),
+            Op::Within(n) => Term::Within(n.clone(), self.kid(ast, 0)),
             Op::Par(n) => Term::Par(*n, self.kids(ast)),
             Op::Check(ty) => Term::Check("value".into(), ty.clone(), self.kid(ast, 0)),
             Op::Unknown => Term::Unknown("something".into()),

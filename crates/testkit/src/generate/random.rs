@@ -3,8 +3,8 @@
 use super::build::{FIELDS, PRELUDE, TAGS, role};
 use super::{Ast, Op, Program, Reply};
 use core_ir::{
-    Bound, Comparison, Data, EffectClass, EnumType, KeyDecl, LabelSpec, LatticeKind, Measure, ModelParams,
-    Name, Num, Pred, Prim, StoreDecl, ToolDecl, ToolId, ToolParam, Type,
+    Bound, Catches, Comparison, Data, EffectClass, EnumType, KeyDecl, LabelSpec, LatticeKind, Measure,
+    ModelParams, Name, Num, Pred, Prim, StoreDecl, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
@@ -544,7 +544,7 @@ impl Making<'_> {
     /// A former that fits every type.
     fn general(&mut self, ty: &Ty, size: u32) -> Ast {
         let (one, two, three) = (self.split(size, 1), self.split(size, 2), self.split(size, 3));
-        match self.rng.below(44) {
+        match self.rng.below(46) {
             0..3 => {
                 let c = self.term(&Ty::Bool, three);
                 let a = self.term(ty, three);
@@ -644,7 +644,8 @@ impl Making<'_> {
                 let l = self.label(two);
                 let body = if self.rng.chance(40) { self.failing(ty, two) } else { self.term(ty, two) };
                 let handler = self.handler(ty, two);
-                node(Op::Try, [l, body, handler])
+                let catches = if self.rng.chance(75) { Catches::All } else { Catches::NotTimeout };
+                node(Op::Try(catches), [l, body, handler])
             }
             36 if self.style.parallel => {
                 let a = self.any_type(1);
@@ -675,6 +676,10 @@ impl Making<'_> {
             }
             41 if self.rng.chance(15) => node(Op::Unknown, []),
             42 if self.rng.chance(50) => self.failing(ty, one),
+            43 | 44 => {
+                let seconds = Num::from(self.rng.below(3) as i64);
+                node(Op::Within(seconds), [self.term(ty, one)])
+            }
             _ => node(Op::Prim(Prim::Flatten), [self.term(ty, one)]),
         }
     }

@@ -3,7 +3,7 @@
 use super::random::{Rng, data_of};
 use super::{Program, Reply};
 use crate::world::{Answer, Call, World, hash};
-use core_ir::{Data, Name, Type};
+use core_ir::{Data, Name, Num, Type};
 use std::collections::HashMap;
 
 /// Answers a program's requests by their content and the program's seed. If nothing runs in parallel, an answer
@@ -104,6 +104,15 @@ impl World for Script {
                 Answer::Kept
             }
             Call::Sample { .. } => Answer::Drawn(rng.chance(50)),
+        }
+    }
+
+    /// Late by the content of the call, one time in five.
+    fn answer_within(&mut self, call: &Call, limits: &[Num]) -> Answer {
+        let mut rng = Rng::new(hash(self.program.seed ^ 1, &format!("{} {call:?}", self.answered)));
+        match u32::try_from(limits.len()) {
+            Ok(n) if n > 0 && rng.chance(20) => Answer::Late(rng.below(n as usize) as u32),
+            _ => self.answer(call),
         }
     }
 }

@@ -106,6 +106,7 @@ pub fn same(program: &Program, naive: &Outcome, machine: &Outcome) -> Result<(),
     if program.is_parallel() {
         prop_assert_eq!(multiset(naive), multiset(machine));
     } else {
+        prop_assert_eq!(&naive.limits, &machine.limits);
         prop_assert_eq!(&naive.requests, &machine.requests);
     }
     Ok(())
@@ -186,5 +187,6 @@ pub fn outcome(text: &str, answers: &[Answer]) -> String {
     };
     let machine = drive::run(&code, None, config, &mut world(), Order::AtOnce);
     assert_eq!(line(&naive), line(&machine), "naive and machine differ on {text}");
+    assert_eq!(naive.limits, machine.limits, "naive and machine differ on {text}");
     line(&machine)
 }
