@@ -341,3 +341,31 @@ fn the_examples_are_accepted() {
         assert_eq!(annotations(&text), [], "{}", path.display());
     }
 }
+
+#[test]
+fn thousands_of_early_exits_do_what_they_say() {
+    // Returns at the top, and `continue` and `break` in a loop, with variables that change between them and a name
+    // that is bound for a block only.
+    let n = 2_000;
+    let returns: String =
+        (0..n).map(|i| format!("if n == {i} {{ return total; }}\nlet total = total + 1;\n")).collect();
+    let exits: String = (0..n)
+        .map(|i| format!("if let x = o {{ if x == {i} {{ continue; }} let x = 5; }} if n == {i} {{ break; }}\nlet total = total + 1;\n"))
+        .collect();
+    let text = format!(
+        "pipeline p(n: Number) -> Number {{ let total = 0; {returns} return 0 - 1; }}\n\
+         pipeline q(n: Number, x: Number, o: Option[Number]) -> Number {{\n\
+         let total = 0; for i in [1, 2] {{ {exits} }} return total + x; }}"
+    );
+    let module = found_in(&text).1.unwrap();
+    let run = |name: &str, input: serde_json::Value| {
+        let code = module.lower(module.pipeline(name).unwrap()).unwrap();
+        perform(code, Data::from_json(&input).unwrap(), VecDeque::new()).unwrap()
+    };
+    assert_eq!(run("p", serde_json::json!({"n": 1_999})), "Result: 1999");
+    assert_eq!(run("p", serde_json::json!({"n": 17})), "Result: 17");
+    assert_eq!(run("p", serde_json::json!({"n": -1})), "Result: -1");
+    assert_eq!(run("q", serde_json::json!({"n": 1_500, "x": 7})), "Result: 1507");
+    assert_eq!(run("q", serde_json::json!({"n": 1_500, "x": 7, "o": 1_000})), "Result: 2007");
+    assert_eq!(run("q", serde_json::json!({"n": -1, "x": 7, "o": -1})), "Result: 4007");
+}

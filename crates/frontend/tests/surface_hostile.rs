@@ -65,10 +65,9 @@ fn depth_and_size_have_limits() {
     assert!(codes(&wrap(tries)).is_empty());
     let sum = (0..200).map(|_| "1").collect::<Vec<_>>().join(" + ");
     assert!(codes(&wrap(format!("let x = {sum};"))).is_empty());
-    // Many early returns nest; so many are refused with a place, and fewer are fine.
+    // Many early returns do not nest.
     let returns = |n| wrap(many(n, &|i| format!("if n == {i} {{ return {i}; }}\n")));
-    assert!(codes(&returns(300)).is_empty());
-    assert_eq!(codes(&returns(3_000)), ["A081"]);
+    assert!(codes(&returns(5_000)).is_empty());
     // A long chain of pipelines, and of aliases.
     let chain = many(300, &|i| {
         format!(

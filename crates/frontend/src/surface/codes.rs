@@ -326,7 +326,7 @@ RECURSION "A080" "pipelines that call themselves"
 "task t() -> String {}\npipeline p() -> String { let x = t(); return x; }"
 
 TERM_TOO_DEEP "A081" "a program that becomes too deep a term"
-"Each early `return` or `break` puts what follows one level deeper; at most some 1,000 levels can be run. Put parts of the pipeline into pipelines of their own."
+"Blocks inside blocks become terms inside terms, and at most 1,000 levels of those can be run. Put an inner block into a pipeline of its own."
 "" ""
 
 NO_REVIEW_TASK "A082" "a review without a task that reviews"

@@ -4,7 +4,8 @@
 //! statements after it is its result, so a branch not taken still labels it. A loop is a `fix` over
 //! those variables. A statement that may leave its block early (`return`, `break`, `continue`) gives a
 //! tag that says how; where only one of its ways goes on, what follows is moved into that way and no
-//! tag is needed.
+//! tag is needed. Where that would nest too deep, what follows becomes a function of the variables that are
+//! bound by then, so that a pipeline may leave early as often as it likes.
 //!
 //! Source: seed 004 §3; `docs/calculus.md` §3 for what the terms mean.
 
@@ -48,6 +49,8 @@ pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Di
         binders: Vec::new(),
         pc: Taint::NONE,
         results: HashMap::new(),
+        regions: Vec::new(),
+        last_reads: HashMap::new(),
     };
     let root = match (&entry.kind, &checked.program.items.get(entry.item)) {
         (EntryKind::Pipeline, Some(Item::Pipeline(p))) => lower.pipeline(p, Taint::NONE),
@@ -211,6 +214,25 @@ struct Lower<'a> {
     pc: Taint,
     /// What pipelines add to the labels of their results.
     results: HashMap<String, Taint>,
+    /// The regions around this place, outermost first.
+    regions: Vec<Region>,
+    /// Where the pipeline or test reads each of its variables last.
+    last_reads: HashMap<String, u32>,
+}
+
+/// How often what follows is moved into a branch before it becomes a function of its own. Each time puts it two
+/// or three levels deeper, of which a term has [`core_ir::MAX_DEPTH`].
+const MOST_NESTED: u32 = 48;
+
+/// A part of a term in which functions for what follows can be defined: at its beginning, before all others.
+struct Region {
+    /// How long the scope's journal was, and how many binders there were, at the beginning.
+    journal: usize,
+    binders: usize,
+    /// How often what follows has been moved into a branch.
+    nested: u32,
+    /// The functions, each before those that call it.
+    functions: Vec<(Name, TermId)>,
 }
 
 impl Lower<'_> {
@@ -246,7 +268,9 @@ impl Lower<'_> {
             }
             bindings.push((self.bind(&q.name.text, own.join(given)), value));
         }
+        let outer = std::mem::replace(&mut self.last_reads, last_reads(&p.body));
         let body = self.block(&p.body, &Mode::Pipeline);
+        self.last_reads = outer;
         self.scope.undo(mark);
         self.scope.names = names;
         self.binders = binders;
@@ -257,6 +281,7 @@ impl Lower<'_> {
     }
 
     fn test(&mut self, t: &ast::Test) -> TermId {
+        self.last_reads = last_reads(&t.body);
         let body = self.block(&t.body, &Mode::Test);
         let input = self.b.fresh("input");
         self.b.abs(input, None, body, t.span)
@@ -498,9 +523,83 @@ impl Lower<'_> {
     fn block(&mut self, block: &Block, mode: &Mode) -> TermId {
         let mark = self.scope.journal.len();
         let end = Span { start: block.span.end.saturating_sub(1), ..block.span };
-        let term = self.seq(&Rest { stmts: &block.stmts, leave: false, next: None, end }, mode);
+        let term = self.region(&Rest { stmts: &block.stmts, leave: false, next: None, end }, mode);
         self.scope.undo(mark);
         term
+    }
+
+    /// Statements with the functions that what follows some of them becomes.
+    fn region(&mut self, rest: &Rest<'_>, mode: &Mode) -> TermId {
+        self.regions.push(Region {
+            journal: self.scope.journal.len(),
+            binders: self.binders.len(),
+            nested: 0,
+            functions: Vec::new(),
+        });
+        let term = self.seq(rest, mode);
+        let functions = self.regions.pop().map_or(Vec::new(), |r| r.functions);
+        self.b.let_in(functions, term, rest.end)
+    }
+
+    /// What follows, one branch deeper: in place or, if that is deep already, as a call of a function of the
+    /// variables that this region has bound.
+    fn deeper(&mut self, rest: &Rest<'_>, mode: &Mode) -> TermId {
+        let Some(region) = self.regions.last_mut() else { return self.seq(rest, mode) };
+        if region.nested < MOST_NESTED {
+            region.nested += 1;
+            let term = self.seq(rest, mode);
+            if let Some(region) = self.regions.last_mut() {
+                region.nested -= 1;
+            }
+            return term;
+        }
+        let at = rest.stmts.first().map_or(rest.end, |s| s.span);
+        let variables = self.variables_of_region(at.start, mode);
+        let function = self.b.fresh("rest");
+        let state = self.b.fresh("state");
+        let mut bindings = Vec::new();
+        for v in &variables {
+            let of = self.b.var(state.clone(), at);
+            bindings.push((v.clone(), self.b.add(Term::Field(of, v.clone()), at)));
+        }
+        let nested = self.regions.last_mut().map(|r| std::mem::take(&mut r.nested));
+        let body = self.seq(rest, mode);
+        let body = self.b.let_in(bindings, body, at);
+        let body = self.b.abs(state, None, body, at);
+        if let Some(region) = self.regions.last_mut() {
+            region.nested = nested.unwrap_or_default();
+            region.functions.push((function.clone(), body));
+        }
+        let fields = variables.into_iter().map(|v| (v.clone(), self.b.var(v, at))).collect();
+        let state = self.b.add(Term::Record(fields), at);
+        let function = self.b.var(function, at);
+        self.b.app(function, state, at)
+    }
+
+    /// The variables that the region has bound and that may be read from a place on, or packed as `mode` says.
+    fn variables_of_region(&self, from: u32, mode: &Mode) -> Vec<Name> {
+        let Some(region) = self.regions.last() else { return Vec::new() };
+        let packed: [&[String]; 2] = match mode {
+            Mode::Pipeline | Mode::Test => [&[], &[]],
+            Mode::Block { outs, around, .. } => [outs, around],
+            Mode::Loop { vars, done, .. } => [vars, done],
+        };
+        let wanted = |source: &String| {
+            self.last_reads.get(source).is_some_and(|at| *at >= from)
+                || packed.iter().any(|vars| vars.contains(source))
+        };
+        let changed = self.scope.journal.get(region.journal..).unwrap_or_default().iter().map(|(n, _)| n);
+        let mut out: Vec<Name> = changed
+            .filter(|n| wanted(n))
+            .filter_map(|n| Some(self.scope.names.get(n)?.name.clone()))
+            .chain(self.binders.get(region.binders..).unwrap_or_default().iter().filter_map(|b| {
+                // What was bound before the region is in scope in its functions anyway.
+                b.before.as_ref().map(|h| h.name.clone())
+            }))
+            .collect();
+        out.sort();
+        out.dedup();
+        out
     }
 
     fn seq(&mut self, rest: &Rest<'_>, mode: &Mode) -> TermId {
@@ -632,7 +731,7 @@ impl Lower<'_> {
             let mark = self.scope.journal.len();
             self.unpack(&outs, taint, value, at, &mut bindings);
             let binders = self.binders.clone();
-            let body = self.seq(rest, mode);
+            let body = self.deeper(rest, mode);
             self.binders = binders;
             self.scope.undo(mark);
             let body = self.b.let_in(bindings, body, at);
@@ -769,7 +868,12 @@ impl Lower<'_> {
             None => (&[][..], at),
         };
         let falls = block.is_none_or(|b| self.c.exits.block(b).falls);
-        let term = self.seq(&Rest { stmts, leave, next: rest.filter(|_| falls), end }, mode);
+        let all = Rest { stmts, leave, next: rest.filter(|_| falls), end };
+        let term = match rest {
+            None => self.region(&all, mode),
+            Some(_) if falls => self.deeper(&all, mode),
+            Some(_) => self.seq(&all, mode),
+        };
         self.scope.undo(mark);
         self.binders = binders;
         term
@@ -1410,6 +1514,39 @@ impl Lower<'_> {
             .collect();
         self.b.add(Term::Prim(Prim::Format, parts), t.span)
     }
+}
+
+/// Where each variable is read last in a block.
+fn last_reads(block: &Block) -> HashMap<String, u32> {
+    let mut out: HashMap<String, u32> = HashMap::new();
+    let mut read = |name: &str, at: Span| match out.get_mut(name) {
+        Some(last) => *last = at.start.max(*last),
+        None => {
+            out.insert(name.to_string(), at.start);
+        }
+    };
+    let mut work = vec![block];
+    while let Some(block) = work.pop() {
+        for stmt in &block.stmts {
+            for e in expressions_of(stmt) {
+                e.each_variable(&mut read);
+            }
+            let runs: &[Run] = match &stmt.kind {
+                StmtKind::Run(run) => std::slice::from_ref(run),
+                StmtKind::Parallel { runs, .. } => runs,
+                StmtKind::Guard(name, ..) => {
+                    read(&name.text, name.span);
+                    &[]
+                }
+                _ => &[],
+            };
+            for e in runs.iter().flat_map(super::check::arguments_of) {
+                e.each_variable(&mut read);
+            }
+            work.extend(super::exits::blocks_of(stmt));
+        }
+    }
+    out
 }
 
 /// The hidden variable of a `for`; no source name begins with `$`.
