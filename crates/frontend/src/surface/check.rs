@@ -59,6 +59,9 @@ pub(super) fn check(
     facts
 }
 
+/// The parameter that lets a tool recognise a call that it has carried out already.
+const IDEMPOTENCY_KEY: &str = "idempotency_key";
+
 /// The report of a second declaration of a name.
 pub(super) fn duplicate(what: &str, name: &ast::Name, first: Span) -> Diagnostic {
     Diagnostic::error(codes::DUPLICATE, format!("{what} `{}` is declared twice", name.text), name.span)
@@ -270,6 +273,12 @@ impl Checker<'_> {
                 }
                 if let StmtKind::Guard(name, _, Some(retry)) = &stmt.kind {
                     let producer = i.checked_sub(1).map(|i| &block.stmts[i].kind);
+                    if let Some(StmtKind::Run(r)) = producer
+                        && let Some(signature) = self.decls.callable(&r.target.text)
+                        && retry.text.parse() != Ok(0u64)
+                    {
+                        self.repeated(signature, retry.span);
+                    }
                     if !matches!(producer, Some(StmtKind::Run(r)) if r.name.text == name.text) {
                         self.report(
                             Diagnostic::error(
@@ -774,6 +783,7 @@ impl Checker<'_> {
                     self.expect(e, &signature.result, Some(why));
                 }
                 ClauseKind::Timeout(n) => self.report(unsupported("`timeout`", n.span)),
+                ClauseKind::Retries(n) if n.text.parse() != Ok(0u64) => self.repeated(signature, clause.span),
                 ClauseKind::Retries(_) | ClauseKind::Abort => {}
             }
         }
@@ -803,6 +813,26 @@ impl Checker<'_> {
             }
             self.report(d);
         }
+    }
+
+    /// A call that is made again though it changes the world: a warning, unless the tool can tell.
+    fn repeated(&mut self, s: &Signature, at: Span) {
+        let writes = s.flow.class == Some(core_ir::EffectClass::Write);
+        if !writes || s.params.iter().any(|p| p.name.text == IDEMPOTENCY_KEY) {
+            return;
+        }
+        self.report(
+            Diagnostic::warn(
+                codes::RETRIED_WRITE,
+                format!("a repeated call of `{}` may change the world twice", s.name.text),
+                at,
+            )
+            .remark(s.name.span, "declared `writes`")
+            .help(format!(
+                "give it a parameter `{IDEMPOTENCY_KEY}: String` by which it recognises a call that it has carried \
+                 out, or remove the repetition"
+            )),
+        );
     }
 
     // ----- expressions -----
@@ -901,19 +931,63 @@ impl Checker<'_> {
                 self.expect(prompt, &Type::Str, None);
                 self.decls.types.ty(ty, self.out)
             }
-            ExprKind::Endorse(value, values, other) => {
-                let ty = self.expr(value, want);
-                for v in values {
-                    self.expr(v, Some(&ty));
-                }
-                if let Some(o) = other {
-                    self.expr(o, Some(&ty));
-                }
-                self.report(unsupported("`endorse`", e.span));
-                Type::Dyn
-            }
+            ExprKind::Endorse(value, values, other) => self.endorse(e.span, value, values, other.as_deref()),
             ExprKind::Error => Type::Dyn,
         }
+    }
+
+    /// `endorse value in [constant, …] else constant`: the result is one of the constants.
+    fn endorse(&mut self, at: Span, value: &Expr, values: &[Expr], other: Option<&Expr>) -> Type {
+        let ty = self.expr(value, None);
+        let kind = [Type::Str, Type::Num, Type::Bool].into_iter().find(|t| ty.is_subtype(t));
+        if kind.is_none() {
+            self.report(Diagnostic::error(
+                codes::MISMATCH,
+                format!("only a String, a Number or a Bool can be endorsed, found {}", show(&ty)),
+                value.span,
+            ));
+        }
+        if values.is_empty() {
+            self.report(
+                Diagnostic::error(codes::BAD_SETTING, "nothing is permitted", at)
+                    .help("write the values that may be trusted between `[` and `]`"),
+            );
+        }
+        let mut result: Option<Type> = None;
+        for (e, is_other) in values.iter().map(|v| (v, false)).chain(other.map(|o| (o, true))) {
+            let found = self.expr(e, None);
+            if predicate::constant(e).is_none() && !matches!(e.kind, ExprKind::Error) {
+                self.report(
+                    Diagnostic::error(
+                        codes::NOT_CONSTANT,
+                        "what may be endorsed must be a constant",
+                        e.span,
+                    )
+                    .help("write a string, a number, `true` or `false`; whatever stands here becomes trusted"),
+                );
+                continue;
+            }
+            if found == Type::Null && is_other {
+                result = result.map(Type::option);
+                continue;
+            }
+            if let Some(kind) = kind.as_ref().filter(|k| !found.is_subtype(k)) {
+                self.report(
+                    Diagnostic::error(
+                        codes::MISMATCH,
+                        format!("expected {}, found {}", show(kind), show(&found)),
+                        e.span,
+                    )
+                    .remark(value.span, format!("this is {}", show(&ty))),
+                );
+                continue;
+            }
+            result = match result {
+                None => Some(found),
+                Some(t) => join(&t, &found),
+            };
+        }
+        result.unwrap_or(Type::Dyn)
     }
 
     /// Enum typing: a string that is a variant has the type of its enum.

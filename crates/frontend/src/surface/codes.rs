@@ -205,6 +205,11 @@ CLAUSE_ON_FUNCTION "A046" "a clause on a function of the language"
 "pipeline p(x: String) -> Number { let n = length(x) retries 2; return n; }"
 "pipeline p(x: String) -> Number { let n = length(x); return n; }"
 
+RETRIED_WRITE "A047" "a call that changes the world is repeated"
+"A tool that `writes` may have done its work before its call failed, so a repetition may do it twice (a warning). A tool with a parameter `idempotency_key` can recognise the call: give it the same key in every attempt."
+"tool send(text: String) -> Bool writes {}\npipeline p() -> Bool { let ok = send(\"hi\") retries 2; return ok; }"
+"tool send(text: String, idempotency_key: String) -> Bool writes {}\npipeline p(id: String) -> Bool { let ok = send(\"hi\", id) retries 2; return ok; }"
+
 MISMATCH "A050" "a value of another type is expected"
 "A type may stand where another is asked for if it is the same, an enum for `String`, a record with more fields, `null` for an `Option`, or a list or option of such types."
 "pipeline p() -> Number { return \"12\"; }"
@@ -319,6 +324,11 @@ BAD_CALL "A072" "a function of the language with other arguments"
 "The message shows the signature."
 "pipeline p(n: Number) -> Number { return length(n) + 1; }"
 "pipeline p(n: String) -> Number { return length(n) + 1; }"
+
+NOT_CONSTANT "A073" "something is endorsed that is not a constant"
+"`endorse` makes its result trusted whatever decided it. So the permitted values, and the one after `else`, are constants: the result is one of those that stand in the program."
+"pipeline p(x: String, y: String) -> String { let z = endorse x in [\"a\", y] else \"b\"; return z; }"
+"pipeline p(x: String) -> String { let z = endorse x in [\"a\"] else \"b\"; return z; }"
 
 RECURSION "A080" "pipelines that call themselves"
 "A pipeline can't call itself, directly or through others. Repeat with a bounded `while`."

@@ -48,6 +48,10 @@ pub(super) struct Flow {
     pub(super) secret: bool,
     pub(super) requires_trusted: bool,
     pub(super) requires_public: bool,
+    /// Where it says what it requires.
+    pub(super) requires: Option<Span>,
+    /// The policies that are named.
+    pub(super) policies: Vec<ast::Name>,
 }
 
 /// A signature.
@@ -122,17 +126,21 @@ impl Decls {
                 decls.add_agent(a, index, out);
             }
         }
-        // Both would ask the same handler.
-        for tool in decls.tools.values() {
-            if let Some(task) = decls.callables.get(&tool.name.text).filter(|s| s.kind == Kind::Task) {
-                out.push(
-                    unsupported("a tool and a task of one name", tool.name.span)
-                        .remark(task.name.span, "the task")
-                        .help("give one of them another name"),
-                );
-            }
-        }
         decls
+    }
+
+    /// The name by which the handler of a tool or task is found: its own; but a task that shares its name with a
+    /// tool is `task_NAME`, with as many underscores as it takes to be nobody else's.
+    pub(super) fn handler_name(&self, s: &Signature) -> String {
+        let mut name = s.name.text.clone();
+        if s.kind == Kind::Tool || !self.tools.contains_key(&name) {
+            return name;
+        }
+        name.insert_str(0, "task_");
+        while self.tools.contains_key(&name) || self.callables.contains_key(&name) {
+            name.push('_');
+        }
+        name
     }
 
     #[allow(clippy::too_many_arguments, reason = "one for each part of a signature")]
@@ -163,12 +171,23 @@ impl Decls {
                     .help("write `pure`, `reads` or `writes` after the result type"),
                 );
             }
-            if let Some(word) = p
-                .flow
-                .first()
-                .filter(|_| kind == Kind::Pipeline && (flow.requires_trusted || flow.requires_public))
-            {
-                out.push(unsupported("requirements on the inputs of a pipeline", word.span));
+            let contradiction =
+                match (flow.requires_trusted && flow.untrusted, flow.requires_public && flow.secret) {
+                    (true, _) => Some("an input that is untrusted can't be required to be trusted"),
+                    (_, true) => Some("an input that is secret can't be required to be public"),
+                    _ => None,
+                };
+            if let (Some(message), Kind::Pipeline, Some(at)) = (contradiction, kind, flow.requires) {
+                out.push(
+                    Diagnostic::error(codes::BAD_SETTING, message, at)
+                        .help("remove one of the two words; with both, nobody could ever run it"),
+                );
+            }
+            if let (Some(policy), Kind::Pipeline) = (flow.policies.first(), kind) {
+                out.push(
+                    Diagnostic::error(codes::BAD_SETTING, "a policy is about a tool or a task", policy.span)
+                        .help("put it on the tool that the value goes to"),
+                );
             }
             resolved.push(Param { name: p.name.clone(), ty: self.types.ty(&p.ty, out), flow });
         }
@@ -292,6 +311,9 @@ pub(super) fn unsupported(what: &str, span: Span) -> Diagnostic {
 fn flow(words: &[ast::FlowWord], out: &mut Vec<Diagnostic>) -> Flow {
     let mut flow = Flow::default();
     for word in words {
+        if matches!(word.kind, FlowKind::RequiresTrusted | FlowKind::RequiresPublic) {
+            flow.requires.get_or_insert(word.span);
+        }
         match &word.kind {
             FlowKind::Pure => flow.class = Some(core_ir::EffectClass::Pure),
             FlowKind::Reads => flow.class = Some(core_ir::EffectClass::Read),
@@ -300,7 +322,13 @@ fn flow(words: &[ast::FlowWord], out: &mut Vec<Diagnostic>) -> Flow {
             FlowKind::Secret => flow.secret = true,
             FlowKind::RequiresTrusted => flow.requires_trusted = true,
             FlowKind::RequiresPublic => flow.requires_public = true,
-            FlowKind::Policy(_) => out.push(unsupported("`policy`", word.span)),
+            FlowKind::Policy(name) => {
+                if let Some(first) = flow.policies.iter().find(|p| p.text == name.text) {
+                    out.push(duplicate("policy", name, first.span));
+                } else {
+                    flow.policies.push(name.clone());
+                }
+            }
         }
     }
     flow

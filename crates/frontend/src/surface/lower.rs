@@ -136,6 +136,8 @@ struct Held {
     taint: Taint,
     /// Whether the name means something else around the block that it is bound for.
     shadows: bool,
+    /// If it is a list, how many items it has at most, as far as that is known.
+    length: Option<u64>,
 }
 
 /// A name that is bound for a block only.
@@ -267,6 +269,14 @@ impl Lower<'_> {
                 value = self.b.add(Term::Relabel(l, value), q.name.span);
             }
             bindings.push((self.bind(&q.name.text, own.join(given)), value));
+            if q.flow.requires_trusted || q.flow.requires_public {
+                let at = q.flow.requires.unwrap_or(q.name.span);
+                let most = Taint { untrusted: !q.flow.requires_trusted, secret: !q.flow.requires_public };
+                let value = self.variable(&q.name.text, at);
+                let all = self.b.add(Term::Prim(Prim::Flatten, vec![value]), at);
+                let most = self.b.lit(most.label(), at);
+                bindings.push(("_".into(), self.b.add(Term::Assert(most, all), at)));
+            }
         }
         let outer = std::mem::replace(&mut self.last_reads, last_reads(&p.body));
         let body = self.block(&p.body, &Mode::Pipeline);
@@ -484,7 +494,7 @@ impl Lower<'_> {
             })
             .collect();
         let id = self.b.tool(ToolDecl {
-            name: s.name.text.as_str().into(),
+            name: self.c.decls.handler_name(s).into(),
             params,
             result: s.result.clone(),
             effect: class,
@@ -622,12 +632,21 @@ impl Lower<'_> {
                     StmtKind::Run(run) => {
                         let guard = slice.stmts.get(i + 1).and_then(|next| guard_of(run, next));
                         let (value, taint) = self.run(run, guard);
+                        let length = match &run.args {
+                            Args::Positional(args) if self.c.decls.callable(&run.target.text).is_none() => {
+                                self.length_of_call(&run.target.text, args)
+                            }
+                            _ => None,
+                        };
                         bindings.push((self.bind(&run.name.text, taint), value));
+                        self.know_length(&run.name.text, length);
                     }
                     StmtKind::Let(name, e) => {
                         let value = self.expr(e);
-                        let taint = self.taint(e);
+                        let taint = self.taint_of_value(e);
+                        let length = self.length(e);
                         bindings.push((self.bind(&name.text, taint), value));
+                        self.know_length(&name.text, length);
                     }
                     StmtKind::Parallel { max_concurrency, runs } => {
                         self.parallel(max_concurrency.as_ref(), runs, stmt.span, &mut bindings);
@@ -839,7 +858,7 @@ impl Lower<'_> {
                 let bound =
                     max.as_ref().and_then(|n| n.text.parse().ok()).map_or(Bound::Infinite, Bound::Finite);
                 let vars = self.outs(stmt);
-                let over = Over { vars: vars.clone(), done: vars, bound, origin: None };
+                let over = Over { vars: vars.clone(), done: vars.clone(), bound, origin: None, outs: vars };
                 self.repeat(stmt, &over, body, mode, |lower| (lower.expr(condition), Vec::new()))
             }
             StmtKind::For(name, list, body) => self.for_loop(stmt, name, list, body, mode),
@@ -879,18 +898,30 @@ impl Lower<'_> {
         term
     }
 
-    /// A loop with a hidden index that counts through the list.
+    /// A loop with a hidden index that counts through the list. It has as many rounds as the list has items, which
+    /// is its bound if that is known; the state of the last round, in which the bound ends it, has the index too.
     fn for_loop(&mut self, stmt: &Stmt, name: &ast::Name, list: &Expr, body: &Block, mode: &Mode) -> TermId {
         let at = list.span;
-        let done = self.outs(stmt);
-        let vars: Arc<[String]> = done.iter().cloned().chain([INDEX.to_string()]).collect();
+        let outs = self.outs(stmt);
+        let vars: Arc<[String]> = outs.iter().cloned().chain([INDEX.to_string()]).collect();
+        let (bound, origin) = match self.length(list) {
+            // A loop without a round is no loop; one that may have one has none if there is no item.
+            Some(n) => (Bound::Finite(n.max(1)), None),
+            None => {
+                let source = self.c.text.get(at.start as usize..at.end as usize).unwrap_or("the list");
+                let origin = format!(
+                    "the length of `{}`, which is known only when it runs",
+                    diagnostics::clip(source)
+                );
+                (Bound::Infinite, Some(Name::from(origin)))
+            }
+        };
         let items = self.b.fresh("items");
         let value = self.expr(list);
         let zero = self.b.lit(Num::ZERO, at);
         let mark = self.scope.journal.len();
         let index = self.bind(INDEX, Taint::NONE);
-        let origin = Some("the length of the list".into());
-        let over = Over { vars, done, bound: Bound::Infinite, origin };
+        let over = Over { vars: vars.clone(), done: vars, bound, origin, outs };
         let each = self.inner_name(&name.text);
         let term = self.repeat(stmt, &over, body, mode, |lower| {
             let var = |lower: &mut Self, name: &Name| lower.b.var(name.clone(), at);
@@ -959,12 +990,86 @@ impl Lower<'_> {
         let round = self.b.abs(again, None, round, at);
         let fix = self.b.add(Term::Fix { bound: over.bound, origin: over.origin.clone(), body: round }, at);
         let result = self.b.app(fix, start, at);
+        let result = self.only(result, over, tagged, at);
         // The loop gives `next` or, if it returns, `return`. A block around it that wants tags gets them.
         match (tagged, mode) {
             (false, Mode::Block { tagged: true, .. }) => {
                 self.b.add(Term::Tag("next".into(), Some(result)), at)
             }
             _ => result,
+        }
+    }
+
+    /// Of what a loop gives, what is wanted of it.
+    fn only(&mut self, result: TermId, over: &Over, tagged: bool, at: Span) -> TermId {
+        if over.done == over.outs {
+            return result;
+        }
+        // What is left out is not the only variable of the loop if any is wanted, so its state is a record.
+        let select = |lower: &mut Self, held: &Name| match &over.outs[..] {
+            [] => lower.b.lit(Data::Null, at),
+            [one] => {
+                let of = lower.b.var(held.clone(), at);
+                lower.b.add(Term::Field(of, one.as_str().into()), at)
+            }
+            all => {
+                let mut fields = Vec::with_capacity(all.len());
+                for v in all {
+                    let of = lower.b.var(held.clone(), at);
+                    fields
+                        .push((Name::from(v.as_str()), lower.b.add(Term::Field(of, v.as_str().into()), at)));
+                }
+                lower.b.add(Term::Record(fields), at)
+            }
+        };
+        let all = self.b.fresh("all");
+        if !tagged {
+            let wanted = select(self, &all);
+            return self.b.let_in(vec![(all, result)], wanted, at);
+        }
+        let wanted = select(self, &all);
+        let next = self.b.add(Term::Tag("next".into(), Some(wanted)), at);
+        let value = self.b.fresh("value");
+        let of = self.b.var(value.clone(), at);
+        let returned = self.b.add(Term::Tag("return".into(), Some(of)), at);
+        let branches = vec![
+            Branch { tag: "next".into(), binder: Some(all), body: next },
+            Branch { tag: "return".into(), binder: Some(value), body: returned },
+        ];
+        self.b.add(Term::Case { scrutinee: result, branches, default: None }, at)
+    }
+
+    /// How many items a list has at most, as far as that is known.
+    fn length(&self, e: &Expr) -> Option<u64> {
+        match &e.kind {
+            ExprKind::Paren(inner) => self.length(inner),
+            ExprKind::List(items) => Some(items.len() as u64),
+            ExprKind::Var(name) => self.scope.names.get(name)?.length,
+            ExprKind::Call(name, args) => self.length_of_call(&name.text, args),
+            _ => None,
+        }
+    }
+
+    fn length_of_call(&self, name: &str, args: &[Expr]) -> Option<u64> {
+        match (name, args) {
+            ("append", [list, _]) => self.length(list)?.checked_add(1),
+            ("slice", [list, from, to]) => {
+                let cut = predicate::count(from).zip(predicate::count(to)).map(|(a, b)| b.saturating_sub(a));
+                match (self.length(list), cut) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                }
+            }
+            ("range", [from, to]) => Some(predicate::count(to)?.saturating_sub(predicate::count(from)?)),
+            _ => None,
+        }
+    }
+
+    fn know_length(&mut self, source: &str, length: Option<u64>) {
+        if length.is_some()
+            && let Some(held) = self.scope.names.get_mut(source)
+        {
+            held.length = length;
         }
     }
 
@@ -977,7 +1082,7 @@ impl Lower<'_> {
     fn bind(&mut self, source: &str, taint: Taint) -> Name {
         let shadows = self.scope.names.get(source).is_some_and(|h| h.shadows);
         let name = if shadows { self.b.fresh(source) } else { Name::from(source) };
-        let held = Held { name: name.clone(), taint: taint.join(self.pc), shadows };
+        let held = Held { name: name.clone(), taint: taint.join(self.pc), shadows, length: None };
         self.scope.set(source, Some(held));
         name
     }
@@ -985,7 +1090,7 @@ impl Lower<'_> {
     /// Binds a name for a block, to a variable that [`Lower::inner_name`] has given.
     fn enter(&mut self, source: &str, name: Name) {
         let before = self.scope.names.get(source).cloned();
-        let held = Held { name, taint: self.pc, shadows: before.is_some() };
+        let held = Held { name, taint: self.pc, shadows: before.is_some(), length: None };
         self.scope.set(source, Some(held.clone()));
         self.binders.push(Binder { source: source.to_string(), held, before });
     }
@@ -1006,6 +1111,15 @@ impl Lower<'_> {
             }
         });
         taint
+    }
+
+    /// What is known of the label of the value of an expression: an endorsed one is trusted, though its failure is not.
+    fn taint_of_value(&self, e: &Expr) -> Taint {
+        match &e.kind {
+            ExprKind::Paren(inner) => self.taint_of_value(inner),
+            ExprKind::Endorse(value, ..) => Taint { untrusted: false, ..self.taint(value) },
+            _ => self.taint(e),
+        }
     }
 
     fn taint_of_block(&mut self, block: &Block) -> Taint {
@@ -1479,9 +1593,34 @@ impl Lower<'_> {
                 let prompt = self.expr(prompt);
                 self.b.app(model, prompt, at)
             }
-            // Neither is in a program that was accepted.
-            ExprKind::Endorse(..) | ExprKind::Error => self.b.add(Term::Unknown("expression".into()), at),
+            ExprKind::Endorse(value, values, other) => self.endorsed(value, values, other.as_deref(), at),
+            // Not in a program that was accepted.
+            ExprKind::Error => self.b.add(Term::Unknown("expression".into()), at),
         }
+    }
+
+    /// `let v = value in endorse [] (if contains([…], v) then v else other)`: one of the constants, and so trusted.
+    fn endorsed(&mut self, value: &Expr, values: &[Expr], other: Option<&Expr>, at: Span) -> TermId {
+        let held = self.b.fresh("value");
+        let found = self.expr(value);
+        let permitted = values.iter().map(|e| self.expr(e)).collect();
+        let permitted = self.b.add(Term::List(permitted), at);
+        let asked = self.b.var(held.clone(), value.span);
+        let permits = self.b.add(Term::Prim(Prim::Contains, vec![permitted, asked]), at);
+        let chosen = self.b.var(held.clone(), value.span);
+        let otherwise = match other {
+            Some(e) => self.expr(e),
+            None => {
+                let text = self.b.lit("not one of the permitted values: ", at);
+                let shown = self.b.var(held.clone(), value.span);
+                let message = self.b.add(Term::Prim(Prim::Format, vec![text, shown]), at);
+                self.b.add(Term::Fail(message), at)
+            }
+        };
+        let choice = self.b.add(Term::If(permits, chosen, otherwise, IfSugar::Plain), at);
+        let trusted = self.b.lit(Taint::NONE.label(), at);
+        let endorsed = self.b.add(Term::Endorse(trusted, choice), at);
+        self.b.let_in(vec![(held, found)], endorsed, at)
     }
 
     /// A field. One that may be absent is null if it is.
@@ -1558,6 +1697,8 @@ struct Over {
     vars: Arc<[String]>,
     /// Those of them that the loop gives in the end.
     done: Arc<[String]>,
+    /// Those of them that are wanted.
+    outs: Arc<[String]>,
     bound: Bound,
     /// Where the bound came from, if it is not written.
     origin: Option<Name>,

@@ -118,7 +118,16 @@ fn path<'a>(subject: &str, e: &'a Expr) -> Option<Path<'a>> {
     }
 }
 
-fn constant(e: &Expr) -> Option<Data> {
+/// The whole number that a literal stands for.
+pub(super) fn count(e: &Expr) -> Option<u64> {
+    match constant(e)? {
+        Data::Num(n) => n.to_usize().map(|n| n as u64),
+        _ => None,
+    }
+}
+
+/// The constant that an expression is.
+pub(super) fn constant(e: &Expr) -> Option<Data> {
     match &e.kind {
         ExprKind::Paren(inner) => constant(inner),
         ExprKind::Str(s) => Some(Data::str(s.as_str())),

@@ -4,15 +4,16 @@
 //! max_rounds n;` is
 //!
 //! ```text
-//! let $y = run review_y with { … } by r;
+//! let review_y = run review_y with { … } by r;
 //! let y = x;
-//! while !$y.approved max n {
-//!     let y = run t with { …, feedback: $y.feedback } by v;
-//!     let $y = run review_y with { … } by r;
+//! while !review_y.approved max n {
+//!     let y = run t with { …, feedback: review_y.feedback } by v;
+//!     let review_y = run review_y with { … } by r;
 //! }
 //! ```
 //!
-//! where each task gets, for every parameter, the field of the current version of that name, or the
+//! so that the verdict on the last version can be read afterwards (the variable is `$y` if the workflow has
+//! another one of that name). Each task gets, for every parameter, the field of the current version of that name, or the
 //! pipeline's input of that name. No source name begins with `$`.
 
 use super::codes;
@@ -69,8 +70,20 @@ pub(super) fn pipeline(w: &Workflow, decls: &Decls, out: &mut Vec<Diagnostic>) -
                 let var = Expr { kind: ExprKind::Var(subject.text.clone()), span: subject.span, height: 1 };
                 read(&var);
                 let ty = types.get(&*subject.text).cloned().unwrap_or(Type::Dyn);
-                let review =
-                    Review { name, reviewer, reviser, task, max_rounds, subject: &var, ty: &ty, at: *span };
+                let verdict = format!("review_{}", name.text);
+                let taken = types.contains_key(&*verdict) || inputs.iter().any(|(n, _)| *n == verdict);
+                let verdict = if taken { format!("${}", name.text) } else { verdict };
+                let review = Review {
+                    name,
+                    verdict: Name { text: verdict, span: name.span },
+                    reviewer,
+                    reviser,
+                    task,
+                    max_rounds,
+                    subject: &var,
+                    ty: &ty,
+                    at: *span,
+                };
                 review.add(&inputs, decls, &mut stmts, out);
                 types.insert(&name.text, ty);
                 consumed.insert(&subject.text, name);
@@ -95,6 +108,8 @@ fn call(name: &Name, task: &Name, args: Args, agent: &Name, at: Span) -> Stmt {
 
 struct Review<'a> {
     name: &'a Name,
+    /// The variable that holds what the reviewer said last.
+    verdict: Name,
     reviewer: &'a Name,
     reviser: &'a Name,
     task: &'a Name,
@@ -106,7 +121,7 @@ struct Review<'a> {
 
 impl Review<'_> {
     fn expr(&self, kind: ExprKind) -> Expr {
-        // Three levels at most: `!$y.approved`.
+        // Three levels at most: `!review_y.approved`.
         Expr { kind, span: self.at, height: 3 }
     }
 
@@ -161,13 +176,13 @@ impl Review<'_> {
             stmts.push(Stmt { kind: StmtKind::Let(self.name.clone(), self.subject.clone()), span: self.at });
             return;
         };
-        let verdict = Name { text: format!("${}", self.name.text), span: self.name.span };
+        let verdict = &self.verdict;
         let first = match &self.subject.kind {
             ExprKind::Var(x) => x.clone(),
             _ => String::new(),
         };
         let args = self.args(reviewing, &first, None, inputs);
-        stmts.push(call(&verdict, &review, args, self.reviewer, self.at));
+        stmts.push(call(verdict, &review, args, self.reviewer, self.at));
         stmts.push(Stmt { kind: StmtKind::Let(self.name.clone(), self.subject.clone()), span: self.at });
         let mut round = Vec::new();
         let args = match decls.callables.get(&self.task.text) {
@@ -176,7 +191,7 @@ impl Review<'_> {
         };
         round.push(call(self.name, self.task, args, self.reviser, self.at));
         let args = self.args(reviewing, &self.name.text, None, inputs);
-        round.push(call(&verdict, &review, args, self.reviewer, self.at));
+        round.push(call(verdict, &review, args, self.reviewer, self.at));
         let approved = self.field(&verdict.text, "approved");
         let condition = self.expr(ExprKind::Unary(UnaryOp::Not, Box::new(approved)));
         // The number's place is nobody else's, which blocks need.
