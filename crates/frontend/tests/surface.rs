@@ -8,7 +8,8 @@
 //! What a program does is said in groups of lines that begin with `// Run: pipeline {…input…}` or
 //! `// Run: test name`. The world of the run follows, in the order in which it is asked: `// Model: reply`,
 //! `// Model calls tool: {…}`, `// Tool name: result`, `// Tool name {…arguments…}: result`,
-//! `// Tool name fails: message`; then `// Result: …`, with its label behind ` @ ` if it has one, or
+//! `// Tool name fails: message`; instead of an answer, `// Late: request` for one that comes too late for the
+//! innermost time limit of the request, `request` being `model` or the name of a tool; then `// Result: …`, with its label behind ` @ ` if it has one, or
 //! `// Fails: code message` with the beginning of the message. Tests without such a group pass in a world
 //! that is never asked.
 
@@ -153,6 +154,7 @@ fn the_suite_says_what_is_found() {
 enum Turn {
     Model(Reply),
     Tool { name: String, args: Option<serde_json::Value>, result: Result<Data, String> },
+    Late(String),
 }
 
 /// A group of lines that says what a run does.
@@ -216,11 +218,19 @@ fn runs(text: &str) -> Vec<Run> {
                 };
                 run.turns.push_back(Turn::Tool { name: name.to_string(), args, result });
             }
+            "Late:" => run.turns.push_back(Turn::Late(rest.to_string())),
             "Result:" | "Fails:" => run.expected = Some(format!("{word} {rest}")),
             _ => {}
         }
     }
     out
+}
+
+fn late(request: &machine::Request) -> Result<Response, String> {
+    if request.deadlines.is_empty() {
+        return Err(format!("{:?} has no time limit", request.call));
+    }
+    Ok(Response::Late(0))
 }
 
 /// Runs an entry point in a scripted world; gives `Result: …` or `Fails: …`, or what went wrong.
@@ -231,6 +241,10 @@ fn perform(code: core_ir::Code, input: Data, mut turns: VecDeque<Turn>) -> Resul
             Output::Request(id, request) => {
                 let turn = turns.pop_front();
                 let response = match (&request.call, turn) {
+                    (Call::Model { .. }, Some(Turn::Late(what))) if what == "model" => late(&request)?,
+                    (Call::Tool { tool, .. }, Some(Turn::Late(what))) if *tool.name == *what => {
+                        late(&request)?
+                    }
                     (Call::Model { .. }, Some(Turn::Model(reply))) => Response::Model(Ok(reply)),
                     (Call::Tool { tool, args }, Some(Turn::Tool { name, args: wanted, result }))
                         if *tool.name == *name =>

@@ -782,7 +782,14 @@ impl Checker<'_> {
                         (signature.name.span, "the result of this must be replaceable by it".to_string());
                     self.expect(e, &signature.result, Some(why));
                 }
-                ClauseKind::Timeout(n) => self.report(unsupported("`timeout`", n.span)),
+                ClauseKind::Timeout(n) => {
+                    if n.text.parse::<Num>().is_ok_and(|n| n.is_zero()) {
+                        self.report(
+                            Diagnostic::error(codes::BAD_SETTING, "a call can't be done in no time", n.span)
+                                .help("write a number of seconds, for example `30` or `0.5`"),
+                        );
+                    }
+                }
                 ClauseKind::Retries(n) if n.text.parse() != Ok(0u64) => self.repeated(signature, clause.span),
                 ClauseKind::Retries(_) | ClauseKind::Abort => {}
             }

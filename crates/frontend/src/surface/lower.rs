@@ -409,7 +409,13 @@ impl Lower<'_> {
             let adds = self.c.decls.tools.get(name).map_or(Taint::NONE, |s| Taint::of(&s.flow));
             let l = self.b.lit(adds.label(), at);
             let observed = self.b.add(
-                Term::Try { label: l, body: invoke, catches: Catches::All, name: message, handler: error },
+                Term::Try {
+                    label: l,
+                    body: invoke,
+                    catches: Catches::NotTimeout,
+                    name: message,
+                    handler: error,
+                },
                 at,
             );
             let shown = self.b.var(seen.clone(), at);
@@ -1417,14 +1423,16 @@ impl Lower<'_> {
                 .collect(),
         };
         let args = self.b.add(Term::Record(fields), run.args_span);
-        let (mut retries, mut instead) = (0u64, None);
+        let (mut retries, mut instead, mut limit) = (0u64, None, None);
         for clause in &run.clauses {
             match &clause.kind {
                 ClauseKind::Retries(n) => retries = n.text.parse().unwrap_or(0),
                 ClauseKind::Use(e) => instead = Some(e),
-                ClauseKind::By(_) | ClauseKind::Abort | ClauseKind::Timeout(_) => {}
+                ClauseKind::Timeout(n) => limit = n.text.parse::<Num>().ok(),
+                ClauseKind::By(_) | ClauseKind::Abort => {}
             }
         }
+        let limit = limit.as_ref();
         let given =
             super::check::arguments_of(run).into_iter().fold(Taint::NONE, |t, e| t.join(self.taint(e)));
         let callee = self.callee(s, by_of(run), given);
@@ -1437,46 +1445,60 @@ impl Lower<'_> {
             Callee::Function(_) | Callee::Unknown => given,
         };
         let label = self.added(s, by_of(run)).join(given).label();
-        if retries == 0 && instead.is_none() {
+        if retries == 0 && instead.is_none() && limit.is_none() {
             return self.invoke(&callee, args, at);
         }
         // The arguments are evaluated once; a mistake in them is not the callee's failure.
         let held = self.b.fresh("args");
         let attempt = |lower: &mut Self| {
             let args = lower.b.var(held.clone(), run.args_span);
-            lower.invoke(&callee, args, at)
+            lower.invoke_within(&callee, args, limit, at)
         };
-        let body = if retries == 0 {
-            let body = attempt(self);
-            let message = self.b.fresh("message");
-            let handler = match instead {
-                Some(e) => self.expr(e),
-                None => self.b.lit(Data::Null, at),
-            };
-            let label = self.b.lit(label, at);
-            self.b.add(Term::Try { label, body, catches: Catches::All, name: message, handler }, at)
-        } else {
-            // With a fallback all `n + 1` attempts are protected. Without one the last is not, so that its
-            // error is the error of the call.
-            let attempts = if instead.is_some() { retries + 1 } else { retries };
-            let tried = attempt(self);
-            let tried = self.retry(tried, attempts, label, at);
-            let value = self.b.fresh("value");
-            let done = self.b.var(value.clone(), at);
-            let failed = match instead {
-                Some(e) => self.expr(e),
-                None => attempt(self),
-            };
-            let branches = vec![
-                Branch { tag: "done".into(), binder: Some(value), body: done },
-                Branch { tag: "failed".into(), binder: None, body: failed },
-            ];
-            self.b.add(Term::Case { scrutinee: tried, branches, default: None }, at)
+        let body = match (retries, instead) {
+            (0, None) => attempt(self),
+            (0, Some(instead)) => {
+                let body = attempt(self);
+                let message = self.b.fresh("message");
+                let handler = self.expr(instead);
+                let label = self.b.lit(label, at);
+                self.b.add(Term::Try { label, body, catches: Catches::All, name: message, handler }, at)
+            }
+            // Without a fallback the last attempt is not protected, so that its error is the error of the call.
+            (n, None) => {
+                let tried = attempt(self);
+                let tried = self.retry(tried, n, label, at);
+                let last = attempt(self);
+                self.or_else(tried, last, at)
+            }
+            // With one all `n + 1` attempts are; and so is what is not tried again, which is a time limit.
+            (n, Some(instead)) => {
+                let tried = attempt(self);
+                let tried = self.retry(tried, n + 1, label.clone(), at);
+                let label = self.b.lit(label, at);
+                let message = self.b.fresh("message");
+                let late = self.b.add(Term::Tag("failed".into(), None), at);
+                let catches = Catches::All;
+                let tried =
+                    self.b.add(Term::Try { label, body: tried, catches, name: message, handler: late }, at);
+                let instead = self.expr(instead);
+                self.or_else(tried, instead, at)
+            }
         };
         self.b.let_in(vec![(held, args)], body, at)
     }
 
-    /// `` (fix[n] (λagain. λlast. try[l] `done call catch m. again `failed)) `failed ``
+    /// `` case tried of {`done v ⇒ v, `failed ⇒ otherwise} ``
+    fn or_else(&mut self, tried: TermId, otherwise: TermId, at: Span) -> TermId {
+        let value = self.b.fresh("value");
+        let done = self.b.var(value.clone(), at);
+        let branches = vec![
+            Branch { tag: "done".into(), binder: Some(value), body: done },
+            Branch { tag: "failed".into(), binder: None, body: otherwise },
+        ];
+        self.b.add(Term::Case { scrutinee: tried, branches, default: None }, at)
+    }
+
+    /// `` (fix[n] (λagain. λlast. try[l] `done call catch not timeout m. again `failed)) `failed ``
     fn retry(&mut self, call: TermId, attempts: u64, label: Data, at: Span) -> TermId {
         let (again, last, message) = (self.b.fresh("again"), self.b.fresh("last"), self.b.fresh("message"));
         let done = self.b.add(Term::Tag("done".into(), Some(call)), at);
@@ -1484,8 +1506,8 @@ impl Lower<'_> {
         let next = self.b.var(again.clone(), at);
         let handler = self.b.app(next, failed, at);
         let label = self.b.lit(label, at);
-        let body =
-            self.b.add(Term::Try { label, body: done, catches: Catches::All, name: message, handler }, at);
+        let catches = Catches::NotTimeout;
+        let body = self.b.add(Term::Try { label, body: done, catches, name: message, handler }, at);
         let body = self.b.abs(last, None, body, at);
         let body = self.b.abs(again, None, body, at);
         let fix = self.b.add(Term::Fix { bound: Bound::Finite(attempts), origin: None, body }, at);
@@ -1500,6 +1522,15 @@ impl Lower<'_> {
             (Kind::AgentTask, Some(agent)) => Callee::Function(self.agent_function(s, agent)),
             // The checker has asked for an agent.
             (Kind::AgentTask, None) => Callee::Unknown,
+        }
+    }
+
+    /// A call that has so many seconds.
+    fn invoke_within(&mut self, callee: &Callee, args: TermId, limit: Option<&Num>, at: Span) -> TermId {
+        let call = self.invoke(callee, args, at);
+        match limit {
+            Some(seconds) => self.b.add(Term::Within(seconds.clone(), call), at),
+            None => call,
         }
     }
 
