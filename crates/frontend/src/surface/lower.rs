@@ -1244,7 +1244,8 @@ impl Lower<'_> {
         if tagged { self.b.add(Term::Tag("next".into(), Some(value)), at) } else { value }
     }
 
-    /// Binds the variables again to what [`Lower::pack`] made of them.
+    /// Binds the variables again to what [`Lower::pack`] made of them. Each may be as it was before, and so have
+    /// the label that it had.
     fn unpack(
         &mut self,
         vars: &[String],
@@ -1253,15 +1254,22 @@ impl Lower<'_> {
         at: Span,
         bindings: &mut Vec<(Name, TermId)>,
     ) {
+        let before = |lower: &Self, v: &String| {
+            lower.scope.names.get(v).map_or(taint, |held| taint.join(held.taint))
+        };
         match vars {
             [] => bindings.push(("_".into(), value)),
-            [one] => bindings.push((self.bind(one, taint), value)),
+            [one] => {
+                let taint = before(self, one);
+                bindings.push((self.bind(one, taint), value));
+            }
             all => {
                 let held = self.b.fresh("all");
                 bindings.push((held.clone(), value));
                 for v in all {
                     let of = self.b.var(held.clone(), at);
                     let field = self.b.add(Term::Field(of, v.as_str().into()), at);
+                    let taint = before(self, v);
                     bindings.push((self.bind(v, taint), field));
                 }
             }
