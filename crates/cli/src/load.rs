@@ -5,6 +5,7 @@ use diagnostics::{Diagnostic, FileId, Sources, has_errors};
 use frontend::doc::{Format, Limits, decode};
 use frontend::surface::{self, EntryKind};
 use frontend::{File, Project, Recognised};
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,7 +125,7 @@ pub fn load(sources: &mut Sources, path: &str) -> Result<(Vec<Runnable>, Vec<Dia
         kind => kind,
     };
     match kind {
-        Kind::Agent => agent(id, &text),
+        Kind::Agent => agent(sources, id, &text),
         Kind::Lam => lam(id, &text),
         Kind::Config => {
             let (limits, main) = (Limits::default(), Path::new(path));
@@ -156,8 +157,46 @@ fn siblings(main: &Path) -> Vec<String> {
         .collect()
 }
 
-fn agent(id: FileId, text: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
-    let (module, mut found) = surface::check(id, text);
+/// The files that programs import, by the place that their paths lead to.
+pub struct Imports<'a> {
+    sources: &'a mut Sources,
+    known: HashMap<PathBuf, FileId>,
+}
+
+impl<'a> Imports<'a> {
+    /// The imports of a program of which the first file is read already.
+    pub fn new(sources: &'a mut Sources, main: FileId) -> Imports<'a> {
+        let mut known = HashMap::new();
+        if let Some(path) = sources.get(main).and_then(|s| Path::new(&s.path).canonicalize().ok()) {
+            known.insert(path, main);
+        }
+        Imports { sources, known }
+    }
+}
+
+impl surface::Loader for Imports<'_> {
+    fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String> {
+        let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
+        let path = Path::new(&importing).parent().unwrap_or(Path::new("")).join(path);
+        let place = path.canonicalize().map_err(|e| reason(&e))?;
+        if let Some(id) = self.known.get(&place) {
+            return Ok((*id, self.sources.get(*id).map_or_else(|| "".into(), |s| s.text.clone())));
+        }
+        match read_text(self.sources, &path.display().to_string()) {
+            Ok((id, text)) => {
+                self.known.insert(place, id);
+                Ok((id, text))
+            }
+            Err(Problem::Unreadable(message, _)) => Err(message),
+            Err(Problem::Wrong(found)) => {
+                Err(found.first().map_or_else(|| "it is no text".into(), |d| d.message.clone()))
+            }
+        }
+    }
+}
+
+fn agent(sources: &mut Sources, id: FileId, text: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+    let (module, mut found) = surface::check_files(id, text, &mut Imports::new(sources, id));
     let Some(module) = module else { return Err(Problem::Wrong(found)) };
     let default = module.default_entry().map(|e| e.name.clone());
     let mut out = Vec::new();

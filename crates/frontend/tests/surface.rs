@@ -16,16 +16,81 @@
 #![allow(clippy::disallowed_methods, reason = "tests read the suite")]
 
 use core_ir::{Data, Name};
-use diagnostics::{Diagnostic, Level, Sources};
+use diagnostics::{Diagnostic, FileId, Level, Sources};
 use frontend::surface::{self, EntryKind, codes};
 use machine::{Call, Machine, Output, Reply, Response};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
+/// Files by path, on disk or in one text that says `-- name.agent` where each of them begins.
+#[derive(Default)]
+struct Files {
+    sources: Sources,
+    known: HashMap<String, FileId>,
+    texts: HashMap<String, String>,
+}
+
+impl Files {
+    /// The first file of a text, and the others to be imported.
+    fn split(text: &str) -> (Files, String) {
+        let mut files = Files::default();
+        let mut parts: Vec<(String, String)> = Vec::new();
+        for line in text.lines() {
+            match line.strip_prefix("-- ").filter(|l| l.ends_with(".agent") && !l.contains(' ')) {
+                Some(name) => parts.push((name.to_string(), String::new())),
+                None => {
+                    if parts.is_empty() {
+                        return (files, text.to_string());
+                    }
+                    let (_, part) = parts.last_mut().unwrap();
+                    part.push_str(line);
+                    part.push('\n');
+                }
+            }
+        }
+        let first = parts.first().cloned();
+        files.texts.extend(parts);
+        match first {
+            Some((name, text)) => {
+                let id = files.sources.add(name.as_str(), text.as_str());
+                files.known.insert(name, id);
+                (files, text)
+            }
+            None => (files, text.to_string()),
+        }
+    }
+}
+
+impl surface::Loader for Files {
+    fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, std::sync::Arc<str>), String> {
+        let folder = Path::new(&self.sources.get(from).unwrap().path).parent().unwrap().to_path_buf();
+        let name = folder.join(path).display().to_string();
+        if let Some(id) = self.known.get(&name) {
+            return Ok((*id, self.sources.get(*id).unwrap().text.clone()));
+        }
+        let text = match self.texts.get(&name) {
+            Some(text) => text.clone(),
+            None => std::fs::read_to_string(&name).map_err(|_| "no such file".to_string())?,
+        };
+        let id = self.sources.add(name.as_str(), text.as_str());
+        self.known.insert(name, id);
+        Ok((id, text.into()))
+    }
+}
+
 fn found_in(text: &str) -> (Sources, Option<surface::Module>, Vec<Diagnostic>) {
-    let mut sources = Sources::new();
-    let file = sources.add("t.agent", text);
-    let (module, found) = surface::check(file, text);
+    let (files, text) = Files::split(text);
+    found_at("t.agent", &text, files)
+}
+
+fn found_at(path: &str, text: &str, mut files: Files) -> (Sources, Option<surface::Module>, Vec<Diagnostic>) {
+    let file = match files.sources.next_id().0 {
+        0 => files.sources.add(path, text),
+        _ => FileId(0),
+    };
+    files.known.entry(path.to_string()).or_insert(file);
+    let (module, found) = surface::check_files(file, text, &mut files);
+    let sources = files.sources;
     for d in &found {
         // Every finding can be printed, and has a registered code.
         assert!(!diagnostics::render::text(&sources, d, false).is_empty());
@@ -81,8 +146,10 @@ fn every_code_has_examples_that_hold() {
 }
 
 /// All findings of a text in the notation of the suite, each with its line.
-fn annotations(text: &str) -> Vec<(u32, String)> {
-    let (sources, module, found) = found_in(text);
+fn annotations(path: &Path, text: &str) -> Vec<(u32, String)> {
+    let (sources, module, mut found) = found_at(&path.display().to_string(), text, Files::default());
+    // What is wrong in an imported file is said where that is checked.
+    found.retain(|d| d.span.unwrap().file == FileId(0));
     if let Some(module) = module {
         lower_all(&module);
     }
@@ -136,7 +203,7 @@ fn the_suite_says_what_is_found() {
                 None => expected.extend(waiting.drain(..).map(|w| (i as u32 + 1, w))),
             }
         }
-        let found = annotations(&text);
+        let found = annotations(&path, &text);
         let fits = |(line, e): &(u32, String), (l, f): &(u32, String)| line == l && f.starts_with(e.as_str());
         let name = path.strip_prefix(&root).unwrap().display();
         for e in expected.iter().filter(|e| !found.iter().any(|f| fits(e, f))) {
@@ -287,7 +354,7 @@ fn the_suite_does_what_it_says() {
     for path in all {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.strip_prefix(&root).unwrap().display().to_string();
-        let (_, module, _) = found_in(&text);
+        let (_, module, _) = found_at(&path.display().to_string(), &text, Files::default());
         let Some(module) = module else { continue };
         let runs = runs(&text);
         for run in &runs {
@@ -352,7 +419,7 @@ fn the_examples_are_accepted() {
     assert!(!all.is_empty());
     for path in all {
         let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(annotations(&text), [], "{}", path.display());
+        assert_eq!(annotations(&path, &text), [], "{}", path.display());
     }
 }
 

@@ -349,14 +349,24 @@ CONSUMED "A083" "a version that a review has replaced"
 "agent a { tools: [] }\ntask t(x: String) -> Obj{text: String} by agent {}\ntask fix(text: String, feedback: String) -> Obj{text: String} by agent {}\ntask review_r(text: String) -> Obj{approved: Bool, feedback: String} by agent {}\nworkflow w(x: String) -> Obj{text: String} {\n  stage d = a does t(x);\n  review r = a checks d revise with a using fix max_rounds 2;\n  return d;\n}"
 "agent a { tools: [] }\ntask t(x: String) -> Obj{text: String} by agent {}\nworkflow w(x: String) -> Obj{text: String} {\n  stage d = a does t(x);\n  return d;\n}"
 
+IMPORT_CIRCLE "A084" "files that import each other"
+"What two files need from each other belongs into a third one, which both import."
+"-- a.agent\nuse \"b.agent\";\n-- b.agent\nuse \"a.agent\";"
+"-- a.agent\nuse \"b.agent\";\nuse \"c.agent\";\n-- b.agent\nuse \"c.agent\";\n-- c.agent\nenum Tone { warm, cold }"
+
+NOT_IMPORTED "A085" "a file that can't be imported"
+"The path after `use` is relative to the folder of the file in which it stands. Everything that the file declares becomes part of the program, except its tests."
+"use \"nowhere.agent\";"
+"-- a.agent\nuse \"types.agent\";\ntask t() -> Tone {}\n-- types.agent\nenum Tone { warm, cold }"
+
 COMPILER_FAULT "A098" "a fault of the compiler"
 "The program was accepted, but its term is not well formed. This is never the program's fault; please report it."
 "" ""
 
 UNSUPPORTED "A099" "a construct that is not supported yet"
 "The construct is part of the language, but this version can't run it. It is never ignored."
-"use \"lib.agent\";"
-""
+"agent a { tools: [], budget: { calls: 2 } }"
+"agent a { tools: [] }"
 }
 
 /// The explanation of a code of the surface language.

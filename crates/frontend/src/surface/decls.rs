@@ -117,8 +117,7 @@ impl Decls {
                 Item::Workflow(w) => {
                     decls.add(Kind::Pipeline, &w.name, &w.params, &w.result, Flow::default(), index, out);
                 }
-                Item::Use(u) => out.push(unsupported("imports", u.span)),
-                Item::Alias(_) | Item::Enum(_) | Item::Agent(_) | Item::Test(_) => {}
+                Item::Use(_) | Item::Alias(_) | Item::Enum(_) | Item::Agent(_) | Item::Test(_) => {}
             }
         }
         for (index, item) in program.items.iter().enumerate() {

@@ -30,7 +30,7 @@ const REPAIR: u32 = 2;
 
 /// The parts of a checked program.
 pub(super) struct Checked<'a> {
-    pub(super) text: &'a str,
+    pub(super) files: &'a super::files::Files,
     pub(super) program: &'a ast::Program,
     pub(super) decls: &'a Decls,
     pub(super) facts: &'a Facts,
@@ -516,16 +516,16 @@ impl Lower<'_> {
 
     /// The comment on the lines directly above a declaration, which tells models what a tool is for.
     fn comment_above(&self, declaration: Span) -> Option<Name> {
-        let comments = &self.c.program.comments;
+        let comments = &self.c.files.get(declaration.file)?.comments;
         let last = comments.partition_point(|c| c.span.end <= declaration.start);
         let mut lines = Vec::new();
         let mut below = declaration.start;
         for comment in comments[..last].iter().rev() {
-            let between = self.c.text.get(comment.span.end as usize..below as usize)?;
+            let between = self.c.files.text(Span { start: comment.span.end, end: below, ..declaration })?;
             if !comment.own_line || !between.trim().is_empty() || between.matches('\n').count() != 1 {
                 break;
             }
-            let text = self.c.text.get(comment.span.start as usize..comment.span.end as usize)?;
+            let text = self.c.files.text(comment.span)?;
             lines.push(text.trim_start_matches(['-', '/']).trim());
             below = comment.span.start;
         }
@@ -914,7 +914,7 @@ impl Lower<'_> {
             // A loop without a round is no loop; one that may have one has none if there is no item.
             Some(n) => (Bound::Finite(n.max(1)), None),
             None => {
-                let source = self.c.text.get(at.start as usize..at.end as usize).unwrap_or("the list");
+                let source = self.c.files.text(at).unwrap_or("the list");
                 let origin = format!(
                     "the length of `{}`, which is known only when it runs",
                     diagnostics::clip(source)
@@ -1254,9 +1254,8 @@ impl Lower<'_> {
         at: Span,
         bindings: &mut Vec<(Name, TermId)>,
     ) {
-        let before = |lower: &Self, v: &String| {
-            lower.scope.names.get(v).map_or(taint, |held| taint.join(held.taint))
-        };
+        let before =
+            |lower: &Self, v: &String| lower.scope.names.get(v).map_or(taint, |held| taint.join(held.taint));
         match vars {
             [] => bindings.push(("_".into(), value)),
             [one] => {
@@ -1351,7 +1350,7 @@ impl Lower<'_> {
 
     /// An assertion; a comparison that fails shows both sides.
     fn assertion(&mut self, e: &Expr, message: Option<&ast::StrLit>, at: Span) -> TermId {
-        let source = self.c.text.get(e.span.start as usize..e.span.end as usize).unwrap_or("");
+        let source = self.c.files.text(e.span).unwrap_or("");
         let text = match message {
             Some(m) => format!("assertion failed: {}", m.value),
             None => format!("assertion failed: {source}"),

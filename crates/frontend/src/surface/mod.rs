@@ -1,7 +1,7 @@
 //! The surface language: `.agent` programs to core terms.
 //!
-//! Entry points: [`check`] reads and checks a program; [`Module::lower`] makes the term of one of its
-//! entry points.
+//! Entry points: [`check`] reads and checks a program of one file, [`check_files`] one with imports;
+//! [`Module::lower`] makes the term of one of its entry points.
 //!
 //! Invariant: a program that is accepted lowers without any part left out; what can't be lowered yet is
 //! refused with [`codes`] `A099`.
@@ -13,6 +13,7 @@ mod check;
 pub mod codes;
 mod decls;
 mod exits;
+mod files;
 mod functions;
 mod lower;
 mod predicate;
@@ -21,15 +22,18 @@ mod workflow;
 
 use core_ir::{Code, Name, Type};
 use diagnostics::{Diagnostic, FileId, Span, has_errors};
-use std::sync::Arc;
 use syntax::agent::ast::{Item, Program};
 
 pub use decls::DEFAULT_MAX_STEPS;
+pub use files::{Loader, NoFiles};
 
 /// A program that was read and checked without errors.
 #[derive(Debug)]
 pub struct Module {
-    text: Arc<str>,
+    /// The file that was checked.
+    main: FileId,
+    files: files::Files,
+    /// The items of all files.
     program: Program,
     decls: decls::Decls,
     facts: check::Facts,
@@ -88,7 +92,31 @@ impl Entry {
 /// assert!(module.lower(entry).is_ok());
 /// ```
 pub fn check(file: FileId, text: &str) -> (Option<Module>, Vec<Diagnostic>) {
-    let (mut program, mut found) = syntax::agent::parse(file, text);
+    check_files(file, text, &mut NoFiles)
+}
+
+/// [`check`] for a program that may import others. What an imported file declares is part of the program; its tests
+/// are not.
+///
+/// # Examples
+/// ```
+/// use diagnostics::{FileId, Sources};
+/// use frontend::surface::{Loader, check_files};
+/// struct Library(Sources);
+/// impl Loader for Library {
+///     fn load(&mut self, _: FileId, path: &str) -> Result<(FileId, std::sync::Arc<str>), String> {
+///         let text = "enum Tone { warm, cold }";
+///         Ok((self.0.add(path, text), text.into()))
+///     }
+/// }
+/// let mut library = Library(Sources::new());
+/// let text = "use \"tones.agent\"; pipeline p() -> Tone { return \"warm\"; }";
+/// let file = library.0.add("main.agent", text);
+/// assert!(check_files(file, text, &mut library).0.is_some());
+/// ```
+pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option<Module>, Vec<Diagnostic>) {
+    let mut found = Vec::new();
+    let (mut program, files) = files::collect(file, text, loader, &mut found);
     let decls = decls::Decls::collect(&program, &mut found);
     for item in &mut program.items {
         if let Item::Workflow(w) = item {
@@ -97,17 +125,17 @@ pub fn check(file: FileId, text: &str) -> (Option<Module>, Vec<Diagnostic>) {
     }
     let exits = exits::ExitTable::of(&program);
     let facts = check::check(&program, &decls, &exits, &mut found);
-    found.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
+    found.sort_by_key(|d| d.span.map(|s| (s.file != file, s.file, s.start, s.end)));
     // What a workflow abbreviates may repeat a mistake.
     found.dedup();
     if has_errors(&found) {
         return (None, found);
     }
-    let entries = entries(&program, &decls);
-    (Some(Module { text: text.into(), program, decls, facts, exits, entries }), found)
+    let entries = entries(file, &program, &decls);
+    (Some(Module { main: file, files, program, decls, facts, exits, entries }), found)
 }
 
-fn entries(program: &Program, decls: &decls::Decls) -> Vec<Entry> {
+fn entries(main: FileId, program: &Program, decls: &decls::Decls) -> Vec<Entry> {
     let mut out = Vec::new();
     for (item, declared) in program.items.iter().enumerate() {
         match declared {
@@ -123,7 +151,7 @@ fn entries(program: &Program, decls: &decls::Decls) -> Vec<Entry> {
                     item,
                 });
             }
-            Item::Test(t) => out.push(Entry {
+            Item::Test(t) if t.span.file == main => out.push(Entry {
                 name: t.name.value.clone(),
                 kind: EntryKind::Test,
                 input: Type::record([]),
@@ -134,11 +162,12 @@ fn entries(program: &Program, decls: &decls::Decls) -> Vec<Entry> {
             _ => {}
         }
     }
+    out.sort_by_key(|e| e.span.file != main);
     out
 }
 
 impl Module {
-    /// The pipelines and tests, in the order of the text.
+    /// The pipelines and tests, in the order of the text; behind them the pipelines of imported files.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -148,10 +177,12 @@ impl Module {
         self.entries.iter().find(|e| e.kind == EntryKind::Pipeline && e.name == name)
     }
 
-    /// The pipeline to run if none is named: the only one; or `main`; or the only one that no other calls.
+    /// The pipeline of the file itself to run if none is named: the only one; or `main`; or the only one that no
+    /// other calls.
     pub fn default_entry(&self) -> Option<&Entry> {
-        let pipelines = || self.entries.iter().filter(|e| e.kind == EntryKind::Pipeline);
-        if let Some(main) = self.pipeline("main") {
+        let own = |e: &&Entry| e.kind == EntryKind::Pipeline && e.span.file == self.main;
+        let pipelines = || self.entries.iter().filter(own);
+        if let Some(main) = pipelines().find(|e| e.name == "main") {
             return Some(main);
         }
         let mut called = std::collections::HashSet::new();
@@ -174,7 +205,7 @@ impl Module {
     /// The term would be nested too deep (`A081`).
     pub fn lower(&self, entry: &Entry) -> Result<Code, Vec<Diagnostic>> {
         let checked = lower::Checked {
-            text: &self.text,
+            files: &self.files,
             program: &self.program,
             decls: &self.decls,
             facts: &self.facts,
