@@ -3,7 +3,7 @@
 use crate::load::reason;
 use crate::ui::{Exit, Ui};
 use core_ir::Data;
-use runtime::{Environment, FileSettings, ModelEntry};
+use runtime::{Environment, FileSettings, McpServer, ModelEntry};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ struct File {
     model: Option<String>,
     models: BTreeMap<String, ModelEntry>,
     handlers: BTreeMap<String, serde_json::Value>,
+    mcp: BTreeMap<String, McpServer>,
 }
 
 /// The settings of a run.
@@ -24,6 +25,8 @@ pub struct Settings {
     pub models: FileSettings,
     /// How tools and tasks with empty bodies are carried out.
     pub handlers: Vec<(String, Data)>,
+    /// MCP servers.
+    pub mcp: BTreeMap<String, McpServer>,
     /// The directory that paths in the settings are relative to.
     pub dir: PathBuf,
     /// The variables of the process and of `.env`.
@@ -59,7 +62,7 @@ impl Settings {
             .with_file(&dir.join(".env"))
             .map_err(|e| ui.usage(&e.message, e.help.as_deref()))?;
         let models = FileSettings { model: file.model, models: file.models };
-        Ok(Settings { models, handlers, dir, environment })
+        Ok(Settings { models, handlers, mcp: file.mcp, dir, environment })
     }
 }
 

@@ -77,7 +77,7 @@ pub async fn run(
         machine,
         handlers,
         // However the tools were made, they do not get the keys of these models.
-        tools: handlers.tools.clone().hiding(handlers.models.key_variables()),
+        tools: handlers.tools.clone().for_run(handlers.models.key_variables()),
         redactor,
         budget: Budget::new(limits.clone()),
         in_flight: limits.in_flight.max(1),
@@ -93,6 +93,8 @@ pub async fn run(
     let result = driver.drive(&mut notes, deadline, limits.timeout, cancel).await;
     // Nothing goes on after the end.
     driver.tasks.shutdown().await;
+    let ended_by_itself = !matches!(&result, Err(f) if f.code == ErrorCode::Cancelled);
+    driver.tools.close(ended_by_itself).await;
     driver.pass_on(&mut notes);
     driver.report(result, begun)
 }

@@ -38,6 +38,8 @@ mod config;
 mod driver;
 mod environment;
 mod event;
+mod mcp;
+mod process;
 mod provider;
 mod rng;
 mod schema;
@@ -52,6 +54,7 @@ pub use config::ConfigError;
 pub use driver::{Handlers, RunReport, run};
 pub use environment::Environment;
 pub use event::{Answered, Asked, Event, Progress};
+pub use mcp::McpServer;
 #[cfg(feature = "local")]
 pub use provider::Local;
 pub use provider::{

@@ -16,7 +16,10 @@ use serde_json::json;
 pub fn version(ui: &Ui) -> Exit {
     let version = env!("CARGO_PKG_VERSION");
     let commit = option_env!("ENTAIL_COMMIT").unwrap_or("unknown");
-    let features: Vec<&str> = if cfg!(feature = "local") { vec!["local"] } else { Vec::new() };
+    let features: Vec<&str> = [("local", cfg!(feature = "local")), ("mcp", cfg!(feature = "mcp"))]
+        .into_iter()
+        .filter_map(|(name, on)| on.then_some(name))
+        .collect();
     if ui.is_json() {
         ui.result(&json!({"version": version, "commit": commit, "features": features}).to_string());
     } else {

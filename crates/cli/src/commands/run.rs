@@ -133,7 +133,7 @@ fn world(ui: &Ui, args: &WorldArgs, code: &Arc<Code>, input: Option<Data>) -> Re
         file_dir: settings.dir.clone(),
     };
     let models = models(ui, args, &model_settings, &settings.environment, code)?;
-    let mut tools = Tools::new(&settings.environment);
+    let mut tools = Tools::new(&settings.environment).with_servers(settings.mcp, &settings.environment);
     for (name, handler) in settings.handlers {
         tools = tools.with_handler(name, handler);
     }

@@ -4,16 +4,13 @@
 //! Invariant: when a call ends, in whatever way, its process group is killed.
 
 use super::{Template, ToolLimits, as_json, result};
-use crate::environment::is_secret_name;
+use crate::process::{self, STDERR_TAIL, tail};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, Command};
-
-/// Bytes of standard error that are kept for a message: its end says most.
-const STDERR_TAIL: usize = 2048;
+use tokio::process::Command;
 
 #[derive(Debug)]
 pub(super) struct Exec {
@@ -22,41 +19,6 @@ pub(super) struct Exec {
     /// Names of variables that it gets although they hold secrets.
     env: Vec<String>,
     timeout: Option<Duration>,
-}
-
-/// Kills a process group when dropped.
-struct Group {
-    #[cfg(unix)]
-    leader: Option<rustix::process::Pid>,
-}
-
-impl Group {
-    #[cfg(unix)]
-    fn of(child: &Child) -> Group {
-        let leader =
-            child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-        Group { leader }
-    }
-
-    #[cfg(not(unix))]
-    fn of(_: &Child) -> Group {
-        Group {}
-    }
-
-    /// Kills what is left of the group. Where there are no groups, dropping the child kills it alone.
-    fn kill(&mut self) {
-        #[cfg(unix)]
-        if let Some(leader) = self.leader.take() {
-            // Nobody is left: fine.
-            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
-    }
 }
 
 enum Broken {
@@ -115,20 +77,9 @@ impl Exec {
             })?;
             command.arg(word);
         }
-        let secret = std::env::vars_os()
-            .map(|(name, _)| name)
-            .filter(|name| name.to_str().is_none_or(|n| is_secret_name(n) || hidden.iter().any(|h| h == n)));
-        for name in secret.filter(|name| !self.env.iter().any(|e| name == e.as_str())) {
-            command.env_remove(name);
-        }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        #[cfg(unix)]
-        command.process_group(0);
-        let mut child = command.spawn().map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => format!("cannot start `{shown}`: there is no such program"),
-            _ => format!("cannot start `{shown}`: {e}"),
-        })?;
-        let mut group = Group::of(&child);
+        process::withhold_secrets(&mut command, hidden, &self.env);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (mut child, mut group) = process::spawn(command, &shown)?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let input = as_json(args).to_string();
         let limit = self.timeout.unwrap_or(limits.timeout);
@@ -183,19 +134,4 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec<u
     let mut out = Vec::new();
     pipe.take(most as u64 + 1).read_to_end(&mut out).await.map_err(Broken::Io)?;
     if out.len() > most { Err(Broken::Output(most)) } else { Ok(out) }
-}
-
-/// The last `most` bytes, as text.
-async fn tail(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> String {
-    let Some(mut pipe) = pipe else { return String::new() };
-    let mut kept: Vec<u8> = Vec::new();
-    let mut chunk = [0; 4096];
-    while let Ok(n @ 1..) = pipe.read(&mut chunk).await {
-        kept.extend_from_slice(&chunk[..n]);
-        if kept.len() > 2 * most {
-            kept.drain(..kept.len() - most);
-        }
-    }
-    kept.drain(..kept.len().saturating_sub(most));
-    String::from_utf8_lossy(&kept).into_owned()
 }

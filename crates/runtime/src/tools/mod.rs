@@ -7,6 +7,7 @@ mod template;
 
 pub use builtin::BUILTINS;
 
+use crate::mcp::{Connections, McpCall, McpServer};
 use crate::provider::{BoxFuture, Work};
 use crate::{Environment, Redactor};
 use core_ir::{Data, Name, ToolDecl, Type};
@@ -43,6 +44,7 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 ///
 /// - `{exec: [program, argument, …], env?, timeout?}`: a process, see below;
 /// - `{http: {method, url, headers?}, timeout?}`: a request with `GET`, `POST`, `PUT`, `PATCH` or `DELETE`;
+/// - `{mcp: [server, tool], timeout?}`: a tool of a server of [`Tools::with_servers`]; `{mcp: server}` if it has the declared name;
 /// - `{builtin: name}`: one of [`BUILTINS`].
 ///
 /// Arguments of processes (not the program), URLs and header values have holes `{parameter}`; braces that are text are
@@ -62,6 +64,7 @@ pub struct Tools {
     hidden: Arc<[String]>,
     redactor: Redactor,
     web: Arc<http::Clients>,
+    mcp: Arc<Connections>,
 }
 
 impl std::fmt::Debug for Tools {
@@ -80,6 +83,15 @@ enum Handler {
     Exec(exec::Exec),
     Http(http::HttpTool),
     Builtin(builtin::Builtin),
+    Mcp(Mcp),
+}
+
+/// A tool of an MCP server.
+#[derive(Debug)]
+struct Mcp {
+    server: String,
+    tool: String,
+    timeout: Option<Duration>,
 }
 
 impl Tools {
@@ -92,7 +104,18 @@ impl Tools {
             hidden: environment.secrets().map(|(name, _)| name.to_string()).collect(),
             redactor: Redactor::new(environment.secrets().map(|(_, s)| s)),
             web: Arc::default(),
+            mcp: Arc::default(),
         }
+    }
+
+    /// With these MCP servers, by name (`[mcp.NAME]` of `entail.toml`). None is started before its first tool is called. The environment
+    /// has their keys.
+    #[must_use]
+    pub fn with_servers(mut self, servers: BTreeMap<String, McpServer>, environment: &Environment) -> Tools {
+        self.mcp = Arc::new(Connections::new(servers, environment));
+        let keys = self.mcp.keys().cloned();
+        self.redactor = Redactor::new(environment.secrets().map(|(_, s)| s).chain(keys));
+        self
     }
 
     /// With other limits.
@@ -124,11 +147,17 @@ impl Tools {
         if self.custom.contains_key(&tool.name) { Ok(()) } else { self.handler(tool).map(|_| ()) }
     }
 
-    /// With further variables that processes do not get.
+    /// For one run: with servers of its own, and with further variables that processes do not get.
     #[must_use]
-    pub(crate) fn hiding<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Tools {
-        self.hidden = self.hidden.iter().cloned().chain(names.into_iter().map(String::from)).collect();
+    pub(crate) fn for_run<'a>(mut self, hidden: impl IntoIterator<Item = &'a str>) -> Tools {
+        self.hidden = self.hidden.iter().cloned().chain(hidden.into_iter().map(String::from)).collect();
+        self.mcp = Arc::new(self.mcp.afresh());
         self
+    }
+
+    /// Ends what was started for the run: politely, if it ended by itself.
+    pub(crate) async fn close(&self, politely: bool) {
+        self.mcp.close(politely).await;
     }
 
     /// Calls a tool.
@@ -154,6 +183,23 @@ impl Tools {
                 let (limits, web) = (self.limits.clone(), self.web.clone());
                 Work::Later(Box::pin(async move {
                     http.call(&args, &result, &limits, &web).await.map_err(|e| redactor.owned(e))
+                }))
+            }
+            Handler::Mcp(mcp) => {
+                let (limits, hidden, connections) =
+                    (self.limits.clone(), self.hidden.clone(), self.mcp.clone());
+                let decl = tool.clone();
+                Work::Later(Box::pin(async move {
+                    let call = McpCall {
+                        server: &mcp.server,
+                        tool: &mcp.tool,
+                        decl: &decl,
+                        args: &args,
+                        limit: mcp.timeout.unwrap_or(limits.timeout),
+                        limits: &limits,
+                        hidden: &hidden,
+                    };
+                    connections.call(call).await.map_err(|e| redactor.owned(e))
                 }))
             }
         }
@@ -182,13 +228,10 @@ impl Tools {
                 return Err(bad(format!("`timeout` is {}, not a number of seconds", other.kind())));
             }
         };
-        if data.field("mcp").is_some() {
-            return Err(format!("no handler for tool `{name}`: MCP servers are not supported yet"));
-        }
         let kinds: Vec<&Name> =
             fields.iter().map(|(n, _)| n).filter(|n| !matches!(&***n, "timeout" | "env")).collect();
         let [kind] = kinds[..] else {
-            return Err(bad("it needs exactly one of `exec`, `http` and `builtin`".into()));
+            return Err(bad("it needs exactly one of `exec`, `http`, `mcp` and `builtin`".into()));
         };
         let params: Vec<&str> = tool.params.iter().map(|p| &*p.name).collect();
         match (&**kind, data.field(kind)) {
@@ -200,13 +243,37 @@ impl Tools {
             ("http", Some(about)) => {
                 http::HttpTool::read(about, &params, timeout).map(Handler::Http).map_err(bad)
             }
+            ("mcp", Some(about)) => {
+                let (server, tool) = mcp_names(about, name).map_err(bad)?;
+                self.mcp.check(server).map_err(|why| format!("no handler for tool `{name}`: {why}"))?;
+                Ok(Handler::Mcp(Mcp { server: server.to_string(), tool: tool.to_string(), timeout }))
+            }
             ("builtin", Some(Data::Str(which))) => {
                 builtin::Builtin::read(which).map(Handler::Builtin).map_err(bad)
             }
             ("builtin", _) => Err(bad("`builtin` is not a string".into())),
-            (other, _) => Err(bad(format!("`{}` is none of `exec`, `http` and `builtin`", clip(other, 40)))),
+            (other, _) => {
+                Err(bad(format!("`{}` is none of `exec`, `http`, `mcp` and `builtin`", clip(other, 40))))
+            }
         }
     }
+}
+
+/// Server and tool of `[server, tool]`, `{server, tool}` or, for a tool of the declared name, the server alone.
+fn mcp_names<'a>(about: &'a Data, declared: &'a str) -> Result<(&'a str, &'a str), String> {
+    let names = match about {
+        Data::Str(server) => Some((&**server, declared)),
+        Data::List(words) => match words.iter().map(Data::as_str).collect::<Option<Vec<_>>>().as_deref() {
+            Some([server, tool]) => Some((*server, *tool)),
+            _ => None,
+        },
+        Data::Record(fields) if fields.len() == 2 => {
+            let text = |name: &str| about.field(name).and_then(Data::as_str);
+            text("server").zip(text("tool"))
+        }
+        _ => None,
+    };
+    names.ok_or_else(|| "`mcp` is not a list of a server and a tool".into())
 }
 
 /// The arguments as the JSON object that tools get.

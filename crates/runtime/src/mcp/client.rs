@@ -1,0 +1,499 @@
+//! Connections to servers, with what can happen to them.
+
+use super::{BEFORE, McpCall, McpServer, NEWEST, result, signature};
+use crate::process::{self, Group, STDERR_TAIL};
+use crate::tools::ToolLimits;
+use crate::{Environment, Secret, web};
+use core_ir::{Data, Name, Type};
+use diagnostics::clip_to as clip;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation,
+    PaginatedRequestParams, ProtocolVersion, Tool,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, RunningService,
+    ServiceError,
+};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
+};
+use serde_json::{Map, Value as Json};
+use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
+use std::pin::Pin;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
+use tokio::process::{Child, Command};
+use tokio::sync::{OnceCell, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// How long a server may take to be ready if its settings do not say.
+const START: Duration = Duration::from_secs(60);
+
+/// How long a server may take to end by itself when the run has ended.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A server may list so many pages of tools.
+const MAX_PAGES: usize = 100;
+
+/// What surrounds a result in a message.
+const FRAME: usize = 64 << 10;
+
+/// The servers that the settings declare, and the connections of one run.
+#[derive(Default)]
+pub(crate) struct Connections {
+    servers: Arc<BTreeMap<String, Declared>>,
+    open: Mutex<HashMap<String, Arc<OnceCell<Client>>>>,
+}
+
+struct Declared {
+    settings: McpServer,
+    key: Option<Secret>,
+}
+
+impl std::fmt::Debug for Connections {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.servers.keys()).finish()
+    }
+}
+
+impl Connections {
+    /// These servers, none of them connected.
+    pub(crate) fn new(servers: BTreeMap<String, McpServer>, environment: &Environment) -> Connections {
+        let declared = servers.into_iter().map(|(name, settings)| {
+            let key = settings.key_env.as_deref().and_then(|n| environment.secret(n));
+            (name, Declared { settings, key })
+        });
+        Connections { servers: Arc::new(declared.collect()), open: Mutex::default() }
+    }
+
+    /// The same servers, none of them connected.
+    pub(crate) fn afresh(&self) -> Connections {
+        Connections { servers: self.servers.clone(), open: Mutex::default() }
+    }
+
+    /// The keys of servers.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Secret> {
+        self.servers.values().filter_map(|s| s.key.as_ref())
+    }
+
+    /// What is wrong with a server's settings, if anything.
+    pub(crate) fn check(&self, server: &str) -> Result<(), String> {
+        self.declared(server).map(|_| ())
+    }
+
+    fn declared(&self, server: &str) -> Result<&Declared, String> {
+        let shown = clip(server, 40);
+        let Some(declared) = self.servers.get(server) else {
+            let near = diagnostics::nearest(server, self.servers.keys().map(String::as_str));
+            let help = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => {
+                    format!("add `[mcp.{shown}]` with `command = [\"program\"]` or `url` to `entail.toml`")
+                }
+            };
+            return Err(format!("no MCP server `{shown}` is declared (help: {help})"));
+        };
+        if let Some(problem) = declared.settings.problem() {
+            return Err(format!("the MCP server `{shown}` can't be used: {problem}"));
+        }
+        if let (Some(variable), None) = (&declared.settings.key_env, &declared.key) {
+            return Err(format!(
+                "no key for the MCP server `{shown}`: `{variable}` is not set (help: set it in the environment or in `.env`)"
+            ));
+        }
+        Ok(declared)
+    }
+
+    /// Calls a tool of a server, which is connected first if it is not yet.
+    pub(crate) async fn call(&self, call: McpCall<'_>) -> Result<Data, String> {
+        let server = call.server;
+        let declared = self.declared(server)?;
+        let cell = self.lock().entry(server.to_string()).or_default().clone();
+        // Whoever comes first connects; if that fails or is given up, the next one tries again.
+        let connected = cell.get_or_try_init(|| async {
+            let limit = declared.settings.start_timeout.map_or(START, Duration::from_secs_f64);
+            Client::connect(declared, call.limits, call.hidden, limit).await
+        });
+        let client = connected.await.map_err(|why| format!("MCP server `{server}`: {why}"))?;
+        let result = match timeout(call.limit, client.call(&call)).await {
+            Ok(result) => result,
+            // Dropping the call has told the server to give up.
+            Err(_) => Err(format!("no result within {} s", call.limit.as_secs_f64())),
+        };
+        result.map_err(|why| {
+            // The declared name is in the message already.
+            let tool =
+                if *call.tool == *call.decl.name { String::new() } else { format!(", tool `{}`", call.tool) };
+            format!("MCP server `{server}`{tool}: {why}")
+        })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<OnceCell<Client>>>> {
+        // A panic while the lock was held can't leave the map half changed.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends all servers: politely, if there is time for that.
+    pub(crate) async fn close(&self, politely: bool) {
+        let open: Vec<_> = self.lock().drain().collect();
+        let mut closing = JoinSet::new();
+        for (_, cell) in open {
+            // All calls have ended, so this is the last reference.
+            if let Some(client) = Arc::into_inner(cell).and_then(OnceCell::into_inner)
+                && politely
+            {
+                closing.spawn(client.close());
+            }
+        }
+        closing.join_all().await;
+    }
+}
+
+/// A connected server. Dropping it kills its process.
+#[derive(Debug)]
+struct Client {
+    service: RunningService<RoleClient, ClientConfig>,
+    process: Option<Process>,
+    tools: Vec<Tool>,
+}
+
+/// A server that is a process of ours.
+#[derive(Debug)]
+struct Process {
+    group: Arc<Mutex<Group>>,
+    /// How it ended, when it has, and what it said last on its standard error.
+    ended: watch::Receiver<Option<String>>,
+    said: Arc<Mutex<Vec<u8>>>,
+    /// Whether it sent a message that is too long.
+    too_long: Arc<AtomicBool>,
+    most: usize,
+    /// They watch over it and end with it.
+    _tasks: JoinSet<()>,
+}
+
+impl Client {
+    async fn connect(
+        declared: &Declared,
+        limits: &ToolLimits,
+        hidden: &[String],
+        limit: Duration,
+    ) -> Result<Client, String> {
+        let settings = &declared.settings;
+        let most = limits.max_output.saturating_add(FRAME);
+        let slow = || format!("it was not ready within {} s", limit.as_secs_f64());
+        let mut info = ClientConfig::new(
+            ClientCapabilities::default(),
+            Implementation::new("entail", env!("CARGO_PKG_VERSION")),
+        );
+        let before = ProtocolVersion::V_2025_11_25;
+        let lifecycle = match settings.protocol.as_deref() {
+            Some(BEFORE) => {
+                info = info.with_protocol_version(before);
+                ClientLifecycleMode::Initialize
+            }
+            Some(NEWEST) => {
+                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
+            }
+            _ => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                legacy_version: Some(before),
+            },
+        };
+        let (service, process) = if let Some(words) = &settings.command {
+            let (process, stdin, stdout) = start(words, &settings.env, hidden, most)?;
+            let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX);
+            let service = match timeout(limit, info.serve_with_lifecycle(transport, lifecycle)).await {
+                Ok(Ok(service)) => service,
+                Ok(Err(e)) => return Err(process.explain(start_problem(&e), lost_at_start(&e)).await),
+                Err(_) => return Err(process.with_last_words(slow())),
+            };
+            (service, Some(process))
+        } else {
+            let url =
+                web::url(settings.url.as_deref().unwrap_or_default(), "`url`").map_err(|e| e.one_line())?;
+            let mut headers = HeaderMap::new();
+            if let Some(key) = &declared.key {
+                let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose()))
+                    .map_err(|_| "the key has characters that no header can have".to_string())?;
+                value.set_sensitive(true);
+                headers.insert(AUTHORIZATION, value);
+            }
+            let http = web::client(&url, Duration::from_secs(10), None, headers).map_err(|e| e.one_line())?;
+            let config =
+                StreamableHttpClientTransportConfig::with_uri(url.to_string()).max_sse_event_size(most);
+            let transport = StreamableHttpClientTransport::with_client(http, config);
+            let service = timeout(limit, info.serve_with_lifecycle(transport, lifecycle)).await;
+            (service.map_err(|_| slow())?.map_err(|e| start_problem(&e))?, None)
+        };
+        let mut client = Client { service, process, tools: Vec::new() };
+        match timeout(limit, list(&client.service)).await {
+            Ok(Ok(tools)) => client.tools = tools,
+            Ok(Err(e)) => return Err(client.explain(&e).await),
+            Err(_) => return Err(client.process.as_ref().map_or_else(slow, |p| p.with_last_words(slow()))),
+        }
+        Ok(client)
+    }
+
+    /// Why a request has no result, with what the process has to do with it.
+    async fn explain(&self, e: &ServiceError) -> String {
+        let lost = matches!(e, ServiceError::TransportClosed | ServiceError::TransportSend(_));
+        match &self.process {
+            Some(process) if lost => process.explain(call_problem(e), lost).await,
+            _ => call_problem(e),
+        }
+    }
+
+    async fn call(&self, call: &McpCall<'_>) -> Result<Data, String> {
+        let Some(tool) = self.tools.iter().find(|t| t.name == call.tool) else {
+            let names: Vec<&str> = self.tools.iter().map(|t| &*t.name).collect();
+            let help = match diagnostics::nearest(call.tool, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there is {}", clip(&names.join(", "), 300)),
+            };
+            return Err(format!("the server has no such tool (help: {help})"));
+        };
+        let arguments = arguments(call, tool);
+        let arguments = match arguments {
+            Some(fields) => fields,
+            None => {
+                let output = tool.output_schema.as_deref();
+                if let Some(difference) = signature::difference(call.decl, &tool.input_schema, output) {
+                    return Err(format!("it is not what it is declared as: {difference}"));
+                }
+                as_arguments(call, &tool.input_schema)
+            }
+        };
+        let params = CallToolRequestParams::new(call.tool.to_string()).with_arguments(arguments);
+        match self.service.peer().call_tool_once(params).await {
+            Ok(CallToolResponse::Complete(done)) => {
+                result::read(&done, &call.decl.result, call.limits.max_output)
+            }
+            Ok(_) => Err("the server asks for more than arguments, which is not supported".into()),
+            Err(e) => Err(self.explain(&e).await),
+        }
+    }
+
+    /// Closes the connection, and waits a moment for the process to end by itself.
+    async fn close(mut self) {
+        let _ = self.service.close_with_timeout(GRACE).await;
+        if let Some(process) = &mut self.process {
+            let _ = timeout(GRACE, process.ended.wait_for(Option::is_some)).await;
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.group.lock().unwrap_or_else(PoisonError::into_inner).kill();
+    }
+}
+
+/// The arguments of a tool that is only declared by name: whatever the record says that it was applied to.
+fn arguments(call: &McpCall<'_>, tool: &Tool) -> Option<Map<String, Json>> {
+    let ([param], [(_, Data::Record(fields))]) = (&call.decl.params[..], call.args) else { return None };
+    let known = tool.input_schema.get("properties").is_some_and(|ps| ps.get(&*param.name).is_some());
+    (param.ty == Type::Dyn && !known)
+        .then(|| fields.iter().map(|(n, d)| (n.to_string(), d.to_json())).collect())
+}
+
+/// The arguments by the names of the parameters. One that is absent is left out, unless the server wants to hear of it.
+fn as_arguments(call: &McpCall<'_>, input: &Map<String, Json>) -> Map<String, Json> {
+    let required = input.get("required").and_then(Json::as_array);
+    let is_required = |n: &Name| required.is_some_and(|r| r.iter().any(|r| r.as_str() == Some(&**n)));
+    let said = call.args.iter().filter(|(n, d)| *d != Data::Null || is_required(n));
+    said.map(|(n, d)| (n.to_string(), d.to_json())).collect()
+}
+
+/// All tools of a server.
+async fn list(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, ServiceError> {
+    let mut tools = Vec::new();
+    let mut cursor = None;
+    // What is beyond is not known to us, as if the server did not have it.
+    for _ in 0..MAX_PAGES {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let page = peer.list_tools(Some(params)).await?;
+        tools.extend(page.tools);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(tools)
+}
+
+/// Starts a server's process.
+#[allow(clippy::type_complexity)] // Named once, taken apart at once.
+fn start(
+    words: &[String],
+    env: &[String],
+    hidden: &[String],
+    most: usize,
+) -> Result<(Process, tokio::process::ChildStdin, Bounded<tokio::process::ChildStdout>), String> {
+    let [program, args @ ..] = words else { return Err("`command` names no program".into()) };
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    process::withhold_secrets(&mut command, hidden, env);
+    let (mut child, group) = process::spawn(command, &clip(program, 80))?;
+    let (Some(stdin), Some(stdout), stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err("its standard input and output are not there".into());
+    };
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let too_long = Arc::new(AtomicBool::new(false));
+    let (tell, ended) = watch::channel(None);
+    let mut tasks = JoinSet::new();
+    let group = Arc::new(Mutex::new(group));
+    let (keeps, kills) = (said.clone(), group.clone());
+    tasks.spawn(async move {
+        let listening = async {
+            if let Some(pipe) = stderr {
+                listen(pipe, &keeps).await;
+            }
+        };
+        let (how, ()) = tokio::join!(wait(&mut child, &kills), listening);
+        let _ = tell.send(Some(how));
+    });
+    let stdout = Bounded { inner: stdout, line: 0, most, too_long: too_long.clone() };
+    Ok((Process { group, ended, said, too_long, most, _tasks: tasks }, stdin, stdout))
+}
+
+/// How a child ended.
+async fn wait(child: &mut Child, group: &Mutex<Group>) -> String {
+    let how = child.wait().await;
+    // What it left behind ends with it; otherwise the pipes might never close.
+    group.lock().unwrap_or_else(PoisonError::into_inner).kill();
+    how.map_or_else(|e| e.to_string(), |status| status.to_string())
+}
+
+/// Keeps the end of what is said.
+async fn listen(mut pipe: impl AsyncRead + Unpin, said: &Mutex<Vec<u8>>) {
+    let mut chunk = [0; 4096];
+    while let Ok(n @ 1..) = pipe.read(&mut chunk).await {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.extend_from_slice(&chunk[..n]);
+        if said.len() > 2 * STDERR_TAIL {
+            let cut = said.len() - STDERR_TAIL;
+            said.drain(..cut);
+        }
+    }
+}
+
+impl Process {
+    /// A problem, with what the process said last; if the connection was lost, with how it ended.
+    async fn explain(&self, why: String, lost: bool) -> String {
+        if self.too_long.load(Ordering::Relaxed) {
+            return self.with_last_words(format!("it sent a message of more than {} bytes", self.most));
+        }
+        if !lost {
+            return self.with_last_words(why);
+        }
+        // A process that closed its output is about to end.
+        let mut ended = self.ended.clone();
+        let how = timeout(GRACE, ended.wait_for(Option::is_some)).await;
+        let how = how.ok().and_then(Result::ok).and_then(|h| h.clone());
+        self.with_last_words(how.map_or(why, |how| format!("the process ended ({how})")))
+    }
+
+    /// A problem, with what the process said last.
+    fn with_last_words(&self, why: String) -> String {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        match String::from_utf8_lossy(&said).trim() {
+            "" => why,
+            text => {
+                let tail = text.char_indices().rev().nth(499).map_or(text, |(i, _)| &text[i..]);
+                format!("{why}; it said `{}`", clip(tail, 500))
+            }
+        }
+    }
+}
+
+/// Breaks off when a line is too long, instead of keeping it or waiting for its end.
+struct Bounded<R> {
+    inner: R,
+    /// Bytes since the last line break.
+    line: usize,
+    most: usize,
+    too_long: Arc<AtomicBool>,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
+        let new = &buf.filled()[before..];
+        self.line = match new.iter().rposition(|b| *b == b'\n') {
+            Some(at) => new.len() - at - 1,
+            None => self.line + new.len(),
+        };
+        if self.line > self.most {
+            self.too_long.store(true, Ordering::Relaxed);
+            return Poll::Ready(Err(std::io::Error::other("a line is too long")));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Why a server is not ready, in words.
+fn start_problem(e: &ClientInitializeError) -> String {
+    match e {
+        ClientInitializeError::ConnectionClosed(_) => "it closed the connection before it was ready".into(),
+        ClientInitializeError::TransportError { error, .. } => transport_problem(&*error.error),
+        ClientInitializeError::JsonRpcError(e) => {
+            format!("it refused the connection: `{}` (code {})", clip(&e.message, 300), e.code.0)
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let theirs: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
+            format!("it speaks only the revisions {}", clip(&theirs.join(", "), 100))
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => start_problem(fallback),
+        _ => "what it says is no MCP".into(),
+    }
+}
+
+/// Whether the connection was lost before the server was ready.
+fn lost_at_start(e: &ClientInitializeError) -> bool {
+    match e {
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => true,
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => lost_at_start(fallback),
+        _ => false,
+    }
+}
+
+/// Why a request has no result, in words.
+fn call_problem(e: &ServiceError) -> String {
+    match e {
+        ServiceError::McpError(e) => {
+            format!("the server refused: `{}` (code {})", clip(&e.message, 300), e.code.0)
+        }
+        ServiceError::TransportSend(e) => transport_problem(&*e.error),
+        ServiceError::TransportClosed => "the connection is closed".into(),
+        ServiceError::Cancelled { reason } => match reason {
+            Some(reason) => format!("the server gave up: `{}`", clip(reason, 300)),
+            None => "the server gave up".into(),
+        },
+        _ => "the server's answer is none to the request".into(),
+    }
+}
+
+fn transport_problem(e: &(dyn Error + Send + Sync + 'static)) -> String {
+    match e.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(e)) => web::cause(e),
+        Some(StreamableHttpError::HttpStatus(e)) => clip(&e.to_string(), 300),
+        Some(StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_)) => {
+            "it wants a key, or another one (help: name the variable that holds it in `key_env`)".into()
+        }
+        _ => clip(&e.to_string(), 300),
+    }
+}

@@ -1,0 +1,140 @@
+//! Tools of servers that speak the Model Context Protocol (MCP).
+//!
+//! Entry point: [`Connections::call`]. A server is started, or connected to, when its first tool is called, once for each run,
+//! and ended with the run.
+//!
+//! Invariant: what a server sends is data: it is bounded in size, read as the declared type, and never followed as an instruction. Servers are
+//! offered no capability of ours (no sampling, no roots, no questions to the user).
+//! Invariant: a server's process gets no variable that holds a secret, except those that its settings name.
+
+#![cfg_attr(not(feature = "mcp"), allow(dead_code))]
+
+#[cfg(feature = "mcp")]
+mod client;
+#[cfg(feature = "mcp")]
+mod result;
+#[cfg(feature = "mcp")]
+mod signature;
+
+use crate::tools::ToolLimits;
+use core_ir::{Data, Name, ToolDecl};
+use serde::Deserialize;
+use std::time::Duration;
+
+/// One `[mcp.NAME]` of `entail.toml`: a process that speaks MCP on its standard input and output, or an address that speaks it over
+/// streamable HTTP.
+///
+/// ```toml
+/// [mcp.files]
+/// command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "."]
+/// env = ["FILES_TOKEN"]                 # variables that hold secrets and that it gets all the same
+///
+/// [mcp.search]
+/// url = "https://mcp.example.com/mcp"
+/// key_env = "SEARCH_KEY"                # sent as `Authorization: Bearer …`
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpServer {
+    /// The program and its arguments. No shell is involved.
+    pub command: Option<Vec<String>>,
+    /// Names of variables that it gets although they hold secrets.
+    pub env: Vec<String>,
+    /// The address.
+    pub url: Option<String>,
+    /// The variable that holds the key for the address, never the key.
+    pub key_env: Option<String>,
+    /// Seconds until it must be ready; 60 without it, enough for package runners that download first.
+    pub start_timeout: Option<f64>,
+    /// The only revision to speak: `2026-07-28`, or `2025-11-25` (which lets the server choose an older one). Without it, the
+    /// newest is tried first.
+    pub protocol: Option<String>,
+}
+
+/// The revision that needs no handshake.
+const NEWEST: &str = "2026-07-28";
+/// The last revision with a handshake.
+const BEFORE: &str = "2025-11-25";
+
+impl McpServer {
+    /// What is wrong with the entry.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let is_url = match (&self.command, &self.url) {
+            (Some(words), None) if words.is_empty() => return Some("`command` names no program".into()),
+            (Some(_), None) => false,
+            (None, Some(url)) => match crate::web::url(url, "`url`") {
+                Ok(_) => true,
+                Err(e) => return Some(e.one_line()),
+            },
+            _ => return Some("it needs either `command` or `url`".into()),
+        };
+        if is_url && !self.env.is_empty() {
+            return Some("`env` belongs to `command`".into());
+        }
+        if !is_url && self.key_env.is_some() {
+            return Some(
+                "`key_env` belongs to `url`; name the variables that a process gets in `env`".into(),
+            );
+        }
+        if let Some(s) = self.start_timeout
+            && !Duration::try_from_secs_f64(s).is_ok_and(|d| !d.is_zero())
+        {
+            return Some("`start_timeout` is not a positive number of seconds".into());
+        }
+        match self.protocol.as_deref() {
+            None | Some(NEWEST | BEFORE) => None,
+            Some(other) => Some(format!(
+                "`protocol` is `{}`, neither `{NEWEST}` nor `{BEFORE}`",
+                diagnostics::clip_to(other, 40)
+            )),
+        }
+    }
+}
+
+/// A call of a tool.
+pub(crate) struct McpCall<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) tool: &'a str,
+    pub(crate) decl: &'a ToolDecl,
+    pub(crate) args: &'a [(Name, Data)],
+    pub(crate) limit: Duration,
+    pub(crate) limits: &'a ToolLimits,
+    /// Names of variables that processes do not get.
+    pub(crate) hidden: &'a [String],
+}
+
+#[cfg(feature = "mcp")]
+pub(crate) use client::Connections;
+
+/// Stands in for the client in builds without it.
+#[cfg(not(feature = "mcp"))]
+#[derive(Debug, Default)]
+pub(crate) struct Connections;
+
+#[cfg(not(feature = "mcp"))]
+impl Connections {
+    pub(crate) fn new(
+        _: std::collections::BTreeMap<String, McpServer>,
+        _: &crate::Environment,
+    ) -> Connections {
+        Connections
+    }
+
+    pub(crate) fn afresh(&self) -> Connections {
+        Connections
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &crate::Secret> {
+        std::iter::empty()
+    }
+
+    pub(crate) fn check(&self, _: &str) -> Result<(), String> {
+        Err("this build has no MCP client (help: build with the feature `mcp`)".into())
+    }
+
+    pub(crate) async fn call(&self, call: McpCall<'_>) -> Result<Data, String> {
+        self.check(call.server).map(|()| Data::Null)
+    }
+
+    pub(crate) async fn close(&self, _: bool) {}
+}

@@ -1,0 +1,164 @@
+//! What a tool of a server returned, as data of the type it is declared with.
+
+use core_ir::{Data, Type};
+use diagnostics::clip_to as clip;
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::Value as Json;
+
+/// Reads a result: its structured content, or else its text. A failure of the tool is an error.
+///
+/// A result that servers had to wrap as `{"result": …}`, because structured content was an object in older
+/// revisions, is unwrapped where the type asks for what is inside.
+pub(super) fn read(result: &CallToolResult, ty: &Type, most: usize) -> Result<Data, String> {
+    let text = text(&result.content);
+    if text.len() > most {
+        return Err(format!("its result has more than {most} bytes"));
+    }
+    if result.is_error == Some(true) {
+        return Err(match text.trim() {
+            "" => "it failed without saying why".into(),
+            said => format!("it failed: `{}`", clip(said, 500)),
+        });
+    }
+    match &result.structured_content {
+        Some(json) if !matches!(base(ty), Type::Str) => read_structured(json, ty, most),
+        // Texts are for people and may say more; but a text inside of the structure is exactly what is declared.
+        Some(Json::String(s)) => Ok(Data::str(s.as_str())),
+        Some(json) => match json.get("result") {
+            Some(Json::String(s)) => Ok(Data::str(s.as_str())),
+            _ if !text.is_empty() => Ok(Data::str(text)),
+            _ => Ok(Data::str(json.to_string())),
+        },
+        None => read_blocks(&result.content, text, ty),
+    }
+}
+
+fn base(ty: &Type) -> &Type {
+    match ty {
+        Type::Refined(r) => base(&r.0),
+        other => other,
+    }
+}
+
+fn read_structured(json: &Json, ty: &Type, most: usize) -> Result<Data, String> {
+    if json.to_string().len() > most {
+        return Err(format!("its result has more than {most} bytes"));
+    }
+    let direct = decode(json, ty);
+    if direct.is_err()
+        && let Json::Object(fields) = json
+        && fields.len() == 1
+        && let Some(inner) = fields.get("result")
+        && let Ok(data) = decode(inner, ty)
+    {
+        return Ok(data);
+    }
+    direct.map_err(|why| format!("its result: {why}"))
+}
+
+fn decode(json: &Json, ty: &Type) -> Result<Data, String> {
+    let data = ty.read(json).map_err(|e| e.to_string())?;
+    match ty.check(&data) {
+        Ok(()) => Ok(data),
+        Err((path, why)) if path == "$" => Err(why),
+        Err((path, why)) => Err(format!("{path}: {why}")),
+    }
+}
+
+fn read_blocks(blocks: &[ContentBlock], text: String, ty: &Type) -> Result<Data, String> {
+    let other = blocks.iter().find_map(|b| match b {
+        ContentBlock::Image(_) => Some("an image"),
+        ContentBlock::Audio(_) => Some("audio"),
+        _ => None,
+    });
+    if let Some(other) = other {
+        // Only a result of any type can hold it, as the protocol has it.
+        return match base(ty) {
+            Type::Dyn => {
+                let json = serde_json::to_value(blocks).map_err(|e| format!("its result: {e}"))?;
+                Data::from_json(&json).map_err(|e| format!("its result: {e}"))
+            }
+            ty => Err(format!("its result is {other} where {ty} is expected")),
+        };
+    }
+    if matches!(base(ty), Type::Str) {
+        return Ok(Data::str(text));
+    }
+    match serde_json::from_str::<Json>(&text) {
+        Ok(json) => decode(&json, ty).map_err(|why| format!("its result: {why}")),
+        Err(_) if matches!(base(ty), Type::Dyn) => Ok(Data::str(text)),
+        Err(_) if text.is_empty() && matches!(base(ty), Type::Null | Type::Option(_)) => Ok(Data::Null),
+        Err(_) if text.is_empty() => Err(format!("its result is empty where {ty} is expected")),
+        Err(e) => {
+            Err(format!("its result is text where {ty} is expected, not JSON ({e}): `{}`", clip(&text, 300)))
+        }
+    }
+}
+
+/// All that is text, one block a line.
+fn text(blocks: &[ContentBlock]) -> String {
+    let part = |b: &ContentBlock| match b {
+        ContentBlock::Text(t) => Some(t.text.clone()),
+        ContentBlock::Resource(r) => match &r.resource {
+            ResourceContents::TextResourceContents { text, .. } => Some(text.clone()),
+            _ => None,
+        },
+        ContentBlock::ResourceLink(link) => Some(link.uri.clone()),
+        _ => None,
+    };
+    blocks.iter().filter_map(part).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_ir::Num;
+    use serde_json::json;
+
+    fn read_as(result: Json, ty: &Type) -> Result<Data, String> {
+        read(&serde_json::from_value(result).unwrap(), ty, 200)
+    }
+
+    fn text(t: &str) -> Json {
+        json!({"content": [{"type": "text", "text": t}]})
+    }
+
+    #[test]
+    fn structure_goes_before_text() {
+        let both = json!({"content": [{"type": "text", "text": "4"}], "structuredContent": {"n": 5}});
+        let record = Type::record([("n".into(), Type::Num)]);
+        assert_eq!(read_as(both.clone(), &record), Ok(Data::record([("n".into(), Data::Num(Num::from(5)))])));
+        assert_eq!(read_as(both.clone(), &Type::Str), Ok(Data::str("4")));
+        assert_eq!(read_as(both, &Type::Num).unwrap_err(), "its result: expected Num, found a record");
+        let wrapped = json!({"content": [], "structuredContent": {"result": [1]}});
+        let one = Data::list([Data::Num(Num::from(1))]);
+        assert_eq!(read_as(wrapped.clone(), &Type::list(Type::Num)), Ok(one.clone()));
+        assert_eq!(read_as(wrapped, &Type::Dyn), Ok(Data::record([("result".into(), one)])));
+    }
+
+    #[test]
+    fn text_is_read_as_the_type_says() {
+        assert_eq!(read_as(text("7"), &Type::Num), Ok(Data::Num(Num::from(7))));
+        assert_eq!(read_as(text("7"), &Type::Str), Ok(Data::str("7")));
+        assert_eq!(read_as(text("seven"), &Type::Dyn), Ok(Data::str("seven")));
+        assert_eq!(read_as(json!({"content": []}), &Type::option(Type::Num)), Ok(Data::Null));
+        let e = read_as(text("seven"), &Type::Num).unwrap_err();
+        assert!(e.contains("text where Num is expected") && e.contains("`seven`"), "{e}");
+        assert!(read_as(text(""), &Type::Num).unwrap_err().contains("empty"));
+    }
+
+    #[test]
+    fn failures_sizes_and_pictures() {
+        let failed = json!({"content": [{"type": "text", "text": "no such city"}], "isError": true});
+        assert_eq!(read_as(failed, &Type::Str).unwrap_err(), "it failed: `no such city`");
+        assert!(read_as(text(&"x".repeat(201)), &Type::Str).unwrap_err().contains("more than 200 bytes"));
+        let long = json!({"content": [], "structuredContent": {"x": "y".repeat(200)}});
+        assert!(read_as(long, &Type::Dyn).unwrap_err().contains("more than 200 bytes"));
+        let image = json!({"content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}]});
+        assert_eq!(
+            read_as(image.clone(), &Type::Str).unwrap_err(),
+            "its result is an image where Str is expected"
+        );
+        assert!(read_as(image, &Type::Dyn).is_ok());
+    }
+}

@@ -1,0 +1,84 @@
+//! Child processes: their own group, no secrets, nothing left behind.
+//!
+//! Invariant: when a [`Group`] is dropped, every process of it is killed.
+
+use crate::environment::is_secret_name;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, Command};
+
+/// Bytes of standard error that are kept for a message: its end says most.
+pub(crate) const STDERR_TAIL: usize = 2048;
+
+/// Kills a process group when dropped.
+#[derive(Debug)]
+pub(crate) struct Group {
+    #[cfg(unix)]
+    leader: Option<rustix::process::Pid>,
+}
+
+impl Group {
+    #[cfg(unix)]
+    fn of(child: &Child) -> Group {
+        let leader =
+            child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+        Group { leader }
+    }
+
+    #[cfg(not(unix))]
+    fn of(_: &Child) -> Group {
+        Group {}
+    }
+
+    /// Kills what is left of the group. Where there are no groups, dropping the child kills it alone.
+    pub(crate) fn kill(&mut self) {
+        #[cfg(unix)]
+        if let Some(leader) = self.leader.take() {
+            // Nobody is left: fine.
+            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Removes the variables whose names say that they hold secrets, and `hidden` ones, but not those in `keep`.
+pub(crate) fn withhold_secrets(command: &mut Command, hidden: &[String], keep: &[String]) {
+    let secret = std::env::vars_os()
+        .map(|(name, _)| name)
+        .filter(|name| name.to_str().is_none_or(|n| is_secret_name(n) || hidden.iter().any(|h| h == n)));
+    for name in secret.filter(|name| !keep.iter().any(|e| name == e.as_str())) {
+        command.env_remove(name);
+    }
+}
+
+/// Starts a process in a group of its own.
+pub(crate) fn spawn(mut command: Command, shown: &str) -> Result<(Child, Group), String> {
+    command.kill_on_drop(true);
+    #[cfg(unix)]
+    command.process_group(0);
+    let child = command.spawn().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => format!("cannot start `{shown}`: there is no such program"),
+        _ => format!("cannot start `{shown}`: {e}"),
+    })?;
+    let group = Group::of(&child);
+    Ok((child, group))
+}
+
+/// The last `most` bytes, as text.
+pub(crate) async fn tail(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> String {
+    let Some(mut pipe) = pipe else { return String::new() };
+    let mut kept: Vec<u8> = Vec::new();
+    let mut chunk = [0; 4096];
+    while let Ok(n @ 1..) = pipe.read(&mut chunk).await {
+        kept.extend_from_slice(&chunk[..n]);
+        if kept.len() > 2 * most {
+            kept.drain(..kept.len() - most);
+        }
+    }
+    kept.drain(..kept.len().saturating_sub(most));
+    String::from_utf8_lossy(&kept).into_owned()
+}

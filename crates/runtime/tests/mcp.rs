@@ -1,0 +1,569 @@
+//! Tools of MCP servers: real server processes and a real HTTP server, made with the official SDK, and servers that misbehave.
+#![cfg(all(unix, feature = "mcp"))]
+
+mod support;
+
+use core_ir::{Data, EffectClass, Name, Num, ToolDecl, Type};
+use machine::ErrorCode;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ContentBlock,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer};
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+};
+use rmcp::{ErrorData, ServerHandler, ServiceExt};
+use runtime::{
+    CancellationToken, Environment, Handlers, Limits, McpServer, Models, Scripted, ToolLimits, Tools,
+};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use support::program::{call, caught, decl, machine, par};
+
+const KEY: &str = "sk-planted-0123456789";
+
+/// A server with a tool for each thing to test.
+#[derive(Clone, Default)]
+struct TestServer {
+    /// Appends a line for each thing that happens.
+    log: Option<String>,
+}
+
+impl TestServer {
+    fn note(&self, line: &str) {
+        use std::io::Write;
+        if let Some(path) = &self.log {
+            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+            writeln!(file, "{line}").unwrap();
+        }
+    }
+}
+
+impl ServerHandler for TestServer {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let text =
+            json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+        let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        let add = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"},
+            "note": {"type": "string"}}, "required": ["a", "b"]});
+        let tool = |name: &'static str, schema: &serde_json::Value| {
+            Tool::new(name, "for tests", Arc::new(schema.as_object().unwrap().clone()))
+        };
+        Ok(ListToolsResult::with_all_items(vec![
+            tool("add", &add),
+            tool("echo", &text),
+            tool("fail", &none),
+            tool("hang", &none),
+            tool("exit", &none),
+            tool("variable", &text),
+            tool("process", &none),
+            tool("flood", &none),
+        ]))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let args = serde_json::Value::Object(request.arguments.unwrap_or_default());
+        self.note(&format!("{} {args}", request.name));
+        let text = |t: String| Ok(CallToolResult::success(vec![ContentBlock::text(t)]).into());
+        match &*request.name {
+            "add" => {
+                let sum = args["a"].as_i64().unwrap() + args["b"].as_i64().unwrap();
+                Ok(CallToolResult::structured(json!({ "sum": sum })).into())
+            }
+            "echo" => text(args["text"].as_str().unwrap().into()),
+            "fail" => Ok(CallToolResult::error(vec![ContentBlock::text("no such luck")]).into()),
+            "hang" => {
+                context.ct.cancelled().await;
+                self.note("gave up");
+                Err(ErrorData::internal_error("cancelled", None))
+            }
+            "exit" => {
+                use std::io::Write;
+                writeln!(std::io::stderr(), "out of ink, {KEY}").unwrap();
+                std::process::exit(7)
+            }
+            "variable" => text(std::env::var(args["text"].as_str().unwrap()).unwrap_or_default()),
+            "process" => text(std::process::id().to_string()),
+            "flood" => text("x".repeat(1 << 20)),
+            _ => Err(ErrorData::invalid_params("unknown tool", None)),
+        }
+    }
+
+    async fn on_cancelled(&self, _: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
+        self.note("cancelled");
+    }
+}
+
+/// The server as a process: this program, told to run one test only, which serves.
+fn process(log: Option<&str>) -> McpServer {
+    let me = std::env::current_exe().unwrap().to_str().unwrap().to_string();
+    let serve = ["--exact", "serves_when_told_to", "--ignored", "--nocapture", "--test-threads=2"];
+    let env = [format!("MCP_TEST_LOG={}", log.unwrap_or(""))];
+    let command = ["env".to_string()].into_iter().chain(env).chain([me]).chain(serve.map(String::from));
+    McpServer { command: Some(command.collect()), ..McpServer::default() }
+}
+
+/// Not a test: the process above. What the test harness itself writes to standard output is no message; clients skip it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore]
+async fn serves_when_told_to() {
+    let Ok(log) = std::env::var("MCP_TEST_LOG") else { return };
+    let server = TestServer { log: (!log.is_empty()).then_some(log) };
+    server.note("started");
+    let service = server.clone().serve(rmcp::transport::stdio()).await.unwrap();
+    let _ = service.waiting().await;
+    server.note("ended");
+}
+
+fn tools(servers: impl IntoIterator<Item = (&'static str, McpServer)>) -> Tools {
+    let env = Environment::new([("PLANTED_KEY", KEY)]);
+    Tools::new(&env).with_servers(servers.into_iter().map(|(n, s)| (n.to_string(), s)).collect(), &env)
+}
+
+fn one(server: McpServer) -> Tools {
+    tools([("s", server)])
+}
+
+fn mcp(tool: &str) -> Data {
+    Data::record([("mcp".into(), Data::list([Data::str("s"), Data::str(tool)]))])
+}
+
+fn tool(name: &str, params: &[(&str, Type)], result: Type) -> ToolDecl {
+    decl(name, params, result, Some(mcp(name)))
+}
+
+fn handlers(tools: Tools) -> Handlers {
+    Handlers { tools, ..Handlers::new(Models::only(Arc::new(Scripted::parse("[]").unwrap()))) }
+}
+
+async fn run(tools: Tools, tool: ToolDecl, args: Vec<(Name, Data)>) -> Result<Data, String> {
+    let m = machine(|b| call(b, tool, args));
+    let mut events = Vec::new();
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let report = runtime::run(m, &handlers(tools), &limits, &cancel, &mut |e| events.push(e)).await;
+    assert!(!format!("{report:?} {events:?}").contains("planted"), "{report:?} {events:?}");
+    match report.result {
+        Ok(value) => Ok(value.data().unwrap()),
+        Err(f) => {
+            assert_eq!(f.code, ErrorCode::Tool, "{f:?}");
+            // What is before it is the machine's.
+            Err(f.message.split_once("`: ").unwrap().1.to_string())
+        }
+    }
+}
+
+fn num(n: i64) -> Data {
+    Data::Num(Num::from(n))
+}
+
+fn add() -> (ToolDecl, Vec<(Name, Data)>) {
+    let params = [("a", Type::Num), ("b", Type::Num), ("note", Type::option(Type::Str))];
+    let args = vec![("a".into(), num(2)), ("b".into(), num(3)), ("note".into(), Data::Null)];
+    (tool("add", &params, Type::record([("sum".into(), Type::Num)])), args)
+}
+
+fn alive(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+        .is_ok_and(|s| !s.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'))
+}
+
+async fn until(what: impl Fn() -> bool) {
+    while !what() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_process_answers_in_every_revision() {
+    let dir = tempfile::tempdir().unwrap();
+    for protocol in [None, Some("2026-07-28"), Some("2025-11-25")] {
+        let log = dir.path().join(protocol.unwrap_or("any"));
+        let server = McpServer { protocol: protocol.map(String::from), ..process(log.to_str()) };
+        let (decl, args) = add();
+        let sum = run(one(server), decl, args).await;
+        assert_eq!(sum, Ok(Data::record([("sum".into(), num(5))])), "{protocol:?}");
+        // An absent argument is left out; the server is ended in peace.
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), "started\nadd {\"a\":2,\"b\":3}\nended\n");
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_started_once_for_a_run_and_ends_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let m = machine(|b| par(b, None, 6, |b, _| call(b, tool("process", &[], Type::Str), vec![])));
+    let handlers = handlers(one(process(log.to_str())));
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let report = runtime::run(m, &handlers, &limits, &cancel, &mut |_| {}).await;
+    let Some(Data::List(pids)) = report.result.unwrap().data() else { panic!("a list") };
+    assert!(pids.iter().all(|p| *p == pids[0]), "{pids:?}");
+    assert!(!alive(pids[0].as_str().unwrap()));
+    let log = std::fs::read_to_string(log).unwrap();
+    assert_eq!(log.matches("started").count(), 1, "{log}");
+    assert!(log.ends_with("ended\n"), "{log}");
+    // Another run has a server of its own.
+    let again = run(handlers.tools.clone(), tool("process", &[], Type::Str), vec![]).await.unwrap();
+    assert_ne!(again, pids[0]);
+}
+
+#[tokio::test]
+async fn a_server_that_no_tool_needs_is_not_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let servers = [("s", process(None)), ("other", process(log.to_str()))];
+    let (decl, args) = add();
+    run(tools(servers), decl, args).await.unwrap();
+    assert!(!log.exists());
+}
+
+#[tokio::test]
+async fn failures_are_those_of_the_tool() {
+    let tools = one(process(None));
+    let fails = run(tools.clone(), tool("fail", &[], Type::Str), vec![]).await;
+    assert_eq!(fails, Err("MCP server `s`: it failed: `no such luck`".into()));
+    // A program can catch it and go on with the same server.
+    let m = machine(|b| {
+        par(b, Some(1), 2, |b, i| {
+            let t = tool(if i == 0 { "fail" } else { "process" }, &[], Type::Str);
+            let e = call(b, t, vec![]);
+            caught(b, e)
+        })
+    });
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let report = runtime::run(m, &handlers(tools), &limits, &cancel, &mut |_| {}).await;
+    let Some(Data::List(both)) = report.result.unwrap().data() else { panic!("a list") };
+    assert!(both[1].as_str().is_some_and(|pid| pid.parse::<u32>().is_ok()), "{both:?}");
+}
+
+#[tokio::test]
+async fn a_process_that_ends_is_explained_by_its_last_words() {
+    let e = run(one(process(None)), tool("exit", &[], Type::Str), vec![]).await.unwrap_err();
+    assert!(
+        e.starts_with("MCP server `s`: the process ended (exit status: 7); it said `")
+            && e.contains("out of ink, [redacted]"),
+        "{e}"
+    );
+}
+
+#[tokio::test]
+async fn a_declaration_that_differs_is_refused_before_anything_is_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let tools = one(process(log.to_str()));
+    let case = |t: ToolDecl, args: Vec<(Name, Data)>| run(tools.clone(), t, args);
+    let echo = |params: &[(&str, Type)]| tool("echo", params, Type::Str);
+    let e = case(echo(&[("text", Type::Num)]), vec![("text".into(), num(1))]).await.unwrap_err();
+    assert_eq!(
+        e,
+        "MCP server `s`: it is not what it is declared as: \
+         the parameter `text` is declared as Num, but the server expects a string"
+    );
+    let e = case(echo(&[]), vec![]).await.unwrap_err();
+    assert!(e.contains("the server requires the parameter `text`, which the declaration lacks"), "{e}");
+    let e = case(tool("ecko", &[], Type::Str), vec![]).await.unwrap_err();
+    assert!(e.contains("the server has no such tool (help: did you mean `echo`?)"), "{e}");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(!log.contains("echo"), "{log}");
+    // The result is compared when it is there.
+    let (decl, args) = add();
+    let e = case(ToolDecl { result: Type::list(Type::Num), ..decl }, args).await.unwrap_err();
+    assert!(e.contains("its result: expected List Num, found a record"), "{e}");
+}
+
+#[tokio::test]
+async fn a_tool_declared_by_name_alone_gets_what_it_is_applied_to() {
+    let by_name = ToolDecl {
+        handler: Some(Data::record([("mcp".into(), Data::str("s"))])),
+        effect: EffectClass::Read,
+        ..ToolDecl::unknown("echo".into(), support::program::AT)
+    };
+    let m = machine(|b| {
+        let id = b.tool(by_name);
+        let f = b.add(core_ir::Term::Tool(id), support::program::AT);
+        let x = b.lit(Data::record([("text".into(), Data::str("hello"))]), support::program::AT);
+        b.app(f, x, support::program::AT)
+    });
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let report = runtime::run(m, &handlers(one(process(None))), &limits, &cancel, &mut |_| {}).await;
+    assert_eq!(report.result.unwrap().data(), Some(Data::str("hello")));
+}
+
+#[tokio::test]
+async fn too_much_and_too_long_end_the_call() {
+    let tools = one(process(None));
+    let small = ToolLimits { max_output: 10_000, ..ToolLimits::default() };
+    let flood = tool("flood", &[], Type::Str);
+    let e = run(tools.clone().with_limits(small), flood.clone(), vec![]).await.unwrap_err();
+    assert!(e.contains("it sent a message of more than"), "{e}");
+    assert!(run(tools.clone(), flood, vec![]).await.is_ok());
+    // A limit of the handler's own.
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let handler = Data::record([
+        ("mcp".into(), Data::list([Data::str("s"), Data::str("hang")])),
+        ("timeout".into(), Data::Num("0.2".parse().unwrap())),
+    ]);
+    let hang = decl("hang", &[], Type::Str, Some(handler));
+    // The server is told while the run goes on.
+    let told = log.clone();
+    let tools = one(process(log.to_str())).with_custom(
+        "wait",
+        Arc::new(move |_| {
+            let log = told.clone();
+            Box::pin(async move {
+                until(|| std::fs::read_to_string(&log).is_ok_and(|l| l.contains("cancelled"))).await;
+                Ok(Data::Null)
+            })
+        }),
+    );
+    let m = machine(|b| {
+        par(b, Some(1), 2, |b, i| {
+            let t = if i == 0 { hang.clone() } else { decl("wait", &[], Type::Null, None) };
+            let e = call(b, t, vec![]);
+            caught(b, e)
+        })
+    });
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let report = runtime::run(m, &handlers(tools), &limits, &cancel, &mut |_| {}).await;
+    let e = report.result.unwrap().data().unwrap().to_json().to_string();
+    assert!(e.contains("MCP server `s`: no result within 0.2 s"), "{e}");
+}
+
+#[tokio::test]
+async fn cancelling_a_run_ends_its_servers() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let pid = dir.path().join("pid");
+    // A shell that starts a child of its own: the whole group has to go.
+    let mut server = process(log.to_str());
+    let words = server.command.take().unwrap();
+    let script = format!("sleep 1000 & echo $! > {}; exec \"$@\"", pid.display());
+    let sh = ["sh".to_string(), "-c".into(), script, "sh".into()];
+    server.command = Some(sh.into_iter().chain(words).collect());
+    let m = machine(|b| call(b, tool("hang", &[], Type::Str), vec![]));
+    let cancel = CancellationToken::new();
+    let handlers = handlers(one(server));
+    let limits = Limits::default();
+    let mut ignore = |_| {};
+    let running = runtime::run(m, &handlers, &limits, &cancel, &mut ignore);
+    let watching = async {
+        until(|| std::fs::read_to_string(&log).is_ok_and(|l| l.contains("hang"))).await;
+        cancel.cancel();
+    };
+    let (report, ()) = tokio::join!(running, watching);
+    assert_eq!(report.result.unwrap_err().code, ErrorCode::Cancelled);
+    let pid = std::fs::read_to_string(pid).unwrap();
+    until(|| !alive(&pid)).await;
+}
+
+#[tokio::test]
+async fn dropping_a_run_ends_its_servers() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let pid = dir.path().join("pid");
+    let mut server = process(log.to_str());
+    let words = server.command.take().unwrap();
+    let script = format!("echo $$ > {}; exec \"$@\"", pid.display());
+    let sh = ["sh".to_string(), "-c".into(), script, "sh".into()];
+    server.command = Some(sh.into_iter().chain(words).collect());
+    let m = machine(|b| call(b, tool("hang", &[], Type::Str), vec![]));
+    let handlers = handlers(one(server));
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let mut ignore = |_| {};
+    {
+        let running = runtime::run(m, &handlers, &limits, &cancel, &mut ignore);
+        tokio::select! {
+            _ = running => panic!("it hangs"),
+            () = until(|| std::fs::read_to_string(&log).is_ok_and(|l| l.contains("hang"))) => {}
+        }
+    }
+    let pid = std::fs::read_to_string(pid).unwrap();
+    until(|| !alive(&pid)).await;
+}
+
+#[tokio::test]
+async fn a_process_gets_no_secret() {
+    // The variable is really set, for this one process.
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_server_sees_no_key", "--ignored", "--nocapture"])
+        .env("PLANTED_KEY", KEY)
+        .env("MCP_SECRET_TEST", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Run by the test above, in a process that has the variable.
+#[tokio::test]
+#[ignore]
+async fn a_server_sees_no_key() {
+    if std::env::var("MCP_SECRET_TEST").is_err() {
+        return;
+    }
+    let variable = || tool("variable", &[("text", Type::Str)], Type::Num);
+    let args = || vec![("text".into(), Data::str("PLANTED_KEY"))];
+    // The result is no number, and the error quotes it: without the key.
+    let e = run(one(process(None)), variable(), args()).await.unwrap_err();
+    assert!(e.contains("empty where Num is expected"), "{e}");
+    let told = McpServer { env: vec!["PLANTED_KEY".into()], ..process(None) };
+    let e = run(one(told), variable(), args()).await.unwrap_err();
+    assert!(e.contains("`[redacted]`"), "{e}");
+}
+
+fn sh(script: &str) -> McpServer {
+    McpServer {
+        command: Some(["sh", "-c", script].map(String::from).to_vec()),
+        start_timeout: Some(0.5),
+        ..McpServer::default()
+    }
+}
+
+#[tokio::test]
+async fn servers_that_are_none() {
+    let case = |server: McpServer| run(one(server), tool("echo", &[], Type::Str), vec![]);
+    let e = case(sh("echo no config >&2; exit 3")).await.unwrap_err();
+    assert_eq!(e, "MCP server `s`: the process ended (exit status: 3); it said `no config`");
+    let e = case(sh("echo waiting >&2; exec sleep 1000")).await.unwrap_err();
+    assert_eq!(e, "MCP server `s`: it was not ready within 0.5 s; it said `waiting`");
+    let e = case(sh("exec yes")).await.unwrap_err();
+    assert!(e.starts_with("MCP server `s`: it was not ready"), "{e}");
+    let e = case(sh("exec cat /dev/zero")).await.unwrap_err();
+    assert!(e.contains("it sent a message of more than"), "{e}");
+    let e = case(sh(r#"while read -r l; do echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"go away"}}'; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"go away"}}'; done"#))
+        .await
+        .unwrap_err();
+    assert!(e.contains("it refused the connection: `go away`"), "{e}");
+    let none = McpServer { command: Some(vec!["/no/such/program".into()]), ..McpServer::default() };
+    assert!(case(none).await.unwrap_err().contains("there is no such program"));
+}
+
+#[tokio::test]
+async fn mistakes_in_the_settings_are_named() {
+    let case = |server: McpServer| {
+        let t = tool("echo", &[], Type::Str);
+        one(server).check(&t).unwrap_err()
+    };
+    let start = "no handler for tool `echo`: the MCP server `s` can't be used: ";
+    assert_eq!(case(McpServer::default()), format!("{start}it needs either `command` or `url`"));
+    let url = |u: &str| McpServer { url: Some(u.into()), ..McpServer::default() };
+    assert!(case(url("ftp://x")).contains("has the scheme `ftp`"));
+    assert!(case(McpServer { protocol: Some("1".into()), ..sh("x") }).contains("`protocol` is `1`"));
+    assert!(case(McpServer { start_timeout: Some(-1.0), ..sh("x") }).contains("`start_timeout`"));
+    let key = McpServer { key_env: Some("NO_SUCH_KEY".into()), ..url("http://127.0.0.1:1/") };
+    assert!(case(key).contains("`NO_SUCH_KEY` is not set"));
+    let other = decl("t", &[], Type::Str, Some(Data::record([("mcp".into(), Data::str("S"))])));
+    assert_eq!(
+        one(sh("x")).check(&other).unwrap_err(),
+        "no handler for tool `t`: no MCP server `S` is declared (help: did you mean `s`?)"
+    );
+}
+
+/// A server at an address, with what it was asked.
+struct Web {
+    url: String,
+    log: tempfile::TempDir,
+    task: tokio::task::JoinHandle<()>,
+    authorizations: Arc<std::sync::Mutex<Vec<String>>>,
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Web {
+    async fn start(json: bool) -> Web {
+        let log = tempfile::tempdir().unwrap();
+        let server = TestServer { log: Some(log.path().join("log").to_str().unwrap().into()) };
+        let mut config = StreamableHttpServerConfig::default();
+        config.json_response = json;
+        config.legacy_session_mode = !json;
+        let service = StreamableHttpService::new(
+            move || Ok(server.clone()),
+            Arc::<LocalSessionManager>::default(),
+            config,
+        );
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let authorizations = Arc::<std::sync::Mutex<Vec<String>>>::default();
+        let seen = authorizations.clone();
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (service, seen) = (service.clone(), seen.clone());
+                let answer =
+                    hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+                        let service = service.clone();
+                        if let Some(value) = request.headers().get("authorization") {
+                            seen.lock().unwrap().push(value.to_str().unwrap().into());
+                        }
+                        async move { Ok::<_, std::convert::Infallible>(service.handle(request).await) }
+                    });
+                let stream = hyper_util::rt::TokioIo::new(stream);
+                tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(stream, answer));
+            }
+        });
+        Web { url, log, task, authorizations }
+    }
+
+    fn server(&self) -> McpServer {
+        McpServer { url: Some(self.url.clone()), key_env: Some("PLANTED_KEY".into()), ..McpServer::default() }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.log.path().join("log")).unwrap_or_default()
+    }
+}
+
+#[tokio::test]
+async fn an_address_answers_in_every_revision() {
+    for json in [false, true] {
+        let web = Web::start(json).await;
+        for protocol in [None, Some("2026-07-28"), Some("2025-11-25")] {
+            let server = McpServer { protocol: protocol.map(String::from), ..web.server() };
+            let (decl, args) = add();
+            let sum = run(one(server), decl, args).await;
+            assert_eq!(sum, Ok(Data::record([("sum".into(), num(5))])), "{protocol:?} {json}");
+        }
+        let seen = web.authorizations.lock().unwrap();
+        assert!(!seen.is_empty() && seen.iter().all(|a| *a == format!("Bearer {KEY}")));
+    }
+}
+
+#[tokio::test]
+async fn giving_up_reaches_a_server_at_an_address() {
+    for protocol in ["2026-07-28", "2025-11-25"] {
+        let web = Web::start(false).await;
+        let server = McpServer { protocol: Some(protocol.into()), ..web.server() };
+        let handler = Data::record([
+            ("mcp".into(), Data::list([Data::str("s"), Data::str("hang")])),
+            ("timeout".into(), Data::Num("0.2".parse().unwrap())),
+        ]);
+        let hang = decl("hang", &[], Type::Str, Some(handler));
+        let e = run(one(server), hang, vec![]).await.unwrap_err();
+        assert!(e.ends_with("no result within 0.2 s"), "{e}");
+        until(|| web.log().contains("hang") && web.log().contains("gave up")).await;
+    }
+}
+
+#[tokio::test]
+async fn an_address_without_a_server_is_named() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let server = McpServer { url: Some(format!("http://{closed}/mcp")), ..McpServer::default() };
+    let e = run(one(server), tool("echo", &[], Type::Str), vec![]).await.unwrap_err();
+    assert!(e.starts_with("MCP server `s`: no connection"), "{e}");
+}
