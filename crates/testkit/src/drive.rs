@@ -97,7 +97,7 @@ fn label_data(machine: &Machine, label: Label) -> Data {
 }
 
 /// What the machine asks, as the world knows it.
-fn call(call: &Call) -> world::Call {
+pub(crate) fn call(call: &Call) -> world::Call {
     match call {
         Call::Model { messages, params, tools, .. } => world::Call::Model {
             messages: messages.iter().map(message).collect(),
@@ -118,7 +118,7 @@ fn call(call: &Call) -> world::Call {
 }
 
 /// A message; how a repair is worded is nobody's business.
-fn message(m: &machine::Message) -> world::Message {
+pub(crate) fn message(m: &machine::Message) -> world::Message {
     let text = if m.role == Role::User && m.content.starts_with(REPAIR) { REPAIR } else { &*m.content };
     (m.role, text.to_string())
 }
@@ -128,7 +128,7 @@ fn key_name(store: &core_ir::StoreDecl, key: u32) -> Name {
 }
 
 /// An answer as the machine knows it.
-fn response(asked: &world::Call, answer: Answer) -> Response {
+pub(crate) fn response(asked: &world::Call, answer: Answer) -> Response {
     match (asked, answer) {
         (world::Call::Model { .. }, Answer::Text(text)) => Response::Model(Ok(Reply::Text(text))),
         (world::Call::Model { .. }, Answer::ToolCall(name, args)) => {
@@ -150,7 +150,7 @@ fn response(asked: &world::Call, answer: Answer) -> Response {
     }
 }
 
-fn tree(r: Reified) -> Tree {
+pub(crate) fn tree(r: Reified) -> Tree {
     let node = match r.kind {
         ReifiedKind::Scalar(d) => TreeNode::Scalar(d),
         ReifiedKind::List(items) => TreeNode::List(items.into_iter().map(tree).collect()),

@@ -11,6 +11,7 @@ mod script;
 
 pub use ast::{Ast, Op};
 pub use build::prelude;
+pub(crate) use random::program as random_program;
 pub use random::{Rng, Style, Ty};
 pub use script::Script;
 
@@ -84,7 +85,8 @@ impl Program {
 
     /// Whether anything may run in parallel, so that the order of requests is not determined.
     pub fn is_parallel(&self) -> bool {
-        let parallel = |a: &Ast| a.any(&|op| matches!(op, Op::Par(_) | Op::ParPair));
+        let parallel =
+            |a: &Ast| a.any(&|op| matches!(op, Op::Par(None | Some(2..)) | Op::ParPair));
         parallel(&self.ast) || self.replies.iter().any(|r| matches!(r, Reply::Code(a) if parallel(a)))
     }
 
@@ -95,7 +97,7 @@ impl Program {
     }
 
     /// The candidate of a number among the programs that are one step smaller.
-    fn smaller(&self, mut n: usize) -> Option<Program> {
+    pub(crate) fn smaller(&self, mut n: usize) -> Option<Program> {
         if let Some(ast) = self.ast.smaller(&mut n) {
             return Some(self.with(ast));
         }

@@ -240,8 +240,8 @@ fn untyped(mut program: Program) -> Program {
     program
 }
 
-/// Runs the extracted interpreter; `None` if the program uses what it does not translate.
-fn oracle(binary: &Path, input: &Value) -> Option<Value> {
+/// Runs the extracted interpreter; what the program uses that it does not translate, if it does.
+fn oracle(binary: &Path, input: &Value) -> Result<Value, String> {
     let mut child = Command::new(binary)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -252,8 +252,8 @@ fn oracle(binary: &Path, input: &Value) -> Option<Value> {
     let _ = child.stdin.take().unwrap().write_all(input.to_string().as_bytes());
     let out = child.wait_with_output().unwrap();
     match out.status.code() {
-        Some(0) => Some(serde_json::from_slice(&out.stdout).unwrap()),
-        Some(3) => None,
+        Some(0) => Ok(serde_json::from_slice(&out.stdout).unwrap()),
+        Some(3) => Err(String::from_utf8_lossy(&out.stderr).trim().to_string()),
         _ => panic!("{}\n{input}", String::from_utf8_lossy(&out.stderr)),
     }
 }
@@ -312,11 +312,14 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
         Style { parallel: false, messages: false, lattice: Some(LatticeKind::TwoAxis), ..Style::default() };
     let mut runner = TestRunner::deterministic();
     let (mut compared, mut tried) = (0, 0);
+    let mut others: std::collections::BTreeMap<String, u32> = Default::default();
+    let mut left_out = |why: &str| *others.entry(why.to_string()).or_default() += 1;
     while compared < wanted && tried < wanted * 20 {
         tried += 1;
         let program = untyped(programs(style.clone()).new_tree(&mut runner).unwrap().current());
         // A tool with an optional parameter: without types there is no telling that it may be missing.
         if core_ir::print_code(&program.code()).contains("tool[many]") {
+            left_out("optional");
             continue;
         }
         let mut asked = Vec::new();
@@ -335,26 +338,37 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
         // A prompt that is no text is refused when it is given, there when it is sent.
         let odd_prompt = outcome.result.as_ref().is_err_and(|e| e.message.starts_with("a prompt must be"));
         if out_of_fuel(&outcome) || odd_prompt {
+            left_out("fuel or prompt");
             continue;
         }
-        let Some(answers) = recorded(&program, &asked) else { continue };
+        let Some(answers) = recorded(&program, &asked) else {
+            left_out("answers");
+            continue;
+        };
         let sources = diagnostics::Sources::new();
         let input = json!({
             "program": exchange::to_json(&program.code(), &sources), "answers": answers,
             "endorse": program.generated_endorse, "declassify": program.generated_endorse,
         });
-        let Some(want) = oracle(&binary, &input) else { continue };
+        let want = match oracle(&binary, &input) {
+            Ok(want) => want,
+            Err(why) => {
+                left_out(&why);
+                continue;
+            }
+        };
         // Without types a key or a tool takes a function there.
         if want["result"] == "out of fuel" || want["trace"].to_string().contains("\"<function>\"") {
+            left_out("oracle fuel/fn");
             continue;
         }
         compared += 1;
         let (want, have) = (comparable(want), comparable(shown(&outcome)));
-        assert_eq!(have, want, "{input}\n{program:?}");
+        assert_eq!(have, want, "caught after {compared} programs: {input}\n{program:?}");
     }
     assert!(
         compared >= wanted.min(100),
         "only {compared} of {tried} programs are within what the interpreter translates"
     );
-    eprintln!("{compared} programs compared, {} others", tried - compared);
+    eprintln!("{compared} programs compared; left out: {others:#?}");
 }

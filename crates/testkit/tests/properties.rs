@@ -258,7 +258,8 @@ fn secrets(parallel: bool) -> impl Strategy<Value = (Program, Data, Data, Data, 
     kinds.prop_flat_map(move |(ty, inputs)| {
         let style = Style {
             given: vec![ty],
-            reclassify: false,
+            endorse: false,
+            declassify: false,
             messages: true,
             parallel,
             size: 50,

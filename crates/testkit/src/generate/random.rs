@@ -18,15 +18,21 @@ pub struct Style {
     pub wild: u64,
     /// Whether there are parallel branches.
     pub parallel: bool,
-    /// Whether there are `endorse` and `declassify`.
-    pub reclassify: bool,
+    /// Whether parallel branches run one at a time, so that the order of requests is determined.
+    pub in_order: bool,
+    /// Whether there is `endorse`.
+    pub endorse: bool,
+    /// Whether there is `declassify`.
+    pub declassify: bool,
     /// Whether programs look at the texts of errors and of messages that a run makes up, rather than
     /// only at their labels.
     pub messages: bool,
     /// The lattice, if it must be a certain one.
     pub lattice: Option<LatticeKind>,
-    /// Variables that are in scope of the whole program (the first is the outermost).
+    /// Variables that are in scope of the whole program (the first is the outermost). Programs use them often.
     pub given: Vec<Ty>,
+    /// How many of them, the first, programs make their decisions by.
+    pub deciding: usize,
 }
 
 impl Default for Style {
@@ -35,10 +41,13 @@ impl Default for Style {
             size: 40,
             wild: 2,
             parallel: true,
-            reclassify: true,
+            in_order: false,
+            endorse: true,
+            declassify: true,
             messages: false,
             lattice: None,
             given: Vec::new(),
+            deciding: 1,
         }
     }
 }
@@ -173,7 +182,7 @@ fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
 }
 
 /// A random program.
-pub(super) fn program(rng: &mut Rng, style: &Style) -> Program {
+pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let lattice = match (style.lattice, rng.below(6)) {
         (Some(kind), _) => kind,
         (None, 0) => LatticeKind::Endorsed,
@@ -204,7 +213,7 @@ pub(super) fn program(rng: &mut Rng, style: &Style) -> Program {
     replies.push(Reply::Text("this is (no code".into()));
     let shadowing = rng.chance(15);
     let clearance = spec(rng, lattice, 80, 3);
-    let generated_endorse = style.reclassify && rng.chance(30);
+    let generated_endorse = (style.endorse || style.declassify) && rng.chance(30);
     let seed = rng.draw();
     Program {
         ast,
@@ -336,6 +345,12 @@ fn node(op: Op, kids: impl IntoIterator<Item = Ast>) -> Ast {
 
 impl Making<'_> {
     fn any_type(&mut self, depth: usize) -> Ty {
+        if !self.style.given.is_empty()
+            && self.rng.chance(30)
+            && let Some((_, ty)) = self.rng.pick(&self.scope)
+        {
+            return ty.clone();
+        }
         match self.rng.below(if depth == 0 { 8 } else { 14 }) {
             0..3 => Ty::Num,
             3 | 4 => Ty::Bool,
@@ -503,6 +518,11 @@ impl Making<'_> {
         {
             return v;
         }
+        if self.rng.chance(4)
+            && let Some(chosen) = self.chosen(ty)
+        {
+            return chosen;
+        }
         if self.rng.chance(10)
             && let Some(test) = self.test_of_given()
         {
@@ -526,19 +546,28 @@ impl Making<'_> {
         node(Op::Mem(which), [e])
     }
 
-    /// A truth value that depends on the outermost variable, if it is one that was given.
+    /// A truth value that depends on one of the deciding variables, if there are any.
     fn test_of_given(&mut self) -> Option<Ast> {
-        if self.in_code {
+        let most = self.style.deciding.min(self.style.given.len());
+        if self.in_code || most == 0 {
             return None;
         }
-        let variable = Ast::var(u8::try_from(self.scope.len().checked_sub(1)?).ok()?);
+        let which = self.rng.below(most);
+        let variable = Ast::var(u8::try_from(self.scope.len().checked_sub(1 + which)?).ok()?);
         let prim = |p, other| node(Op::Prim(p), [variable.clone(), other]);
-        Some(match self.style.given.first()? {
+        Some(match self.style.given.get(which)? {
             Ty::Bool => variable,
             Ty::Num => prim(Prim::Gt, Ast::lit(Data::Num(Num::ONE))),
             Ty::Str => prim(Prim::Eq, Ast::lit(Data::str(""))),
             _ => prim(Prim::Eq, Ast::lit(Data::list([]))),
         })
+    }
+
+    /// One of two variables, by a decision.
+    fn chosen(&mut self, ty: &Ty) -> Option<Ast> {
+        let (one, other) = (self.variable(ty)?, self.variable(ty)?);
+        let test = self.test_of_given()?;
+        Some(node(Op::If, [test, one, other]))
     }
 
     /// A former that fits every type.
@@ -632,11 +661,11 @@ impl Making<'_> {
                 let l = self.label(two);
                 node(Op::Relabel, [l, self.term(ty, one)])
             }
-            30 if self.style.reclassify => {
+            30 if self.style.endorse => {
                 let l = self.label(two);
                 node(Op::Endorse, [l, self.term(ty, one)])
             }
-            31 if self.style.reclassify => {
+            31 if self.style.declassify => {
                 let l = self.label(two);
                 node(Op::Declassify, [l, self.term(ty, one)])
             }
@@ -651,7 +680,7 @@ impl Making<'_> {
                 let a = self.any_type(1);
                 let first = self.term(ty, three);
                 let rest = self.term(&a, three);
-                let n = [None, Some(0), Some(1), Some(2)][self.rng.below(4)];
+                let n = self.most();
                 node(Op::Index, [node(Op::Par(n), [first, rest]), Ast::lit(Data::Num(Num::ZERO))])
             }
             // Generated code, if it happens to fit.
@@ -682,6 +711,12 @@ impl Making<'_> {
             }
             _ => node(Op::Prim(Prim::Flatten), [self.term(ty, one)]),
         }
+    }
+
+    /// How many branches of a `par` may run at once.
+    fn most(&mut self) -> Option<u32> {
+        let most = [None, Some(0), Some(1), Some(2)][self.rng.below(4)];
+        if self.style.in_order { Some(most.map_or(1, |n| n.min(1))) } else { most }
     }
 
     /// A term that is likely to fail.
@@ -900,8 +935,7 @@ impl Making<'_> {
                     let n = self.rng.below(3) as u32 + 1;
                     let each = self.split(size, n);
                     let kids: Vec<Ast> = (0..n).map(|_| self.term(t, each)).collect();
-                    let most = [None, Some(1), Some(2)][self.rng.below(3)];
-                    node(Op::Par(most), kids)
+                    node(Op::Par(self.most()), kids)
                 }
                 _ => {
                     let (i, j) = (self.rng.below(2) as i64, self.rng.below(4) as i64);
@@ -964,7 +998,7 @@ impl Making<'_> {
                     node(Op::App, [node(Op::Global(1), []), g])
                 }
                 9 if f.0 == Ty::Num && f.1 == Ty::Bool => node(Op::Global(3 + self.rng.byte() % 2), []),
-                10 => match (&f.1, self.style.parallel) {
+                10 => match (&f.1, self.style.parallel && !self.style.in_order) {
                     (Ty::Pair(p), true) => {
                         let left = self.term(&Ty::Fun(Box::new((f.0.clone(), p.0.clone()))), two);
                         let right = self.term(&Ty::Fun(Box::new((f.0.clone(), p.1.clone()))), two);

@@ -3,7 +3,7 @@
 use super::random::{Rng, data_of};
 use super::{Program, Reply};
 use crate::world::{Answer, Call, World, hash};
-use core_ir::{Data, Name, Num, Type};
+use core_ir::{Data, KeyDecl, Name, Num, Type};
 use std::collections::HashMap;
 
 /// Answers a program's requests by their content and the program's seed. If nothing runs in parallel, an answer
@@ -51,6 +51,32 @@ impl World for Script {
     fn answer(&mut self, call: &Call) -> Answer {
         let key = self.key(call);
         let mut rng = Rng::new(hash(self.program.seed, &key));
+        self.respond(call, &mut rng)
+    }
+
+    /// Late by the content of the call, one time in five.
+    fn answer_within(&mut self, call: &Call, limits: &[Num]) -> Answer {
+        let mut rng = Rng::new(hash(self.program.seed ^ 1, &format!("{} {call:?}", self.answered)));
+        match u32::try_from(limits.len()) {
+            Ok(n) if n > 0 && rng.chance(20) => Answer::Late(rng.below(n as usize) as u32),
+            _ => self.answer(call),
+        }
+    }
+}
+
+impl Script {
+    /// What a key holds at the outset, if that is not the same in every run.
+    pub(crate) fn begin(&mut self, store: &Name, key: &KeyDecl, run: u64) {
+        let at = (store.clone(), key.name.clone());
+        let mut rng = Rng::new(hash(self.program.seed ^ run, &key.name));
+        match rng.chance(30) {
+            true => self.stores.remove(&at),
+            false => self.stores.insert(at, data_of(&mut rng, &key.ty)),
+        };
+    }
+
+    /// The answer to a call, by random numbers that decide it.
+    pub(crate) fn respond(&mut self, call: &Call, rng: &mut Rng) -> Answer {
         match call {
             Call::Model { params: None, .. } => match rng.pick(&self.program.replies) {
                 _ if rng.chance(3) => Answer::Failed("the model is busy".into()),
@@ -70,16 +96,16 @@ impl World for Script {
                 if let Some((_, tool)) = rng.pick(&offered)
                     && rng.chance(50)
                 {
-                    let args = tool.params.iter().map(|p| (p.name.clone(), data_of(&mut rng, &p.ty)));
+                    let args = tool.params.iter().map(|p| (p.name.clone(), data_of(rng, &p.ty)));
                     return Answer::ToolCall(tool.name.clone(), Data::record(args.collect::<Vec<_>>()));
                 }
                 match &params.result {
                     None | Some(Type::Str | Type::Enum(_)) => {
                         let ty = params.result.clone().unwrap_or(Type::Str);
-                        Answer::Text(data_of(&mut rng, &ty).as_str().unwrap_or_default().to_string())
+                        Answer::Text(data_of(rng, &ty).as_str().unwrap_or_default().to_string())
                     }
                     Some(ty) => {
-                        let json = data_of(&mut rng, ty).to_json().to_string();
+                        let json = data_of(rng, ty).to_json().to_string();
                         if rng.chance(20) {
                             Answer::Text(format!("```json\n{json}\n```"))
                         } else {
@@ -91,7 +117,7 @@ impl World for Script {
             Call::Tool { name, .. } => match self.program.tools.iter().find(|t| t.name == *name) {
                 Some(_) if rng.chance(10) => Answer::Failed("the tool is broken".into()),
                 Some(_) if rng.chance(5) => Answer::Data(Data::Tag("odd".into(), Data::Null.into())),
-                Some(tool) => Answer::Data(data_of(&mut rng, &tool.result)),
+                Some(tool) => Answer::Data(data_of(rng, &tool.result)),
                 None => Answer::Failed("no such tool".into()),
             },
             Call::Recall { store, key } => {
@@ -104,15 +130,6 @@ impl World for Script {
                 Answer::Kept
             }
             Call::Sample { .. } => Answer::Drawn(rng.chance(50)),
-        }
-    }
-
-    /// Late by the content of the call, one time in five.
-    fn answer_within(&mut self, call: &Call, limits: &[Num]) -> Answer {
-        let mut rng = Rng::new(hash(self.program.seed ^ 1, &format!("{} {call:?}", self.answered)));
-        match u32::try_from(limits.len()) {
-            Ok(n) if n > 0 && rng.chance(20) => Answer::Late(rng.below(n as usize) as u32),
-            _ => self.answer(call),
         }
     }
 }

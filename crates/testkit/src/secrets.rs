@@ -1,0 +1,493 @@
+//! Noninterference, as a property of pairs of runs.
+//!
+//! Entry points: [`pair`] makes a program with two inputs, [`check`] runs it on both and says what an observer learns
+//! that it must not. `docs/calculus.md` §3, §5; the theorems are those of `proofs/Thm/Flow.v`.
+//!
+//! The inputs are labelled with one label; every observer to whom that does not flow must see the same of both runs: result, error,
+//! conversation, and requests with their order. The world is the same function in both runs, except where the label of an answer lies above the
+//! secret's: there the world itself is part of the secret. In programs whose requests come in a determined order an answer depends also on the
+//! earlier requests whose channels flow to its label, and on no others: that is all the theorem allows a world to know. Whether an
+//! answer is late depends on those whose channels flow to the channel of the request, too.
+//!
+//! Invariant: a run that goes on for ever, or ends of an error that the observer does not see, tells it no more than
+//! what it had seen before (termination-insensitive).
+
+use crate::drive::{self, ParseWith};
+use crate::generate::{Ast, Op, Program, Rng, Script, Style, Ty, random_program};
+use crate::outcome::{Tree, TreeNode};
+use crate::world::{Answer, Message, hash};
+use core_ir::{Data, Label, Lattice, LatticeKind, Num, Prim};
+use machine::{Config, Machine, Output};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Steps of a run; more of them find no more.
+const FUEL: u64 = 20_000;
+
+/// The longest text of a run.
+const MAX_TEXT: usize = 1 << 14;
+
+/// Which reclassification a program may contain. With one of them noninterference holds for observers that the other axis
+/// alone restricts (the insulated forms).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reclassify {
+    /// None: all observers.
+    Nothing,
+    /// `endorse`: observers to whom everything untrusted flows.
+    Endorse,
+    /// `declassify`: observers to whom everything secret flows.
+    Declassify,
+}
+
+/// A program of some secrets, and two choices of them.
+#[derive(Clone)]
+pub struct Pair {
+    /// The program, a function of a record of secrets.
+    pub program: Program,
+    /// The term under the binders of the secrets.
+    body: Ast,
+    /// The label of the secrets.
+    pub secret: Data,
+    /// The two records.
+    pub inputs: [Data; 2],
+    /// What the program may reclassify.
+    pub reclassify: Reclassify,
+}
+
+/// What differs for someone who should not be able to tell.
+#[derive(Clone, Debug)]
+pub struct Leak {
+    /// The label of the observer.
+    pub observer: Data,
+    /// What it sees: of one run, of the other.
+    pub seen: String,
+}
+
+/// What became of a pair that does not leak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Observers who must not tell the runs apart.
+    pub observers: u32,
+    /// Those of them who saw both runs end.
+    pub both_ended: u32,
+    /// Whether the runs differ for one who sees everything.
+    pub differ: bool,
+}
+
+impl fmt::Debug for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b] = [&self.inputs[0], &self.inputs[1]].map(|d| d.to_json());
+        writeln!(f, "secrets labelled {}: {a} or {b}; {:?}", self.secret.to_json(), self.reclassify)?;
+        write!(f, "{:?}", self.program)
+    }
+}
+
+/// The types of the secrets, then those of what is public; all are variables of the program.
+fn given() -> Vec<Ty> {
+    let number = || Box::new(Ty::Num);
+    let function = || Ty::Fun(Box::new((Ty::Num, Ty::Num)));
+    let pair = || Ty::Pair(Box::new((Ty::Num, Ty::Num)));
+    vec![
+        Ty::Num,
+        Ty::Bool,
+        Ty::Str,
+        Ty::List(number()),
+        Ty::Record(vec![Ty::Num]),
+        Ty::Record(vec![Ty::Num]),
+        pair(),
+        pair(),
+        function(),
+        function(),
+        Ty::List(number()),
+        Ty::Tag,
+        Ty::Tag,
+        Ty::Num,
+    ]
+}
+
+/// How many of [`given`] are secrets.
+const SECRETS: usize = 4;
+
+/// `l: … >> λr. let x₀ = r.a in … let y₀ = 1 in … body`: the program itself sees only what is labelled.
+fn closed(secret: &Data, body: &Ast) -> Ast {
+    fn node<const N: usize>(op: Op, kids: [Ast; N]) -> Ast {
+        Ast::new(op, kids)
+    }
+    let num = |n: i64| Ast::lit(Data::Num(Num::from(n)));
+    let one = |op, kid| node(op, [kid]);
+    let public = [
+        one(Op::Record(vec![0]), num(1)),
+        one(Op::Record(vec![0]), num(2)),
+        node(Op::Pair, [num(1), num(2)]),
+        node(Op::Pair, [num(3), num(0)]),
+        one(Op::Lam, node(Op::Prim(Prim::Add), [Ast::var(0), num(1)])),
+        one(Op::Lam, num(5)),
+        node(Op::List, [num(1), num(2), num(3), num(4)]),
+        one(Op::Tag(0), num(1)),
+        one(Op::Tag(1), num(2)),
+        num(1),
+    ];
+    let secrets = (0..SECRETS as u8).map(|i| node(Op::Field(i), [Ast::var(i)]));
+    let definitions: Vec<Ast> = secrets.chain(public).collect();
+    let body = definitions.into_iter().rev().fold(body.clone(), |body, d| node(Op::Let, [d, body]));
+    let labelled = one(Op::Lam, node(Op::Relabel, [Ast::lit(secret.clone()), Ast::var(0)]));
+    node(Op::Compose, [labelled, one(Op::Lam, body)])
+}
+
+/// The pair of a number.
+pub fn pair(seed: u64) -> Pair {
+    let mut rng = Rng::new(seed);
+    let reclassify = match rng.below(8) {
+        0 => Reclassify::Endorse,
+        1 => Reclassify::Declassify,
+        _ => Reclassify::Nothing,
+    };
+    let parallel = rng.below(4);
+    let style = Style {
+        size: [20, 40, 40, 70][rng.below(4)],
+        wild: [1, 1, 2, 8][rng.below(4)],
+        parallel: parallel < 2,
+        in_order: parallel == 0,
+        endorse: reclassify == Reclassify::Endorse,
+        declassify: reclassify == Reclassify::Declassify,
+        messages: true,
+        given: given(),
+        deciding: SECRETS,
+        ..Style::default()
+    };
+    let mut program = random_program(&mut rng, &style);
+    let labels = labels(program.lattice);
+    let mut lattice = Lattice::new(program.lattice);
+    // A label that somebody must not see.
+    let secret = loop {
+        let Some((_, secret)) = rng.pick(&labels) else { unreachable!("there are labels") };
+        let l = label(&mut lattice, secret);
+        if labels.iter().any(|z| blind(&mut lattice, reclassify, l, z).is_some()) {
+            break secret.clone();
+        }
+    };
+    let mut input = || {
+        let n = rng.below(4) as i64;
+        let text = ["", "a", "yes", "no", "12"][rng.below(5)];
+        let list = (0..rng.below(3)).map(|i| Data::Num(Num::from(i as i64))).collect::<Vec<_>>();
+        Data::record([
+            ("a".into(), Data::Num(Num::from(n))),
+            ("b".into(), Data::Bool(rng.chance(50))),
+            ("c".into(), Data::str(text)),
+            ("d".into(), Data::list(list)),
+        ])
+    };
+    let inputs = [input(), input()];
+    let body = std::mem::replace(&mut program.ast, Ast::lit(Data::Null));
+    program.ast = closed(&secret, &body);
+    Pair { program, body, secret, inputs, reclassify }
+}
+
+/// Every label that programs of a lattice speak of.
+fn labels(kind: LatticeKind) -> Vec<Data> {
+    let subsets = |names: &[&'static str]| -> Vec<Data> {
+        (0..1usize << names.len())
+            .map(|set| Data::list((0..names.len()).filter(|i| set >> i & 1 == 1).map(|i| Data::str(names[i]))))
+            .collect()
+    };
+    match kind {
+        LatticeKind::TwoAxis => subsets(&["U", "S"]),
+        LatticeKind::Endorsed => subsets(&["U", "S", "E"]),
+        LatticeKind::SourcesReaders => {
+            let or_all = |mut names: Vec<Data>| {
+                names.push(Data::str("*"));
+                names
+            };
+            let (sources, readers) = (or_all(subsets(&["web", "mail"])), or_all(subsets(&["ann", "bob"])));
+            let both = |s: &Data, r: &Data| {
+                Data::record([("sources".into(), s.clone()), ("readers".into(), r.clone())])
+            };
+            sources.iter().flat_map(|s| readers.iter().map(move |r| both(s, r))).collect()
+        }
+    }
+}
+
+fn label(lattice: &mut Lattice, data: &Data) -> Label {
+    // INVARIANT: called with labels of `labels`, and of runs in the same lattice.
+    lattice.label_of(data).expect("a label of the run's lattice")
+}
+
+/// The label of an observer who must not see what is labelled `secret`, if the property speaks of it.
+fn blind(lattice: &mut Lattice, reclassify: Reclassify, secret: Label, observer: &Data) -> Option<Label> {
+    let z = label(lattice, observer);
+    let top = lattice.top();
+    let insulated = match reclassify {
+        Reclassify::Nothing => true,
+        Reclassify::Endorse => lattice.reclassify(top, z) == z,
+        Reclassify::Declassify => lattice.reclassify(z, top) == z,
+    };
+    (insulated && !lattice.flows(secret, z)).then_some(z)
+}
+
+/// Something that was asked.
+struct Asked {
+    /// All that is visible to whoever sees the channel.
+    text: String,
+    channel: Label,
+}
+
+/// What there is to be seen of a run.
+struct Run {
+    end: End,
+    conversation: (Label, Vec<Message>),
+    asked: Vec<Asked>,
+}
+
+enum End {
+    Value(Tree),
+    Error { code: &'static str, message: String, label: Label },
+    Never,
+}
+
+/// The labels of the two runs in one lattice. A run numbers labels as it meets them.
+struct Common {
+    lattice: Lattice,
+    known: HashMap<Label, Label>,
+}
+
+impl Common {
+    fn of(&mut self, machine: &Machine, l: Label) -> Label {
+        if machine.lattice().kind() != LatticeKind::SourcesReaders {
+            return l;
+        }
+        if let Some(known) = self.known.get(&l) {
+            return *known;
+        }
+        let here = label(&mut self.lattice, &machine.lattice().data_of(l));
+        self.known.insert(l, here);
+        here
+    }
+}
+
+/// Runs a pair's program on one of its inputs.
+fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice) -> Run {
+    let code = pair.program.code();
+    let parser = program.clone();
+    let config = Config {
+        lattice: program.lattice,
+        fuel: FUEL,
+        max_text: MAX_TEXT,
+        max_frames: FUEL as usize,
+        parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
+        clearance: program.clearance.clone(),
+        generated_endorse: program.generated_endorse,
+        ..Config::default()
+    };
+    let secret = label(lattice, &pair.secret);
+    let mut common = Common { lattice: lattice.clone(), known: HashMap::new() };
+    let mut world = Script::new(program);
+    // What is kept under a secret's label is part of the secret.
+    for store in &program.stores {
+        for key in &store.keys {
+            let at = common.lattice.resolve(&key.label).unwrap_or_default();
+            if common.lattice.flows(secret, at) {
+                world.begin(&store.name, key, which as u64);
+            }
+        }
+    }
+    let ordered = !program.is_parallel();
+    let mut machine = Machine::new(code, Some(pair.inputs[which].clone()), config);
+    let mut asked: Vec<Asked> = Vec::new();
+    let result = loop {
+        match machine.poll() {
+            Output::Request(id, request) => {
+                let call = drive::call(&request.call);
+                let channel = common.of(&machine, request.channel);
+                let mut text = match &request.call {
+                    // Which draw it is may be seen.
+                    machine::Call::Sample { draw, .. } => format!("{call:?} {draw}"),
+                    _ => format!("{call:?}"),
+                };
+                let limits: Vec<_> = request.deadlines.iter().collect();
+                for limit in &limits {
+                    text += &format!(" within {} of {}", limit.seconds, limit.scope);
+                }
+                let answered_at = match &request.call {
+                    machine::Call::Tool { tool, .. } => {
+                        let l = common.lattice.resolve(&tool.label);
+                        l.unwrap_or_else(|| common.lattice.top())
+                    }
+                    _ => channel,
+                };
+                // What those know who know no more than flows to all of these labels.
+                let known = |to: &[Label]| {
+                    let flows = |l| to.iter().all(|to| common.lattice.flows(l, *to));
+                    let mut key = hash(program.seed, &text);
+                    if ordered {
+                        key = asked.iter().filter(|a| flows(a.channel)).fold(key, |key, a| hash(key, &a.text));
+                    }
+                    if flows(secret) { hash(key, if which == 0 { "one" } else { "other" }) } else { key }
+                };
+                let mut late = Rng::new(known(&[channel, answered_at]));
+                let answer = if !limits.is_empty() && late.chance(20) {
+                    Answer::Late(late.below(limits.len()) as u32)
+                } else {
+                    // A store holds what it was given.
+                    world.respond(&call, &mut Rng::new(known(&[answered_at])))
+                };
+                asked.push(Asked { text, channel });
+                machine.handle(id, drive::response(&call, answer));
+            }
+            Output::Working => {}
+            Output::Waiting => unreachable!("every request was answered"),
+            Output::Done(result) => break result,
+        }
+    };
+    let end = match result {
+        Ok(v) => End::Value(drive::tree(machine.reify(&v))),
+        Err(e) if e.code.is_final() => End::Never,
+        Err(e) => End::Error { code: e.code.as_str(), label: common.of(&machine, e.label), message: e.message },
+    };
+    let (l, messages) = machine.conversation();
+    let conversation = (common.of(&machine, l), messages.iter().map(drive::message).collect());
+    *lattice = common.lattice;
+    Run { end, conversation, asked }
+}
+
+/// Someone who looks at two runs.
+struct Observer<'a> {
+    lattice: &'a mut Lattice,
+    at: Label,
+}
+
+impl Observer<'_> {
+    fn sees(&self, l: Label) -> bool {
+        self.lattice.flows(l, self.at)
+    }
+
+    fn sees_data(&mut self, l: &Data) -> bool {
+        let l = label(self.lattice, l);
+        self.sees(l)
+    }
+
+    fn trace<'r>(&self, run: &'r Run) -> Vec<(&'r str, Label)> {
+        run.asked.iter().filter(|a| self.sees(a.channel)).map(|a| (&*a.text, a.channel)).collect()
+    }
+
+    fn silent(&self, run: &Run) -> bool {
+        match &run.end {
+            End::Value(_) => false,
+            End::Error { label, .. } => !self.sees(*label),
+            End::Never => true,
+        }
+    }
+
+    fn same(&mut self, a: &Tree, b: &Tree) -> bool {
+        match (self.sees_data(&a.label), self.sees_data(&b.label)) {
+            (false, false) => true,
+            (true, true) if a.label == b.label => match (&a.node, &b.node) {
+                (TreeNode::Scalar(a), TreeNode::Scalar(b)) => a == b,
+                (TreeNode::List(a), TreeNode::List(b)) => {
+                    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.same(a, b))
+                }
+                (TreeNode::Record(a), TreeNode::Record(b)) => {
+                    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && self.same(&a.1, &b.1))
+                }
+                (TreeNode::Pair(a), TreeNode::Pair(b)) => self.same(&a.0, &b.0) && self.same(&a.1, &b.1),
+                (TreeNode::Tag(m, a), TreeNode::Tag(n, b)) => m == n && self.same(a, b),
+                (TreeNode::Function(_), TreeNode::Function(_)) => true,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// What differs.
+    fn tells_apart(&mut self, one: &Run, other: &Run, ordered: bool) -> Option<String> {
+        let (mut a, mut b) = (self.trace(one), self.trace(other));
+        if !ordered {
+            a.sort();
+            b.sort();
+        }
+        match (self.silent(one), self.silent(other)) {
+            (false, false) => {
+                if a != b {
+                    return Some(format!("asked {a:?}, or {b:?}"));
+                }
+                match (&one.end, &other.end) {
+                    (End::Value(x), End::Value(y)) if self.same(x, y) => {}
+                    (
+                        End::Error { code: c, message: m, label: l },
+                        End::Error { code: d, message: n, label: k },
+                    ) if c == d && m == n && l == k => {}
+                    (x, y) => return Some(format!("{x}, or {y}")),
+                }
+                let (c, d) = (&one.conversation, &other.conversation);
+                ((self.sees(c.0) || self.sees(d.0)) && c != d).then(|| format!("said {c:?}, or {d:?}"))
+            }
+            // One of the runs stops silently; until then the observer has seen the same.
+            (true, true) if !ordered => None,
+            (x, y) => {
+                let begins = |a: &[(&str, Label)], b: &[(&str, Label)]| match ordered {
+                    true => b.starts_with(a),
+                    false => {
+                        let mut rest = b.iter();
+                        a.iter().all(|x| rest.any(|y| x == y))
+                    }
+                };
+                let fine = (x && begins(&a, &b)) || (y && begins(&b, &a));
+                (!fine).then(|| format!("asked {a:?}, or {b:?}, and then nothing"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Value(tree) => write!(f, "{tree}"),
+            End::Error { code, message, .. } => write!(f, "error {code}: {message}"),
+            End::Never => f.write_str("no end"),
+        }
+    }
+}
+
+/// Runs a pair and looks at it as every observer to whom the secrets' label does not flow.
+///
+/// # Errors
+/// An observer that can tell the runs apart.
+pub fn check(pair: &Pair) -> Result<Seen, Leak> {
+    let mut lattice = Lattice::new(pair.program.lattice);
+    let program = Arc::new(pair.program.clone());
+    let [one, other] = [0, 1].map(|which| run(pair, &program, which, &mut lattice));
+    let ordered = !pair.program.is_parallel();
+    let secret = label(&mut lattice, &pair.secret);
+    let mut seen = Seen::default();
+    for z in labels(pair.program.lattice) {
+        let Some(at) = blind(&mut lattice, pair.reclassify, secret, &z) else { continue };
+        let mut observer = Observer { lattice: &mut lattice, at };
+        if let Some(difference) = observer.tells_apart(&one, &other, ordered) {
+            return Err(Leak { observer: z, seen: difference });
+        }
+        seen.observers += 1;
+        seen.both_ended += u32::from(!observer.silent(&one) && !observer.silent(&other));
+    }
+    let at = lattice.top();
+    seen.differ = Observer { lattice: &mut lattice, at }.tells_apart(&one, &other, ordered).is_some();
+    Ok(seen)
+}
+
+/// The smallest pair found by cutting away from one that leaks, with its leak.
+pub fn shrink(mut pair: Pair, mut leak: Leak) -> (Pair, Leak) {
+    let mut left = 20_000;
+    let mut candidate = 0;
+    while left > 0 {
+        left -= 1;
+        let small = pair.program.with(pair.body.clone());
+        let Some(smaller) = small.smaller(candidate) else { break };
+        candidate += 1;
+        let body = smaller.ast.clone();
+        let program = smaller.with(closed(&pair.secret, &body));
+        let next = Pair { program, body, ..pair.clone() };
+        if let Err(found) = check(&next) {
+            (pair, leak, candidate) = (next, found, 0);
+        }
+    }
+    (pair, leak)
+}
