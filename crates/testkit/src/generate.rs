@@ -33,6 +33,8 @@ pub struct Program {
     /// Whether `catch` binds the message. Otherwise it binds `true` at the message's label: the wording of most
     /// errors is the machine's.
     pub messages: bool,
+    /// Whether stores fail now and then.
+    pub failing_stores: bool,
     /// The tools that `tool[…]` means.
     pub tools: Vec<ToolDecl>,
     /// The stores that `mem` opens.
@@ -85,8 +87,7 @@ impl Program {
 
     /// Whether anything may run in parallel, so that the order of requests is not determined.
     pub fn is_parallel(&self) -> bool {
-        let parallel =
-            |a: &Ast| a.any(&|op| matches!(op, Op::Par(None | Some(2..)) | Op::ParPair));
+        let parallel = |a: &Ast| a.any(&|op| matches!(op, Op::Par(None | Some(2..)) | Op::ParPair));
         parallel(&self.ast) || self.replies.iter().any(|r| matches!(r, Reply::Code(a) if parallel(a)))
     }
 

@@ -188,7 +188,9 @@ pub fn pair(seed: u64) -> Pair {
 fn labels(kind: LatticeKind) -> Vec<Data> {
     let subsets = |names: &[&'static str]| -> Vec<Data> {
         (0..1usize << names.len())
-            .map(|set| Data::list((0..names.len()).filter(|i| set >> i & 1 == 1).map(|i| Data::str(names[i]))))
+            .map(|set| {
+                Data::list((0..names.len()).filter(|i| set >> i & 1 == 1).map(|i| Data::str(names[i])))
+            })
             .collect()
     };
     match kind {
@@ -277,7 +279,6 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
         parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
         clearance: program.clearance.clone(),
         generated_endorse: program.generated_endorse,
-        ..Config::default()
     };
     let secret = label(lattice, &pair.secret);
     let mut common = Common { lattice: lattice.clone(), known: HashMap::new() };
@@ -320,7 +321,8 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
                     let flows = |l| to.iter().all(|to| common.lattice.flows(l, *to));
                     let mut key = hash(program.seed, &text);
                     if ordered {
-                        key = asked.iter().filter(|a| flows(a.channel)).fold(key, |key, a| hash(key, &a.text));
+                        key =
+                            asked.iter().filter(|a| flows(a.channel)).fold(key, |key, a| hash(key, &a.text));
                     }
                     if flows(secret) { hash(key, if which == 0 { "one" } else { "other" }) } else { key }
                 };
@@ -342,7 +344,9 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
     let end = match result {
         Ok(v) => End::Value(drive::tree(machine.reify(&v))),
         Err(e) if e.code.is_final() => End::Never,
-        Err(e) => End::Error { code: e.code.as_str(), label: common.of(&machine, e.label), message: e.message },
+        Err(e) => {
+            End::Error { code: e.code.as_str(), label: common.of(&machine, e.label), message: e.message }
+        }
     };
     let (l, messages) = machine.conversation();
     let conversation = (common.of(&machine, l), messages.iter().map(drive::message).collect());

@@ -73,7 +73,10 @@ impl Mutant {
         let found: Vec<usize> = source.match_indices(self.search.as_str()).map(|m| m.0).collect();
         let at = match self.after {
             None if found.len() != 1 => return Err(format!("its text occurs {} times", found.len())),
-            _ => found.into_iter().find(|at| (from..upto).contains(at)).ok_or("its text is not behind its anchor")?,
+            _ => found
+                .into_iter()
+                .find(|at| (from..upto).contains(at))
+                .ok_or("its text is not behind its anchor")?,
         };
         let mut out = source.to_string();
         out.replace_range(at..at + self.search.len(), &self.replace);

@@ -32,7 +32,9 @@ fn secrets_do_not_show() {
             }
         }
     }
-    eprintln!("{pairs} pairs, {watched} observers, {ended} saw both runs end; {differ} pairs differ for one who sees all");
+    eprintln!(
+        "{pairs} pairs, {watched} observers, {ended} saw both runs end; {differ} pairs differ for one who sees all"
+    );
     // It is worth something only if the secrets are used, and runs come to an end.
     assert!(differ > pairs / 4, "only {differ} of {pairs} pairs differ for one who sees all");
     assert!(ended > watched / 3, "only {ended} of {watched} observers saw both runs end");

@@ -308,8 +308,12 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
         return;
     }
     let wanted: u32 = std::env::var("ORACLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000);
-    let style =
-        Style { parallel: false, messages: false, lattice: Some(LatticeKind::TwoAxis), ..Style::default() };
+    let style = Style {
+        parallel: false,
+        failing_stores: false,
+        lattice: Some(LatticeKind::TwoAxis),
+        ..Style::default()
+    };
     let mut runner = TestRunner::deterministic();
     let (mut compared, mut tried) = (0, 0);
     let mut others: std::collections::BTreeMap<String, u32> = Default::default();

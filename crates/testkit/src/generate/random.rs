@@ -29,6 +29,8 @@ pub struct Style {
     pub messages: bool,
     /// The lattice, if it must be a certain one.
     pub lattice: Option<LatticeKind>,
+    /// Whether stores fail now and then.
+    pub failing_stores: bool,
     /// Variables that are in scope of the whole program (the first is the outermost). Programs use them often.
     pub given: Vec<Ty>,
     /// How many of them, the first, programs make their decisions by.
@@ -46,6 +48,7 @@ impl Default for Style {
             declassify: true,
             messages: false,
             lattice: None,
+            failing_stores: true,
             given: Vec::new(),
             deciding: 1,
         }
@@ -222,6 +225,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         clearance,
         generated_endorse,
         messages: style.messages,
+        failing_stores: style.failing_stores,
         tools,
         stores,
         models,

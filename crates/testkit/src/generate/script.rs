@@ -120,6 +120,9 @@ impl Script {
                 Some(tool) => Answer::Data(data_of(rng, &tool.result)),
                 None => Answer::Failed("no such tool".into()),
             },
+            Call::Recall { .. } | Call::Remember { .. } if self.program.failing_stores && rng.chance(4) => {
+                Answer::Failed("the store is shut".into())
+            }
             Call::Recall { store, key } => {
                 Answer::Found(self.stores.get(&(store.clone(), key.clone())).cloned())
             }
