@@ -1333,8 +1333,8 @@ impl Machine {
             tool.params.iter().map(|p| self.lattice.resolve(&p.bound).unwrap_or_default()).collect();
         let channel = bounds.iter().fold(control, |channel, bound| self.lattice.join(channel, *bound));
         for (param, bound) in tool.params.iter().zip(bounds) {
-            let Some(argument) = argument(&param.name) else { continue };
-            let deep = argument.deep_label(&mut self.lattice);
+            // One that is missing counts as `null`, for that it is missing is a fact about the record.
+            let deep = argument(&param.name).map_or(Label::BOTTOM, |a| a.deep_label(&mut self.lattice));
             let label = self.lattice.join(v.label, deep);
             if !self.lattice.flows(label, bound) {
                 let (found, allowed) = (self.lattice.show(label), self.lattice.show(bound));

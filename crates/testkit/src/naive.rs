@@ -957,22 +957,16 @@ impl Run<'_> {
             (None, Node::Null) if tool.params.is_empty() => Some(Vec::new()),
             (None, _) => None,
         };
-        // For each parameter in order: l ⊔ deep Vᵢ ⊑ ℓᵢ, else the error flow, labelled pc ⊔ ℓᵢ.
+        // For each parameter in order: l ⊔ deep Vᵢ ⊑ ℓᵢ, else the error flow, labelled pc ⊔ ℓᵢ. A missing one is null.
         let mut channel = lpc;
         for p in &tool.params {
             let bound = self.resolve(&p.bound);
             channel = self.join(channel, bound);
             let argument = given.as_ref().and_then(|g| g.iter().find(|(n, _)| *n == p.name)).cloned();
-            if let Some((_, argument)) = argument {
-                let deep = self.deep(&argument);
-                let l = self.join(v.label, deep);
-                if !self.lattice.flows(l, bound) {
-                    return error(
-                        "flow",
-                        self.lattice.join(pc, bound),
-                        format!("`{}` may not be this", p.name),
-                    );
-                }
+            let deep = argument.map_or(Label::BOTTOM, |(_, argument)| self.deep(&argument));
+            let l = self.join(v.label, deep);
+            if !self.lattice.flows(l, bound) {
+                return error("flow", self.lattice.join(pc, bound), format!("`{}` may not be this", p.name));
             }
         }
         // Missing, unknown or ill-typed arguments are the error type, labelled pc ⊔ deep V.

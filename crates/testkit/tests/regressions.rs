@@ -44,3 +44,14 @@ fn a_missing_optional_argument_is_null() {
         outcome("tool t(a: Option Num, b: Num) -> Num pure\ntool[t] {b: 2}", &[Answer::Data(Data::Null)]);
     assert_eq!(seen, "error type []; t(a=null,b=2)@[\"U\",\"S\"]");
 }
+
+/// An argument that was missing was not checked: whether a call was refused told whether there is one.
+#[test]
+fn that_an_argument_is_missing_is_as_secret_as_the_record() {
+    let seen = outcome(
+        "tool t(a: Option Num @ trusted, b: Option Num @ trusted) -> Num pure control untrusted secret\n\
+         let s = const [\"S\"]: true in tool[t] (if s then {} else {a: 1})",
+        &[Answer::Data(Data::Null)],
+    );
+    assert_eq!(seen, "error flow []");
+}

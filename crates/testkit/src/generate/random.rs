@@ -257,6 +257,7 @@ fn tools(rng: &mut Rng, lattice: LatticeKind) -> Vec<ToolDecl> {
             vec![("a", Type::Num), ("b", Type::option(Type::Str))],
             Type::record([("a".into(), Type::Num), ("b".into(), Type::list(Type::Str))]),
         ),
+        ("maybe", vec![("a", Type::option(Type::Num)), ("b", Type::option(Type::Str))], Type::Num),
     ];
     shapes
         .into_iter()
@@ -836,7 +837,31 @@ impl Making<'_> {
                     Op::Prim(Prim::ToNum),
                     [Ast::lit(Data::str(self.rng.one(&["12", "1/3", "x", " 4 "])))],
                 ),
-                8 | 9 if !self.in_code => node(Op::App, [node(Op::Tool(0), []), self.term(ty, one)]),
+                8 if !self.in_code => node(Op::App, [node(Op::Tool(0), []), self.term(ty, one)]),
+                9 if !self.in_code => match self.rng.below(3) {
+                    0 => node(Op::App, [node(Op::Tool(0), []), self.term(ty, one)]),
+                    1 => {
+                        let t = self.any_type(1);
+                        node(Op::App, [node(Op::Tool(3), []), self.term(&t, one)])
+                    }
+                    // Every argument is optional.
+                    _ => {
+                        let mut args = |this: &mut Self| match this.rng.below(4) {
+                            0 => node(Op::Record(vec![]), []),
+                            1 => node(Op::Record(vec![0]), [this.term(ty, three)]),
+                            2 => node(Op::Record(vec![1]), [this.term(&Ty::Str, three)]),
+                            _ => node(Op::Record(vec![0, 1]), [this.term(ty, three), this.leaf(&Ty::Str)]),
+                        };
+                        let mut given = args(self);
+                        if self.rng.chance(30)
+                            && let Some(test) = self.test_of_given()
+                        {
+                            given = node(Op::If, [test, given, args(self)]);
+                        }
+                        let given = self.raised(given);
+                        node(Op::App, [node(Op::Tool(5), []), given])
+                    }
+                },
                 10 if !self.in_code => {
                     // The second argument is optional.
                     let a = self.term(ty, two);
