@@ -132,8 +132,8 @@ pub struct Request {
 ///
 /// The machine has no clock: the driver measures, and answers [`Response::Late`] when a limit has passed, at
 /// once if it had passed before. So that time says nothing about secrets, the clock that counts for a request
-/// runs only while some request of the scope is open whose channel flows both to the channel and to the answer
-/// label of that request (`docs/calculus.md` §10, time limits). For a program without labels that is all the
+/// runs only while it is open itself, or another request of the scope is whose answer label flows both to the channel and to
+/// the answer label of that request (`docs/calculus.md` §10, time limits). For a program without labels that is all the
 /// time spent waiting since the first request of the scope.
 #[derive(Clone, Debug, Default)]
 pub struct Deadlines(Option<Arc<Scope>>);

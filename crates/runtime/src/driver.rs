@@ -1,6 +1,7 @@
 //! The loop around the machine.
 
 use crate::budget::{Budget, Reserve, Verdict};
+use crate::deadline::Clocks;
 use crate::event::{Answered, Asked, Event, Note, Progress};
 use crate::provider::{Answer, ModelCall, ModelError, Price, Tokens, Work};
 use crate::rng;
@@ -12,7 +13,7 @@ use machine::{
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -56,7 +57,8 @@ pub struct RunReport {
 
 /// Runs a machine to its end.
 ///
-/// Requests are answered as soon as they are asked, those of `par` at once. `cancel` and the time limit end the run with the uncatchable
+/// Requests are answered as soon as they are asked, those of `par` at once. What is under way for a request that is too late for a
+/// time limit of the program (`within`) is dropped for real, and is not tried again. `cancel` and the time limit end the run with the uncatchable
 /// error `cancelled`, an exhausted budget with `budget`; what is under way then is dropped for real. The result
 /// does not depend on the order in which answers arrive.
 ///
@@ -85,6 +87,7 @@ pub async fn run(
         tasks: JoinSet::new(),
         ids: HashMap::new(),
         open: HashMap::new(),
+        clocks: Clocks::default(),
         told,
         events,
     };
@@ -108,8 +111,16 @@ enum Done {
 /// A request under way in a task.
 struct Open {
     begun: Instant,
-    /// For a model call.
-    model: Option<(Reserve, Option<Price>)>,
+    task: AbortHandle,
+    model: Option<OpenModel>,
+}
+
+/// What there is to know of a model call under way.
+struct OpenModel {
+    reserve: Reserve,
+    price: Option<Price>,
+    /// What it has used if it is given up, as far as we know.
+    spent: Tokens,
 }
 
 struct Driver<'a> {
@@ -124,6 +135,7 @@ struct Driver<'a> {
     tasks: JoinSet<(RequestId, Done)>,
     ids: HashMap<tokio::task::Id, RequestId>,
     open: HashMap<RequestId, Open>,
+    clocks: Clocks,
     told: UnboundedSender<(RequestId, Note)>,
     events: &'a mut (dyn FnMut(Event) + Send),
 }
@@ -146,8 +158,18 @@ impl Driver<'_> {
             match self.machine.poll() {
                 Output::Done(result) => return result,
                 Output::Request(id, request) => {
-                    self.queue.push_back((id, request));
-                    self.begin_all();
+                    let now = Instant::now();
+                    match self.clocks.asked(id, &request, self.machine.lattice(), now) {
+                        Some(which) => {
+                            self.asked(id, &request, "");
+                            self.answered(id, Answered::Late, now);
+                            self.respond(id, Response::Late(which));
+                        }
+                        None => {
+                            self.queue.push_back((id, request));
+                            self.begin_all();
+                        }
+                    }
                     continue;
                 }
                 Output::Working => {
@@ -157,6 +179,7 @@ impl Driver<'_> {
                         self.settle(done);
                     }
                     self.pass_on(notes);
+                    self.give_up_late();
                     if cancel.is_cancelled() {
                         self.cancelled();
                     } else if deadline.is_some_and(|d| Instant::now() >= d) {
@@ -166,20 +189,58 @@ impl Driver<'_> {
                 }
                 Output::Waiting => {}
             }
-            let time = async {
-                match deadline {
-                    Some(d) => sleep_until(d).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let due = self.clocks.next();
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => self.cancelled(),
-                () = time => self.timed_out(limit),
+                () = until(deadline) => self.timed_out(limit),
                 Some((id, note)) = notes.recv() => self.tell(id, note),
                 Some(done) = self.tasks.join_next_with_id() => self.settle(done),
+                () = until(due) => self.give_up_late(),
             }
         }
+    }
+
+    /// Gives up what is late by now.
+    fn give_up_late(&mut self) {
+        let now = Instant::now();
+        let mut any = false;
+        while let Some((id, which)) = self.clocks.late(now) {
+            any = true;
+            match self.open.remove(&id) {
+                Some(Open { begun, task, model }) => {
+                    // Dropping the task closes its socket, kills its processes, tells its server.
+                    task.abort();
+                    self.ids.remove(&task.id());
+                    match model {
+                        None => self.answered(id, Answered::Late, begun),
+                        Some(OpenModel { reserve, price, spent }) => {
+                            let usd = self.budget.settle(&reserve, spent, price.as_ref());
+                            let (what, elapsed) = (Answered::Late, begun.elapsed());
+                            (self.events)(Event::Answered { id, what, tokens: spent, usd, elapsed });
+                        }
+                    }
+                }
+                None => {
+                    if let Some(at) = self.queue.iter().position(|(queued, _)| *queued == id)
+                        && let Some((_, request)) = self.queue.remove(at)
+                    {
+                        self.asked(id, &request, "");
+                        self.answered(id, Answered::Late, now);
+                    }
+                }
+            }
+            self.respond(id, Response::Late(which));
+        }
+        if any {
+            self.begin_all();
+        }
+    }
+
+    /// Gives the machine a response.
+    fn respond(&mut self, id: RequestId, response: Response) {
+        self.clocks.answered(id, Instant::now());
+        self.machine.handle(id, response);
     }
 
     fn cancelled(&mut self) {
@@ -227,7 +288,7 @@ impl Driver<'_> {
                         self.asked(id, request, named.unwrap_or_default());
                         let why = self.redactor.owned(e.one_line());
                         self.answered(id, Answered::Failed(why.clone()), begun);
-                        self.machine.handle(id, Response::Model(Err(why)));
+                        self.respond(id, Response::Model(Err(why)));
                         return Begin::Begun;
                     }
                 };
@@ -245,13 +306,15 @@ impl Driver<'_> {
                     }
                 };
                 call.max_output = reserve.max_output;
+                let spent = Tokens { input: call.input_bound().div_ceil(4), output: 0 };
                 self.asked(id, request, provider.name());
                 match provider.ask(call, Progress::to(id, self.told.clone())) {
                     Work::Now(answer) => self.model_answered(id, answer, &reserve, price.as_ref(), begun),
                     Work::Later(answer) => {
                         let task = self.tasks.spawn(async move { (id, Done::Model(answer.await)) });
                         self.ids.insert(task.id(), id);
-                        self.open.insert(id, Open { begun, model: Some((reserve, price)) });
+                        let model = Some(OpenModel { reserve, price, spent });
+                        self.open.insert(id, Open { begun, task, model });
                     }
                 }
             }
@@ -269,7 +332,7 @@ impl Driver<'_> {
                     Work::Later(result) => {
                         let task = self.tasks.spawn(async move { (id, Done::Tool(result.await)) });
                         self.ids.insert(task.id(), id);
-                        self.open.insert(id, Open { begun, model: None });
+                        self.open.insert(id, Open { begun, task, model: None });
                     }
                 }
             }
@@ -282,20 +345,20 @@ impl Driver<'_> {
                     Err(e) => Answered::Failed(e.clone()),
                 };
                 self.answered(id, what, begun);
-                self.machine.handle(id, Response::Recall(result));
+                self.respond(id, Response::Recall(result));
             }
             Call::Remember { store, key, value } => {
                 self.asked(id, request, "");
                 let result = self.handlers.stores.remember(store, *key, value.clone());
                 let what = result.clone().map_or_else(Answered::Failed, |()| Answered::Nothing);
                 self.answered(id, what, begun);
-                self.machine.handle(id, Response::Remember(result));
+                self.respond(id, Response::Remember(result));
             }
             Call::Sample { probability, draw } => {
                 self.asked(id, request, "");
                 let sample = sample(self.handlers.seed, *draw, probability);
                 self.answered(id, Answered::Sample(sample), begun);
-                self.machine.handle(id, Response::Sample(sample));
+                self.respond(id, Response::Sample(sample));
             }
         }
         Begin::Begun
@@ -310,14 +373,15 @@ impl Driver<'_> {
             }
             Err(e) => match self.ids.remove(&e.id()) {
                 Some(id) => (id, None),
-                None => return,
+                // It was given up, and leaves room for another.
+                None => return self.begin_all(),
             },
         };
-        let Some(Open { begun, model }) = self.open.remove(&id) else { return };
+        let Some(Open { begun, model, .. }) = self.open.remove(&id) else { return self.begin_all() };
         // A handler of the embedding program panicked; ours do not.
         let crashed = "the handler crashed";
         match (model, done) {
-            (Some((reserve, price)), done) => {
+            (Some(OpenModel { reserve, price, .. }), done) => {
                 let answer = match done {
                     Some(Done::Model(answer)) => answer,
                     _ => Answer::failed(ModelError::new(crashed)),
@@ -348,7 +412,7 @@ impl Driver<'_> {
             Err(e) => Answered::Failed(e.clone()),
         };
         (self.events)(Event::Answered { id, what, tokens: answer.tokens, usd, elapsed: begun.elapsed() });
-        self.machine.handle(id, Response::Model(result));
+        self.respond(id, Response::Model(result));
     }
 
     fn tool_answered(&mut self, id: RequestId, result: Result<Data, String>, begun: Instant) {
@@ -358,12 +422,12 @@ impl Driver<'_> {
             Err(e) => Answered::Failed(e.clone()),
         };
         self.answered(id, what, begun);
-        self.machine.handle(id, Response::Tool(result));
+        self.respond(id, Response::Tool(result));
     }
 
     fn stop(&mut self, id: RequestId, message: String, begun: Instant) {
         self.answered(id, Answered::Stopped(message.clone()), begun);
-        self.machine.handle(id, Response::Stop(Stop { code: ErrorCode::Budget, message }));
+        self.respond(id, Response::Stop(Stop { code: ErrorCode::Budget, message }));
     }
 
     fn answered(&mut self, id: RequestId, what: Answered, begun: Instant) {
@@ -436,6 +500,13 @@ impl Driver<'_> {
             fuel: self.machine.fuel_used(),
             conversation: messages.to_vec(),
         }
+    }
+}
+
+async fn until(when: Option<Instant>) {
+    match when {
+        Some(when) => sleep_until(when).await,
+        None => std::future::pending().await,
     }
 }
 

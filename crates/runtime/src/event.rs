@@ -119,6 +119,8 @@ pub enum Answered {
     Failed(String),
     /// It was refused and the run ends: a budget is exhausted.
     Stopped(String),
+    /// A time limit of the program has passed, and it was given up.
+    Late,
 }
 
 /// What a handler tells while it works.

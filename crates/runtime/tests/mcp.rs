@@ -92,8 +92,10 @@ impl ServerHandler for TestServer {
                 Err(ErrorData::internal_error("cancelled", None))
             }
             "exit" => {
-                use std::io::Write;
-                writeln!(std::io::stderr(), "out of ink, {KEY}").unwrap();
+                #[allow(clippy::print_stderr)] // A server's log.
+                {
+                    eprintln!("out of ink, {KEY}");
+                }
                 std::process::exit(7)
             }
             "variable" => text(std::env::var(args["text"].as_str().unwrap()).unwrap_or_default()),
@@ -318,18 +320,27 @@ async fn too_much_and_too_long_end_the_call() {
         ("timeout".into(), Data::Num("0.2".parse().unwrap())),
     ]);
     let hang = decl("hang", &[], Type::Str, Some(handler));
-    // The server is told while the run goes on.
-    let told = log.clone();
-    let tools = one(process(log.to_str())).with_custom(
-        "wait",
-        Arc::new(move |_| {
-            let log = told.clone();
-            Box::pin(async move {
-                until(|| std::fs::read_to_string(&log).is_ok_and(|l| l.contains("cancelled"))).await;
-                Ok(Data::Null)
-            })
-        }),
-    );
+    let e = give_up_and_wait(one(process(log.to_str())), hang, move || {
+        std::fs::read_to_string(&log).is_ok_and(|l| l.contains("cancelled"))
+    });
+    assert!(e.await.contains("MCP server `s`: no result within 0.2 s"));
+}
+
+/// Calls a tool that is given up, and sees that the server gets to know it while the run goes on; the result as text.
+async fn give_up_and_wait(
+    tools: Tools,
+    hang: ToolDecl,
+    knows: impl Fn() -> bool + Send + Sync + 'static,
+) -> String {
+    let knows = Arc::new(knows);
+    let wait = move |_| -> runtime::BoxFuture<Result<Data, String>> {
+        let knows = knows.clone();
+        Box::pin(async move {
+            until(|| knows()).await;
+            Ok(Data::Null)
+        })
+    };
+    let tools = tools.with_custom("wait", Arc::new(wait));
     let m = machine(|b| {
         par(b, Some(1), 2, |b, i| {
             let t = if i == 0 { hang.clone() } else { decl("wait", &[], Type::Null, None) };
@@ -339,8 +350,7 @@ async fn too_much_and_too_long_end_the_call() {
     });
     let (limits, cancel) = (Limits::default(), CancellationToken::new());
     let report = runtime::run(m, &handlers(tools), &limits, &cancel, &mut |_| {}).await;
-    let e = report.result.unwrap().data().unwrap().to_json().to_string();
-    assert!(e.contains("MCP server `s`: no result within 0.2 s"), "{e}");
+    report.result.unwrap().data().unwrap().to_json().to_string()
 }
 
 #[tokio::test]
@@ -523,10 +533,6 @@ impl Web {
     fn server(&self) -> McpServer {
         McpServer { url: Some(self.url.clone()), key_env: Some("PLANTED_KEY".into()), ..McpServer::default() }
     }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.log.path().join("log")).unwrap_or_default()
-    }
 }
 
 #[tokio::test]
@@ -554,9 +560,11 @@ async fn giving_up_reaches_a_server_at_an_address() {
             ("timeout".into(), Data::Num("0.2".parse().unwrap())),
         ]);
         let hang = decl("hang", &[], Type::Str, Some(handler));
-        let e = run(one(server), hang, vec![]).await.unwrap_err();
-        assert!(e.ends_with("no result within 0.2 s"), "{e}");
-        until(|| web.log().contains("hang") && web.log().contains("gave up")).await;
+        let log = web.log.path().join("log");
+        let e = give_up_and_wait(one(server), hang, move || {
+            std::fs::read_to_string(&log).is_ok_and(|l| l.contains("hang") && l.contains("gave up"))
+        });
+        assert!(e.await.contains("MCP server `s`: no result within 0.2 s"));
     }
 }
 

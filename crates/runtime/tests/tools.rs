@@ -225,7 +225,7 @@ async fn handlers_that_cannot_be_used_are_named() {
         (t(None), "no handler for tool `t` (help: give it a body"),
         (t(Some(Data::Null)), "it is null, not a record"),
         (t(Some(record(&[]))), "exactly one of"),
-        (t(Some(record(&[("mcp", Data::str("s"))]))), "MCP servers are not supported yet"),
+        (t(Some(record(&[("mcp", Data::str("s"))]))), "no MCP server `s` is declared"),
         (t(Some(record(&[("shell", Data::str("s"))]))), "`shell` is none of"),
         (t(Some(exec(&[]))), "`exec` names no program"),
         (t(Some(exec(&["{a}"]))), "the program of `exec` depends on an argument"),
