@@ -3,7 +3,7 @@
 //! Entry point: [`parse`].
 
 pub mod ast;
-mod lexer;
+pub(crate) mod lexer;
 mod parser;
 
 pub use parser::{LONGEST_TEXT, MOST_ERRORS, RESERVED, parse};

@@ -29,8 +29,10 @@ impl Parser<'_> {
                 if p.tok() != Tok::Minus {
                     return left;
                 }
+                p.tight_after();
                 p.bump();
                 let row = p.effects();
+                p.tight_before();
                 if !p.eat(Tok::Greater) {
                     p.expected("`>`");
                 }
@@ -48,6 +50,7 @@ impl Parser<'_> {
                 let mut named = |make: fn(Name) -> Effect| {
                     p.bump();
                     let mut name = Name::from("");
+                    p.tight_before();
                     if p.open(Bracket::Round) {
                         if p.tok() != Tok::Close(Bracket::Round) {
                             name = p.name("a name").unwrap_or(name);
@@ -114,6 +117,7 @@ impl Parser<'_> {
                 self.bump();
                 let name = self.name("the name of the enumeration").unwrap_or_else(|| "".into());
                 let mut variants = Vec::new();
+                self.tight_before();
                 if self.open(Bracket::Round) {
                     self.comma_list(Bracket::Round, |p| {
                         let at = p.start();
@@ -164,6 +168,7 @@ impl Parser<'_> {
                 Type::Refined(Arc::new((base, pred)))
             }
             Tok::Less => {
+                self.tight_after();
                 self.bump();
                 let mut tags: Vec<(Name, Type)> = Vec::new();
                 while !self.eat_greater() {
@@ -195,6 +200,9 @@ impl Parser<'_> {
 
     /// A `>`, also as the first half of `>>`.
     fn eat_greater(&mut self) -> bool {
+        if matches!(self.tok(), Tok::Greater | Tok::Compose) {
+            self.tight_before();
+        }
         if self.tok() == Tok::Compose && !self.source_of_current().starts_with('≫') {
             self.split_compose();
             return true;
@@ -246,10 +254,13 @@ impl Parser<'_> {
     fn pred_form(&mut self) -> Pred {
         match self.tok() {
             Tok::Not => {
+                self.tight_after();
                 self.bump();
                 return Pred::Not(Arc::new(self.pred_atom()));
             }
             Tok::Dot => {
+                self.loose_dot();
+                self.tight_after();
                 self.bump();
                 let name = self.name("the name of a field").unwrap_or_else(|| "".into());
                 return Pred::Field(name, Arc::new(self.pred_atom()));
@@ -524,6 +535,7 @@ impl Parser<'_> {
         let Some(name) = self.name("the name of the tool") else { return };
         let name_span = self.span(at);
         let mut params: Vec<(Name, Type, Option<LabelSpec>)> = Vec::new();
+        self.tight_before();
         if self.open(Bracket::Round) {
             self.comma_list(Bracket::Round, |p| {
                 let at = p.start();

@@ -9,6 +9,8 @@ pub mod codes;
 mod decls;
 mod lexer;
 mod parser;
+pub(crate) mod shape;
 
 pub use codes::{EXPLANATIONS, Explanation, explain};
+pub(crate) use parser::shapes;
 pub use parser::{LONGEST_TEXT, MOST_ERRORS, Options, Parsed, parse, parse_globals};

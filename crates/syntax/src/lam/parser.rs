@@ -6,6 +6,7 @@
 
 use super::codes;
 use super::lexer::{self, Bracket, Lexed, Tok, Token};
+use super::shape::{Form, Shape, Shapes};
 use core_ir::{
     Bound, Branch, BuildError, Builder, Catches, Code, Data, Globals, IfSugar, LetSugar, MAX_DEPTH, Name,
     Num, Prim, Recv, Role, Slot, StoreId, Term, TermId, ToolId, Type,
@@ -89,6 +90,16 @@ pub fn parse(file: FileId, text: &str, globals: &Arc<Globals>, options: Options)
     }
 }
 
+/// Reads a program for the formatter: how its tokens hang together, or why it is none. Names that
+/// nothing binds do not matter here.
+pub(crate) fn shapes(file: FileId, text: &str) -> Result<Shapes, Vec<Diagnostic>> {
+    let mut parser = Parser::new(file, text, Options::PROGRAM)?;
+    parser.shapes = Some(Shapes::new(text, &parser.tokens));
+    parser.program();
+    let shapes = parser.shapes.take().unwrap_or_default();
+    if parser.failed() { Err(parser.done()) } else { Ok(shapes) }
+}
+
 /// Reads a prelude: definitions `let f = \x. …` that may refer to each other in any order.
 ///
 /// # Errors
@@ -144,6 +155,8 @@ pub(super) struct Parser<'a> {
     pub(super) unnamed_stores: u32,
     /// Every name that is bound anywhere, for proposals.
     bound: Vec<Name>,
+    /// What the formatter needs to know, if it asked.
+    shapes: Option<Shapes>,
 }
 
 impl<'a> Parser<'a> {
@@ -173,6 +186,7 @@ impl<'a> Parser<'a> {
             declared_stores: 0,
             unnamed_stores: 0,
             bound: Vec::new(),
+            shapes: None,
         })
     }
 
@@ -280,6 +294,40 @@ impl<'a> Parser<'a> {
     /// Whether a new item of the program begins here.
     pub(super) fn starts_item(&self) -> bool {
         self.brackets == 0 && self.token().margin
+    }
+
+    // Shapes.
+
+    /// Notes a form that begins at the token `first` and ends with what was taken last.
+    fn shape(&mut self, form: Form, first: usize, marks: Vec<usize>) {
+        let last = self.at.saturating_sub(1);
+        if let Some(shapes) = &mut self.shapes {
+            shapes.forms.push(Shape { form, first, last, marks });
+        }
+    }
+
+    /// Notes that nothing stands before the token here.
+    pub(super) fn tight_before(&mut self) {
+        let at = self.at;
+        if let Some(shapes) = &mut self.shapes {
+            shapes.tight.push(at);
+        }
+    }
+
+    /// Notes that nothing stands between the token here and the next one.
+    pub(super) fn tight_after(&mut self) {
+        let at = self.at;
+        if let Some(shapes) = &mut self.shapes {
+            shapes.tight.push(at + 1);
+        }
+    }
+
+    /// Notes that the dot here begins a predicate.
+    pub(super) fn loose_dot(&mut self) {
+        let at = self.at;
+        if let Some(shapes) = &mut self.shapes {
+            shapes.loose.push(at);
+        }
     }
 
     // Errors.
@@ -505,6 +553,9 @@ impl<'a> Parser<'a> {
                 continue;
             }
             let before = self.at;
+            if let Some(shapes) = &mut self.shapes {
+                shapes.items.push(before);
+            }
             let declares = |p: &Self| matches!(p.ahead(1).tok, Tok::Word | Tok::Str(_));
             if self.is_word("tool") && declares(self) {
                 self.tool_decl();
@@ -536,6 +587,7 @@ impl<'a> Parser<'a> {
     /// `let x = e in …`, or at the top level `let x = e` alone.
     fn let_form(&mut self, top: bool) -> (Option<Name>, TermId) {
         let start = self.start();
+        let (first, mut marks) = (self.at, Vec::new());
         let mut bindings: Vec<(Name, TermId)> = Vec::new();
         loop {
             self.bump();
@@ -543,7 +595,9 @@ impl<'a> Parser<'a> {
             if !self.eat(Tok::Equals) {
                 self.expected("`=`");
             }
+            let value_at = self.at;
             let value = self.expr();
+            self.shape(Form::Value, value_at, Vec::new());
             if !self.eat_word("in") {
                 if top && bindings.is_empty() {
                     return (Some(name), value);
@@ -553,11 +607,13 @@ impl<'a> Parser<'a> {
                 break;
             }
             bindings.push((name, value));
+            marks.push(self.at);
             if !self.is_word("let") {
                 break;
             }
         }
         let body = self.expr();
+        self.shape(Form::Let, first, marks);
         let span = self.span(start);
         (None, self.b.add(Term::Let { bindings, body, sugar: LetSugar::Plain }, span))
     }
@@ -600,31 +656,37 @@ impl<'a> Parser<'a> {
     }
 
     fn compose(&mut self) -> TermId {
-        let start = self.start();
+        let (start, first_token) = (self.start(), self.at);
         let first = self.par();
         if self.tok() != Tok::Compose {
             return first;
         }
-        let mut stages = vec![first];
-        while self.eat(Tok::Compose) {
+        let (mut stages, mut marks) = (vec![first], Vec::new());
+        while self.tok() == Tok::Compose {
+            marks.push(self.at);
+            self.bump();
             stages.push(self.par());
         }
+        self.shape(Form::Stages, first_token, marks);
         let span = self.span(start);
         self.b.compose(stages, span)
     }
 
     fn par(&mut self) -> TermId {
-        let start = self.start();
+        let (start, first) = (self.start(), self.at);
+        let mut marks = Vec::new();
         let mut left = self.binary(0);
         loop {
             match self.tok() {
                 Tok::Bar => {
+                    marks.push(self.at);
                     self.bump();
                     let right = self.binary(0);
                     let span = self.span(start);
                     left = self.b.par_pair(left, right, span);
                 }
                 Tok::Choice => {
+                    marks.push(self.at);
                     self.bump();
                     let p = if self.tok() == Tok::Open(Bracket::Square) && self.token().adjacent {
                         self.open(Bracket::Square);
@@ -637,7 +699,12 @@ impl<'a> Parser<'a> {
                     let right = self.binary(0);
                     left = self.add(Term::Choose(p, left, right), start);
                 }
-                _ => return left,
+                _ => {
+                    if !marks.is_empty() {
+                        self.shape(Form::Chain, first, marks);
+                    }
+                    return left;
+                }
             }
         }
     }
@@ -654,12 +721,20 @@ impl<'a> Parser<'a> {
 
     /// Infix operators by precedence climbing.
     fn binary(&mut self, least: u8) -> TermId {
-        let start = self.start();
+        let (start, first) = (self.start(), self.at);
+        // The operators of one level that were read last.
+        let mut chain: (u8, Vec<usize>) = (0, Vec::new());
         let mut left = self.unary();
         while let Some((level, op)) = infix(self.tok()) {
             if level < least {
                 break;
             }
+            if chain.0 != level && !chain.1.is_empty() {
+                let marks = std::mem::take(&mut chain.1);
+                self.shape(Form::Chain, first, marks);
+            }
+            chain.0 = level;
+            chain.1.push(self.at);
             self.bump();
             let right = self.binary(level + 1);
             let term = match op {
@@ -679,6 +754,9 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
+        if !chain.1.is_empty() {
+            self.shape(Form::Chain, first, chain.1);
+        }
         left
     }
 
@@ -690,6 +768,7 @@ impl<'a> Parser<'a> {
         let start = self.start();
         match self.tok() {
             Tok::Minus => {
+                self.tight_after();
                 self.bump();
                 let literal = self.tok() == Tok::Num;
                 let e = self.unary();
@@ -700,11 +779,13 @@ impl<'a> Parser<'a> {
                 self.add(Term::Prim(Prim::Neg, vec![e]), start)
             }
             Tok::Not => {
+                self.tight_after();
                 self.bump();
                 let e = self.unary();
                 self.add(Term::Prim(Prim::Not, vec![e]), start)
             }
             Tok::At => {
+                self.tight_after();
                 self.bump();
                 let e = self.unary();
                 let span = self.span(start);
@@ -856,7 +937,7 @@ impl<'a> Parser<'a> {
     }
 
     fn lambda(&mut self) -> TermId {
-        let start = self.start();
+        let (start, first) = (self.start(), self.at);
         self.bump();
         // Several parameters are nested functions, each with a span to the end of the body.
         let mut params = vec![(start, self.binder(), None)];
@@ -876,7 +957,9 @@ impl<'a> Parser<'a> {
             self.expected("`.`");
             break;
         }
+        let body_at = self.at;
         let mut body = self.expr();
+        self.shape(Form::Lambda, first, vec![body_at]);
         for (start, name, ty) in params.into_iter().rev() {
             let span = self.span(start);
             body = self.b.abs(name, ty, body, span);
@@ -885,22 +968,25 @@ impl<'a> Parser<'a> {
     }
 
     fn conditional(&mut self) -> TermId {
-        let start = self.start();
+        let (start, first) = (self.start(), self.at);
         self.bump();
         let c = self.expr();
+        let then = self.at;
         if !self.eat_word("then") {
             self.expected("`then`");
         }
         let a = self.expr();
+        let otherwise = self.at;
         if !self.eat_word("else") {
             self.expected_with("`else`", "an `if` without `else` has no value");
         }
         let b = self.expr();
+        self.shape(Form::If, first, vec![then, otherwise]);
         self.add(Term::If(c, a, b, IfSugar::Plain), start)
     }
 
     fn try_form(&mut self) -> TermId {
-        let start = self.start();
+        let (start, first) = (self.start(), self.at);
         self.bump();
         let label = if self.open(Bracket::Square) {
             let l = self.expr();
@@ -910,6 +996,7 @@ impl<'a> Parser<'a> {
             self.nothing()
         };
         let body = self.expr();
+        let catch = self.at;
         if !self.eat_word("catch") {
             self.expected("`catch`");
         }
@@ -930,16 +1017,22 @@ impl<'a> Parser<'a> {
             self.expected("`.`");
         }
         let handler = self.expr();
+        self.shape(Form::Try, first, vec![catch]);
         self.add(Term::Try { label, body, catches, name, handler }, start)
     }
 
     /// A function and its arguments, or a form that can be applied.
     fn application(&mut self) -> TermId {
-        let start = self.start();
+        let (start, first) = (self.start(), self.at);
+        let mut marks = Vec::new();
         let mut f = self.head();
         while self.starts_argument() {
+            marks.push(self.at);
             let x = self.argument();
             f = self.add(Term::App(f, x), start);
+        }
+        if !marks.is_empty() {
+            self.shape(Form::Application, first, marks);
         }
         f
     }
@@ -1065,7 +1158,9 @@ impl<'a> Parser<'a> {
     }
 
     fn fields(&mut self, mut e: TermId, start: u32) -> TermId {
-        while self.eat(Tok::Dot) {
+        while self.tok() == Tok::Dot {
+            self.tight_after();
+            self.bump();
             if self.tok() == Tok::Open(Bracket::Square) {
                 self.open(Bracket::Square);
                 let i = self.expr();
@@ -1300,6 +1395,7 @@ impl<'a> Parser<'a> {
             self.close(Bracket::Square);
         }
         let mut operands = Vec::new();
+        self.tight_before();
         if self.open(Bracket::Round) {
             self.comma_list(Bracket::Round, |p| operands.push(p.expr()));
         }
@@ -1471,7 +1567,11 @@ impl<'a> Parser<'a> {
     /// A number in a declaration: it may be negative or a fraction.
     pub(super) fn number(&mut self) -> Num {
         let start = self.start();
-        let negative = self.eat(Tok::Minus);
+        let negative = self.tok() == Tok::Minus;
+        if negative {
+            self.tight_after();
+            self.bump();
+        }
         if self.tok() != Tok::Num {
             self.expected("a number");
             return Num::ZERO;

@@ -1,5 +1,8 @@
 //! Closed terms of every form, made from a sequence of choices, so that a failing one shrinks.
 
+#[allow(dead_code, reason = "used by the formatter's tests")]
+pub mod agent_text;
+
 use core_ir::{
     Bound, Branch, Builder, Catches, Code, Comparison, Data, Effect, EffectClass, EffectRow, EnumType,
     Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, Measure, ModelParams, Name, Num, Pred, Prim, Recv, Role,

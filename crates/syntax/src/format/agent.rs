@@ -1,0 +1,446 @@
+//! `.agent` programs in one style.
+//!
+//! The tokens are those of the text, optional commas and semicolons aside; the tree says which braces hold
+//! statements, where operators and clauses stand, and which brackets are types or indices.
+
+use super::layout::{Gap, Layout, Nest, Note, Piece};
+use crate::agent::ast::*;
+use crate::agent::{lexer, parse};
+use diagnostics::{Diagnostic, FileId, Span, has_errors};
+use lexer::Token;
+use std::collections::{HashMap, HashSet};
+
+/// Writes a program in the one style.
+///
+/// # Errors
+/// What is wrong with the text, if it is no program; such a text is not formatted.
+///
+/// # Examples
+/// ```
+/// let mut sources = diagnostics::Sources::new();
+/// let text = "pipeline  id( x:String )->String{return x ;}";
+/// let file = sources.add("id.agent", text);
+/// let formatted = syntax::format::agent(file, text).unwrap();
+/// assert_eq!(formatted, "pipeline id(x: String) -> String {\n    return x;\n}\n");
+/// ```
+pub fn agent(file: FileId, text: &str) -> Result<String, Vec<Diagnostic>> {
+    let (program, found) = parse(file, text);
+    if has_errors(&found) {
+        return Err(found);
+    }
+    let out = arrange(file, text, &program).print();
+    debug_assert!(!has_errors(&parse(file, &out).1), "formatted text is a program");
+    Ok(out)
+}
+
+/// How the inside of a bracket is laid out. Without an entry, a bracket is a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Statements, each on a line.
+    Block,
+    /// The cases of a `match`, each on a line, without commas.
+    Cases,
+    /// What a tool or task does.
+    Body,
+    /// Fields of a record type.
+    Fields,
+    /// One expression or type.
+    Single,
+    /// Elements with a comma after each but the last.
+    List,
+}
+
+const STEP: usize = 4;
+
+fn arrange<'a>(file: FileId, text: &'a str, program: &Program) -> Layout<'a> {
+    let lexed = lexer::lex(file, text, 0, text.len());
+    let tokens = lexed.tokens.iter().filter(|t| t.token != Token::End);
+    let pieces = tokens.map(|t| Piece { start: t.start, end: t.end }).collect();
+    let notes = lexed.comments.iter().map(|c| {
+        let written = text.get(c.span.start as usize..c.span.end as usize).unwrap_or("").trim_end();
+        Note { start: c.span.start, end: c.span.start + written.len() as u32, own_line: c.own_line }
+    });
+    let mut marks = Marks {
+        l: Layout::new(text, pieces, notes.collect(), STEP),
+        kinds: HashMap::new(),
+        operands: HashSet::new(),
+        prefixes: HashSet::new(),
+        tight: HashSet::new(),
+        breaks: Vec::new(),
+    };
+    marks.program(program);
+    marks.spaces();
+    for (i, gap) in std::mem::take(&mut marks.breaks) {
+        marks.l.gap(i, gap);
+    }
+    marks.brackets();
+    marks.l
+}
+
+/// What the tree says about the tokens, which are referred to by number.
+struct Marks<'a> {
+    l: Layout<'a>,
+    /// What opening brackets are.
+    kinds: HashMap<usize, Kind>,
+    /// Opening brackets of expressions in parentheses.
+    operands: HashSet<usize>,
+    /// Prefix operators.
+    prefixes: HashSet<usize>,
+    /// Opening brackets that stand directly after what they belong to.
+    tight: HashSet<usize>,
+    /// Gaps other than those that [`Marks::spaces`] gives.
+    breaks: Vec<(usize, Gap)>,
+}
+
+impl Marks<'_> {
+    fn first(&self, span: Span) -> usize {
+        self.l.at(span.start)
+    }
+
+    /// The last token of a span.
+    fn last(&self, span: Span) -> usize {
+        self.l.at(span.end).saturating_sub(1)
+    }
+
+    fn break_at(&mut self, i: usize, gap: Gap) {
+        self.breaks.push((i, gap));
+    }
+
+    /// Leaves out the semicolon that ends a span, if one does.
+    fn no_semicolon(&mut self, span: Span) {
+        let last = self.last(span);
+        if self.l.source(last) == ";" {
+            self.l.leave_out(last);
+        }
+    }
+
+    fn program(&mut self, program: &Program) {
+        let mut after_block = false;
+        for item in &program.items {
+            let (span, block) = match item {
+                Item::Use(u) => (u.span, false),
+                Item::Alias(a) => {
+                    self.ty(&a.ty);
+                    (a.span, false)
+                }
+                Item::Enum(e) => {
+                    self.no_semicolon(e.span);
+                    (e.span, false)
+                }
+                Item::Agent(a) => {
+                    self.no_semicolon(a.span);
+                    for field in &a.fields {
+                        if let AgentValue::Memory(m) = &field.value {
+                            self.fields(&m.keys);
+                        }
+                    }
+                    (a.span, false)
+                }
+                Item::Tool(c) | Item::Task(c) => {
+                    self.signature(&c.params, &c.result);
+                    self.no_semicolon(Span { end: c.body.span.end.saturating_sub(1), ..c.body.span });
+                    self.kind(c.body.span, Kind::Body);
+                    (c.span, false)
+                }
+                Item::Pipeline(p) => {
+                    self.signature(&p.params, &p.result);
+                    self.block(&p.body);
+                    (p.span, true)
+                }
+                Item::Workflow(w) => {
+                    self.signature(&w.params, &w.result);
+                    self.kind(w.body_span, Kind::Block);
+                    w.steps.iter().for_each(|s| self.step(s));
+                    (w.span, true)
+                }
+                Item::Test(t) => {
+                    self.block(&t.body);
+                    (t.span, true)
+                }
+            };
+            let gap = if block || after_block { Gap::Blank } else { Gap::Line };
+            after_block = block;
+            self.break_at(self.first(span), gap);
+        }
+    }
+
+    fn kind(&mut self, span: Span, kind: Kind) {
+        self.kinds.insert(self.first(span), kind);
+    }
+
+    fn signature(&mut self, params: &[Field], result: &TypeExpr) {
+        self.fields(params);
+        self.ty(result);
+    }
+
+    fn fields(&mut self, fields: &[Field]) {
+        fields.iter().for_each(|f| self.ty(&f.ty));
+    }
+
+    fn ty(&mut self, ty: &TypeExpr) {
+        let bracket = self.first(ty.span) + 1;
+        match &ty.kind {
+            TypeKind::Name(_) | TypeKind::Error => {}
+            TypeKind::List(t) | TypeKind::Option(t) => {
+                self.tight.insert(bracket);
+                self.kinds.insert(bracket, Kind::Single);
+                self.ty(t);
+            }
+            TypeKind::Obj(fields) => {
+                self.tight.insert(bracket);
+                self.kinds.insert(bracket, Kind::Fields);
+                self.fields(fields);
+            }
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        let span = match step {
+            Step::Stage { args, span, .. } => {
+                args.iter().for_each(|e| self.expr(e));
+                *span
+            }
+            Step::Review { span, .. } => {
+                let (first, last) = (self.first(*span), self.last(*span));
+                // review y = r checks x · revise with v · using t · max_rounds n;
+                let parts = [first + 6, first + 9, first + 11];
+                if parts[2] < last {
+                    parts.into_iter().for_each(|p| self.break_at(p, Gap::Soft));
+                    self.l.group(parts[0], last, true, false);
+                    self.l.indent(parts[0], last, Nest::Around);
+                }
+                *span
+            }
+            Step::Return(e, span) => {
+                self.expr(e);
+                *span
+            }
+        };
+        self.break_at(self.first(span), Gap::Line);
+    }
+
+    fn block(&mut self, block: &Block) {
+        self.kind(block.span, Kind::Block);
+        for stmt in &block.stmts {
+            self.break_at(self.first(stmt.span), Gap::Line);
+            self.stmt(stmt);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Run(run) => self.run(run),
+            StmtKind::Let(_, e) | StmtKind::Assert(e, _) | StmtKind::Return(e) | StmtKind::Guard(_, e, _) => {
+                self.expr(e);
+            }
+            StmtKind::Parallel { runs, .. } => {
+                // The block has no node of its own: it ends with `} join ;`.
+                let first = self.first(stmt.span);
+                if let Some(open) = (first..=self.last(stmt.span)).find(|i| self.l.source(*i) == "{") {
+                    self.kinds.insert(open, Kind::Block);
+                }
+                for run in runs {
+                    self.break_at(self.first(run.span), Gap::Line);
+                    self.run(run);
+                }
+            }
+            StmtKind::If(e, then, other) | StmtKind::IfLet(_, e, then, other) => {
+                self.expr(e);
+                self.block(then);
+                match other {
+                    // `else if`: the block is the inner `if`.
+                    Some(b) if b.stmts.len() == 1 && b.span == b.stmts[0].span => self.stmt(&b.stmts[0]),
+                    Some(b) => self.block(b),
+                    None => {}
+                }
+            }
+            StmtKind::While(e, _, body) | StmtKind::For(_, e, body) | StmtKind::ParallelFor(_, e, _, body) => {
+                self.expr(e);
+                self.block(body);
+            }
+            StmtKind::Match(e, arms) => {
+                self.expr(e);
+                let open = self.l.at(e.span.end);
+                self.kinds.insert(open, Kind::Cases);
+                for arm in arms {
+                    self.break_at(self.first(arm.pattern), Gap::Line);
+                    self.block(&arm.body);
+                    let comma = self.last(arm.body.span) + 1;
+                    if self.l.source(comma) == "," {
+                        self.l.leave_out(comma);
+                    }
+                }
+            }
+            StmtKind::Try(body, _, handler) => {
+                self.block(body);
+                self.block(handler);
+            }
+            StmtKind::Break | StmtKind::Continue | StmtKind::Error(_) => {}
+        }
+    }
+
+    fn run(&mut self, run: &Run) {
+        match &run.args {
+            Args::Named(args) => args.iter().for_each(|(_, e)| self.expr(e)),
+            Args::Positional(args) => args.iter().for_each(|e| self.expr(e)),
+        }
+        for clause in &run.clauses {
+            self.break_at(self.first(clause.span), Gap::Soft);
+            if let ClauseKind::Use(e) = &clause.kind {
+                self.expr(e);
+            }
+        }
+        if let Some(first) = run.clauses.first() {
+            let (first, last) = (self.first(first.span), self.last(run.span));
+            self.l.group(first, last, true, false);
+            self.l.indent(first, last, Nest::Around);
+        }
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        match &e.kind {
+            ExprKind::Str(_)
+            | ExprKind::Number(_)
+            | ExprKind::Bool(_)
+            | ExprKind::Null
+            | ExprKind::Var(_)
+            // What is in the holes stays as it is written.
+            | ExprKind::Template(_)
+            | ExprKind::Error => {}
+            ExprKind::Field(e, _) => self.expr(e),
+            ExprKind::Index(a, b) => {
+                let open = self.l.at(a.span.end);
+                self.tight.insert(open);
+                self.kinds.insert(open, Kind::Single);
+                self.expr(a);
+                self.expr(b);
+            }
+            ExprKind::Record(fields) => fields.iter().for_each(|(_, e)| self.expr(e)),
+            ExprKind::List(es) | ExprKind::Call(_, es) => es.iter().for_each(|e| self.expr(e)),
+            ExprKind::Unary(_, inner) => {
+                self.prefixes.insert(self.first(e.span));
+                self.expr(inner);
+            }
+            ExprKind::Binary(op, ..) => self.chain(e, op.precedence()),
+            ExprKind::Paren(inner) => {
+                let open = self.first(e.span);
+                self.operands.insert(open);
+                self.kinds.insert(open, Kind::Single);
+                self.expr(inner);
+            }
+            ExprKind::Quarantine(inner, ty) => {
+                // With a comma after it, the prompt would be a string without holes.
+                self.kinds.insert(self.first(e.span) + 1, Kind::Single);
+                self.expr(inner);
+                self.ty(ty);
+            }
+            ExprKind::Endorse(inner, es, other) => {
+                self.expr(inner);
+                es.iter().for_each(|e| self.expr(e));
+                if let Some(e) = other {
+                    self.expr(e);
+                }
+            }
+        }
+    }
+
+    /// Operators of one precedence in a row: all stay on one line or all begin a line.
+    fn chain(&mut self, e: &Expr, precedence: u8) {
+        let (mut left, mut first_op) = (e, 0);
+        while let ExprKind::Binary(op, at, a, b) = &left.kind
+            && op.precedence() == precedence
+        {
+            first_op = self.first(*at);
+            self.break_at(first_op, Gap::Soft);
+            self.expr(b);
+            left = a;
+        }
+        self.expr(left);
+        let (first, last) = (self.first(e.span), self.last(e.span));
+        self.l.group(first, last, false, false);
+        self.l.indent(first_op, last, Nest::Around);
+    }
+
+    /// Spaces between tokens, where no line can be broken.
+    fn spaces(&mut self) {
+        for i in 1..self.l.pieces.len() {
+            let (before, here) = (self.l.source(i - 1), self.l.source(i));
+            let tight = match here {
+                "," | ";" | ")" | "]" | "." | ":" => true,
+                "(" => !self.operands.contains(&i),
+                "[" | "{" => self.tight.contains(&i),
+                _ => false,
+            };
+            if tight || matches!(before, "(" | "[" | ".") || self.prefixes.contains(&(i - 1)) {
+                self.l.gap(i, Gap::Tight);
+            }
+        }
+    }
+
+    /// What is between brackets.
+    fn brackets(&mut self) {
+        // The opening brackets around, each with the commas between its elements.
+        let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
+        // Brackets that have been closed: where they began.
+        let mut began = HashMap::new();
+        for i in 0..self.l.pieces.len() {
+            match self.l.source(i) {
+                "{" | "(" | "[" => open.push((i, Vec::new())),
+                "," => {
+                    if let Some((_, commas)) = open.last_mut() {
+                        commas.push(i);
+                    }
+                }
+                "}" | ")" | "]" => {
+                    if let Some((first, commas)) = open.pop() {
+                        began.insert(i, first);
+                        self.bracket(first, i, &commas, &began);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn bracket(&mut self, open: usize, close: usize, commas: &[usize], began: &HashMap<usize, usize>) {
+        let kind = self.kinds.get(&open).copied().unwrap_or(Kind::List);
+        let empty = open + 1 == close;
+        match kind {
+            Kind::Single => return,
+            Kind::Block | Kind::Cases => {
+                self.l.bracket(open, close, Nest::Around);
+                self.l.gap(close, if empty { Gap::Tight } else { Gap::Line });
+                return;
+            }
+            Kind::Body | Kind::Fields | Kind::List => {}
+        }
+        if kind != Kind::Body
+            && let Some(last) = commas.last().filter(|c| **c + 1 == close)
+        {
+            self.l.leave_out(*last);
+        }
+        let Some(last) = self.l.kept_before(close) else { return };
+        // A bracket around one bracket is one with it.
+        if self.l.source(open) == "(" && last > open && began.get(&last) == Some(&(open + 1)) {
+            self.l.gap(close, Gap::Tight);
+            return;
+        }
+        self.l.bracket(open, close, Nest::Line);
+        let spaced = self.l.source(open) == "{" && kind != Kind::Fields && !empty;
+        let edge = if spaced { Gap::Soft } else { Gap::SoftTight };
+        self.l.gap(open + 1, edge);
+        self.l.gap(close, edge);
+        if empty {
+            self.l.gap(close, Gap::Tight);
+            return;
+        }
+        self.l.group(open, close, false, self.l.broken_before(open + 1));
+        if kind != Kind::Body {
+            for comma in commas.iter().filter(|c| **c != last) {
+                self.l.gap(comma + 1, Gap::Soft);
+            }
+            self.l.gap(close, edge);
+            self.l.comma_if_broken(last);
+        }
+    }
+}
