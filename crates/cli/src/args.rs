@@ -74,6 +74,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Find defects in agent configurations.
     Lint(LintArgs),
+    /// Format `.agent` and `.lam` files.
+    Fmt(FmtArgs),
     /// Show the core term of a program or configuration.
     Compile(CompileArgs),
     /// Manage local models.
@@ -188,6 +190,28 @@ pub enum LevelArg {
     Warn,
     /// Errors.
     Error,
+}
+
+/// `entail fmt`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail fmt .                      every .agent and .lam file here, in place
+  entail fmt --check --diff src     what would change; exit status 1 if anything would
+  entail fmt - < triage.agent       to standard output")]
+pub struct FmtArgs {
+    /// Files or directories (directories respect .gitignore); `-` formats standard input to standard output.
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Change nothing; list the files that would change, and exit with 1 if there are any.
+    #[arg(long)]
+    pub check: bool,
+    /// Change nothing; show what would change (with --check, as part of it).
+    #[arg(long)]
+    pub diff: bool,
+    /// The name that standard input is taken to have: its ending decides the language.
+    #[arg(long, value_name = "PATH")]
+    pub stdin_path: Option<String>,
 }
 
 /// `entail compile`.

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Eval(args) => commands::run::eval(&ui, &args),
         Command::Check(args) => commands::check::check(&ui, &args),
         Command::Lint(args) => commands::lint::lint(&ui, &args),
+        Command::Fmt(args) => commands::fmt::fmt(&ui, &args),
         Command::Compile(args) => commands::compile::compile(&ui, &args),
         Command::Model(args) => commands::model::model(&ui, &args),
         Command::Explain(args) => commands::explain::explain(&ui, &args),

@@ -350,3 +350,71 @@ fn explain_knows_every_code_it_lists() {
         assert!(ran.status == 0 && ran.out.contains(code), "{code}");
     }
 }
+
+#[test]
+fn fmt_checks_shows_and_replaces() {
+    let dir = tempfile::tempdir().unwrap();
+    let ugly = "pipeline p( x:String )->String{\n\n\n-- why\nreturn x;}";
+    let good = "pipeline p(x: String) -> String {\n    -- why\n    return x;\n}\n";
+    let file = write(dir.path(), "p.agent", ugly);
+    let bad = write(dir.path(), "wrong.agent", "pipeline p( {");
+    write(dir.path(), "t.lam", "let x=1\nx+x");
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+
+    let ran = entail_in(dir.path(), &["fmt", "--check", "p.agent", "t.lam"]);
+    assert_eq!((ran.status, ran.out.as_str()), (1, "p.agent\nt.lam\n"), "{}", ran.err);
+    assert!(ran.err.contains("2 files would change"), "{}", ran.err);
+    let ran = entail_in(dir.path(), &["fmt", "--diff", "p.agent"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(
+        ran.out.contains("\n-pipeline p( x:String )->String{\n+pipeline p(x: String) -> String {\n"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(read(&file), ugly);
+
+    // One file with errors is reported and left alone; the others are formatted.
+    let ran = entail_in(dir.path(), &["fmt", "."]);
+    assert_eq!(ran.status, 1);
+    assert!(
+        ran.err.contains("error[") && ran.err.contains("2 files formatted, 1 file with errors"),
+        "{}",
+        ran.err
+    );
+    assert_eq!((read(&file).as_str(), read(&bad).as_str()), (good, "pipeline p( {"));
+    let ran = entail_in(dir.path(), &["fmt", "--check", "--format", "json", "p.agent"]);
+    assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
+
+    for (args, said) in [
+        (vec!["fmt", "no.agent"], "no such file"),
+        (vec!["fmt", "-", "p.agent"], "stands alone"),
+        (vec!["fmt", "-", "--stdin-path", "x.yaml"], "names no program"),
+    ] {
+        let ran = entail_in(dir.path(), &args);
+        assert_eq!(ran.status, 2, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(said), "{args:?}: {}", ran.err);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn fmt_keeps_permissions_and_links() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let file = write(dir.path(), "t.lam", "1+1");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let link = dir.path().join("link.lam");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let ran = entail(&["fmt", &link.display().to_string()]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "1 + 1\n");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "no temporary file is left");
+}
+
+#[test]
+fn the_examples_are_formatted() {
+    let ran = entail(&["fmt", "--check", "examples"]);
+    assert_eq!(ran.status, 0, "{}", ran.out);
+}

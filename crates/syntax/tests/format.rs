@@ -42,7 +42,9 @@ fn check_agent(text: &str) -> Result<String, String> {
         let (a, b) = (format!("{before:?}"), format!("{after:?}"));
         let at = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count().saturating_sub(100);
         let [a, b] = [a, b].map(|t| t.chars().skip(at.saturating_sub(20)).take(300).collect::<String>());
-        return Err(format!("another program:\n{text}\n--- formatted\n{once}\n--- before\n{a}\n--- after\n{b}"));
+        return Err(format!(
+            "another program:\n{text}\n--- formatted\n{once}\n--- before\n{a}\n--- after\n{b}"
+        ));
     }
     let twice = format::agent(FILE, &once).map_err(|e| format!("{e:#?}"))?;
     if once != twice {
@@ -131,6 +133,92 @@ fn programs_of_the_calculus_keep_their_comments() {
         assert_eq!(format::lam(FILE, &once).unwrap(), once, "{}", path.display());
         assert_eq!(comments_of_lam(&once), comments_of_lam(&text), "{}", path.display());
     }
+}
+
+#[test]
+fn the_style_of_the_calculus() {
+    let once = check_lam(
+        r#"# first
+# second
+
+
+
+let f = \x. (
+ let y = x . a in y)  
+let name = 'N'; let long = \ request . if request == "a rather long text, so that it fits no line" then
+  {first: [1,2,3], second: request} else f "{name} is {request}"
+send[system]   name ;send [name]
+
+mem (remember  count ( -1 ) ) {count:Num@["S"]=0,} # end"#,
+    )
+    .unwrap();
+    assert_eq!(
+        once,
+        r#"# first
+# second
+
+let f = \x. (
+  let y = x.a in y
+)
+let name = 'N';
+let long = \request.
+  if request == "a rather long text, so that it fits no line"
+  then {first: [1, 2, 3], second: request}
+  else f "{name} is {request}"
+send[system] name;
+send [name]
+
+mem (remember count (-1)) {count: Num @ ["S"] = 0} # end
+"#
+    );
+}
+
+#[test]
+fn the_style_of_programs() {
+    let once = check_agent(
+        r#"-- about it
+
+
+enum Tone{warm,cold};
+tool find( q:String untrusted )->List[Obj{url:String,rank:Number}]reads untrusted{mcp "s" "find"}
+pipeline p(a:Number)->Number{ -- starts
+  let x=run work with{n:a,} by w   retries 2 on_fail use{ok:false, why:"because it took longer than anybody could have expected"};
+
+
+  if !(x.n==-1)&&a<2{return [x . n,2][0];}else if a==3{}
+  let y = quarantine("a {x}")as String; // why
+  -- last
+}
+test "t"{assert 1==1 ,"m";}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        once,
+        r#"-- about it
+
+enum Tone { warm, cold }
+tool find(q: String untrusted) -> List[Obj{url: String, rank: Number}] reads untrusted {
+    mcp "s" "find"
+}
+
+pipeline p(a: Number) -> Number { -- starts
+    let x = run work with { n: a }
+        by w
+        retries 2
+        on_fail use { ok: false, why: "because it took longer than anybody could have expected" };
+
+    if !(x.n == -1) && a < 2 {
+        return [x.n, 2][0];
+    } else if a == 3 {}
+    let y = quarantine("a {x}") as String; // why
+    -- last
+}
+
+test "t" {
+    assert 1 == 1, "m";
+}
+"#
+    );
 }
 
 fn cases() -> u32 {

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod compile;
 pub mod explain;
+pub mod fmt;
 pub mod lint;
 pub mod model;
 pub mod run;

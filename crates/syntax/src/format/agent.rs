@@ -254,7 +254,9 @@ impl Marks<'_> {
                     None => {}
                 }
             }
-            StmtKind::While(e, _, body) | StmtKind::For(_, e, body) | StmtKind::ParallelFor(_, e, _, body) => {
+            StmtKind::While(e, _, body)
+            | StmtKind::For(_, e, body)
+            | StmtKind::ParallelFor(_, e, _, body) => {
                 self.expr(e);
                 self.block(body);
             }

@@ -35,7 +35,7 @@ pub fn lam(file: FileId, text: &str) -> Result<String, Vec<Diagnostic>> {
 const STEP: usize = 2;
 
 /// Words whose bracket stands directly after them.
-const BRACKET_WORDS: &[&str] = &["classify", "check", "try", "prim", "tool", "store"];
+const BRACKET_WORDS: &[&str] = &["classify", "check", "try", "prim", "tool", "store", "within"];
 
 /// Words that mean something else with a bracket directly after them.
 const CHOOSY_WORDS: &[&str] = &["send", "fix", "par", "⊕"];
@@ -111,12 +111,13 @@ impl<'a> Marks<'a> {
     fn spaces(&mut self) {
         let first_of: HashMap<usize, usize> =
             self.piece_of.iter().enumerate().rev().map(|(token, piece)| (*piece, token)).collect();
-        let tight: HashSet<usize> = self.shapes.tight.iter().map(|t| self.piece(*t)).collect();
-        let loose: HashSet<usize> = self.shapes.loose.iter().map(|t| self.piece(*t)).collect();
+        // What is said of tokens inside a string does not concern the string.
+        let begins = |t: &&usize| first_of.get(&self.piece(**t)) == Some(*t);
+        let tight: HashSet<usize> = self.shapes.tight.iter().filter(begins).map(|t| self.piece(*t)).collect();
+        let loose: HashSet<usize> = self.shapes.loose.iter().filter(begins).map(|t| self.piece(*t)).collect();
         for i in 1..self.parts.len() {
             let (before, here) = (self.l.source(i - 1), self.l.source(i));
-            let adjacent =
-                first_of.get(&i).and_then(|t| self.shapes.tokens.get(*t)).is_some_and(|t| t.3);
+            let adjacent = first_of.get(&i).and_then(|t| self.shapes.tokens.get(*t)).is_some_and(|t| t.3);
             let sticks = match self.parts[i] {
                 Part::Close => true,
                 Part::Follows => !loose.contains(&i),
@@ -133,7 +134,7 @@ impl<'a> Marks<'a> {
                 self.l.gap(i, Gap::Tight);
             }
         }
-        for item in self.shapes.items.iter().skip(1) {
+        for item in &self.shapes.items {
             let piece = self.piece(*item);
             self.l.gap(piece, Gap::Line);
         }
@@ -273,8 +274,11 @@ impl<'a> Marks<'a> {
             return;
         }
         let single = commas.is_empty() && !self.breakable(inner, close - 1);
-        // Something without a comma is left alone, unless it can be broken itself.
-        if inner == close || (single && self.l.source(open) != "[" && self.l.source(open) != "{") {
+        // Something without a comma is left alone, unless it can be broken itself, or is a list or record.
+        let word = self.l.gaps.get(open) == Some(&Gap::Tight)
+            && self.parts.get(open.wrapping_sub(1)) == Some(&Part::Other);
+        let items = matches!(self.l.source(open), "[" | "{") && !word;
+        if inner == close || (single && !items) {
             return;
         }
         self.l.bracket(open, close, Nest::Line);

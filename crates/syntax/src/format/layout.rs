@@ -152,7 +152,8 @@ impl<'a> Layout<'a> {
 
     /// Whether the author broke the line before a token.
     pub fn broken_before(&self, i: usize) -> bool {
-        let (Some(a), Some(b)) = (i.checked_sub(1).and_then(|i| self.pieces.get(i)), self.pieces.get(i)) else {
+        let (Some(a), Some(b)) = (i.checked_sub(1).and_then(|i| self.pieces.get(i)), self.pieces.get(i))
+        else {
             return false;
         };
         self.text.get(a.end as usize..b.start as usize).is_some_and(|t| t.contains('\n'))

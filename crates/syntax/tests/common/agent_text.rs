@@ -18,7 +18,8 @@ struct Maker<'a> {
     budget: usize,
 }
 
-const NAMES: &[&str] = &["a", "topic", "draft_of_the_article", "x1", "é", "model", "stage", "a_rather_long_name_for_a_variable"];
+const NAMES: &[&str] =
+    &["a", "topic", "draft_of_the_article", "x1", "é", "model", "stage", "a_rather_long_name_for_a_variable"];
 const TEXTS: &[&str] = &[
     "\"\"",
     "\"plain\"",
