@@ -5,4 +5,5 @@
 //! Invariant: pure and total. An analysis returns what it found; what it cannot tell it calls unknown.
 
 pub mod cost;
+pub mod flow;
 pub mod lint;

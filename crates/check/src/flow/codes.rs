@@ -1,0 +1,115 @@
+//! What the flow analysis can object to, with an explanation each.
+//!
+//! The examples are `.lam` programs, and tests: each wrong one gives its code, each right one does not.
+
+pub use diagnostics::Explanation;
+
+/// A call that is refused every time.
+pub const NEVER: &str = "S101";
+/// A call that may be refused.
+pub const DEPENDS: &str = "S102";
+/// Untrusted input, private data and an outward channel come together.
+pub const TRIFECTA: &str = "S103";
+/// An `endorse` or `declassify` that lowers nothing.
+pub const UNNECESSARY: &str = "S104";
+/// An `endorse` or `declassify` that has no effect.
+pub const INERT: &str = "S105";
+/// A `try` that an error may pass.
+pub const PASSED: &str = "S106";
+/// A program that is too large for the analysis.
+pub const GAVE_UP: &str = "S107";
+
+/// Every code of the flow analysis, in order.
+pub const EXPLANATIONS: &[Explanation] = &[
+    Explanation {
+        code: NEVER,
+        title: "call that is refused every time",
+        text: "Whatever the run does, the label that reaches this call does not flow to the bound of the tool, \
+               model or key, so the machine refuses it every time it is reached. Either the call is a mistake, or \
+               the policy is stricter than was meant, or a value has to be endorsed (its integrity) or declassified \
+               (its secrecy) before: at a place where a person or a check vouches for it.",
+        wrong: "tool search(query: Str) -> Str read\ntool pay(account: Str) -> Str write\ntool[pay] {account: tool[search] 'the account of the landlord'}",
+        right: "tool search(query: Str) -> Str read\ntool pay(account: Str) -> Str write\nlet found = tool[search] 'the account of the landlord'\ntool[pay] {account: 'GB29 NWBK'}",
+    },
+    Explanation {
+        code: DEPENDS,
+        title: "call that may be refused",
+        text: "Some runs may bring a label here that does not flow to the bound; the machine decides when it comes to \
+               that. The finding lists where such labels come from. It is for information: nothing is wrong with a \
+               program that is refused when it has read something untrusted.",
+        wrong: "tool search(query: Str) -> Str read\ntool pay(account: Str) -> Str write\ntool[pay] {account: choose 0.5 'GB29 NWBK' (tool[search] 'account')}",
+        right: "tool pay(account: Str) -> Str write\ntool[pay] {account: choose 0.5 'GB29 NWBK' 'DE89 3704'}",
+    },
+    Explanation {
+        code: TRIFECTA,
+        title: "untrusted input, private data and an outward channel together",
+        text: "What decides this call, or what it is given, may come from anyone and may hold private data, and the \
+               call can be seen from outside: whoever writes the untrusted part can have the private part sent to \
+               them (the lethal trifecta). The finding names the three places. Take one away: read the untrusted text \
+               in a conversation of its own and keep only a typed answer (`quarantine`, bounded endorsement), keep \
+               private data out of that conversation, or give the tool a bound that refuses one of the two.",
+        wrong: "tool inbox() -> Str read label [\"S\"]\ntool web(url: Str) -> Str read\ntool mail(body: Str) -> Str write control [\"U\", \"S\"]\nlet page = tool[web] 'https://example.org'\ntool[mail] {body: \"{page} {tool[inbox] {}}\"}",
+        right: "tool inbox() -> Str read label [\"S\"]\ntool mail(body: Str) -> Str write control [\"S\"]\ntool[mail] {body: tool[inbox] {}}",
+    },
+    Explanation {
+        code: UNNECESSARY,
+        title: "reclassification that lowers nothing",
+        text: "`endorse` raises the integrity of a value and `declassify` lowers its secrecy. Whatever reaches this \
+               one has at most the label that it is given here. Each reclassification is a hole that has to be argued \
+               for; remove those that are not needed.",
+        wrong: "endorse [] 'a constant'",
+        right: "tool search(query: Str) -> Str read\nendorse [] (tool[search] 'x')",
+    },
+    Explanation {
+        code: INERT,
+        title: "reclassification without effect",
+        text: "The place where it stands is itself decided by untrusted (for `declassify`: secret) data, so its result \
+               is labelled like before: whoever decides that something is endorsed must be trusted. Move it to where \
+               the program counter is trusted.",
+        wrong: "tool search(query: Str) -> Str read\nlet found = tool[search] 'x'\nif found == 'yes' then endorse [] found else 'no'",
+        right: "tool search(query: Str) -> Str read\nlet found = endorse [] (tool[search] 'x')\nif found == 'yes' then found else 'no'",
+    },
+    Explanation {
+        code: PASSED,
+        title: "`try` that an error may pass",
+        text: "A `try` catches errors whose label flows to its own, so that catching one tells nobody more than they \
+               may know. The body may fail with a label that does not; such an error passes and may end the run. Give \
+               the `try` the label that the finding shows; its result is labelled accordingly.",
+        wrong: "tool search(query: Str) -> Str read\ntry[[]] tool[search] 'x' catch m. 'nothing'",
+        right: "tool search(query: Str) -> Str read\ntry[[\"U\"]] tool[search] 'x' catch m. 'nothing'",
+    },
+    Explanation {
+        code: GAVE_UP,
+        title: "program that is too large for the flow analysis",
+        text: "The analysis follows every call with every label that may reach it. Of this program there were too \
+               many, or calls in each other too deeply; nothing is claimed about it. The machine checks every flow \
+               while it runs, whatever is known before.",
+        wrong: "",
+        right: "1 + 1",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::{Options, analyse, findings};
+    use diagnostics::Sources;
+    use std::sync::Arc;
+
+    fn said(text: &str) -> Vec<&'static str> {
+        let mut sources = Sources::new();
+        let file = sources.add("a.lam", text);
+        let parsed = frontend::calculus::compile(file, text);
+        let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
+        let report = analyse(&Arc::new(code), &Options::default());
+        findings(&report).iter().map(|d| d.code).collect()
+    }
+
+    #[test]
+    fn each_wrong_example_gives_its_code_and_each_right_one_does_not() {
+        for e in EXPLANATIONS {
+            assert!(e.wrong.is_empty() || said(e.wrong).contains(&e.code), "{}: {:?}", e.code, said(e.wrong));
+            assert!(!said(e.right).contains(&e.code), "{}: {:?}", e.code, said(e.right));
+        }
+    }
+}

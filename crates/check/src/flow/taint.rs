@@ -1,0 +1,302 @@
+//! Abstract labels: what a label is at least, and where everything that may be in it comes from.
+
+use core_ir::{Label, Lattice, Name};
+use diagnostics::Span;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// What brought a taint into the program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The result of a tool.
+    Tool(Name),
+    /// What a store holds under a key.
+    Key(Name),
+    /// A label written in the program.
+    Written,
+    /// A label that the program computes.
+    Computed,
+    /// What an `endorse` or `declassify` gives instead.
+    Reclassified,
+    /// Code that a model writes, and whatever comes out of it.
+    Generated,
+    /// The bound of a parameter or key, which labels its refusal.
+    Bound(Name),
+    /// The input, of whose label nothing is assumed here.
+    Input,
+    /// More places than are told apart.
+    Many,
+}
+
+/// A place that a taint comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// Where.
+    pub span: Span,
+    /// What.
+    pub cause: Cause,
+}
+
+impl Origin {
+    /// In words, with a label's text: `the result of the tool `web`, labelled ["U"]`.
+    pub fn describe(&self) -> String {
+        match &self.cause {
+            Cause::Tool(name) => format!("the result of the tool `{name}`"),
+            Cause::Key(name) => format!("what the store holds as `{name}`"),
+            Cause::Written => "a label that is written here".into(),
+            Cause::Computed => "a label that is computed here".into(),
+            Cause::Reclassified => "what is reclassified here".into(),
+            Cause::Generated => "code that a model writes here".into(),
+            Cause::Bound(name) => format!("the bound of `{name}`, which labels its refusal"),
+            Cause::Input => "the input".into(),
+            Cause::Many => "several places".into(),
+        }
+    }
+}
+
+/// A set of origins, each with the label it brings; an index into [`Taints`]. The default is the empty set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
+pub(super) struct Taint(u32);
+
+impl Taint {
+    pub(super) const NONE: Taint = Taint(0);
+}
+
+/// An unknown label `l` with `lo ⊑ l ⊑ ⨆ hi`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Range {
+    pub lo: Label,
+    pub hi: Taint,
+    /// A conversation whose label `l` flows to, now and as long as it is open: what is received from a
+    /// conversation may decide what is sent to it. Zero if none is known.
+    pub under: u32,
+}
+
+impl Range {
+    pub(super) const BOTTOM: Range = Range { lo: Label::BOTTOM, hi: Taint::NONE, under: 0 };
+
+    /// Of no known relation to a conversation.
+    pub(super) fn new(lo: Label, hi: Taint) -> Range {
+        Range { lo, hi, under: 0 }
+    }
+
+    /// What is known of both, of their join or of one of them.
+    fn under_both(self, other: Range) -> u32 {
+        if self.hi == Taint::NONE {
+            other.under
+        } else if other.hi == Taint::NONE || self.under == other.under {
+            self.under
+        } else {
+            0
+        }
+    }
+}
+
+type Elements = Rc<[(u32, Label)]>;
+
+/// More origins than this in one set are not told apart.
+const MOST_ORIGINS: usize = 48;
+
+/// The tables behind [`Taint`].
+pub(super) struct Taints {
+    pub lattice: Lattice,
+    pub top: Label,
+    origins: Vec<Origin>,
+    origin_index: HashMap<Origin, u32>,
+    sets: Vec<Elements>,
+    /// The join of the labels of each set, without and with those of [`Cause::Input`].
+    labels: Vec<(Label, Label)>,
+    index: HashMap<Elements, u32>,
+    joins: HashMap<(Taint, Taint), Taint>,
+}
+
+impl Taints {
+    pub(super) fn new(mut lattice: Lattice) -> Taints {
+        let top = lattice.top();
+        let mut taints = Taints {
+            lattice,
+            top,
+            origins: Vec::new(),
+            origin_index: HashMap::new(),
+            sets: Vec::new(),
+            labels: Vec::new(),
+            index: HashMap::new(),
+            joins: HashMap::new(),
+        };
+        taints.set(Vec::new());
+        taints
+    }
+
+    fn origin(&mut self, origin: Origin) -> u32 {
+        if let Some(i) = self.origin_index.get(&origin) {
+            return *i;
+        }
+        let i = self.origins.len() as u32;
+        self.origins.push(origin.clone());
+        self.origin_index.insert(origin, i);
+        i
+    }
+
+    /// Sorted by origin, one label each, none ⊥.
+    fn set(&mut self, mut elements: Vec<(u32, Label)>) -> Taint {
+        if elements.len() > MOST_ORIGINS {
+            // The first is kept for its place; the variable of the input stays apart.
+            let is_input = |t: &Taints, o: u32| t.origins[o as usize].cause == Cause::Input;
+            let (kept, many): (Vec<_>, Vec<_>) = elements.iter().partition(|e| is_input(self, e.0));
+            let label = many.iter().fold(Label::BOTTOM, |l, e: &(u32, Label)| self.lattice.join(l, e.1));
+            let span = self.origins[many[0].0 as usize].span;
+            let one = self.origin(Origin { span, cause: Cause::Many });
+            elements = kept;
+            elements.push((one, label));
+            elements.sort_unstable();
+        }
+        let elements: Elements = elements.into();
+        if let Some(i) = self.index.get(&elements) {
+            return Taint(*i);
+        }
+        let (mut known, mut all) = (Label::BOTTOM, Label::BOTTOM);
+        for (origin, label) in elements.iter() {
+            all = self.lattice.join(all, *label);
+            if self.origins[*origin as usize].cause != Cause::Input {
+                known = self.lattice.join(known, *label);
+            }
+        }
+        let i = self.sets.len() as u32;
+        self.sets.push(elements.clone());
+        self.labels.push((known, all));
+        self.index.insert(elements, i);
+        Taint(i)
+    }
+
+    /// One origin with what it brings.
+    pub(super) fn one(&mut self, span: Span, cause: Cause, label: Label) -> Taint {
+        if label == Label::BOTTOM {
+            return Taint::NONE;
+        }
+        let origin = self.origin(Origin { span, cause });
+        self.set(vec![(origin, label)])
+    }
+
+    pub(super) fn union(&mut self, a: Taint, b: Taint) -> Taint {
+        if a == b || b == Taint::NONE {
+            return a;
+        }
+        if a == Taint::NONE {
+            return b;
+        }
+        let key = (a.min(b), a.max(b));
+        if let Some(c) = self.joins.get(&key) {
+            return *c;
+        }
+        let mut all: Vec<(u32, Label)> = self.sets[a.0 as usize].to_vec();
+        for (origin, label) in self.sets[b.0 as usize].clone().iter() {
+            match all.binary_search_by_key(origin, |e| e.0) {
+                Ok(i) => all[i].1 = self.lattice.join(all[i].1, *label),
+                Err(i) => all.insert(i, (*origin, *label)),
+            }
+        }
+        let c = self.set(all);
+        self.joins.insert(key, c);
+        c
+    }
+
+    /// What the set amounts to if the input is public and trusted.
+    pub(super) fn label(&self, t: Taint) -> Label {
+        self.labels[t.0 as usize].0
+    }
+
+    /// What the set amounts to whatever the input's label is.
+    pub(super) fn label_with_input(&self, t: Taint) -> Label {
+        self.labels[t.0 as usize].1
+    }
+
+    /// The origins with what each brings.
+    pub(super) fn origins(&self, t: Taint) -> impl Iterator<Item = (&Origin, Label)> {
+        self.sets[t.0 as usize].iter().map(|(o, l)| (&self.origins[*o as usize], *l))
+    }
+
+    /// Every label of the set by a function that distributes over joins.
+    fn map(&mut self, t: Taint, mut f: impl FnMut(&mut Lattice, Label) -> Label) -> Taint {
+        let mut out = Vec::new();
+        for (origin, label) in self.sets[t.0 as usize].clone().iter() {
+            let label = f(&mut self.lattice, *label);
+            if label != Label::BOTTOM {
+                out.push((*origin, label));
+            }
+        }
+        self.set(out)
+    }
+
+    /// What remains of a set that is known to flow to a bound.
+    pub(super) fn within(&mut self, t: Taint, bound: Label) -> Taint {
+        if self.lattice.flows(self.label_with_input(t), bound) {
+            return t;
+        }
+        self.map(t, |l, label| {
+            // Axis by axis, because a label may break the bound in one only.
+            let integrity = |l: &mut Lattice, x| l.reclassify(x, Label::BOTTOM);
+            let secrecy = |l: &mut Lattice, x| l.reclassify(Label::BOTTOM, x);
+            let (i, i_bound) = (integrity(l, label), integrity(l, bound));
+            let (s, s_bound) = (secrecy(l, label), secrecy(l, bound));
+            let i = if l.flows(i, i_bound) { i } else { i_bound };
+            let s = if l.flows(s, s_bound) { s } else { s_bound };
+            l.join(i, s)
+        })
+    }
+
+    /// The elements of `a` whose origin with that label is not covered by `b`.
+    pub(super) fn without(&mut self, a: Taint, b: Taint) -> Taint {
+        let covered = self.sets[b.0 as usize].clone();
+        let mut out = Vec::new();
+        for (origin, label) in self.sets[a.0 as usize].clone().iter() {
+            let known = covered.binary_search_by_key(origin, |e| e.0).map(|i| covered[i].1);
+            if !known.is_ok_and(|k| self.lattice.flows(*label, k)) {
+                out.push((*origin, *label));
+            }
+        }
+        self.set(out)
+    }
+
+    pub(super) fn join(&mut self, a: Range, b: Range) -> Range {
+        Range { lo: self.lattice.join(a.lo, b.lo), hi: self.union(a.hi, b.hi), under: a.under_both(b) }
+    }
+
+    /// One of the two.
+    pub(super) fn either(&mut self, a: Range, b: Range) -> Range {
+        Range { lo: self.meet(a.lo, b.lo), hi: self.union(a.hi, b.hi), under: a.under_both(b) }
+    }
+
+    /// One of two labels of conversations, each of which is marked as its own.
+    pub(super) fn either_conversation(&mut self, a: Range, b: Range) -> Range {
+        Range { under: if a.under == b.under { a.under } else { 0 }, ..self.either(a, b) }
+    }
+
+    /// A lower bound of both.
+    pub(super) fn meet(&self, a: Label, b: Label) -> Label {
+        if self.lattice.flows(a, b) {
+            a
+        } else if self.lattice.flows(b, a) {
+            b
+        } else {
+            Label::BOTTOM
+        }
+    }
+
+    /// `⟨a←, b→⟩`.
+    pub(super) fn reclassify(&mut self, integrity: Range, secrecy: Range) -> Range {
+        let i = self.map(integrity.hi, |l, x| l.reclassify(x, Label::BOTTOM));
+        let s = self.map(secrecy.hi, |l, x| l.reclassify(Label::BOTTOM, x));
+        let hi = self.union(i, s);
+        Range::new(self.lattice.reclassify(integrity.lo, secrecy.lo), hi)
+    }
+
+    /// Whether every label of the range flows to the bound (the input being public and trusted).
+    pub(super) fn surely_flows(&self, r: Range, bound: Label) -> bool {
+        self.lattice.flows(self.label(r.hi), bound)
+    }
+
+    /// Whether no label of the range flows to the bound.
+    pub(super) fn never_flows(&self, r: Range, bound: Label) -> bool {
+        !self.lattice.flows(r.lo, bound)
+    }
+}

@@ -1,0 +1,366 @@
+//! Abstract values.
+
+use super::taint::{Range, Taint, Taints};
+use core_ir::{Bound, Data, Label, ModelParams, Name, TermId, ToolId};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A function that the program makes; an index into the analysis' table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct FnId(pub u32);
+
+/// A set of functions.
+pub(super) type Fns = Rc<BTreeSet<FnId>>;
+
+/// Whose code a term belongs to: the program's, or the prelude's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct CodeId(pub u8);
+
+/// An abstract value: its label, everything that is inside it, and its shape.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Val {
+    pub label: Range,
+    /// The join of all labels inside, the value's own not included.
+    pub inner: Taint,
+    pub shape: Shape,
+}
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Shape {
+    /// Data, or one of these functions, or data that contains some of them. If `unknown`, other
+    /// functions too, of which nothing is known.
+    Some { fns: Fns, unknown: bool },
+    /// Exactly this.
+    Const(Data),
+    /// A list of so many items.
+    List(Rc<Vec<Val>>),
+    /// A record with these fields.
+    Record(Rc<Vec<(Name, Val)>>),
+    /// A pair.
+    Pair(Rc<(Val, Val)>),
+    /// One of these tags.
+    Tags(Rc<Vec<(Name, Val)>>),
+    /// One of these functions.
+    Fns(Fns),
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Fun {
+    Closure {
+        code: CodeId,
+        term: TermId,
+        captures: Rc<Vec<Val>>,
+    },
+    /// The self reference has perhaps no unfolding left, even if the bound was not zero.
+    Fix {
+        code: CodeId,
+        term: TermId,
+        bound: Bound,
+        own: bool,
+        body: Rc<Val>,
+    },
+    Guarded {
+        code: CodeId,
+        term: TermId,
+        function: Rc<Val>,
+    },
+    Llm {
+        code: CodeId,
+        term: TermId,
+        prompt: Rc<Val>,
+    },
+    Tool {
+        code: CodeId,
+        tool: ToolId,
+    },
+}
+
+impl Fun {
+    /// Where it was made; functions of one place are told apart only so far.
+    pub(super) fn place(&self) -> (CodeId, u32, u8) {
+        match self {
+            Fun::Closure { code, term, .. } => (*code, term.0, 0),
+            Fun::Fix { code, term, own, .. } => (*code, term.0, 1 + u8::from(*own)),
+            Fun::Guarded { code, term, .. } => (*code, term.0, 3),
+            Fun::Llm { code, term, .. } => (*code, term.0, 4),
+            Fun::Tool { code, tool } => (*code, tool.0, 5),
+        }
+    }
+
+    /// The values it holds.
+    pub(super) fn parts(&self) -> &[Val] {
+        match self {
+            Fun::Closure { captures, .. } => captures,
+            Fun::Fix { body: v, .. } | Fun::Guarded { function: v, .. } | Fun::Llm { prompt: v, .. } => {
+                std::slice::from_ref(v)
+            }
+            Fun::Tool { .. } => &[],
+        }
+    }
+
+    /// The same function with other parts.
+    pub(super) fn with_parts(&self, mut parts: Vec<Val>) -> Fun {
+        let mut out = self.clone();
+        match &mut out {
+            Fun::Closure { captures, .. } => *captures = Rc::new(parts),
+            Fun::Fix { body: v, .. } | Fun::Guarded { function: v, .. } | Fun::Llm { prompt: v, .. } => {
+                if let Some(part) = parts.pop() {
+                    *v = Rc::new(part);
+                }
+            }
+            Fun::Tool { .. } => {}
+        }
+        out
+    }
+}
+
+/// How a model is asked.
+pub(super) type Params = Arc<ModelParams>;
+
+/// Structure nested deeper than this is not told apart.
+const MOST_DEPTH: u32 = 7;
+/// Constants of more parts than this are just data.
+const MOST_CONST: usize = 64;
+
+impl Shape {
+    pub(super) fn data() -> Shape {
+        Shape::Some { fns: Fns::default(), unknown: false }
+    }
+
+    pub(super) fn unknown() -> Shape {
+        Shape::Some { fns: Fns::default(), unknown: true }
+    }
+
+    fn open(fns: BTreeSet<FnId>, unknown: bool) -> Shape {
+        Shape::Some { fns: Rc::new(fns), unknown }
+    }
+
+    fn depth(&self) -> u32 {
+        match self {
+            Shape::Some { .. } | Shape::Const(_) | Shape::Fns(_) => 0,
+            Shape::List(items) => 1 + items.iter().map(|v| v.shape.depth()).max().unwrap_or(0),
+            Shape::Record(parts) | Shape::Tags(parts) => {
+                1 + parts.iter().map(|(_, v)| v.shape.depth()).max().unwrap_or(0)
+            }
+            Shape::Pair(p) => 1 + p.0.shape.depth().max(p.1.shape.depth()),
+        }
+    }
+
+    /// Adds the functions that may be in it; whether there may be unknown ones.
+    pub(super) fn functions(&self, out: &mut BTreeSet<FnId>) -> bool {
+        match self {
+            Shape::Some { fns, unknown } => {
+                out.extend(fns.iter());
+                *unknown
+            }
+            Shape::Const(_) => false,
+            Shape::List(items) => items.iter().fold(false, |u, v| v.shape.functions(out) | u),
+            Shape::Record(parts) | Shape::Tags(parts) => {
+                parts.iter().fold(false, |u, (_, v)| v.shape.functions(out) | u)
+            }
+            Shape::Pair(p) => p.0.shape.functions(out) | p.1.shape.functions(out),
+            Shape::Fns(fns) => {
+                out.extend(fns.iter());
+                false
+            }
+        }
+    }
+
+    /// The same without its structure.
+    pub(super) fn flat(&self) -> Shape {
+        let mut fns = BTreeSet::new();
+        let unknown = self.functions(&mut fns);
+        Shape::open(fns, unknown)
+    }
+}
+
+fn size(data: &Data, left: &mut usize) -> bool {
+    if *left == 0 {
+        return false;
+    }
+    *left -= 1;
+    match data {
+        Data::Null | Data::Bool(_) | Data::Num(_) => true,
+        Data::Str(s) => s.len() < 200,
+        Data::List(items) => items.iter().all(|d| size(d, left)),
+        Data::Record(fields) => fields.iter().all(|(_, d)| size(d, left)),
+        Data::Pair(p) => size(&p.0, left) && size(&p.1, left),
+        Data::Tag(_, d) => size(d, left),
+    }
+}
+
+impl Val {
+    /// Data whose parts are public.
+    pub(super) fn data(label: Range) -> Val {
+        Val { label, inner: Taint::NONE, shape: Shape::data() }
+    }
+
+    /// A literal; its parts are labelled like itself.
+    pub(super) fn literal(data: &Data, pc: Range) -> Val {
+        let mut left = MOST_CONST;
+        let shape = if size(data, &mut left) { Shape::Const(data.clone()) } else { Shape::data() };
+        Val { label: pc, inner: pc.hi, shape }
+    }
+
+    pub(super) fn unit(label: Range) -> Val {
+        Val { label, inner: Taint::NONE, shape: Shape::Record(Rc::default()) }
+    }
+
+    /// `deepLabel`, from above.
+    pub(super) fn deep(&self, t: &mut Taints) -> Taint {
+        t.union(self.label.hi, self.inner)
+    }
+
+    /// `deepLabel`, from both sides.
+    pub(super) fn deep_range(&self, t: &mut Taints) -> Range {
+        let under = if self.inner == Taint::NONE { self.label.under } else { 0 };
+        Range { lo: self.deep_lo(t), hi: self.deep(t), under }
+    }
+
+    fn deep_lo(&self, t: &mut Taints) -> Label {
+        let lo = self.label.lo;
+        match &self.shape {
+            Shape::Some { .. } | Shape::Const(_) | Shape::Fns(_) => lo,
+            Shape::List(items) => items.iter().fold(lo, |l, v| {
+                let part = v.deep_lo(t);
+                t.lattice.join(l, part)
+            }),
+            Shape::Record(parts) => parts.iter().fold(lo, |l, (_, v)| {
+                let part = v.deep_lo(t);
+                t.lattice.join(l, part)
+            }),
+            Shape::Pair(p) => {
+                let (a, b) = (p.0.deep_lo(t), p.1.deep_lo(t));
+                let parts = t.lattice.join(a, b);
+                t.lattice.join(lo, parts)
+            }
+            Shape::Tags(parts) => {
+                let mut least = None;
+                for (_, v) in parts.iter() {
+                    let part = v.deep_lo(t);
+                    least = Some(least.map_or(part, |l| t.meet(l, part)));
+                }
+                t.lattice.join(lo, least.unwrap_or_default())
+            }
+        }
+    }
+
+    /// A value made of parts, at a label.
+    pub(super) fn made(t: &mut Taints, label: Range, shape: Shape) -> Val {
+        let mut inner = Taint::NONE;
+        let mut add = |v: &Val| {
+            let deep = v.deep(t);
+            inner = t.union(inner, deep);
+        };
+        match &shape {
+            Shape::List(items) => items.iter().for_each(add),
+            Shape::Record(parts) | Shape::Tags(parts) => parts.iter().for_each(|(_, v)| add(v)),
+            Shape::Pair(p) => {
+                add(&p.0);
+                add(&p.1);
+            }
+            Shape::Some { .. } | Shape::Const(_) | Shape::Fns(_) => {}
+        }
+        let shape = if shape.depth() > MOST_DEPTH { shape.flat() } else { shape };
+        Val { label, inner, shape }
+    }
+
+    /// `(l ⊔ pc):v`.
+    pub(super) fn read(&self, t: &mut Taints, at: Range) -> Val {
+        Val { label: t.join(self.label, at), ..self.clone() }
+    }
+
+    /// The exact parts of constants, as of other values.
+    pub(super) fn opened(&self) -> Val {
+        let part = |d: &Data| {
+            let label = Range::new(Label::BOTTOM, self.inner);
+            Val { label, inner: self.inner, shape: Shape::Const(d.clone()) }
+        };
+        let Shape::Const(data) = &self.shape else { return self.clone() };
+        let shape = match data {
+            Data::List(items) => Shape::List(Rc::new(items.iter().map(part).collect())),
+            Data::Record(fields) => {
+                Shape::Record(Rc::new(fields.iter().map(|(n, d)| (n.clone(), part(d))).collect()))
+            }
+            Data::Pair(p) => Shape::Pair(Rc::new((part(&p.0), part(&p.1)))),
+            Data::Tag(n, d) => Shape::Tags(Rc::new(vec![(n.clone(), part(d))])),
+            _ => return self.clone(),
+        };
+        Val { shape, ..self.clone() }
+    }
+
+    /// Some part of it, read: of which nothing is known but what is known of the whole.
+    pub(super) fn some_part(&self, t: &mut Taints) -> Val {
+        let label = Range::new(self.label.lo, self.deep(t));
+        Val { label, inner: self.inner, shape: self.shape.flat() }
+    }
+
+    /// Every label in it changed in the same way, and every function.
+    pub(super) fn mapped(&self, f: &dyn Fn(Range) -> Range, g: &mut dyn FnMut(FnId) -> FnId) -> Val {
+        let fields = |vs: &[(Name, Val)], g: &mut dyn FnMut(FnId) -> FnId| {
+            Rc::new(vs.iter().map(|(n, v)| (n.clone(), v.mapped(f, g))).collect::<Vec<_>>())
+        };
+        let shape = match &self.shape {
+            Shape::Some { fns, unknown } => {
+                Shape::Some { fns: Rc::new(fns.iter().map(|id| g(*id)).collect()), unknown: *unknown }
+            }
+            Shape::Fns(fns) => Shape::Fns(Rc::new(fns.iter().map(|id| g(*id)).collect())),
+            Shape::Const(d) => Shape::Const(d.clone()),
+            Shape::List(items) => Shape::List(Rc::new(items.iter().map(|v| v.mapped(f, g)).collect())),
+            Shape::Record(vs) => Shape::Record(fields(vs, g)),
+            Shape::Tags(vs) => Shape::Tags(fields(vs, g)),
+            Shape::Pair(p) => Shape::Pair(Rc::new((p.0.mapped(f, g), p.1.mapped(f, g)))),
+        };
+        Val { label: f(self.label), inner: self.inner, shape }
+    }
+
+    /// One of the two.
+    pub(super) fn either(t: &mut Taints, a: &Val, b: &Val) -> Val {
+        if a == b {
+            return a.clone();
+        }
+        let label = t.either(a.label, b.label);
+        let inner = t.union(a.inner, b.inner);
+        let shape = match (&a.shape, &b.shape) {
+            (x, y) if x == y => x.clone(),
+            (Shape::Fns(x), Shape::Fns(y)) => Shape::Fns(Rc::new(x.union(y).copied().collect())),
+            _ => match (&a.opened().shape, &b.opened().shape) {
+                (Shape::List(x), Shape::List(y)) if x.len() == y.len() => {
+                    Shape::List(Rc::new(x.iter().zip(y.iter()).map(|(v, w)| Val::either(t, v, w)).collect()))
+                }
+                (Shape::Record(x), Shape::Record(y))
+                    if x.len() == y.len() && x.iter().zip(y.iter()).all(|(f, g)| f.0 == g.0) =>
+                {
+                    let fields = x.iter().zip(y.iter());
+                    Shape::Record(Rc::new(
+                        fields.map(|(f, g)| (f.0.clone(), Val::either(t, &f.1, &g.1))).collect(),
+                    ))
+                }
+                (Shape::Pair(x), Shape::Pair(y)) => {
+                    Shape::Pair(Rc::new((Val::either(t, &x.0, &y.0), Val::either(t, &x.1, &y.1))))
+                }
+                (Shape::Tags(x), Shape::Tags(y)) => {
+                    let mut all = x.as_ref().clone();
+                    for (name, v) in y.iter() {
+                        match all.iter_mut().find(|(n, _)| n == name) {
+                            Some((_, w)) => *w = Val::either(t, w, v),
+                            None => all.push((name.clone(), v.clone())),
+                        }
+                    }
+                    all.sort_by(|(n, _), (m, _)| n.cmp(m));
+                    Shape::Tags(Rc::new(all))
+                }
+                _ => {
+                    let mut fns = BTreeSet::new();
+                    let unknown = a.shape.functions(&mut fns) | b.shape.functions(&mut fns);
+                    Shape::open(fns, unknown)
+                }
+            },
+        };
+        let shape = if shape.depth() > MOST_DEPTH { shape.flat() } else { shape };
+        Val { label, inner, shape }
+    }
+}
