@@ -92,6 +92,13 @@ pub fn run(
     }
 }
 
+/// What the world answers to a request of the machine.
+pub fn answer(world: &mut dyn World, asked: &Call) -> Response {
+    let asked = call(asked);
+    let answer = world.answer(&asked);
+    response(&asked, answer)
+}
+
 fn label_data(machine: &Machine, label: Label) -> Data {
     machine.lattice().data_of(label)
 }

@@ -48,8 +48,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
                them (the lethal trifecta). The finding names the three places. Take one away: read the untrusted text \
                in a conversation of its own and keep only a typed answer (`quarantine`, bounded endorsement), keep \
                private data out of that conversation, or give the tool a bound that refuses one of the two.",
-        wrong: "tool inbox() -> Str read label [\"S\"]\ntool web(url: Str) -> Str read\ntool mail(body: Str) -> Str write control [\"U\", \"S\"]\nlet page = tool[web] 'https://example.org'\ntool[mail] {body: \"{page} {tool[inbox] {}}\"}",
-        right: "tool inbox() -> Str read label [\"S\"]\ntool mail(body: Str) -> Str write control [\"S\"]\ntool[mail] {body: tool[inbox] {}}",
+        wrong: "tool inbox() -> Str @ [\"S\"] read\ntool web(url: Str) -> Str read\ntool mail(body: Str @ untrusted secret) -> Str write control untrusted secret\nlet page = tool[web] 'https://example.org'\ntool[mail] {body: \"{page} {tool[inbox] {}}\"}",
+        right: "tool inbox() -> Str @ [\"S\"] read\ntool mail(body: Str @ secret) -> Str write\ntool[mail] {body: tool[inbox] {}}",
     },
     Explanation {
         code: UNNECESSARY,

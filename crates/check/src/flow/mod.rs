@@ -15,7 +15,9 @@
 pub mod codes;
 mod eval;
 mod report;
+mod sinks;
 mod taint;
+mod terms;
 mod value;
 
 pub use report::{findings, to_json, to_text};
@@ -275,11 +277,7 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
         report.sites.push(site(&mut a.taints, span, sink, outward, &state));
     }
     for (span, state) in std::mem::take(&mut a.reclassified) {
-        report.reclassifications.push(Reclassification {
-            span,
-            lowers: state.lowers,
-            shows: state.shows,
-        });
+        report.reclassifications.push(Reclassification { span, lowers: state.lowers, shows: state.shows });
     }
     for (span, state) in std::mem::take(&mut a.tries) {
         // Only what the label as it is written lacks whatever the program counter is.

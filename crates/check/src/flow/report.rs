@@ -76,7 +76,9 @@ fn refused(site: &Site, verdict: Verdict) -> Diagnostic {
         Checked::Control => {
             format!("{what} {how}: whether this is reached depends on {most}, and {bound} is the bound")
         }
-        other => format!("{what} {how}: {} may be labelled {most}, and {bound} is the bound", other.describe()),
+        other => {
+            format!("{what} {how}: {} may be labelled {most}, and {bound} is the bound", other.describe())
+        }
     };
     let breaking: Vec<Source> = check.sources.iter().filter(|s| s.breaks).cloned().collect();
     let d = remarks(Diagnostic::new(level, code, message, site.span), &breaking);
@@ -87,7 +89,9 @@ fn remedy(site: &Site, check: &Check, breaking: &[Source]) -> String {
     let untrusted = breaking.iter().any(|s| s.untrusted);
     let secret = breaking.iter().any(|s| s.secret);
     let how = match (untrusted, secret) {
-        (true, false) => "read it as a typed answer in a conversation of its own, have it endorsed by a person or a check",
+        (true, false) => {
+            "read it as a typed answer in a conversation of its own, have it endorsed by a person or a check"
+        }
         (false, true) => "keep it out, or declassify what may be known",
         _ => "keep the two apart",
     };
@@ -114,9 +118,10 @@ fn trifecta(site: &Site) -> Option<Diagnostic> {
     }
     let all: Vec<&Source> = site.checks.iter().flat_map(|c| &c.sources).collect();
     let untrusted = all.iter().find(|s| s.untrusted)?;
-    let secret = all.iter().find(|s| s.secret && s.origin != untrusted.origin).or_else(|| {
-        all.iter().find(|s| s.secret)
-    })?;
+    let secret = all
+        .iter()
+        .find(|s| s.secret && s.origin != untrusted.origin)
+        .or_else(|| all.iter().find(|s| s.secret))?;
     let stopped = match site.verdict {
         Verdict::Always => "and its bounds let it happen",
         _ => "and only the check at run time is in between",
@@ -156,11 +161,7 @@ pub fn to_text(report: &FlowReport, sources: &Sources) -> Vec<String> {
                 check.bound.to_json()
             ));
             for s in check.sources.iter().filter(|s| s.breaks).take(MOST_REMARKS) {
-                out.push(format!(
-                    "    {} at {}",
-                    with_label(s),
-                    sources.place(s.origin.span)
-                ));
+                out.push(format!("    {} at {}", with_label(s), sources.place(s.origin.span)));
             }
         }
     }

@@ -1,0 +1,328 @@
+//! Tools, models, stores and conversations: where a flow may be refused, and what is known of that.
+
+use super::eval::{Analysis, CheckState, Env, OUTERMOST, SiteState, State, TryState};
+use super::taint::{Cause, Range, Taint, Taints};
+use super::value::{CodeId, FnId, Params, Shape, Val};
+use super::{Checked, Sink};
+use core_ir::{Label, Name, TermId, ToolId};
+use diagnostics::Span;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+impl Analysis {
+    /// Notes what is known of the bounds of a sink; false if it is surely refused.
+    pub(super) fn check(&mut self, span: Span, sink: Sink, checks: &[(Checked, Range, Label)]) -> bool {
+        let place = self.place(span);
+        let verdicts: Vec<(bool, bool)> = checks
+            .iter()
+            .map(|(_, r, b)| (self.taints.surely_flows(*r, *b), self.taints.never_flows(*r, *b)))
+            .collect();
+        let always = verdicts.iter().all(|v| v.0);
+        let never = verdicts.iter().any(|v| v.1);
+        let taints = &mut self.taints;
+        let site = self.sites.entry((place, sink)).or_insert_with(|| SiteState {
+            checks: Vec::new(),
+            always: true,
+            never: true,
+        });
+        site.always &= always;
+        site.never &= never;
+        for ((what, found, bound), (always, never)) in checks.iter().zip(verdicts) {
+            match site.checks.iter_mut().find(|c| c.what == *what) {
+                Some(c) => {
+                    c.found = taints.either(c.found, *found);
+                    c.always &= always;
+                    c.never &= never;
+                }
+                None => site.checks.push(CheckState {
+                    what: what.clone(),
+                    found: *found,
+                    bound: *bound,
+                    always,
+                    never,
+                }),
+            }
+        }
+        !never
+    }
+
+    /// `pc ⊑ lc`: the conversation may be touched.
+    pub(super) fn touch(&mut self, span: Span, sink: Sink, pc: Range, state: &mut State) -> bool {
+        let lc = state.conversation;
+        let by_label = self.taints.surely_flows(pc, lc.lo);
+        let always = by_label || (pc.under != 0 && pc.under == lc.under);
+        let never = !self.taints.lattice.flows(pc.lo, self.taints.label_with_input(lc.hi));
+        let place = self.place(span);
+        let taints = &mut self.taints;
+        let site = self.sites.entry((place, sink)).or_insert_with(|| SiteState {
+            checks: Vec::new(),
+            always: true,
+            never: true,
+        });
+        site.always &= always;
+        site.never &= never;
+        match site.checks.iter_mut().find(|c| c.what == Checked::Control) {
+            Some(c) => {
+                c.found = taints.either(c.found, pc);
+                c.bound = taints.meet(c.bound, lc.lo);
+                c.always &= always;
+                c.never &= never;
+            }
+            None => {
+                let what = Checked::Control;
+                site.checks.push(CheckState { what, found: pc, bound: lc.lo, always, never });
+            }
+        }
+        if !always {
+            let label = self.join(pc, lc);
+            self.raise(state, label);
+        }
+        !never
+    }
+
+    /// A mark for a conversation that a term opens: zero if something in scope has that mark from before.
+    pub(super) fn opened(&mut self, env: &Env, term: TermId, pc: Range) -> u32 {
+        let mark = OUTERMOST + 1 + term.0 * 2 + u32::from(env.code.0);
+        let mut seen = BTreeSet::new();
+        let values = env.locals.iter().chain(env.captures.iter());
+        let taken = pc.under == mark || values.into_iter().any(|v| self.mentions(v, mark, &mut seen));
+        if taken { 0 } else { mark }
+    }
+
+    pub(super) fn mentions(&self, v: &Val, mark: u32, seen: &mut BTreeSet<FnId>) -> bool {
+        if v.label.under == mark {
+            return true;
+        }
+        match &v.shape {
+            Shape::Const(_) => false,
+            Shape::List(items) => items.iter().any(|v| self.mentions(v, mark, seen)),
+            Shape::Record(vs) | Shape::Tags(vs) => vs.iter().any(|(_, v)| self.mentions(v, mark, seen)),
+            Shape::Pair(p) => self.mentions(&p.0, mark, seen) || self.mentions(&p.1, mark, seen),
+            Shape::Fns(fns) | Shape::Some { fns, .. } => fns.iter().any(|id| {
+                seen.insert(*id)
+                    && self.funs[id.0 as usize].parts().iter().any(|v| self.mentions(v, mark, seen))
+            }),
+        }
+    }
+
+    /// The value as it is when a conversation is closed: nothing flows to its label any more.
+    pub(super) fn closed(&mut self, v: Val, mark: u32) -> Val {
+        if mark == 0 || !self.mentions(&v, mark, &mut BTreeSet::new()) {
+            return v;
+        }
+        let unmark = |r: Range| if r.under == mark { Range { under: 0, ..r } } else { r };
+        let mut fns = BTreeSet::new();
+        v.shape.functions(&mut fns);
+        let marked = fns.iter().any(|id| {
+            let mut seen = BTreeSet::new();
+            self.funs[id.0 as usize].parts().iter().any(|v| self.mentions(v, mark, &mut seen))
+        });
+        if !marked {
+            return v.mapped(&unmark, &mut |id| id);
+        }
+        // Functions made inside: rare enough to be taken for unknown ones, which may do anything.
+        self.escape(&v);
+        let span = self.blamed;
+        let any = self.anything(span);
+        let label = unmark(v.label);
+        Val { label, inner: self.taints.union(v.inner, any.inner), shape: Shape::unknown() }
+    }
+
+    /// `recv`, and what `llm` does after sending in a conversation of its own, which is labelled at least
+    /// like the place where it is opened. Without parameters the reply is code.
+    pub(super) fn receive(
+        &mut self,
+        code: CodeId,
+        params: Option<&Params>,
+        own: bool,
+        pc: Range,
+        span: Span,
+        state: &mut State,
+    ) -> Option<Val> {
+        let lc = state.conversation;
+        let model = params.and_then(|p| p.model.clone()).unwrap_or_else(|| "".into());
+        let sink = Sink::Model(model);
+        if !own && !self.touch(span, sink.clone(), pc, state) {
+            return None;
+        }
+        if !self.check(span, sink, &[(Checked::Conversation, lc, self.clearance)]) {
+            let label = self.join(pc, lc);
+            self.raise(state, label);
+            return None;
+        }
+        // A model may fail, and its reply may not decode.
+        let label = self.join(pc, lc);
+        self.raise(state, label);
+        let Some(params) = params else {
+            let place = self.place(span);
+            let any = self.taints.one(place, Cause::Generated, self.taints.top);
+            let hi = self.taints.union(lc.hi, any);
+            let anything = Range::new(lc.lo, hi);
+            // The code may send, and clear.
+            state.conversation = Range::new(Label::BOTTOM, hi);
+            self.raise(state, Range::new(Label::BOTTOM, hi));
+            let ok = Val { label: lc, inner: Taint::NONE, shape: Shape::data() };
+            let value = Val { label: anything, inner: hi, shape: Shape::unknown() };
+            return Some(Val::made(&mut self.taints, lc, Shape::List(Rc::new(vec![ok, value]))));
+        };
+        let data = Val::data(Range::BOTTOM);
+        if params.tools.is_empty() {
+            return Some(Val::data(lc));
+        }
+        let names: Vec<Name> = params.tools.iter().map(|t| self.code(code).tool(*t).name.clone()).collect();
+        let mut tags: Vec<(Name, Val)> = names.into_iter().map(|n| (n, data.clone())).collect();
+        if !tags.iter().any(|(n, _)| &**n == "final") {
+            tags.push(("final".into(), data));
+        }
+        tags.sort_by(|(n, _), (m, _)| n.cmp(m));
+        Some(Val { label: lc, inner: Taint::NONE, shape: Shape::Tags(Rc::new(tags)) })
+    }
+
+    pub(super) fn tool(
+        &mut self,
+        code: CodeId,
+        id: ToolId,
+        v: Val,
+        pc: Range,
+        span: Span,
+        state: &mut State,
+    ) -> Option<Val> {
+        let decl = self.code(code).tool(id).clone();
+        let place = self.place(span);
+        let v = v.opened();
+        let control = self.taints.lattice.resolve(&decl.control).unwrap_or_default();
+        let mut checks = vec![(Checked::Control, pc, control)];
+        let bounds: Vec<Label> =
+            decl.params.iter().map(|p| self.taints.lattice.resolve(&p.bound).unwrap_or_default()).collect();
+        // Which value each parameter gets: one that is known, none, or something in `v`.
+        enum Given<'a> {
+            Value(&'a Val),
+            Nothing,
+            Something,
+        }
+        let fields = match &v.shape {
+            Shape::Record(fields) => Some(fields.clone()),
+            _ => None,
+        };
+        let is_open = matches!(v.shape, Shape::Some { .. });
+        let bare = decl.params.len() == 1
+            && match &fields {
+                Some(fields) => !fields.iter().any(|(n, _)| *n == decl.params[0].name),
+                None => !is_open,
+            };
+        let mut passed = Taint::NONE;
+        let mut covered = false;
+        let mut argument_may_be_refused: Vec<Range> = Vec::new();
+        for (param, bound) in decl.params.iter().zip(&bounds) {
+            let optional = matches!(param.ty, core_ir::Type::Option(_));
+            let given = match &fields {
+                _ if bare => Given::Value(&v),
+                Some(fields) => match fields.iter().find(|(n, _)| *n == param.name) {
+                    Some((_, a)) => Given::Value(a),
+                    None => Given::Nothing,
+                },
+                None => Given::Something,
+            };
+            let found = match given {
+                Given::Value(a) => {
+                    let deep = a.deep_range(&mut self.taints);
+                    self.join(v.label, deep)
+                }
+                Given::Nothing if optional => continue,
+                Given::Nothing => {
+                    // The type error comes after the checks, which it keeps from mattering.
+                    continue;
+                }
+                Given::Something => {
+                    let deep = v.deep(&mut self.taints);
+                    Range::new(if optional { Label::BOTTOM } else { v.label.lo }, deep)
+                }
+            };
+            covered |= !(optional && matches!(given, Given::Something));
+            let within = self.taints.within(found.hi, *bound);
+            passed = self.taints.union(passed, within);
+            if !self.taints.surely_flows(found, *bound) {
+                let cause = Cause::Bound(param.name.clone());
+                let at = self.exact(place, cause, *bound);
+                argument_may_be_refused.push(at);
+            }
+            checks.push((Checked::Argument(param.name.clone()), found, *bound));
+        }
+        let all_known = fields.as_ref().is_none_or(|fields| {
+            bare || fields.iter().all(|(n, _)| decl.params.iter().any(|p| p.name == *n))
+        });
+        if !covered || !all_known {
+            let deep = v.deep(&mut self.taints);
+            passed = self.taints.union(passed, deep);
+        }
+        let goes_on = self.check(place, Sink::Tool(decl.name.clone()), &checks);
+        if !self.taints.surely_flows(pc, control) {
+            self.raise(state, pc);
+        }
+        for at in argument_may_be_refused {
+            let label = self.join(pc, at);
+            self.raise(state, label);
+        }
+        if !goes_on {
+            return None;
+        }
+        let deep_lo = v.deep_range(&mut self.taints).lo;
+        let pc_hi = self.taints.within(pc.hi, control);
+        let hi = self.taints.union(pc_hi, passed);
+        let lo = self.taints.lattice.join(pc.lo, deep_lo);
+        self.raise(state, Range::new(lo, hi));
+        let missing = fields.as_ref().is_some_and(|fields| {
+            !bare
+                && decl.params.iter().any(|p| {
+                    !matches!(p.ty, core_ir::Type::Option(_)) && !fields.iter().any(|(n, _)| *n == p.name)
+                })
+        });
+        if missing {
+            return None;
+        }
+        let label = self.taints.lattice.resolve(&decl.label).unwrap_or(self.taints.top);
+        let adds = self.exact(place, Cause::Tool(decl.name.clone()), label);
+        let label = self.join(Range::new(lo, hi), adds);
+        self.raise(state, label);
+        Some(Val::data(label))
+    }
+
+    pub(super) fn note_reclassified(&mut self, span: Span, integrity: bool, at: Range, l: Range, v: Range) {
+        let place = self.place(span);
+        let bottom = Range::BOTTOM;
+        let axis = |t: &mut Taints, r: Range| {
+            let r = if integrity { t.reclassify(r, bottom) } else { t.reclassify(bottom, r) };
+            (r.lo, t.label_with_input(r.hi))
+        };
+        let (_, before) = axis(&mut self.taints, v);
+        let (l_lo, _) = axis(&mut self.taints, l);
+        let (at_lo, _) = axis(&mut self.taints, at);
+        let lattice = &mut self.taints.lattice;
+        // What the value may have and the new label surely has not.
+        let lowers = !lattice.flows(before, l_lo);
+        let inert = lattice.join(l_lo, at_lo);
+        let shows = !lattice.flows(before, inert);
+        let note = self.reclassified.entry(place).or_default();
+        note.lowers |= lowers;
+        note.shows |= shows;
+    }
+
+    pub(super) fn note_try(
+        &mut self,
+        span: Span,
+        given: Option<Label>,
+        inside: Range,
+        escaping: Option<Range>,
+    ) {
+        let place = self.place(span);
+        let needed = escaping.map_or(Taint::NONE, |e| self.taints.without(e.hi, inside.hi));
+        let taints = &mut self.taints;
+        let note = self.tries.entry(place).or_insert_with(|| TryState {
+            given,
+            needed: Taint::NONE,
+            escapes: false,
+        });
+        note.escapes |= escaping.is_some();
+        note.needed = taints.union(note.needed, needed);
+    }
+}

@@ -1,0 +1,160 @@
+//! What the static flow analysis claims, no run contradicts.
+
+mod common;
+
+use check::flow::{FlowReport, Options, Sink, Verdict, analyse};
+use common::{cases, config};
+use core_ir::{Code, Data, Label, Lattice, print_code};
+use diagnostics::{FileId, Span};
+use machine::{Call, ErrorCode, Failure, Machine, Output, Response};
+use proptest::prelude::*;
+use std::sync::Arc;
+use testkit::drive;
+use testkit::generate::{Program, Script, Style, prelude, programs};
+
+/// The program with a place of its own for each term: printed and read again.
+fn with_places(program: &Program) -> Option<Arc<Code>> {
+    let text = print_code(&program.code());
+    let options = syntax::lam::Options::PROGRAM;
+    let parsed = syntax::lam::parse(FileId(7), &text, &prelude(), options);
+    parsed.code.map(Arc::new)
+}
+
+/// A run that keeps what [`drive::run`] does not: the place of each request, and of the error.
+struct Run {
+    requests: Vec<(Span, Sink)>,
+    result: Result<Label, Failure>,
+    lattice: Lattice,
+}
+
+fn run(program: &Program, code: &Arc<Code>) -> Run {
+    let mut world = Script::new(program);
+    let mut machine = Machine::new(code.clone(), None, config(program, 3_000_000));
+    let mut requests = Vec::new();
+    let result = loop {
+        match machine.poll() {
+            Output::Request(id, request) => {
+                let sink = match &request.call {
+                    Call::Tool { tool, .. } => Some(Sink::Tool(tool.name.clone())),
+                    Call::Model { params, .. } => {
+                        let model = params.as_ref().and_then(|p| p.model.clone());
+                        Some(Sink::Model(model.unwrap_or_else(|| "".into())))
+                    }
+                    Call::Remember { store, key, .. } => {
+                        Some(Sink::Key(store.keys[*key as usize].name.clone()))
+                    }
+                    _ => None,
+                };
+                requests.extend(sink.map(|s| (request.span, s)));
+                let response: Response = drive::answer(&mut world, &request.call);
+                machine.handle(id, response);
+            }
+            Output::Done(result) => break result,
+            Output::Working => {}
+            Output::Waiting => unreachable!("each request is answered at once"),
+        }
+    };
+    let mut lattice = machine.lattice().clone();
+    let result = result.map(|v| v.deep_label(&mut lattice));
+    Run { requests, result, lattice }
+}
+
+/// `label ⊑ data`, where the data comes from another table of the same lattice.
+fn flows(lattice: &mut Lattice, label: Label, most: &Data) -> bool {
+    let most = lattice.label_of(most).expect("a label of the lattice");
+    lattice.flows(label, most)
+}
+
+fn holds(program: &Program) -> Result<(), TestCaseError> {
+    let Some(code) = with_places(program) else { return Ok(()) };
+    let options =
+        Options { lattice: program.lattice, clearance: Some(program.clearance.clone()), applied: false };
+    let report = analyse(&code, &options);
+    if report.gave_up.is_some() {
+        return Ok(());
+    }
+    let text = print_code(&code);
+    let mut run = run(program, &code);
+    // What generated code does is not in the program.
+    let ours = |span: Span| span.file == FileId(7);
+    for (span, sink) in run.requests.iter().filter(|(s, _)| ours(*s)) {
+        let site = report.sites.iter().find(|s| s.span == *span && s.sink == *sink);
+        let Some(site) = site else {
+            return Err(TestCaseError::fail(format!(
+                "{sink:?} is reached at {span:?}, not foreseen\n{text}"
+            )));
+        };
+        prop_assert!(site.verdict != Verdict::Never, "{:?} is carried out\n{}", site, text);
+    }
+    match &run.result {
+        Ok(label) => {
+            let Some(most) = &report.result else {
+                return Err(TestCaseError::fail(format!("a result, not foreseen\n{text}")));
+            };
+            prop_assert!(flows(&mut run.lattice, *label, most), "result above {}\n{}", most.to_json(), text);
+        }
+        Err(e) if matches!(e.code, ErrorCode::Fuel | ErrorCode::Limit) => {}
+        Err(e) => {
+            let Some(most) = &report.error else {
+                return Err(TestCaseError::fail(format!("{e:?}, not foreseen\n{text}")));
+            };
+            prop_assert!(
+                flows(&mut run.lattice, e.label, most),
+                "{:?} above {}\n{}",
+                e,
+                most.to_json(),
+                text
+            );
+            if matches!(e.code, ErrorCode::Flow | ErrorCode::StoreRefused) && ours(e.span) {
+                refusal_is_foreseen(&report, e, &text)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refusal_is_foreseen(report: &FlowReport, e: &Failure, text: &str) -> Result<(), TestCaseError> {
+    let here: Vec<_> = report.sites.iter().filter(|s| s.span == e.span).collect();
+    prop_assert!(here.iter().any(|s| s.verdict != Verdict::Always), "{:?}: {:?}\n{}", e, here, text);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(3_000))]
+
+    #[test]
+    fn what_is_claimed_of_a_program_holds(program in programs(Style::default())) {
+        holds(&program)?;
+    }
+
+    #[test]
+    fn what_is_claimed_of_a_wild_program_holds(program in programs(Style { wild: 50, ..Style::default() })) {
+        holds(&program)?;
+    }
+}
+
+/// The test would be empty if the analysis gave up, or never claimed anything.
+#[test]
+fn something_is_claimed_of_most_programs() {
+    use proptest::strategy::{Strategy, ValueTree};
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let (mut all, mut gave_up, mut always, mut never, mut depends) = (0, 0, 0, 0, 0);
+    for _ in 0..400 {
+        let program = programs(Style::default()).new_tree(&mut runner).unwrap().current();
+        let Some(code) = with_places(&program) else { continue };
+        let options = Options { lattice: program.lattice, ..Options::default() };
+        let report = analyse(&code, &options);
+        all += 1;
+        gave_up += usize::from(report.gave_up.is_some());
+        for site in &report.sites {
+            match site.verdict {
+                Verdict::Always => always += 1,
+                Verdict::Never => never += 1,
+                Verdict::Depends => depends += 1,
+            }
+        }
+    }
+    assert!(all >= 390, "{all} programs were read again");
+    assert!(gave_up * 20 <= all, "gave up on {gave_up} of {all}");
+    assert!(always > 200 && never > 10 && always > depends / 2, "{always} {never} {depends}");
+}
