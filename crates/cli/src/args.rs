@@ -159,6 +159,18 @@ pub struct CheckArgs {
     /// Files or directories.
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
+    /// What is shown of each entry point.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["cost"], value_name = "WHAT")]
+    pub show: Vec<Show>,
+}
+
+/// `--show`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Show {
+    /// How many calls a run may make.
+    Cost,
+    /// Which calls their policy allows: always, never, or depending on what.
+    Flow,
 }
 
 /// `entail lint`.

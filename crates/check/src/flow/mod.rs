@@ -169,6 +169,8 @@ pub struct Check {
     pub most: Data,
     /// What is known.
     pub verdict: Verdict,
+    /// Whether that it is always allowed rests on the input being public and trusted.
+    pub rests_on_input: bool,
     /// Where the label comes from.
     pub sources: Vec<Source>,
 }
@@ -301,14 +303,14 @@ fn sources(taints: &mut Taints, t: Taint, bound: Option<core_ir::Label>) -> Vec<
     let mut out: Vec<Source> = all
         .into_iter()
         .map(|(origin, label)| Source {
-            breaks: bound.is_some_and(|b| !lattice.flows(label, b)),
+            breaks: origin.cause != Cause::Input && bound.is_some_and(|b| !lattice.flows(label, b)),
             untrusted: lattice.reclassify(label, bottom) != bottom,
             secret: lattice.reclassify(bottom, label) != bottom,
             label: lattice.data_of(label),
             origin,
         })
         .collect();
-    out.sort_by_key(|s| (!s.breaks, s.origin.span));
+    out.sort_by_key(|s| (!s.breaks, !s.origin.is_data(), s.origin.span));
     out
 }
 
@@ -321,6 +323,8 @@ fn site(taints: &mut Taints, span: Span, sink: Sink, outward: bool, state: &Site
             bound: taints.lattice.data_of(c.bound),
             most: shown(taints, c.found.hi),
             verdict: Verdict::of(c.always, c.never),
+            rests_on_input: !taints.lattice.flows(taints.label_with_input(c.found.hi), c.bound)
+                && taints.surely_flows(c.found, c.bound),
             sources: sources(taints, c.found.hi, Some(c.bound)),
         })
         .collect();

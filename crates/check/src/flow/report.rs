@@ -116,7 +116,8 @@ fn trifecta(site: &Site) -> Option<Diagnostic> {
     if !site.outward || site.verdict == Verdict::Never {
         return None;
     }
-    let all: Vec<&Source> = site.checks.iter().flat_map(|c| &c.sources).collect();
+    let all: Vec<&Source> =
+        site.checks.iter().flat_map(|c| &c.sources).filter(|s| s.origin.is_data()).collect();
     let untrusted = all.iter().find(|s| s.untrusted)?;
     let secret = all
         .iter()
@@ -152,7 +153,11 @@ pub fn to_text(report: &FlowReport, sources: &Sources) -> Vec<String> {
             Verdict::Never => "never allowed",
             Verdict::Depends => "depends",
         };
-        out.push(format!("{}: {}: {verdict}", sources.place(site.span), site.sink.describe()));
+        let input = match site.checks.iter().any(|c| c.rests_on_input) {
+            true if site.verdict == Verdict::Always => ", the input being public and trusted",
+            _ => "",
+        };
+        out.push(format!("{}: {}: {verdict}{input}", sources.place(site.span), site.sink.describe()));
         for check in site.checks.iter().filter(|c| c.verdict != Verdict::Always) {
             out.push(format!(
                 "  {}: up to {}, bound {}",
@@ -186,7 +191,7 @@ pub fn to_json(report: &FlowReport, sources: &Sources) -> Value {
     let check = |c: &Check| {
         json!({
             "what": c.what.describe(), "most": c.most.to_json(), "bound": c.bound.to_json(),
-            "verdict": c.verdict.as_str(), "sources": c.sources.iter().map(source).collect::<Vec<_>>(),
+            "verdict": c.verdict.as_str(), "restsOnInput": c.rests_on_input, "sources": c.sources.iter().map(source).collect::<Vec<_>>(),
         })
     };
     let sites: Vec<Value> = report

@@ -22,6 +22,8 @@ pub enum Cause {
     Generated,
     /// The bound of a parameter or key, which labels its refusal.
     Bound(Name),
+    /// The label of a `try`.
+    Try,
     /// The input, of whose label nothing is assumed here.
     Input,
     /// More places than are told apart.
@@ -38,7 +40,12 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// In words, with a label's text: `the result of the tool `web`, labelled ["U"]`.
+    /// Whether data comes from there, and not only the label of what might have happened.
+    pub(super) fn is_data(&self) -> bool {
+        !matches!(self.cause, Cause::Input | Cause::Bound(_) | Cause::Try | Cause::Reclassified)
+    }
+
+    /// In words: `the result of the tool `web``.
     pub fn describe(&self) -> String {
         match &self.cause {
             Cause::Tool(name) => format!("the result of the tool `{name}`"),
@@ -48,6 +55,7 @@ impl Origin {
             Cause::Reclassified => "what is reclassified here".into(),
             Cause::Generated => "code that a model writes here".into(),
             Cause::Bound(name) => format!("the bound of `{name}`, which labels its refusal"),
+            Cause::Try => "the label at which errors are caught here".into(),
             Cause::Input => "the input".into(),
             Cause::Many => "several places".into(),
         }

@@ -116,6 +116,7 @@ impl Analysis {
         v: &Val,
         pc: Range,
         span: Span,
+        cause: Cause,
         state: &mut State,
     ) -> (Range, Range, Option<Label>) {
         let n = v.deep_range(&mut self.taints);
@@ -123,7 +124,7 @@ impl Analysis {
         let place = self.place(span);
         match self.denoted(v) {
             Some(l) => {
-                let range = self.exact(place, Cause::Written, l);
+                let range = self.exact(place, cause, l);
                 (at, range, Some(l))
             }
             None => {
@@ -439,20 +440,20 @@ impl Analysis {
             }
             Term::Relabel(l, e) => {
                 let l = self.eval(env, *l, pc, state)?;
-                let (at, l, _) = self.label_operand(&l, pc, span, state);
+                let (at, l, _) = self.label_operand(&l, pc, span, Cause::Written, state);
                 let pc = self.join(at, l);
                 self.eval(env, *e, pc, state)
             }
             Term::Test(l, e) => {
                 let l = self.eval(env, *l, pc, state)?;
-                let (at, l, _) = self.label_operand(&l, pc, span, state);
+                let (at, l, _) = self.label_operand(&l, pc, span, Cause::Written, state);
                 self.eval(env, *e, at, state)?;
                 let label = self.join(at, l);
                 Some(Val::data(label))
             }
             Term::Assert(l, e) => {
                 let l = self.eval(env, *l, pc, state)?;
-                let (at, l, known) = self.label_operand(&l, pc, span, state);
+                let (at, l, known) = self.label_operand(&l, pc, span, Cause::Written, state);
                 let v = self.eval(env, *e, pc, state)?;
                 let holds = at.hi == pc.hi && known.is_some_and(|l| self.taints.surely_flows(v.label, l));
                 if !holds {
@@ -466,7 +467,7 @@ impl Analysis {
             }
             Term::Endorse(l, e) | Term::Declassify(l, e) => {
                 let l = self.eval(env, *l, pc, state)?;
-                let (at, l, _) = self.label_operand(&l, pc, span, state);
+                let (at, l, _) = self.label_operand(&l, pc, span, Cause::Written, state);
                 let v = self.eval(env, *e, at, state)?;
                 let integrity = matches!(code.term(id), Term::Endorse(..));
                 let label = if integrity {
@@ -481,7 +482,7 @@ impl Analysis {
             Term::Within(_, e) => self.eval(env, *e, pc, state),
             Term::Try { label, body, handler, catches, .. } => {
                 let l = self.eval(env, *label, pc, state)?;
-                let (at, l, given) = self.label_operand(&l, pc, span, state);
+                let (at, l, given) = self.label_operand(&l, pc, span, Cause::Try, state);
                 let inside = self.join(at, l);
                 let (body, handler, index) = (*body, *handler, code.locals(id));
                 let mut after = State { conversation: state.conversation, error: None };

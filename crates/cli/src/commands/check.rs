@@ -1,13 +1,13 @@
 //! `entail check`: what a program entails, without running it.
 
 use super::{say_problem, worth_saying};
-use crate::args::CheckArgs;
-use crate::load::{Kind, Problem, files_under, load};
+use crate::args::{CheckArgs, Show};
+use crate::load::{Kind, Problem, Runnable, files_under, load};
 use crate::ui::{Exit, Ui};
-use check::cost;
+use check::{cost, flow};
 use diagnostics::{Sources, has_errors};
 use frontend::doc::Format;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Runs the command.
@@ -37,7 +37,7 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
                     }
                     ui.findings(&sources, &worth_saying(ui, found));
                     for r in &runnables {
-                        entry(ui, &sources, &name, r);
+                        exit = worse(exit, entry(ui, &sources, &name, r, &args.show));
                     }
                 }
             }
@@ -50,29 +50,56 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
     exit
 }
 
-fn entry(ui: &Ui, sources: &Sources, path: &str, r: &crate::load::Runnable) {
-    let bound = cost::bound(&r.code, r.input.is_some());
-    if ui.is_json() {
+/// Shows one entry point: one object, or some lines; what is wrong with its flows comes first.
+fn entry(ui: &Ui, sources: &Sources, path: &str, r: &Runnable, show: &[Show]) -> Exit {
+    let mut exit = Exit::Done;
+    let mut object =
+        json!({"path": path, "entry": r.name, "input": r.input.as_ref().map(ToString::to_string)});
+    let mut lines = Vec::new();
+    let input = r.input.as_ref().map_or(String::new(), |t| format!(" of {t}"));
+    lines.push(format!("{path}: {}{input}", r.name));
+    let mut add = |more: Value| {
+        if let (Some(o), Value::Object(more)) = (object.as_object_mut(), more) {
+            o.extend(more);
+        }
+    };
+    if show.contains(&Show::Cost) {
+        let bound = cost::bound(&r.code, r.input.is_some());
         let open: Vec<_> = bound
             .unbounded
             .iter()
             .map(|(span, why)| json!({"place": sources.place(*span), "why": why}))
             .collect();
-        let line = json!({
-            "path": path, "entry": r.name, "input": r.input.as_ref().map(ToString::to_string),
+        add(json!({
             "modelCalls": {"least": bound.model_calls.least, "most": bound.model_calls.most},
             "toolCalls": {"least": bound.tool_calls.least, "most": bound.tool_calls.most},
             "unbounded": open,
-        });
-        return ui.result(&line.to_string());
+        }));
+        lines.push(format!("  model calls: {}", bound.model_calls));
+        lines.push(format!("  tool calls: {}", bound.tool_calls));
+        for (span, why) in &bound.unbounded {
+            lines.push(format!("  at {}: {why}", sources.place(*span)));
+        }
     }
-    let input = r.input.as_ref().map_or(String::new(), |t| format!(" of {t}"));
-    ui.result(&format!("{path}: {}{input}", r.name));
-    ui.result(&format!("  model calls: {}", bound.model_calls));
-    ui.result(&format!("  tool calls: {}", bound.tool_calls));
-    for (span, why) in &bound.unbounded {
-        ui.result(&format!("  at {}: {why}", sources.place(*span)));
+    if show.contains(&Show::Flow) {
+        let options = flow::Options { applied: r.input.is_some(), ..flow::Options::default() };
+        let report = flow::analyse(&r.code, &options);
+        let found = worth_saying(ui, flow::findings(&report));
+        if has_errors(&found) {
+            exit = Exit::Failed;
+        }
+        ui.findings(sources, &found);
+        add(json!({"flow": flow::to_json(&report, sources)}));
+        lines.extend(flow::to_text(&report, sources).into_iter().map(|line| format!("  {line}")));
     }
+    if ui.is_json() {
+        ui.result(&object.to_string());
+    } else {
+        for line in &lines {
+            ui.result(line);
+        }
+    }
+    exit
 }
 
 fn worse(a: Exit, b: Exit) -> Exit {

@@ -28,7 +28,8 @@ fn pages() -> Vec<Page> {
     let explanations = frontend::surface::codes::ALL
         .iter()
         .chain(syntax::lam::codes::EXPLANATIONS)
-        .chain(frontend::codes::EXPLANATIONS);
+        .chain(frontend::codes::EXPLANATIONS)
+        .chain(check::flow::codes::EXPLANATIONS);
     let mut all: Vec<Page> = explanations.map(page).collect();
     all.extend(check::lint::RULES.iter().map(|r| Page {
         code: r.code,
