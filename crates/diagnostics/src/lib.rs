@@ -2,7 +2,7 @@
 //!
 //! Entry point: [`Diagnostic`], built with [`Diagnostic::error`], [`Diagnostic::warn`] or
 //! [`Diagnostic::info`], printed by [`render::text`] or [`render::json`] together with the
-//! [`Sources`] that its spans point into.
+//! [`Sources`] that its spans point into; [`report::Report`] makes reports for other programs of many.
 //!
 //! Invariant: a [`Span`] is a byte range of the file *as it was read*; line and column are computed
 //! only when something is printed.
@@ -10,6 +10,7 @@
 //! crate that reports a code also owns its explanation.
 
 pub mod render;
+pub mod report;
 mod source;
 
 pub use source::{FileId, LineColumn, Source, Sources, Span};
@@ -57,6 +58,17 @@ pub enum Applicability {
     Unsafe,
     /// Keeps the meaning, or repairs it in the only possible way.
     Safe,
+}
+
+impl Applicability {
+    /// The name used in JSON: `display-only`, `unsafe` or `safe`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Applicability::DisplayOnly => "display-only",
+            Applicability::Unsafe => "unsafe",
+            Applicability::Safe => "safe",
+        }
+    }
 }
 
 /// A replacement of source text that would repair the finding.

@@ -189,6 +189,13 @@ pub fn json(sources: &Sources, d: &Diagnostic) -> Value {
     if !evidence.is_empty() {
         object.insert("evidence".into(), evidence.into());
     }
+    if let Some(fix) = &d.fix
+        && let Value::Object(mut change) = place(sources, fix.span)
+    {
+        change.insert("replacement".into(), fix.replacement.clone().into());
+        change.insert("applicability".into(), fix.applicability.as_str().into());
+        object.insert("fix".into(), change.into());
+    }
     Value::Object(object)
 }
 

@@ -1,6 +1,6 @@
 //! Linting one file as it lies on the disk.
 
-use super::{Config, lint};
+use super::{Config, Suppressions, all, codes};
 use diagnostics::{Diagnostic, FileId};
 use frontend::doc::{Format, Limits, decode};
 use frontend::{File, Project, Recognised, recognise};
@@ -30,6 +30,8 @@ pub enum Outcome {
         units: usize,
         /// The findings; none is good news.
         findings: Vec<Diagnostic>,
+        /// How many findings comments in the file silence.
+        silenced: usize,
     },
 }
 
@@ -69,19 +71,35 @@ pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Repo
         Err(d) => return Report { text: None, outcome: Outcome::Unreadable(vec![*d]) },
     };
     let file = File::read(id, path, &text, &limits);
-    let load: Vec<Diagnostic> = file.diagnostics.iter().filter(|d| config.wants(d)).cloned().collect();
+    let mut load = file.diagnostics.clone();
     let recognised = recognise(&file);
     let outcome = match recognised {
         Recognised::Frontend(frontend) => {
             let project = Project { files: vec![file] };
             let compiled = frontend.lower(&project, 0);
             let mut findings = load;
-            findings.extend(lint(&compiled, config));
+            findings.extend(all(&compiled));
+            let silenced = if text.contains("entail:") {
+                let known = codes();
+                let is_code = |c: &str| known.iter().any(|k| k.code.starts_with(c));
+                Suppressions::read(id, &text, is_code).apply(&mut findings, config.today)
+            } else {
+                0
+            };
+            config.filter(&mut findings);
             findings.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
-            Outcome::Checked { framework: compiled.framework, units: compiled.units.len(), findings }
+            Outcome::Checked {
+                framework: compiled.framework,
+                units: compiled.units.len(),
+                findings,
+                silenced,
+            }
         }
         // A file that could not be read to its end may be anything.
-        _ if file.documents.is_empty() && !file.diagnostics.is_empty() => Outcome::Unreadable(load),
+        _ if file.documents.is_empty() && !file.diagnostics.is_empty() => {
+            config.filter(&mut load);
+            Outcome::Unreadable(load)
+        }
         Recognised::Unsupported(name) => Outcome::Skipped(Skip::Unsupported(name)),
         Recognised::Unknown if file.documents.is_empty() => Outcome::Skipped(Skip::Empty),
         Recognised::Unknown => Outcome::Skipped(Skip::NoAgent),

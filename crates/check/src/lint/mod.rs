@@ -10,14 +10,17 @@
 mod file;
 pub mod paths;
 pub mod rules;
+mod suppress;
 
 #[cfg(test)]
 mod tests;
 
 pub use file::{Outcome, Report, Skip, lint_bytes};
 pub use rules::{RULES, rule};
+pub use suppress::{Day, EXPLANATIONS, Suppressions};
 
 use core_ir::Code;
+use diagnostics::report::RuleInfo;
 use diagnostics::{Diagnostic, Level, Span};
 use frontend::{Compiled, Unit};
 use paths::Loop;
@@ -78,7 +81,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Which findings are wanted.
+/// Which findings are wanted, and how serious they are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Only codes that begin with one of these; all if there are none. `L004` selects `L004a` too.
@@ -87,12 +90,22 @@ pub struct Config {
     pub ignore: Vec<String>,
     /// Nothing below this level.
     pub level: Level,
+    /// Other levels for codes that begin so; the longest beginning counts, of two equal ones the later.
+    pub levels: Vec<(String, Level)>,
+    /// Today, for suppressions that hold until a date; without it, none has expired.
+    pub today: Option<Day>,
 }
 
 impl Default for Config {
     /// Everything but level info.
     fn default() -> Self {
-        Config { select: Vec::new(), ignore: Vec::new(), level: Level::Unknown }
+        Config {
+            select: Vec::new(),
+            ignore: Vec::new(),
+            level: Level::Unknown,
+            levels: Vec::new(),
+            today: None,
+        }
     }
 }
 
@@ -103,6 +116,29 @@ impl Config {
             && (self.select.is_empty() || self.select.iter().any(|s| d.code.starts_with(s.as_str())))
             && !self.ignore.iter().any(|s| d.code.starts_with(s.as_str()))
     }
+
+    /// Gives the findings the levels that are set for them and keeps those that are wanted. What could not be decided
+    /// stays undecided.
+    pub fn filter(&self, found: &mut Vec<Diagnostic>) {
+        for d in found.iter_mut().filter(|d| d.level != Level::Unknown) {
+            let set = self.levels.iter().filter(|(code, _)| d.code.starts_with(code.as_str()));
+            if let Some((_, level)) = set.max_by_key(|(code, _)| code.len()) {
+                d.level = *level;
+            }
+        }
+        found.retain(|d| self.wants(d));
+    }
+}
+
+/// What there is to know about every code that linting can give, in order of the codes.
+pub fn codes() -> Vec<RuleInfo> {
+    let rules =
+        RULES.iter().map(|r| RuleInfo { code: r.code, name: r.name, summary: r.meaning, text: r.docs });
+    let others = frontend::codes::EXPLANATIONS.iter().chain(EXPLANATIONS);
+    let others = others.map(|e| RuleInfo { code: e.code, name: e.title, summary: e.title, text: e.text });
+    let mut all: Vec<RuleInfo> = rules.chain(others).collect();
+    all.sort_by_key(|r| r.code);
+    all
 }
 
 /// All findings about what was compiled, those of the front end included, in the order of their
@@ -118,8 +154,14 @@ impl Config {
 /// assert_eq!(lint(&compiled, &Config::default())[0].code, "L003");
 /// ```
 pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
-    let mut found: Vec<Diagnostic> =
-        compiled.diagnostics.iter().filter(|d| config.wants(d)).cloned().collect();
+    let mut found = all(compiled);
+    config.filter(&mut found);
+    found
+}
+
+/// All findings, of every level.
+fn all(compiled: &Compiled) -> Vec<Diagnostic> {
+    let mut found = compiled.diagnostics.clone();
     for unit in &compiled.units {
         let context = Context::new(compiled, unit);
         for rule in RULES {
@@ -134,7 +176,7 @@ pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
         d.framework = Some(compiled.framework);
     }
     let mut seen = HashSet::new();
-    found.retain(|d| config.wants(d) && seen.insert((d.code, d.span, d.message.clone())));
+    found.retain(|d| seen.insert((d.code, d.span, d.message.clone())));
     found.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
     found
 }

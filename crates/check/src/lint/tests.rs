@@ -338,3 +338,40 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_explanations_of_suppressions_hold() {
+    let config = Config { today: Day::parse("2026-11-22"), ..everything() };
+    for e in EXPLANATIONS {
+        let codes = |text: &str| findings(text, &config).iter().map(|d| d.code).collect::<Vec<_>>();
+        assert!(codes(e.wrong).contains(&e.code), "{}: {:?}", e.code, codes(e.wrong));
+        assert_eq!(codes(e.right), Vec::<&str>::new(), "{}", e.code);
+    }
+}
+
+#[test]
+fn levels_are_set_by_the_longest_beginning_and_unknown_stays_unknown() {
+    let text = LISTING.replace("localTools: [terminate]", "localTools: []");
+    let levels = |set: &[(&str, Level)], text: &str| {
+        let levels = set.iter().map(|(c, l)| (c.to_string(), *l)).collect();
+        findings(text, &Config { levels, ..everything() }).iter().map(|d| d.level).collect::<Vec<_>>()
+    };
+    assert_eq!(levels(&[("L004", Level::Info), ("L", Level::Error)], &text), [Level::Info]);
+    assert_eq!(levels(&[("L004b", Level::Error)], &text), [Level::Error]);
+    let unknown = LISTING.replace("{maxSteps: 20}", "{maxSteps: \"${STEPS}\"}");
+    assert_eq!(levels(&[("L017", Level::Error)], &unknown), [Level::Unknown]);
+}
+
+#[test]
+fn a_suppression_is_used_by_a_finding_that_is_not_shown() {
+    let text =
+        LISTING.replace("localTools: [terminate]", "localTools: [] # entail: ignore[L004] a demonstration");
+    let select = Config { select: vec!["I".into(), "L003".into()], ..everything() };
+    assert_eq!(findings(&text, &select), vec![]);
+    let Outcome::Checked { silenced, .. } =
+        lint_bytes("a.yaml", FileId(0), text.as_bytes(), &everything()).outcome
+    else {
+        panic!("not compiled")
+    };
+    assert_eq!(silenced, 1);
+}
