@@ -48,8 +48,14 @@ pub struct OutputArgs {
 pub enum Format {
     /// For people.
     Text,
-    /// For programs.
+    /// For programs: an object a line.
     Json,
+    /// Findings for code scanning: SARIF 2.1.0 (`lint`).
+    Sarif,
+    /// Findings as annotations of a GitHub workflow (`lint`).
+    Github,
+    /// Findings as a summary in Markdown (`lint`).
+    Markdown,
 }
 
 /// `--color`.
@@ -175,6 +181,12 @@ pub enum Show {
 
 /// `entail lint`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail lint .                                        the project, with `[lint]` of entail.toml
+  entail lint --fix --diff agents.yaml                 what repairs would change
+  entail lint --baseline lint.json --write-baseline .  accept what there is; later only new findings count
+  entail lint --format sarif . > lint.sarif            for code scanning")]
 pub struct LintArgs {
     /// Files or directories (directories respect .gitignore).
     #[arg(required = true)]
@@ -185,16 +197,32 @@ pub struct LintArgs {
     /// Not these codes.
     #[arg(long, value_delimiter = ',', value_name = "CODES")]
     pub ignore: Vec<String>,
-    /// The least serious level that is shown.
-    #[arg(long, value_enum, default_value_t = LevelArg::Warn)]
-    pub level: LevelArg,
+    /// The least serious level that is shown [default: warn].
+    #[arg(long, value_enum)]
+    pub level: Option<LevelArg>,
+    /// Leave out the findings that this file lists.
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Write the findings to the baseline file instead of reporting them.
+    #[arg(long, requires = "baseline")]
+    pub write_baseline: bool,
+    /// Carry out the safe repairs, in place.
+    #[arg(long)]
+    pub fix: bool,
+    /// Carry out repairs that may change the meaning as well.
+    #[arg(long)]
+    pub unsafe_fixes: bool,
+    /// Show what --fix would change, and change nothing.
+    #[arg(long)]
+    pub diff: bool,
     /// Count findings by code, files by format, and what was skipped.
     #[arg(long)]
     pub stats: bool,
 }
 
 /// `--level`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LevelArg {
     /// Everything.
     Info,

@@ -6,7 +6,7 @@ use frontend::doc::{Format, Limits, decode};
 use frontend::surface::{self, EntryKind};
 use frontend::{File, Project, Recognised};
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,6 +101,21 @@ pub fn read_text(sources: &mut Sources, path: &str) -> Result<(FileId, Arc<str>)
             Err(Problem::Wrong(vec![*d]))
         }
     }
+}
+
+/// Replaces a file by a text, whole or not at all: it is written beside it and then takes its name.
+pub fn replace_file(file: &Path, text: &str) -> std::io::Result<()> {
+    // Through a link, the file that it leads to is replaced. A file that is not there is made.
+    let target = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+    let folder = target.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut new = tempfile::Builder::new().prefix(".entail-").tempfile_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    if let Ok(old) = std::fs::metadata(&target) {
+        new.as_file().set_permissions(old.permissions())?;
+    }
+    new.as_file().sync_all()?;
+    new.persist(&target).map_err(|e| e.error)?;
+    Ok(())
 }
 
 /// An input-output error without its number.

@@ -16,6 +16,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let ui = ui::Ui::new(cli.output);
+    if let Some(exit) = refuse_format(&ui, &cli.command) {
+        return exit.into();
+    }
     let exit = match cli.command {
         Command::Run(args) => commands::run::run(&ui, &args),
         Command::Eval(args) => commands::run::eval(&ui, &args),
@@ -28,4 +31,18 @@ fn main() -> ExitCode {
         Command::Version => commands::version(&ui),
     };
     exit.into()
+}
+
+/// Formats other than text and JSON are for findings.
+fn refuse_format(ui: &ui::Ui, command: &Command) -> Option<ui::Exit> {
+    let name = match ui.args.format {
+        args::Format::Text | args::Format::Json => return None,
+        args::Format::Sarif => "sarif",
+        args::Format::Github => "github",
+        args::Format::Markdown => "markdown",
+    };
+    if matches!(command, Command::Lint(_)) {
+        return None;
+    }
+    Some(ui.usage(&format!("this command has no format `{name}`"), Some("use `text` or `json`")))
 }

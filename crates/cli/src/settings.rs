@@ -1,5 +1,6 @@
 //! `entail.toml` and the environment.
 
+use crate::commands::lint::LintSettings;
 use crate::load::reason;
 use crate::ui::{Exit, Ui};
 use core_ir::Data;
@@ -16,6 +17,7 @@ struct File {
     models: BTreeMap<String, ModelEntry>,
     handlers: BTreeMap<String, serde_json::Value>,
     mcp: BTreeMap<String, McpServer>,
+    lint: LintSettings,
 }
 
 /// The settings of a run.
@@ -27,6 +29,8 @@ pub struct Settings {
     pub handlers: Vec<(String, Data)>,
     /// MCP servers.
     pub mcp: BTreeMap<String, McpServer>,
+    /// What is linted for.
+    pub lint: LintSettings,
     /// The directory that paths in the settings are relative to.
     pub dir: PathBuf,
     /// The variables of the process and of `.env`.
@@ -62,7 +66,7 @@ impl Settings {
             .with_file(&dir.join(".env"))
             .map_err(|e| ui.usage(&e.message, e.help.as_deref()))?;
         let models = FileSettings { model: file.model, models: file.models };
-        Ok(Settings { models, handlers, mcp: file.mcp, dir, environment })
+        Ok(Settings { models, handlers, mcp: file.mcp, lint: file.lint, dir, environment })
     }
 }
 

@@ -117,6 +117,20 @@ impl Ui {
         }
     }
 
+    /// What would change in a file, in the manner of `diff -u`.
+    pub fn diff(&self, path: &str, before: &str, after: &str) -> String {
+        let diff = similar::TextDiff::from_lines(before, after);
+        let text =
+            diff.unified_diff().context_radius(2).header(path, &format!("{path} (changed)")).to_string();
+        let colored = |line: &str| match line.as_bytes().first() {
+            Some(b'+') => self.styled("32", line),
+            Some(b'-') => self.styled("31", line),
+            Some(b'@') => self.styled("36", line),
+            _ => line.to_string(),
+        };
+        if self.is_json() { text } else { text.lines().map(colored).collect::<Vec<_>>().join("\n") }
+    }
+
     /// Says that the request is wrong.
     pub fn usage(&self, message: &str, help: Option<&str>) -> Exit {
         if self.is_json() {

@@ -9,6 +9,7 @@
 //! Invariant: this crate knows nothing of terms, rules or frameworks. A code is just text here; the
 //! crate that reports a code also owns its explanation.
 
+pub mod fix;
 pub mod render;
 pub mod report;
 mod source;

@@ -111,6 +111,8 @@ impl Day {
 struct Suppression {
     /// The comment, for findings about itself.
     span: Span,
+    /// What is to be removed to remove it: the white space before it too, or all of its line.
+    removal: Span,
     codes: Vec<String>,
     reason: bool,
     until: Option<Day>,
@@ -151,7 +153,12 @@ impl Suppressions {
                     let span = Span { file, start: (start + at) as u32, end: end as u32 };
                     match parse(&text[start + at..end], span, &is_code) {
                         Ok(mut s) => {
-                            let alone = line[..at].trim().is_empty();
+                            let before = line[..at].trim_end();
+                            let alone = before.is_empty();
+                            s.removal.start = (start + before.len()) as u32;
+                            if alone {
+                                s.removal.end = (start + line.len()) as u32;
+                            }
                             // A whole file is marked by the absence of a range, which `parse` leaves so.
                             if s.lines.is_some() {
                                 s.lines = Some(range);
@@ -198,7 +205,7 @@ impl Suppressions {
             let codes = s.codes.join(", ");
             if !used {
                 let fix =
-                    Fix { span: s.span, replacement: String::new(), applicability: Applicability::Safe };
+                    Fix { span: s.removal, replacement: String::new(), applicability: Applicability::Safe };
                 let message = format!("this silences no finding: there is no {codes} here");
                 let d = Diagnostic::warn(UNUSED, message, s.span).help("remove the comment").fix(fix);
                 findings.push(d);
@@ -270,7 +277,7 @@ fn parse(comment: &str, span: Span, is_code: &impl Fn(&str) -> bool) -> Result<S
         }
     };
     let lines = (!whole_file).then_some(0..0);
-    Ok(Suppression { span, codes, reason: !rest.trim().is_empty(), until, lines })
+    Ok(Suppression { span, removal: span, codes, reason: !rest.trim().is_empty(), until, lines })
 }
 
 #[cfg(test)]
@@ -337,6 +344,19 @@ mod tests {
             assert_eq!(findings(text, &[], "2026-01-01"), [expected], "{text}");
         }
         assert_eq!(findings("a: 1 # entail: ignore[L017]", &[("L017", "a: 1")], "2026-01-01"), [NO_REASON]);
+    }
+
+    #[test]
+    fn removing_a_comment_leaves_the_rest_as_it_was() {
+        let file = FileId(0);
+        for (text, rest) in [
+            ("a: 1 # entail: ignore[L017] x\nb: 2\n", "a: 1\nb: 2\n"),
+            ("a: 1\n  # entail: ignore[L017] x\nb: 2\n", "a: 1\nb: 2\n"),
+        ] {
+            let mut found = Vec::new();
+            Suppressions::read(file, text, |_| true).apply(&mut found, None);
+            assert_eq!(diagnostics::fix::apply(text, file, &found, Applicability::Safe), (rest.into(), 1));
+        }
     }
 
     #[test]

@@ -29,7 +29,8 @@ fn pages() -> Vec<Page> {
         .iter()
         .chain(syntax::lam::codes::EXPLANATIONS)
         .chain(frontend::codes::EXPLANATIONS)
-        .chain(check::flow::codes::EXPLANATIONS);
+        .chain(check::flow::codes::EXPLANATIONS)
+        .chain(check::lint::EXPLANATIONS);
     let mut all: Vec<Page> = explanations.map(page).collect();
     all.extend(check::lint::RULES.iter().map(|r| Page {
         code: r.code,

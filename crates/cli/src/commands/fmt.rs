@@ -4,11 +4,10 @@
 
 use crate::args::FmtArgs;
 use crate::commands::say_problem;
-use crate::load::{Kind, Problem, files_under, read_text, reason};
+use crate::load::{Kind, Problem, files_under, read_text, reason, replace_file};
 use crate::ui::{Exit, Ui};
 use diagnostics::{Diagnostic, Sources};
 use serde_json::json;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use syntax::format;
 
@@ -80,17 +79,17 @@ fn one(ui: &Ui, args: &FmtArgs, file: &Path, count: &mut Count) -> Result<(), Ex
     }
     count.changed += 1;
     if !(args.check || args.diff) {
-        replace(file, &after)
+        replace_file(file, &after)
             .map_err(|e| ui.usage(&format!("cannot write `{path}`: {}", reason(&e)), None))?;
     }
     if ui.is_json() {
         let mut line = json!({"path": path, "changed": true, "written": !(args.check || args.diff)});
         if let (true, Some(o)) = (args.diff, line.as_object_mut()) {
-            o.insert("diff".into(), diff(ui, &path, &before, &after).into());
+            o.insert("diff".into(), ui.diff(&path, &before, &after).into());
         }
         ui.result(&line.to_string());
     } else if args.diff || (args.check && ui.args.verbose) {
-        ui.result(diff(ui, &path, &before, &after).trim_end());
+        ui.result(&ui.diff(&path, &before, &after));
     } else if args.check || ui.args.verbose {
         ui.result(&path);
     }
@@ -127,7 +126,7 @@ fn standard_input(ui: &Ui, args: &FmtArgs) -> Exit {
     };
     let changed = *text != *after;
     if args.diff {
-        ui.result(diff(ui, "<stdin>", &text, &after).trim_end());
+        ui.result(&ui.diff("<stdin>", &text, &after));
     } else if args.check {
         if changed {
             ui.result("<stdin>");
@@ -153,32 +152,6 @@ fn either(id: diagnostics::FileId, text: &str) -> Result<String, Vec<Diagnostic>
         (Err(a), Err(b)) => Err(if fewer(&a, &b) { a } else { b }),
         (agent, _) => agent,
     }
-}
-
-/// Replaces a file: the new text is written beside it and then takes its name.
-fn replace(file: &Path, text: &str) -> std::io::Result<()> {
-    // Through a link, the file that it leads to is replaced.
-    let target = file.canonicalize()?;
-    let folder = target.parent().unwrap_or(Path::new("."));
-    let mut new = tempfile::Builder::new().prefix(".entail-fmt-").tempfile_in(folder)?;
-    new.write_all(text.as_bytes())?;
-    new.as_file().set_permissions(std::fs::metadata(&target)?.permissions())?;
-    new.as_file().sync_all()?;
-    new.persist(&target).map_err(|e| e.error)?;
-    Ok(())
-}
-
-/// What changes, in the manner of `diff -u`.
-fn diff(ui: &Ui, path: &str, before: &str, after: &str) -> String {
-    let diff = similar::TextDiff::from_lines(before, after);
-    let text = diff.unified_diff().context_radius(2).header(path, &format!("{path} (formatted)")).to_string();
-    let colored = |line: &str| match line.as_bytes().first() {
-        Some(b'+') => ui.styled("32", line),
-        Some(b'-') => ui.styled("31", line),
-        Some(b'@') => ui.styled("36", line),
-        _ => line.to_string(),
-    };
-    if ui.is_json() { text } else { text.lines().map(colored).collect::<Vec<_>>().join("\n") }
 }
 
 fn summary(count: &Count, dry: bool) -> String {

@@ -1,12 +1,21 @@
 //! `entail lint`: defects in agent configurations.
 
-use crate::args::{LevelArg, LintArgs};
+mod baseline;
+mod repair;
+mod settings;
+
+pub use settings::LintSettings;
+
+use crate::args::{Format as OutputFormat, LintArgs};
 use crate::load::{files_under, read_bytes, reason};
+use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use check::lint::{Config, Outcome, Report, Skip, lint_bytes};
+use baseline::Baseline;
+use check::lint::{Outcome, Report, Skip, lint_bytes};
 use diagnostics::{FileId, Level, Sources};
 use frontend::doc::Format;
 use serde_json::json;
+use settings::Wanted;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -19,6 +28,11 @@ struct Tally {
     skipped: BTreeMap<String, usize>,
     unreadable: usize,
     findings: BTreeMap<(&'static str, Level), usize>,
+    /// Silenced by comments.
+    silenced: usize,
+    /// Left out because the baseline has them.
+    known: usize,
+    fixed: usize,
 }
 
 /// Runs the command.
@@ -30,19 +44,45 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
             Err(message) => return ui.usage(&message, None),
         }
     }
-    let config = match config(ui, args) {
-        Ok(config) => config,
+    let settings = match Settings::read(ui) {
+        Ok(settings) => settings,
         Err(exit) => return exit,
     };
+    let wanted = match Wanted::new(ui, args, &settings.lint, &settings.dir) {
+        Ok(wanted) => wanted,
+        Err(exit) => return exit,
+    };
+    let known = match &wanted.baseline {
+        Some(path) if !args.write_baseline => match Baseline::read(path) {
+            Ok(known) => Some(known),
+            Err(message) => return ui.usage(&message, Some("`--write-baseline` makes one")),
+        },
+        _ => None,
+    };
+    let mut written = args.write_baseline.then(Baseline::new);
     // A file named on the command line that cannot be read is a wrong request; one met in a directory is a finding.
-    let reports = lint_all(&files, &config);
+    let reports = lint_all(&files, &wanted);
     let mut tally = Tally::default();
+    let mut report = diagnostics::report::Report::default();
     let mut failed = false;
     let mut usage = false;
-    for ((path, named), report) in files.iter().zip(reports) {
+    for ((path, named), linted) in files.iter().zip(reports) {
         let shown = path.display().to_string();
-        let report = match report {
-            Ok(report) => report,
+        let linted = match linted {
+            Ok(linted) if args.fix || args.unsafe_fixes || args.diff => {
+                match repair::repair(ui, args, path, linted, &wanted) {
+                    Ok((linted, n)) => {
+                        tally.fixed += n;
+                        linted
+                    }
+                    Err(message) => {
+                        ui.usage(&message, None);
+                        usage = true;
+                        continue;
+                    }
+                }
+            }
+            Ok(linted) => linted,
             Err(e) => {
                 let message = format!("cannot read `{shown}`: {e}");
                 if *named {
@@ -56,8 +96,8 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
             }
         };
         let mut sources = Sources::new();
-        sources.add(&*shown, report.text.clone().unwrap_or_else(|| "".into()));
-        let findings = match report.outcome {
+        sources.add(&*shown, linted.text.clone().unwrap_or_else(|| "".into()));
+        let mut findings = match linted.outcome {
             Outcome::Skipped(skip) => {
                 // A file that was named and is of no kind that is linted deserves a word.
                 if *named {
@@ -72,16 +112,48 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
                 tally.unreadable += 1;
                 findings
             }
-            Outcome::Checked { framework, findings, .. } => {
+            Outcome::Checked { framework, findings, silenced, .. } => {
                 *tally.checked.entry(framework).or_default() += 1;
+                tally.silenced += silenced;
                 findings
             }
         };
+        if let Some(known) = &known {
+            tally.known += known.take_out(&shown, &sources, &mut findings);
+        }
+        if let Some(written) = &mut written {
+            written.add(&shown, &sources, &findings);
+            continue;
+        }
         for d in &findings {
             failed |= d.level == Level::Error;
             *tally.findings.entry((d.code, d.level)).or_default() += 1;
         }
-        ui.findings(&sources, &findings);
+        match ui.args.format {
+            // What would be changed is the result then.
+            _ if args.diff => {}
+            OutputFormat::Text | OutputFormat::Json => ui.findings(&sources, &findings),
+            OutputFormat::Sarif | OutputFormat::Github | OutputFormat::Markdown => {
+                report.add(&sources, &findings);
+            }
+        }
+    }
+    if let (Some(written), Some(path)) = (&written, &wanted.baseline) {
+        return match written.write(path) {
+            Ok(()) => {
+                ui.note(&format!("{} findings are in `{}` now", written.len(), path.display()));
+                Exit::Done
+            }
+            Err(message) => ui.usage(&message, None),
+        };
+    }
+    match ui.args.format {
+        OutputFormat::Text | OutputFormat::Json => {}
+        OutputFormat::Sarif => {
+            ui.result(&report.sarif(env!("CARGO_PKG_VERSION"), &check::lint::codes()).to_string());
+        }
+        OutputFormat::Github => ui.result(report.github().trim_end()),
+        OutputFormat::Markdown => ui.result(report.markdown().trim_end()),
     }
     summary(ui, args, &tally);
     if usage {
@@ -91,25 +163,6 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
     } else {
         Exit::Done
     }
-}
-
-fn config(ui: &Ui, args: &LintArgs) -> Result<Config, Exit> {
-    let rules = check::lint::RULES.iter().map(|r| r.code);
-    let codes: Vec<&str> = rules.chain(frontend::codes::EXPLANATIONS.iter().map(|e| e.code)).collect();
-    for code in args.select.iter().chain(&args.ignore) {
-        if !codes.iter().any(|c| c.starts_with(&**code)) {
-            let near = diagnostics::nearest(code, codes.iter().copied());
-            let help = near.map(|n| format!("did you mean `{n}`?"));
-            return Err(ui.usage(&format!("there is no rule `{code}`"), help.as_deref()));
-        }
-    }
-    // What could not be decided is shown with the warnings.
-    let level = match args.level {
-        LevelArg::Info => Level::Info,
-        LevelArg::Warn => Level::Unknown,
-        LevelArg::Error => Level::Error,
-    };
-    Ok(Config { select: args.select.clone(), ignore: args.ignore.clone(), level })
 }
 
 /// The file itself (named), or the YAML and JSON files in a directory, in a stable order.
@@ -124,7 +177,7 @@ fn files_of(path: &Path) -> Result<Vec<(PathBuf, bool)>, String> {
 }
 
 /// Lints the files on all cores; the reports are in the order of the files.
-fn lint_all(files: &[(PathBuf, bool)], config: &Config) -> Vec<Result<Report, String>> {
+fn lint_all(files: &[(PathBuf, bool)], wanted: &Wanted) -> Vec<Result<Report, String>> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(files.len()));
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(files.len().max(1));
@@ -136,7 +189,7 @@ fn lint_all(files: &[(PathBuf, bool)], config: &Config) -> Vec<Result<Report, St
                     let Some((path, _)) = files.get(index) else { break };
                     let shown = path.display().to_string();
                     let report = match read_bytes(&shown) {
-                        Ok(bytes) => Ok(lint_bytes(&shown, FileId(0), &bytes, config)),
+                        Ok(bytes) => Ok(lint_bytes(&shown, FileId(0), &bytes, &wanted.config_for(path))),
                         Err(e) => Err(reason(&e)),
                     };
                     // A poisoned lock means that another thread panicked; its panic is raised by the scope.
@@ -183,6 +236,14 @@ fn summary(ui: &Ui, args: &LintArgs, tally: &Tally) {
         }
     }
     if !ui.is_json() {
+        let more = [
+            (tally.fixed, if args.diff { "could be repaired" } else { "repaired" }),
+            (tally.silenced, "silenced by comments"),
+            (tally.known, "in the baseline"),
+        ];
+        for (n, what) in more.into_iter().filter(|(n, _)| *n > 0) {
+            ui.note(&format!("{} {what}", plural(n, "finding")));
+        }
         let unknown = if unknown > 0 { format!(", {unknown} unknown") } else { String::new() };
         let unreadable =
             if tally.unreadable > 0 { format!(", {} unreadable", tally.unreadable) } else { String::new() };

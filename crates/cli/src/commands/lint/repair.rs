@@ -1,0 +1,49 @@
+//! `--fix`, `--unsafe-fixes`, `--diff`.
+
+use super::settings::Wanted;
+use crate::args::LintArgs;
+use crate::load::{reason, replace_file};
+use crate::ui::Ui;
+use check::lint::{Outcome, Report, lint_bytes};
+use diagnostics::{Applicability, Diagnostic, FileId, fix};
+use std::path::Path;
+
+/// A repair may lay open the next; after so many rounds they would go in circles.
+const MOST_ROUNDS: usize = 10;
+
+/// Repairs a file until there is nothing to repair, and writes it back, or shows the difference. Returns what is left, and how
+/// many repairs were made.
+pub fn repair(
+    ui: &Ui,
+    args: &LintArgs,
+    path: &Path,
+    mut linted: Report,
+    wanted: &Wanted,
+) -> Result<(Report, usize), String> {
+    let least = if args.unsafe_fixes { Applicability::Unsafe } else { Applicability::Safe };
+    let shown = path.display().to_string();
+    let Some(before) = linted.text.clone() else { return Ok((linted, 0)) };
+    let (mut text, mut repaired) = (before.to_string(), 0);
+    for _ in 0..MOST_ROUNDS {
+        let found: &[Diagnostic] = match &linted.outcome {
+            Outcome::Checked { findings, .. } | Outcome::Unreadable(findings) => findings,
+            Outcome::Skipped(_) => &[],
+        };
+        let (better, n) = fix::apply(&text, FileId(0), found, least);
+        if n == 0 {
+            break;
+        }
+        repaired += n;
+        text = better;
+        linted = lint_bytes(&shown, FileId(0), text.as_bytes(), &wanted.config_for(path));
+    }
+    if repaired == 0 {
+        return Ok((linted, 0));
+    }
+    if args.diff {
+        ui.result(&ui.diff(&shown, &before, &text));
+        return Ok((linted, repaired));
+    }
+    replace_file(path, &text).map_err(|e| format!("cannot write `{shown}`: {}", reason(&e)))?;
+    Ok((linted, repaired))
+}

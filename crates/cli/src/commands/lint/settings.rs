@@ -1,0 +1,144 @@
+//! What is linted for: the command line over `[lint]` of `entail.toml`.
+
+use crate::args::{LevelArg, LintArgs};
+use crate::ui::{Exit, Ui};
+use check::lint::{Config, Day};
+use diagnostics::Level;
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// `[lint]` of `entail.toml`.
+///
+/// ```toml
+/// [lint]
+/// ignore = ["L017"]
+/// level = "warn"
+/// levels = { L004b = "error", L002 = "off" }
+///
+/// [[lint.paths]]
+/// match = ["legacy/**"]
+/// levels = { L001 = "info" }
+/// ```
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LintSettings {
+    select: Vec<String>,
+    ignore: Vec<String>,
+    level: Option<LevelArg>,
+    levels: BTreeMap<String, LevelSetting>,
+    paths: Vec<PathSettings>,
+    baseline: Option<PathBuf>,
+}
+
+/// `[[lint.paths]]`: what else holds for some files. Of several that match, the later counts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PathSettings {
+    #[serde(rename = "match")]
+    globs: Vec<String>,
+    #[serde(default)]
+    ignore: Vec<String>,
+    #[serde(default)]
+    levels: BTreeMap<String, LevelSetting>,
+}
+
+/// The level that a code is given.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum LevelSetting {
+    Off,
+    Info,
+    Warn,
+    Error,
+}
+
+/// What is linted for, file by file.
+pub struct Wanted {
+    base: Config,
+    paths: Vec<(GlobSet, Config)>,
+    /// What the globs are relative to.
+    dir: PathBuf,
+    /// The findings that are known already, as a file.
+    pub baseline: Option<PathBuf>,
+}
+
+impl Wanted {
+    /// Reads the options and the settings. Codes that do not exist are wrong requests.
+    pub fn new(ui: &Ui, args: &LintArgs, settings: &LintSettings, dir: &Path) -> Result<Wanted, Exit> {
+        let known: Vec<&str> = check::lint::codes().iter().map(|c| c.code).collect();
+        let of_paths = settings.paths.iter().flat_map(|p| p.ignore.iter().chain(p.levels.keys()));
+        let named = args.select.iter().chain(&args.ignore).chain(&settings.select).chain(&settings.ignore);
+        for code in named.chain(settings.levels.keys()).chain(of_paths) {
+            if !known.iter().any(|c| c.starts_with(&**code)) {
+                let near = diagnostics::nearest(code, known.iter().copied());
+                let help = near.map(|n| format!("did you mean `{n}`?"));
+                return Err(ui.usage(&format!("there is no rule `{code}`"), help.as_deref()));
+            }
+        }
+        // What could not be decided is shown with the warnings.
+        let level = match args.level.or(settings.level).unwrap_or(LevelArg::Warn) {
+            LevelArg::Info => Level::Info,
+            LevelArg::Warn => Level::Unknown,
+            LevelArg::Error => Level::Error,
+        };
+        let select = if args.select.is_empty() { &settings.select } else { &args.select };
+        let ignore = settings.ignore.iter().chain(&args.ignore).cloned().collect();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        let today = now.map(|t| Day::of_unix(t.as_secs()));
+        let mut base = Config { select: select.clone(), ignore, level, levels: Vec::new(), today };
+        set_levels(&mut base, &settings.levels);
+        let mut paths = Vec::new();
+        for p in &settings.paths {
+            let mut globs = GlobSetBuilder::new();
+            for g in &p.globs {
+                let glob = Glob::new(g).map_err(|e| ui.usage(&format!("`[[lint.paths]]`: {e}"), None))?;
+                globs.add(glob);
+            }
+            let globs = globs.build().map_err(|e| ui.usage(&format!("`[[lint.paths]]`: {e}"), None))?;
+            let mut config = Config { ignore: p.ignore.clone(), ..Config::default() };
+            set_levels(&mut config, &p.levels);
+            paths.push((globs, config));
+        }
+        let baseline = args.baseline.clone().or(settings.baseline.as_ref().map(|p| dir.join(p)));
+        Ok(Wanted { base, paths, dir: dir.to_path_buf(), baseline })
+    }
+
+    /// What holds for a file.
+    pub fn config_for(&self, path: &Path) -> Config {
+        let mut config = self.base.clone();
+        if self.paths.is_empty() {
+            return config;
+        }
+        let dir = if self.dir.as_os_str().is_empty() { Path::new(".") } else { &self.dir };
+        let inside = match (path.canonicalize(), dir.canonicalize()) {
+            (Ok(path), Ok(dir)) => path.strip_prefix(&dir).map(Path::to_path_buf).ok(),
+            _ => None,
+        };
+        let path = inside.as_deref().unwrap_or(path);
+        for (globs, more) in &self.paths {
+            if globs.is_match(path) {
+                config.ignore.extend(more.ignore.iter().cloned());
+                config.levels.extend(more.levels.iter().cloned());
+            }
+        }
+        config
+    }
+}
+
+fn set_levels(config: &mut Config, levels: &BTreeMap<String, LevelSetting>) {
+    for (code, level) in levels {
+        let level = match level {
+            LevelSetting::Off => {
+                config.ignore.push(code.clone());
+                continue;
+            }
+            LevelSetting::Info => Level::Info,
+            LevelSetting::Warn => Level::Warn,
+            LevelSetting::Error => Level::Error,
+        };
+        config.levels.push((code.clone(), level));
+    }
+}
