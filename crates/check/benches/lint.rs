@@ -45,7 +45,7 @@ fn file(bencher: Bencher<'_, '_>, name: &str) {
 fn rules(bencher: Bencher<'_, '_>, name: &str) {
     let text: Arc<str> = text(name).into();
     let files = vec![File::read(FileId(0), name, &text, &Limits::default())];
-    let Some(compiled) = compile(&Project { files }, 0) else { return };
+    let Some(compiled) = compile(&Project { files, ..Project::default() }, 0) else { return };
     let config = Config::default();
     bencher.bench(|| lint(black_box(&compiled), &config));
 }
@@ -55,7 +55,7 @@ fn rules(bencher: Bencher<'_, '_>, name: &str) {
 fn lower(bencher: Bencher<'_, '_>, name: &str) {
     let text: Arc<str> = text(name).into();
     let files = vec![File::read(FileId(0), name, &text, &Limits::default())];
-    let project = Project { files };
+    let project = Project { files, ..Project::default() };
     bencher.bench(|| compile(black_box(&project), 0));
 }
 

@@ -257,8 +257,11 @@ pub struct FmtArgs {
 /// `entail compile`.
 #[derive(Debug, Args)]
 pub struct CompileArgs {
-    /// A program or configuration; `-` for standard input.
+    /// A program or configuration; `-` for standard input. With `--stats`, a directory.
     pub file: String,
+    /// Count what compiles under a directory, by format, and how fast.
+    #[arg(long, conflicts_with_all = ["pipeline", "lam", "origins"])]
+    pub stats: bool,
     /// Which pipeline or agent of the file; all of them without it.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,

@@ -275,7 +275,7 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
         }
     };
     let mut found = file.diagnostics.clone();
-    let compiled = frontend.lower(&Project { files }, 0);
+    let compiled = frontend.lower(&Project { files, ..Project::default() }, 0);
     found.extend(compiled.diagnostics);
     if has_errors(&found) {
         return Err(Problem::Wrong(found));

@@ -114,6 +114,22 @@ pub const EXPLANATIONS: &[Explanation] = &[
         wrong: "agentId: a\ntype: react\nmodel: m\nsystemPrompt: p\nmcp: {localTools: [sum, sum]}",
         right: "agentId: a\ntype: react\nmodel: m\nsystemPrompt: p\nmcp: {localTools: [sum, terminate]}",
     },
+    Explanation {
+        code: emit::NOTHING,
+        title: "a file that defines nothing that runs",
+        text: "The file is of a format that is known, but no agent, task or workflow is in it: settings, models or tool servers only. \
+               They are read where another file names them.",
+        wrong: "apiVersion: kagent.dev/v1alpha2\nkind: ModelConfig\nmetadata: {name: fast}\nspec: {model: small}",
+        right: "apiVersion: kagent.dev/v1alpha2\nkind: Agent\nmetadata: {name: a}\nspec: {declarative: {systemMessage: p}}",
+    },
+    Explanation {
+        code: emit::NOT_COMPILED,
+        title: "a construct that is not compiled",
+        text: "The framework has this construct and the core term has an unknown part in its place, with its span: code in another \
+               language, an image, or something that is not compiled yet. Everything around it is compiled and checked.",
+        wrong: "agent_class: shop.agents.PriceAgent\nname: prices",
+        right: "name: prices\nmodel: small\ninstruction: Say the price.",
+    },
 ];
 
 #[cfg(test)]
@@ -132,7 +148,7 @@ mod tests {
         let path = if text.starts_with('{') && !text.starts_with("{{") { "a.json" } else { "a.yaml" };
         let file = File::read(FileId(0), path, &text, &limits);
         let mut all: Vec<Diagnostic> = file.diagnostics.clone();
-        if let Some(compiled) = compile(&Project { files: vec![file] }, 0) {
+        if let Some(compiled) = compile(&Project { files: vec![file], ..Project::default() }, 0) {
             all.extend(compiled.diagnostics);
         }
         all.iter().map(|d| d.code).collect()

@@ -17,6 +17,10 @@ pub mod codes {
     pub const UNDEFINED: &str = "F004";
     /// Agents within one another without end, or more than can be compiled.
     pub const TOO_MUCH: &str = "F005";
+    /// A file of a known format that defines nothing that runs.
+    pub const NOTHING: &str = "F008";
+    /// A construct of a known framework that is not compiled.
+    pub const NOT_COMPILED: &str = "F009";
     /// An agent type that does not exist.
     pub const UNKNOWN_TYPE: &str = "F006";
     /// A name that is given twice.
@@ -169,6 +173,39 @@ pub struct LoopBound {
     pub origin: Option<Name>,
     /// The place that says so, if one does.
     pub span: Option<Span>,
+}
+
+impl LoopBound {
+    /// A bound that is not written, with where it comes from.
+    pub fn by_default(n: u64, origin: &str) -> LoopBound {
+        LoopBound { bound: Bound::Finite(n), origin: Some(origin.into()), span: None }
+    }
+
+    /// No bound at all, because of what `why` says.
+    pub fn none(why: &str) -> LoopBound {
+        LoopBound { bound: Bound::Infinite, origin: Some(format!("none: {why}").into()), span: None }
+    }
+
+    /// A bound that exists or does not, which nobody here can know.
+    pub fn unknown(why: &str) -> LoopBound {
+        LoopBound { bound: Bound::Infinite, origin: Some(format!("not known: {why}").into()), span: None }
+    }
+
+    /// What an entry says if there is one with a value; otherwise this.
+    #[must_use]
+    pub fn or_written(self, entry: Option<Entry<'_>>, out: &mut Vec<Diagnostic>) -> LoopBound {
+        match entry.filter(|e| !e.value.is_null()) {
+            // What is no number is reported, and the default holds.
+            Some(e) => {
+                let written = loop_bound(Some(e), 0, "", out);
+                match &written.origin {
+                    Some(origin) if origin.is_empty() => LoopBound { span: written.span, ..self },
+                    _ => written,
+                }
+            }
+            None => self,
+        }
+    }
 }
 
 /// Reads the bound of a loop from an entry; a value that is no whole number is reported.
@@ -354,13 +391,35 @@ impl Template {
     /// The term.
     pub fn build(self, b: &mut Builder) -> TermId {
         let span = self.span;
-        let mut operands: Vec<TermId> = Vec::new();
+        // Texts that meet are one text, and an interpolation within is spliced in.
+        let mut pieces: Vec<Result<String, TermId>> = Vec::new();
+        let mut put = |piece: Result<String, TermId>| match (pieces.last_mut(), piece) {
+            (Some(Ok(last)), Ok(t)) => last.push_str(&t),
+            (_, Ok(t)) if t.is_empty() => {}
+            (_, piece) => pieces.push(piece),
+        };
         for piece in self.pieces {
+            let parts = match &piece {
+                Err(term) => match b.term(*term) {
+                    Term::Prim(Prim::Format, operands) => operands.clone(),
+                    _ => vec![*term],
+                },
+                Ok(_) => Vec::new(),
+            };
             match piece {
-                Ok(t) if t.is_empty() => {}
-                Ok(t) => operands.push(b.lit(Data::str(t), span)),
-                Err(term) => operands.push(term),
+                Ok(text) => put(Ok(text)),
+                Err(_) => parts.into_iter().for_each(|part| match b.term(part) {
+                    Term::Lit(Data::Str(text)) => put(Ok(text.to_string())),
+                    _ => put(Err(part)),
+                }),
             }
+        }
+        let mut operands: Vec<TermId> = Vec::new();
+        for piece in pieces {
+            operands.push(match piece {
+                Ok(t) => b.lit(Data::str(t), span),
+                Err(term) => term,
+            });
         }
         match operands[..] {
             [] => b.lit(Data::str(""), span),

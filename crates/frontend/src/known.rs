@@ -9,15 +9,12 @@ type Mark = (&'static str, fn(Node<'_>) -> bool);
 
 /// In this order: the first that matches names the file.
 const MARKS: &[Mark] = &[
-    ("kagent", |r| text_starts(r, "apiVersion", "kagent.dev/")),
-    ("ark_crd", |r| text_starts(r, "apiVersion", "ark.mckinsey.com/")),
     ("open_agent_spec", |r| {
         has(r, "agentspec_version") || (has(r, "component_type") && has(r, "$referenced_components"))
     }),
     ("dify", |r| {
         is(r, "kind", "app") && has(r, "app") || has(r, "app") && mapping_with(r, "workflow", "graph")
     }),
-    ("lobechat", |r| has(r, "identifier") && mapping_with(r, "config", "systemRole")),
     ("n8n", |r| {
         list_of(r, "nodes", |n| has(n, "typeVersion") || text_starts(n, "type", "n8n-"))
             && has(r, "connections")
@@ -39,68 +36,16 @@ const MARKS: &[Mark] = &[
             || list_of(r, "components", |c| text_starts(c, "provider", "autogen_"))
             || r.descendants().take(400).any(|n| has(n, "llm_config") && has(n, "human_input_mode"))
     }),
-    ("letta", |r| {
-        has(r, "agent_type") && has(r, "llm_config") && has(r, "embedding_config")
-            || list_of(r, "agents", |a| has(a, "agent_type") && has(a, "llm_config"))
-    }),
     ("ms_declarative", |r| {
         matches!(text(r, "kind"), Some("Workflow")) && has(r, "trigger")
             || is(r, "kind", "AdaptiveDialog")
             || is(r, "kind", "Prompt") && has(r, "instructions")
     }),
-    ("semantic_kernel", |r| {
-        matches!(
-            text(r, "type"),
-            Some("foundry_agent" | "chat_completion_agent" | "azure_assistant" | "openai_assistant")
-        )
-    }),
-    ("watsonx_orchestrate", |r| {
-        has(r, "spec_version") && (has(r, "llm") || is(r, "kind", "external") || is(r, "kind", "native"))
-    }),
     ("promptflow", |r| {
         mapping(r, "inputs") && list_of(r, "nodes", |n| has(n, "source") || has(n, "use_variants"))
             || text_starts(r, "$schema", "https://azuremlschemas")
     }),
-    ("nemo_nat", |r| r.at(&["workflow", "_type"]).is_some()),
     ("chatdev", |r| list_of_at(r, &["graph", "nodes"], |n| has(n, "id") && has(n, "type"))),
-    ("swe_agent", |r| {
-        r.at(&["agent", "templates"]).is_some()
-            || r.at(&["agent", "tools", "bundles"]).is_some()
-            || has(r, "system_template") && has(r, "instance_template")
-            || has(r, "next_step_template")
-            || r.at(&["agent", "model", "per_instance_cost_limit"]).is_some()
-    }),
-    ("solace_mesh", |r| {
-        list_of(r, "apps", |a| has(a, "app_module") || has(a, "app_config"))
-            || mapping(r, "shared_config")
-            || list_of(r, "shared_config", |s| s.is_mapping())
-    }),
-    ("praisonai", |r| {
-        mapping(r, "roles")
-            || has(r, "topic") && has(r, "agents")
-            || is(r, "framework", "praisonai")
-            || has(r, "agents") && (has(r, "steps") || r.at(&["workflow", "steps"]).is_some())
-    }),
-    ("adk", |r| {
-        text(r, "agent_class").is_some()
-            || has(r, "instruction") && has(r, "name") && (has(r, "model") || has(r, "sub_agents"))
-    }),
-    ("cagent", |r| {
-        r.get("agents").is_some_and(|a| {
-            a.entries()
-                .take(20)
-                .any(|e| has(e.value, "instruction") && (has(e.value, "model") || has(e.value, "toolsets")))
-        })
-    }),
-    ("aiwaves_agents", |r| {
-        has(r, "nodes") && has(r, "edges") && has(r, "root") && has(r, "end")
-            || mapping(r, "agents") && has(r, "environment")
-    }),
-    ("ms_agent", |r| has(r, "llm") && (has(r, "generation_config") || has(r, "max_chat_round"))),
-    ("metagpt", |r| r.at(&["llm", "api_type"]).is_some()),
-    ("goose", |r| has(r, "instructions") && has(r, "title") && has(r, "extensions")),
-    ("multi_agent", |r| list_of(r, "agents", has_prompt)),
-    ("generic", |r| has_prompt(r) && (has(r, "name") || has(r, "model"))),
 ];
 
 /// The name of the format that a file shows the mark of.
@@ -149,19 +94,4 @@ fn list_of(node: Node<'_>, key: &str, test: fn(Node<'_>) -> bool) -> bool {
 
 fn list_of_at(node: Node<'_>, path: &[&str], test: fn(Node<'_>) -> bool) -> bool {
     node.at(path).is_some_and(|n| n.items().take(20).any(test))
-}
-
-/// Whether a mapping gives an agent its instructions under one of the usual names.
-fn has_prompt(node: Node<'_>) -> bool {
-    const PROMPTS: &[&str] = &[
-        "instructions",
-        "instruction",
-        "system_prompt",
-        "systemPrompt",
-        "system_message",
-        "systemMessage",
-        "systemInstruction",
-        "prompt",
-    ];
-    PROMPTS.iter().any(|k| node.get(k).is_some_and(|p| p.as_str().is_some()))
 }

@@ -12,19 +12,41 @@
 //! Invariant: no rule of `check` is known here. Front ends say what is written and what the framework
 //! supplies, not whether that is good.
 
+mod adk;
+mod aiwaves;
+mod ark;
+mod cagent;
 pub mod calculus;
 pub mod codes;
 pub mod crewai;
+mod defaults;
 pub mod doc;
 pub mod emit;
+mod generic;
+mod goose;
+mod kagent;
+mod kit;
 pub mod known;
 pub mod lambda_yaml;
+mod letta;
+mod lobechat;
+mod metagpt;
+mod ms_agent;
+mod nemo_nat;
+mod praisonai;
 mod project;
 mod registry;
+mod semantic_kernel;
+mod shape;
+mod solace;
 pub mod surface;
+mod swe_agent;
+mod versions;
+mod watsonx;
 
-pub use project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind};
+pub use project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words};
 pub use registry::{FRONTENDS, Recognised, compile, recognise};
+pub use versions::Versions;
 
 #[cfg(test)]
 mod tests;

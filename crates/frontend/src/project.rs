@@ -1,6 +1,7 @@
 //! What a front end is given, and what it gives back.
 
 use crate::doc::{self, Document, Format, Limits};
+use crate::versions::Versions;
 use core_ir::Code;
 use diagnostics::{Diagnostic, FileId, Span};
 use std::sync::Arc;
@@ -25,10 +26,49 @@ impl File {
         File { id, path: path.to_string(), documents: loaded.documents, diagnostics: loaded.diagnostics }
     }
 
+    /// Whether a path is that of a file that can be read here: YAML or JSON by its extension.
+    pub fn is_read(path: &str) -> bool {
+        Format::of_path(path).is_some()
+    }
+
     /// The folder it is in, without a closing slash; empty for none.
     pub fn folder(&self) -> &str {
         self.path.rsplit_once(['/', '\\']).map_or("", |(f, _)| f)
     }
+}
+
+impl Project {
+    /// The loaded file that another names by a path relative to its own folder.
+    pub fn beside(&self, from: &File, path: &str) -> Option<&File> {
+        let wanted = join(from.folder(), path);
+        self.files.iter().find(|f| normal(&f.path) == wanted)
+    }
+}
+
+/// A path relative to a folder, without `.` and `..`.
+pub fn join(folder: &str, path: &str) -> String {
+    if path.starts_with('/') || folder.is_empty() {
+        normal(path)
+    } else {
+        normal(&format!("{folder}/{path}"))
+    }
+}
+
+/// A path with `/` and without `.` and `..` as far as they can be resolved.
+fn normal(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            "" if !parts.is_empty() => {}
+            ".." if parts.last().is_some_and(|p| *p != ".." && !p.is_empty()) => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// The files that are compiled together: a crew's `agents.yaml` and `tasks.yaml`, say.
@@ -36,6 +76,8 @@ impl File {
 pub struct Project {
     /// The files.
     pub files: Vec<File>,
+    /// The versions of packages, as far as lock files and requirements say them.
+    pub versions: Versions,
 }
 
 /// A kind of configuration.
@@ -119,4 +161,30 @@ pub struct Facts {
     pub default_model: Option<&'static str>,
     /// What ends a loop though the source does not say so.
     pub ends_loops: Option<&'static str>,
+    /// What the parts of an agent are called, for advice.
+    pub words: Words,
+}
+
+/// Where a framework's users write the parts of an agent: what help texts name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// Where the instructions stand.
+    pub prompt: &'static str,
+    /// Where the model is named.
+    pub model: &'static str,
+    /// Where a loop is bounded; empty if the format has no place for it.
+    pub bound: &'static str,
+    /// What gives a loop a way to return.
+    pub exit: &'static str,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Words {
+            prompt: "say what the agent is to do",
+            model: "name one",
+            bound: "",
+            exit: "give the loop a way to return: a tool that ends it, or a reply that is the answer",
+        }
+    }
 }

@@ -1,12 +1,33 @@
 //! Which front end reads a file, decided by its content.
 
 use crate::project::{Compiled, File, Frontend, Project};
-use crate::{crewai, known, lambda_yaml};
+use crate::{
+    adk, aiwaves, ark, cagent, crewai, generic, goose, kagent, known, lambda_yaml, letta, lobechat, metagpt,
+    ms_agent, nemo_nat, praisonai, semantic_kernel, solace, swe_agent, watsonx,
+};
 
 /// All front ends, one line each.
 pub const FRONTENDS: &[&dyn Frontend] = &[
-    &lambda_yaml::LambdaYaml, // seed 000's own YAML
-    &crewai::CrewAi,          // agents.yaml, tasks.yaml, crew files
+    &lambda_yaml::LambdaYaml,         // seed 000's own YAML
+    &crewai::CrewAi,                  // agents.yaml, tasks.yaml, crew files
+    &kagent::Kagent,                  // Kubernetes resources of kagent.dev
+    &ark::Ark,                        // Kubernetes resources of ark.mckinsey.com
+    &lobechat::LobeChat,              // LobeChat's agent index
+    &nemo_nat::NemoNat,               // NVIDIA NeMo Agent Toolkit
+    &letta::Letta,                    // Letta agent files
+    &semantic_kernel::SemanticKernel, // Semantic Kernel's declarative agents
+    &praisonai::PraisonAi,            // PraisonAI's roles and workflows
+    &aiwaves::Aiwaves,                // agent teams and SOPs of aiwaves
+    &swe_agent::SweAgent,             // SWE-agent
+    &adk::Adk,                        // Google ADK
+    &watsonx::Watsonx,                // watsonx Orchestrate
+    &solace::Solace,                  // Solace Agent Mesh
+    &goose::Goose,                    // Goose recipes
+    &cagent::Cagent,                  // Docker agent
+    &metagpt::MetaGpt,                // MetaGPT's models
+    &ms_agent::MsAgent,               // ModelScope-Agent
+    &generic::MultiAgent,             // lists of agents
+    &generic::Generic,                // anything with instructions
 ];
 
 /// Front ends are only asked to compile what they are at least this sure of.

@@ -75,7 +75,7 @@ pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Repo
     let recognised = recognise(&file);
     let outcome = match recognised {
         Recognised::Frontend(frontend) => {
-            let project = Project { files: vec![file] };
+            let project = Project { files: vec![file], ..Project::default() };
             let compiled = frontend.lower(&project, 0);
             let mut findings = load;
             findings.extend(all(&compiled));

@@ -150,7 +150,7 @@ pub fn codes() -> Vec<RuleInfo> {
 /// use frontend::{File, Project, compile, doc::Limits};
 /// let text = "agentId: a\ntype: react\nmodel: m\nsystemPrompt: p\nreact: {maxSteps: 0}\n".into();
 /// let file = File::read(diagnostics::FileId(0), "a.yaml", &text, &Limits::default());
-/// let compiled = compile(&Project { files: vec![file] }, 0).unwrap();
+/// let compiled = compile(&Project { files: vec![file], ..Project::default() }, 0).unwrap();
 /// assert_eq!(lint(&compiled, &Config::default())[0].code, "L003");
 /// ```
 pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {

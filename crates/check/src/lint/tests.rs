@@ -296,7 +296,7 @@ fn a_term_that_no_front_end_made_is_linted_too() {
     let oracle = b.add(Term::Llm(prompt, Arc::new(ModelParams::default())), Terms::AT);
     let code = Arc::new(b.finish(oracle, &Globals::none()).unwrap());
     let unit = Unit { name: "u".into(), kind: UnitKind::Agent, code, span: Terms::AT, agents: vec![] };
-    let facts = Facts { default_model: Some("somebody picks one"), ends_loops: None };
+    let facts = Facts { default_model: Some("somebody picks one"), ..Facts::default() };
     let compiled = Compiled { framework: "test", units: vec![unit], facts, diagnostics: vec![] };
     let codes: Vec<_> = lint(&compiled, &everything()).iter().map(|d| (d.code, d.level)).collect();
     assert_eq!(codes, [("L001", Level::Error), ("L002", Level::Info)]);

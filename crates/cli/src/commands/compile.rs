@@ -9,6 +9,9 @@ use diagnostics::{Sources, has_errors};
 
 /// Runs the command.
 pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
+    if args.stats {
+        return super::compile_stats::stats(ui, &args.file);
+    }
     let mut sources = Sources::new();
     let (all, found) = match load_or_say(ui, &mut sources, &args.file) {
         Ok(loaded) => loaded,

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod compile;
+mod compile_stats;
 pub mod explain;
 pub mod fmt;
 pub mod lint;

@@ -23,7 +23,7 @@ use crate::emit::{
     self, Part, Template, Unused, clip, codes, near, parts, report_keys, undecided, value_span, wrong_kind,
 };
 use crate::lambda_yaml::not_built;
-use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind};
+use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words};
 use core_ir::{Branch, Builder, Data, Globals, Name, Term, TermId, ToolDecl, ToolId, Type};
 use diagnostics::{Diagnostic, Span};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -73,6 +73,12 @@ impl Frontend for CrewAi {
         let facts = Facts {
             default_model: Some("CrewAI asks the model that the environment names, or its own default"),
             ends_loops: Some("CrewAI ends the loop at the first reply that calls no tool"),
+            words: Words {
+                prompt: "say who the agent is: `role`, `goal` and `backstory`",
+                model: "name one: `llm: provider/model`",
+                bound: "state it: `max_iter`",
+                ..Words::default()
+            },
         };
         let mut compiled =
             Compiled { framework: self.name(), units: Vec::new(), facts, diagnostics: Vec::new() };

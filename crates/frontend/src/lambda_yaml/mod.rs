@@ -22,7 +22,7 @@ use crate::doc::{Document, Entry, Node, NodeId};
 use crate::emit::{
     self, LoopBound, Template, Unused, clip, codes, near, report_keys, undecided, value_span, wrong_kind,
 };
-use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind};
+use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words};
 use core_ir::{
     Branch, Builder, Comparison, Data, EffectClass, Globals, KeyDecl, LabelSpec, Measure, ModelParams, Name,
     Num, Pred, Prim, StoreDecl, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
@@ -58,7 +58,15 @@ impl Frontend for LambdaYaml {
         let mut compiled = Compiled {
             framework: self.name(),
             units: Vec::new(),
-            facts: Facts::default(),
+            facts: Facts {
+                words: Words {
+                    prompt: "say what the agent is to do: `systemPrompt`",
+                    model: "name one: `model: {name: …}`",
+                    bound: "state it: `react.maxSteps`",
+                    exit: "add `terminate` to `mcp.localTools`",
+                },
+                ..Facts::default()
+            },
             diagnostics: Vec::new(),
         };
         let Some(file) = project.files.get(main) else { return compiled };

@@ -20,10 +20,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             && let Term::Lit(Data::Str(text)) = code.term(*prompt)
             && text.trim().is_empty()
         {
-            let help = match context.compiled.framework {
-                "crewai" => "say who the agent is: `role`, `goal` and `backstory`",
-                _ => "say what the agent is to do: `systemPrompt`",
-            };
+            let help = context.compiled.facts.words.prompt;
             out.push(rule.finding("the prompt is empty", code.span(*prompt)).help(help));
         }
     }

@@ -25,7 +25,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                     d.level = Level::Info;
                     d = d.help(default);
                 }
-                None => d = d.help("name one: `model: {name: …}`"),
+                None => d = d.help(context.compiled.facts.words.model),
             }
             out.push(d);
         }

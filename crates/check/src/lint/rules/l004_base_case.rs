@@ -94,11 +94,7 @@ fn stated(l: &Loop) -> bool {
 }
 
 fn finding(rule: &Rule, context: &Context<'_>, l: &Loop, message: &str) -> Diagnostic {
-    let help = match context.compiled.framework {
-        "lambda" => "add `terminate` to `mcp.localTools`",
-        _ => "give the loop a way to return: a tool that ends it, or a reply that is the answer",
-    };
-    place(rule, context, l, message).help(help)
+    place(rule, context, l, message).help(context.compiled.facts.words.exit)
 }
 
 /// A finding where the loop decides how to go on, which is where a way out would have to be added.

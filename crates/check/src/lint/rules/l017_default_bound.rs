@@ -20,13 +20,11 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             let message = format!("how often this loop may run is not stated here: its bound is {origin}");
             let mut d = rule.finding(message, code.span(id));
             // A bound that someone sets at run time is neither missing nor known.
-            if *bound == Bound::Infinite {
+            if *bound == Bound::Infinite && !origin.starts_with("none") {
                 d.level = Level::Unknown;
             }
-            out.push(d.help(match context.compiled.framework {
-                "crewai" => "state it: `max_iter`",
-                _ => "state it: `react.maxSteps`",
-            }));
+            let help = context.compiled.facts.words.bound;
+            out.push(if help.is_empty() { d } else { d.help(help) });
         }
     }
 }

@@ -1,0 +1,213 @@
+//! `entail compile --stats`: how much of a directory compiles, by format.
+
+use crate::load::{files_under, read_bytes};
+use crate::ui::{Exit, Ui};
+use core_ir::Term;
+use diagnostics::{Diagnostic, FileId, Level};
+use frontend::doc::{Limits, decode};
+use frontend::{File, Project, Recognised, recognise};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// What one file came to.
+struct Outcome {
+    format: String,
+    bytes: usize,
+    took: Duration,
+    state: State,
+    units: usize,
+    terms: usize,
+    unknown: usize,
+    /// Why it did not compile, or compiled to nothing.
+    why: Option<Diagnostic>,
+}
+
+/// How far a file got.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It is a term, or several.
+    Compiled,
+    /// It is of the format and defines nothing that runs, and is told so.
+    Nothing,
+    /// An error stands in the way.
+    Failed,
+    /// It is no agent configuration.
+    Skipped,
+}
+
+/// One row of the table.
+#[derive(Default)]
+struct Row {
+    files: usize,
+    compiled: usize,
+    nothing: usize,
+    failed: usize,
+    units: usize,
+    terms: usize,
+    unknown: usize,
+    bytes: usize,
+    took: Duration,
+}
+
+/// Runs the command.
+pub fn stats(ui: &Ui, path: &str) -> Exit {
+    let path = Path::new(path);
+    let files = match std::fs::metadata(path) {
+        Ok(m) if m.is_dir() => files_under(path, File::is_read),
+        Ok(_) => vec![path.to_path_buf()],
+        Err(e) => {
+            return ui.usage(&format!("cannot read `{}`: {}", path.display(), crate::load::reason(&e)), None);
+        }
+    };
+    let begun = Instant::now();
+    let outcomes = measure(&files);
+    let wall = begun.elapsed();
+    let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
+    let mut total = Row::default();
+    let mut skipped = 0;
+    for (file, outcome) in files.iter().zip(&outcomes) {
+        let Some(outcome) = outcome else { continue };
+        total.bytes += outcome.bytes;
+        if outcome.state == State::Skipped {
+            skipped += 1;
+            continue;
+        }
+        if let (true, Some(why)) = (ui.args.verbose, &outcome.why) {
+            ui.say(&format!("{}: {}: {} {}", outcome.format, file.display(), why.code, why.message));
+        }
+        for row in [rows.entry(&outcome.format).or_default(), &mut total] {
+            row.files += 1;
+            row.compiled += usize::from(outcome.state == State::Compiled);
+            row.nothing += usize::from(outcome.state == State::Nothing);
+            row.failed += usize::from(outcome.state == State::Failed);
+            row.units += outcome.units;
+            row.terms += outcome.terms;
+            row.unknown += outcome.unknown;
+            row.took += outcome.took;
+        }
+    }
+    if ui.is_json() {
+        let rows: serde_json::Map<String, serde_json::Value> =
+            rows.iter().map(|(name, r)| (name.to_string(), json_of(r))).collect();
+        let seconds = wall.as_secs_f64();
+        ui.result(&json!({"formats": rows, "total": json_of(&total), "skipped": skipped, "bytes": total.bytes, "seconds": seconds}).to_string());
+        return Exit::Done;
+    }
+    ui.result(&format!(
+        "{:<20} {:>6} {:>9} {:>8} {:>7} {:>7} {:>6} {:>9} {:>8}",
+        "format", "files", "compiled", "nothing", "failed", "rate", "units", "terms", "unknown"
+    ));
+    for (name, r) in rows.iter().map(|(n, r)| (*n, r)).chain([("all", &total)]) {
+        // A file that defines nothing that runs is rightly compiled to nothing.
+        let could = (r.files - r.nothing).max(1);
+        let rate = 100.0 * r.compiled as f64 / could as f64;
+        ui.result(&format!(
+            "{name:<20} {:>6} {:>9} {:>8} {:>7} {rate:>6.1}% {:>6} {:>9} {:>8}",
+            r.files, r.compiled, r.nothing, r.failed, r.units, r.terms, r.unknown
+        ));
+    }
+    let seconds = wall.as_secs_f64().max(1e-9);
+    let megabytes = total.bytes as f64 / 1e6;
+    ui.note(&format!(
+        "{} files ({skipped} are no agent configurations), {megabytes:.1} MB in {seconds:.2} s: {:.0} files/s, {:.1} MB/s",
+        files.len(),
+        files.len() as f64 / seconds,
+        megabytes / seconds,
+    ));
+    Exit::Done
+}
+
+fn json_of(r: &Row) -> serde_json::Value {
+    json!({"files": r.files, "compiled": r.compiled, "nothing": r.nothing, "failed": r.failed, "units": r.units, "terms": r.terms, "unknown": r.unknown})
+}
+
+/// Compiles the files on all cores; `None` for one that cannot be read.
+fn measure(files: &[PathBuf]) -> Vec<Option<Outcome>> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(files.len()));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(files.len().max(1));
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(path) = files.get(index) else { break };
+                    let outcome = one(path);
+                    // A poisoned lock means that another thread panicked; its panic is raised by the scope.
+                    if let Ok(mut done) = done.lock() {
+                        done.push((index, outcome));
+                    }
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|(i, _)| *i);
+    done.into_iter().map(|(_, o)| o).collect()
+}
+
+fn one(path: &Path) -> Option<Outcome> {
+    let shown = path.display().to_string();
+    let bytes = read_bytes(&shown).ok()?;
+    let begun = Instant::now();
+    let limits = Limits::default();
+    let mut outcome = Outcome {
+        format: String::new(),
+        bytes: bytes.len(),
+        took: Duration::ZERO,
+        state: State::Skipped,
+        units: 0,
+        terms: 0,
+        unknown: 0,
+        why: None,
+    };
+    let text = match decode(FileId(0), &bytes, &limits) {
+        Ok(text) => text,
+        Err(d) => {
+            return Some(Outcome {
+                format: "unreadable".into(),
+                state: State::Failed,
+                why: Some(*d),
+                ..outcome
+            });
+        }
+    };
+    let file = File::read(FileId(0), &shown, &text, &limits);
+    let broken = file.diagnostics.iter().find(|d| d.level == Level::Error).cloned();
+    match recognise(&file) {
+        Recognised::Frontend(frontend) => {
+            outcome.format = frontend.name().into();
+            let compiled = frontend.lower(&Project { files: vec![file], ..Project::default() }, 0);
+            outcome.units = compiled.units.len();
+            for unit in &compiled.units {
+                outcome.terms += unit.code.len();
+                outcome.unknown += unit.code.iter().filter(|(_, t)| matches!(t, Term::Unknown(_))).count();
+            }
+            let error = compiled.diagnostics.iter().find(|d| d.level == Level::Error).cloned();
+            let error = broken.or(error);
+            let nothing = || compiled.diagnostics.iter().find(|d| d.code == frontend::emit::codes::NOTHING);
+            (outcome.state, outcome.why) = match error {
+                Some(e) => (State::Failed, Some(e)),
+                None if compiled.units.is_empty() => (State::Nothing, nothing().cloned()),
+                None => (State::Compiled, None),
+            };
+        }
+        Recognised::Unsupported(name) => {
+            outcome.format = format!("{name} (no front end)");
+            outcome.state = State::Failed;
+        }
+        Recognised::Unknown => {
+            if broken.is_some() {
+                outcome.format = "unreadable".into();
+                outcome.state = State::Failed;
+                outcome.why = broken;
+            }
+        }
+    }
+    outcome.took = begun.elapsed();
+    Some(outcome)
+}
