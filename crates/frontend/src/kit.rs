@@ -20,8 +20,8 @@ use crate::lambda_yaml::not_built;
 use crate::project::{AgentPlace, Project, Unit, UnitKind};
 use crate::versions::Versions;
 use core_ir::{
-    Branch, Builder, Data, EffectClass, Globals, LabelSpec, ModelParams, Name, Num, Term, TermId, ToolDecl,
-    ToolId, ToolParam, Type,
+    Branch, Builder, Catches, Data, EffectClass, Globals, LabelSpec, ModelParams, Name, Num, Term, TermId,
+    ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -691,7 +691,7 @@ impl Kit<'_> {
         let said = self.b.var("m", at);
         let handler = record(self, false, said);
         let label = self.b.lit(Data::list(["U", "S"].map(Data::str).to_vec()), at);
-        self.b.add(Term::Try { label, body, name: "m".into(), handler }, at)
+        self.b.add(Term::Try { label, body, catches: Catches::All, name: "m".into(), handler }, at)
     }
 
     /// `next`, unless the talk is over: then what was said, `x`.

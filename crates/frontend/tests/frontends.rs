@@ -27,8 +27,11 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Every fixture with its text, by folder.
-fn folders() -> Vec<(String, Vec<(String, Arc<str>)>)> {
+/// A folder with the names and texts of its fixtures.
+type Folder = (String, Vec<(String, Arc<str>)>);
+
+/// Every folder.
+fn folders() -> Vec<Folder> {
     let mut all = Vec::new();
     for folder in files_in(&suite()).into_iter().filter(|p| p.is_dir()) {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
