@@ -309,6 +309,38 @@ impl Analysis {
             }
             Term::List(items) => self.list(code, items, env),
             Term::Par(_, items) => self.list(code, items, env),
+            Term::Each(_, f, list) => {
+                let (f, made) = self.eval(code, *f, env);
+                let (list, given) = self.eval(code, *list, env);
+                let before = made.plus(&given);
+                match &list {
+                    Value::List(items) => {
+                        let (mut cost, mut out) = (before, Vec::with_capacity(items.len()));
+                        for item in items.iter() {
+                            let (v, c) = self.apply(&f, item.clone(), span);
+                            cost = cost.plus(&c);
+                            out.push(v);
+                        }
+                        (Value::List(Rc::new(out)), cost)
+                    }
+                    other => {
+                        let item = if is_plain(other) { Value::Data } else { Value::Unknown };
+                        let (v, once) = self.apply(&f, item, span);
+                        let spends = |i: Interval| i.most != Some(0);
+                        if spends(once.models) || spends(once.tools) || !once.own.is_empty() {
+                            self.reason(
+                                span,
+                                "as often as the list has items, which is known only when it runs",
+                            );
+                        }
+                        let open =
+                            |i: Interval| if spends(i) { Interval { least: 0, most: None } } else { i };
+                        let own = once.own.iter().map(|(k, _)| (*k, u64::MAX)).collect();
+                        let all = Cost { models: open(once.models), tools: open(once.tools), own };
+                        (if is_plain(&v) { Value::Data } else { Value::Unknown }, before.plus(&all))
+                    }
+                }
+            }
             Term::Pair(a, b) => self.list(code, &[*a, *b], env),
             Term::Fst(e) | Term::Snd(e) => {
                 let (v, c) = self.eval(code, *e, env);

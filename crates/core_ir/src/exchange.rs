@@ -256,6 +256,13 @@ impl Writer<'_> {
                     }
                     o
                 }
+                Term::Each(n, f, list) => {
+                    let mut o = json!({"op": "each", "of": [r(f), r(list)]});
+                    if let Some(n) = n {
+                        o["most"] = (*n).into();
+                    }
+                    o
+                }
                 Term::Check(n, t, e) => {
                     json!({"op": "check", "name": **n, "type": type_json(t), "of": [r(e)]})
                 }
@@ -853,6 +860,7 @@ impl Reader {
                 Term::Within(seconds, *e)
             }
             ("par", items) => Term::Par(self.maybe(place, "most", |r, p| r.small(p))?, items.to_vec()),
+            ("each", [f, list]) => Term::Each(self.maybe(place, "most", |r, p| r.small(p))?, *f, *list),
             ("check", [e]) => {
                 let p = self.need(place, "type")?;
                 Term::Check(self.named(place, "name")?, self.ty(&p)?, *e)

@@ -53,6 +53,7 @@ pub const KEYWORDS: &[&str] = &[
     "const",
     "store",
     "within",
+    "each",
 ];
 
 /// Keys of the record of model parameters that have a meaning of their own.
@@ -651,7 +652,8 @@ impl<'a> Printer<'a> {
             | Term::Endorse(..)
             | Term::Declassify(..)
             | Term::Fail(_)
-            | Term::Within(..) => Level::Prefix,
+            | Term::Within(..)
+            | Term::Each(..) => Level::Prefix,
             Term::App(..)
             | Term::Fst(_)
             | Term::Snd(_)
@@ -888,6 +890,12 @@ impl<'a> Printer<'a> {
                     None => self.push("par "),
                 }
                 self.items("[", "]", items, |p, e| p.term(*e, Level::Expr));
+            }
+            Term::Each(bound, f, list) => {
+                let bound = bound.map_or(String::new(), |n| format!("[{n}]"));
+                self.with_atom(&format!("each{bound} "), *f);
+                self.push(" ");
+                self.term(*list, Level::Atom);
             }
             Term::Check(name, ty, e) => {
                 let name = if name.is_empty() { String::new() } else { format!("{}: ", name_text(name)) };

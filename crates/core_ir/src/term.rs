@@ -408,6 +408,8 @@ pub enum Term {
     Within(Num, TermId),
     /// `par[n] [e, …]`: at most `n` at a time (`None`: all).
     Par(Option<u32>, Vec<TermId>),
+    /// `each[n] f xs`: a function applied to every item of a list, at most `n` at a time; the results in order.
+    Each(Option<u32>, TermId, TermId),
     /// `check[τ] e`: the value, which must be data of the type; the name says what it is, for messages.
     Check(Name, Type, TermId),
     /// What a front end could not decide, or the parser could not read. Running it is an error.
@@ -479,6 +481,7 @@ impl Term {
             Term::Fail(e) => Term::Fail(f(e)),
             Term::Within(n, e) => Term::Within(n, f(e)),
             Term::Par(n, es) => Term::Par(n, es.into_iter().map(f).collect()),
+            Term::Each(n, a, b) => Term::Each(n, f(a), f(b)),
             Term::Check(n, t, e) => Term::Check(n, t, f(e)),
         }
     }

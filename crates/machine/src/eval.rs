@@ -122,8 +122,25 @@ enum Mode {
     Data(Arc<ModelParams>, Arc<Code>),
 }
 
+/// What the branches of a join do.
+enum Branches {
+    /// `par`: a term each.
+    Terms(Vec<TermId>),
+    /// `each`: the function is applied to an item each.
+    Calls { function: Value, items: Vec<Value>, span: Span },
+}
+
+impl Branches {
+    fn len(&self) -> usize {
+        match self {
+            Branches::Terms(terms) => terms.len(),
+            Branches::Calls { items, .. } => items.len(),
+        }
+    }
+}
+
 struct Join {
-    branches: Vec<TermId>,
+    branches: Branches,
     results: Vec<Option<Result<Value, Failure>>>,
     started: usize,
     running: usize,
@@ -293,8 +310,14 @@ impl Strand {
         }
         join.started += 1;
         join.running += 1;
-        let term = join.branches[index];
-        let in_scope = closure(&self.act).0.locals(term);
+        let (state, kont, in_scope) = match &join.branches {
+            Branches::Terms(terms) => {
+                (State::Eval(terms[index]), Vec::new(), closure(&self.act).0.locals(terms[index]))
+            }
+            Branches::Calls { function, items, span } => {
+                (State::Return(function.clone()), vec![Frame::FixArg(items[index].clone(), *span)], 0)
+            }
+        };
         Some(Strand {
             id: mix(mix(self.id, join.name), index as u64),
             parent: Some((slot, index)),
@@ -310,10 +333,10 @@ impl Strand {
             act: self.act.clone(),
             base: 0,
             stack: self.stack[self.base..self.base + in_scope].to_vec(),
-            kont: Vec::new(),
+            kont,
             pc: self.pc,
             pc_from: self.pc_from,
-            state: State::Eval(term),
+            state,
         })
     }
 
@@ -403,6 +426,9 @@ impl Machine {
                         if let Some(request) = self.resume(s, frame, value) {
                             return self.request(s, request);
                         }
+                        if let State::Joining(_) = s.state {
+                            return Outcome::Joining;
+                        }
                     }
                 },
                 State::Raise(failure) => match s.kont.pop() {
@@ -478,6 +504,7 @@ impl Machine {
             | Term::Index(e, _)
             | Term::With(e, _, _)
             | Term::Pair(e, _)
+            | Term::Each(_, e, _)
             | Term::Fst(e)
             | Term::Snd(e)
             | Term::Tag(_, Some(e))
@@ -592,16 +619,8 @@ impl Machine {
                     s.state = State::Return(Value::node(&mut self.lattice, s.pc, Body::List(Vec::new())));
                     return None;
                 }
-                let join = Join {
-                    branches: branches.clone(),
-                    results: (0..branches.len()).map(|_| None).collect(),
-                    started: 0,
-                    running: 0,
-                    // A bound of zero would never end; it means one at a time.
-                    most: most.map_or(usize::MAX, |n| n.max(1) as usize),
-                    name: s.pars.next(&self.lattice, s.pc),
-                };
-                s.state = State::Joining(Box::new(join));
+                let (most, branches) = (*most, Branches::Terms(branches.clone()));
+                self.branch_out(s, most, branches);
             }
             Term::Unknown(reason) => {
                 let (span, message) = (code.span(id), format!("not known before the run: {reason}"));
@@ -609,6 +628,20 @@ impl Machine {
             }
         }
         None
+    }
+
+    /// Waits for branches, of which there is at least one.
+    fn branch_out(&mut self, s: &mut Strand, most: Option<u32>, branches: Branches) {
+        let join = Join {
+            results: (0..branches.len()).map(|_| None).collect(),
+            branches,
+            started: 0,
+            running: 0,
+            // A bound of zero would never end; it means one at a time.
+            most: most.map_or(usize::MAX, |n| n.max(1) as usize),
+            name: s.pars.next(&self.lattice, s.pc),
+        };
+        s.state = State::Joining(Box::new(join));
     }
 
     /// Opens an empty conversation at the program counter, until its frame is taken.
@@ -789,7 +822,11 @@ impl Machine {
         let (code, _, _) = closure(&s.act);
         let span = code.span(term);
         match code.term(term) {
-            Term::App(_, e) | Term::Index(_, e) | Term::With(_, _, e) | Term::Pair(_, e) => {
+            Term::App(_, e)
+            | Term::Index(_, e)
+            | Term::With(_, _, e)
+            | Term::Pair(_, e)
+            | Term::Each(_, _, e) => {
                 let e = *e;
                 s.kont.push(Frame::Second(term, v));
                 s.state = State::Eval(e);
@@ -1017,6 +1054,24 @@ impl Machine {
             Term::App(..) => return self.apply(s, first, v, span),
             Term::Pair(..) => {
                 s.state = State::Return(Value::node(&mut self.lattice, s.pc, Body::Pair(first, v)));
+            }
+            Term::Each(most, ..) => {
+                let Some(Body::List(items)) = v.body() else {
+                    let label = self.blame(s, &v);
+                    let message = format!("`each` goes through a list, found {}", v.kind());
+                    s.fail(ErrorCode::Type, label, span, message);
+                    return None;
+                };
+                self.fuel = self.fuel.saturating_sub(items.len() as u64);
+                let (most, pc) = (*most, self.lattice.join(s.pc, v.label));
+                let function = first.read(&mut self.lattice, pc);
+                let items: Vec<Value> = items.iter().map(|i| i.read(&mut self.lattice, pc)).collect();
+                s.set_pc(pc, span);
+                if items.is_empty() {
+                    s.state = State::Return(Value::node(&mut self.lattice, pc, Body::List(items)));
+                } else {
+                    self.branch_out(s, most, Branches::Calls { function, items, span });
+                }
             }
             Term::With(_, name, _) => match first.body() {
                 Some(Body::Record(fields)) => {

@@ -155,6 +155,7 @@ enum Expr {
     Fail(E),
     Within(Num, E),
     Par(Vec<E>),
+    Each(E, E),
     Check(Type, E),
     Unknown(Name),
 }
@@ -688,23 +689,21 @@ impl Run<'_> {
             }
             // par[n] es: each branch in a fork; pc:[V…], or the first error that flows to pc after all have ended; an
             // error that does not flow to pc ends the run at once.
-            Expr::Par(es) => {
-                let mut out = Vec::new();
-                let mut first_error = None;
-                for e in es {
-                    let label = self.join(self.conversation.label, pc);
-                    let messages = self.conversation.messages.clone();
-                    match self.inside(Conversation { label, messages }, |run| run.eval(pc, e)) {
-                        Ok(v) => out.push(v),
-                        // Nobody may catch it, or nobody outside may.
-                        Err(e) if !catchable(e.code) || !self.lattice.flows(e.label, pc) => return Err(e),
-                        Err(e) => first_error = first_error.or(Some(e)),
-                    }
-                }
-                match first_error {
-                    Some(e) => Err(e),
-                    None => Ok(value(pc, Node::List(out))),
-                }
+            Expr::Par(es) => self.branches(pc, es.len(), &|run, i| run.eval(pc, &es[i])),
+            // each e1 e2: V1 is applied to every item of V2 = l:[…], each in a branch, at pc ⊔ l.
+            Expr::Each(f, list) => {
+                let f = self.eval(pc, f)?;
+                let v = self.eval(pc, list)?;
+                let Node::List(items) = &*v.node else {
+                    let deep = self.deep(&v);
+                    return error("type", self.lattice.join(pc, deep), "`each` goes through a list");
+                };
+                let pc = self.join(pc, v.label);
+                let f = self.read(pc, &f);
+                self.branches(pc, items.len(), &|run, i| {
+                    let item = run.read(pc, &items[i]);
+                    run.deeper(pc, |run| run.apply(&f, item))
+                })
             }
             // check[τ] e: V, or the error type labelled pc ⊔ deep V.
             Expr::Check(ty, e) => {
@@ -766,6 +765,26 @@ impl Run<'_> {
                 let deep = self.deep(v1);
                 error("not_a_function", self.lattice.join(l1, deep), "not a function")
             }
+        }
+    }
+
+    /// **`par[n] es`**: each in a copy of the conversation; the results in order, or the first error.
+    fn branches(&mut self, pc: Label, n: usize, branch: &dyn Fn(&mut Self, usize) -> Eval) -> Eval {
+        let mut out = Vec::new();
+        let mut first_error = None;
+        for i in 0..n {
+            let label = self.join(self.conversation.label, pc);
+            let messages = self.conversation.messages.clone();
+            match self.inside(Conversation { label, messages }, |run| branch(run, i)) {
+                Ok(v) => out.push(v),
+                // Nobody may catch it, or nobody outside may.
+                Err(e) if !catchable(e.code) || !self.lattice.flows(e.label, pc) => return Err(e),
+                Err(e) => first_error = first_error.or(Some(e)),
+            }
+        }
+        match first_error {
+            Some(e) => Err(e),
+            None => Ok(value(pc, Node::List(out))),
         }
     }
 
@@ -1294,6 +1313,7 @@ fn convert(code: &Arc<Code>, prelude: &Arc<Globals>, id: TermId) -> E {
             Term::Fail(e) => Expr::Fail(go(e)),
             Term::Within(n, e) => Expr::Within(n.clone(), go(e)),
             Term::Par(_, es) => Expr::Par(all(es)),
+            Term::Each(_, f, list) => Expr::Each(go(f), go(list)),
             Term::Check(_, ty, e) => Expr::Check(ty.clone(), go(e)),
             Term::Unknown(name) => Expr::Unknown(name.clone()),
         })
@@ -1336,6 +1356,7 @@ fn children(e: &Expr) -> Vec<&E> {
         | Expr::Index(a, b)
         | Expr::With(a, _, b)
         | Expr::Pair(a, b)
+        | Expr::Each(a, b)
         | Expr::Choose(_, a, b)
         | Expr::Relabel(a, b)
         | Expr::Test(a, b)
@@ -1415,6 +1436,7 @@ fn substitute(e: &E, x: &Name, v: &Value) -> E {
             Expr::Fail(e) => Expr::Fail(go(e)),
             Expr::Within(n, e) => Expr::Within(n.clone(), go(e)),
             Expr::Par(es) => Expr::Par(all(es)),
+            Expr::Each(f, list) => Expr::Each(go(f), go(list)),
             Expr::Check(t, e) => Expr::Check(t.clone(), go(e)),
         })
     })

@@ -570,6 +570,30 @@ fn par() {
 }
 
 #[test]
+fn each() {
+    rules(&[
+        ("each (\\x. x + 1) [1, [\"S\"]: 2]", "[2,[\"S\"]:3]"),
+        ("each[1] (\\x. x) []", "[]"),
+        // The list's label is that of every branch and of the result: how many there are is known from it.
+        ("each (\\x. 0) ([\"U\"]: [1, 2])", "[\"U\"]:[[\"U\"]:0,[\"U\"]:0]"),
+        ("each ([\"S\"]: \\x. x) [1]", "[[\"S\"]:1]"),
+        ("each (\\x. x) ([\"S\"]: 1)", "error type [\"S\"]"),
+        ("each 1 [1]", "error not_a_function []"),
+        ("send 'a' ; each (\\x. send x) ['b', 'c']", "[{},{}]; []:[user a]"),
+        ("try[[]] each (\\x. if x == 1 then x else fail x) [1, 2, 3] catch e. e", "\"2\""),
+        ("try[['S']] each (\\x. fail x) ([\"S\"]: [1, 2]) catch e. e", "[\"S\"]:\"1\""),
+        ("try[[]] each (\\x. fail x) [[\"S\"]: 1] catch e. e", "error fail [\"S\"]"),
+        ("each (\\xs. each (\\x. x * 2) xs) [[1], [2, 3]]", "[[2],[4,6]]"),
+    ]);
+    // A function of the world is applied like any other, and all branches run to their end.
+    asked(&[(
+        "tool t(x: Num) -> Num pure\ntry[[]] each tool[t] [1, 2] catch e. 3",
+        &[Answer::Failed("no".into()), Answer::Data(num(1))],
+        "3; t(x=1)@[\"U\",\"S\"]; t(x=2)@[\"U\",\"S\"]",
+    )]);
+}
+
+#[test]
 fn check() {
     rules(&[
         ("check[Num] ([\"U\"]: 1)", "[\"U\"]:1"),

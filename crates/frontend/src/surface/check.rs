@@ -40,6 +40,7 @@ pub(super) fn check(
         env: Env::default(),
         result: None,
         loops: Vec::new(),
+        concurrent: None,
         reads: HashMap::new(),
         bindings: 0,
     };
@@ -57,6 +58,20 @@ pub(super) fn check(
     let facts = c.facts;
     circles(program, decls, out);
     facts
+}
+
+/// The report of a statement that would end the rounds of a `parallel for` early.
+fn leaves(word: &str, at: Span, concurrent: Option<Span>) -> Diagnostic {
+    let d = Diagnostic::error(
+        codes::LEAVES_PARALLEL,
+        format!("`{word}` can't leave the rounds of `parallel for`, which run at the same time"),
+        at,
+    );
+    let d = match concurrent {
+        Some(head) => d.remark(head, "in this"),
+        None => d,
+    };
+    d.help("bind a variable instead and look at the list of its values afterwards; or use `for`")
 }
 
 /// The parameter that lets a tool recognise a call that it has carried out already.
@@ -191,6 +206,8 @@ struct Checker<'a> {
     /// The result type of the pipeline with the place where it is declared; `None` in a test.
     result: Option<(Type, Span)>,
     loops: Vec<Loop>,
+    /// The innermost `parallel for` around this place.
+    concurrent: Option<Span>,
     /// Where each binding was read last.
     reads: HashMap<u32, Span>,
     bindings: u32,
@@ -350,10 +367,8 @@ impl Checker<'_> {
                 let item = self.items(list);
                 self.looping(stmt.span, list.span, body, Some(&name.text), |c| c.bind(name, item));
             }
-            StmtKind::ParallelFor(name, list, _, body) => {
-                let item = self.items(list);
-                self.looping(stmt.span, list.span, body, Some(&name.text), |c| c.bind(name, item));
-                self.report(unsupported("`parallel for`", stmt.span));
+            StmtKind::ParallelFor(name, list, max, body) => {
+                self.parallel_for(stmt.span, name, list, max.as_ref(), body);
             }
             StmtKind::Match(e, arms) => self.matching(stmt.span, e, arms),
             StmtKind::Try(body, name, handler) => {
@@ -369,6 +384,10 @@ impl Checker<'_> {
             }
             StmtKind::Assert(e, _) => self.condition(e),
             StmtKind::Guard(name, e, _) => self.guard(name, e),
+            StmtKind::Return(_) if self.concurrent.is_some() => {
+                let d = leaves("return", stmt.span, self.concurrent);
+                self.report(d);
+            }
             StmtKind::Return(e) => match self.result.clone() {
                 Some((ty, declared)) => {
                     self.expect(e, &ty, Some((declared, "the declared result".to_string())));
@@ -382,8 +401,13 @@ impl Checker<'_> {
                 }
             },
             StmtKind::Break | StmtKind::Continue => {
-                if self.loops.is_empty() {
-                    let word = if matches!(stmt.kind, StmtKind::Break) { "break" } else { "continue" };
+                let word = if matches!(stmt.kind, StmtKind::Break) { "break" } else { "continue" };
+                if let Some(inner) = self.loops.last_mut() {
+                    inner.exits.push(self.env.changes(inner.mark));
+                } else if self.concurrent.is_some() {
+                    let d = leaves(word, stmt.span, self.concurrent);
+                    self.report(d);
+                } else {
                     self.report(
                         Diagnostic::error(
                             codes::OUTSIDE_LOOP,
@@ -392,8 +416,6 @@ impl Checker<'_> {
                         )
                         .help("it can only stand inside `while` or `for`"),
                     );
-                } else if let Some(inner) = self.loops.last_mut() {
-                    inner.exits.push(self.env.changes(inner.mark));
                 }
             }
             StmtKind::Error(lost) => lost.iter().for_each(|name| self.bind(name, Type::Dyn)),
@@ -448,6 +470,63 @@ impl Checker<'_> {
             }
         }
         self.merge(stmt, &ways, "a loop");
+    }
+
+    /// The rounds run at the same time, each with the variables as they are before. What a round binds on every way is
+    /// afterwards the list of what the rounds have bound, and so must be new: no round sees another.
+    fn parallel_for(
+        &mut self,
+        stmt: Span,
+        name: &ast::Name,
+        list: &Expr,
+        max: Option<&ast::Number>,
+        body: &Block,
+    ) {
+        if let Some(n) = max.filter(|n| n.text.parse() == Ok(0u64)) {
+            self.report(zero(n, "at most 0 at a time would never finish"));
+        }
+        let item = self.items(list);
+        let mark = self.env.mark();
+        let known = self.env.get(&name.text).is_some();
+        self.bind(name, item);
+        let bound = self.bindings;
+        let loops = std::mem::take(&mut self.loops);
+        let head = Span { end: name.span.end, ..stmt };
+        let around = self.concurrent.replace(head);
+        self.block(body);
+        self.concurrent = around;
+        self.loops = loops;
+        let mut round = self.env.undo(mark);
+        leave(&mut round, &name.text, bound, known);
+        let mut outs: Vec<String> = Vec::new();
+        let mut names: Vec<(String, Option<Entry>)> = round.into_iter().collect();
+        names.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, entry) in names {
+            match (self.env.get(&name).cloned(), &entry) {
+                (Some(Entry::Bound(before)), Some(Entry::Bound(after))) if before.id != after.id => {
+                    let d = Diagnostic::error(
+                        codes::NOT_FRESH,
+                        format!("`{name}` has a value already, and `parallel for` only binds new names"),
+                        after.span,
+                    )
+                    .remark(before.span, "bound here")
+                    .remark(head, "in the rounds of this, which run at the same time");
+                    self.report(
+                        d.help("choose another name; afterwards it is the list of what the rounds bind"),
+                    );
+                }
+                (Some(Entry::Bound(_)), _) => {}
+                (_, Some(Entry::Bound(b))) => {
+                    self.bindings += 1;
+                    let list = Binding { id: self.bindings, ty: Type::list(b.ty.clone()), span: b.span };
+                    self.env.set(&name, Some(Entry::Bound(list)));
+                    outs.push(name);
+                }
+                (_, Some(_)) => self.env.set(&name, entry),
+                (_, None) => {}
+            }
+        }
+        self.facts.outs.insert(stmt, outs.into());
     }
 
     fn items(&mut self, list: &Expr) -> Type {

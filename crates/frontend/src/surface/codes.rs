@@ -330,6 +330,11 @@ NOT_CONSTANT "A073" "something is endorsed that is not a constant"
 "pipeline p(x: String, y: String) -> String { let z = endorse x in [\"a\", y] else \"b\"; return z; }"
 "pipeline p(x: String) -> String { let z = endorse x in [\"a\"] else \"b\"; return z; }"
 
+LEAVES_PARALLEL "A074" "leaving the rounds of `parallel for`"
+"The rounds of a `parallel for` run at the same time, so none can end the others: `return`, `break` and `continue` can't leave one. A loop inside a round may be left."
+"task t(x: String) -> Bool {}\npipeline p(xs: List[String]) -> Bool { parallel for x in xs { let ok = t(x); if ok { return true; } } return false; }"
+"task t(x: String) -> Bool {}\npipeline p(xs: List[String]) -> Bool { parallel for x in xs { let ok = t(x); } return contains(ok, true); }"
+
 RECURSION "A080" "pipelines that call themselves"
 "A pipeline can't call itself, directly or through others. Repeat with a bounded `while`."
 "pipeline p() -> String { let x = p(); return x; }"

@@ -83,9 +83,7 @@ impl ExitTable {
                     matches!(condition.kind, ExprKind::Bool(true)) && max.is_none() && !inside.breaks;
                 Exits { falls: !forever, returns: inside.returns, ..none }
             }
-            StmtKind::For(_, _, body) | StmtKind::ParallelFor(_, _, _, body) => {
-                Exits { falls: true, returns: self.block(body).returns, ..none }
-            }
+            StmtKind::For(_, _, body) => Exits { falls: true, returns: self.block(body).returns, ..none },
             _ => Exits::FALLS,
         }
     }

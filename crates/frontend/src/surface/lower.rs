@@ -673,8 +673,11 @@ impl Lower<'_> {
                         let taint = self.scope.names.get(&name.text).map_or(Taint::NONE, |h| h.taint);
                         bindings.push((self.bind(&name.text, taint), term));
                     }
-                    // Neither is in a program that was accepted.
-                    StmtKind::ParallelFor(..) | StmtKind::Error(_) => {
+                    StmtKind::ParallelFor(name, list, max, body) => {
+                        self.parallel_for(stmt, name, list, max.as_ref(), body, &mut bindings);
+                    }
+                    // Not in a program that was accepted.
+                    StmtKind::Error(_) => {
                         let term = self.b.add(Term::Unknown("statement".into()), stmt.span);
                         bindings.push(("_".into(), term));
                     }
@@ -1345,6 +1348,53 @@ impl Lower<'_> {
             let i = self.b.lit(Num::from(i as i64), run.span);
             let value = self.b.add(Term::Index(of, i), run.span);
             bindings.push((self.bind(&run.name.text, taint), value));
+        }
+    }
+
+    /// `each[n] (λitem. body) list`: a round gives what it binds. Each variable is then the list of what the rounds
+    /// have bound it to.
+    fn parallel_for(
+        &mut self,
+        stmt: &Stmt,
+        name: &ast::Name,
+        list: &Expr,
+        max: Option<&ast::Number>,
+        body: &Block,
+        bindings: &mut Vec<(Name, TermId)>,
+    ) {
+        let at = stmt.span;
+        let outs = self.outs(stmt);
+        let taint = self.taint_of_stmt(stmt);
+        let length = self.length(list);
+        let items = self.expr(list);
+        let pc = self.pc;
+        self.pc = pc.join(self.taint(list));
+        let item = self.inner_name(&name.text);
+        let inner = Mode::Block { outs: outs.clone(), tagged: false, around: [].into(), binders: 0 };
+        let round = self.way(Some(body), Some((&name.text, item.clone())), at, &inner, None);
+        self.pc = pc;
+        let round = self.b.abs(item, None, round, at);
+        let n = max.and_then(|n| n.text.parse().ok());
+        let each = self.b.add(Term::Each(n, round, items), at);
+        match &outs[..] {
+            [] => bindings.push(("_".into(), each)),
+            [one] => bindings.push((self.bind(one, taint), each)),
+            all => {
+                let held = self.b.fresh("rounds");
+                bindings.push((held.clone(), each));
+                for v in all {
+                    let round = self.b.fresh("round");
+                    let of = self.b.var(round.clone(), at);
+                    let value = self.b.add(Term::Field(of, v.as_str().into()), at);
+                    let value = self.b.abs(round, None, value, at);
+                    let of = self.b.var(held.clone(), at);
+                    let values = self.b.add(Term::Each(None, value, of), at);
+                    bindings.push((self.bind(v, taint), values));
+                }
+            }
+        }
+        for v in outs.iter() {
+            self.know_length(v, length);
         }
     }
 

@@ -869,6 +869,19 @@ impl<'a> Parser<'a> {
                     let b = self.argument();
                     self.add(Term::Choose(p, a, b), start)
                 }
+                "each" => {
+                    self.bump();
+                    let mut bound = None;
+                    // A list is no function, so a bracket that touches the word is the bound.
+                    if self.token().adjacent && self.tok() == Tok::Open(Bracket::Square) {
+                        self.open(Bracket::Square);
+                        bound = Some(self.count());
+                        self.close(Bracket::Square);
+                    }
+                    let f = self.argument();
+                    let list = self.argument();
+                    self.add(Term::Each(bound, f, list), start)
+                }
                 "guard" => {
                     self.bump();
                     let term = self.argument();

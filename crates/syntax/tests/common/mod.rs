@@ -514,6 +514,7 @@ impl Gen<'_> {
             43 => Term::Par(self.some(|g| g.pick(9) as u32), self.terms(3)),
             44 => Term::Check(self.name(), self.ty(), self.term()),
             45 => Term::Within(Num::from(self.pick(9) as i64).div(&Num::from(7)).unwrap(), self.term()),
+            46 => Term::Each(self.some(|g| g.pick(9) as u32), self.term(), self.term()),
             _ => Term::Unknown(Name::from(&*self.text())),
         };
         self.b.add(term, AT)

@@ -65,6 +65,7 @@ pub enum Op {
     Fail,
     Within(Num),
     Par(Option<u32>),
+    Each(Option<u32>),
     Check(Type),
     Unknown,
     Compose,
@@ -176,6 +177,7 @@ impl Op {
             Op::Case(tags, _) if !tags.is_empty() => vec![Op::Case(tags[1..].to_vec(), true)],
             Op::Try(Catches::NotTimeout) => vec![Op::Try(Catches::All)],
             Op::Par(Some(_)) => vec![Op::Par(None)],
+            Op::Each(Some(_)) => vec![Op::Each(None)],
             Op::Check(t) if *t != Type::Dyn => vec![Op::Check(Type::Dyn)],
             _ => Vec::new(),
         }

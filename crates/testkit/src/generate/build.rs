@@ -291,6 +291,7 @@ impl Making<'_> {
             Op::Fail => Term::Fail(self.kid(ast, 0)),
             Op::Within(n) => Term::Within(n.clone(), self.kid(ast, 0)),
             Op::Par(n) => Term::Par(*n, self.kids(ast)),
+            Op::Each(n) => Term::Each(*n, self.kid(ast, 0), self.kid(ast, 1)),
             Op::Check(ty) => Term::Check("value".into(), ty.clone(), self.kid(ast, 0)),
             Op::Unknown => Term::Unknown("something".into()),
             Op::Compose => {

@@ -686,7 +686,14 @@ impl Making<'_> {
                 let first = self.term(ty, three);
                 let rest = self.term(&a, three);
                 let n = self.most();
-                node(Op::Index, [node(Op::Par(n), [first, rest]), Ast::lit(Data::Num(Num::ZERO))])
+                let all = if self.rng.below(2) == 0 {
+                    node(Op::Par(n), [first, rest])
+                } else {
+                    let f = self.term(&Ty::Fun(Box::new((a.clone(), ty.clone()))), three);
+                    let second = self.term(&a, three);
+                    node(Op::Each(n), [f, node(Op::List, [rest, second])])
+                };
+                node(Op::Index, [all, Ast::lit(Data::Num(Num::ZERO))])
             }
             // Generated code, if it happens to fit.
             37 | 38 => {
