@@ -548,6 +548,11 @@ impl Analysis {
                 }
                 Some(Val::made(&mut self.taints, pc, Shape::List(Rc::new(values?))))
             }
+            Term::Each(_, f, list) => {
+                let f = self.eval(env, *f, pc, state)?;
+                let list = self.eval(env, *list, pc, state)?;
+                self.each(&f, &list, pc, span, state)
+            }
             Term::Check(_, _, e) => {
                 let v = self.eval(env, *e, pc, state)?;
                 let label = self.blame(pc, &v);
@@ -576,8 +581,17 @@ impl Analysis {
         conversation: Range,
         state: &mut State,
     ) -> Option<Val> {
+        self.inside_with(conversation, state, |s, inner| s.eval(env, id, pc, inner))
+    }
+
+    fn inside_with(
+        &mut self,
+        conversation: Range,
+        state: &mut State,
+        run: impl FnOnce(&mut Self, &mut State) -> Option<Val>,
+    ) -> Option<Val> {
         let mut inner = State { conversation, error: None };
-        let value = self.eval(env, id, pc, &mut inner);
+        let value = run(self, &mut inner);
         let mark = conversation.under;
         if let Some(e) = inner.error {
             let under = if e.label.under == mark { 0 } else { e.label.under };
@@ -585,6 +599,47 @@ impl Analysis {
             self.raise_in(state, Error { label: Range { under, ..e.label }, conversation: outside });
         }
         Some(self.closed(value?, mark))
+    }
+
+    /// `each f list`: a branch for every item, at the list's label.
+    fn each(&mut self, f: &Val, list: &Val, pc: Range, span: Span, state: &mut State) -> Option<Val> {
+        let opened = list.opened();
+        // Of a list that is not known, there may be no item, or many that look alike.
+        let (items, known) = match &opened.shape {
+            Shape::List(items) => (items.as_ref().clone(), true),
+            shape => {
+                let label = self.blame(pc, list);
+                self.raise(state, label);
+                let Shape::Some { .. } = shape else { return None };
+                (vec![list.some_part(&mut self.taints)], false)
+            }
+        };
+        let pc = self.join(pc, list.label);
+        let lc = state.conversation;
+        let inside = Range { under: lc.under, ..self.join(lc, pc) };
+        let at = if lc.under == 0 { pc } else { Range { under: lc.under, ..pc } };
+        let function = f.read(&mut self.taints, at);
+        let mut values = Vec::new();
+        let mut all = true;
+        for item in items {
+            let item = item.read(&mut self.taints, at);
+            match self.inside_with(inside, state, |s, inner| s.apply(&function, item, at, span, inner)) {
+                Some(v) => values.push(v),
+                None => all = false,
+            }
+        }
+        if known {
+            return all.then(|| Val::made(&mut self.taints, pc, Shape::List(Rc::new(values))));
+        }
+        let mut fns = BTreeSet::new();
+        let mut unknown = false;
+        let mut inner = Taint::NONE;
+        for v in &values {
+            unknown |= v.shape.functions(&mut fns);
+            let deep = v.deep(&mut self.taints);
+            inner = self.taints.union(inner, deep);
+        }
+        Some(Val { label: pc, inner, shape: Shape::Some { fns: Rc::new(fns), unknown } })
     }
 
     pub(super) fn field(&mut self, v: &Val, name: &Name, pc: Range, state: &mut State) -> Option<Val> {
