@@ -3,7 +3,7 @@
 //! Entry points: [`doc`] reads YAML and JSON with the place of every node; [`recognise`] says what a
 //! file is, and [`compile`] makes a [`Compiled`] of it: core terms with spans into the file, facts
 //! about the framework, and diagnostics; [`surface`] reads, checks and lowers `.agent` programs;
-//! [`calculus`] reads `.lam` with the prelude in scope.
+//! [`calculus`] reads `.lam` with the prelude in scope; [`policy`] reads policy files.
 //!
 //! Invariant: pure. Files are read by the caller and handed in as text; nothing here opens one.
 //! Invariant: total. Hostile input ends in a diagnostic within time and memory that its size bounds.
@@ -33,6 +33,7 @@ mod lobechat;
 mod metagpt;
 mod ms_agent;
 mod nemo_nat;
+pub mod policy;
 mod praisonai;
 mod project;
 mod registry;

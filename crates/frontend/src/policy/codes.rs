@@ -1,0 +1,51 @@
+//! What can be wrong with a policy file, with an explanation each.
+
+pub use diagnostics::Explanation;
+
+/// No TOML.
+pub const SYNTAX: &str = "S201";
+/// A key that policies do not have.
+pub const UNKNOWN_KEY: &str = "S202";
+/// A value that the key does not take.
+pub const WRONG_VALUE: &str = "S203";
+/// A tool, parameter or principal that there is not.
+pub const UNKNOWN_NAME: &str = "S204";
+
+/// Every code of policy files, in order. The examples are policy files for a program with the tool
+/// `send_mail(to, body)`.
+pub const EXPLANATIONS: &[Explanation] = &[
+    Explanation {
+        code: SYNTAX,
+        title: "policy file that is not TOML",
+        text: "A policy file is TOML of at most one MiB. Nothing of it is applied before all of it can be read.",
+        wrong: "[tools.send_mail\neffect = \"write\"",
+        right: "[tools.send_mail]\neffect = \"write\"",
+    },
+    Explanation {
+        code: UNKNOWN_KEY,
+        title: "key that a policy does not have",
+        text: "At the top there are `lattice`, `generated_endorse`, `principals`, `tools`, `unknown_tools` and `models`; for \
+               a tool `effect`, `control`, `arguments`, `bounds` and `result`; for a model `clearance`. A slip must \
+               not become a hole, so nothing is ignored.",
+        wrong: "[tools.send_mail]\nefect = \"write\"",
+        right: "[tools.send_mail]\neffect = \"write\"",
+    },
+    Explanation {
+        code: WRONG_VALUE,
+        title: "value that the key does not take",
+        text: "Effects are `pure`, `read` and `write`. Labels are words out of `trusted`, `untrusted`, `public`, `secret` \
+               and `any`, or a label of the lattice: `[\"U\", \"S\"]`, or `{ sources = […], readers = […] }`. As a bound, a \
+               label is the most that may pass.",
+        wrong: "[tools.send_mail]\neffect = \"send\"",
+        right: "[tools.send_mail]\neffect = \"write\"\nbounds = { to = \"trusted\", body = \"secret\" }",
+    },
+    Explanation {
+        code: UNKNOWN_NAME,
+        title: "tool, parameter or principal that there is not",
+        text: "The name is so near to one of the program that it is most likely a slip, or it names a parameter that the \
+               tool does not have, or a principal that `principals` does not list. A policy may name tools of other \
+               programs; those are passed over.",
+        wrong: "[tools.send_mial]\neffect = \"write\"",
+        right: "[tools.send_mail]\neffect = \"write\"",
+    },
+];

@@ -1,0 +1,120 @@
+use super::*;
+use core_ir::{Builder, Globals, Term, ToolParam, Type};
+use diagnostics::Sources;
+
+const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
+
+/// A program with the tools `send_mail(to, body)`, `search(query)` and one of which nothing is known.
+fn program() -> Code {
+    let mut b = Builder::new();
+    let param = |name: &str| ToolParam { name: name.into(), ty: Type::Str, bound: LabelSpec::BOTTOM };
+    for (name, params) in [("send_mail", vec![param("to"), param("body")]), ("search", vec![param("query")])]
+    {
+        b.tool(ToolDecl { params, result: Type::Str, ..ToolDecl::unknown(name.into(), AT) });
+    }
+    let id = b.tool(ToolDecl::unknown("mystery".into(), AT));
+    let root = b.add(Term::Tool(id), AT);
+    b.finish(root, &Globals::none()).unwrap()
+}
+
+fn said(text: &str) -> Vec<Diagnostic> {
+    match Policy::parse(FileId(0), text) {
+        Ok(policy) => policy.apply(&mut program()),
+        Err(found) => found,
+    }
+}
+
+#[test]
+fn each_wrong_example_gives_its_code_and_each_right_one_does_not() {
+    for e in codes::EXPLANATIONS {
+        let codes = |text| said(text).iter().map(|d| d.code).collect::<Vec<_>>();
+        assert!(codes(e.wrong).contains(&e.code), "{}: {:?}", e.code, said(e.wrong));
+        assert_eq!(codes(e.right), [""; 0], "{}", e.code);
+    }
+}
+
+#[test]
+fn a_signature_is_put_into_the_declaration() {
+    let text = "[tools.send_mail]\neffect = \"write\"\nbounds = { to = \"trusted\", body = \"secret\" }\n\
+                control = [\"S\"]\n[tools.search]\neffect = \"read\"\nresult = \"trusted\"\n";
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    let mut code = program();
+    assert_eq!(policy.apply(&mut code), []);
+    let (mail, search) = (&code.tools[0], &code.tools[1]);
+    assert_eq!(mail.params[0].bound, LabelSpec::BOTTOM);
+    assert_eq!(mail.params[1].bound, LabelSpec::Axes { untrusted: false, secret: true });
+    assert_eq!(mail.control, LabelSpec::Exact(Data::list([Data::str("S")])));
+    // What follows from the effect, and what is said besides.
+    assert_eq!((search.effect, &search.control), (EffectClass::Read, &UNTRUSTED));
+    assert_eq!((&search.params[0].bound, &search.label), (&UNTRUSTED, &LabelSpec::BOTTOM));
+    assert!(is_unknown(&code.tools[2]));
+}
+
+#[test]
+fn tools_of_which_nothing_is_known_have_a_section_of_their_own() {
+    let policy = Policy::parse(FileId(0), "[unknown_tools]\neffect = \"read\"").unwrap();
+    let mut code = program();
+    policy.apply(&mut code);
+    assert_eq!(code.tools[2].effect, EffectClass::Read);
+    assert_eq!(code.tools[0].effect, EffectClass::Write);
+    let found = said("[tools.mystery]\nbounds = { to = \"trusted\" }");
+    assert!(found[0].help[0].contains("`arguments = …`"), "{found:?}");
+}
+
+#[test]
+fn the_lines_of_the_remedy_are_a_policy() {
+    for name in ["search", "web search", "a\"b\\c", ""] {
+        let policy = Policy::parse(FileId(0), &read_only_lines(name)).unwrap();
+        assert_eq!(policy.tool_names().collect::<Vec<_>>(), [name]);
+    }
+}
+
+#[test]
+fn models_have_clearances() {
+    let text = "[models.\"*\"]\nclearance = \"untrusted\"\n[models.local]\nclearance = \"any\"";
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    assert_eq!(policy.clearance_of(None), &UNTRUSTED);
+    assert_eq!(policy.clearance_of(Some("gpt")), &UNTRUSTED);
+    assert_eq!(policy.clearance_of(Some("local")), &LabelSpec::TOP);
+}
+
+#[test]
+fn principals_are_known_by_name() {
+    let text = |reader: &str| {
+        format!(
+            "lattice = \"sources-readers\"\n[principals]\nreaders = [\"alice\", \"bob\"]\n\
+             [tools.search]\nresult = {{ sources = [\"web\"], readers = [\"{reader}\"] }}"
+        )
+    };
+    assert_eq!(said(&text("alice")), []);
+    let found = said(&text("alixe"));
+    assert_eq!((found[0].code, &*found[0].help[0]), ("S204", "did you mean `alice`?"));
+    let found = said("[principals]\nreaders = [\"a\"]");
+    assert_eq!(found[0].code, "S203");
+    let found = said("[tools.search]\nresult = { sources = [\"web\"] }");
+    assert!(found[0].help[0].contains("[\"U\", \"S\"]"), "{found:?}");
+}
+
+#[test]
+fn mistakes_have_places() {
+    let text = "lattice = \"three\"\n\n[tools.send_mail]\nbounds = { too = \"trusted\" }\nresult = \"untrustworthy\"\n";
+    let mut sources = Sources::new();
+    let file = sources.add("policy.toml", text);
+    let found = Policy::parse(file, text).unwrap_err();
+    let places: Vec<String> = found.iter().map(|d| sources.place(d.span.unwrap())).collect();
+    assert_eq!(places, ["policy.toml:1:11", "policy.toml:5:10"]);
+    let text = text.replace("three", "two-axis").replace("untrustworthy", "untrusted");
+    let found = Policy::parse(file, &text).unwrap().apply(&mut program());
+    assert_eq!((found[0].code, &*found[0].help[0]), ("S204", "did you mean `to`?"));
+}
+
+#[test]
+fn hostile_files_end_in_diagnostics() {
+    for text in ["[", "a = [[[[[[", "tools = 1", "[tools]\nx = 1", "models.x = 1", "\u{0}", "[tools.a.b.c.d]"]
+    {
+        assert!(!Policy::parse(FileId(0), text).err().unwrap_or_default().is_empty(), "{text}");
+    }
+    let deep = format!("lattice = {}", "[".repeat(100_000));
+    assert!(Policy::parse(FileId(0), &deep).is_err());
+    assert!(Policy::parse(FileId(0), &"#".repeat(MAX_BYTES + 1)).is_err());
+}
