@@ -143,6 +143,9 @@ pub struct WorldArgs {
     /// The most evaluation steps.
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
+    /// A policy file: what tools do, what may reach them, and what models may see.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
 }
 
 /// `entail eval`.
@@ -168,6 +171,9 @@ pub struct CheckArgs {
     /// What is shown of each entry point.
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["cost"], value_name = "WHAT")]
     pub show: Vec<Show>,
+    /// A policy file: what tools do, what may reach them, and what models may see.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
 }
 
 /// `--show`.

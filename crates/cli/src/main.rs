@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod load;
+mod policy;
 mod settings;
 mod ui;
 

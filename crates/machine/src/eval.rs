@@ -1327,9 +1327,15 @@ impl Machine {
             return None;
         }
         let lc = s.conversation.label;
-        if !self.lattice.flows(lc, self.clearance) {
+        let asked = match &mode {
+            Mode::Code => None,
+            Mode::Data(params, _) => params.model.as_ref(),
+        };
+        let named = asked.and_then(|m| self.clearances.iter().find(|(n, _)| n == m));
+        let clearance = named.map_or(self.clearance, |(_, l)| *l);
+        if !self.lattice.flows(lc, clearance) {
             let label = self.lattice.join(s.pc, lc);
-            let (shown, clearance) = (self.lattice.show(lc), self.lattice.show(self.clearance));
+            let (shown, clearance) = (self.lattice.show(lc), self.lattice.show(clearance));
             s.fail(
                 ErrorCode::Flow,
                 label,

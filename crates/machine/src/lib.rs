@@ -72,6 +72,8 @@ pub struct Config {
     pub parser: Option<Arc<dyn CodeParser>>,
     /// What the models of this run may see (`ℓmodel`).
     pub clearance: LabelSpec,
+    /// What the models of these names may see instead.
+    pub clearances: Vec<(Name, LabelSpec)>,
     /// Whether generated code may contain `endorse` and `declassify`. It may never name a tool.
     pub generated_endorse: bool,
 }
@@ -87,6 +89,7 @@ impl Default for Config {
             max_frames: 8_000_000,
             parser: None,
             clearance: LabelSpec::TOP,
+            clearances: Vec::new(),
             generated_endorse: false,
         }
     }
@@ -369,6 +372,7 @@ pub struct Machine {
     lattice: Lattice,
     config: Config,
     clearance: Label,
+    clearances: Vec<(Name, Label)>,
     root: Arc<Code>,
     globals: Vec<Option<Arc<value::Node>>>,
     strands: Vec<Option<Box<eval::Strand>>>,
@@ -386,9 +390,12 @@ impl Machine {
         let mut lattice = Lattice::new(config.lattice);
         // A clearance that is no label of this lattice admits nothing, the safe side.
         let clearance = lattice.resolve(&config.clearance).unwrap_or_default();
+        let named = config.clearances.iter();
+        let clearances = named.map(|(n, l)| (n.clone(), lattice.resolve(l).unwrap_or_default())).collect();
         let conversation = Conversation { label: Label::BOTTOM, messages: Arc::new(Vec::new()) };
         let mut machine = Machine {
             clearance,
+            clearances,
             globals: vec![None; code.globals().names().len()],
             root: code.clone(),
             strands: Vec::new(),

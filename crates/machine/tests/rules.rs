@@ -324,6 +324,36 @@ fn a_model_sees_only_what_its_clearance_admits() {
 }
 
 #[test]
+fn a_named_model_sees_what_its_own_clearance_admits() {
+    let public = LabelSpec::Axes { untrusted: true, secret: false };
+    let ask = |model: Option<&str>| {
+        let config = Config {
+            clearance: public.clone(),
+            clearances: vec![("local".into(), LabelSpec::TOP), ("odd".into(), LabelSpec::Exact(Data::Null))],
+            ..Config::default()
+        };
+        let params = ModelParams { model: model.map(Into::into), ..ModelParams::default() };
+        let (_, result) = run_with(
+            config,
+            |b| {
+                let prompt = b.lit("", AT);
+                let llm = b.add(Term::Llm(prompt, params.into()), AT);
+                let text = b.lit("my password", AT);
+                let text = relabel(b, &["S"], text);
+                b.app(llm, text, AT)
+            },
+            |_| Response::Model(Ok(Reply::Text("ok".into()))),
+        );
+        result.map(|_| ()).map_err(|e| e.code)
+    };
+    assert_eq!(ask(Some("local")), Ok(()));
+    assert_eq!(ask(Some("remote")), Err(ErrorCode::Flow));
+    assert_eq!(ask(None), Err(ErrorCode::Flow));
+    // A clearance that is no label of the lattice admits nothing.
+    assert_eq!(ask(Some("odd")), Err(ErrorCode::Flow));
+}
+
+#[test]
 fn without_a_parser_a_reply_received_as_code_does_not_parse() {
     let (machine, result) = run_with(
         Config::default(),

@@ -67,8 +67,11 @@ fn flows(lattice: &mut Lattice, label: Label, most: &Data) -> bool {
 
 fn holds(program: &Program) -> Result<(), TestCaseError> {
     let Some(code) = with_places(program) else { return Ok(()) };
-    let options =
-        Options { lattice: program.lattice, clearance: Some(program.clearance.clone()), applied: false };
+    let options = Options {
+        lattice: program.lattice,
+        clearance: Some(program.clearance.clone()),
+        ..Options::default()
+    };
     let report = analyse(&code, &options);
     if report.gave_up.is_some() {
         return Ok(());

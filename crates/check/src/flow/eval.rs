@@ -7,7 +7,7 @@
 use super::taint::{Cause, Range, Taint, Taints};
 use super::value::{CodeId, FnId, Fun, Params, Shape, Val};
 use super::{Checked, Sink};
-use core_ir::{Bound, Code, Label, LabelSpec, Term};
+use core_ir::{Bound, Code, Label, LabelSpec, Name, Term};
 use diagnostics::{FileId, Span};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -119,6 +119,7 @@ pub(super) struct Analysis {
     /// The last place in the program itself.
     pub blamed: Span,
     pub clearance: Label,
+    pub clearances: Vec<(Name, Label)>,
     pub funs: Vec<Fun>,
     fun_index: HashMap<Fun, FnId>,
     fun_places: HashMap<(CodeId, u32, u8), Vec<FnId>>,
@@ -143,16 +144,26 @@ pub(super) struct End {
 }
 
 impl Analysis {
-    pub(super) fn new(code: &Arc<Code>, mut taints: Taints, clearance: &LabelSpec) -> Analysis {
+    pub(super) fn new(
+        code: &Arc<Code>,
+        mut taints: Taints,
+        clearance: &LabelSpec,
+        clearances: &[(Name, LabelSpec)],
+    ) -> Analysis {
         let root = code.span(code.root());
         let prelude = code.globals().get(0).map_or_else(|| code.clone(), |(c, _)| c.clone());
         let clearance = taints.lattice.resolve(clearance).unwrap_or_default();
+        let clearances = clearances
+            .iter()
+            .map(|(n, l)| (n.clone(), taints.lattice.resolve(l).unwrap_or_default()))
+            .collect();
         Analysis {
             taints,
             codes: [code.clone(), prelude],
             source: root.file,
             blamed: root,
             clearance,
+            clearances,
             funs: Vec::new(),
             fun_index: HashMap::new(),
             fun_places: HashMap::new(),

@@ -20,7 +20,7 @@ mod taint;
 mod terms;
 mod value;
 
-pub use report::{findings, to_json, to_text};
+pub use report::{findings, of_unknown, to_json, to_text};
 pub use taint::{Cause, Origin};
 
 use core_ir::{Code, Data, LabelSpec, Lattice, LatticeKind, Name};
@@ -36,6 +36,8 @@ pub struct Options {
     pub lattice: LatticeKind,
     /// What its models may see; `None` is everything.
     pub clearance: Option<LabelSpec>,
+    /// What the models of these names may see instead.
+    pub clearances: Vec<(Name, LabelSpec)>,
     /// Whether the value of the code is applied to an input.
     pub applied: bool,
 }
@@ -188,6 +190,8 @@ pub struct Site {
     pub checks: Vec<Check>,
     /// Whether what it does can be seen from outside: a tool that changes the world.
     pub outward: bool,
+    /// Whether nothing is known of the tool but its name.
+    pub unknown: bool,
 }
 
 /// An `endorse` or `declassify`.
@@ -251,7 +255,7 @@ pub struct FlowReport {
 pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
     let taints = Taints::new(Lattice::new(options.lattice));
     let clearance = options.clearance.clone().unwrap_or(LabelSpec::TOP);
-    let mut a = Analysis::new(code, taints, &clearance);
+    let mut a = Analysis::new(code, taints, &clearance, &options.clearances);
     let end = a.run(options.applied);
     let gave_up = a.gave_up;
     let sites = std::mem::take(&mut a.sites);
@@ -270,13 +274,14 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
         return report;
     }
     for ((span, sink), state) in sites {
-        let outward = match &sink {
-            Sink::Tool(name) => {
-                code.tools.iter().any(|t| t.name == *name && t.effect == core_ir::EffectClass::Write)
-            }
-            _ => false,
+        let decl = match &sink {
+            Sink::Tool(name) => code.tools.iter().find(|t| t.name == *name),
+            _ => None,
         };
-        report.sites.push(site(&mut a.taints, span, sink, outward, &state));
+        let outward = decl.is_some_and(|t| t.effect == core_ir::EffectClass::Write);
+        let unknown = decl.is_some_and(|t| frontend::policy::is_unknown(t));
+        let site = site(&mut a.taints, span, sink, &state);
+        report.sites.push(Site { outward, unknown, ..site });
     }
     for (span, state) in std::mem::take(&mut a.reclassified) {
         report.reclassifications.push(Reclassification { span, lowers: state.lowers, shows: state.shows });
@@ -314,7 +319,7 @@ fn sources(taints: &mut Taints, t: Taint, bound: Option<core_ir::Label>) -> Vec<
     out
 }
 
-fn site(taints: &mut Taints, span: Span, sink: Sink, outward: bool, state: &SiteState) -> Site {
+fn site(taints: &mut Taints, span: Span, sink: Sink, state: &SiteState) -> Site {
     let checks = state
         .checks
         .iter()
@@ -328,5 +333,6 @@ fn site(taints: &mut Taints, span: Span, sink: Sink, outward: bool, state: &Site
             sources: sources(taints, c.found.hi, Some(c.bound)),
         })
         .collect();
-    Site { span, sink, verdict: Verdict::of(state.always, state.never), checks, outward }
+    let verdict = Verdict::of(state.always, state.never);
+    Site { span, sink, verdict, checks, outward: false, unknown: false }
 }

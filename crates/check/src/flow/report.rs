@@ -82,7 +82,19 @@ fn refused(site: &Site, verdict: Verdict) -> Diagnostic {
     };
     let breaking: Vec<Source> = check.sources.iter().filter(|s| s.breaks).cloned().collect();
     let d = remarks(Diagnostic::new(level, code, message, site.span), &breaking);
-    d.help(remedy(site, check, &breaking))
+    match site.sink.name().filter(|_| site.unknown) {
+        Some(tool) => d.help(of_unknown(tool)),
+        None => d.help(remedy(site, check, &breaking)),
+    }
+}
+
+/// The remedy for a tool of which nothing is known but its name.
+pub fn of_unknown(tool: &str) -> String {
+    let lines = frontend::policy::read_only_lines(tool);
+    format!(
+        "nothing is known of `{tool}`, so it is taken to change the world, which untrusted data may not decide; \
+         if it only looks things up, say so in a file that `--policy` names:\n\n{lines}"
+    )
 }
 
 fn remedy(site: &Site, check: &Check, breaking: &[Source]) -> String {

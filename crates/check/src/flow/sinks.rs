@@ -141,11 +141,13 @@ impl Analysis {
     ) -> Option<Val> {
         let lc = state.conversation;
         let model = params.and_then(|p| p.model.clone()).unwrap_or_else(|| "".into());
+        let named = self.clearances.iter().find(|(n, _)| *n == model && !n.is_empty());
+        let clearance = named.map_or(self.clearance, |(_, l)| *l);
         let sink = Sink::Model(model);
         if !own && !self.touch(span, sink.clone(), pc, state) {
             return None;
         }
-        if !self.check(span, sink, &[(Checked::Conversation, lc, self.clearance)]) {
+        if !self.check(span, sink, &[(Checked::Conversation, lc, clearance)]) {
             let label = self.join(pc, lc);
             self.raise(state, label);
             return None;

@@ -3,10 +3,12 @@
 use super::{say_problem, worth_saying};
 use crate::args::{CheckArgs, Show};
 use crate::load::{Kind, Problem, Runnable, files_under, load};
+use crate::policy;
 use crate::ui::{Exit, Ui};
 use check::{cost, flow};
 use diagnostics::{Sources, has_errors};
 use frontend::doc::Format;
+use frontend::policy::Policy;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -30,14 +32,24 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
                     programs += 1;
                     exit = worse(exit, say_problem(ui, &sources, problem));
                 }
-                Ok((runnables, found)) => {
+                Ok((mut runnables, found)) => {
                     programs += 1;
+                    let policy = match policy::read(ui, &mut sources, args.policy.as_deref()) {
+                        Ok(policy) => policy,
+                        Err(exit) => return exit,
+                    };
+                    if let Some(policy) = &policy
+                        && let Err(e) = policy::apply(ui, &sources, policy, &mut runnables)
+                    {
+                        exit = worse(exit, e);
+                        continue;
+                    }
                     if has_errors(&found) {
                         exit = worse(exit, Exit::Failed);
                     }
                     ui.findings(&sources, &worth_saying(ui, found));
                     for r in &runnables {
-                        exit = worse(exit, entry(ui, &sources, &name, r, &args.show));
+                        exit = worse(exit, entry(ui, &sources, &name, r, &args.show, policy.as_ref()));
                     }
                 }
             }
@@ -51,7 +63,14 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
 }
 
 /// Shows one entry point: one object, or some lines; what is wrong with its flows comes first.
-fn entry(ui: &Ui, sources: &Sources, path: &str, r: &Runnable, show: &[Show]) -> Exit {
+fn entry(
+    ui: &Ui,
+    sources: &Sources,
+    path: &str,
+    r: &Runnable,
+    show: &[Show],
+    policy: Option<&Policy>,
+) -> Exit {
     let mut exit = Exit::Done;
     let mut object =
         json!({"path": path, "entry": r.name, "input": r.input.as_ref().map(ToString::to_string)});
@@ -82,7 +101,7 @@ fn entry(ui: &Ui, sources: &Sources, path: &str, r: &Runnable, show: &[Show]) ->
         }
     }
     if show.contains(&Show::Flow) {
-        let options = flow::Options { applied: r.input.is_some(), ..flow::Options::default() };
+        let options = policy::options(policy, None, r.input.is_some());
         let report = flow::analyse(&r.code, &options);
         let found = worth_saying(ui, flow::findings(&report));
         if has_errors(&found) {

@@ -3,11 +3,13 @@
 use super::{choose, load_or_say, say_problem, worth_saying};
 use crate::args::{EvalArgs, RunArgs, WorldArgs};
 use crate::load::{self, Runnable, read_bytes, reason};
+use crate::policy;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use check::cost::{self, CostBound, Interval};
 use core_ir::{Code, Data, Num, Type};
 use diagnostics::{Diagnostic, Sources};
+use frontend::policy::Policy;
 use machine::{CodeParser, Config, ErrorCode, Failure, Machine, Reified};
 use runtime::{Asked, CancellationToken, Event, Handlers, Limits, ModelSettings, Models, RunReport, Tools};
 use serde_json::{Map, Value, json};
@@ -18,12 +20,21 @@ use std::time::Duration;
 /// Runs `entail run`.
 pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
     let mut sources = Sources::new();
-    let (all, found) = match load_or_say(ui, &mut sources, &args.file) {
+    let (mut all, found) = match load_or_say(ui, &mut sources, &args.file) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));
+    }
+    let policy = match policy::read(ui, &mut sources, args.world.policy.as_deref()) {
+        Ok(policy) => policy,
+        Err(exit) => return exit,
+    };
+    if let Some(policy) = &policy
+        && let Err(exit) = policy::apply(ui, &sources, policy, &mut all)
+    {
+        return exit;
     }
     let runnable = match choose(ui, &args.file, &all, args.pipeline.as_deref()) {
         Ok(r) => r,
@@ -34,11 +45,11 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         Err(exit) => return exit,
     };
     let bound = cost::bound(&runnable.code, input.is_some());
-    let report = match world(ui, &args.world, &runnable.code, input) {
+    let report = match world(ui, &args.world, policy.as_ref(), &runnable.code, input) {
         Ok(report) => report,
         Err(exit) => return exit,
     };
-    show_result(ui, &sources, &report, &bound, pretty);
+    show_result(ui, &sources, &report, &bound, &runnable.code, pretty);
     if !ui.is_json() {
         ui.note(&summary(&report, &bound));
     }
@@ -57,23 +68,32 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
         let id = sources.add("<term>", &*args.term);
         load::lam(id, &args.term)
     };
-    let (all, found) = match loaded {
+    let (mut all, found) = match loaded {
         Ok(loaded) => loaded,
         Err(problem) => return say_problem(ui, &sources, problem),
     };
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));
     }
+    let policy = match policy::read(ui, &mut sources, args.world.policy.as_deref()) {
+        Ok(policy) => policy,
+        Err(exit) => return exit,
+    };
+    if let Some(policy) = &policy
+        && let Err(exit) = policy::apply(ui, &sources, policy, &mut all)
+    {
+        return exit;
+    }
     let runnable = match choose(ui, &args.term, &all, None) {
         Ok(r) => r,
         Err(exit) => return exit,
     };
     let bound = cost::bound(&runnable.code, false);
-    let report = match world(ui, &args.world, &runnable.code, None) {
+    let report = match world(ui, &args.world, policy.as_ref(), &runnable.code, None) {
         Ok(report) => report,
         Err(exit) => return exit,
     };
-    show_result(ui, &sources, &report, &bound, Reified::to_string);
+    show_result(ui, &sources, &report, &bound, &runnable.code, Reified::to_string);
     conclude(ui, &report, &bound)
 }
 
@@ -83,6 +103,7 @@ fn show_result(
     sources: &Sources,
     report: &RunReport,
     bound: &CostBound,
+    code: &Code,
     notation: fn(&Reified) -> String,
 ) {
     if ui.is_json() {
@@ -90,7 +111,7 @@ fn show_result(
     }
     match &report.result {
         Ok(value) => ui.result(&notation(value)),
-        Err(failure) => ui.problems(sources, &[as_diagnostic(failure, report)]),
+        Err(failure) => ui.problems(sources, &[as_diagnostic(failure, report, code)]),
     }
 }
 
@@ -114,16 +135,26 @@ fn conclude(ui: &Ui, report: &RunReport, bound: &CostBound) -> Exit {
 const INTERRUPT: &str = "cancelled";
 
 /// Reads generated code with the prelude in scope.
-struct Generated;
+struct Generated {
+    /// Whether the policy lets it reclassify.
+    endorse: bool,
+}
 
 impl CodeParser for Generated {
     fn parse(&self, text: &str) -> Result<Arc<Code>, String> {
-        frontend::calculus::parse_generated(text)
+        let options = syntax::lam::Options { endorse: self.endorse, ..syntax::lam::Options::GENERATED };
+        frontend::calculus::parse_generated_with(text, options)
     }
 }
 
 /// Runs a term with the models, tools and limits that the options and settings say.
-fn world(ui: &Ui, args: &WorldArgs, code: &Arc<Code>, input: Option<Data>) -> Result<RunReport, Exit> {
+fn world(
+    ui: &Ui,
+    args: &WorldArgs,
+    policy: Option<&Policy>,
+    code: &Arc<Code>,
+    input: Option<Data>,
+) -> Result<RunReport, Exit> {
     let settings = Settings::read(ui)?;
     let limits = limits(ui, args)?;
     let model_settings = ModelSettings {
@@ -140,7 +171,11 @@ fn world(ui: &Ui, args: &WorldArgs, code: &Arc<Code>, input: Option<Data>) -> Re
     let mut handlers = Handlers::new(models);
     handlers.tools = tools;
     handlers.seed = args.seed.unwrap_or(0);
-    let mut config = Config { parser: Some(Arc::new(Generated)), ..Config::default() };
+    let endorse = policy.is_some_and(|p| p.generated_endorse);
+    let mut config = Config { parser: Some(Arc::new(Generated { endorse })), ..Config::default() };
+    if let Some(policy) = policy {
+        policy::configure(policy, args.model.as_deref(), &mut config);
+    }
     if let Some(fuel) = args.fuel {
         config.fuel = fuel;
     }
@@ -330,10 +365,18 @@ fn pretty(value: &Reified) -> String {
     }
 }
 
-fn as_diagnostic(failure: &Failure, report: &RunReport) -> Diagnostic {
+fn as_diagnostic(failure: &Failure, report: &RunReport, code: &Code) -> Diagnostic {
     let mut d = Diagnostic::error(failure.code.as_str(), failure.message.clone(), failure.span);
     for (span, note) in &failure.notes {
         d = d.remark(*span, note.clone());
+    }
+    if failure.code == ErrorCode::Flow
+        && let Some(tool) = code
+            .tools
+            .iter()
+            .find(|t| frontend::policy::is_unknown(t) && failure.message.contains(&format!("`{}`", t.name)))
+    {
+        d = d.help(check::flow::of_unknown(&tool.name));
     }
     let label = report.label.to_json().to_string();
     if label != "[]" {
