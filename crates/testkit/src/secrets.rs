@@ -278,6 +278,7 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
         max_frames: FUEL as usize,
         parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
         clearance: program.clearance.clone(),
+        clearances: Vec::new(),
         generated_endorse: program.generated_endorse,
     };
     let secret = label(lattice, &pair.secret);
