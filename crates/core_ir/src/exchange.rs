@@ -69,13 +69,12 @@ impl std::error::Error for ExchangeError {}
 /// ```
 pub fn to_json(code: &Code, sources: &Sources) -> Value {
     let mut w = Writer { sources, files: Vec::new(), known: HashMap::new() };
-    let (order, shown) = visible(code);
-    let terms: Vec<Value> = order.iter().map(|id| w.term(code, *id, &shown)).collect();
+    let terms = w.terms(code);
     let tools: Vec<Value> = code.tools.iter().map(|t| w.tool(t)).collect();
     let stores: Vec<Value> = code.stores.iter().map(|s| w.store(s)).collect();
     json!({
         "format": "entail-core", "version": VERSION, "files": w.files,
-        "tools": tools, "stores": stores, "terms": terms, "root": order.len().saturating_sub(1),
+        "tools": tools, "stores": stores, "root": terms.len().saturating_sub(1), "terms": terms,
     })
 }
 
@@ -141,6 +140,11 @@ impl Writer<'_> {
             self.files.len() - 1
         });
         json!([file, span.start, span.end])
+    }
+
+    fn terms(&mut self, code: &Code) -> Vec<Value> {
+        let (order, shown) = visible(code);
+        order.iter().map(|id| self.term(code, *id, &shown)).collect()
     }
 
     fn term(&mut self, code: &Code, id: TermId, shown: &HashMap<TermId, usize>) -> Value {
@@ -288,6 +292,13 @@ impl Writer<'_> {
         }
         if let Some(h) = &t.handler {
             o["handler"] = data_json(h);
+        }
+        if t.approve {
+            o["approve"] = true.into();
+        }
+        if let Some(policy) = &t.policy {
+            let terms = self.terms(policy);
+            o["policy"] = json!({"root": terms.len().saturating_sub(1), "terms": terms});
         }
         o["at"] = self.at(t.span);
         o
@@ -460,7 +471,14 @@ fn params_json(p: &ModelParams) -> Value {
 /// # Errors
 /// Everything that is wrong, at most a hundred findings.
 pub fn from_json(json: &Value, globals: &Arc<Globals>) -> Result<Imported, Vec<ExchangeError>> {
-    let mut reader = Reader { b: Builder::new(), files: 0, tools: 0, stores: 0, errors: Vec::new() };
+    let mut reader = Reader {
+        globals: globals.clone(),
+        b: Builder::new(),
+        files: 0,
+        tools: 0,
+        stores: 0,
+        errors: Vec::new(),
+    };
     let root = reader.all(json);
     if !reader.errors.is_empty() {
         reader.errors.truncate(100);
@@ -472,21 +490,30 @@ pub fn from_json(json: &Value, globals: &Arc<Globals>) -> Result<Imported, Vec<E
             let i = at.iter().position(|s| *s == span);
             i.map_or("$.terms".into(), |i| format!("$.terms[{i}]"))
         };
-        let say = |e| match e {
-            BuildError::Unbound(n, s) => (place(s), format!("unknown variable `{n}`")),
-            BuildError::UnknownKey(n, s) => (place(s), format!("no enclosing store has the key `{n}`")),
-            BuildError::TooDeep(s) => (place(s), "nested too deep".into()),
-            BuildError::Shared(s) => (place(s), "a term is used twice".into()),
-            BuildError::NotAFunction(n, s) => (place(s), format!("`{n}` is no function")),
+        let say = |e| {
+            let (message, span) = refusal(e);
+            ExchangeError { path: place(span), message }
         };
-        errors.into_iter().take(100).map(say).map(|(path, message)| ExchangeError { path, message }).collect()
+        errors.into_iter().take(100).map(say).collect()
     })
+}
+
+fn refusal(e: BuildError) -> (String, Span) {
+    match e {
+        BuildError::Unbound(n, s) => (format!("unknown variable `{n}`"), s),
+        BuildError::UnknownKey(n, s) => (format!("no enclosing store has the key `{n}`"), s),
+        BuildError::TooDeep(s) => ("nested too deep".into(), s),
+        BuildError::Shared(s) => ("a term is used twice".into(), s),
+        BuildError::NotAFunction(n, s) => (format!("`{n}` is no function"), s),
+        BuildError::Policy(n, s) => (format!("the policy of `{n}` asks models, tools or stores"), s),
+    }
 }
 
 /// A part of the JSON with its path, or `None` after an error that was noted.
 type Read<T> = Option<T>;
 
 struct Reader {
+    globals: Arc<Globals>,
     b: Builder,
     files: usize,
     tools: usize,
@@ -669,7 +696,13 @@ impl Reader {
             self.b.store(store);
             self.stores += 1;
         }
-        let terms = self.need(&root, "terms")?;
+        let (root, at) = self.terms(&root)?;
+        Some((root, files, at))
+    }
+
+    /// The terms below `terms`, and the one that is the root, with the place of each.
+    fn terms(&mut self, root: &Place) -> Option<(TermId, Vec<Span>)> {
+        let terms = self.need(root, "terms")?;
         let Some(list) = terms.value.as_array() else { return self.wrong(&terms, "expected a list") };
         let mut ids: Vec<TermId> = Vec::with_capacity(list.len());
         let mut at = Vec::with_capacity(list.len());
@@ -684,9 +717,25 @@ impl Reader {
             at.push(self.b.span(id));
             ids.push(id);
         }
-        let last = self.need(&root, "root")?;
+        let last = self.need(root, "root")?;
         let n = self.index(&last, ids.len(), "term")?;
-        Some((ids[n as usize], files, at))
+        Some((ids[n as usize], at))
+    }
+
+    /// The policy of a tool: terms of their own, without tools and stores.
+    fn policy(&mut self, place: &Place) -> Read<Arc<Code>> {
+        let outer = (std::mem::take(&mut self.b), self.tools, self.stores);
+        (self.tools, self.stores) = (0, 0);
+        let read = self.terms(place);
+        let inner = std::mem::replace(&mut self.b, outer.0);
+        (self.tools, self.stores) = (outer.1, outer.2);
+        match inner.finish(read?.0, &self.globals) {
+            Ok(code) => Some(Arc::new(code)),
+            Err(errors) => {
+                let message = errors.into_iter().next().map_or_else(String::new, |e| refusal(e).0);
+                self.wrong(place, message)
+            }
+        }
     }
 
     fn at(&mut self, place: &Place) -> Read<Span> {
@@ -1103,6 +1152,8 @@ impl Reader {
             label: self.labelled(place, "label")?,
             description: self.maybe(place, "description", |r, p| r.name(p))?,
             handler: self.maybe(place, "handler", |r, p| r.data(p, 0))?,
+            approve: place.value.get("approve").is_some_and(|v| *v == Value::Bool(true)),
+            policy: self.maybe(place, "policy", Self::policy)?,
             span: self.at(place)?,
         })
     }

@@ -1192,6 +1192,13 @@ impl<'a> Printer<'a> {
         if let Some(h) = &tool.handler {
             let _ = write!(text, " by {}", data_string(h));
         }
+        if tool.approve {
+            text.push_str(" approve");
+        }
+        if let Some(policy) = &tool.policy {
+            let policy = print_term_with(policy, policy.root(), Style { width: None, ..self.style });
+            let _ = write!(text, " policy ({})", policy.text);
+        }
         self.push(&text);
     }
 

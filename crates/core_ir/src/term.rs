@@ -532,6 +532,12 @@ pub struct ToolDecl {
     pub description: Option<Name>,
     /// How it is carried out, if the program says so (`{exec: […]}`, `{http: …}`); the runtime reads it.
     pub handler: Option<Data>,
+    /// Whether somebody has to approve each call, which endorses its arguments for this call.
+    pub approve: bool,
+    /// A function that decides whether a call may be made: from a record that has, for each argument, `value` and
+    /// `label` (a label value), to `true`, `false` or a text that says why not. It asks nothing ([`Code::is_quiet`])
+    /// and is closed over the same prelude as the code that declares the tool.
+    pub policy: Option<Arc<Code>>,
     /// Where it is declared.
     pub span: Span,
 }
@@ -549,6 +555,8 @@ impl ToolDecl {
             label: LabelSpec::Axes { untrusted: true, secret: false },
             description: None,
             handler: None,
+            approve: false,
+            policy: None,
             span,
         }
     }
@@ -623,9 +631,9 @@ pub struct Code {
     locals: Vec<u32>,
     root: TermId,
     /// The tools, by [`ToolId`].
-    pub tools: Vec<ToolDecl>,
+    pub tools: Vec<Arc<ToolDecl>>,
     /// The stores, by [`StoreId`].
-    pub stores: Vec<StoreDecl>,
+    pub stores: Vec<Arc<StoreDecl>>,
     globals: Arc<Globals>,
 }
 
@@ -634,11 +642,11 @@ impl PartialEq for Code {
     fn eq(&self, other: &Code) -> bool {
         let tools = |c: &Code| -> Vec<ToolDecl> {
             let nowhere = Span { file: diagnostics::FileId(0), start: 0, end: 0 };
-            c.tools.iter().map(|t| ToolDecl { span: nowhere, ..t.clone() }).collect()
+            c.tools.iter().map(|t| ToolDecl { span: nowhere, ..(**t).clone() }).collect()
         };
         let stores = |c: &Code| -> Vec<StoreDecl> {
             let nowhere = Span { file: diagnostics::FileId(0), start: 0, end: 0 };
-            c.stores.iter().map(|t| StoreDecl { span: nowhere, ..t.clone() }).collect()
+            c.stores.iter().map(|t| StoreDecl { span: nowhere, ..(**t).clone() }).collect()
         };
         self.terms == other.terms
             && self.root == other.root
@@ -672,12 +680,12 @@ impl Code {
     }
 
     /// A tool.
-    pub fn tool(&self, id: ToolId) -> &ToolDecl {
+    pub fn tool(&self, id: ToolId) -> &Arc<ToolDecl> {
         &self.tools[id.0 as usize]
     }
 
     /// A store.
-    pub fn store(&self, id: StoreId) -> &StoreDecl {
+    pub fn store(&self, id: StoreId) -> &Arc<StoreDecl> {
         &self.stores[id.0 as usize]
     }
 
@@ -694,6 +702,46 @@ impl Code {
     /// How many terms there are.
     pub fn len(&self) -> usize {
         self.terms.len()
+    }
+
+    /// Whether evaluating it asks nothing of the world, whatever the prelude functions it uses are applied to.
+    pub fn is_quiet(&self) -> bool {
+        fn asks(term: &Term) -> bool {
+            match term {
+                Term::Llm(..) | Term::Tool(_) | Term::Recv(_) | Term::Choose(..) => true,
+                Term::Recall(..) | Term::Remember(..) => true,
+                _ => false,
+            }
+        }
+        fn used(term: &Term) -> Option<u32> {
+            match term {
+                Term::Var(_, Slot::Global(i)) => Some(*i),
+                Term::Abs(abs) => abs.captures.iter().find_map(|s| match s {
+                    Slot::Global(i) => Some(*i),
+                    _ => None,
+                }),
+                _ => None,
+            }
+        }
+        if self.terms.iter().any(asks) {
+            return false;
+        }
+        let mut work: Vec<u32> = self.terms.iter().filter_map(used).collect();
+        let mut seen = vec![false; self.globals.names().len()];
+        while let Some(i) = work.pop() {
+            let Some((code, root)) = self.globals.get(i) else { return false };
+            if std::mem::replace(&mut seen[i as usize], true) {
+                continue;
+            }
+            for id in post_order(&code.terms, root) {
+                let term = code.term(id);
+                if asks(term) {
+                    return false;
+                }
+                work.extend(used(term));
+            }
+        }
+        true
     }
 
     /// Never true: there is always a root.
@@ -740,6 +788,8 @@ pub enum BuildError {
     Shared(Span),
     /// A prelude definition that is not a closed function.
     NotAFunction(Name, Span),
+    /// The policy of the tool of this name asks something of the world, or belongs to another prelude.
+    Policy(Name, Span),
 }
 
 /// Makes a [`Code`]: add terms bottom-up, then [`Builder::finish`].
@@ -764,8 +814,8 @@ pub enum BuildError {
 pub struct Builder {
     terms: Vec<Term>,
     spans: Vec<Span>,
-    tools: Vec<ToolDecl>,
-    stores: Vec<StoreDecl>,
+    tools: Vec<Arc<ToolDecl>>,
+    stores: Vec<Arc<StoreDecl>>,
     fresh: u32,
 }
 
@@ -896,18 +946,18 @@ impl Builder {
 
     /// Declares a tool and gives its number.
     pub fn tool(&mut self, tool: ToolDecl) -> ToolId {
-        self.tools.push(tool);
+        self.tools.push(Arc::new(tool));
         ToolId(self.tools.len() as u32 - 1)
     }
 
     /// The tools declared so far.
-    pub fn tools(&self) -> &[ToolDecl] {
+    pub fn tools(&self) -> &[Arc<ToolDecl>] {
         &self.tools
     }
 
     /// Declares a store and gives its number.
     pub fn store(&mut self, store: StoreDecl) -> StoreId {
-        self.stores.push(store);
+        self.stores.push(Arc::new(store));
         StoreId(self.stores.len() as u32 - 1)
     }
 
@@ -956,6 +1006,13 @@ impl Builder {
             locals: vec![UNSEEN; self.terms.len()],
         };
         resolver.run(&mut self, root);
+        for tool in &self.tools {
+            let Some(policy) = &tool.policy else { continue };
+            let same = Arc::ptr_eq(&policy.globals, &globals) || policy.globals.names.is_empty();
+            if !same || !policy.is_quiet() {
+                resolver.errors.push(BuildError::Policy(tool.name.clone(), tool.span));
+            }
+        }
         if !resolver.errors.is_empty() {
             return Err(resolver.errors);
         }
@@ -1138,7 +1195,7 @@ impl Resolver {
         self.activations.last().is_some_and(|a| a.locals.len() == 1 && &*a.locals[0] == HIDDEN)
     }
 
-    fn key(&self, stores: &[StoreDecl], name: &Name) -> Option<(StoreId, u32)> {
+    fn key(&self, stores: &[Arc<StoreDecl>], name: &Name) -> Option<(StoreId, u32)> {
         self.stores.iter().rev().find_map(|id| {
             let keys = &stores.get(id.0 as usize)?.keys;
             keys.iter().position(|k| k.name == *name).map(|i| (*id, i as u32))

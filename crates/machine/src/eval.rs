@@ -2,11 +2,12 @@
 //!
 //! Each arm below names its rule by the term former; the text of the rules is `docs/calculus.md` §3, §5, §6, §10.
 
+mod ask;
+
 use crate::prim::{self, PrimError};
-use crate::value::{Body, Kind, Node, NotData, Value};
+use crate::value::{Body, Kind, Node, NotData, Tool, Value};
 use crate::{
-    Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Reply, Request, RequestId,
-    Response, decode,
+    Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Request, RequestId,
 };
 use core_ir::{
     Bound, Catches, Code, Data, Label, Lattice, ModelParams, Name, Recv, Role, Term, TermId, ToolId,
@@ -94,10 +95,25 @@ struct Question {
     span: Span,
 }
 
+/// A tool call whose arguments have passed the tool's bounds and types.
+struct Cleared {
+    /// The tool.
+    tool: Arc<Node>,
+    args: Vec<(Name, Data)>,
+    /// The labels of the arguments.
+    labels: Vec<Label>,
+    /// `pc` and every label of the arguments.
+    given: Label,
+    /// The label of the result.
+    label: Label,
+    span: Span,
+}
+
 /// What is to be done with a response.
 enum Pending {
     Model { mode: Mode, attempt: u32 },
-    Tool { code: Arc<Code>, tool: ToolId },
+    Tool(Arc<Node>),
+    Approve(Box<Cleared>),
     Recall { code: Arc<Code>, store: core_ir::StoreId, key: u32 },
     Remember,
     Sample { left: TermId, right: TermId },
@@ -108,7 +124,7 @@ impl Pending {
     fn error(&self) -> ErrorCode {
         match self {
             Pending::Model { .. } => ErrorCode::Model,
-            Pending::Tool { .. } => ErrorCode::Tool,
+            Pending::Tool(_) | Pending::Approve(_) => ErrorCode::Tool,
             Pending::Recall { .. } | Pending::Remember => ErrorCode::Store,
             Pending::Sample { .. } => ErrorCode::Unknown,
         }
@@ -175,6 +191,8 @@ enum Frame {
     Try { term: TermId, at: Label, pc: Label, pc_from: Span },
     /// The body of a `within`, with the limits outside.
     Within(Deadlines),
+    /// The policy of the tool of a call.
+    Policy(Box<Cleared>),
     /// The term that a model wrote.
     Generated,
     /// A question to be put to a model again.
@@ -324,6 +342,7 @@ impl Strand {
             conversation: Conversation {
                 label: lattice.join(self.conversation.label, self.pc),
                 messages: self.conversation.messages.clone(),
+                pending: self.conversation.pending.clone(),
             },
             requests: 0,
             draws: Counts::default(),
@@ -584,8 +603,8 @@ impl Machine {
                 return Some(Question { pending, call, channel: s.pc, answer: s.pc, span });
             }
             Term::Tool(tool) => {
-                let body = Body::Tool { code: code.clone(), tool: *tool };
-                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+                let (code, tool) = (code.clone(), *tool);
+                s.state = State::Return(Value::new(s.pc, Kind::Node(self.tool(&code, tool))));
             }
             Term::Recv(mode) => {
                 let mode = match mode {
@@ -610,7 +629,7 @@ impl Machine {
             Term::Clear => {
                 let span = code.span(id);
                 if self.may_touch_conversation(s, "clear", span) {
-                    s.conversation = Conversation { label: s.pc, messages: Arc::new(Vec::new()) };
+                    s.conversation = Conversation::empty(s.pc);
                     s.state = State::Return(Value::unit(s.pc));
                 }
             }
@@ -646,8 +665,7 @@ impl Machine {
 
     /// Opens an empty conversation at the program counter, until its frame is taken.
     fn open(&mut self, s: &mut Strand) {
-        let empty = Conversation { label: s.pc, messages: Arc::new(Vec::new()) };
-        let saved = std::mem::replace(&mut s.conversation, empty);
+        let saved = std::mem::replace(&mut s.conversation, Conversation::empty(s.pc));
         s.kont.push(Frame::Conv { conversation: saved, pc: s.pc, pc_from: s.pc_from });
     }
 
@@ -660,6 +678,20 @@ impl Machine {
         let (code, term) = self.root.globals().get(index).expect("a prelude definition");
         let node = closed(code.clone(), term);
         self.globals[index as usize] = Some(node.clone());
+        node
+    }
+
+    /// A tool as a function. Those of the run's own code are made once.
+    fn tool(&mut self, code: &Arc<Code>, id: ToolId) -> Arc<Node> {
+        let own = Arc::ptr_eq(code, &self.root);
+        if own && let Some(Some(node)) = self.tools.get(id.0 as usize) {
+            return node.clone();
+        }
+        let body = Body::Tool(Tool::new(&mut self.lattice, code.tool(id)));
+        let node = Arc::new(Node { deep: Label::BOTTOM, has_function: true, body });
+        if own {
+            self.tools[id.0 as usize] = Some(node.clone());
+        }
         node
     }
 
@@ -699,6 +731,7 @@ impl Machine {
             | Frame::Parts(..)
             | Frame::Let(..)
             | Frame::FixArg(..)
+            | Frame::Policy(_)
             | Frame::Generated
             | Frame::Ask(_) => {}
         }
@@ -783,6 +816,7 @@ impl Machine {
                 s.deadlines = outer;
                 s.state = State::Return(v);
             }
+            Frame::Policy(call) => return self.judged(s, *call, v),
             Frame::Ask(question) => return Some(*question),
             Frame::First(term) => return self.first(s, term, v),
             Frame::Second(term, first) => return self.second(s, term, first, v),
@@ -1212,10 +1246,10 @@ impl Machine {
                 s.conversation.label = self.lattice.join(s.conversation.label, label);
                 return self.receive(s, Mode::Data(params, code), 0, from);
             }
-            Body::Tool { code, tool } => {
-                let (code, tool) = (code.clone(), *tool);
+            Body::Tool(_) => {
+                let tool = node.clone();
                 s.set_pc(f.label, span);
-                return self.call_tool(s, code, tool, v, span);
+                return self.call_tool(s, tool, v, span);
             }
             _ => self.not_a_function(s, &f, span),
         }
@@ -1320,358 +1354,7 @@ impl Machine {
         s.explain(s.pc_from, format!("what runs here depends on a value labelled {pc}"));
         false
     }
-
-    /// `recv`, and what `llm` does after sending.
-    fn receive(&mut self, s: &mut Strand, mode: Mode, attempt: u32, span: Span) -> Option<Question> {
-        if !self.may_touch_conversation(s, "recv", span) {
-            return None;
-        }
-        let lc = s.conversation.label;
-        let asked = match &mode {
-            Mode::Code => None,
-            Mode::Data(params, _) => params.model.as_ref(),
-        };
-        let named = asked.and_then(|m| self.clearances.iter().find(|(n, _)| n == m));
-        let clearance = named.map_or(self.clearance, |(_, l)| *l);
-        if !self.lattice.flows(lc, clearance) {
-            let label = self.lattice.join(s.pc, lc);
-            let (shown, clearance) = (self.lattice.show(lc), self.lattice.show(clearance));
-            s.fail(
-                ErrorCode::Flow,
-                label,
-                span,
-                format!("the conversation is labelled {shown}, but the model may see {clearance} at most"),
-            );
-            return None;
-        }
-        let (params, tools) = match &mode {
-            Mode::Code => (None, Vec::new()),
-            Mode::Data(params, code) => {
-                (Some(params.clone()), params.tools.iter().map(|t| code.tool(*t).clone()).collect())
-            }
-        };
-        let call = Call::Model { messages: s.conversation.messages.clone(), params, tools, attempt };
-        let pending = Pending::Model { mode, attempt };
-        Some(Question { pending, call, channel: lc, answer: self.lattice.join(s.pc, lc), span })
-    }
-
-    fn call_tool(
-        &mut self,
-        s: &mut Strand,
-        code: Arc<Code>,
-        id: ToolId,
-        v: Value,
-        span: Span,
-    ) -> Option<Question> {
-        let tool = code.tool(id);
-        // A bound that is no label of this lattice admits only ⊥, a result label that is none is ⊤.
-        let control = self.lattice.resolve(&tool.control).unwrap_or_default();
-        if !self.lattice.flows(s.pc, control) {
-            let (pc, bound) = (self.lattice.show(s.pc), self.lattice.show(control));
-            let message = format!(
-                "`{}` may be called under labels up to {bound}, but whether it is called here depends on {pc}",
-                tool.name
-            );
-            s.fail(ErrorCode::Flow, s.pc, span, message);
-            s.explain(s.pc_from, format!("what runs here depends on a value labelled {pc}"));
-            return None;
-        }
-        let fields: Option<&[(Name, Value)]> = match v.body() {
-            Some(Body::Record(fields)) => Some(fields),
-            _ => None,
-        };
-        let named = match (&tool.params[..], fields) {
-            ([only], Some(fields)) => fields.iter().any(|(n, _)| *n == only.name),
-            ([_], None) => false,
-            _ => true,
-        };
-        let argument = |name: &Name| match (named, fields) {
-            (false, _) => Some(&v),
-            (true, Some(fields)) => fields.iter().find(|(n, _)| n == name).map(|(_, a)| a),
-            (true, None) => None,
-        };
-        let bounds: Vec<Label> =
-            tool.params.iter().map(|p| self.lattice.resolve(&p.bound).unwrap_or_default()).collect();
-        let channel = bounds.iter().fold(control, |channel, bound| self.lattice.join(channel, *bound));
-        for (param, bound) in tool.params.iter().zip(bounds) {
-            // One that is missing counts as `null`, for that it is missing is a fact about the record.
-            let deep = argument(&param.name).map_or(Label::BOTTOM, |a| a.deep_label(&mut self.lattice));
-            let label = self.lattice.join(v.label, deep);
-            if !self.lattice.flows(label, bound) {
-                let (found, allowed) = (self.lattice.show(label), self.lattice.show(bound));
-                let message = format!(
-                    "the argument `{}` of `{}` must be labelled {allowed} at most",
-                    param.name, tool.name
-                );
-                let label = self.lattice.join(s.pc, bound);
-                s.fail(ErrorCode::Flow, label, span, message);
-                s.explain(span, format!("this argument is labelled {found}"));
-                return None;
-            }
-        }
-        let problem = match (named, fields) {
-            (true, None) if !(tool.params.is_empty() && matches!(v.kind, Kind::Null)) => {
-                Some(format!("expected a record of arguments, found {}", v.kind()))
-            }
-            (true, Some(fields)) => {
-                let known = |n: &Name| tool.params.iter().any(|p| p.name == *n);
-                fields.iter().find(|(n, _)| !known(n)).map(|(n, _)| format!("there is no parameter `{n}`"))
-            }
-            _ => None,
-        };
-        let mut args = Vec::with_capacity(tool.params.len());
-        let mut problem = problem.map(|m| (ErrorCode::Type, m));
-        for param in &tool.params {
-            if problem.is_some() {
-                break;
-            }
-            let data = match argument(&param.name) {
-                Some(a) => a.to_data(self.config.max_text),
-                None => Ok(Data::Null),
-            };
-            let missing = argument(&param.name).is_none();
-            match data {
-                Ok(_) if missing && !matches!(param.ty, core_ir::Type::Option(_)) => {
-                    problem = Some((ErrorCode::Type, format!("the argument `{}` is missing", param.name)));
-                }
-                Ok(data) => match param.ty.check(&data) {
-                    Ok(()) => args.push((param.name.clone(), data)),
-                    Err((path, cause)) => {
-                        problem =
-                            Some((ErrorCode::Type, format!("argument `{}`: {path}: {cause}", param.name)));
-                    }
-                },
-                Err(NotData::Function) => {
-                    let message = format!("argument `{}`: {}", param.name, NotData::Function.message());
-                    problem = Some((ErrorCode::Type, message));
-                }
-                Err(e) => problem = Some((ErrorCode::Limit, e.message())),
-            }
-        }
-        if let Some((kind, message)) = problem {
-            let label = self.blame(s, &v);
-            s.fail(kind, label, span, format!("`{}`: {message}", tool.name));
-            return None;
-        }
-        let result = self.lattice.resolve(&tool.label);
-        let result = result.unwrap_or_else(|| self.lattice.top());
-        let label = self.blame(s, &v);
-        let label = self.lattice.join(label, result);
-        let call = Call::Tool { tool: tool.clone(), args };
-        let pending = Pending::Tool { code, tool: id };
-        Some(Question { pending, call, channel, answer: label, span })
-    }
-
-    fn remember(
-        &mut self,
-        s: &mut Strand,
-        store: core_ir::StoreDecl,
-        key: u32,
-        v: Value,
-        span: Span,
-    ) -> Option<Question> {
-        let decl = &store.keys[key as usize];
-        let bound = self.lattice.resolve(&decl.label).unwrap_or_default();
-        let deep = self.blame(s, &v);
-        if !self.lattice.flows(deep, bound) {
-            let label = self.lattice.join(s.pc, bound);
-            let message =
-                format!("the key `{}` holds values labelled {} at most", decl.name, self.lattice.show(bound));
-            let found = format!("this value is labelled {}", self.lattice.show(deep));
-            s.fail(ErrorCode::StoreRefused, label, span, message);
-            s.explain(span, found);
-            return None;
-        }
-        match v.to_data(self.config.max_text) {
-            Ok(value) => match decl.ty.check(&value) {
-                Ok(()) => {
-                    let (pending, call) = (Pending::Remember, Call::Remember { store, key, value });
-                    return Some(Question { pending, call, channel: bound, answer: bound, span });
-                }
-                Err((path, cause)) => {
-                    s.fail(ErrorCode::Type, deep, span, format!("the key `{}`: {path}: {cause}", decl.name));
-                }
-            },
-            Err(e) => self.not_data(s, &v, e, ErrorCode::Type, span),
-        }
-        None
-    }
-
-    /// Takes the response to request `number` of a strand; false if it does not wait for that.
-    pub(crate) fn answer(&mut self, s: &mut Strand, number: u32, response: Response) -> bool {
-        let waiting = match std::mem::replace(&mut s.state, State::Ended) {
-            State::Waiting(waiting) if waiting.number == number => *waiting,
-            other => {
-                s.state = other;
-                return false;
-            }
-        };
-        let Waiting { pending, answer: label, span, .. } = waiting;
-        let error = pending.error();
-        match (pending, response) {
-            (Pending::Model { mode, attempt }, Response::Model(Ok(reply))) => {
-                self.replied(s, mode, attempt, span, reply);
-            }
-            (Pending::Tool { code, tool }, Response::Tool(result)) => {
-                let decl = code.tool(tool);
-                match result {
-                    Ok(data) => match decl.result.check(&data) {
-                        Ok(()) => {
-                            s.state = State::Return(Value::from_data(&mut self.lattice, label, &data));
-                        }
-                        Err((path, cause)) => {
-                            let message = format!("the result of `{}`: {path}: {cause}", decl.name);
-                            s.fail(ErrorCode::Type, label, span, message);
-                        }
-                    },
-                    Err(message) => s.fail(error, label, span, format!("`{}`: {message}", decl.name)),
-                }
-            }
-            (Pending::Recall { code, store, key }, Response::Recall(Ok(Some(data)))) => {
-                let decl = &code.store(store).keys[key as usize];
-                match decl.ty.check(&data) {
-                    Ok(()) => s.state = State::Return(Value::from_data(&mut self.lattice, label, &data)),
-                    Err((path, cause)) => {
-                        let message = format!("what the key `{}` holds: {path}: {cause}", decl.name);
-                        s.fail(ErrorCode::Type, label, span, message);
-                    }
-                }
-            }
-            (Pending::Recall { .. }, Response::Recall(Ok(None))) => {
-                s.state = State::Return(Value::new(label, Kind::Null));
-            }
-            (Pending::Remember, Response::Remember(Ok(()))) => s.state = State::Return(Value::unit(s.pc)),
-            (Pending::Sample { left, right }, Response::Sample(first)) => {
-                s.state = State::Eval(if first { left } else { right });
-            }
-            (Pending::Model { .. }, Response::Model(Err(message)))
-            | (Pending::Recall { .. }, Response::Recall(Err(message)))
-            | (Pending::Remember, Response::Remember(Err(message))) => s.fail(error, label, span, message),
-            (_, Response::Late(which)) => {
-                let limit = s.deadlines.scopes().nth(which as usize);
-                match limit.map(|limit| (limit.span, limit.deadline.seconds.clone())) {
-                    Some((at, seconds)) => {
-                        s.fail(ErrorCode::Timeout, label, span, format!("no answer within {seconds} s"));
-                        s.explain(at, "this limit had passed");
-                    }
-                    None => s.fail(error, label, span, MISMATCH),
-                }
-            }
-            _ => s.fail(error, label, span, MISMATCH),
-        }
-        true
-    }
-
-    /// What generated code contains though this run does not let it.
-    fn forbidden(&mut self, code: &Code) -> Option<&'static str> {
-        self.charge(code.len() as u64);
-        let endorse = !self.config.generated_endorse;
-        code.iter().find_map(|(_, term)| match term {
-            Term::Endorse(..) if endorse => Some("endorse"),
-            Term::Declassify(..) if endorse => Some("declassify"),
-            Term::Tool(_) => Some("tool"),
-            Term::Llm(_, params) | Term::Recv(Recv::Data(params)) if !params.tools.is_empty() => Some("tool"),
-            _ => None,
-        })
-    }
-
-    /// A model's reply arrived.
-    fn replied(&mut self, s: &mut Strand, mode: Mode, attempt: u32, span: Span, reply: Reply) {
-        let lc = s.conversation.label;
-        match &reply {
-            Reply::Text(text) => {
-                self.charge(text.len() as u64 / 16);
-                s.message(Role::Assistant, text.as_str().into(), None);
-            }
-            Reply::ToolCall { name, args } => {
-                let text = args.to_json().to_string();
-                s.message(Role::Assistant, text.into(), Some(Arc::new((name.clone(), args.clone()))));
-            }
-        }
-        match mode {
-            Mode::Code => {
-                let Reply::Text(text) = reply else {
-                    let message = "the model called a tool where code was expected";
-                    let label = self.lattice.join(s.pc, lc);
-                    return s.fail(ErrorCode::Model, label, span, message);
-                };
-                let parsed = match &self.config.parser {
-                    Some(parser) => parser.parse(&text),
-                    None => Err("this run reads no generated code".to_string()),
-                };
-                let parsed = parsed.and_then(|code| match self.forbidden(&code) {
-                    None => Ok(code),
-                    Some(what) => Err(format!("generated code may not contain `{what}`")),
-                });
-                match parsed {
-                    Ok(code) => {
-                        let root = code.root();
-                        s.enter(closed(code, root), None, lc, span, root);
-                        s.kont.push(Frame::Generated);
-                    }
-                    Err(message) => {
-                        let no = Value::new(lc, Kind::Bool(false));
-                        let parts = vec![no, Value::str(lc, message)];
-                        s.state = State::Return(Value::node(&mut self.lattice, lc, Body::List(parts)));
-                    }
-                }
-            }
-            Mode::Data(params, code) => match decode_reply(&reply, &params, &code) {
-                Ok(data) => s.state = State::Return(Value::from_data(&mut self.lattice, lc, &data)),
-                Err(why) if attempt < params.repair => {
-                    let text = format!(
-                        "That reply cannot be used: {why}. Reply again, with nothing but the corrected answer."
-                    );
-                    s.message(Role::User, text.into(), None);
-                    if let Some(question) = self.receive(s, Mode::Data(params, code), attempt + 1, span) {
-                        // The strand goes back to waiting without running: keep the request for the next poll.
-                        s.state = State::Return(Value::unit(s.pc));
-                        s.kont.push(Frame::Ask(Box::new(question)));
-                    }
-                }
-                Err(why) => {
-                    let label = self.lattice.join(s.pc, lc);
-                    s.fail(
-                        ErrorCode::Decode,
-                        label,
-                        span,
-                        format!("the model's reply cannot be used: {why}"),
-                    );
-                }
-            },
-        }
-    }
 }
-
-/// A reply as the parameters want it.
-fn decode_reply(reply: &Reply, params: &ModelParams, code: &Code) -> Result<Data, String> {
-    let offered = || params.tools.iter().map(|t| code.tool(*t));
-    match reply {
-        Reply::Text(text) => {
-            let data = decode::decode(text, params.result.as_ref())?;
-            Ok(if params.tools.is_empty() { data } else { Data::Tag("final".into(), Arc::new(data)) })
-        }
-        Reply::ToolCall { name, args } => {
-            let Some(tool) = offered().find(|t| t.name == *name) else {
-                let names: Vec<&str> = offered().map(|t| &*t.name).collect();
-                let names = if names.is_empty() { "none".to_string() } else { names.join(", ") };
-                return Err(format!("there is no tool `{}`; offered: {names}", clip(name)));
-            };
-            for param in &tool.params {
-                match (args.field(&param.name), &param.ty) {
-                    (Some(data), ty) => ty
-                        .check(data)
-                        .map_err(|(path, cause)| format!("argument `{}`: {path}: {cause}", param.name))?,
-                    (None, core_ir::Type::Option(_)) => {}
-                    (None, _) => return Err(format!("the argument `{}` of `{name}` is missing", param.name)),
-                }
-            }
-            Ok(Data::Tag(tool.name.clone(), Arc::new(args.clone())))
-        }
-    }
-}
-
-const MISMATCH: &str = "the handler gave an answer of the wrong kind";
 
 fn missing_field(v: &Value, name: &str) -> String {
     match v.body() {

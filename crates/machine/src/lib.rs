@@ -190,28 +190,37 @@ pub enum Call {
         /// How; `None` if the reply is received as code.
         params: Option<Arc<ModelParams>>,
         /// The tools offered.
-        tools: Vec<ToolDecl>,
+        tools: Vec<Arc<ToolDecl>>,
         /// How many replies to this question did not decode before.
         attempt: u32,
     },
     /// Call a tool, with an argument for each parameter.
     Tool {
         /// Its declaration.
-        tool: ToolDecl,
+        tool: Arc<ToolDecl>,
         /// The arguments in the order of the parameters.
         args: Vec<(Name, Data)>,
+    },
+    /// Ask whoever answers for the run whether a tool may be called with these arguments; the call follows if so.
+    Approve {
+        /// The tool's declaration.
+        tool: Arc<ToolDecl>,
+        /// The arguments in the order of the parameters.
+        args: Vec<(Name, Data)>,
+        /// For each argument, the join of the labels in it: where it came from and who may see it.
+        labels: Vec<Label>,
     },
     /// Read a key.
     Recall {
         /// The store.
-        store: StoreDecl,
+        store: Arc<StoreDecl>,
         /// The index of the key.
         key: u32,
     },
     /// Write a key.
     Remember {
         /// The store.
-        store: StoreDecl,
+        store: Arc<StoreDecl>,
         /// The index of the key.
         key: u32,
         /// What is written.
@@ -234,6 +243,11 @@ pub enum Response {
     Model(Result<Reply, String>),
     /// What the tool returned, or why it failed.
     Tool(Result<Data, String>),
+    /// The same from a tool that labels what it returns. The label is joined to the declared one; it never lowers
+    /// it. A label that the lattice of the run does not have counts as the highest.
+    LabelledTool(Result<Data, String>, LabelSpec),
+    /// Whether the call may be made, or why not.
+    Approve(Result<(), String>),
     /// What the key holds, if anything.
     Recall(Result<Option<Data>, String>),
     /// Whether the key was written.
@@ -258,6 +272,9 @@ pub enum Reply {
         /// Its arguments.
         args: Data,
     },
+    /// Several calls of tools, at least one. The program receives one after the other, as if the model had
+    /// been asked for each: the next `recv` that offers tools gives the next one without asking.
+    ToolCalls(Vec<(Name, Data)>),
 }
 
 /// Why a run is ended from outside.
@@ -290,6 +307,7 @@ pub enum ErrorCode {
     Store,
     Classify,
     Timeout,
+    Policy,
     Unknown,
     Limit,
     Budget,
@@ -318,6 +336,7 @@ impl ErrorCode {
             ErrorCode::Store => "store",
             ErrorCode::Classify => "classify",
             ErrorCode::Timeout => "timeout",
+            ErrorCode::Policy => "policy",
             ErrorCode::Unknown => "unknown",
             ErrorCode::Limit => "limit",
             ErrorCode::Budget => "budget",
@@ -365,6 +384,14 @@ pub enum Output {
 pub(crate) struct Conversation {
     pub label: Label,
     pub messages: Arc<Vec<Message>>,
+    /// Tool calls of the last reply that were not received yet, the next one last.
+    pub pending: Vec<(Name, Data)>,
+}
+
+impl Conversation {
+    pub(crate) fn empty(label: Label) -> Conversation {
+        Conversation { label, messages: Arc::new(Vec::new()), pending: Vec::new() }
+    }
 }
 
 /// A run of one term. See the [crate] documentation for how it is driven.
@@ -375,6 +402,7 @@ pub struct Machine {
     clearances: Vec<(Name, Label)>,
     root: Arc<Code>,
     globals: Vec<Option<Arc<value::Node>>>,
+    tools: Vec<Option<Arc<value::Node>>>,
     strands: Vec<Option<Box<eval::Strand>>>,
     free: Vec<usize>,
     slots: HashMap<u64, usize>,
@@ -392,11 +420,12 @@ impl Machine {
         let clearance = lattice.resolve(&config.clearance).unwrap_or_default();
         let named = config.clearances.iter();
         let clearances = named.map(|(n, l)| (n.clone(), lattice.resolve(l).unwrap_or_default())).collect();
-        let conversation = Conversation { label: Label::BOTTOM, messages: Arc::new(Vec::new()) };
+        let conversation = Conversation::empty(Label::BOTTOM);
         let mut machine = Machine {
             clearance,
             clearances,
             globals: vec![None; code.globals().names().len()],
+            tools: vec![None; code.tools.len()],
             root: code.clone(),
             strands: Vec::new(),
             free: Vec::new(),

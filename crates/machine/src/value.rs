@@ -1,6 +1,6 @@
 //! Labelled values.
 
-use core_ir::{Bound, Code, Data, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolId};
+use core_ir::{Bound, Code, Data, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolDecl};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -55,10 +55,32 @@ pub(crate) enum Body {
         code: Arc<Code>,
         term: TermId,
     },
-    Tool {
-        code: Arc<Code>,
-        tool: ToolId,
-    },
+    Tool(Tool),
+}
+
+/// A tool with its labels in the lattice of the run.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    pub decl: Arc<ToolDecl>,
+    pub control: Label,
+    /// Of each parameter.
+    pub bounds: Box<[Label]>,
+    pub result: Label,
+    /// Who can see a call.
+    pub channel: Label,
+}
+
+impl Tool {
+    pub(crate) fn new(lattice: &mut Lattice, decl: &Arc<ToolDecl>) -> Tool {
+        // A bound that is no label of this lattice admits nothing, a result's is as high as can be: the safe side.
+        let control = lattice.resolve(&decl.control).unwrap_or_default();
+        let bounds: Box<[Label]> =
+            decl.params.iter().map(|p| lattice.resolve(&p.bound).unwrap_or_default()).collect();
+        let result = lattice.resolve(&decl.label);
+        let result = result.unwrap_or_else(|| lattice.top());
+        let channel = bounds.iter().fold(control, |channel, bound| lattice.join(channel, *bound));
+        Tool { decl: decl.clone(), control, bounds, result, channel }
+    }
 }
 
 impl Body {
@@ -75,7 +97,7 @@ impl Body {
             | Body::Fix(_, v)
             | Body::Guarded { function: v, .. }
             | Body::Llm { prompt: v, .. } => Parts::Two(Some(v), None),
-            Body::Tool { .. } => Parts::Two(None, None),
+            Body::Tool(_) => Parts::Two(None, None),
         }
     }
 }
@@ -131,7 +153,7 @@ fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>) {
         | Body::Fix(_, v)
         | Body::Guarded { function: v, .. }
         | Body::Llm { prompt: v, .. } => take(v),
-        Body::Tool { .. } => {}
+        Body::Tool(_) => {}
     }
 }
 

@@ -336,6 +336,12 @@ impl Driver<'_> {
                     }
                 }
             }
+            Call::Approve { .. } => {
+                self.asked(id, request, "");
+                let why = "nobody is there to approve it".to_string();
+                self.answered(id, Answered::Failed(why.clone()), begun);
+                self.machine.handle(id, Response::Approve(Err(why)));
+            }
             Call::Recall { store, key } => {
                 self.asked(id, request, "");
                 let result = self.handlers.stores.recall(store, *key);
@@ -446,6 +452,10 @@ impl Driver<'_> {
                 attempt: *attempt,
             },
             Call::Tool { tool, args } => Asked::Tool {
+                name: tool.name.clone(),
+                args: args.iter().map(|(n, d)| (n.clone(), r.data(d))).collect(),
+            },
+            Call::Approve { tool, args, .. } => Asked::Approve {
                 name: tool.name.clone(),
                 args: args.iter().map(|(n, d)| (n.clone(), r.data(d))).collect(),
             },

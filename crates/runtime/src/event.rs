@@ -81,6 +81,13 @@ pub enum Asked {
         /// The arguments.
         args: Vec<(Name, Data)>,
     },
+    /// Whether a tool may be called so.
+    Approve {
+        /// Which.
+        name: Name,
+        /// The arguments.
+        args: Vec<(Name, Data)>,
+    },
     /// The value of a key.
     Recall {
         /// The store.
@@ -180,6 +187,10 @@ impl crate::Redactor {
             Reply::Text(t) => Reply::Text(self.text(t).into_owned()),
             Reply::ToolCall { name, args } => {
                 Reply::ToolCall { name: (&*self.text(name)).into(), args: self.data(args) }
+            }
+            Reply::ToolCalls(calls) => {
+                let clean = |(n, args): &(Name, Data)| ((&*self.text(n)).into(), self.data(args));
+                Reply::ToolCalls(calls.iter().map(clean).collect())
             }
         }
     }

@@ -108,7 +108,7 @@ async fn tools_that_change_the_world_are_not_offered() {
     for seed in 0..8 {
         let (model, _dir) = model("tools", seed);
         let mut c = call(typed(Type::Num));
-        c.tools = vec![tool("read", EffectClass::Read), tool("write", EffectClass::Write)];
+        c.tools = vec![tool("read", EffectClass::Read).into(), tool("write", EffectClass::Write).into()];
         match ask(&model, c).await.result.unwrap() {
             Reply::ToolCall { name, args } => {
                 assert_eq!(&*name, "read");
@@ -117,10 +117,11 @@ async fn tools_that_change_the_world_are_not_offered() {
             Reply::Text(text) => {
                 assert!(text.parse::<Num>().is_ok(), "{text}");
             }
+            Reply::ToolCalls(calls) => panic!("{calls:?}"),
         }
         // With nothing left to offer, it answers.
         let mut c = call(typed(Type::Bool));
-        c.tools = vec![tool("write", EffectClass::Write)];
+        c.tools = vec![tool("write", EffectClass::Write).into()];
         assert!(matches!(ask(&model, c).await.result, Ok(Reply::Text(t)) if t == "true" || t == "false"));
     }
 }

@@ -348,8 +348,8 @@ fn called(name: &str, arguments: &str) -> Act {
 async fn tools_are_offered_and_called_natively() {
     let mut c = call(None);
     c.tools = vec![
-        tool("web.search", &[("q", Type::Str), ("n", Type::option(Type::Num))]),
-        tool("web_search", &[]),
+        tool("web.search", &[("q", Type::Str), ("n", Type::option(Type::Num))]).into(),
+        tool("web_search", &[]).into(),
     ];
     let args = Data::record([("q".into(), Data::str("x")), ("n".into(), Data::Null)]);
     let (reply, seen) = text([called("web_search", r#"{"q":"x","n":null}"#)], c.clone()).await;

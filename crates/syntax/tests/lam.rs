@@ -131,7 +131,7 @@ fn an_undeclared_tool_is_a_warning_and_the_careful_assumption() {
     assert_eq!(parsed.diagnostics[0].level, Level::Warn);
     let code = parsed.code.unwrap();
     assert_eq!(code.tools.len(), 1);
-    assert_eq!(code.tools[0], core_ir::ToolDecl::unknown("search".into(), code.tools[0].span));
+    assert_eq!(*code.tools[0], core_ir::ToolDecl::unknown("search".into(), code.tools[0].span));
 }
 
 #[test]

@@ -112,6 +112,9 @@ pub(crate) fn call(call: &Call) -> world::Call {
             tools: tools.iter().map(|t| t.name.clone()).collect(),
         },
         Call::Tool { tool, args } => world::Call::Tool { name: tool.name.clone(), args: args.clone() },
+        Call::Approve { tool, args, .. } => {
+            world::Call::Approve { name: tool.name.clone(), args: args.clone() }
+        }
         Call::Recall { store, key } => {
             world::Call::Recall { store: store.name.clone(), key: key_name(store, *key) }
         }
@@ -141,8 +144,11 @@ pub(crate) fn response(asked: &world::Call, answer: Answer) -> Response {
         (world::Call::Model { .. }, Answer::ToolCall(name, args)) => {
             Response::Model(Ok(Reply::ToolCall { name, args }))
         }
+        (world::Call::Model { .. }, Answer::ToolCalls(calls)) => Response::Model(Ok(Reply::ToolCalls(calls))),
         (world::Call::Model { .. }, Answer::Failed(why)) => Response::Model(Err(why)),
         (world::Call::Tool { .. }, Answer::Data(d)) => Response::Tool(Ok(d)),
+        (world::Call::Tool { .. }, Answer::Labelled(d, label)) => Response::LabelledTool(Ok(d), label),
+        (world::Call::Approve { .. }, Answer::Approved(verdict)) => Response::Approve(verdict),
         (world::Call::Tool { .. }, Answer::Failed(why)) => Response::Tool(Err(why)),
         (world::Call::Recall { .. }, Answer::Found(d)) => Response::Recall(Ok(d)),
         (world::Call::Recall { .. }, Answer::Failed(why)) => Response::Recall(Err(why)),

@@ -10,6 +10,7 @@ use core_ir::{
     Bound, Branch, Catches, Code, Data, Globals, Label, LabelSpec, Lattice, LatticeKind, MAX_DATA_DEPTH,
     ModelParams, Name, Num, Pred, Prim, Recv, Role, Slot, Term, TermId, ToolDecl, Type,
 };
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
             config,
             world,
             fuel: config.fuel,
-            conversation: Conversation { label: Label::BOTTOM, messages: Vec::new() },
+            conversation: Conversation::empty(Label::BOTTOM),
             requests: Vec::new(),
             limits: Vec::new(),
             limited: Vec::new(),
@@ -100,14 +101,14 @@ enum Node {
     Fix(Bound, Value),
     Guarded(Value, Pred, u32),
     Llm(Value, Rc<Model>),
-    Tool(Rc<ToolDecl>),
+    Tool(Arc<ToolDecl>),
 }
 
 /// `θ` with the tools it offers.
 #[derive(Debug)]
 struct Model {
     params: Arc<ModelParams>,
-    tools: Vec<Rc<ToolDecl>>,
+    tools: Vec<Arc<ToolDecl>>,
 }
 
 /// A term. Variables are names, or values that were substituted for them.
@@ -139,7 +140,7 @@ enum Expr {
     Remember(Rc<Key>, E),
     Choose(Num, E, E),
     Llm(E, Rc<Model>),
-    Tool(Rc<ToolDecl>),
+    Tool(Arc<ToolDecl>),
     Send(Role, E),
     RecvCode,
     RecvData(Rc<Model>),
@@ -174,6 +175,14 @@ struct Key {
 struct Conversation {
     label: Label,
     messages: Vec<Message>,
+    /// Tool calls of the last reply that were not received yet.
+    pending: VecDeque<(Name, Data)>,
+}
+
+impl Conversation {
+    fn empty(label: Label) -> Conversation {
+        Conversation { label, messages: Vec::new(), pending: VecDeque::new() }
+    }
 }
 
 struct Error {
@@ -601,19 +610,16 @@ impl Run<'_> {
             // clear: pc ⊑ lc; C := pc : [].
             Expr::Clear => {
                 self.writable(pc)?;
-                self.conversation = Conversation { label: pc, messages: Vec::new() };
+                self.conversation = Conversation::empty(pc);
                 Ok(unit(pc))
             }
             // fork e: in a copy (lc ⊔ pc) : messages, which is dropped.
             Expr::Fork(e) => {
-                let label = self.join(self.conversation.label, pc);
-                let messages = self.conversation.messages.clone();
-                self.inside(Conversation { label, messages }, |run| run.eval(pc, e))
+                let copy = self.copied(pc);
+                self.inside(copy, |run| run.eval(pc, e))
             }
             // fresh e: in pc : [], which is dropped.
-            Expr::Fresh(e) => {
-                self.inside(Conversation { label: pc, messages: Vec::new() }, |run| run.eval(pc, e))
-            }
+            Expr::Fresh(e) => self.inside(Conversation::empty(pc), |run| run.eval(pc, e)),
 
             // Labels: e2 at pc ⊔ n ⊔ l.
             Expr::Relabel(e1, e2) => {
@@ -773,9 +779,8 @@ impl Run<'_> {
         let mut out = Vec::new();
         let mut first_error = None;
         for i in 0..n {
-            let label = self.join(self.conversation.label, pc);
-            let messages = self.conversation.messages.clone();
-            match self.inside(Conversation { label, messages }, |run| branch(run, i)) {
+            let copy = self.copied(pc);
+            match self.inside(copy, |run| branch(run, i)) {
                 Ok(v) => out.push(v),
                 // Nobody may catch it, or nobody outside may.
                 Err(e) if !catchable(e.code) || !self.lattice.flows(e.label, pc) => return Err(e),
@@ -834,6 +839,13 @@ impl Run<'_> {
         result
     }
 
+    /// `(lc ⊔ pc) : messages`.
+    fn copied(&mut self, pc: Label) -> Conversation {
+        let label = self.join(self.conversation.label, pc);
+        let Conversation { messages, pending, .. } = &self.conversation;
+        Conversation { label, messages: messages.clone(), pending: pending.clone() }
+    }
+
     /// `pc ⊑ lc`, or the error `flow` labelled `pc ⊔ lc`.
     fn writable(&mut self, pc: Label) -> Result<(), Error> {
         let lc = self.conversation.label;
@@ -861,6 +873,13 @@ impl Run<'_> {
         if !self.lattice.flows(lc, self.clearance) {
             return error("flow", raised, "the model may not see this");
         }
+        // **Several tool calls** are received one after the other; a question drops those that were not.
+        if model.is_some_and(|m| !m.tools.is_empty())
+            && let Some((name, args)) = self.conversation.pending.pop_front()
+        {
+            return Ok(Answer::ToolCall(name, args));
+        }
+        self.conversation.pending.clear();
         let call = Call::Model {
             messages: self.conversation.messages.clone(),
             params: model.map(|m| m.params.clone()),
@@ -868,6 +887,13 @@ impl Run<'_> {
         };
         match self.ask(call, lc, raised)? {
             Answer::Failed(why) => error("model", raised, why),
+            Answer::ToolCalls(calls) => {
+                self.conversation.pending = calls.into();
+                match self.conversation.pending.pop_front() {
+                    Some((name, args)) => Ok(Answer::ToolCall(name, args)),
+                    None => Ok(Answer::Text(String::new())),
+                }
+            }
             answer => Ok(answer),
         }
     }
@@ -933,8 +959,12 @@ impl Run<'_> {
             self.conversation.messages.push((Role::Assistant, said));
             match decoded {
                 Ok(d) => return Ok(literal(lc, &d)),
-                Err(why) if left == 0 => return error("decode", self.lattice.join(pc, lc), why),
+                Err(why) if left == 0 => {
+                    self.conversation.pending.clear();
+                    return error("decode", self.lattice.join(pc, lc), why);
+                }
                 Err(_) => {
+                    self.conversation.pending.clear();
                     left -= 1;
                     self.conversation.messages.push((Role::User, REPAIR.to_string()));
                 }
@@ -944,7 +974,7 @@ impl Run<'_> {
 
     /// **`llm p θ`** applied at `l` to `V`: in the conversation `l : []`, the system message, then `V`, then the reply.
     fn oracle(&mut self, l: Label, prompt: &Value, model: &Model, v: &Value) -> Eval {
-        self.inside(Conversation { label: l, messages: Vec::new() }, |run| {
+        self.inside(Conversation::empty(l), |run| {
             if matches!(&*prompt.node, Node::Str(s) if s.is_empty()) {
                 // Whether there is a message depends on the prompt.
                 let deep = run.deep(prompt);
@@ -960,8 +990,9 @@ impl Run<'_> {
     /// **`tool[f] V`** at `pc`.
     fn call_tool(&mut self, pc: Label, tool: &ToolDecl, v: &Value) -> Eval {
         // pc ⊑ ℓpc, else the error flow, labelled pc.
+        // With `approve` integrity is vouched for, so only the secrecies are compared.
         let lpc = self.resolve(&tool.control);
-        if !self.lattice.flows(pc, lpc) {
+        if !self.admits(tool, pc, lpc) {
             return error("flow", pc, format!("`{}` may not be called here", tool.name));
         }
         // A tool with one parameter takes the bare value, unless it is a record with a field of that name.
@@ -984,8 +1015,15 @@ impl Run<'_> {
             let argument = given.as_ref().and_then(|g| g.iter().find(|(n, _)| *n == p.name)).cloned();
             let deep = argument.map_or(Label::BOTTOM, |(_, argument)| self.deep(&argument));
             let l = self.join(v.label, deep);
-            if !self.lattice.flows(l, bound) {
-                return error("flow", self.lattice.join(pc, bound), format!("`{}` may not be this", p.name));
+            if !self.admits(tool, l, bound) {
+                // With `approve`: labelled pc ⊔ ℓᵢ ⊔ ⟨⊤←, ⊥→⟩.
+                let mut label = self.join(pc, bound);
+                if tool.approve {
+                    let top = self.lattice.top();
+                    let anyone = self.lattice.reclassify(top, Label::BOTTOM);
+                    label = self.join(label, anyone);
+                }
+                return error("flow", label, format!("`{}` may not be this", p.name));
             }
         }
         // Missing, unknown or ill-typed arguments are the error type, labelled pc ⊔ deep V.
@@ -1013,10 +1051,56 @@ impl Run<'_> {
                 None => return error("type", raised, format!("missing argument `{}`", p.name)),
             }
         }
-        // The result is (pc ⊔ ℓres ⊔ deep V):r; a failure or an ill-typed result has that label.
+        // Policies: from `{parameter: {value, label}, …}` in a fresh conversation at pc to a verdict.
+        let mut raised = raised;
+        if let Some(policy) = &tool.policy {
+            let mut fields = Vec::new();
+            for p in &tool.params {
+                let given = given.iter().find(|(n, _)| *n == p.name);
+                let given = given.map_or(value(Label::BOTTOM, Node::Null), |(_, v)| v.clone());
+                let given = self.read(v.label, &given);
+                let l = self.deep(&given);
+                let shown = literal(l, &self.lattice.data_of(l));
+                let both = Node::Record(vec![("value".into(), given), ("label".into(), shown)]);
+                fields.push((p.name.clone(), value(pc, both)));
+            }
+            let e = convert(policy, policy.globals(), policy.root());
+            let verdict = self.inside(Conversation::empty(pc), |run| {
+                let f = run.eval(pc, &e)?;
+                run.apply(&f, value(pc, Node::Record(fields)))
+            })?;
+            // d = pc ⊔ deep verdict; who sees the call sees the verdict.
+            let d = self.deep(&verdict);
+            let d = self.join(pc, d);
+            if !self.admits(tool, d, channel) {
+                return error("flow", d, "the verdict may not be seen by who sees the call");
+            }
+            match &*verdict.node {
+                Node::Bool(true) => raised = self.join(raised, d),
+                Node::Bool(false) => return error("policy", d, "refused"),
+                Node::Str(why) => return error("policy", d, &**why),
+                _ => return error("type", d, "a policy gives a truth value or a reason"),
+            }
+        }
+        // The result is (pc ⊔ ℓres ⊔ deep V):r; a failure or an ill-typed result has that label, and so has a refusal.
         let lres = self.resolve(&tool.label);
-        let label = self.join(raised, lres);
-        match self.ask(Call::Tool { name: tool.name.clone(), args }, channel, label)? {
+        let mut label = self.join(raised, lres);
+        if tool.approve {
+            let seen = self.join(channel, raised);
+            match self.ask(Call::Approve { name: tool.name.clone(), args: args.clone() }, seen, label)? {
+                Answer::Approved(Ok(())) => {}
+                Answer::Approved(Err(why)) => return error("tool", label, why),
+                _ => return error("tool", label, "no answer to a question for approval"),
+            }
+        }
+        let mut answer = self.ask(Call::Tool { name: tool.name.clone(), args }, channel, label)?;
+        // A label of the tool's own is joined.
+        if let Answer::Labelled(d, own) = answer {
+            let own = self.resolve(&own);
+            label = self.join(label, own);
+            answer = Answer::Data(d);
+        }
+        match answer {
             Answer::Data(d) => match tool.result.check(&d) {
                 Ok(()) => Ok(literal(label, &d)),
                 Err((_, why)) => error("type", label, why),
@@ -1024,6 +1108,12 @@ impl Run<'_> {
             Answer::Failed(why) => error("tool", label, why),
             _ => error("tool", label, "no answer for a tool"),
         }
+    }
+
+    /// `l ⊑ bound`, or with approval `l→ ⊑ bound→`.
+    fn admits(&mut self, tool: &ToolDecl, l: Label, bound: Label) -> bool {
+        let l = if tool.approve { self.lattice.reclassify(bound, l) } else { l };
+        self.lattice.flows(l, bound)
     }
 
     /// A label that a declaration states. One that this lattice does not have is ⊤.
@@ -1233,7 +1323,7 @@ fn harmless(code: Arc<Code>, endorse: bool) -> Result<Arc<Code>, String> {
 fn convert(code: &Arc<Code>, prelude: &Arc<Globals>, id: TermId) -> E {
     let go = |id: &TermId| convert(code, prelude, *id);
     let all = |ids: &[TermId]| ids.iter().map(go).collect::<Vec<E>>();
-    let tool = |id| Rc::new(code.tool(id).clone());
+    let tool = |id| code.tool(id).clone();
     let model = |params: &Arc<ModelParams>| {
         Rc::new(Model { params: params.clone(), tools: params.tools.iter().map(|t| tool(*t)).collect() })
     };

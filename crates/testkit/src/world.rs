@@ -1,6 +1,6 @@
 //! The world of a run: what answers the requests of a program.
 
-use core_ir::{Data, ModelParams, Name, Num, Role};
+use core_ir::{Data, LabelSpec, ModelParams, Name, Num, Role};
 use std::sync::Arc;
 
 /// A message of a conversation: who says it, and what.
@@ -20,6 +20,13 @@ pub enum Call {
     },
     /// A tool, with an argument for each parameter that has one, in the order of the parameters.
     Tool {
+        /// Which.
+        name: Name,
+        /// The arguments.
+        args: Vec<(Name, Data)>,
+    },
+    /// Whether a tool may be called so.
+    Approve {
         /// Which.
         name: Name,
         /// The arguments.
@@ -55,8 +62,14 @@ pub enum Answer {
     Text(String),
     /// A model calls a tool that was offered.
     ToolCall(Name, Data),
+    /// A model calls several tools.
+    ToolCalls(Vec<(Name, Data)>),
     /// A tool returns this.
     Data(Data),
+    /// A tool returns this and labels it.
+    Labelled(Data, LabelSpec),
+    /// Somebody approves, or gives a reason not to.
+    Approved(Result<(), String>),
     /// A store holds this.
     Found(Option<Data>),
     /// A store has kept the value.

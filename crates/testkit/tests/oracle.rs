@@ -142,6 +142,7 @@ fn shown(outcome: &Outcome) -> Value {
                 Call::Tool { name, args } => {
                     json!({"tool": **name, "args": args.iter().map(|(_, d)| exchange::data_json(d)).collect::<Vec<_>>()})
                 }
+                Call::Approve { name, .. } => json!({"approve": **name}),
                 Call::Sample { probability } => {
                     json!({"sample": exchange::data_json(&Data::Num(probability.clone()))})
                 }
@@ -230,6 +231,9 @@ fn the_stored_answers_of_the_extracted_interpreter_are_the_machines() {
 fn untyped(mut program: Program) -> Program {
     for tool in &mut program.tools {
         tool.result = Type::Dyn;
+        // Approval and policies are not part of what is proved either.
+        tool.approve = false;
+        tool.policy = None;
         tool.params.iter_mut().for_each(|p| p.ty = Type::Dyn);
     }
     // Clearances are not modelled either.
@@ -294,7 +298,7 @@ fn recorded(program: &Program, asked: &[(Call, Answer)]) -> Option<Vec<Value>> {
                 (_, Answer::Drawn(b)) => json!({"drawn": b}),
                 (_, Answer::Found(_)) => json!({"found": null}),
                 (_, Answer::Kept) => json!({"kept": null}),
-                (_, Answer::Text(_) | Answer::ToolCall(..) | Answer::Late(_)) => return None,
+                _ => return None,
             })
         })
         .collect()

@@ -78,14 +78,16 @@ proptest! {
 
     #[test]
     fn what_happens_under_a_label_is_confined_to_it(
-        program in two_axis_program(Style::default()), pc in a_label(), before in a_label(), branch: bool,
+        program in two_axis_program(Style { approve: false, ..Style::default() }),
+        pc in a_label(), before in a_label(), branch: bool,
     ) {
         confined(&program, &pc, &before, branch)?;
     }
 
     #[test]
     fn what_wild_programs_do_is_confined(
-        program in two_axis_program(Style { wild: 40, ..Style::default() }), pc in a_label(), before in a_label(), branch: bool,
+        program in two_axis_program(Style { wild: 40, approve: false, ..Style::default() }),
+        pc in a_label(), before in a_label(), branch: bool,
     ) {
         confined(&program, &pc, &before, branch)?;
     }
@@ -241,13 +243,14 @@ fn noninterfering(
 }
 
 /// A program of a variable, a label for it, and two inputs.
-fn secrets(parallel: bool) -> impl Strategy<Value = (Program, Data, Data, Data, Data)> {
+fn secrets(parallel: bool, approve: bool) -> impl Strategy<Value = (Program, Data, Data, Data, Data)> {
     let kinds = prop_oneof![
         Just((Ty::Num, [Data::Num(Num::ZERO), Data::Num(Num::from(3))])),
         Just((Ty::Bool, [Data::Bool(true), Data::Bool(false)])),
         Just((Ty::Str, [Data::str(""), Data::str("yes")])),
         Just((Ty::List(Box::new(Ty::Num)), [Data::list([]), Data::list([Data::Num(Num::ONE)])])),
     ];
+    // Approval vouches for integrity, so with it only secrecy is preserved.
     let labels = prop_oneof![
         Just((two_axis(&["S"]), two_axis(&["U"]))),
         Just((two_axis(&["S"]), two_axis(&[]))),
@@ -255,11 +258,13 @@ fn secrets(parallel: bool) -> impl Strategy<Value = (Program, Data, Data, Data, 
         Just((two_axis(&["U", "S"]), two_axis(&["S"]))),
         Just((two_axis(&["U", "S"]), two_axis(&["U"]))),
     ];
+    let labels = if approve { Just((two_axis(&["S"]), two_axis(&["U"]))).boxed() } else { labels.boxed() };
     kinds.prop_flat_map(move |(ty, inputs)| {
         let style = Style {
             given: vec![ty],
             endorse: false,
             declassify: false,
+            approve,
             messages: true,
             parallel,
             size: 50,
@@ -274,12 +279,17 @@ proptest! {
     #![proptest_config(cases(2_000))]
 
     #[test]
-    fn a_secret_does_not_show((program, secret, observer, a, b) in secrets(false)) {
+    fn a_secret_does_not_show((program, secret, observer, a, b) in secrets(false, false)) {
         noninterfering(&program, &secret, [&a, &b], &observer)?;
     }
 
     #[test]
-    fn a_secret_does_not_show_in_parallel((program, secret, observer, a, b) in secrets(true)) {
+    fn a_secret_does_not_show_in_parallel((program, secret, observer, a, b) in secrets(true, false)) {
+        noninterfering(&program, &secret, [&a, &b], &observer)?;
+    }
+
+    #[test]
+    fn a_secret_does_not_show_in_what_is_approved((program, secret, observer, a, b) in secrets(false, true)) {
         noninterfering(&program, &secret, [&a, &b], &observer)?;
     }
 }
@@ -291,7 +301,8 @@ fn secrets_matter() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let (total, mut differ) = (1_000, 0);
     for _ in 0..total {
-        let (program, secret, _, a, b) = secrets(true).new_tree(&mut runner).expect("a program").current();
+        let (program, secret, _, a, b) =
+            secrets(true, false).new_tree(&mut runner).expect("a program").current();
         let whole = with_secret(&program, &secret);
         let [one, other] = [&a, &b]
             .map(|i| run_machine(&whole, Some(i), &mut Script::new(&whole).forgetful(), Order::AtOnce));

@@ -463,6 +463,141 @@ fn try_() {
 }
 
 #[test]
+fn policies() {
+    let one = [Answer::Data(num(1))];
+    let with = |policy: &str, call: &str| {
+        format!(
+            "tool t(x: Dyn @ [\"U\"], y: Option Num @ [\"U\"]) -> Num pure control [\"U\"] policy ({policy})\n{call}"
+        )
+    };
+    asked(&[
+        (&with("\\a. true", "tool[t] {x: 1}"), &one, "1; t(x=1,y=null)@[\"U\"]"),
+        (&with("\\a. false", "tool[t] {x: 1}"), &[], "error policy []"),
+        (&with("\\a. a.x.value == 1", "tool[t] {x: 1}"), &one, "1; t(x=1,y=null)@[\"U\"]"),
+        (&with("\\a. a.x.value == 1", "tool[t] {x: [\"U\"]: 2}"), &[], "error policy [\"U\"]"),
+        (&with("\\a. if a.y.value == null then 'why' else true", "tool[t] {x: 2}"), &[], "error policy []"),
+        // Labels are data, at the label they say.
+        (&with("\\a. a.x.label == []", "tool[t] {x: 2}"), &one, "1; t(x=2,y=null)@[\"U\"]"),
+        (&with("\\a. a.x.label == []", "tool[t] {x: [\"U\"]: 2}"), &[], "error policy [\"U\"]"),
+        (
+            &with("\\a. a.x.label == ['U']", "tool[t] {x: [[\"U\"]: 2]}"),
+            &one,
+            "[\"U\"]:1; t(x=[2],y=null)@[\"U\"]",
+        ),
+        // The label of the record counts for its fields.
+        (
+            &with("\\a. a.y.label == ['U']", "tool[t] ([\"U\"]: {x: 1})"),
+            &one,
+            "[\"U\"]:1; t(x=1,y=null)@[\"U\"]",
+        ),
+        // The verdict's label is joined, and must flow to the channel.
+        (&with("\\a. [\"U\"]: true", "tool[t] {x: 1}"), &one, "[\"U\"]:1; t(x=1,y=null)@[\"U\"]"),
+        (&with("\\a. [\"S\"]: true", "tool[t] {x: 1}"), &[], "error flow [\"S\"]"),
+        (&with("\\a. [\"S\"]: false", "tool[t] {x: 1}"), &[], "error flow [\"S\"]"),
+        (&with("\\a. 5", "tool[t] {x: 1}"), &[], "error type []"),
+        (&with("\\a. a.z", "tool[t] {x: 1}"), &[], "error index []"),
+        (&with("7", "tool[t] {x: 1}"), &[], "error not_a_function []"),
+        // Bounds and types come first; the conversation is its own.
+        (&with("\\a. true", "tool[t] {x: [\"S\"]: 1}"), &[], "error flow [\"U\"]"),
+        (&with("\\a. true", "tool[t] {}"), &[], "error type []"),
+        (
+            &with("\\a. let _ = send 'x' in true", "let _ = send 'm' in tool[t] {x: 1}"),
+            &one,
+            "1; []:[user m]; t(x=1,y=null)@[\"U\"]",
+        ),
+        (
+            &with("\\a. if a.x.value == 1 then fail 'no' else true", "try[[]] tool[t] {x: 1} catch e. e"),
+            &[],
+            "\"no\"",
+        ),
+    ]);
+}
+
+#[test]
+fn approval() {
+    let tool = "tool t(x: Num) -> Num @ [\"S\"] write approve\n";
+    let yes = [Answer::Approved(Ok(())), Answer::Data(num(1))];
+    let no = [Answer::Approved(Err("no".into()))];
+    let t = |text: &str| format!("{tool}{text}");
+    asked(&[
+        (&t("tool[t] 1"), &yes, "[\"S\"]:1; approve t(x=1)@[]; t(x=1)@[]"),
+        (&t("tool[t] 1"), &no, "error tool [\"S\"]; approve t(x=1)@[]"),
+        // Untrusted arguments and control are what approval is for; the result stays untrusted.
+        (&t("tool[t] ([\"U\"]: 1)"), &yes, "[\"U\",\"S\"]:1; approve t(x=1)@[\"U\"]; t(x=1)@[]"),
+        (&t("[\"U\"]: tool[t] 1"), &yes, "[\"U\",\"S\"]:1; approve t(x=1)@[\"U\"]; t(x=1)@[]"),
+        (
+            &t("if [\"U\"]: true then tool[t] 1 else 2"),
+            &no,
+            "error tool [\"U\",\"S\"]; approve t(x=1)@[\"U\"]",
+        ),
+        // Secrets are not.
+        (&t("tool[t] ([\"S\"]: 1)"), &[], "error flow [\"U\"]"),
+        (&t("tool[t] ([\"U\",\"S\"]: 1)"), &[], "error flow [\"U\"]"),
+        (&t("[\"S\"]: tool[t] 1"), &[], "error flow [\"S\"]"),
+        (&t("tool[t] 'a'"), &[], "error type []"),
+        (&t("within[1] tool[t] 1"), &[Answer::Late(0)], "error timeout [\"S\"]; approve t(x=1)@[]"),
+        (
+            "tool t(x: Num) -> Num pure approve policy (\\a. a.x.value < 3)\n[tool[t] 1, tool[t] 5]",
+            &yes,
+            "error policy []; approve t(x=1)@[\"U\",\"S\"]; t(x=1)@[\"U\",\"S\"]",
+        ),
+    ]);
+}
+
+#[test]
+fn a_tool_may_label_what_it_returns() {
+    let exact = |l: &[&str]| core_ir::LabelSpec::Exact(Data::list(l.iter().map(|l| Data::str(*l))));
+    let answers = |l: core_ir::LabelSpec| [Answer::Labelled(num(1), l)];
+    let t = "tool t(x: Num) -> Num @ [\"S\"] pure\ntool[t] 1";
+    asked(&[
+        (t, &answers(exact(&["U"])), "[\"U\",\"S\"]:1; t(x=1)@[\"U\",\"S\"]"),
+        (t, &answers(exact(&[])), "[\"S\"]:1; t(x=1)@[\"U\",\"S\"]"),
+        // A label of another lattice is as high as can be.
+        (t, &answers(exact(&["web"])), "[\"U\",\"S\"]:1; t(x=1)@[\"U\",\"S\"]"),
+    ]);
+}
+
+#[test]
+fn several_tool_calls_are_received_one_after_the_other() {
+    let args = |n: i64| Data::record([("x".into(), num(n))]);
+    let calls = |names: &[&str]| {
+        Answer::ToolCalls(names.iter().enumerate().map(|(i, n)| ((*n).into(), args(i as i64))).collect())
+    };
+    let with =
+        |text: &str| format!("tool t(x: Num) -> Num pure\ntool u(x: Num) -> Num pure\nsend 'q' ; {text}");
+    let two = "[recv {tools: [t, u]}, recv {tools: [t, u]}]";
+    asked(&[
+        (
+            &with(two),
+            &[calls(&["t", "u"])],
+            "[`t {x:0},`u {x:1}]; []:[user q, assistant {\"x\":0}, assistant {\"x\":1}]; model@[]",
+        ),
+        // What asks drops the rest.
+        (
+            &with("[recv {tools: [t, u]}, recv {}, recv {tools: [t, u]}]"),
+            &[calls(&["t", "u"]), says("a"), says("b")],
+            "[`t {x:0},\"a\",`final \"b\"]; []:[user q, assistant {\"x\":0}, assistant a, assistant b]; model@[]; model@[]; model@[]",
+        ),
+        // So does one that does not decode; and a copy keeps its own.
+        (
+            &with("[recv {tools: [t, u]}, try[[]] recv {tools: [t]} catch e. 'no', recv {tools: [t]}]"),
+            &[calls(&["t", "u", "t"]), says("b")],
+            "[`t {x:0},\"no\",`final \"b\"]; []:[user q, assistant {\"x\":0}, assistant {\"x\":1}, assistant b]; model@[]; model@[]",
+        ),
+        (
+            &with("[recv {tools: [t, u]}, fork recv {tools: [t, u]}, recv {tools: [t, u]}]"),
+            &[calls(&["t", "u"])],
+            "[`t {x:0},`u {x:1},`u {x:1}]; []:[user q, assistant {\"x\":0}, assistant {\"x\":1}]; model@[]",
+        ),
+        (
+            &with("recv {tools: [t]}"),
+            &[Answer::ToolCalls(Vec::new())],
+            "`final \"\"; []:[user q, assistant ]; model@[]",
+        ),
+    ]);
+}
+
+#[test]
 fn time_limits() {
     let late = |n| [Answer::Late(n)];
     let tool = "tool t(x: Num @ [\"U\"]) -> Num @ [\"S\"] read control [\"U\"]\n";

@@ -130,6 +130,7 @@ pub(crate) fn not_built(error: &core_ir::BuildError, span: Span) -> Diagnostic {
         Unbound(n, s) => (format!("`{n}` is not bound"), *s),
         UnknownKey(n, s) => (format!("no store has the key `{n}`"), *s),
         NotAFunction(n, s) => (format!("`{n}` is no function"), *s),
+        Policy(n, s) => (format!("the policy of `{n}` asks models, tools or stores"), *s),
         Shared(s) => ("one part was compiled into two places".to_string(), *s),
     };
     Diagnostic::error(codes::TOO_MUCH, message, if at.end > at.start { at } else { span })

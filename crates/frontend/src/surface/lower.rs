@@ -78,7 +78,8 @@ fn failure(error: &BuildError, entry: &Entry) -> Diagnostic {
         .help("put a part of it into a pipeline of its own"),
         BuildError::Unbound(name, span)
         | BuildError::UnknownKey(name, span)
-        | BuildError::NotAFunction(name, span) => fault(&format!("`{name}` is not resolved"), *span),
+        | BuildError::NotAFunction(name, span)
+        | BuildError::Policy(name, span) => fault(&format!("`{name}` is not resolved"), *span),
         BuildError::Shared(span) => fault("a term is used twice", *span),
     }
 }
@@ -508,6 +509,8 @@ impl Lower<'_> {
             label: result_label(&s.flow),
             description: self.comment_above(c.span),
             handler: handler(&c.body.kind),
+            approve: false,
+            policy: None,
             span: c.span,
         });
         self.tools.insert(key, id);

@@ -124,7 +124,7 @@ fn base(ty: &Type) -> &Type {
 }
 
 fn offered(call: &ModelCall) -> impl Iterator<Item = &ToolDecl> {
-    call.tools.iter().filter(|t| t.effect != EffectClass::Write)
+    call.tools.iter().map(|t| &**t).filter(|t| t.effect != EffectClass::Write)
 }
 
 /// An object with exactly these fields.

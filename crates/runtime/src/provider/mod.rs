@@ -34,7 +34,7 @@ pub struct ModelCall {
     /// How the model is asked; `None` if the reply is received as code.
     pub params: Option<Arc<ModelParams>>,
     /// The tools offered.
-    pub tools: Vec<ToolDecl>,
+    pub tools: Vec<Arc<ToolDecl>>,
     /// The most tokens of the reply that the budget allows, if it is limited.
     pub max_output: Option<u64>,
     /// How many replies to this question did not decode before.

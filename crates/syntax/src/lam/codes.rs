@@ -34,6 +34,8 @@ pub const UPDATE: &str = "C014";
 pub const NO_TERM: &str = "C015";
 /// A prelude definition that is no function.
 pub const PRELUDE: &str = "C016";
+/// A policy of a tool that asks the world.
+pub const POLICY: &str = "C017";
 
 /// Every code that the reader of `.lam` reports, in order.
 pub const EXPLANATIONS: &[Explanation] = &[
@@ -165,6 +167,14 @@ pub const EXPLANATIONS: &[Explanation] = &[
                nothing is evaluated before the program runs.",
         wrong: "let three = 1 + 2",
         right: "let three = \\_. 1 + 2",
+    },
+    Explanation {
+        code: POLICY,
+        title: "policy that asks models, tools or stores",
+        text: "A policy decides from the arguments of a call and their labels whether the call may be made, before \
+               anything happens. It may compute and use the functions of the prelude, but not those that ask a model.",
+        wrong: "tool pay(to: Str) -> Null write policy (\\a. (llm \"ok?\") a.to.value)\ntool[pay] \"Ann\"",
+        right: "tool pay(to: Str) -> Null write policy (\\a. a.to.value == \"Ann\")\ntool[pay] \"Ann\"",
     },
 ];
 

@@ -554,6 +554,8 @@ impl Parser<'_> {
         let mut control = None;
         let mut description = None;
         let mut handler = None;
+        let mut approve = false;
+        let mut policy = None;
         while !self.starts_item() {
             match (self.tok(), self.word()) {
                 (_, "pure") => effect = EffectClass::Pure,
@@ -567,6 +569,12 @@ impl Parser<'_> {
                 (_, "by") => {
                     self.bump();
                     handler = Some(self.data());
+                    continue;
+                }
+                (_, "approve") => approve = true,
+                (_, "policy") => {
+                    self.bump();
+                    policy = self.closed();
                     continue;
                 }
                 (Tok::Str(_) | Tok::StrOpen(_), _) => {
@@ -595,6 +603,8 @@ impl Parser<'_> {
             label: label.unwrap_or(label_default),
             description,
             handler,
+            approve,
+            policy,
             span,
         };
         match self.tools.get(&name) {

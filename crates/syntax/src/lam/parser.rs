@@ -72,7 +72,7 @@ pub struct Parsed {
 ///
 /// Source: `docs/lam.md`; seed 000 Definition 3.1; seed 002 (surface of the worked examples).
 pub fn parse(file: FileId, text: &str, globals: &Arc<Globals>, options: Options) -> Parsed {
-    let mut parser = match Parser::new(file, text, options) {
+    let mut parser = match Parser::new(file, text, options, globals.clone()) {
         Ok(parser) => parser,
         Err(diagnostics) => return Parsed { code: None, diagnostics },
     };
@@ -105,7 +105,7 @@ pub(crate) fn shapes(file: FileId, text: &str) -> Result<Shapes, Vec<Diagnostic>
 /// # Errors
 /// What is wrong, in the order of the text.
 pub fn parse_globals(file: FileId, text: &str) -> Result<Globals, Vec<Diagnostic>> {
-    let mut parser = Parser::new(file, text, Options::PROGRAM)?;
+    let mut parser = Parser::new(file, text, Options::PROGRAM, Globals::none())?;
     let items = parser.items();
     let mut definitions = Vec::new();
     for (name, id) in items {
@@ -157,10 +157,16 @@ pub(super) struct Parser<'a> {
     bound: Vec<Name>,
     /// What the formatter needs to know, if it asked.
     shapes: Option<Shapes>,
+    globals: Arc<Globals>,
 }
 
 impl<'a> Parser<'a> {
-    fn new(file: FileId, text: &'a str, options: Options) -> Result<Parser<'a>, Vec<Diagnostic>> {
+    fn new(
+        file: FileId,
+        text: &'a str,
+        options: Options,
+        globals: Arc<Globals>,
+    ) -> Result<Parser<'a>, Vec<Diagnostic>> {
         if text.len() > LONGEST_TEXT {
             let span = Span { file, start: 0, end: 0 };
             let message = format!("a program of {} bytes is too long", text.len());
@@ -187,6 +193,7 @@ impl<'a> Parser<'a> {
             unnamed_stores: 0,
             bound: Vec::new(),
             shapes: None,
+            globals,
         })
     }
 
@@ -199,6 +206,24 @@ impl<'a> Parser<'a> {
         all.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
         all.truncate(MOST_ERRORS);
         all
+    }
+
+    /// A term of its own: what is declared and bound around it is not in scope, and no tools and stores are.
+    pub(super) fn closed(&mut self) -> Option<Arc<Code>> {
+        let builder = std::mem::take(&mut self.b);
+        let declared = (
+            std::mem::take(&mut self.tools),
+            std::mem::take(&mut self.stores),
+            std::mem::take(&mut self.declared_stores),
+        );
+        let root = self.argument();
+        let inner = std::mem::replace(&mut self.b, builder);
+        (self.tools, self.stores, self.declared_stores) = declared;
+        if self.failed() {
+            return None;
+        }
+        let globals = self.globals.clone();
+        inner.finish(root, &globals).map(Arc::new).map_err(|e| self.refused(&e, globals.names())).ok()
     }
 
     // Tokens.
@@ -508,6 +533,11 @@ impl<'a> Parser<'a> {
                 BuildError::NotAFunction(name, span) => {
                     Diagnostic::error(codes::PRELUDE, format!("`{name}` is no function"), *span)
                         .help(format!("write `let {name} = \\_. …`"))
+                }
+                BuildError::Policy(name, span) => {
+                    let message = format!("the policy of `{name}` asks models, tools or stores");
+                    Diagnostic::error(codes::POLICY, message, *span)
+                        .help("decide by the arguments: `policy (\\a. a.to.value == \"…\")`")
                 }
                 // The parser uses each term once, but this is no place to panic.
                 BuildError::Shared(span) => Diagnostic::error(codes::SYNTAX, "a term is used twice", *span),

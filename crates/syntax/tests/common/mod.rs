@@ -66,7 +66,7 @@ const TEXTS: &[&str] = &[
 ];
 
 /// The number of term forms that [`Gen::term`] chooses from; each appears in the generated terms.
-pub const FORMS: u8 = 46;
+pub const FORMS: u8 = 47;
 
 pub struct Gen<'a> {
     choices: std::slice::Iter<'a, u8>,
@@ -262,6 +262,18 @@ impl Gen<'_> {
         }
     }
 
+    /// A function of a record, closed.
+    fn policy(&mut self) -> Arc<Code> {
+        let mut b = Builder::new();
+        let a = b.var("a", AT);
+        let name = self.name();
+        let field = b.add(Term::Field(a, name), AT);
+        let data = b.lit(self.data(), AT);
+        let body = b.add(Term::Prim(Prim::Eq, vec![field, data]), AT);
+        let f = b.abs("a", None, body, AT);
+        Arc::new(b.finish(f, &Globals::none()).expect("closed"))
+    }
+
     fn tool(&mut self) {
         let name = Name::from(format!("{}{}", self.name(), self.tools));
         let params = self.names(3);
@@ -277,6 +289,8 @@ impl Gen<'_> {
             label: self.label(),
             description: self.some(|g| Name::from(&*g.text())),
             handler: self.some(Self::data),
+            approve: self.flag(),
+            policy: self.some(Self::policy),
             span: AT,
         };
         self.b.tool(decl);

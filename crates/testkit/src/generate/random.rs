@@ -3,8 +3,9 @@
 use super::build::{FIELDS, PRELUDE, TAGS, role};
 use super::{Ast, Op, Program, Reply};
 use core_ir::{
-    Bound, Catches, Comparison, Data, EffectClass, EnumType, KeyDecl, LabelSpec, LatticeKind, Measure,
-    ModelParams, Name, Num, Pred, Prim, StoreDecl, ToolDecl, ToolId, ToolParam, Type,
+    Bound, Builder, Catches, Code, Comparison, Data, EffectClass, EnumType, Globals, IfSugar, KeyDecl,
+    LabelSpec, LatticeKind, Measure, ModelParams, Name, Num, Pred, Prim, StoreDecl, Term, ToolDecl, ToolId,
+    ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub struct Style {
     pub endorse: bool,
     /// Whether there is `declassify`.
     pub declassify: bool,
+    /// Whether some tools want approval, which endorses what is called and with what.
+    pub approve: bool,
     /// Whether programs look at the texts of errors and of messages that a run makes up, rather than
     /// only at their labels.
     pub messages: bool,
@@ -46,6 +49,7 @@ impl Default for Style {
             in_order: false,
             endorse: true,
             declassify: true,
+            approve: true,
             messages: false,
             lattice: None,
             failing_stores: true,
@@ -192,7 +196,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         (None, 1 | 2) => LatticeKind::SourcesReaders,
         (None, _) => LatticeKind::TwoAxis,
     };
-    let tools = tools(rng, lattice);
+    let tools = tools(rng, lattice, style.approve);
     let stores = stores(rng, lattice);
     let models = models(rng, tools.len());
     let mut making =
@@ -234,7 +238,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     }
 }
 
-fn spec(rng: &mut Rng, lattice: LatticeKind, top: u64, bottom: u64) -> LabelSpec {
+pub(super) fn spec(rng: &mut Rng, lattice: LatticeKind, top: u64, bottom: u64) -> LabelSpec {
     match rng.draw() % 100 {
         n if n < top => LabelSpec::TOP,
         n if n < top + bottom => LabelSpec::BOTTOM,
@@ -246,7 +250,7 @@ fn spec(rng: &mut Rng, lattice: LatticeKind, top: u64, bottom: u64) -> LabelSpec
 
 const NOWHERE: Span = Span { file: FileId(0), start: 0, end: 0 };
 
-fn tools(rng: &mut Rng, lattice: LatticeKind) -> Vec<ToolDecl> {
+fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool) -> Vec<ToolDecl> {
     let shapes = [
         ("double", vec![("x", Type::Num)], Type::Num),
         ("look", vec![("a", Type::Num), ("b", Type::Str)], Type::Str),
@@ -273,9 +277,36 @@ fn tools(rng: &mut Rng, lattice: LatticeKind) -> Vec<ToolDecl> {
             label: spec(rng, lattice, 5, 50),
             description: None,
             handler: None,
+            approve: approve && rng.chance(20),
+            policy: if rng.chance(25) { Some(policy(rng, lattice)) } else { None },
             span: NOWHERE,
         })
         .collect()
+}
+
+/// A policy: it looks at a value or at a label, if it looks at anything.
+fn policy(rng: &mut Rng, lattice: LatticeKind) -> Arc<Code> {
+    let mut b = Builder::new();
+    let (parameter, part) = (rng.one(&["a", "b", "x"]), rng.one(&["value", "label"]));
+    let a = b.var("a", NOWHERE);
+    let a = b.add(Term::Field(a, parameter.into()), NOWHERE);
+    let a = b.add(Term::Field(a, part.into()), NOWHERE);
+    let other = b.lit(if part == "label" { label(rng, lattice) } else { number(rng) }, NOWHERE);
+    let differs = b.add(Term::Prim(Prim::Ne, vec![a, other]), NOWHERE);
+    let body = match rng.below(6) {
+        0 => b.lit(true, NOWHERE),
+        1 => {
+            let (l, yes) = (b.lit(label(rng, lattice), NOWHERE), b.lit(true, NOWHERE));
+            b.add(Term::Relabel(l, yes), NOWHERE)
+        }
+        2 => {
+            let (yes, why) = (b.lit(true, NOWHERE), b.lit("because", NOWHERE));
+            b.add(Term::If(differs, yes, why, IfSugar::Plain), NOWHERE)
+        }
+        _ => differs,
+    };
+    let f = b.abs("a", None, body, NOWHERE);
+    Arc::new(b.finish(f, &Globals::none()).expect("a closed function"))
 }
 
 fn stores(rng: &mut Rng, lattice: LatticeKind) -> Vec<StoreDecl> {

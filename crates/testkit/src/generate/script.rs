@@ -1,9 +1,9 @@
 //! The world of a generated program.
 
-use super::random::{Rng, data_of};
+use super::random::{Rng, data_of, spec};
 use super::{Program, Reply};
 use crate::world::{Answer, Call, World, hash};
-use core_ir::{Data, KeyDecl, Name, Num, Type};
+use core_ir::{Data, KeyDecl, Name, Num, ToolDecl, Type};
 use std::collections::HashMap;
 
 /// Answers a program's requests by their content and the program's seed. If nothing runs in parallel, an answer
@@ -96,8 +96,17 @@ impl Script {
                 if let Some((_, tool)) = rng.pick(&offered)
                     && rng.chance(50)
                 {
-                    let args = tool.params.iter().map(|p| (p.name.clone(), data_of(rng, &p.ty)));
-                    return Answer::ToolCall(tool.name.clone(), Data::record(args.collect::<Vec<_>>()));
+                    let mut call = |tool: &ToolDecl| {
+                        let args = tool.params.iter().map(|p| (p.name.clone(), data_of(rng, &p.ty)));
+                        (tool.name.clone(), Data::record(args.collect::<Vec<_>>()))
+                    };
+                    let (name, args) = call(tool);
+                    if offered.len() > 1 {
+                        let mut calls: Vec<_> = offered.iter().map(|t| call(t)).collect();
+                        calls.push((name, args));
+                        return Answer::ToolCalls(calls);
+                    }
+                    return Answer::ToolCall(name, args);
                 }
                 match &params.result {
                     None | Some(Type::Str | Type::Enum(_)) => {
@@ -117,9 +126,15 @@ impl Script {
             Call::Tool { name, .. } => match self.program.tools.iter().find(|t| t.name == *name) {
                 Some(_) if rng.chance(10) => Answer::Failed("the tool is broken".into()),
                 Some(_) if rng.chance(5) => Answer::Data(Data::Tag("odd".into(), Data::Null.into())),
+                Some(tool) if rng.chance(10) => {
+                    let data = data_of(rng, &tool.result);
+                    Answer::Labelled(data, spec(rng, self.program.lattice, 10, 20))
+                }
                 Some(tool) => Answer::Data(data_of(rng, &tool.result)),
                 None => Answer::Failed("no such tool".into()),
             },
+            Call::Approve { .. } if rng.chance(20) => Answer::Approved(Err("no".into())),
+            Call::Approve { .. } => Answer::Approved(Ok(())),
             Call::Recall { .. } | Call::Remember { .. } if self.program.failing_stores && rng.chance(4) => {
                 Answer::Failed("the store is shut".into())
             }

@@ -158,6 +158,10 @@ pub fn line(outcome: &Outcome) -> String {
                 let args: Vec<String> = args.iter().map(|(n, d)| format!("{n}={}", d.to_json())).collect();
                 format!("{name}({})", args.join(","))
             }
+            Call::Approve { name, args } => {
+                let args: Vec<String> = args.iter().map(|(n, d)| format!("{n}={}", d.to_json())).collect();
+                format!("approve {name}({})", args.join(","))
+            }
             Call::Recall { key, .. } => format!("recall {key}"),
             Call::Remember { key, value, .. } => format!("remember {key} {}", value.to_json()),
             Call::Sample { .. } => "sample".to_string(),

@@ -145,7 +145,7 @@ fn identifier(text: &str) -> String {
 }
 
 /// A name for each tool, all different.
-fn tool_names(tools: &[ToolDecl]) -> Vec<String> {
+fn tool_names(tools: &[std::sync::Arc<ToolDecl>]) -> Vec<String> {
     let mut taken = HashSet::new();
     let names = tools.iter().map(|t| {
         let plain = identifier(&t.name);
@@ -161,7 +161,7 @@ fn tool_names(tools: &[ToolDecl]) -> Vec<String> {
     names.collect()
 }
 
-fn conversation(messages: &[Message], tools: &[ToolDecl], names: &[String]) -> Vec<Json> {
+fn conversation(messages: &[Message], tools: &[std::sync::Arc<ToolDecl>], names: &[String]) -> Vec<Json> {
     let known = |name: &Name| {
         let at = tools.iter().position(|t| t.name == *name);
         at.and_then(|i| names.get(i).cloned()).unwrap_or_else(|| identifier(name))

@@ -1,0 +1,537 @@
+//! What a run asks of the world, and what it makes of the answers.
+
+use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, closed};
+use crate::value::{Body, Kind, Node, NotData, Tool, Value};
+use crate::{Call, ErrorCode, Machine, Reply, Response, decode};
+use core_ir::{Code, Data, Label, ModelParams, Name, Recv, Role, Term};
+use diagnostics::{Span, clip};
+use std::sync::Arc;
+
+const MISMATCH: &str = "the handler gave an answer of the wrong kind";
+
+impl Machine {
+    /// `recv`, and what `llm` does after sending.
+    pub(super) fn receive(
+        &mut self,
+        s: &mut Strand,
+        mode: Mode,
+        attempt: u32,
+        span: Span,
+    ) -> Option<Question> {
+        if !self.may_touch_conversation(s, "recv", span) {
+            return None;
+        }
+        let lc = s.conversation.label;
+        let asked = match &mode {
+            Mode::Code => None,
+            Mode::Data(params, _) => params.model.as_ref(),
+        };
+        let named = asked.and_then(|m| self.clearances.iter().find(|(n, _)| n == m));
+        let clearance = named.map_or(self.clearance, |(_, l)| *l);
+        if !self.lattice.flows(lc, clearance) {
+            let label = self.lattice.join(s.pc, lc);
+            let (shown, clearance) = (self.lattice.show(lc), self.lattice.show(clearance));
+            s.fail(
+                ErrorCode::Flow,
+                label,
+                span,
+                format!("the conversation is labelled {shown}, but the model may see {clearance} at most"),
+            );
+            return None;
+        }
+        let (params, tools) = match &mode {
+            Mode::Code => (None, Vec::new()),
+            Mode::Data(params, code) => {
+                if !params.tools.is_empty()
+                    && let Some((name, args)) = s.conversation.pending.pop()
+                {
+                    self.replied(s, mode, attempt, span, Reply::ToolCall { name, args });
+                    return None;
+                }
+                (Some(params.clone()), params.tools.iter().map(|t| code.tool(*t).clone()).collect())
+            }
+        };
+        s.conversation.pending.clear();
+        let call = Call::Model { messages: s.conversation.messages.clone(), params, tools, attempt };
+        let pending = Pending::Model { mode, attempt };
+        Some(Question { pending, call, channel: lc, answer: self.lattice.join(s.pc, lc), span })
+    }
+
+    /// `tool[f] V`.
+    pub(super) fn call_tool(
+        &mut self,
+        s: &mut Strand,
+        node: Arc<Node>,
+        v: Value,
+        span: Span,
+    ) -> Option<Question> {
+        let tool = tool_of(&node);
+        let decl = &*tool.decl;
+        if !self.admits(tool, s.pc, tool.control) {
+            let (pc, bound) = (self.lattice.show(s.pc), self.lattice.show(tool.control));
+            let message = format!(
+                "`{}` may be called under labels up to {bound}, but whether it is called here depends on {pc}",
+                decl.name
+            );
+            s.fail(ErrorCode::Flow, s.pc, span, message);
+            s.explain(s.pc_from, format!("what runs here depends on a value labelled {pc}"));
+            return None;
+        }
+        let fields: Option<&[(Name, Value)]> = match v.body() {
+            Some(Body::Record(fields)) => Some(fields),
+            _ => None,
+        };
+        let named = match (&decl.params[..], fields) {
+            ([only], Some(fields)) => fields.iter().any(|(n, _)| *n == only.name),
+            ([_], None) => false,
+            _ => true,
+        };
+        let argument = |name: &Name| match (named, fields) {
+            (false, _) => Some(&v),
+            (true, Some(fields)) => fields.iter().find(|(n, _)| n == name).map(|(_, a)| a),
+            (true, None) => None,
+        };
+        for (param, bound) in decl.params.iter().zip(&tool.bounds) {
+            // One that is missing counts as `null`, for that it is missing is a fact about the record.
+            let deep = argument(&param.name).map_or(Label::BOTTOM, |a| a.deep_label(&mut self.lattice));
+            let label = self.lattice.join(v.label, deep);
+            if !self.admits(tool, label, *bound) {
+                let (found, allowed) = (self.lattice.show(label), self.lattice.show(*bound));
+                let message = format!(
+                    "the argument `{}` of `{}` must be labelled {allowed} at most",
+                    param.name, decl.name
+                );
+                let mut label = self.lattice.join(s.pc, *bound);
+                if decl.approve {
+                    // The refusal says something about secrecy only, but may have been brought about by anyone.
+                    let top = self.lattice.top();
+                    let anyone = self.lattice.reclassify(top, Label::BOTTOM);
+                    label = self.lattice.join(label, anyone);
+                }
+                s.fail(ErrorCode::Flow, label, span, message);
+                s.explain(span, format!("this argument is labelled {found}"));
+                return None;
+            }
+        }
+        let args = self.arguments(decl, named, fields, &argument, &v);
+        let given = self.blame(s, &v);
+        let args = match args {
+            Ok(args) => args,
+            Err((kind, message)) => {
+                s.fail(kind, given, span, format!("`{}`: {message}", decl.name));
+                return None;
+            }
+        };
+        let label = self.lattice.join(given, tool.result);
+        let mut call = Cleared { tool: node.clone(), args, labels: Vec::new(), given, label, span };
+        if !decl.approve && decl.policy.is_none() {
+            return Some(call.question());
+        }
+        let shown: Vec<(Name, Value)> = decl
+            .params
+            .iter()
+            .map(|p| {
+                let value = argument(&p.name)
+                    .map_or(Value::new(v.label, Kind::Null), |a| a.read(&mut self.lattice, v.label));
+                (p.name.clone(), value)
+            })
+            .collect();
+        call.labels = shown.iter().map(|(_, v)| v.deep_label(&mut self.lattice)).collect();
+        let Some(policy) = decl.policy.clone() else { return self.proceed(call) };
+        let record = self.described(s.pc, shown, &call.labels);
+        // The policy decides in a conversation of its own, at the program counter of the call.
+        s.kont.push(Frame::Policy(Box::new(call)));
+        self.open(s);
+        s.kont.push(Frame::FixArg(record, span));
+        let root = policy.root();
+        s.enter(closed(policy, root), None, s.pc, span, root);
+        None
+    }
+
+    /// Whether data of a label may be where a tool allows up to `bound`. Approval vouches for where it comes from,
+    /// not for who may see it.
+    fn admits(&mut self, tool: &Tool, label: Label, bound: Label) -> bool {
+        let label = if tool.decl.approve { self.lattice.reclassify(bound, label) } else { label };
+        self.lattice.flows(label, bound)
+    }
+
+    /// The arguments as data in the order of the parameters, or why they are not.
+    fn arguments<'v>(
+        &self,
+        decl: &core_ir::ToolDecl,
+        named: bool,
+        fields: Option<&[(Name, Value)]>,
+        argument: &dyn Fn(&Name) -> Option<&'v Value>,
+        v: &Value,
+    ) -> Result<Vec<(Name, Data)>, (ErrorCode, String)> {
+        let wrong = |message: String| Err((ErrorCode::Type, message));
+        match (named, fields) {
+            (true, None) if !(decl.params.is_empty() && matches!(v.kind, Kind::Null)) => {
+                return wrong(format!("expected a record of arguments, found {}", v.kind()));
+            }
+            (true, Some(fields)) => {
+                let known = |n: &Name| decl.params.iter().any(|p| p.name == *n);
+                if let Some((n, _)) = fields.iter().find(|(n, _)| !known(n)) {
+                    return wrong(format!("there is no parameter `{n}`"));
+                }
+            }
+            _ => {}
+        }
+        let mut args = Vec::with_capacity(decl.params.len());
+        for param in &decl.params {
+            let data = match argument(&param.name) {
+                Some(a) => a.to_data(self.config.max_text),
+                None if matches!(param.ty, core_ir::Type::Option(_)) => Ok(Data::Null),
+                None => return wrong(format!("the argument `{}` is missing", param.name)),
+            };
+            match data {
+                Ok(data) => match param.ty.check(&data) {
+                    Ok(()) => args.push((param.name.clone(), data)),
+                    Err((path, cause)) => {
+                        return wrong(format!("argument `{}`: {path}: {cause}", param.name));
+                    }
+                },
+                Err(NotData::Function) => {
+                    return wrong(format!("argument `{}`: {}", param.name, NotData::Function.message()));
+                }
+                Err(e) => return Err((ErrorCode::Limit, e.message())),
+            }
+        }
+        Ok(args)
+    }
+
+    /// The record that a policy is applied to: for each argument its value and its label.
+    fn described(&mut self, pc: Label, shown: Vec<(Name, Value)>, labels: &[Label]) -> Value {
+        let fields = shown
+            .into_iter()
+            .zip(labels)
+            .map(|((name, value), label)| {
+                // What label data has is known to those who may see the data.
+                let data = self.lattice.data_of(*label);
+                let shown = Value::from_data(&mut self.lattice, *label, &data);
+                let both = vec![("value".into(), value), ("label".into(), shown)];
+                (name, Value::node(&mut self.lattice, pc, Body::Record(both)))
+            })
+            .collect();
+        Value::node(&mut self.lattice, pc, Body::Record(fields))
+    }
+
+    /// The policy of a tool has decided.
+    pub(super) fn judged(&mut self, s: &mut Strand, mut call: Cleared, verdict: Value) -> Option<Question> {
+        let tool = call.tool.clone();
+        let tool = tool_of(&tool);
+        let (name, span) = (&tool.decl.name, call.span);
+        let label = self.blame(s, &verdict);
+        // Whether the call is made is seen by whoever sees the call.
+        if !self.admits(tool, label, tool.channel) {
+            let (found, channel) = (self.lattice.show(label), self.lattice.show(tool.channel));
+            let message =
+                format!("what the policy of `{name}` says depends on {found}, but {channel} sees the call");
+            s.fail(ErrorCode::Flow, label, span, message);
+            return None;
+        }
+        match &verdict.kind {
+            Kind::Bool(true) => {
+                call.given = self.lattice.join(call.given, label);
+                call.label = self.lattice.join(call.label, label);
+                return self.proceed(call);
+            }
+            Kind::Bool(false) => {
+                s.fail(ErrorCode::Policy, label, span, format!("the policy of `{name}` refuses the call"));
+            }
+            Kind::Str(why) => {
+                s.fail(
+                    ErrorCode::Policy,
+                    label,
+                    span,
+                    format!("the policy of `{name}` refuses the call: {why}"),
+                );
+            }
+            _ => {
+                let message = format!(
+                    "the policy of `{name}` must give a boolean or a reason, found {}",
+                    verdict.kind()
+                );
+                s.fail(ErrorCode::Type, label, span, message);
+            }
+        }
+        None
+    }
+
+    /// Asks for approval, if the tool wants it, or makes the call.
+    fn proceed(&mut self, call: Cleared) -> Option<Question> {
+        let tool = tool_of(&call.tool);
+        if !tool.decl.approve {
+            return Some(call.question());
+        }
+        let asked =
+            Call::Approve { tool: tool.decl.clone(), args: call.args.clone(), labels: call.labels.clone() };
+        let channel = self.lattice.join(tool.channel, call.given);
+        let (answer, span) = (call.label, call.span);
+        Some(Question { pending: Pending::Approve(Box::new(call)), call: asked, channel, answer, span })
+    }
+
+    /// `remember k V`.
+    pub(super) fn remember(
+        &mut self,
+        s: &mut Strand,
+        store: Arc<core_ir::StoreDecl>,
+        key: u32,
+        v: Value,
+        span: Span,
+    ) -> Option<Question> {
+        let decl = &store.keys[key as usize];
+        let bound = self.lattice.resolve(&decl.label).unwrap_or_default();
+        let deep = self.blame(s, &v);
+        if !self.lattice.flows(deep, bound) {
+            let label = self.lattice.join(s.pc, bound);
+            let message =
+                format!("the key `{}` holds values labelled {} at most", decl.name, self.lattice.show(bound));
+            let found = format!("this value is labelled {}", self.lattice.show(deep));
+            s.fail(ErrorCode::StoreRefused, label, span, message);
+            s.explain(span, found);
+            return None;
+        }
+        match v.to_data(self.config.max_text) {
+            Ok(value) => match decl.ty.check(&value) {
+                Ok(()) => {
+                    let (pending, call) = (Pending::Remember, Call::Remember { store, key, value });
+                    return Some(Question { pending, call, channel: bound, answer: bound, span });
+                }
+                Err((path, cause)) => {
+                    s.fail(ErrorCode::Type, deep, span, format!("the key `{}`: {path}: {cause}", decl.name));
+                }
+            },
+            Err(e) => self.not_data(s, &v, e, ErrorCode::Type, span),
+        }
+        None
+    }
+
+    /// Takes the response to request `number` of a strand; false if it does not wait for that.
+    pub(crate) fn answer(&mut self, s: &mut Strand, number: u32, response: Response) -> bool {
+        let waiting = match std::mem::replace(&mut s.state, State::Ended) {
+            State::Waiting(waiting) if waiting.number == number => *waiting,
+            other => {
+                s.state = other;
+                return false;
+            }
+        };
+        let Waiting { pending, answer: label, span, .. } = waiting;
+        let error = pending.error();
+        match (pending, response) {
+            (Pending::Model { mode, attempt }, Response::Model(Ok(reply))) => {
+                self.replied(s, mode, attempt, span, reply);
+            }
+            (Pending::Tool(tool), Response::Tool(result)) => self.returned(s, &tool, label, span, result),
+            (Pending::Tool(tool), Response::LabelledTool(result, own)) => {
+                let own = self.lattice.resolve(&own);
+                let own = own.unwrap_or_else(|| self.lattice.top());
+                let label = self.lattice.join(label, own);
+                self.returned(s, &tool, label, span, result);
+            }
+            (Pending::Approve(call), Response::Approve(Ok(()))) => self.ask_again(s, call.question()),
+            (Pending::Approve(call), Response::Approve(Err(why))) => {
+                let message = format!("`{}`: not approved: {why}", tool_of(&call.tool).decl.name);
+                s.fail(error, label, span, message);
+            }
+            (Pending::Recall { code, store, key }, Response::Recall(Ok(Some(data)))) => {
+                let decl = &code.store(store).keys[key as usize];
+                match decl.ty.check(&data) {
+                    Ok(()) => s.state = State::Return(Value::from_data(&mut self.lattice, label, &data)),
+                    Err((path, cause)) => {
+                        let message = format!("what the key `{}` holds: {path}: {cause}", decl.name);
+                        s.fail(ErrorCode::Type, label, span, message);
+                    }
+                }
+            }
+            (Pending::Recall { .. }, Response::Recall(Ok(None))) => {
+                s.state = State::Return(Value::new(label, Kind::Null));
+            }
+            (Pending::Remember, Response::Remember(Ok(()))) => s.state = State::Return(Value::unit(s.pc)),
+            (Pending::Sample { left, right }, Response::Sample(first)) => {
+                s.state = State::Eval(if first { left } else { right });
+            }
+            (Pending::Model { .. }, Response::Model(Err(message)))
+            | (Pending::Recall { .. }, Response::Recall(Err(message)))
+            | (Pending::Remember, Response::Remember(Err(message))) => s.fail(error, label, span, message),
+            (_, Response::Late(which)) => {
+                let limit = s.deadlines.scopes().nth(which as usize);
+                match limit.map(|limit| (limit.span, limit.deadline.seconds.clone())) {
+                    Some((at, seconds)) => {
+                        s.fail(ErrorCode::Timeout, label, span, format!("no answer within {seconds} s"));
+                        s.explain(at, "this limit had passed");
+                    }
+                    None => s.fail(error, label, span, MISMATCH),
+                }
+            }
+            _ => s.fail(error, label, span, MISMATCH),
+        }
+        true
+    }
+
+    /// A tool returned, or failed.
+    fn returned(
+        &mut self,
+        s: &mut Strand,
+        tool: &Node,
+        label: Label,
+        span: Span,
+        result: Result<Data, String>,
+    ) {
+        let decl = &tool_of(tool).decl;
+        match result {
+            Ok(data) => match decl.result.check(&data) {
+                Ok(()) => s.state = State::Return(Value::from_data(&mut self.lattice, label, &data)),
+                Err((path, cause)) => {
+                    let message = format!("the result of `{}`: {path}: {cause}", decl.name);
+                    s.fail(ErrorCode::Type, label, span, message);
+                }
+            },
+            Err(message) => s.fail(ErrorCode::Tool, label, span, format!("`{}`: {message}", decl.name)),
+        }
+    }
+
+    /// Makes a request when the strand runs next: it was waiting and goes on with asking.
+    fn ask_again(&mut self, s: &mut Strand, question: Question) {
+        s.state = State::Return(Value::new(s.pc, Kind::Null));
+        s.kont.push(Frame::Ask(Box::new(question)));
+    }
+
+    /// What generated code contains though this run does not let it.
+    fn forbidden(&mut self, code: &Code) -> Option<&'static str> {
+        self.charge(code.len() as u64);
+        let endorse = !self.config.generated_endorse;
+        code.iter().find_map(|(_, term)| match term {
+            Term::Endorse(..) if endorse => Some("endorse"),
+            Term::Declassify(..) if endorse => Some("declassify"),
+            Term::Tool(_) => Some("tool"),
+            Term::Llm(_, params) | Term::Recv(Recv::Data(params)) if !params.tools.is_empty() => Some("tool"),
+            _ => None,
+        })
+    }
+
+    /// A model's reply arrived.
+    fn replied(&mut self, s: &mut Strand, mode: Mode, attempt: u32, span: Span, mut reply: Reply) {
+        let lc = s.conversation.label;
+        if let Reply::ToolCalls(calls) = &mut reply {
+            let mut calls = std::mem::take(calls);
+            calls.reverse();
+            reply = match calls.pop() {
+                Some((name, args)) => Reply::ToolCall { name, args },
+                None => Reply::Text(String::new()),
+            };
+            s.conversation.pending = calls;
+        }
+        match &reply {
+            Reply::Text(text) => {
+                self.charge(text.len() as u64 / 16);
+                s.message(Role::Assistant, text.as_str().into(), None);
+            }
+            Reply::ToolCall { name, args } => {
+                let text = args.to_json().to_string();
+                s.message(Role::Assistant, text.into(), Some(Arc::new((name.clone(), args.clone()))));
+            }
+            Reply::ToolCalls(_) => {}
+        }
+        match mode {
+            Mode::Code => {
+                let Reply::Text(text) = reply else {
+                    let message = "the model called a tool where code was expected";
+                    let label = self.lattice.join(s.pc, lc);
+                    return s.fail(ErrorCode::Model, label, span, message);
+                };
+                let parsed = match &self.config.parser {
+                    Some(parser) => parser.parse(&text),
+                    None => Err("this run reads no generated code".to_string()),
+                };
+                let parsed = parsed.and_then(|code| match self.forbidden(&code) {
+                    None => Ok(code),
+                    Some(what) => Err(format!("generated code may not contain `{what}`")),
+                });
+                match parsed {
+                    Ok(code) => {
+                        let root = code.root();
+                        s.enter(closed(code, root), None, lc, span, root);
+                        s.kont.push(Frame::Generated);
+                    }
+                    Err(message) => {
+                        let no = Value::new(lc, Kind::Bool(false));
+                        let parts = vec![no, Value::str(lc, message)];
+                        s.state = State::Return(Value::node(&mut self.lattice, lc, Body::List(parts)));
+                    }
+                }
+            }
+            Mode::Data(params, code) => match decode_reply(&reply, &params, &code) {
+                Ok(data) => s.state = State::Return(Value::from_data(&mut self.lattice, lc, &data)),
+                Err(why) if attempt < params.repair => {
+                    s.conversation.pending.clear();
+                    let text = format!(
+                        "That reply cannot be used: {why}. Reply again, with nothing but the corrected answer."
+                    );
+                    s.message(Role::User, text.into(), None);
+                    if let Some(question) = self.receive(s, Mode::Data(params, code), attempt + 1, span) {
+                        self.ask_again(s, question);
+                    }
+                }
+                Err(why) => {
+                    s.conversation.pending.clear();
+                    let label = self.lattice.join(s.pc, lc);
+                    s.fail(
+                        ErrorCode::Decode,
+                        label,
+                        span,
+                        format!("the model's reply cannot be used: {why}"),
+                    );
+                }
+            },
+        }
+    }
+}
+
+/// A reply as the parameters want it.
+fn decode_reply(reply: &Reply, params: &ModelParams, code: &Code) -> Result<Data, String> {
+    let offered = || params.tools.iter().map(|t| code.tool(*t));
+    match reply {
+        Reply::Text(text) => {
+            let data = decode::decode(text, params.result.as_ref())?;
+            Ok(if params.tools.is_empty() { data } else { Data::Tag("final".into(), Arc::new(data)) })
+        }
+        Reply::ToolCall { name, args } => {
+            let Some(tool) = offered().find(|t| t.name == *name) else {
+                let names: Vec<&str> = offered().map(|t| &*t.name).collect();
+                let names = if names.is_empty() { "none".to_string() } else { names.join(", ") };
+                return Err(format!("there is no tool `{}`; offered: {names}", clip(name)));
+            };
+            for param in &tool.params {
+                match (args.field(&param.name), &param.ty) {
+                    (Some(data), ty) => ty
+                        .check(data)
+                        .map_err(|(path, cause)| format!("argument `{}`: {path}: {cause}", param.name))?,
+                    (None, core_ir::Type::Option(_)) => {}
+                    (None, _) => return Err(format!("the argument `{}` of `{name}` is missing", param.name)),
+                }
+            }
+            Ok(Data::Tag(tool.name.clone(), Arc::new(args.clone())))
+        }
+        Reply::ToolCalls(_) => Err("several tool calls at once".to_string()),
+    }
+}
+
+impl Cleared {
+    /// The call itself.
+    fn question(self) -> Question {
+        let tool = tool_of(&self.tool);
+        let call = Call::Tool { tool: tool.decl.clone(), args: self.args };
+        let (channel, answer, span) = (tool.channel, self.label, self.span);
+        Question { pending: Pending::Tool(self.tool), call, channel, answer, span }
+    }
+}
+
+/// The tool of a node that is one.
+fn tool_of(node: &Node) -> &Tool {
+    match &node.body {
+        Body::Tool(tool) => tool,
+        // INVARIANT: `Cleared::tool` and `Pending::Tool` are only ever made of tools.
+        _ => unreachable!("a tool"),
+    }
+}
