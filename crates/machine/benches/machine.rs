@@ -22,6 +22,7 @@ fn answer(call: &Call) -> Response {
     match call {
         Call::Model { .. } => Response::Model(Ok(Reply::Text("7".into()))),
         Call::Tool { .. } => Response::Tool(Ok(Data::Num(Num::from(7)))),
+        Call::Approve { .. } => Response::Approve(Ok(())),
         Call::Recall { .. } => Response::Recall(Ok(Some(Data::Num(Num::from(7))))),
         Call::Remember { .. } => Response::Remember(Ok(())),
         Call::Sample { .. } => Response::Sample(true),

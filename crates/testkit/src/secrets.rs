@@ -151,6 +151,7 @@ pub fn pair(seed: u64) -> Pair {
         in_order: parallel == 0,
         endorse: reclassify == Reclassify::Endorse,
         declassify: reclassify == Reclassify::Declassify,
+        approve: reclassify == Reclassify::Endorse,
         messages: true,
         given: given(),
         deciding: SECRETS,
@@ -311,7 +312,7 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
                     text += &format!(" within {} of {}", limit.seconds, limit.scope);
                 }
                 let answered_at = match &request.call {
-                    machine::Call::Tool { tool, .. } => {
+                    machine::Call::Tool { tool, .. } | machine::Call::Approve { tool, .. } => {
                         let l = common.lattice.resolve(&tool.label);
                         l.unwrap_or_else(|| common.lattice.top())
                     }
@@ -332,7 +333,12 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
                     Answer::Late(late.below(limits.len()) as u32)
                 } else {
                     // A store holds what it was given.
-                    world.respond(&call, &mut Rng::new(known(&[answered_at])))
+                    let to = match &request.call {
+                        // Who sees the call sees what was decided.
+                        machine::Call::Approve { .. } => known(&[channel, answered_at]),
+                        _ => known(&[answered_at]),
+                    };
+                    world.respond(&call, &mut Rng::new(to))
                 };
                 asked.push(Asked { text, channel });
                 machine.handle(id, drive::response(&call, answer));

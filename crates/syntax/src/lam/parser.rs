@@ -93,7 +93,7 @@ pub fn parse(file: FileId, text: &str, globals: &Arc<Globals>, options: Options)
 /// Reads a program for the formatter: how its tokens hang together, or why it is none. Names that
 /// nothing binds do not matter here.
 pub(crate) fn shapes(file: FileId, text: &str) -> Result<Shapes, Vec<Diagnostic>> {
-    let mut parser = Parser::new(file, text, Options::PROGRAM)?;
+    let mut parser = Parser::new(file, text, Options::PROGRAM, Globals::none())?;
     parser.shapes = Some(Shapes::new(text, &parser.tokens));
     parser.program();
     let shapes = parser.shapes.take().unwrap_or_default();
@@ -219,7 +219,8 @@ impl<'a> Parser<'a> {
         let root = self.argument();
         let inner = std::mem::replace(&mut self.b, builder);
         (self.tools, self.stores, self.declared_stores) = declared;
-        if self.failed() {
+        // The formatter knows no prelude and wants no term.
+        if self.failed() || self.shapes.is_some() {
             return None;
         }
         let globals = self.globals.clone();
