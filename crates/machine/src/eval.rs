@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// The most branches that may exist at once in one run.
 pub(crate) const MAX_STRANDS: usize = 1_000_000;
 
+/// The most time limits in force at once: each request carries them all.
+const MAX_DEADLINES: usize = 100;
+
 /// Steps between two chances for the driver to look after timers and cancellation.
 const SLICE: u32 = 200_000;
 
@@ -572,6 +575,11 @@ impl Machine {
                 s.state = State::Eval(term);
             }
             Term::Mem(_, e) => s.state = State::Eval(*e),
+            Term::Within(..) if s.deadlines.len() >= MAX_DEADLINES => {
+                let message = format!("more than {MAX_DEADLINES} time limits in force at once");
+                let span = code.span(id);
+                s.fail(ErrorCode::Limit, s.pc, span, message);
+            }
             Term::Within(seconds, e) => {
                 let scope = mix(s.id, s.scopes.next(&self.lattice, s.pc));
                 let limits = s.deadlines.and(Deadline { scope, seconds: seconds.clone() }, code.span(id));

@@ -147,6 +147,8 @@ struct Scope {
     deadline: Deadline,
     /// Where it stands.
     span: Span,
+    /// How many there are, this one included. Bounded, so dropping them does not recurse far.
+    depth: usize,
     outer: Deadlines,
 }
 
@@ -170,13 +172,18 @@ impl Deadlines {
         self.0.is_none()
     }
 
+    /// How many there are, at most 100.
+    pub fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |s| s.depth)
+    }
+
     fn scopes(&self) -> impl Iterator<Item = &Scope> {
         std::iter::successors(self.0.as_deref(), |s| s.outer.0.as_deref())
     }
 
     /// These and one more inside.
     fn and(&self, deadline: Deadline, span: Span) -> Deadlines {
-        Deadlines(Some(Arc::new(Scope { deadline, span, outer: self.clone() })))
+        Deadlines(Some(Arc::new(Scope { deadline, span, depth: self.len() + 1, outer: self.clone() })))
     }
 }
 

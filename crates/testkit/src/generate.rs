@@ -35,6 +35,8 @@ pub struct Program {
     pub messages: bool,
     /// Whether stores fail now and then.
     pub failing_stores: bool,
+    /// Whether tools label what they return, now and then.
+    pub labelling: bool,
     /// The tools that `tool[…]` means.
     pub tools: Vec<ToolDecl>,
     /// The stores that `mem` opens.

@@ -688,6 +688,9 @@ impl Run<'_> {
             }
             // within[n] e: e, whose requests have the limit.
             Expr::Within(seconds, e) => {
+                if self.limits.len() == 100 {
+                    return error("limit", pc, "too many time limits");
+                }
                 self.limits.push(seconds.clone());
                 let result = self.eval(pc, e);
                 self.limits.pop();

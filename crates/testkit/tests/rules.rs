@@ -654,6 +654,11 @@ fn time_limits() {
             "[\"U\"]:4; sample@[\"U\"]",
         ),
         ("within[1] try[[]] fail 1 catch not timeout e. 3", &[], "3"),
+        (
+            "let f = \\n. fix[inf] (\\s. \\i. if i == 0 then 7 else within[1] s (i - 1)) n in [f 100, try[[]] f 101 catch e. 8]",
+            &[],
+            "[7,8]",
+        ),
     ]);
 }
 

@@ -192,10 +192,16 @@ impl Analysis {
         let decl = self.code(code).tool(id).clone();
         let place = self.place(span);
         let v = v.opened();
-        let control = self.taints.lattice.resolve(&decl.control).unwrap_or_default();
+        // With approval `l→ ⊑ ℓ→` is compared, which is `l ⊑ ⟨⊤←, ℓ→⟩`.
+        let mut bound = |spec: &core_ir::LabelSpec| {
+            let lattice = &mut self.taints.lattice;
+            let bound = lattice.resolve(spec).unwrap_or_default();
+            let top = lattice.top();
+            if decl.approve { lattice.reclassify(top, bound) } else { bound }
+        };
+        let control = bound(&decl.control);
+        let bounds: Vec<Label> = decl.params.iter().map(|p| bound(&p.bound)).collect();
         let mut checks = vec![(Checked::Control, pc, control)];
-        let bounds: Vec<Label> =
-            decl.params.iter().map(|p| self.taints.lattice.resolve(&p.bound).unwrap_or_default()).collect();
         // Which value each parameter gets: one that is known, none, or something in `v`.
         enum Given<'a> {
             Value(&'a Val),
@@ -230,14 +236,11 @@ impl Analysis {
                     let deep = a.deep_range(&mut self.taints);
                     self.join(v.label, deep)
                 }
-                Given::Nothing if optional => continue,
-                Given::Nothing => {
-                    // The type error comes after the checks, which it keeps from mattering.
-                    continue;
-                }
+                // Counts as `null`, at the label of the record.
+                Given::Nothing => v.label,
                 Given::Something => {
                     let deep = v.deep(&mut self.taints);
-                    Range::new(if optional { Label::BOTTOM } else { v.label.lo }, deep)
+                    Range::new(v.label.lo, deep)
                 }
             };
             covered |= !(optional && matches!(given, Given::Something));
@@ -257,6 +260,18 @@ impl Analysis {
             let deep = v.deep(&mut self.taints);
             passed = self.taints.union(passed, deep);
         }
+        let mut verdict = Taint::NONE;
+        if let Some(policy) = &decl.policy
+            && !adds_no_label(policy)
+        {
+            // What the policy says may have any label, which must flow to the channel of the call.
+            let channel = bounds.iter().fold(control, |c, b| self.taints.lattice.join(c, *b));
+            let top = self.taints.top;
+            verdict = self.exact(place, Cause::Tool(decl.name.clone()), top).hi;
+            checks.push((Checked::Control, Range::new(Label::BOTTOM, verdict), channel));
+            let any = Range::new(pc.lo, verdict);
+            self.raise(state, any);
+        }
         let goes_on = self.check(place, Sink::Tool(decl.name.clone()), &checks);
         if !self.taints.surely_flows(pc, control) {
             self.raise(state, pc);
@@ -271,6 +286,7 @@ impl Analysis {
         let deep_lo = v.deep_range(&mut self.taints).lo;
         let pc_hi = self.taints.within(pc.hi, control);
         let hi = self.taints.union(pc_hi, passed);
+        let hi = self.taints.union(hi, verdict);
         let lo = self.taints.lattice.join(pc.lo, deep_lo);
         self.raise(state, Range::new(lo, hi));
         let missing = fields.as_ref().is_some_and(|fields| {
@@ -327,4 +343,14 @@ impl Analysis {
         note.escapes |= escaping.is_some();
         note.needed = taints.union(note.needed, needed);
     }
+}
+
+/// Whether what a policy gives surely has no label that its arguments have not. Functions of the prelude may add some.
+fn adds_no_label(policy: &core_ir::Code) -> bool {
+    policy.iter().all(|(_, term)| match term {
+        core_ir::Term::Relabel(..) | core_ir::Term::Test(..) | core_ir::Term::Assert(..) => false,
+        core_ir::Term::Try { .. } | core_ir::Term::Endorse(..) | core_ir::Term::Declassify(..) => false,
+        core_ir::Term::Var(_, core_ir::Slot::Global(_)) => false,
+        _ => true,
+    })
 }

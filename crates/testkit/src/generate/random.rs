@@ -34,6 +34,8 @@ pub struct Style {
     pub lattice: Option<LatticeKind>,
     /// Whether stores fail now and then.
     pub failing_stores: bool,
+    /// Whether tools label what they return, now and then.
+    pub labelling: bool,
     /// Variables that are in scope of the whole program (the first is the outermost). Programs use them often.
     pub given: Vec<Ty>,
     /// How many of them, the first, programs make their decisions by.
@@ -53,6 +55,7 @@ impl Default for Style {
             messages: false,
             lattice: None,
             failing_stores: true,
+            labelling: true,
             given: Vec::new(),
             deciding: 1,
         }
@@ -230,6 +233,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         generated_endorse,
         messages: style.messages,
         failing_stores: style.failing_stores,
+        labelling: style.labelling,
         tools,
         stores,
         models,
@@ -884,7 +888,7 @@ impl Making<'_> {
                     }
                     // Every argument is optional.
                     _ => {
-                        let mut args = |this: &mut Self| match this.rng.below(4) {
+                        let args = |this: &mut Self| match this.rng.below(4) {
                             0 => node(Op::Record(vec![]), []),
                             1 => node(Op::Record(vec![0]), [this.term(ty, three)]),
                             2 => node(Op::Record(vec![1]), [this.term(&Ty::Str, three)]),

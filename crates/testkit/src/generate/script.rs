@@ -126,7 +126,7 @@ impl Script {
             Call::Tool { name, .. } => match self.program.tools.iter().find(|t| t.name == *name) {
                 Some(_) if rng.chance(10) => Answer::Failed("the tool is broken".into()),
                 Some(_) if rng.chance(5) => Answer::Data(Data::Tag("odd".into(), Data::Null.into())),
-                Some(tool) if rng.chance(10) => {
+                Some(tool) if self.program.labelling && rng.chance(10) => {
                     let data = data_of(rng, &tool.result);
                     Answer::Labelled(data, spec(rng, self.program.lattice, 10, 20))
                 }
