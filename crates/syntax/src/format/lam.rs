@@ -35,7 +35,7 @@ pub fn lam(file: FileId, text: &str) -> Result<String, Vec<Diagnostic>> {
 const STEP: usize = 2;
 
 /// Words whose bracket stands directly after them.
-const BRACKET_WORDS: &[&str] = &["classify", "check", "try", "prim", "tool", "store", "within"];
+const BRACKET_WORDS: &[&str] = &["classify", "check", "try", "prim", "tool", "store", "within", "each"];
 
 /// Words that mean something else with a bracket directly after them.
 const CHOOSY_WORDS: &[&str] = &["send", "fix", "par", "⊕"];
