@@ -119,10 +119,10 @@ impl Policy {
         }
         for decl in &mut code.tools {
             match self.tools.iter().find(|t| t.name == decl.name) {
-                Some(policy) => policy.says.put(decl, &mut found),
+                Some(policy) => policy.says.put(std::sync::Arc::make_mut(decl), &mut found),
                 None => {
                     if let Some(unknown) = self.unknown.as_ref().filter(|_| is_unknown(decl)) {
-                        unknown.put(decl, &mut found);
+                        unknown.put(std::sync::Arc::make_mut(decl), &mut found);
                     }
                 }
             }
