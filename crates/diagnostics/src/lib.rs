@@ -118,6 +118,8 @@ pub struct Diagnostic {
     pub agent: Option<String>,
     /// A mechanical repair, if there is one.
     pub fix: Option<Fix>,
+    /// Whether the lines it is about must not be shown, because a secret stands in them.
+    pub hide_source: bool,
 }
 
 impl Diagnostic {
@@ -140,6 +142,7 @@ impl Diagnostic {
             framework: None,
             agent: None,
             fix: None,
+            hide_source: false,
         }
     }
 

@@ -29,7 +29,7 @@ pub fn text(sources: &Sources, d: &Diagnostic, color: bool) -> String {
     for (r, t) in d.remarks.iter().zip(&remarks) {
         shown.push((r.span, AnnotationKind::Context, t));
     }
-    let (excerpts, notes) = excerpts(sources, &shown);
+    let (excerpts, notes) = excerpts(sources, &shown, if d.hide_source { 0 } else { LONGEST_LINE });
     for e in &excerpts {
         let mut snippet = Snippet::source(e.text.as_str()).path(e.path).line_start(e.first as usize);
         for (range, kind, text) in &e.annotations {
@@ -70,6 +70,7 @@ struct Excerpt<'a> {
 fn excerpts<'a>(
     sources: &'a Sources,
     shown: &[(Span, AnnotationKind, &'a str)],
+    longest: usize,
 ) -> (Vec<Excerpt<'a>>, Vec<String>) {
     const MOST_LINES: u32 = 4;
     const NEAR: u32 = 40;
@@ -79,8 +80,7 @@ fn excerpts<'a>(
         let Some(source) = sources.get(span.file) else { continue };
         let first = source.line_column(span.start).line;
         let last = source.line_column(span.end.max(span.start + 1) - 1).line.min(first + MOST_LINES - 1);
-        let showable =
-            |first: u32, last: u32| (first..=last).all(|l| source.line_range(l).len() <= LONGEST_LINE);
+        let showable = |first: u32, last: u32| (first..=last).all(|l| source.line_range(l).len() <= longest);
         if !showable(first, last) {
             let colon = if text.is_empty() { "" } else { ": " };
             notes.push(format!("at {}{colon}{text}", sources.place(span)));

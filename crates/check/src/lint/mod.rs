@@ -22,7 +22,7 @@ pub use suppress::{Day, EXPLANATIONS, Suppressions};
 use core_ir::Code;
 use diagnostics::report::RuleInfo;
 use diagnostics::{Diagnostic, Level, Span};
-use frontend::{Compiled, Unit};
+use frontend::{Compiled, File, Unit};
 use paths::Loop;
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -40,7 +40,15 @@ pub struct Rule {
     /// Its page: what, why, a wrong and a right example.
     pub docs: &'static str,
     /// Reports its findings.
-    pub(crate) check: fn(&Rule, &Context<'_>, &mut Vec<Diagnostic>),
+    pub(crate) check: Check,
+}
+
+/// What a rule looks at.
+pub(crate) enum Check {
+    /// Each runnable term.
+    Term(fn(&Rule, &Context<'_>, &mut Vec<Diagnostic>)),
+    /// The file, for what does not become part of a term.
+    File(fn(&Rule, &FileContext<'_>, &mut Vec<Diagnostic>)),
 }
 
 impl Rule {
@@ -78,6 +86,33 @@ impl<'a> Context<'a> {
     /// Its fixpoints.
     pub fn loops(&self) -> &[Loop] {
         self.loops.get_or_init(|| paths::loops(self.code()))
+    }
+}
+
+/// What a rule about files looks at.
+pub(crate) struct FileContext<'a> {
+    pub file: &'a File,
+}
+
+impl FileContext<'_> {
+    /// Every text and number with the key it stands under and its place, each once however many aliases it has.
+    pub fn texts(&self, found: &mut dyn FnMut(&str, &str, Span)) {
+        for document in &self.file.documents {
+            let mut seen = HashSet::new();
+            let mut left = vec![("", document.root())];
+            while let Some((key, node)) = left.pop() {
+                if !seen.insert(node.id()) {
+                    continue;
+                }
+                if let Some(text) = node.text() {
+                    found(key, text, node.span());
+                }
+                left.extend(node.items().map(|item| (key, item)));
+                left.extend(
+                    node.entries().filter(|e| !e.merged).map(|e| (e.key.text().unwrap_or(""), e.value)),
+                );
+            }
+        }
     }
 }
 
@@ -154,21 +189,34 @@ pub fn codes() -> Vec<RuleInfo> {
 /// assert_eq!(lint(&compiled, &Config::default())[0].code, "L003");
 /// ```
 pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
-    let mut found = all(compiled);
+    let mut found = all(compiled, None);
     config.filter(&mut found);
     found
 }
 
-/// All findings, of every level.
-fn all(compiled: &Compiled) -> Vec<Diagnostic> {
+/// All findings, of every level; those about the file itself if it is there.
+fn all(compiled: &Compiled, file: Option<&File>) -> Vec<Diagnostic> {
     let mut found = compiled.diagnostics.clone();
     for unit in &compiled.units {
         let context = Context::new(compiled, unit);
         for rule in RULES {
+            let Check::Term(check) = rule.check else { continue };
             let from = found.len();
-            (rule.check)(rule, &context, &mut found);
+            check(rule, &context, &mut found);
             for d in &mut found[from..] {
                 d.agent = d.span.and_then(|s| unit.agent_at(s)).map(|a| a.name.clone());
+            }
+        }
+    }
+    if let Some(file) = file {
+        let context = FileContext { file };
+        for rule in RULES {
+            let Check::File(check) = rule.check else { continue };
+            let from = found.len();
+            check(rule, &context, &mut found);
+            for d in &mut found[from..] {
+                let agent = d.span.and_then(|s| compiled.units.iter().find_map(|u| u.agent_at(s)));
+                d.agent = agent.map(|a| a.name.clone());
             }
         }
     }

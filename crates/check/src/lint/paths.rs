@@ -20,6 +20,22 @@ pub struct Loop {
     pub dispatch: Option<TermId>,
 }
 
+impl Loop {
+    /// Whether the source states a bound, be it by a placeholder. A framework's default is none, and neither is its
+    /// having none.
+    pub fn is_stated(&self) -> bool {
+        match self.bound {
+            Bound::Finite(_) => self.origin.is_none(),
+            Bound::Infinite => self.origin.as_ref().is_some_and(|o| !o.starts_with("none")),
+        }
+    }
+
+    /// Whether nothing ends it: it runs, no bound is stated, and no way through it returns without another turn.
+    pub fn is_endless(&self) -> bool {
+        self.bound != Bound::Finite(0) && !self.is_stated() && self.exits.is_some_and(Exits::is_empty)
+    }
+}
+
 /// The kinds of ways that return without calling `self`.
 ///
 /// A way may depend on the model ending the conversation by itself (the `final` branch of a model

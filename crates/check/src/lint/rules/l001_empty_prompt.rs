@@ -1,6 +1,6 @@
 //! L001: an oracle without instructions.
 
-use crate::lint::{Context, Rule};
+use crate::lint::{Check, Context, Rule};
 use core_ir::{Data, Term};
 use diagnostics::{Diagnostic, Level};
 
@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     level: Level::Error,
     meaning: "`llm \"\" θ` maps an input to whatever the model says to it: the program does not say what it does",
     docs: include_str!("../../../../../docs/rules/L001-empty-prompt.md"),
-    check,
+    check: Check::Term(check),
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {

@@ -1,6 +1,6 @@
 //! L002: an oracle without a model.
 
-use crate::lint::{Context, Rule};
+use crate::lint::{Check, Context, Rule};
 use core_ir::Term;
 use diagnostics::{Diagnostic, Level};
 
@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     level: Level::Error,
     meaning: "`llm p θ` is a value only for a model θ: without one there is nothing to ask",
     docs: include_str!("../../../../../docs/rules/L002-no-model.md"),
-    check,
+    check: Check::Term(check),
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {

@@ -1,6 +1,6 @@
 //! L003: a loop that never runs.
 
-use crate::lint::{Context, Rule};
+use crate::lint::{Check, Context, Rule};
 use core_ir::{Bound, Term};
 use diagnostics::{Diagnostic, Level};
 
@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     level: Level::Error,
     meaning: "`fix[0] e v` is `v`: the input comes back unchanged and no model is asked",
     docs: include_str!("../../../../../docs/rules/L003-vacuous-loop.md"),
-    check,
+    check: Check::Term(check),
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {

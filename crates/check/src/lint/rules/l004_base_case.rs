@@ -4,7 +4,8 @@
 //! ([`Exits`](crate::lint::paths::Exits)), and four levels. Source: seed 000 §5.4.
 
 use crate::lint::paths::Loop;
-use crate::lint::{Context, Rule};
+use crate::lint::rules::l021_unbounded_group::is_endless_group;
+use crate::lint::{Check, Context, Rule};
 use core_ir::Bound;
 use diagnostics::{Diagnostic, Level};
 
@@ -14,8 +15,8 @@ pub(super) static NO_BASE_CASE: Rule = Rule {
     level: Level::Error,
     meaning: "no way through the body of `fix` returns without calling `self`, and the source states no bound",
     docs: include_str!("../../../../../docs/rules/L004a-no-base-case.md"),
-    check: |rule, context, out| {
-        for l in context.loops().iter().filter(|l| endless(l) && !stated(l)) {
+    check: Check::Term(|rule, context, out| {
+        for l in context.loops().iter().filter(|l| l.is_endless() && !is_endless_group(context.code(), l)) {
             out.push(finding(
                 rule,
                 context,
@@ -23,7 +24,7 @@ pub(super) static NO_BASE_CASE: Rule = Rule {
                 "nothing ends this loop: every way through it calls it again",
             ));
         }
-    },
+    }),
 };
 
 pub(super) static FORCED_TRUNCATION: Rule = Rule {
@@ -32,8 +33,8 @@ pub(super) static FORCED_TRUNCATION: Rule = Rule {
     level: Level::Warn,
     meaning: "no way through the body of `fix[n]` returns without calling `self`, so only the bound n ends it",
     docs: include_str!("../../../../../docs/rules/L004b-forced-truncation.md"),
-    check: |rule, context, out| {
-        for l in context.loops().iter().filter(|l| endless(l) && stated(l)) {
+    check: Check::Term(|rule, context, out| {
+        for l in context.loops().iter().filter(|l| endless(l) && l.is_stated()) {
             let steps = match l.bound {
                 Bound::Finite(n) => format!(", after {n} steps"),
                 Bound::Infinite => String::new(),
@@ -42,7 +43,7 @@ pub(super) static FORCED_TRUNCATION: Rule = Rule {
                 format!("only its bound ends this loop{steps}: every way through it calls it again");
             out.push(finding(rule, context, l, &message));
         }
-    },
+    }),
 };
 
 pub(super) static FRAMEWORK_ENDS_LOOP: Rule = Rule {
@@ -51,14 +52,14 @@ pub(super) static FRAMEWORK_ENDS_LOOP: Rule = Rule {
     level: Level::Info,
     meaning: "every way through the body of `fix` that returns without calling `self` is one that the framework adds",
     docs: include_str!("../../../../../docs/rules/L004c-framework-ends-loop.md"),
-    check: |rule, context, out| {
+    check: Check::Term(|rule, context, out| {
         let Some(how) = context.compiled.facts.ends_loops else { return };
         let by_framework =
             |l: &&Loop| runs(l) && l.exits.is_some_and(|e| e.only_by_final_reply() && !e.only_by_text());
         for l in context.loops().iter().filter(by_framework) {
             out.push(place(rule, context, l, "the source says nothing about what ends this loop").help(how));
         }
-    },
+    }),
 };
 
 pub(super) static TEXT_ENDS_LOOP: Rule = Rule {
@@ -67,13 +68,13 @@ pub(super) static TEXT_ENDS_LOOP: Rule = Rule {
     level: Level::Info,
     meaning: "every way through the body of `fix` that returns without calling `self` depends on a test of the model's text",
     docs: include_str!("../../../../../docs/rules/L004d-text-ends-loop.md"),
-    check: |rule, context, out| {
+    check: Check::Term(|rule, context, out| {
         for l in context.loops().iter().filter(|l| runs(l) && l.exits.is_some_and(|e| e.only_by_text())) {
             out.push(place(rule, context, l, "only the wording of a reply ends this loop").help(
                 "a model may forget the words, or use them too early: a tool that ends the loop is safer",
             ));
         }
-    },
+    }),
 };
 
 /// Whether the loop runs at all; one that does not is another rule's.
@@ -83,14 +84,6 @@ fn runs(l: &Loop) -> bool {
 
 fn endless(l: &Loop) -> bool {
     runs(l) && l.exits.is_some_and(|e| e.is_empty())
-}
-
-/// Whether the source states a bound, be it by a placeholder.
-fn stated(l: &Loop) -> bool {
-    match l.bound {
-        Bound::Finite(_) => l.origin.is_none(),
-        Bound::Infinite => l.origin.is_some(),
-    }
 }
 
 fn finding(rule: &Rule, context: &Context<'_>, l: &Loop, message: &str) -> Diagnostic {

@@ -1,7 +1,7 @@
 //! L017: a bound that the source does not state.
 
-use crate::lint::{Context, Rule};
-use core_ir::{Bound, Term};
+use crate::lint::{Check, Context, Rule};
+use core_ir::Bound;
 use diagnostics::{Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
@@ -10,21 +10,24 @@ pub(super) static RULE: Rule = Rule {
     level: Level::Warn,
     meaning: "n of `fix[n]` is not in the source, so what the loop may cost changes with the framework's version",
     docs: include_str!("../../../../../docs/rules/L017-default-bound.md"),
-    check,
+    check: Check::Term(check),
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
-    for (id, term) in code.iter() {
-        if let Term::Fix { bound, origin: Some(origin), .. } = term {
-            let message = format!("how often this loop may run is not stated here: its bound is {origin}");
-            let mut d = rule.finding(message, code.span(id));
-            // A bound that someone sets at run time is neither missing nor known.
-            if *bound == Bound::Infinite && !origin.starts_with("none") {
-                d.level = Level::Unknown;
-            }
-            let help = context.compiled.facts.words.bound;
-            out.push(if help.is_empty() { d } else { d.help(help) });
+    // A loop that nothing ends, not even a default, is L004a's and L021's.
+    for l in context.loops().iter().filter(|l| l.bound != Bound::Infinite || !l.is_endless()) {
+        let Some(origin) = &l.origin else { continue };
+        let message = match origin.strip_prefix("none: ") {
+            Some(why) => format!("nothing bounds this loop: {why}"),
+            None => format!("how often this loop may run is not stated here: its bound is {origin}"),
+        };
+        let mut d = rule.finding(message, code.span(l.fix));
+        // A bound that someone sets at run time is neither missing nor known.
+        if l.bound == Bound::Infinite && !origin.starts_with("none") {
+            d.level = Level::Unknown;
         }
+        let help = context.compiled.facts.words.bound;
+        out.push(if help.is_empty() { d } else { d.help(help) });
     }
 }

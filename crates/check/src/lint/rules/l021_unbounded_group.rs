@@ -1,0 +1,43 @@
+//! L021: agents that talk without end.
+
+use crate::lint::paths::Loop;
+use crate::lint::{Check, Context, Rule};
+use core_ir::{Bound, Code, Term, TermId};
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "L021",
+    name: "unbounded-group",
+    level: Level::Error,
+    meaning: "a `fix[∞]` over several agents has no way that returns without calling `self`: the talk has neither end nor bound",
+    docs: include_str!("../../../../../docs/rules/L021-unbounded-group.md"),
+    check: Check::Term(check),
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    let code = context.code();
+    for l in context.loops().iter().filter(|l| is_endless_group(code, l)) {
+        let mut d = rule.finding("nothing ends this talk of several agents", code.span(l.fix));
+        if let Some(origin) = &l.origin {
+            d = d.label(origin.strip_prefix("none: ").unwrap_or(origin));
+        }
+        out.push(d.help("limit its turns, or say which reply ends it"));
+    }
+}
+
+/// Whether the loop asks several agents in turn and goes on for ever. Such a loop is this rule's, not L004's.
+pub(super) fn is_endless_group(code: &Code, l: &Loop) -> bool {
+    l.is_endless() && l.bound == Bound::Infinite && oracles(code, l.fix) > 1
+}
+
+/// How many oracles stand in a term.
+fn oracles(code: &Code, root: TermId) -> usize {
+    let mut found = 0;
+    let mut left = vec![root];
+    while let Some(id) = left.pop() {
+        let term = code.term(id);
+        found += usize::from(matches!(term, Term::Llm(..)));
+        left.extend(term.children());
+    }
+    found
+}

@@ -1,0 +1,120 @@
+//! S001: a secret in a configuration.
+
+use crate::lint::{Check, FileContext, Rule};
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "S001",
+    name: "secret-in-config",
+    level: Level::Error,
+    meaning: "a key is a literal of the program: whoever reads the file, a log or a trace of it has the key",
+    docs: include_str!("../../../../../docs/rules/S001-secret-in-config.md"),
+    check: Check::File(check),
+};
+
+fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
+    context.texts(&mut |key, text, span| {
+        let kind = issued(text).or_else(|| named(key, text).then_some("what looks like a key"));
+        if let Some(kind) = kind {
+            let mut d = rule.finding(format!("{kind} stands in this file"), span);
+            // Whoever reads the report need not be allowed to read the key.
+            d.hide_source = true;
+            out.push(d.help("revoke it, and name an environment variable instead: `${NAME}`"));
+        }
+    });
+}
+
+/// How keys begin that say who issued them, with the least number of characters that follow.
+const ISSUED: &[(&str, usize, &str)] = &[
+    ("sk-ant-", 32, "a key of Anthropic"),
+    ("sk-proj-", 32, "a key of OpenAI"),
+    ("sk-or-v1-", 32, "a key of OpenRouter"),
+    ("sk-", 32, "a key of OpenAI or a compatible service"),
+    ("ghp_", 36, "a token of GitHub"),
+    ("gho_", 36, "a token of GitHub"),
+    ("github_pat_", 50, "a token of GitHub"),
+    ("glpat-", 20, "a token of GitLab"),
+    ("xoxb-", 24, "a token of Slack"),
+    ("xoxp-", 24, "a token of Slack"),
+    ("AKIA", 16, "a key of AWS"),
+    ("AIza", 35, "a key of Google"),
+    ("hf_", 30, "a token of Hugging Face"),
+    ("gsk_", 40, "a key of Groq"),
+    ("pplx-", 40, "a key of Perplexity"),
+    ("r8_", 36, "a token of Replicate"),
+    ("tvly-", 24, "a key of Tavily"),
+    ("lsv2_pt_", 30, "a key of LangSmith"),
+];
+
+/// Whose key stands in a text, if any does.
+fn issued(text: &str) -> Option<&'static str> {
+    if text.contains("PRIVATE KEY-----") && text.contains("-----BEGIN ") {
+        return Some("a private key");
+    }
+    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    text.split(|c| !inside(c)).find_map(|word| {
+        let (prefix, least, what) = ISSUED.iter().find(|(prefix, ..)| word.starts_with(prefix))?;
+        let rest = word.strip_prefix(prefix)?;
+        (rest.len() >= *least && is_random(rest)).then_some(*what)
+    })
+}
+
+/// Whether a key of a mapping names a secret and the text is one.
+fn named(key: &str, text: &str) -> bool {
+    let key: String =
+        key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let names = ["apikey", "apitoken", "accesstoken", "authtoken", "secretkey", "clientsecret", "password"];
+    let one_word = text.bytes().all(|b| b.is_ascii_graphic());
+    names.iter().any(|n| key.ends_with(n)) && one_word && text.len() >= 20 && is_random(text)
+}
+
+/// Whether a text looks drawn at random: letters and digits mixed, few repetitions, no word that marks an example.
+fn is_random(text: &str) -> bool {
+    const EXAMPLES: &[&str] = &[
+        "your",
+        "xxx",
+        "example",
+        "placeholder",
+        "change",
+        "dummy",
+        "insert",
+        "replace",
+        "here",
+        "test",
+        "fake",
+        "1234567",
+    ];
+    let lower = text.to_ascii_lowercase();
+    let placeholder = text.contains(['$', '{', '<', '*']) || EXAMPLES.iter().any(|e| lower.contains(e));
+    let mut counts = [0u32; 256];
+    text.bytes().for_each(|b| counts[usize::from(b)] += 1);
+    let distinct = counts.iter().filter(|c| **c > 0).count();
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let letters = text.bytes().filter(u8::is_ascii_alphabetic).count();
+    !placeholder && digits >= 2 && letters >= 2 && distinct >= 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_told_from_what_stands_for_them() {
+        let key = "sk-proj-a8Zk29fLq0XbVn37RtYcWm51HdPe64GjUo";
+        assert_eq!(issued(key), Some("a key of OpenAI"));
+        assert_eq!(issued(&format!("Bearer {key}")), Some("a key of OpenAI"));
+        for text in [
+            "sk-your-key-here-0000000000000000000000",
+            "${OPENAI_API_KEY}",
+            "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+            "task-12345678901234567890123456789012345",
+            "EMPTY",
+        ] {
+            assert_eq!(issued(text), None, "{text}");
+            assert!(!named("api_key", text), "{text}");
+        }
+        assert!(named("azure_api_key", "8f14e45fceea167a5a36dedd4bea2543"));
+        assert!(!named("max_tokens_key_name", "8f14e45fceea167a5a36dedd4bea2543"));
+        assert!(!named("api_key", "the key of the house is under the mat 12"));
+    }
+}

@@ -1,0 +1,28 @@
+//! S003: what a model writes is run without a fence.
+
+use crate::lint::{Check, FileContext, Rule};
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "S003",
+    name: "unfenced-code",
+    level: Level::Warn,
+    meaning: "a reply of a model is evaluated outside of the calculus, with every right of the process: no bound and no policy holds for it",
+    docs: include_str!("../../../../../docs/rules/S003-unfenced-code.md"),
+    check: Check::File(check),
+};
+
+fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
+    context.texts(&mut |key, text, span| {
+        let unfenced = match key {
+            "code_execution_mode" => text == "unsafe",
+            "use_docker" => matches!(text, "false" | "False"),
+            "provider" => text.ends_with(".LocalCommandLineCodeExecutor"),
+            _ => false,
+        };
+        if unfenced {
+            let d = rule.finding("code that a model writes runs here with every right of the process", span);
+            out.push(d.help("run it in a container, or give the agent tools with signatures instead"));
+        }
+    });
+}
