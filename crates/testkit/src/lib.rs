@@ -11,6 +11,7 @@
 //! Invariant: everything here is deterministic; the same program in the same world gives the same outcome.
 
 pub mod drive;
+pub mod erase;
 pub mod generate;
 pub mod naive;
 pub mod outcome;

@@ -219,10 +219,8 @@ impl Analysis {
                 None => !is_open,
             };
         let mut passed = Taint::NONE;
-        let mut covered = false;
         let mut argument_may_be_refused: Vec<Range> = Vec::new();
         for (param, bound) in decl.params.iter().zip(&bounds) {
-            let optional = matches!(param.ty, core_ir::Type::Option(_));
             let given = match &fields {
                 _ if bare => Given::Value(&v),
                 Some(fields) => match fields.iter().find(|(n, _)| *n == param.name) {
@@ -236,14 +234,10 @@ impl Analysis {
                     let deep = a.deep_range(&mut self.taints);
                     self.join(v.label, deep)
                 }
-                // Counts as `null`, at the label of the record.
+                // That it is missing is a fact about the record.
                 Given::Nothing => v.label,
-                Given::Something => {
-                    let deep = v.deep(&mut self.taints);
-                    Range::new(v.label.lo, deep)
-                }
+                Given::Something => Range::new(v.label.lo, v.deep(&mut self.taints)),
             };
-            covered |= !(optional && matches!(given, Given::Something));
             let within = self.taints.within(found.hi, *bound);
             passed = self.taints.union(passed, within);
             if !self.taints.surely_flows(found, *bound) {
@@ -256,7 +250,7 @@ impl Analysis {
         let all_known = fields.as_ref().is_none_or(|fields| {
             bare || fields.iter().all(|(n, _)| decl.params.iter().any(|p| p.name == *n))
         });
-        if !covered || !all_known {
+        if decl.params.is_empty() || !all_known {
             let deep = v.deep(&mut self.taints);
             passed = self.taints.union(passed, deep);
         }

@@ -505,8 +505,14 @@ impl Analysis {
                 );
                 let label = if within { error.label } else { Range { lo: error.label.lo, ..inside } };
                 let mut caught = State { conversation: error.conversation, error: None };
-                env.bind(index, Val::data(label));
-                let handled = self.eval(env, handler, inside, &mut caught);
+                let inside_most = self.taints.label_with_input(inside.hi);
+                let handled = if self.taints.lattice.flows(error.label.lo, inside_most) {
+                    env.bind(index, Val::data(label));
+                    self.eval(env, handler, inside, &mut caught)
+                } else {
+                    // Every error passes.
+                    None
+                };
                 if let Some(e) = caught.error {
                     self.raise_in(state, e);
                 }
