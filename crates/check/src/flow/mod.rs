@@ -192,6 +192,8 @@ pub struct Site {
     pub outward: bool,
     /// Whether nothing is known of the tool but its name.
     pub unknown: bool,
+    /// Who else may refuse it, whatever the labels are: a policy function, a person.
+    pub asks: Option<&'static str>,
 }
 
 /// An `endorse` or `declassify`.
@@ -281,7 +283,13 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
         let outward = decl.is_some_and(|t| t.effect == core_ir::EffectClass::Write);
         let unknown = decl.is_some_and(|t| frontend::policy::is_unknown(t));
         let site = site(&mut a.taints, span, sink, &state);
-        report.sites.push(Site { outward, unknown, ..site });
+        let asks = decl.and_then(|t| match (&t.policy, t.approve) {
+            (Some(_), true) => Some("its policy function and a person"),
+            (Some(_), false) => Some("its policy function"),
+            (None, true) => Some("a person"),
+            (None, false) => None,
+        });
+        report.sites.push(Site { outward, unknown, asks, ..site });
     }
     for (span, state) in std::mem::take(&mut a.reclassified) {
         report.reclassifications.push(Reclassification { span, lowers: state.lowers, shows: state.shows });
@@ -334,5 +342,5 @@ fn site(taints: &mut Taints, span: Span, sink: Sink, state: &SiteState) -> Site 
         })
         .collect();
     let verdict = Verdict::of(state.always, state.never);
-    Site { span, sink, verdict, checks, outward: false, unknown: false }
+    Site { span, sink, verdict, checks, outward: false, unknown: false, asks: None }
 }

@@ -68,7 +68,8 @@ fn refused(site: &Site, verdict: Verdict) -> Diagnostic {
     };
     let what = site.sink.describe();
     let Some(check) = check else {
-        return Diagnostic::new(level, code, format!("{what} may be refused here"), site.span);
+        let by = site.asks.unwrap_or("its bounds");
+        return Diagnostic::new(level, code, format!("{what} may be refused here by {by}"), site.span);
     };
     let (most, bound) = (check.most.to_json(), check.bound.to_json());
     let how = if verdict == Verdict::Never { "is refused every time" } else { "may be refused" };
@@ -170,6 +171,9 @@ pub fn to_text(report: &FlowReport, sources: &Sources) -> Vec<String> {
             _ => "",
         };
         out.push(format!("{}: {}: {verdict}{input}", sources.place(site.span), site.sink.describe()));
+        if let Some(who) = site.asks {
+            out.push(format!("  {who} decides as well"));
+        }
         for check in site.checks.iter().filter(|c| c.verdict != Verdict::Always) {
             out.push(format!(
                 "  {}: up to {}, bound {}",
@@ -212,7 +216,8 @@ pub fn to_json(report: &FlowReport, sources: &Sources) -> Value {
         .map(|s| {
             json!({
                 "place": sources.place(s.span), "sink": s.sink.kind(), "name": s.sink.name(),
-                "verdict": s.verdict.as_str(), "checks": s.checks.iter().map(check).collect::<Vec<_>>(),
+                "verdict": s.verdict.as_str(), "asks": s.asks,
+                "checks": s.checks.iter().map(check).collect::<Vec<_>>(),
             })
         })
         .collect();

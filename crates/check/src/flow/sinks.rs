@@ -266,7 +266,12 @@ impl Analysis {
             let any = Range::new(pc.lo, verdict);
             self.raise(state, any);
         }
-        let goes_on = self.check(place, Sink::Tool(decl.name.clone()), &checks);
+        let sink = Sink::Tool(decl.name.clone());
+        let goes_on = self.check(place, sink.clone(), &checks);
+        if let Some(site) = self.sites.get_mut(&(place, sink)) {
+            // Whatever the labels are.
+            site.always &= decl.policy.is_none() && !decl.approve;
+        }
         if !self.taints.surely_flows(pc, control) {
             self.raise(state, pc);
         }
