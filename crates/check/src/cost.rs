@@ -335,7 +335,7 @@ impl Analysis {
                         }
                         let open =
                             |i: Interval| if spends(i) { Interval { least: 0, most: None } } else { i };
-                        let own = once.own.iter().map(|(k, _)| (*k, u64::MAX)).collect();
+                        let own = once.own.keys().map(|k| (*k, u64::MAX)).collect();
                         let all = Cost { models: open(once.models), tools: open(once.tools), own };
                         (if is_plain(&v) { Value::Data } else { Value::Unknown }, before.plus(&all))
                     }

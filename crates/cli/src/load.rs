@@ -213,6 +213,8 @@ impl surface::Loader for Imports<'_> {
 fn agent(sources: &mut Sources, id: FileId, text: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
     let (module, mut found) = surface::check_files(id, text, &mut Imports::new(sources, id));
     let Some(module) = module else { return Err(Problem::Wrong(found)) };
+    // None is ever known: there is no way yet to give one.
+    found.extend(module.policies().iter().map(surface::Module::unknown_policy));
     let default = module.default_entry().map(|e| e.name.clone());
     let mut out = Vec::new();
     for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Pipeline) {

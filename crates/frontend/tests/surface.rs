@@ -8,7 +8,8 @@
 //! What a program does is said in groups of lines that begin with `// Run: pipeline {…input…}` or
 //! `// Run: test name`. The world of the run follows, in the order in which it is asked: `// Model: reply`,
 //! `// Model calls tool: {…}`, `// Tool name: result`, `// Tool name {…arguments…}: result`,
-//! `// Tool name fails: message`; instead of an answer, `// Late: request` for one that comes too late for the
+//! `// Tool name fails: message`, `// Recall key: value` (or `nothing`), `// Remember key: value`; before the answer of a
+//! model, `// System: text` says what its first message is; instead of an answer, `// Late: request` for one that comes too late for the
 //! innermost time limit of the request, `request` being `model` or the name of a tool; then `// Result: …`, with its label behind ` @ ` if it has one, or
 //! `// Fails: code message` with the beginning of the message. Tests without such a group pass in a world
 //! that is never asked.
@@ -220,8 +221,16 @@ fn the_suite_says_what_is_found() {
 #[derive(Debug, Clone)]
 enum Turn {
     Model(Reply),
-    Tool { name: String, args: Option<serde_json::Value>, result: Result<Data, String> },
+    Tool {
+        name: String,
+        args: Option<serde_json::Value>,
+        result: Result<Data, String>,
+    },
     Late(String),
+    Recall(String, Option<Data>),
+    Remember(String, serde_json::Value),
+    /// What the next model call must begin with.
+    System(String),
 }
 
 /// A group of lines that says what a run does.
@@ -285,6 +294,16 @@ fn runs(text: &str) -> Vec<Run> {
                 };
                 run.turns.push_back(Turn::Tool { name: name.to_string(), args, result });
             }
+            "System:" => run.turns.push_back(Turn::System(rest.replace("\\n", "\n"))),
+            "Recall" => {
+                let (key, value) = rest.split_once(": ").unwrap();
+                let value = (value != "nothing").then(|| data(value, line_number));
+                run.turns.push_back(Turn::Recall(key.to_string(), value));
+            }
+            "Remember" => {
+                let (key, value) = rest.split_once(": ").unwrap();
+                run.turns.push_back(Turn::Remember(key.to_string(), json(value, line_number)));
+            }
             "Late:" => run.turns.push_back(Turn::Late(rest.to_string())),
             "Result:" | "Fails:" => run.expected = Some(format!("{word} {rest}")),
             _ => {}
@@ -306,7 +325,13 @@ fn perform(code: core_ir::Code, input: Data, mut turns: VecDeque<Turn>) -> Resul
     loop {
         match machine.poll() {
             Output::Request(id, request) => {
-                let turn = turns.pop_front();
+                let mut turn = turns.pop_front();
+                if let (Call::Model { messages, .. }, Some(Turn::System(text))) = (&request.call, &turn) {
+                    if *messages[0].content != **text {
+                        return Err(format!("the system message is {:?}", messages[0].content));
+                    }
+                    turn = turns.pop_front();
+                }
                 let response = match (&request.call, turn) {
                     (Call::Model { .. }, Some(Turn::Late(what))) if what == "model" => late(&request)?,
                     (Call::Tool { tool, .. }, Some(Turn::Late(what))) if *tool.name == *what => {
@@ -321,6 +346,16 @@ fn perform(code: core_ir::Code, input: Data, mut turns: VecDeque<Turn>) -> Resul
                             return Err(format!("`{name}` is called with {got} instead of {w}"));
                         }
                         Response::Tool(result)
+                    }
+                    (Call::Recall { store, key }, Some(Turn::Recall(name, value)))
+                        if *store.keys[*key as usize].name == *name =>
+                    {
+                        Response::Recall(Ok(value))
+                    }
+                    (Call::Remember { store, key, value }, Some(Turn::Remember(name, wanted)))
+                        if *store.keys[*key as usize].name == *name && value.to_json() == wanted =>
+                    {
+                        Response::Remember(Ok(()))
                     }
                     (call, turn) => return Err(format!("asked {call:?}, the world says {turn:?}")),
                 };

@@ -5,7 +5,8 @@
 //! tokeniser makes more tokens than bytes.
 
 use crate::provider::{ModelCall, Price, Tokens, count};
-use core_ir::Num;
+use core_ir::{Data, Name, Num};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// Limits of a run. `None` is no limit.
@@ -73,6 +74,8 @@ pub(crate) struct Reserve {
     usd: Num,
     /// The most tokens the reply may have, if that is limited.
     pub(crate) max_output: Option<u64>,
+    /// What is kept back of the budget of the agent that asks.
+    agent: Option<(Name, Box<Reserve>)>,
 }
 
 /// Whether a call may begin.
@@ -93,11 +96,20 @@ pub(crate) struct Budget {
     tokens: u64,
     usd: Num,
     under_way: u64,
+    /// The budgets of agents that have one of their own.
+    agents: HashMap<Name, Budget>,
 }
 
 impl Budget {
     pub(crate) fn new(limits: Limits) -> Budget {
-        Budget { limits, usage: Usage::default(), tokens: 0, usd: Num::ZERO, under_way: 0 }
+        Budget {
+            limits,
+            usage: Usage::default(),
+            tokens: 0,
+            usd: Num::ZERO,
+            under_way: 0,
+            agents: HashMap::new(),
+        }
     }
 
     /// Counts a tool call, if there may be one.
@@ -113,15 +125,39 @@ impl Budget {
         }
     }
 
-    /// Reserves what a model call may use at most.
+    /// Reserves what a model call may use at most, of the run's budget and of that of the agent that asks.
     pub(crate) fn model_call(&mut self, call: &ModelCall, model: &str, price: Option<&Price>) -> Verdict {
+        let Some((agent, limits)) = own_budget(call) else { return self.own_call(call, model, price) };
+        let own = self.agents.entry(agent.clone()).or_insert_with(|| Budget::new(limits));
+        let reserve = match own.own_call(call, model, price) {
+            Verdict::Go(reserve) => reserve,
+            Verdict::Wait => return Verdict::Wait,
+            Verdict::Stop(why) => return Verdict::Stop(format!("agent `{agent}`: {why}")),
+        };
+        match self.own_call(call, model, price) {
+            Verdict::Go(mut all) => {
+                all.max_output = all.max_output.into_iter().chain(reserve.max_output).min();
+                all.agent = Some((agent, Box::new(reserve)));
+                Verdict::Go(all)
+            }
+            refused => {
+                if let Some(own) = self.agents.get_mut(&agent) {
+                    own.release(&reserve);
+                    own.usage.model_calls -= 1;
+                }
+                refused
+            }
+        }
+    }
+
+    fn own_call(&mut self, call: &ModelCall, model: &str, price: Option<&Price>) -> Verdict {
         if let Some(most) = self.limits.max_model_calls
             && self.usage.model_calls >= most
         {
             return Verdict::Stop(format!("the limit of {most} model calls is reached"));
         }
         let limited = self.limits.max_tokens.is_some() || self.limits.max_usd.is_some();
-        let mut reserve = Reserve { tokens: 0, usd: Num::ZERO, max_output: None };
+        let mut reserve = Reserve { tokens: 0, usd: Num::ZERO, max_output: None, agent: None };
         if limited {
             let own = call.params.as_ref().and_then(|p| p.max_tokens);
             let wanted = own.unwrap_or(USUAL_OUTPUT);
@@ -172,6 +208,7 @@ impl Budget {
                 tokens: input.saturating_add(output),
                 usd: price.map_or(Num::ZERO, |p| p.of(worst)),
                 max_output: Some(output),
+                agent: None,
             };
         }
         self.usage.model_calls += 1;
@@ -181,11 +218,21 @@ impl Budget {
         Verdict::Go(reserve)
     }
 
-    /// Replaces what was reserved by what was used; what that cost, if known.
-    pub(crate) fn settle(&mut self, reserve: &Reserve, tokens: Tokens, price: Option<&Price>) -> Option<Num> {
+    /// Gives back what was reserved.
+    fn release(&mut self, reserve: &Reserve) {
         self.under_way = self.under_way.saturating_sub(1);
         self.tokens = self.tokens.saturating_sub(reserve.tokens);
         self.usd = minus(&self.usd, &reserve.usd);
+    }
+
+    /// Replaces what was reserved by what was used; what that cost, if known.
+    pub(crate) fn settle(&mut self, reserve: &Reserve, tokens: Tokens, price: Option<&Price>) -> Option<Num> {
+        if let Some((agent, own)) = &reserve.agent
+            && let Some(budget) = self.agents.get_mut(agent)
+        {
+            budget.settle(own, tokens, price);
+        }
+        self.release(reserve);
         self.usage.input_tokens = self.usage.input_tokens.saturating_add(tokens.input);
         self.usage.output_tokens = self.usage.output_tokens.saturating_add(tokens.output);
         let cost = match price {
@@ -199,6 +246,23 @@ impl Budget {
         };
         cost
     }
+}
+
+/// The budget that the declaration of an agent gives it, which its calls carry.
+fn own_budget(call: &ModelCall) -> Option<(Name, Limits)> {
+    let extra = &call.params.as_ref()?.extra;
+    let value = |name: &str| extra.iter().find(|(n, _)| &**n == name).map(|(_, d)| d);
+    let (Some(Data::Str(agent)), Some(Data::Record(limits))) = (value("agent"), value("budget")) else {
+        return None;
+    };
+    let number = |name: &str| {
+        limits.iter().find(|(n, _)| &**n == name).and_then(|(_, d)| match d {
+            Data::Num(n) => Some(n.clone()),
+            _ => None,
+        })
+    };
+    let max_model_calls = number("calls").and_then(|n| n.to_usize()).map(|n| n as u64);
+    Some((Name::from(&**agent), Limits { max_model_calls, max_usd: number("usd"), ..Limits::default() }))
 }
 
 // Sums of money are far below the limits of numbers, so these never fail.
@@ -276,6 +340,33 @@ mod tests {
         assert_eq!(b.usage.usd, Some(dollars("0.000033")));
         assert_eq!((b.tokens, b.usd.clone(), b.under_way), (0, Num::ZERO, 0));
         assert!(matches!(b.model_call(&call("hello"), "m", Some(&price)), Verdict::Go(_)));
+    }
+
+    #[test]
+    fn an_agent_has_a_budget_of_its_own_within_that_of_the_run() {
+        let asks = |agent: &str, calls: i64| {
+            let limits = Data::record([("calls".into(), Data::Num(calls.into()))]);
+            let extra = vec![("agent".into(), Data::str(agent)), ("budget".into(), limits)];
+            let params = core_ir::ModelParams { extra, ..core_ir::ModelParams::default() };
+            ModelCall { params: Some(Arc::new(params)), ..call("x") }
+        };
+        let mut b = Budget::new(Limits { max_model_calls: Some(3), ..Limits::default() });
+        let Verdict::Go(first) = b.model_call(&asks("a", 1), "m", None) else { panic!("within both") };
+        assert_eq!(
+            b.model_call(&asks("a", 1), "m", None),
+            Verdict::Stop("agent `a`: the limit of 1 model calls is reached".into())
+        );
+        assert!(matches!(b.model_call(&asks("b", 2), "m", None), Verdict::Go(_)));
+        assert!(matches!(b.model_call(&call("x"), "m", None), Verdict::Go(_)));
+        // What the run refuses is not counted against the agent.
+        assert_eq!(
+            b.model_call(&asks("b", 2), "m", None),
+            Verdict::Stop("the limit of 3 model calls is reached".into())
+        );
+        assert_eq!(b.agents["b"].usage.model_calls, 1);
+        b.settle(&first, Tokens { input: 5, output: 1 }, None);
+        assert_eq!((b.agents["a"].usage.input_tokens, b.agents["a"].under_way), (5, 0));
+        assert_eq!((b.usage.model_calls, b.usage.input_tokens, b.under_way), (3, 5, 2));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Source: seed 004 §2. Where a rule of the seed is met, its name stands beside the code.
 
 use super::codes;
-use super::decls::{Decls, Kind, Signature, unsupported};
+use super::decls::{Decls, Kind, Signature};
 use super::exits::ExitTable;
 use super::functions::{self, Function};
 use super::predicate;

@@ -126,7 +126,7 @@ NO_TOOLS_FIELD "A027" "an agent that does not say which tools it has"
 "agent a { model: \"m\", tools: [] }"
 
 BAD_SETTING "A028" "a setting that can't be right"
-"The value is outside of what makes sense: a bound of zero, an effect at a parameter, a tool called `final`."
+"The value is outside of what makes sense: a bound of zero, an effect at a parameter, a tool called `final`, a memory without keys."
 "agent a { tools: [], max_steps: 0 }"
 "agent a { tools: [], max_steps: 3 }"
 
@@ -364,14 +364,12 @@ NOT_IMPORTED "A085" "a file that can't be imported"
 "use \"nowhere.agent\";"
 "-- a.agent\nuse \"types.agent\";\ntask t() -> Tone {}\n-- types.agent\nenum Tone { warm, cold }"
 
+UNKNOWN_POLICY "A086" "a policy that nobody knows"
+"`policy NAME` on a tool or a parameter is decided by a policy of that name, which is given where the program is run. A program is not run without it." "" ""
+
 COMPILER_FAULT "A098" "a fault of the compiler"
 "The program was accepted, but its term is not well formed. This is never the program's fault; please report it."
 "" ""
-
-UNSUPPORTED "A099" "a construct that is not supported yet"
-"The construct is part of the language, but this version can't run it. It is never ignored."
-"agent a { tools: [], budget: { calls: 2 } }"
-"agent a { tools: [] }"
 }
 
 /// The explanation of a code of the surface language.

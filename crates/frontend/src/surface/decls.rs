@@ -77,7 +77,28 @@ pub(super) struct AgentDecl {
     /// Whether the program says so.
     pub(super) max_steps_given: bool,
     pub(super) temperature: Option<Num>,
+    pub(super) memory: Option<Memory>,
+    pub(super) budget: Option<Budget>,
     pub(super) item: usize,
+}
+
+/// What an agent remembers from one of its tasks to the next.
+#[derive(Clone, Debug)]
+pub(super) struct Memory {
+    pub(super) store: Option<String>,
+    pub(super) keys: Vec<Param>,
+    pub(super) size: Option<u64>,
+    pub(super) ttl: Option<u64>,
+    pub(super) span: Span,
+}
+
+/// What an agent may use in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// US dollars.
+    pub usd: Option<Num>,
+    /// Calls of models.
+    pub calls: Option<u64>,
 }
 
 /// All declarations of a program.
@@ -213,6 +234,8 @@ impl Decls {
             max_steps: DEFAULT_MAX_STEPS,
             max_steps_given: false,
             temperature: None,
+            memory: None,
+            budget: None,
             item,
         };
         let mut has_tools = false;
@@ -249,8 +272,8 @@ impl Decls {
                         }
                     }
                 }
-                AgentValue::Memory(m) => out.push(unsupported("the memory of an agent", m.span)),
-                AgentValue::Budget(_, span) => out.push(unsupported("the budget of an agent", *span)),
+                AgentValue::Memory(m) => decl.memory = Some(self.memory(m, out)),
+                AgentValue::Budget(limits, span) => decl.budget = Some(budget(limits, *span, out)),
                 AgentValue::Error => {}
             }
         }
@@ -264,7 +287,63 @@ impl Decls {
                 .help("add `tools: []` if it needs none"),
             );
         }
+        for key in decl.memory.iter().flat_map(|m| &m.keys) {
+            let tool = remember_tool(&key.name.text);
+            if decl.tools.contains(&tool) {
+                out.push(
+                    Diagnostic::error(
+                        codes::BAD_SETTING,
+                        format!("the agent has a tool `{tool}`, which is how it would set this key"),
+                        key.name.span,
+                    )
+                    .help("choose another name for the key or the tool"),
+                );
+            }
+        }
         self.agents.insert(a.name.text.clone(), decl);
+    }
+
+    fn memory(&self, m: &ast::Memory, out: &mut Vec<Diagnostic>) -> Memory {
+        let mut bad = |span: Span, what: &str, help: &str| {
+            out.push(Diagnostic::error(codes::BAD_SETTING, what, span).help(help));
+        };
+        if m.keys.is_empty() {
+            bad(m.span, "a memory without keys", "say what it holds: `keys: { notes: List[String] }`");
+        }
+        let mut positive = |n: &ast::Number, what: &str| match n.text.parse::<u64>() {
+            Ok(0) => {
+                bad(n.span, &format!("{what} of 0 keeps nothing"), "write a number of at least 1");
+                None
+            }
+            Ok(n) => Some(n),
+            Err(_) => {
+                bad(n.span, &format!("{what} is a whole number"), "write for example `7200`");
+                None
+            }
+        };
+        let size = m.size.as_ref().and_then(|n| positive(n, "a size"));
+        let ttl = m.ttl.as_ref().and_then(|n| positive(n, "a time to live, in seconds,"));
+        let mut keys: Vec<Param> = Vec::new();
+        for k in &m.keys {
+            if let Some(first) = keys.iter().find(|q| q.name.text == k.name.text) {
+                out.push(duplicate("key", &k.name, first.name.span));
+                continue;
+            }
+            let flow = flow(&k.flow, out);
+            let allowed = |w: &&ast::FlowWord| matches!(w.kind, FlowKind::Untrusted | FlowKind::Secret);
+            if let Some(word) = k.flow.iter().find(|w| !allowed(w)) {
+                out.push(
+                    Diagnostic::error(
+                        codes::BAD_SETTING,
+                        "a key holds data; it does and requires nothing",
+                        word.span,
+                    )
+                    .help("only `untrusted` and `secret` can stand here"),
+                );
+            }
+            keys.push(Param { name: k.name.clone(), ty: self.types.ty(&k.ty, out), flow });
+        }
+        Memory { store: m.store.as_ref().map(|s| s.value.clone()), keys, size, ttl, span: m.span }
     }
 
     fn agent_tools(&self, names: &[ast::Name], decl: &mut AgentDecl, out: &mut Vec<Diagnostic>) {
@@ -301,9 +380,48 @@ impl Decls {
     }
 }
 
-/// The report of a construct that is read and checked but not yet carried out.
-pub(super) fn unsupported(what: &str, span: Span) -> Diagnostic {
-    Diagnostic::error(codes::UNSUPPORTED, format!("{what}: not supported yet"), span)
+/// The tool by which an agent sets a key of its memory.
+pub(super) fn remember_tool(key: &str) -> String {
+    format!("remember_{key}")
+}
+
+fn budget(limits: &[(ast::Name, ast::Number)], span: Span, out: &mut Vec<Diagnostic>) -> Budget {
+    let mut budget = Budget::default();
+    for (i, (name, n)) in limits.iter().enumerate() {
+        if let Some((first, _)) = limits[..i].iter().find(|(m, _)| m.text == name.text) {
+            out.push(duplicate("limit", name, first.span));
+            continue;
+        }
+        match &*name.text {
+            "usd" => budget.usd = n.text.parse().ok(),
+            "calls" => match n.text.parse::<u64>() {
+                Ok(calls) if calls > 0 => budget.calls = Some(calls),
+                _ => out.push(
+                    Diagnostic::error(
+                        codes::BAD_SETTING,
+                        "a number of calls is a whole number above 0",
+                        n.span,
+                    )
+                    .help("write for example `calls: 20`"),
+                ),
+            },
+            other => out.push(
+                Diagnostic::error(
+                    codes::UNKNOWN_SETTING,
+                    format!("a budget has no limit `{other}`"),
+                    name.span,
+                )
+                .help("its limits are `usd` and `calls`"),
+            ),
+        }
+    }
+    if limits.is_empty() {
+        out.push(
+            Diagnostic::error(codes::BAD_SETTING, "a budget without limits", span)
+                .help("write `usd` or `calls` and a number, or leave the budget out"),
+        );
+    }
+    budget
 }
 
 /// What flow words say.

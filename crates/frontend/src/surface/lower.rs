@@ -10,12 +10,13 @@
 //! Source: seed 004 §3; `docs/calculus.md` §3 for what the terms mean.
 
 use super::codes;
-use super::decls::{AgentDecl, Decls, Flow, Kind, Signature};
+use super::decls::{AgentDecl, Budget, Decls, Flow, Kind, Memory, Param, Signature};
 use super::exits::ExitTable;
 use super::{Entry, EntryKind, check::Facts, functions, predicate};
 use core_ir::{
-    Bound, Branch, BuildError, Builder, Catches, Code, Data, EffectClass, Globals, IfSugar, LabelSpec,
-    ModelParams, Name, Num, Prim, Recv, Role, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Bound, Branch, BuildError, Builder, Catches, Code, Data, EffectClass, Globals, IfSugar, KeyDecl,
+    LabelSpec, ModelParams, Name, Num, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId,
+    ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
 use std::collections::HashMap;
@@ -44,6 +45,7 @@ pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Di
         b: Builder::new(),
         scope: Scope::default(),
         tools: HashMap::new(),
+        stores: HashMap::new(),
         functions: HashMap::new(),
         definitions: Vec::new(),
         binders: Vec::new(),
@@ -207,6 +209,8 @@ struct Lower<'a> {
     b: Builder,
     scope: Scope,
     tools: HashMap<(bool, String), ToolId>,
+    /// The memories of agents.
+    stores: HashMap<String, StoreId>,
     /// The variables of the functions that agent tasks (with their agents) and pipelines (with what is
     /// known of the labels they are called with) became.
     functions: HashMap<(String, Option<String>, Taint, Taint), Name>,
@@ -363,22 +367,36 @@ impl Lower<'_> {
             .iter()
             .filter_map(|name| Some((name.clone(), self.tool(self.c.decls.tools.get(name)?)?)))
             .collect();
+        let remembered: Vec<(&Param, ToolId)> =
+            decl.memory.iter().flat_map(|m| &m.keys).map(|k| (k, self.remember_tool(k))).collect();
+        let mut extra = vec![("agent".into(), Data::str(agent))];
+        extra.extend(decl.budget.as_ref().map(|b| ("budget".into(), limits(b))));
         let params = ModelParams {
             model: decl.model.as_deref().map(Name::from),
             temperature: decl.temperature.clone(),
             max_tokens: None,
             result: Some(s.result.clone()),
             repair: REPAIR,
-            tools: tools.iter().map(|(_, id)| *id).collect(),
+            tools: tools.iter().map(|(_, id)| *id).chain(remembered.iter().map(|(_, id)| *id)).collect(),
             purpose: Some(s.name.text.as_str().into()),
-            extra: vec![("agent".into(), Data::str(agent))],
+            extra,
         };
-        let system = self.b.lit(&*system, system_span);
-        let body = if tools.is_empty() {
+        let system = match &decl.memory {
+            Some(memory) => self.with_memory(&system, memory, system_span),
+            None => self.b.lit(&*system, system_span),
+        };
+        let body = if params.tools.is_empty() {
             let model = self.b.add(Term::Llm(system, Arc::new(params)), at);
             self.b.app(model, prompt, at)
         } else {
-            self.react(system, prompt, params, &tools, agent, decl, at)
+            self.react(system, prompt, params, &tools, &remembered, agent, decl, at)
+        };
+        let body = match &decl.memory {
+            Some(memory) => {
+                let store = self.store(agent, memory);
+                self.b.add(Term::Mem(store, body), at)
+            }
+            None => body,
         };
         let body = self.b.let_in(bindings, body, at);
         self.b.abs(args, None, body, at)
@@ -393,21 +411,38 @@ impl Lower<'_> {
         prompt: TermId,
         params: ModelParams,
         tools: &[(String, ToolId)],
+        remembered: &[(&Param, ToolId)],
         agent: &str,
         decl: &AgentDecl,
         at: Span,
     ) -> TermId {
         let (again, step) = (self.b.fresh("again"), self.b.fresh("step"));
         let mut branches = Vec::new();
-        for (name, id) in tools {
+        let calls = tools.iter().map(|(name, id)| (name.clone(), Invoked::Tool(*id)));
+        let keys =
+            remembered.iter().map(|(k, _)| (super::decls::remember_tool(&k.name.text), Invoked::Key(k)));
+        for (name, what) in calls.chain(keys) {
             let (call, seen, message) = (self.b.fresh("call"), self.b.fresh("seen"), self.b.fresh("message"));
-            let tool = self.b.add(Term::Tool(*id), at);
             let arguments = self.b.var(call.clone(), at);
-            let invoke = self.b.app(tool, arguments, at);
+            // The call's program counter is the conversation's label already; what it does adds to that.
+            let (invoke, adds) = match what {
+                Invoked::Tool(id) => {
+                    let tool = self.b.add(Term::Tool(id), at);
+                    let adds = self.c.decls.tools.get(&name).map_or(Taint::NONE, |s| Taint::of(&s.flow));
+                    (self.b.app(tool, arguments, at), adds)
+                }
+                Invoked::Key(key) => {
+                    let optional = matches!(key.ty, Type::Option(_));
+                    let value = self.access(arguments, "value", optional, at);
+                    let key_name = Name::from(key.name.text.as_str());
+                    let kept = self.b.add(Term::Remember(key_name, None, value), at);
+                    let done = self.b.lit("remembered", at);
+                    let body = self.b.let_in(vec![("_".into(), kept)], done, at);
+                    (body, self.memory_taint(decl, key))
+                }
+            };
             let text = self.b.var(message.clone(), at);
             let error = self.b.add(Term::Record(vec![("error".into(), text)]), at);
-            // The call's program counter is the conversation's label already; the tool's own is what it adds.
-            let adds = self.c.decls.tools.get(name).map_or(Taint::NONE, |s| Taint::of(&s.flow));
             let l = self.b.lit(adds.label(), at);
             let observed = self.b.add(
                 Term::Try {
@@ -455,6 +490,73 @@ impl Lower<'_> {
         let second = self.b.add(Term::Send(Role::User, prompt), at);
         let all = self.b.let_in(vec![("_".into(), first), ("_".into(), second)], result, at);
         self.b.add(Term::Fresh(all), at)
+    }
+
+    /// The label of a key: what it says, and what the agent's tools read.
+    fn memory_taint(&self, decl: &AgentDecl, key: &Param) -> Taint {
+        let own = Taint { untrusted: key.flow.untrusted, secret: key.flow.secret };
+        let tools = decl.tools.iter().filter_map(|t| self.c.decls.tools.get(t));
+        tools.fold(own, |t, s| t.join(Taint::of(&s.flow)))
+    }
+
+    /// The store of an agent's memory; all its tasks have the same.
+    fn store(&mut self, agent: &str, memory: &Memory) -> StoreId {
+        if let Some(id) = self.stores.get(agent) {
+            return *id;
+        }
+        let decl = self.c.decls.agents.get(agent);
+        let keys = memory.keys.iter().map(|k| {
+            let taint = decl.map_or(Taint::NONE, |d| self.memory_taint(d, k));
+            KeyDecl {
+                name: k.name.text.as_str().into(),
+                ty: k.ty.clone(),
+                label: LabelSpec::Axes { untrusted: taint.untrusted, secret: taint.secret },
+                initial: None,
+            }
+        });
+        let keys = keys.collect();
+        let id = self.b.store(StoreDecl {
+            name: agent.into(),
+            keys,
+            capacity: memory.size,
+            ttl: memory.ttl,
+            backend: memory.store.as_deref().map(Name::from),
+            span: memory.span,
+        });
+        self.stores.insert(agent.to_string(), id);
+        id
+    }
+
+    /// How a model is offered to set a key. What it says is kept by the term itself, so nobody else hears of it.
+    fn remember_tool(&mut self, key: &Param) -> ToolId {
+        self.b.tool(ToolDecl {
+            params: vec![ToolParam { name: "value".into(), ty: key.ty.clone(), bound: LabelSpec::TOP }],
+            result: Type::Str,
+            effect: EffectClass::Pure,
+            control: LabelSpec::TOP,
+            label: LabelSpec::BOTTOM,
+            description: Some(format!("Replaces what you remember as `{}`.", key.name.text).into()),
+            ..ToolDecl::unknown(super::decls::remember_tool(&key.name.text).into(), key.name.span)
+        })
+    }
+
+    /// A system prompt with what the agent remembers.
+    fn with_memory(&mut self, system: &str, memory: &Memory, at: Span) -> TermId {
+        let before = if system.is_empty() { "" } else { "\n\n" };
+        let mut parts = vec![self.b.lit(&*format!("{system}{before}What you remember:"), at)];
+        for key in &memory.keys {
+            let held = self.b.fresh("held");
+            parts.push(self.b.lit(&*format!("\n{}: ", key.name.text), at));
+            let recall = self.b.add(Term::Recall(key.name.text.as_str().into(), None), at);
+            let seen = self.b.var(held.clone(), at);
+            let absent = self.b.add(Term::Prim(Prim::IsNull, vec![seen]), at);
+            let nothing = self.b.lit("nothing yet", at);
+            let value = self.b.var(held.clone(), at);
+            let shown = self.b.add(Term::Prim(Prim::ToStr, vec![value]), at);
+            let choice = self.b.add(Term::If(absent, nothing, shown, IfSugar::Plain), at);
+            parts.push(self.b.let_in(vec![(held, recall)], choice, at));
+        }
+        self.b.add(Term::Prim(Prim::Format, parts), at)
     }
 
     /// The prompt of an agent task that has none: its name and its arguments.
@@ -1180,11 +1282,13 @@ impl Lower<'_> {
         match s.kind {
             Kind::Tool | Kind::Task => Taint::of(&s.flow),
             Kind::AgentTask => {
-                let tools = by.and_then(|a| self.c.decls.agents.get(a)).map_or(&[][..], |a| &a.tools);
-                tools
-                    .iter()
-                    .filter_map(|t| self.c.decls.tools.get(t))
-                    .fold(Taint::of(&s.flow), |t, s| t.join(Taint::of(&s.flow)))
+                let Some(agent) = by.and_then(|a| self.c.decls.agents.get(a)) else {
+                    return Taint::of(&s.flow);
+                };
+                let tools = agent.tools.iter().filter_map(|t| self.c.decls.tools.get(t));
+                let taint = tools.fold(Taint::of(&s.flow), |t, s| t.join(Taint::of(&s.flow)));
+                let keys = agent.memory.iter().flat_map(|m| &m.keys);
+                keys.fold(taint, |t, k| t.join(self.memory_taint(agent, k)))
             }
             Kind::Pipeline => {
                 if let Some(known) = self.results.get(&s.name.text) {
@@ -1793,6 +1897,22 @@ struct Over {
     bound: Bound,
     /// Where the bound came from, if it is not written.
     origin: Option<Name>,
+}
+
+/// What a model's tool call is about.
+enum Invoked<'p> {
+    Tool(ToolId),
+    /// A key of the agent's memory.
+    Key(&'p Param),
+}
+
+/// `{usd: …, calls: …}`, for whoever counts.
+fn limits(budget: &Budget) -> Data {
+    let usd = budget.usd.clone().map(|n| (Name::from("usd"), Data::Num(n)));
+    let calls = budget
+        .calls
+        .map(|n| (Name::from("calls"), Data::Num(Num::from(i64::try_from(n).unwrap_or(i64::MAX)))));
+    Data::record(usd.into_iter().chain(calls))
 }
 
 /// What a call calls.

@@ -3,8 +3,7 @@
 //! Entry points: [`check`] reads and checks a program of one file, [`check_files`] one with imports;
 //! [`Module::lower`] makes the term of one of its entry points.
 //!
-//! Invariant: a program that is accepted lowers without any part left out; what can't be lowered yet is
-//! refused with [`codes`] `A099`.
+//! Invariant: a program that is accepted lowers without any part left out.
 //! Invariant: no file is opened and nothing is run.
 //!
 //! Source: seed 004 (AgentLang v0); `docs/agentlang.md`.
@@ -24,7 +23,7 @@ use core_ir::{Code, Name, Type};
 use diagnostics::{Diagnostic, FileId, Span, has_errors};
 use syntax::agent::ast::{Item, Program};
 
-pub use decls::DEFAULT_MAX_STEPS;
+pub use decls::{Budget, DEFAULT_MAX_STEPS};
 pub use files::{Loader, NoFiles};
 
 /// A program that was read and checked without errors.
@@ -39,6 +38,19 @@ pub struct Module {
     facts: check::Facts,
     exits: exits::ExitTable,
     entries: Vec<Entry>,
+}
+
+/// A place where a tool or task names a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyUse {
+    /// The tool, by the name that it has in terms.
+    pub tool: String,
+    /// The parameter that it is about; `None` for the call as a whole.
+    pub param: Option<String>,
+    /// The policy's name.
+    pub policy: String,
+    /// Where it is named.
+    pub span: Span,
 }
 
 /// What an entry point is.
@@ -196,6 +208,49 @@ impl Module {
             (Some(one), None) => Some(one),
             _ => None,
         }
+    }
+
+    /// The agents that have a budget. Their model calls carry it, too (`extra`: `agent`, and `budget` with `usd` and
+    /// `calls`), and whoever answers keeps count: all that an agent does in a run counts together.
+    pub fn budgets(&self) -> Vec<(&str, &Budget)> {
+        let all = self.decls.agents.iter().filter_map(|(n, a)| Some((n.as_str(), a.budget.as_ref()?)));
+        let mut all: Vec<_> = all.collect();
+        all.sort_by_key(|(n, _)| *n);
+        all
+    }
+
+    /// Where policies are named. Whoever runs the program has to find and apply each, or refuse to run it.
+    pub fn policies(&self) -> Vec<PolicyUse> {
+        let signatures = self.decls.tools.values().chain(self.decls.callables.values());
+        let mut out: Vec<PolicyUse> = signatures
+            .flat_map(|s| {
+                let tool = self.decls.handler_name(s);
+                let whole = s.flow.policies.iter().map(|p| (None, p));
+                let parts = s
+                    .params
+                    .iter()
+                    .flat_map(|q| q.flow.policies.iter().map(|p| (Some(q.name.text.clone()), p)));
+                let make = move |(param, p): (Option<String>, &syntax::agent::ast::Name)| PolicyUse {
+                    tool: tool.clone(),
+                    param,
+                    policy: p.text.clone(),
+                    span: p.span,
+                };
+                whole.chain(parts).map(make).collect::<Vec<_>>()
+            })
+            .collect();
+        out.sort_by_key(|u| u.span);
+        out
+    }
+
+    /// The report of a policy that is named here and not known to whoever runs the program.
+    pub fn unknown_policy(unknown: &PolicyUse) -> Diagnostic {
+        Diagnostic::error(
+            codes::UNKNOWN_POLICY,
+            format!("there is no policy `{}`", unknown.policy),
+            unknown.span,
+        )
+        .help("policies are given where the program is run; without it no call of the tool could be decided")
     }
 
     /// The term of an entry point of this module: a function from the record of its inputs (for a test: from

@@ -193,7 +193,7 @@ pub struct Field {
     pub name: Name,
     /// The type.
     pub ty: TypeExpr,
-    /// Flow words after the type (parameters only).
+    /// Flow words after the type (parameters and keys of a memory only).
     pub flow: Vec<FlowWord>,
 }
 

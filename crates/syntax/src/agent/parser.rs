@@ -854,7 +854,11 @@ impl Parser<'_> {
             "keys" => {
                 let open = self.here();
                 self.expect("{", "and the keys with their types").then_some(())?;
-                memory.keys = self.list(open, "}", "the keys", |p| p.field("the name of a key", false)).0;
+                let key = |p: &mut Self| {
+                    let field = p.field("the name of a key", false)?;
+                    Some(Field { flow: p.flow(), ..field })
+                };
+                memory.keys = self.list(open, "}", "the keys", key).0;
             }
             _ => {
                 self.diagnostics.push(
