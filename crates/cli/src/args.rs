@@ -84,6 +84,8 @@ pub enum Command {
     Fmt(FmtArgs),
     /// Show the core term of a program or configuration.
     Compile(CompileArgs),
+    /// List, show, fork and delete the runs of a journal.
+    Runs(RunsArgs),
     /// Manage local models.
     Model(ModelArgs),
     /// Say what a diagnostic means.
@@ -114,6 +116,44 @@ pub struct RunArgs {
     /// How it is run.
     #[command(flatten)]
     pub world: WorldArgs,
+    /// What is kept of it.
+    #[command(flatten)]
+    pub journal: JournalArgs,
+}
+
+/// Options of journals and recordings.
+#[derive(Debug, Default, Args)]
+pub struct JournalArgs {
+    /// Keep every answer in the file; an earlier recording of the same run is replaced.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["replay", "journal", "resume"])]
+    pub record: Option<PathBuf>,
+    /// Take every answer from a recording; nothing is asked.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["journal", "resume", "script", "model"])]
+    pub replay: Option<PathBuf>,
+    /// Keep every answer in a journal in this directory, so that the run can be resumed.
+    #[arg(long, value_name = "DIR")]
+    pub journal: Option<PathBuf>,
+    /// Go on with a run of the journal (of `.entail`, if no other is named); what was answered is not asked again.
+    #[arg(long, value_name = "RUN")]
+    pub resume: Option<String>,
+    /// Resume although the program has changed, as far as it asks the same.
+    #[arg(long, requires = "resume")]
+    pub allow_changed: bool,
+    /// A tool call that was under way and may have changed the world.
+    #[arg(long, value_enum, default_value_t = UnfinishedArg::Ask, requires = "resume")]
+    pub unfinished: UnfinishedArg,
+}
+
+/// `--unfinished`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum UnfinishedArg {
+    /// Stop and say so.
+    #[default]
+    Ask,
+    /// Call it again.
+    Retry,
+    /// Tell the program that it failed.
+    Fail,
 }
 
 /// Options of commands that run terms.
@@ -146,6 +186,51 @@ pub struct WorldArgs {
     /// A policy file: what tools do, what may reach them, and what models may see.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+}
+
+/// `entail runs`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail runs list
+  entail runs show 19aa
+  entail runs fork 19aa --at 3 --response '{\"reply\": \"yes\"}'    then: entail run FILE --resume RUN")]
+pub struct RunsArgs {
+    /// What is to be done.
+    #[command(subcommand)]
+    pub action: RunsAction,
+    /// The journal: a directory, or a recording.
+    #[arg(long, global = true, value_name = "PATH", default_value = ".entail")]
+    pub journal: PathBuf,
+}
+
+/// What `entail runs` does. A run is named by the beginning of its identifier.
+#[derive(Debug, Subcommand)]
+pub enum RunsAction {
+    /// All runs, the newest first.
+    List,
+    /// What a run asked and was answered.
+    Show {
+        /// The run.
+        run: String,
+    },
+    /// Make a run that is like another one up to a step, with another response there.
+    Fork {
+        /// The run.
+        run: String,
+        /// The step.
+        #[arg(long, value_name = "STEP")]
+        at: u64,
+        /// The response as `entail runs show` shows it.
+        #[arg(long, value_name = "JSON")]
+        response: String,
+    },
+    /// Forget runs.
+    Delete {
+        /// The runs.
+        #[arg(required = true)]
+        runs: Vec<String>,
+    },
 }
 
 /// `entail eval`.

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Lint(args) => commands::lint::lint(&ui, &args),
         Command::Fmt(args) => commands::fmt::fmt(&ui, &args),
         Command::Compile(args) => commands::compile::compile(&ui, &args),
+        Command::Runs(args) => commands::runs::runs(&ui, &args),
         Command::Model(args) => commands::model::model(&ui, &args),
         Command::Explain(args) => commands::explain::explain(&ui, &args),
         Command::Version => commands::version(&ui),

@@ -509,6 +509,33 @@ fn refusal(e: BuildError) -> (String, Span) {
     }
 }
 
+/// Reads what [`data_json`] wrote.
+///
+/// # Errors
+/// The first thing that is wrong.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Data, exchange};
+/// let d = Data::list([Data::Num("1/3".parse().unwrap()), Data::str("x")]);
+/// assert_eq!(exchange::data_from_json(&exchange::data_json(&d)), Ok(d));
+/// ```
+pub fn data_from_json(json: &Value) -> Result<Data, ExchangeError> {
+    let mut reader = Reader {
+        b: Builder::new(),
+        files: 0,
+        tools: 0,
+        stores: 0,
+        globals: Globals::none(),
+        errors: Vec::new(),
+    };
+    let read = reader.data(&Place { value: json, up: None, step: Step::Root }, 0);
+    read.ok_or_else(|| {
+        let unknown = ExchangeError { path: "$".into(), message: "no data".into() };
+        reader.errors.into_iter().next().unwrap_or(unknown)
+    })
+}
+
 /// A part of the JSON with its path, or `None` after an error that was noted.
 type Read<T> = Option<T>;
 

@@ -5,7 +5,7 @@
 //! tokeniser makes more tokens than bytes.
 
 use crate::provider::{ModelCall, Price, Tokens, count};
-use core_ir::{Data, Name, Num};
+use core_ir::{Data, ModelParams, Name, Num};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -125,9 +125,28 @@ impl Budget {
         }
     }
 
+    /// Counts a call of a tool that a journal has answered.
+    pub(crate) fn replayed_tool(&mut self) {
+        self.usage.tool_calls += 1;
+    }
+
+    /// Counts a call of a model that a journal has answered, with what it used then.
+    pub(crate) fn replayed_model(&mut self, params: Option<&ModelParams>, tokens: Tokens, usd: Option<&Num>) {
+        if let Some((agent, limits)) = params.and_then(own_budget) {
+            let own = self.agents.entry(agent).or_insert_with(|| Budget::new(limits));
+            own.replayed_model(None, tokens, usd);
+        }
+        let usage = &mut self.usage;
+        usage.model_calls += 1;
+        usage.input_tokens = usage.input_tokens.saturating_add(tokens.input);
+        usage.output_tokens = usage.output_tokens.saturating_add(tokens.output);
+        usage.usd = usage.usd.as_ref().zip(usd).map(|(sum, cost)| plus(sum, cost));
+    }
+
     /// Reserves what a model call may use at most, of the run's budget and of that of the agent that asks.
     pub(crate) fn model_call(&mut self, call: &ModelCall, model: &str, price: Option<&Price>) -> Verdict {
-        let Some((agent, limits)) = own_budget(call) else { return self.own_call(call, model, price) };
+        let own = call.params.as_deref().and_then(own_budget);
+        let Some((agent, limits)) = own else { return self.own_call(call, model, price) };
         let own = self.agents.entry(agent.clone()).or_insert_with(|| Budget::new(limits));
         let reserve = match own.own_call(call, model, price) {
             Verdict::Go(reserve) => reserve,
@@ -249,8 +268,8 @@ impl Budget {
 }
 
 /// The budget that the declaration of an agent gives it, which its calls carry.
-fn own_budget(call: &ModelCall) -> Option<(Name, Limits)> {
-    let extra = &call.params.as_ref()?.extra;
+fn own_budget(params: &ModelParams) -> Option<(Name, Limits)> {
+    let extra = &params.extra;
     let value = |name: &str| extra.iter().find(|(n, _)| &**n == name).map(|(_, d)| d);
     let (Some(Data::Str(agent)), Some(Data::Record(limits))) = (value("agent"), value("budget")) else {
         return None;

@@ -3,14 +3,18 @@
 use crate::budget::{Budget, Reserve, Verdict};
 use crate::deadline::Clocks;
 use crate::event::{Answered, Asked, Event, Note, Progress};
+use crate::journal::{self, Known, Recorded, Session, Spent, Unfinished};
 use crate::provider::{Answer, ModelCall, ModelError, Price, Tokens, Work};
 use crate::rng;
+use crate::tools::ToolAnswer;
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
-use core_ir::{Data, Num};
+use core_ir::{Data, EffectClass, Num};
 use machine::{
     Call, ErrorCode, Failure, Machine, Message, Output, Reified, Request, RequestId, Response, Stop,
 };
+use serde_json::json;
 use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
@@ -28,19 +32,23 @@ pub struct Handlers {
     pub stores: Stores,
     /// What samples are drawn from: the same seed gives the same samples, whatever the timing.
     pub seed: u64,
+    /// Where answers are kept, or come from. A session is for one run.
+    pub journal: Option<Arc<Mutex<Session>>>,
 }
 
 impl Handlers {
     /// These models; tools as their declarations say; empty stores; seed 0.
     pub fn new(models: Models) -> Handlers {
         let tools = Tools::new(models.environment());
-        Handlers { models, tools, stores: Stores::new(), seed: 0 }
+        Handlers { models, tools, stores: Stores::new(), seed: 0, journal: None }
     }
 }
 
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub struct RunReport {
+    /// Names the run; in a journal, if it has one.
+    pub run: String,
     /// The value, or the error that nothing caught.
     pub result: Result<Reified, Failure>,
     /// The join of all labels in the value, or the label of the error, as a label value.
@@ -75,9 +83,15 @@ pub async fn run(
     let begun = Instant::now();
     let (told, mut notes) = unbounded_channel();
     let redactor = handlers.models.redactor().clone();
+    let run = match &handlers.journal {
+        Some(session) => lock(session).id().to_string(),
+        None => journal::new_id(),
+    };
     let mut driver = Driver {
         machine,
         handlers,
+        run,
+        calls: HashMap::new(),
         // However the tools were made, they do not get the keys of these models.
         tools: handlers.tools.clone().for_run(handlers.models.key_variables()),
         redactor,
@@ -105,7 +119,7 @@ pub async fn run(
 /// What a task gives back.
 enum Done {
     Model(Answer),
-    Tool(Result<Data, String>),
+    Tool(ToolAnswer),
 }
 
 /// A request under way in a task.
@@ -121,11 +135,15 @@ struct OpenModel {
     price: Option<Price>,
     /// What it has used if it is given up, as far as we know.
     spent: Tokens,
+    name: String,
 }
 
 struct Driver<'a> {
     machine: Machine,
     handlers: &'a Handlers,
+    run: String,
+    /// What is asked and not answered; only if there is a journal.
+    calls: HashMap<RequestId, Call>,
     tools: Tools,
     redactor: Redactor,
     budget: Budget,
@@ -158,17 +176,8 @@ impl Driver<'_> {
             match self.machine.poll() {
                 Output::Done(result) => return result,
                 Output::Request(id, request) => {
-                    let now = Instant::now();
-                    match self.clocks.asked(id, &request, self.machine.lattice(), now) {
-                        Some(which) => {
-                            self.asked(id, &request, "");
-                            self.answered(id, Answered::Late, now);
-                            self.respond(id, Response::Late(which));
-                        }
-                        None => {
-                            self.queue.push_back((id, request));
-                            self.begin_all();
-                        }
+                    if !self.answered_before(id, &request) {
+                        self.take_up(id, request);
                     }
                     continue;
                 }
@@ -201,6 +210,114 @@ impl Driver<'_> {
         }
     }
 
+    /// Begins to work on a request, unless it is too late for that.
+    fn take_up(&mut self, id: RequestId, request: Request) {
+        if self.handlers.journal.is_some() {
+            self.calls.insert(id, request.call.clone());
+        }
+        let now = Instant::now();
+        match self.clocks.asked(id, &request, self.machine.lattice(), now) {
+            Some(which) => {
+                self.asked(id, &request, "");
+                self.answered(id, Answered::Late, now);
+                self.respond(id, Response::Late(which), now);
+            }
+            None => {
+                self.queue.push_back((id, request));
+                self.begin_all();
+            }
+        }
+    }
+
+    /// Answers a request from the journal, if that has the answer, or says why the run can't go on.
+    fn answered_before(&mut self, id: RequestId, request: &Request) -> bool {
+        let Some(session) = &self.handlers.journal else { return false };
+        let mut session = lock(session);
+        let known = session.known(id, &request.call, &self.redactor);
+        let (resumed, unfinished) = (!session.is_replay(), session.unfinished());
+        drop(session);
+        match known {
+            Known::Nothing => false,
+            Known::Answered(recorded) => {
+                self.replay(id, request, *recorded, resumed);
+                true
+            }
+            Known::Wrong(why) => {
+                self.asked(id, request, "");
+                self.end(id, ErrorCode::Cancelled, why);
+                true
+            }
+            Known::Begun => {
+                let Call::Tool { tool, .. } = &request.call else { return false };
+                if tool.effect != EffectClass::Write || self.tools.is_idempotent(tool) {
+                    return false;
+                }
+                let name = tool.name.clone();
+                let what = format!(
+                    "the run was interrupted while the tool `{name}` was at work; whether it has done what it was called for is not known"
+                );
+                match unfinished {
+                    Unfinished::Retry => false,
+                    Unfinished::Fail => {
+                        self.asked(id, request, "");
+                        self.calls.insert(id, request.call.clone());
+                        self.tool_answered(id, Err(what).into(), Instant::now());
+                        true
+                    }
+                    Unfinished::Ask => {
+                        self.asked(id, request, "");
+                        let help = "find out, then resume with `--unfinished retry` to call it again or with `--unfinished fail` to tell the program that it failed; a \
+                             handler with `idempotent = true` is called again with the same idempotency key";
+                        self.end(id, ErrorCode::Cancelled, format!("{what} (help: {help})"));
+                        true
+                    }
+                }
+            }
+        }
+    }
+
+    /// Answers as the journal says.
+    fn replay(&mut self, id: RequestId, request: &Request, recorded: Recorded, resumed: bool) {
+        let Recorded { response, model, tokens, usd, elapsed } = recorded;
+        self.asked(id, request, &model);
+        let what = match &response {
+            Response::Model(Ok(reply)) => Answered::Reply(reply.clone()),
+            Response::Tool(Ok(data))
+            | Response::LabelledTool(Ok(data), _)
+            | Response::Recall(Ok(Some(data))) => Answered::Data(data.clone()),
+            Response::Model(Err(e))
+            | Response::Tool(Err(e))
+            | Response::LabelledTool(Err(e), _)
+            | Response::Approve(Err(e))
+            | Response::Recall(Err(e))
+            | Response::Remember(Err(e)) => Answered::Failed(e.clone()),
+            Response::Late(_) => Answered::Late,
+            _ => Answered::Nothing,
+        };
+        match &request.call {
+            Call::Model { params, .. } => {
+                self.budget.replayed_model(params.as_deref(), tokens, usd.as_ref());
+            }
+            Call::Tool { .. } => self.budget.replayed_tool(),
+            // What this process kept was lost with the one before.
+            Call::Remember { store, key, value } if resumed && Stores::is_in_process(store) => {
+                if matches!(response, Response::Remember(Ok(()))) {
+                    let _ = self.handlers.stores.remember(store, *key, value.clone());
+                }
+            }
+            _ => {}
+        }
+        (self.events)(Event::Answered { id, what, tokens, usd, elapsed });
+        self.machine.handle(id, response);
+    }
+
+    /// Ends the run at a request.
+    fn end(&mut self, id: RequestId, code: ErrorCode, message: String) {
+        let message = self.redactor.owned(message);
+        self.answered(id, Answered::Stopped(message.clone()), Instant::now());
+        self.machine.handle(id, Response::Stop(Stop { code, message }));
+    }
+
     /// Gives up what is late by now.
     fn give_up_late(&mut self) {
         let now = Instant::now();
@@ -214,7 +331,7 @@ impl Driver<'_> {
                     self.ids.remove(&task.id());
                     match model {
                         None => self.answered(id, Answered::Late, begun),
-                        Some(OpenModel { reserve, price, spent }) => {
+                        Some(OpenModel { reserve, price, spent, name: _ }) => {
                             let usd = self.budget.settle(&reserve, spent, price.as_ref());
                             let (what, elapsed) = (Answered::Late, begun.elapsed());
                             (self.events)(Event::Answered { id, what, tokens: spent, usd, elapsed });
@@ -230,7 +347,7 @@ impl Driver<'_> {
                     }
                 }
             }
-            self.respond(id, Response::Late(which));
+            self.respond(id, Response::Late(which), now);
         }
         if any {
             self.begin_all();
@@ -238,8 +355,19 @@ impl Driver<'_> {
     }
 
     /// Gives the machine a response.
-    fn respond(&mut self, id: RequestId, response: Response) {
+    fn respond(&mut self, id: RequestId, response: Response, begun: Instant) {
+        self.respond_with(id, response, Spent { elapsed: begun.elapsed(), ..Spent::default() });
+    }
+
+    /// Gives the machine a response, once it is in the journal.
+    fn respond_with(&mut self, id: RequestId, response: Response, spent: Spent) {
         self.clocks.answered(id, Instant::now());
+        if let Some(session) = &self.handlers.journal
+            && let Some(call) = self.calls.remove(&id)
+            && let Err(message) = lock(session).answered(id, &call, &response, &spent, &self.redactor)
+        {
+            return self.machine.cancel(Stop { code: ErrorCode::Cancelled, message });
+        }
         self.machine.handle(id, response);
     }
 
@@ -288,14 +416,14 @@ impl Driver<'_> {
                         self.asked(id, request, named.unwrap_or_default());
                         let why = self.redactor.owned(e.one_line());
                         self.answered(id, Answered::Failed(why.clone()), begun);
-                        self.respond(id, Response::Model(Err(why)));
+                        self.respond(id, Response::Model(Err(why)), begun);
                         return Begin::Begun;
                     }
                 };
                 if !free {
                     return Begin::NotYet;
                 }
-                let price = provider.price();
+                let (price, name) = (provider.price(), provider.name().to_string());
                 let reserve = match self.budget.model_call(&call, provider.name(), price.as_ref()) {
                     Verdict::Go(reserve) => reserve,
                     Verdict::Wait => return Begin::NotYet,
@@ -309,11 +437,13 @@ impl Driver<'_> {
                 let spent = Tokens { input: call.input_bound().div_ceil(4), output: 0 };
                 self.asked(id, request, provider.name());
                 match provider.ask(call, Progress::to(id, self.told.clone())) {
-                    Work::Now(answer) => self.model_answered(id, answer, &reserve, price.as_ref(), begun),
+                    Work::Now(answer) => {
+                        self.model_answered(id, answer, &reserve, price.as_ref(), name, begun);
+                    }
                     Work::Later(answer) => {
                         let task = self.tasks.spawn(async move { (id, Done::Model(answer.await)) });
                         self.ids.insert(task.id(), id);
-                        let model = Some(OpenModel { reserve, price, spent });
+                        let model = Some(OpenModel { reserve, price, spent, name });
                         self.open.insert(id, Open { begun, task, model });
                     }
                 }
@@ -327,7 +457,15 @@ impl Driver<'_> {
                     self.stop(id, message, begun);
                     return Begin::Begun;
                 }
-                match self.tools.call(tool, args.clone()) {
+                let key = (tool.effect == EffectClass::Write).then(|| Session::key(&self.run, id));
+                if key.is_some()
+                    && let Some(session) = &self.handlers.journal
+                    && let Err(message) = lock(session).begun(id, &request.call, &self.redactor)
+                {
+                    self.end(id, ErrorCode::Cancelled, message);
+                    return Begin::Begun;
+                }
+                match self.tools.call(tool, args.clone(), key) {
                     Work::Now(result) => self.tool_answered(id, result, begun),
                     Work::Later(result) => {
                         let task = self.tasks.spawn(async move { (id, Done::Tool(result.await)) });
@@ -340,7 +478,7 @@ impl Driver<'_> {
                 self.asked(id, request, "");
                 let why = "nobody is there to approve it".to_string();
                 self.answered(id, Answered::Failed(why.clone()), begun);
-                self.machine.handle(id, Response::Approve(Err(why)));
+                self.respond(id, Response::Approve(Err(why)), begun);
             }
             Call::Recall { store, key } => {
                 self.asked(id, request, "");
@@ -351,20 +489,20 @@ impl Driver<'_> {
                     Err(e) => Answered::Failed(e.clone()),
                 };
                 self.answered(id, what, begun);
-                self.respond(id, Response::Recall(result));
+                self.respond(id, Response::Recall(result), begun);
             }
             Call::Remember { store, key, value } => {
                 self.asked(id, request, "");
                 let result = self.handlers.stores.remember(store, *key, value.clone());
                 let what = result.clone().map_or_else(Answered::Failed, |()| Answered::Nothing);
                 self.answered(id, what, begun);
-                self.respond(id, Response::Remember(result));
+                self.respond(id, Response::Remember(result), begun);
             }
             Call::Sample { probability, draw } => {
                 self.asked(id, request, "");
                 let sample = sample(self.handlers.seed, *draw, probability);
                 self.answered(id, Answered::Sample(sample), begun);
-                self.respond(id, Response::Sample(sample));
+                self.respond(id, Response::Sample(sample), begun);
             }
         }
         Begin::Begun
@@ -387,15 +525,15 @@ impl Driver<'_> {
         // A handler of the embedding program panicked; ours do not.
         let crashed = "the handler crashed";
         match (model, done) {
-            (Some(OpenModel { reserve, price, .. }), done) => {
+            (Some(OpenModel { reserve, price, name, .. }), done) => {
                 let answer = match done {
                     Some(Done::Model(answer)) => answer,
                     _ => Answer::failed(ModelError::new(crashed)),
                 };
-                self.model_answered(id, answer, &reserve, price.as_ref(), begun);
+                self.model_answered(id, answer, &reserve, price.as_ref(), name, begun);
             }
             (None, Some(Done::Tool(result))) => self.tool_answered(id, result, begun),
-            (None, _) => self.tool_answered(id, Err(crashed.into()), begun),
+            (None, _) => self.tool_answered(id, Err(crashed.to_string()).into(), begun),
         }
         self.begin_all();
     }
@@ -406,6 +544,7 @@ impl Driver<'_> {
         answer: Answer,
         reserve: &Reserve,
         price: Option<&Price>,
+        model: String,
         begun: Instant,
     ) {
         let usd = self.budget.settle(reserve, answer.tokens, price);
@@ -417,23 +556,29 @@ impl Driver<'_> {
             Ok(reply) => Answered::Reply(reply.clone()),
             Err(e) => Answered::Failed(e.clone()),
         };
-        (self.events)(Event::Answered { id, what, tokens: answer.tokens, usd, elapsed: begun.elapsed() });
-        self.respond(id, Response::Model(result));
+        let elapsed = begun.elapsed();
+        (self.events)(Event::Answered { id, what, tokens: answer.tokens, usd: usd.clone(), elapsed });
+        self.respond_with(id, Response::Model(result), Spent { model, tokens: answer.tokens, usd, elapsed });
     }
 
-    fn tool_answered(&mut self, id: RequestId, result: Result<Data, String>, begun: Instant) {
-        let result = result.map_err(|e| self.redactor.owned(e));
+    fn tool_answered(&mut self, id: RequestId, answer: ToolAnswer, begun: Instant) {
+        let ToolAnswer { result, label } = answer;
+        let result = result.map(|data| self.redactor.data(&data)).map_err(|e| self.redactor.owned(e));
         let what = match &result {
-            Ok(data) => Answered::Data(self.redactor.data(data)),
+            Ok(data) => Answered::Data(data.clone()),
             Err(e) => Answered::Failed(e.clone()),
         };
         self.answered(id, what, begun);
-        self.respond(id, Response::Tool(result));
+        let response = match label {
+            Some(label) => Response::LabelledTool(result, label),
+            None => Response::Tool(result),
+        };
+        self.respond(id, response, begun);
     }
 
     fn stop(&mut self, id: RequestId, message: String, begun: Instant) {
         self.answered(id, Answered::Stopped(message.clone()), begun);
-        self.respond(id, Response::Stop(Stop { code: ErrorCode::Budget, message }));
+        self.respond(id, Response::Stop(Stop { code: ErrorCode::Budget, message }), begun);
     }
 
     fn answered(&mut self, id: RequestId, what: Answered, begun: Instant) {
@@ -489,6 +634,12 @@ impl Driver<'_> {
         }
     }
 
+    fn redacted_json(&self, value: &Reified) -> serde_json::Value {
+        let mut json = value.data().map_or_else(|| value.to_string().into(), |d| d.to_json());
+        self.redactor.json(&mut json);
+        json
+    }
+
     fn report(mut self, result: Result<machine::Value, Failure>, begun: Instant) -> RunReport {
         let label = match &result {
             Ok(value) => self.machine.deep_label(value),
@@ -501,8 +652,20 @@ impl Driver<'_> {
                 Err(failure)
             }
         };
+        if let Some(session) = &self.handlers.journal {
+            let (status, outcome) = match &result {
+                Ok(value) => ("done", self.redacted_json(value)),
+                Err(f) => {
+                    let status = if f.code.is_final() { "stopped" } else { "failed" };
+                    (status, json!({"error": f.code.as_str(), "message": f.message}))
+                }
+            };
+            // A run whose last line can't be written has ended all the same; resuming it replays it to its end.
+            let _ = lock(session).ended(status, &outcome);
+        }
         let (_, messages) = self.machine.conversation();
         RunReport {
+            run: self.run.clone(),
             result,
             label: self.machine.lattice().data_of(label),
             usage: self.budget.usage,
@@ -518,6 +681,11 @@ async fn until(when: Option<Instant>) {
         Some(when) => sleep_until(when).await,
         None => std::future::pending().await,
     }
+}
+
+fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
+    // What a panic while it was held may have left undone is in the database, which leaves nothing half done.
+    session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn key_name(store: &core_ir::StoreDecl, key: u32) -> core_ir::Name {

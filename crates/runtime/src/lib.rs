@@ -39,6 +39,7 @@ mod deadline;
 mod driver;
 mod environment;
 mod event;
+mod journal;
 mod mcp;
 mod process;
 mod provider;
@@ -55,6 +56,7 @@ pub use config::ConfigError;
 pub use driver::{Handlers, RunReport, run};
 pub use environment::Environment;
 pub use event::{Answered, Asked, Event, Progress};
+pub use journal::{About, Journal, JournalError, RunInfo, Session, StepInfo, Unfinished, journal_file};
 pub use mcp::McpServer;
 #[cfg(feature = "local")]
 pub use provider::Local;
@@ -68,3 +70,13 @@ pub use settings::{FileSettings, ModelEntry, ModelSettings, Models, PriceEntry};
 pub use store::Stores;
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{BUILTINS, CustomTool, ToolLimits, Tools};
+
+/// A time as text, such as 2026-01-31T09:30:00Z, from seconds since the beginning of 1970; times before that are shown as that.
+///
+/// # Examples
+/// ```
+/// assert_eq!(runtime::utc(951_827_696), "2000-02-29T12:34:56Z");
+/// ```
+pub fn utc(seconds: i64) -> String {
+    tools::utc_text(u64::try_from(seconds).unwrap_or(0))
+}

@@ -61,15 +61,18 @@ impl Stores {
         Stores::default()
     }
 
+    /// Whether the store lives and dies with this process.
+    pub(crate) fn is_in_process(decl: &StoreDecl) -> bool {
+        decl.backend.as_deref().is_none_or(|b| matches!(b, "memory" | "in_memory" | "local" | "dict"))
+    }
+
     fn with<T>(
         &self,
         decl: &StoreDecl,
         key: u32,
         act: impl FnOnce(&mut Store, &Name) -> T,
     ) -> Result<T, String> {
-        if let Some(backend) =
-            decl.backend.as_deref().filter(|b| !matches!(*b, "memory" | "in_memory" | "local" | "dict"))
-        {
+        if let Some(backend) = decl.backend.as_deref().filter(|_| !Stores::is_in_process(decl)) {
             return Err(format!(
                 "no handler for store `{}`: the backend `{backend}` is not supported (help: leave `backend` out to keep it in memory)",
                 decl.name

@@ -8,6 +8,7 @@ pub mod fmt;
 pub mod lint;
 pub mod model;
 pub mod run;
+pub mod runs;
 
 use crate::load::{Problem, Runnable, load};
 use crate::ui::{Exit, Ui};

@@ -1,7 +1,7 @@
 //! `entail run` and `entail eval`: terms on the machine, with the world around it.
 
 use super::{choose, load_or_say, say_problem, worth_saying};
-use crate::args::{EvalArgs, RunArgs, WorldArgs};
+use crate::args::{EvalArgs, JournalArgs, RunArgs, UnfinishedArg, WorldArgs};
 use crate::load::{self, Runnable, read_bytes, reason};
 use crate::policy;
 use crate::settings::Settings;
@@ -11,10 +11,13 @@ use core_ir::{Code, Data, Num, Type};
 use diagnostics::{Diagnostic, Sources};
 use frontend::policy::Policy;
 use machine::{CodeParser, Config, ErrorCode, Failure, Machine, Reified};
-use runtime::{Asked, CancellationToken, Event, Handlers, Limits, ModelSettings, Models, RunReport, Tools};
+use runtime::{
+    About, Asked, CancellationToken, Event, Handlers, Journal, JournalError, Limits, ModelSettings, Models,
+    Redactor, RunReport, Session, Tools, Unfinished,
+};
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Runs `entail run`.
@@ -40,15 +43,28 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         Ok(r) => r,
         Err(exit) => return exit,
     };
-    let input = match input(ui, args, runnable) {
-        Ok(input) => input,
-        Err(exit) => return exit,
+    let journal = &args.journal;
+    let input = if journal.replay.is_some() || journal.resume.is_some() {
+        if args.input.is_some() || args.input_option.is_some() {
+            return ui.usage(
+                "a run that is replayed or resumed has its input already",
+                Some("leave the input out"),
+            );
+        }
+        None
+    } else {
+        match input(ui, args, runnable) {
+            Ok(input) => input,
+            Err(exit) => return exit,
+        }
     };
-    let bound = cost::bound(&runnable.code, input.is_some());
-    let report = match world(ui, &args.world, policy.as_ref(), &runnable.code, input) {
+    let name = format!("{} {}", args.file, runnable.name);
+    let journal = Some((journal, name));
+    let (report, has_input) = match world(ui, &args.world, policy.as_ref(), &runnable.code, input, journal) {
         Ok(report) => report,
         Err(exit) => return exit,
     };
+    let bound = cost::bound(&runnable.code, has_input);
     show_result(ui, &sources, &report, &bound, &runnable.code, pretty);
     if !ui.is_json() {
         ui.note(&summary(&report, &bound));
@@ -89,8 +105,8 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
         Err(exit) => return exit,
     };
     let bound = cost::bound(&runnable.code, false);
-    let report = match world(ui, &args.world, policy.as_ref(), &runnable.code, None) {
-        Ok(report) => report,
+    let report = match world(ui, &args.world, policy.as_ref(), &runnable.code, None, None) {
+        Ok((report, _)) => report,
         Err(exit) => return exit,
     };
     show_result(ui, &sources, &report, &bound, &runnable.code, Reified::to_string);
@@ -147,14 +163,16 @@ impl CodeParser for Generated {
     }
 }
 
-/// Runs a term with the models, tools and limits that the options and settings say.
+/// Runs a term with the models, tools and limits that the options and settings say, and perhaps a journal for a run of this
+/// name. Also says whether it had an input.
 fn world(
     ui: &Ui,
     args: &WorldArgs,
     policy: Option<&Policy>,
     code: &Arc<Code>,
     input: Option<Data>,
-) -> Result<RunReport, Exit> {
+    journal: Option<(&JournalArgs, String)>,
+) -> Result<(RunReport, bool), Exit> {
     let settings = Settings::read(ui)?;
     let limits = limits(ui, args)?;
     let model_settings = ModelSettings {
@@ -163,22 +181,46 @@ fn world(
         file: settings.models,
         file_dir: settings.dir.clone(),
     };
-    let models = models(ui, args, &model_settings, &settings.environment, code)?;
+    let replays = journal.as_ref().is_some_and(|(j, _)| j.replay.is_some());
+    let models = if replays {
+        // Nothing is asked, so nothing needs to be there.
+        Models::new(model_settings, settings.environment.clone())
+            .map_err(|e| ui.usage(&e.message, e.help.as_deref()))?
+    } else {
+        models(ui, args, &model_settings, &settings.environment, code)?
+    };
+    let mut input = input;
+    let (mut seed, mut fuel) = (args.seed.unwrap_or(0), args.fuel);
+    let session = match journal {
+        None => None,
+        Some((journal, name)) => {
+            let about = About::new(name, code, input.clone(), json!({"seed": seed, "fuel": fuel}));
+            session(journal, &about, models.redactor())
+                .map_err(|e| ui.usage(&e.message, e.help.as_deref()))?
+        }
+    };
+    if let Some(session) = &session {
+        input = session.input().cloned();
+        seed = session.settings()["seed"].as_u64().unwrap_or(seed);
+        fuel = session.settings()["fuel"].as_u64().or(fuel);
+    }
     let mut tools = Tools::new(&settings.environment).with_servers(settings.mcp, &settings.environment);
     for (name, handler) in settings.handlers {
         tools = tools.with_handler(name, handler);
     }
     let mut handlers = Handlers::new(models);
     handlers.tools = tools;
-    handlers.seed = args.seed.unwrap_or(0);
+    handlers.seed = seed;
+    handlers.journal = session.map(|s| Arc::new(Mutex::new(s)));
     let endorse = policy.is_some_and(|p| p.generated_endorse);
     let mut config = Config { parser: Some(Arc::new(Generated { endorse })), ..Config::default() };
     if let Some(policy) = policy {
         policy::configure(policy, args.model.as_deref(), &mut config);
     }
-    if let Some(fuel) = args.fuel {
+    if let Some(fuel) = fuel {
         config.fuel = fuel;
     }
+    let has_input = input.is_some();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -203,7 +245,37 @@ fn world(
     if ui.is_live() {
         ui.status("");
     }
-    Ok(report)
+    Ok((report, has_input))
+}
+
+/// The run in the journal or recording that the options name, if they name one.
+fn session(args: &JournalArgs, about: &About, redactor: &Redactor) -> Result<Option<Session>, JournalError> {
+    let dir = args.journal.as_deref().unwrap_or(Path::new(".entail"));
+    let session = if let Some(file) = &args.record {
+        Journal::open(file)?.record(about, redactor)?
+    } else if let Some(file) = &args.replay {
+        let journal = Journal::existing(file)?;
+        // A recording may have been made from another directory.
+        let run = journal.latest(Some(&about.name)).or_else(|_| journal.latest(None))?;
+        journal.replay(&run.id)?
+    } else if let Some(run) = &args.resume {
+        let unfinished = match args.unfinished {
+            UnfinishedArg::Ask => Unfinished::Ask,
+            UnfinishedArg::Retry => Unfinished::Retry,
+            UnfinishedArg::Fail => Unfinished::Fail,
+        };
+        let journal = Journal::existing(&runtime::journal_file(dir))?;
+        journal.resume(run, about, redactor, args.allow_changed, unfinished)?
+    } else if args.journal.is_some() {
+        std::fs::create_dir_all(dir).map_err(|e| JournalError {
+            message: format!("cannot make the directory `{}`: {}", dir.display(), reason(&e)),
+            help: None,
+        })?;
+        Journal::open(&runtime::journal_file(dir))?.begin(about, redactor)?
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(session))
 }
 
 /// The models, after fetching the local one if that is all that is missing and wanted.
@@ -432,7 +504,7 @@ fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Value {
         }
     }
     let usage = &report.usage;
-    object.insert("run".into(), Value::Null);
+    object.insert("run".into(), report.run.clone().into());
     object.insert(
         "usage".into(),
         json!({

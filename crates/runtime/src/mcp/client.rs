@@ -2,14 +2,14 @@
 
 use super::{BEFORE, McpCall, McpServer, NEWEST, result, signature};
 use crate::process::{self, Group, STDERR_TAIL};
-use crate::tools::ToolLimits;
+use crate::tools::{ToolAnswer, ToolLimits};
 use crate::{Environment, Secret, web};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation,
-    PaginatedRequestParams, ProtocolVersion, Tool,
+    PaginatedRequestParams, ProtocolVersion, RequestMetaObject, Tool,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, RunningService,
@@ -113,7 +113,11 @@ impl Connections {
     }
 
     /// Calls a tool of a server, which is connected first if it is not yet.
-    pub(crate) async fn call(&self, call: McpCall<'_>) -> Result<Data, String> {
+    pub(crate) async fn call(&self, call: McpCall<'_>) -> ToolAnswer {
+        self.answer(&call).await.unwrap_or_else(|why| Err(why).into())
+    }
+
+    async fn answer(&self, call: &McpCall<'_>) -> Result<ToolAnswer, String> {
         let server = call.server;
         let declared = self.declared(server)?;
         let cell = self.lock().entry(server.to_string()).or_default().clone();
@@ -123,17 +127,19 @@ impl Connections {
             Client::connect(declared, call.limits, call.hidden, limit).await
         });
         let client = connected.await.map_err(|why| format!("MCP server `{server}`: {why}"))?;
-        let result = match timeout(call.limit, client.call(&call)).await {
-            Ok(result) => result,
+        let answer = match timeout(call.limit, client.call(call)).await {
+            Ok(answer) => answer,
             // Dropping the call has told the server to give up.
             Err(_) => Err(format!("no result within {} s", call.limit.as_secs_f64())),
         };
-        result.map_err(|why| {
+        let explained = |why: String| {
             // The declared name is in the message already.
             let tool =
                 if *call.tool == *call.decl.name { String::new() } else { format!(", tool `{}`", call.tool) };
             format!("MCP server `{server}`{tool}: {why}")
-        })
+        };
+        let answer = answer.map_err(explained)?;
+        Ok(ToolAnswer { result: answer.result.map_err(explained), label: answer.label })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<OnceCell<Client>>>> {
@@ -251,7 +257,7 @@ impl Client {
         }
     }
 
-    async fn call(&self, call: &McpCall<'_>) -> Result<Data, String> {
+    async fn call(&self, call: &McpCall<'_>) -> Result<ToolAnswer, String> {
         let Some(tool) = self.tools.iter().find(|t| t.name == call.tool) else {
             let names: Vec<&str> = self.tools.iter().map(|t| &*t.name).collect();
             let help = match diagnostics::nearest(call.tool, names.iter().copied()) {
@@ -271,11 +277,17 @@ impl Client {
                 as_arguments(call, &tool.input_schema)
             }
         };
-        let params = CallToolRequestParams::new(call.tool.to_string()).with_arguments(arguments);
+        let mut params = CallToolRequestParams::new(call.tool.to_string()).with_arguments(arguments);
+        if let Some(key) = &call.key {
+            let mut meta = RequestMetaObject::new();
+            meta.insert("entail/idempotencyKey".into(), key.as_str().into());
+            params.meta = Some(meta);
+        }
         match self.service.peer().call_tool_once(params).await {
-            Ok(CallToolResponse::Complete(done)) => {
-                result::read(&done, &call.decl.result, call.limits.max_output)
-            }
+            Ok(CallToolResponse::Complete(done)) => Ok(ToolAnswer {
+                result: result::read(&done, &call.decl.result, call.limits.max_output),
+                label: result::label(&done),
+            }),
             Ok(_) => Err("the server asks for more than arguments, which is not supported".into()),
             Err(e) => Err(self.explain(&e).await),
         }

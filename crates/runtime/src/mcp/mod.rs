@@ -101,6 +101,8 @@ pub(crate) struct McpCall<'a> {
     pub(crate) limits: &'a ToolLimits,
     /// Names of variables that processes do not get.
     pub(crate) hidden: &'a [String],
+    /// The idempotency key.
+    pub(crate) key: Option<String>,
 }
 
 #[cfg(feature = "mcp")]
@@ -132,8 +134,8 @@ impl Connections {
         Err("this build has no MCP client (help: build with the feature `mcp`)".into())
     }
 
-    pub(crate) async fn call(&self, call: McpCall<'_>) -> Result<Data, String> {
-        self.check(call.server).map(|()| Data::Null)
+    pub(crate) async fn call(&self, call: McpCall<'_>) -> crate::tools::ToolAnswer {
+        self.check(call.server).map(|()| Data::Null).into()
     }
 
     pub(crate) async fn close(&self, _: bool) {}

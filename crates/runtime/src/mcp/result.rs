@@ -1,6 +1,6 @@
 //! What a tool of a server returned, as data of the type it is declared with.
 
-use core_ir::{Data, Type};
+use core_ir::{Data, LabelSpec, Type};
 use diagnostics::clip_to as clip;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value as Json;
@@ -31,6 +31,25 @@ pub(super) fn read(result: &CallToolResult, ty: &Type, most: usize) -> Result<Da
         },
         None => read_blocks(&result.content, text, ty),
     }
+}
+
+/// The label that the server says its result has: `_meta.ifc`, with `integrity` (`trusted` or another word) and
+/// `confidentiality` (who may read it; everyone if there is nobody or `public`).
+///
+/// It can only raise the declared label, so a server gains nothing by lying; what is not understood counts as the highest.
+pub(super) fn label(result: &CallToolResult) -> Option<LabelSpec> {
+    let ifc = result.meta.as_ref()?.0.get("ifc")?;
+    let untrusted = match ifc.get("integrity") {
+        None => false,
+        Some(word) => word.as_str() != Some("trusted"),
+    };
+    let public = |reader: &Json| reader.as_str() == Some("public");
+    let secret = match ifc.get("confidentiality") {
+        None => false,
+        Some(Json::Array(readers)) => !readers.is_empty() && !readers.iter().any(public),
+        Some(one) => !public(one),
+    };
+    Some(LabelSpec::Axes { untrusted: untrusted || !ifc.is_object(), secret: secret || !ifc.is_object() })
 }
 
 fn base(ty: &Type) -> &Type {
@@ -145,6 +164,23 @@ mod tests {
         let e = read_as(text("seven"), &Type::Num).unwrap_err();
         assert!(e.contains("text where Num is expected") && e.contains("`seven`"), "{e}");
         assert!(read_as(text(""), &Type::Num).unwrap_err().contains("empty"));
+    }
+
+    #[test]
+    fn labels_of_servers_are_kept() {
+        let read = |ifc: Json| {
+            let result = json!({"content": [], "_meta": {"ifc": ifc}});
+            label(&serde_json::from_value(result).unwrap())
+        };
+        let axes = |untrusted, secret| Some(LabelSpec::Axes { untrusted, secret });
+        assert_eq!(read(json!({"integrity": "untrusted", "confidentiality": ["public"]})), axes(true, false));
+        assert_eq!(
+            read(json!({"integrity": "trusted", "confidentiality": ["alice", "bob"]})),
+            axes(false, true)
+        );
+        assert_eq!(read(json!({"integrity": "trusted", "confidentiality": []})), axes(false, false));
+        assert_eq!(read(json!("whatever")), axes(true, true));
+        assert_eq!(label(&serde_json::from_value(text("x")).unwrap()), None);
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Builtin {
 }
 
 /// Seconds since 1970 as an RFC 3339 text.
-fn utc(seconds: u64) -> String {
+pub(crate) fn utc(seconds: u64) -> String {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     // Years that begin in March have their leap day at the end; eras of 400 years all have 146,097 days.
     let z = days + 719_468;

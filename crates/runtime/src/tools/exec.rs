@@ -64,6 +64,7 @@ impl Exec {
         ty: &Type,
         limits: &ToolLimits,
         hidden: &[String],
+        key: Option<String>,
     ) -> Result<Data, String> {
         let shown = clip(&self.program, 80);
         let mut command = Command::new(&self.program);
@@ -78,6 +79,9 @@ impl Exec {
             command.arg(word);
         }
         process::withhold_secrets(&mut command, hidden, &self.env);
+        if let Some(key) = key {
+            command.env("ENTAIL_IDEMPOTENCY_KEY", key);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (mut child, mut group) = process::spawn(command, &shown)?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());

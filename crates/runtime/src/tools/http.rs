@@ -94,6 +94,7 @@ impl HttpTool {
         ty: &Type,
         limits: &ToolLimits,
         clients: &Clients,
+        key: Option<String>,
     ) -> Result<Data, String> {
         let text = self.url.fill(args, |part| {
             if matches!(&*part, "." | "..") {
@@ -119,6 +120,9 @@ impl HttpTool {
             let value = HeaderValue::from_str(&value)
                 .map_err(|_| format!("the header `{name}` would have characters that no header can have"))?;
             request = request.header(name, value);
+        }
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
         }
         if !in_query {
             request = request.header(CONTENT_TYPE, "application/json").body(as_json(args).to_string());

@@ -6,17 +6,31 @@ mod http;
 mod template;
 
 pub use builtin::BUILTINS;
+pub(crate) use builtin::utc as utc_text;
 
 use crate::mcp::{Connections, McpCall, McpServer};
 use crate::provider::{BoxFuture, Work};
 use crate::{Environment, Redactor};
-use core_ir::{Data, Name, ToolDecl, Type};
+use core_ir::{Data, LabelSpec, Name, ToolDecl, Type};
 use diagnostics::clip_to as clip;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use template::Template;
+
+/// What a tool gave, with the label that it says its result has.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ToolAnswer {
+    pub(crate) result: Result<Data, String>,
+    pub(crate) label: Option<LabelSpec>,
+}
+
+impl From<Result<Data, String>> for ToolAnswer {
+    fn from(result: Result<Data, String>) -> ToolAnswer {
+        ToolAnswer { result, label: None }
+    }
+}
 
 /// Limits of one tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +60,10 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 /// - `{http: {method, url, headers?}, timeout?}`: a request with `GET`, `POST`, `PUT`, `PATCH` or `DELETE`;
 /// - `{mcp: [server, tool], timeout?}`: a tool of a server of [`Tools::with_servers`]; `{mcp: server}` if it has the declared name;
 /// - `{builtin: name}`: one of [`BUILTINS`].
+///
+/// A tool that changes the world gets an idempotency key, the same whenever a run asks the same: a process as the variable `ENTAIL_IDEMPOTENCY_KEY`, a request as
+/// the header `Idempotency-Key`, an MCP server as `entail/idempotencyKey` in `_meta`. A handler with `idempotent: true` says that the tool heeds it, so that
+/// a run that was interrupted may call it again.
 ///
 /// Arguments of processes (not the program), URLs and header values have holes `{parameter}`; braces that are text are
 /// doubled. A process gets all arguments as one JSON object on its standard input and writes its result as JSON to its standard
@@ -160,29 +178,44 @@ impl Tools {
         self.mcp.close(politely).await;
     }
 
-    /// Calls a tool.
-    pub(crate) fn call(&self, tool: &ToolDecl, args: Vec<(Name, Data)>) -> Work<Result<Data, String>> {
+    /// Whether a tool recognises a call that is repeated, by its idempotency key, as its handler says.
+    pub(crate) fn is_idempotent(&self, tool: &ToolDecl) -> bool {
+        let handler = self.configured.get(&tool.name).or(tool.handler.as_ref());
+        !self.custom.contains_key(&tool.name)
+            && handler.is_some_and(|h| h.field("idempotent") == Some(&Data::Bool(true)))
+    }
+
+    /// Calls a tool; one that changes the world with an idempotency key.
+    pub(crate) fn call(
+        &self,
+        tool: &ToolDecl,
+        args: Vec<(Name, Data)>,
+        key: Option<String>,
+    ) -> Work<ToolAnswer> {
         if let Some(act) = self.custom.get(&tool.name) {
-            return Work::Later(act(args));
+            let result = act(args);
+            return Work::Later(Box::pin(async move { result.await.into() }));
         }
         let handler = match self.handler(tool) {
             Ok(handler) => handler,
-            Err(why) => return Work::Now(Err(why)),
+            Err(why) => return Work::Now(Err(why).into()),
         };
         let redactor = self.redactor.clone();
         let result = tool.result.clone();
         match handler {
-            Handler::Builtin(b) => Work::Now(b.call(&args)),
+            Handler::Builtin(b) => Work::Now(b.call(&args).into()),
             Handler::Exec(exec) => {
                 let (limits, hidden) = (self.limits.clone(), self.hidden.clone());
                 Work::Later(Box::pin(async move {
-                    exec.call(&args, &result, &limits, &hidden).await.map_err(|e| redactor.owned(e))
+                    let result = exec.call(&args, &result, &limits, &hidden, key).await;
+                    result.map_err(|e| redactor.owned(e)).into()
                 }))
             }
             Handler::Http(http) => {
                 let (limits, web) = (self.limits.clone(), self.web.clone());
                 Work::Later(Box::pin(async move {
-                    http.call(&args, &result, &limits, &web).await.map_err(|e| redactor.owned(e))
+                    let result = http.call(&args, &result, &limits, &web, key).await;
+                    result.map_err(|e| redactor.owned(e)).into()
                 }))
             }
             Handler::Mcp(mcp) => {
@@ -198,8 +231,10 @@ impl Tools {
                         limit: mcp.timeout.unwrap_or(limits.timeout),
                         limits: &limits,
                         hidden: &hidden,
+                        key,
                     };
-                    connections.call(call).await.map_err(|e| redactor.owned(e))
+                    let answer = connections.call(call).await;
+                    ToolAnswer { result: answer.result.map_err(|e| redactor.owned(e)), ..answer }
                 }))
             }
         }
@@ -228,8 +263,14 @@ impl Tools {
                 return Err(bad(format!("`timeout` is {}, not a number of seconds", other.kind())));
             }
         };
-        let kinds: Vec<&Name> =
-            fields.iter().map(|(n, _)| n).filter(|n| !matches!(&***n, "timeout" | "env")).collect();
+        if !matches!(data.field("idempotent"), None | Some(Data::Bool(_))) {
+            return Err(bad("`idempotent` is neither true nor false".into()));
+        }
+        let kinds: Vec<&Name> = fields
+            .iter()
+            .map(|(n, _)| n)
+            .filter(|n| !matches!(&***n, "timeout" | "env" | "idempotent"))
+            .collect();
         let [kind] = kinds[..] else {
             return Err(bad("it needs exactly one of `exec`, `http`, `mcp` and `builtin`".into()));
         };

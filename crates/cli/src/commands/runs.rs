@@ -1,0 +1,104 @@
+//! `entail runs`: the runs of a journal.
+
+use crate::args::{RunsAction, RunsArgs};
+use crate::ui::{Exit, Ui};
+use runtime::{Journal, JournalError, RunInfo, StepInfo};
+use serde_json::{Value, json};
+
+/// Runs `entail runs`.
+pub fn runs(ui: &Ui, args: &RunsArgs) -> Exit {
+    match act(ui, args) {
+        Ok(()) => Exit::Done,
+        Err(e) => ui.usage(&e.message, e.help.as_deref()),
+    }
+}
+
+fn act(ui: &Ui, args: &RunsArgs) -> Result<(), JournalError> {
+    let path = &args.journal;
+    let file = if path.is_file() { path.clone() } else { runtime::journal_file(path) };
+    let mut journal = Journal::existing(&file)?;
+    match &args.action {
+        RunsAction::List => {
+            for run in journal.runs()? {
+                ui.result(&if ui.is_json() { run_json(&run).to_string() } else { line(&run) });
+            }
+        }
+        RunsAction::Show { run } => {
+            let run = journal.run(run)?;
+            let steps = journal.steps(&run.id)?;
+            if ui.is_json() {
+                let mut object = run_json(&run);
+                object["steps"] = steps.iter().map(step_json).collect();
+                ui.result(&object.to_string());
+                return Ok(());
+            }
+            ui.result(&line(&run));
+            for step in &steps {
+                ui.result(&shown(step));
+            }
+            if let Some(outcome) = &run.outcome {
+                ui.result(&format!("{}: {}", run.status, clip(outcome)));
+            }
+        }
+        RunsAction::Fork { run, at, response } => {
+            let response: Value = serde_json::from_str(response).map_err(|e| JournalError {
+                message: format!("the response is not JSON: {e}"),
+                help: Some("write it as `entail runs show --format json` shows it".into()),
+            })?;
+            let id = journal.fork(run, *at, &response)?;
+            ui.result(&if ui.is_json() { json!({"run": id}).to_string() } else { id });
+        }
+        RunsAction::Delete { runs } => {
+            for run in runs {
+                journal.delete(run)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn line(run: &RunInfo) -> String {
+    let seconds = run.created.div_euclid(1000);
+    let parent = run.parent.as_ref().map_or(String::new(), |p| format!(", forked from {p}"));
+    format!(
+        "{}  {}  {:7}  {} steps  {}{parent}",
+        run.id,
+        runtime::utc(seconds),
+        run.status,
+        run.steps,
+        run.name
+    )
+}
+
+fn clip(value: &Value) -> String {
+    diagnostics::clip_to(&value.to_string(), 120)
+}
+
+/// A step on one line: number, what is asked, what is answered.
+fn shown(step: &StepInfo) -> String {
+    let r = &step.request;
+    let text = |name: &str| r[name].as_str().unwrap_or_default();
+    let asked = match text("kind") {
+        "model" => {
+            let said =
+                r["messages"].as_array().and_then(|m| m.last()).map_or(&Value::Null, |m| &m["content"]);
+            let purpose =
+                r.get("purpose").and_then(Value::as_str).map_or(String::new(), |p| format!(" for `{p}`"));
+            format!("model {}{purpose}: {}", step.model, clip(said))
+        }
+        "tool" => format!("tool {}: {}", text("tool"), clip(&r["args"])),
+        kind => format!("{kind} {}.{}", text("store"), text("key")),
+    };
+    let answer = step.response.as_ref().map_or("under way".into(), clip);
+    format!("  {:>4}  {asked}\n        → {answer}", step.step)
+}
+
+fn run_json(run: &RunInfo) -> Value {
+    json!({"run": run.id, "created": run.created, "name": run.name, "parent": run.parent, "status": run.status,
+        "outcome": run.outcome, "answered": run.steps})
+}
+
+fn step_json(step: &StepInfo) -> Value {
+    json!({"step": step.step, "request": step.request, "response": step.response, "model": step.model,
+        "inputTokens": step.tokens.0, "outputTokens": step.tokens.1, "ms": step.elapsed.as_millis() as u64})
+}

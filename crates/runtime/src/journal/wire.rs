@@ -1,0 +1,290 @@
+//! Requests and responses as JSON, as they are kept in a journal.
+
+use core_ir::exchange::{data_from_json, data_json};
+use core_ir::{Data, LabelSpec, Name, Role, ToolDecl};
+use machine::{Call, Reply, Response};
+use serde_json::{Map, Value as Json, json};
+use std::fmt::Write as _;
+
+/// What is asked: everything that decides the answer and nothing else, so that two requests are the same if this is.
+pub(super) fn request(call: &Call) -> Json {
+    match call {
+        Call::Model { messages, params, tools, attempt } => {
+            let mut o = Map::new();
+            o.insert("kind".into(), "model".into());
+            let messages = messages.iter().map(|m| {
+                let mut o = Map::new();
+                o.insert("role".into(), role(m.role).into());
+                o.insert("content".into(), (&*m.content).into());
+                if let Some(call) = &m.call {
+                    o.insert("call".into(), (&*call.0).into());
+                    o.insert("args".into(), data_json(&call.1));
+                }
+                Json::Object(o)
+            });
+            o.insert("messages".into(), messages.collect());
+            match params {
+                None => drop(o.insert("reply".into(), "code".into())),
+                Some(p) => {
+                    let texts = [("model", p.model.as_deref()), ("purpose", p.purpose.as_deref())];
+                    for (name, value) in texts.into_iter().filter_map(|(n, v)| Some((n, v?))) {
+                        o.insert(name.into(), value.into());
+                    }
+                    if let Some(t) = &p.temperature {
+                        o.insert("temperature".into(), t.to_string().into());
+                    }
+                    if let Some(n) = p.max_tokens {
+                        o.insert("max_tokens".into(), n.into());
+                    }
+                    if let Some(t) = &p.result {
+                        o.insert("result".into(), t.to_string().into());
+                    }
+                    if !p.extra.is_empty() {
+                        o.insert("extra".into(), fields(&p.extra));
+                    }
+                }
+            }
+            if !tools.is_empty() {
+                o.insert("tools".into(), tools.iter().map(|t| tool(t)).collect());
+            }
+            if *attempt > 0 {
+                o.insert("attempt".into(), (*attempt).into());
+            }
+            Json::Object(o)
+        }
+        Call::Tool { tool, args } => json!({"kind": "tool", "tool": &*tool.name, "args": fields(args)}),
+        Call::Approve { tool, args, .. } => {
+            json!({"kind": "approve", "tool": &*tool.name, "args": fields(args)})
+        }
+        Call::Recall { store, key } => {
+            json!({"kind": "recall", "store": &*store.name, "key": key_name(store, *key)})
+        }
+        Call::Remember { store, key, value } => json!({
+            "kind": "remember", "store": &*store.name, "key": key_name(store, *key), "value": data_json(value),
+        }),
+        Call::Sample { probability, draw } => {
+            json!({"kind": "sample", "probability": probability.to_string(), "draw": draw.to_string()})
+        }
+    }
+}
+
+fn key_name(store: &core_ir::StoreDecl, key: u32) -> &str {
+    store.keys.get(key as usize).map_or("?", |k| &k.name)
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    }
+}
+
+fn fields(fields: &[(Name, Data)]) -> Json {
+    Json::Object(fields.iter().map(|(n, d)| (n.to_string(), data_json(d))).collect())
+}
+
+/// A tool on offer, as its signature.
+fn tool(t: &ToolDecl) -> Json {
+    let mut text = format!("{}(", t.name);
+    for (i, p) in t.params.iter().enumerate() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{}{}: {}", if i > 0 { ", " } else { "" }, p.name, p.ty);
+    }
+    let _ = write!(text, ") -> {}", t.result);
+    text.into()
+}
+
+/// A response; `None` for one that is not kept.
+pub(super) fn response(r: &Response) -> Option<Json> {
+    Some(match r {
+        Response::LabelledTool(result, label) => {
+            let mut json = response(&Response::Tool(result.clone()))?;
+            json["label"] = match label {
+                LabelSpec::Axes { untrusted, secret } => json!({"untrusted": untrusted, "secret": secret}),
+                LabelSpec::Exact(data) => json!({ "exact": data_json(data) }),
+            };
+            json
+        }
+        Response::Model(Ok(Reply::ToolCalls(calls))) => {
+            json!({ "calls": calls.iter().map(|(n, args)| json!([&**n, data_json(args)])).collect::<Vec<_>>() })
+        }
+        Response::Model(Ok(Reply::Text(text))) => json!({ "reply": text }),
+        Response::Model(Ok(Reply::ToolCall { name, args })) => {
+            json!({"call": &**name, "args": data_json(args)})
+        }
+        Response::Tool(Ok(data)) | Response::Recall(Ok(Some(data))) => json!({ "data": data_json(data) }),
+        Response::Recall(Ok(None)) | Response::Remember(Ok(())) | Response::Approve(Ok(())) => json!({}),
+        Response::Model(Err(e))
+        | Response::Tool(Err(e))
+        | Response::Recall(Err(e))
+        | Response::Remember(Err(e))
+        | Response::Approve(Err(e)) => json!({ "error": e }),
+        Response::Late(which) => json!({ "late": which }),
+        Response::Sample(_) | Response::Stop(_) => return None,
+    })
+}
+
+/// A kept response to a request of this kind.
+pub(super) fn read_response(call: &Call, json: &Json) -> Result<Response, String> {
+    if let Some(which) = json.get("late").and_then(Json::as_u64).and_then(|n| u32::try_from(n).ok()) {
+        return Ok(Response::Late(which));
+    }
+    let error = json.get("error").and_then(Json::as_str).map(String::from);
+    let data = |name: &str| {
+        json.get(name)
+            .map(data_from_json)
+            .transpose()
+            .map_err(|e| format!("`{name}`: {}: {}", e.path, e.message))
+    };
+    let needs = |what: &str| format!("a response of this kind has {what}");
+    Ok(match (call, error) {
+        (Call::Model { .. }, Some(e)) => Response::Model(Err(e)),
+        (Call::Tool { .. }, Some(e)) => labelled(json, Err(e))?,
+        (Call::Approve { .. }, Some(e)) => Response::Approve(Err(e)),
+        (Call::Approve { .. }, None) => Response::Approve(Ok(())),
+        (Call::Recall { .. }, Some(e)) => Response::Recall(Err(e)),
+        (Call::Remember { .. }, Some(e)) => Response::Remember(Err(e)),
+        (Call::Model { .. }, None) if json.get("calls").is_some() => {
+            let call = |c: &Json| {
+                let args = data_from_json(c.get(1)?).ok()?;
+                Some((Name::from(c.get(0)?.as_str()?), args))
+            };
+            let calls =
+                json["calls"].as_array().and_then(|cs| cs.iter().map(call).collect::<Option<Vec<_>>>());
+            Response::Model(Ok(Reply::ToolCalls(
+                calls.ok_or_else(|| needs("`calls`, a list of names and arguments"))?,
+            )))
+        }
+        (Call::Model { .. }, None) => match (json.get("reply"), json.get("call").and_then(Json::as_str)) {
+            (Some(Json::String(text)), None) => Response::Model(Ok(Reply::Text(text.clone()))),
+            (None, Some(name)) => {
+                let args = data("args")?.unwrap_or_else(|| Data::record([]));
+                Response::Model(Ok(Reply::ToolCall { name: name.into(), args }))
+            }
+            _ => return Err(needs("`reply` (a text), `call` and `args`, or `error`")),
+        },
+        (Call::Tool { .. }, None) => {
+            labelled(json, Ok(data("data")?.ok_or_else(|| needs("`data` or `error`"))?))?
+        }
+        (Call::Recall { .. }, None) => Response::Recall(Ok(data("data")?)),
+        (Call::Remember { .. }, None) => Response::Remember(Ok(())),
+        (Call::Sample { .. }, None | Some(_)) => return Err("samples are not kept".into()),
+    })
+}
+
+/// A tool's result, with the label that the tool gave it, if it did.
+fn labelled(json: &Json, result: Result<Data, String>) -> Result<Response, String> {
+    let Some(label) = json.get("label") else { return Ok(Response::Tool(result)) };
+    let is = |axis: &str| label.get(axis).and_then(Json::as_bool);
+    let label = match (label.get("exact"), is("untrusted"), is("secret")) {
+        (Some(data), _, _) => {
+            LabelSpec::Exact(data_from_json(data).map_err(|e| format!("`label`: {}", e.message))?)
+        }
+        (None, Some(untrusted), Some(secret)) => LabelSpec::Axes { untrusted, secret },
+        _ => return Err("`label` is none".into()),
+    };
+    Ok(Response::LabelledTool(result, label))
+}
+
+/// Where two requests differ, for people; `None` if they are the same.
+pub(super) fn difference(recorded: &Json, now: &Json) -> Option<String> {
+    if recorded == now {
+        return None;
+    }
+    match (recorded, now) {
+        (Json::Object(a), Json::Object(b)) => {
+            for (name, x) in a {
+                match b.get(name) {
+                    None => return Some(format!("`{name}` was {} and is not there now", shown(x))),
+                    Some(y) => {
+                        if let Some(why) = difference(x, y) {
+                            return Some(within(name, why));
+                        }
+                    }
+                }
+            }
+            let new = b.iter().find(|(n, _)| !a.contains_key(*n));
+            new.map(|(name, y)| format!("`{name}` is {} and was not there", shown(y)))
+        }
+        (Json::Array(a), Json::Array(b)) => {
+            for (i, (x, y)) in a.iter().zip(b).enumerate() {
+                if let Some(why) = difference(x, y) {
+                    return Some(within(&format!("[{}]", i + 1), why));
+                }
+            }
+            Some(format!("there were {} items and are {}", a.len(), b.len()))
+        }
+        (Json::String(a), Json::String(b)) => {
+            // Long texts are shown from a little before the first character that differs.
+            let same = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
+            let from = if same > 40 { same - 20 } else { 0 };
+            let part = |t: &str| {
+                let text: String = t.chars().skip(from).take(80).collect();
+                format!("`{}{}`", if from > 0 { "…" } else { "" }, diagnostics::clip_to(&text, 80))
+            };
+            Some(format!("it was {} and is {}", part(a), part(b)))
+        }
+        _ => Some(format!("it was {} and is {}", shown(recorded), shown(now))),
+    }
+}
+
+fn within(step: &str, why: String) -> String {
+    let (path, rest) = why.split_once(": ").filter(|(p, _)| p.starts_with("at ")).unwrap_or(("", &why));
+    let path = path.strip_prefix("at ").unwrap_or("");
+    let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
+    format!("at {step}{dot}{path}: {rest}")
+}
+
+fn shown(json: &Json) -> String {
+    format!("`{}`", diagnostics::clip_to(&json.to_string(), 80))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_ir::Num;
+
+    #[test]
+    fn differences_are_shown_with_their_place() {
+        let a = json!({"kind": "model", "messages": [{"content": "one"}, {"content": "two"}]});
+        let b = json!({"kind": "model", "messages": [{"content": "one"}, {"content": "2"}]});
+        assert_eq!(difference(&a, &a), None);
+        assert_eq!(difference(&a, &b).unwrap(), "at messages[2].content: it was `two` and is `2`");
+        let long = |end: &str| json!({"text": format!("{}{end}", "x".repeat(60))});
+        assert_eq!(
+            difference(&long("a"), &long("b")).unwrap(),
+            format!("at text: it was `…{0}a` and is `…{0}b`", "x".repeat(20))
+        );
+        assert_eq!(difference(&json!([1]), &json!([1, 2])).unwrap(), "there were 1 items and are 2");
+        assert_eq!(difference(&json!({}), &json!({"t": 1})).unwrap(), "`t` is `1` and was not there");
+    }
+
+    #[test]
+    fn responses_are_read_as_they_were_written() {
+        let tool = Call::Tool {
+            tool: ToolDecl::unknown(
+                "t".into(),
+                diagnostics::Span { file: diagnostics::FileId(0), start: 0, end: 0 },
+            )
+            .into(),
+            args: vec![],
+        };
+        let data = Data::Pair(std::sync::Arc::new((Data::Num("1/3".parse::<Num>().unwrap()), Data::Null)));
+        let labelled = |result| Response::LabelledTool(result, LabelSpec::TOP);
+        let exact = LabelSpec::Exact(Data::list([Data::str("U")]));
+        for r in [
+            Response::Tool(Ok(data.clone())),
+            Response::Tool(Err("no".into())),
+            Response::Late(1),
+            labelled(Ok(data)),
+            labelled(Err("no".into())),
+            Response::LabelledTool(Ok(Data::Null), exact),
+        ] {
+            let read = read_response(&tool, &response(&r).unwrap()).unwrap();
+            assert_eq!(format!("{read:?}"), format!("{r:?}"));
+        }
+        assert!(read_response(&tool, &json!({})).unwrap_err().contains("`data` or `error`"));
+    }
+}

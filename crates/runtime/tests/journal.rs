@@ -1,0 +1,411 @@
+//! Journals: record and replay, resuming after interruptions, what is written and what is not.
+
+mod support;
+
+use core_ir::{Builder, Code, Data, EffectClass, ModelParams, Name, Num, Term, TermId, ToolDecl, Type};
+use machine::{Config, ErrorCode, Machine};
+use runtime::{
+    About, CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelSettings, Models,
+    RunReport, Scripted, Session, Tools, Unfinished,
+};
+use serde_json::json;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use support::program::{AT, ask, call, code, code as code_of, decl, par};
+
+const KEY: &str = "sk-planted-0123456789";
+
+/// Two questions, two tools that write, a sample and a store, some of it in branches.
+fn program(question: &str) -> Arc<Code> {
+    code(|b| {
+        let first = ask(b, question, ModelParams::default());
+        let pays = par(b, None, 3, |b, i| pay(b, i as i64));
+        let last = ask(b, "and then?", ModelParams::default());
+        let toss = {
+            let half = Num::from(1).div(&Num::from(2)).unwrap();
+            let (x, y) = (b.lit("heads", AT), b.lit("tails", AT));
+            b.add(Term::Choose(half, x, y), AT)
+        };
+        b.add(Term::List(vec![first, pays, last, toss]), AT)
+    })
+}
+
+fn payment() -> ToolDecl {
+    let mut t = decl("pay", &[("n", Type::Num)], Type::Str, None);
+    t.effect = EffectClass::Write;
+    t
+}
+
+fn pay(b: &mut Builder, n: i64) -> TermId {
+    call(b, payment(), vec![("n".into(), Data::Num(Num::from(n)))])
+}
+
+/// What happened in the world.
+type Ledger = Arc<Mutex<Vec<String>>>;
+
+fn handlers(script: &str, ledger: &Ledger) -> Handlers {
+    let ledger = ledger.clone();
+    let act = move |args: Vec<(Name, Data)>| -> runtime::BoxFuture<Result<Data, String>> {
+        let ledger = ledger.clone();
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            let n = args[0].1.to_json().to_string();
+            ledger.lock().unwrap().push(n.clone());
+            Ok(Data::str(format!("paid {n}")))
+        })
+    };
+    let tools = Tools::new(&Environment::default()).with_custom("pay", Arc::new(act));
+    Handlers { tools, seed: 7, ..Handlers::new(Models::only(Arc::new(Scripted::parse(script).unwrap()))) }
+}
+
+const SCRIPT: &str = r#"["one", "two"]"#;
+
+fn about(code: &Code) -> About {
+    About::new("test", code, None, json!({"seed": 7}))
+}
+
+fn with(handlers: Handlers, session: Session) -> Handlers {
+    Handlers { journal: Some(Arc::new(Mutex::new(session))), ..handlers }
+}
+
+fn begin(file: &Path, code: &Code) -> Session {
+    Journal::open(file).unwrap().begin(&about(code), &Default::default()).unwrap()
+}
+
+fn resume(file: &Path, id: &str, code: &Code, unfinished: Unfinished) -> Session {
+    let journal = Journal::existing(file).unwrap();
+    journal.resume(id, &about(code), &Default::default(), false, unfinished).unwrap()
+}
+
+async fn run(code: &Arc<Code>, handlers: &Handlers) -> (RunReport, Vec<String>) {
+    let mut events = Vec::new();
+    let machine = Machine::new(code.clone(), None, Config::default());
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let report =
+        runtime::run(machine, handlers, &limits, &cancel, &mut |e| events.push(format!("{e:?}"))).await;
+    (report, events)
+}
+
+fn text(report: &RunReport) -> String {
+    match &report.result {
+        Ok(value) => value.data().unwrap().to_json().to_string(),
+        Err(f) => panic!("{f:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_replay_gives_the_same_and_asks_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let (code, ledger) = (program("hello"), Ledger::default());
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    let (recorded, events) = run(&code, &with(handlers(SCRIPT, &ledger), session)).await;
+    assert_eq!(recorded.run, id);
+    assert_eq!(ledger.lock().unwrap().len(), 3);
+    let info = Journal::existing(&file).unwrap().run(&id[..6]).unwrap();
+    assert_eq!((&*info.status, info.steps), ("done", 5));
+
+    let nothing = Ledger::default();
+    let session = Journal::existing(&file).unwrap().replay(&id).unwrap();
+    let (replayed, again) = run(&code, &with(handlers("[]", &nothing), session)).await;
+    assert_eq!(text(&replayed), text(&recorded));
+    assert_eq!(replayed.usage, recorded.usage);
+    assert!(nothing.lock().unwrap().is_empty());
+    // Also what is told is the same, but for the order of what happened at once.
+    let sorted = |mut e: Vec<String>| {
+        e.retain(|e| !e.contains("Sample"));
+        for e in &mut e {
+            let cut = e.find("elapsed").unwrap_or(e.len());
+            e.truncate(cut);
+        }
+        e.sort();
+        e
+    };
+    assert_eq!(sorted(again), sorted(events));
+}
+
+#[tokio::test]
+async fn a_replay_is_strict() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let (code, ledger) = (program("hello"), Ledger::default());
+    let session = begin(&file, &code);
+    run(&code, &with(handlers(SCRIPT, &ledger), session)).await;
+    let replay = || {
+        let journal = Journal::existing(&file).unwrap();
+        let id = journal.latest(Some("test")).unwrap().id;
+        with(handlers("[]", &ledger), journal.replay(&id).unwrap())
+    };
+    let failure = run(&program("good bye"), &replay()).await.0.result.unwrap_err();
+    assert_eq!(failure.code, ErrorCode::Cancelled);
+    assert_eq!(
+        failure.message,
+        "this is not what was asked before: at messages[1].content: it was `hello` and is `good bye`"
+    );
+    let longer = code_of(|b| {
+        let first = ask(b, "hello", ModelParams::default());
+        let pays = par(b, None, 4, |b, i| pay(b, i as i64));
+        b.add(Term::List(vec![first, pays]), AT)
+    });
+    let failure = run(&longer, &replay()).await.0.result.unwrap_err();
+    assert!(
+        failure.message.starts_with("the recording has no answer to this: `{\"kind\":\"tool\""),
+        "{failure:?}"
+    );
+    assert_eq!(ledger.lock().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_run_that_is_interrupted_anywhere_goes_on_without_asking_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let code = program("hello");
+    // Uninterrupted, for comparison.
+    let whole = run(&code, &handlers(SCRIPT, &Ledger::default())).await.0;
+    for cut in 0..16 {
+        let file = dir.path().join(format!("{cut}.db"));
+        let ledger = Ledger::default();
+        let session = begin(&file, &code);
+        let id = session.id().to_string();
+        let first = with(handlers(SCRIPT, &ledger), session);
+        let machine = Machine::new(code.clone(), None, Config::default());
+        let cancel = CancellationToken::new();
+        let (told, stop) = (Mutex::new(0), cancel.clone());
+        let mut count = move |_: Event| {
+            let mut told = told.lock().unwrap();
+            *told += 1;
+            if *told > cut {
+                stop.cancel();
+            }
+        };
+        let cut_off = runtime::run(machine, &first, &Limits::default(), &cancel, &mut count).await;
+        let status = Journal::existing(&file).unwrap().run(&id).unwrap().status;
+        assert_eq!(status, if cut_off.result.is_ok() { "done" } else { "stopped" });
+        let script = first.models.clone();
+        drop(first);
+        // The same script goes on where it was: an answer that was lost would be missed.
+        let session = resume(&file, &id, &code, Unfinished::Retry);
+        let second = Handlers { models: script, ..with(handlers("[]", &ledger), session) };
+        let (report, _) = run(&code, &second).await;
+        assert_eq!(text(&report), text(&whole), "cut after {cut}");
+        assert_eq!(report.usage.model_calls, 2);
+        let paid = ledger.lock().unwrap().clone();
+        assert!((3..=6).contains(&paid.len()), "{paid:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_unfinished_call_is_asked_about() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let code = code(|b| pay(b, 1));
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    // The process dies while the tool is at work.
+    let hangs: runtime::CustomTool = Arc::new(|_| Box::pin(std::future::pending()));
+    let tools = Tools::new(&Environment::default()).with_custom("pay", hangs);
+    let first = with(Handlers { tools, ..handlers("[]", &Ledger::default()) }, session);
+    {
+        let began = Arc::new(tokio::sync::Notify::new());
+        let told = began.clone();
+        let machine = Machine::new(code.clone(), None, Config::default());
+        let (limits, cancel) = (Limits::default(), CancellationToken::new());
+        let mut tell = move |_| told.notify_one();
+        tokio::select! {
+            _ = runtime::run(machine, &first, &limits, &cancel, &mut tell) => panic!("it hangs"),
+            () = began.notified() => {}
+        }
+    }
+    // Nobody else may go on with it meanwhile.
+    let journal = Journal::existing(&file).unwrap();
+    let e = journal.resume(&id, &about(&code), &Default::default(), false, Unfinished::Ask).unwrap_err();
+    assert!(e.message.contains("another process goes on with run"), "{e:?}");
+    drop(first);
+
+    let ledger = Ledger::default();
+    let ask = with(handlers("[]", &ledger), resume(&file, &id, &code, Unfinished::Ask));
+    let e = run(&code, &ask).await.0.result.unwrap_err();
+    assert!(
+        e.message.contains("interrupted while the tool `pay` was at work")
+            && e.message.contains("--unfinished"),
+        "{e:?}"
+    );
+    assert!(ledger.lock().unwrap().is_empty());
+    drop(ask);
+    let retry = with(handlers("[]", &ledger), resume(&file, &id, &code, Unfinished::Retry));
+    assert_eq!(text(&run(&code, &retry).await.0), "\"paid 1\"");
+    assert_eq!(ledger.lock().unwrap().len(), 1);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn an_idempotent_tool_is_called_again_with_the_same_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, keys) = (dir.path().join("r.db"), dir.path().join("keys"));
+    // The first time it hangs after it has done its work.
+    let script = format!(
+        "echo $ENTAIL_IDEMPOTENCY_KEY >> {0}; if [ $(wc -l < {0}) = 1 ]; then sleep 1000; fi; echo done",
+        keys.display()
+    );
+    let mut t = payment();
+    t.params.clear();
+    t.handler = Some(Data::record([
+        ("exec".into(), Data::list(["sh", "-c", &script].map(Data::str))),
+        ("idempotent".into(), Data::Bool(true)),
+    ]));
+    let code = code(|b| call(b, t, vec![]));
+    let plain = || Handlers::new(Models::only(Arc::new(Scripted::parse("[]").unwrap())));
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    let first = with(plain(), session);
+    {
+        let machine = Machine::new(code.clone(), None, Config::default());
+        let (limits, cancel) = (Limits::default(), CancellationToken::new());
+        let mut ignore = |_| {};
+        let written = async {
+            while !keys.exists() || std::fs::read_to_string(&keys).unwrap().is_empty() {
+                tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            }
+        };
+        tokio::select! {
+            _ = runtime::run(machine, &first, &limits, &cancel, &mut ignore) => panic!("it hangs"),
+            () = written => {}
+        }
+    }
+    drop(first);
+    let second = with(plain(), resume(&file, &id, &code, Unfinished::Ask));
+    assert_eq!(text(&run(&code, &second).await.0), "\"done\"");
+    let keys = std::fs::read_to_string(keys).unwrap();
+    let lines: Vec<&str> = keys.lines().collect();
+    assert!(lines.len() == 2 && lines[0] == lines[1] && lines[0].len() == 32, "{keys}");
+}
+
+#[tokio::test]
+async fn a_changed_program_is_refused_or_replayed_as_far_as_it_asks_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let old = code(|b| {
+        let (x, y) = (ask(b, "first", ModelParams::default()), ask(b, "second", ModelParams::default()));
+        b.add(Term::List(vec![x, y]), AT)
+    });
+    let new = code(|b| {
+        let (x, y) = (ask(b, "first", ModelParams::default()), ask(b, "2nd", ModelParams::default()));
+        b.add(Term::List(vec![x, y]), AT)
+    });
+    let ledger = Ledger::default();
+    let session = begin(&file, &old);
+    let id = session.id().to_string();
+    run(&old, &with(handlers(SCRIPT, &ledger), session)).await;
+    let journal = || Journal::existing(&file).unwrap();
+    let e = journal().resume(&id, &about(&new), &Default::default(), false, Unfinished::Ask).unwrap_err();
+    assert!(e.message.contains("the program has changed") && e.message.contains("2nd"), "{e:?}");
+    assert!(e.help.unwrap().contains("--allow-changed"));
+    let session = journal().resume(&id, &about(&new), &Default::default(), true, Unfinished::Ask).unwrap();
+    let (report, _) = run(&new, &with(handlers(r#"["fresh"]"#, &ledger), session)).await;
+    assert_eq!(text(&report), r#"["one","fresh"]"#);
+}
+
+#[tokio::test]
+async fn a_fork_goes_another_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let (code, ledger) = (program("hello"), Ledger::default());
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    run(&code, &with(handlers(SCRIPT, &ledger), session)).await;
+    let mut journal = Journal::existing(&file).unwrap();
+    let e = journal.fork(&id, 1, &json!({"data": 1})).unwrap_err();
+    assert!(e.message.contains("none to a request of kind `model`"), "{e:?}");
+    assert!(journal.fork(&id, 77, &json!({"reply": "x"})).is_err());
+    let forked = journal.fork(&id, 1, &json!({"reply": "ONE"})).unwrap();
+    assert_eq!(journal.run(&forked).unwrap().parent.as_deref(), Some(&*id));
+    let second = with(handlers(r#"["TWO"]"#, &ledger), resume(&file, &forked, &code, Unfinished::Ask));
+    let (report, _) = run(&code, &second).await;
+    assert!(text(&report).starts_with(r#"["ONE",["paid 0","paid 1","paid 2"],"TWO""#), "{}", text(&report));
+    journal.delete(&id).unwrap();
+    assert_eq!(journal.runs().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn secrets_are_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let environment = Environment::new([("PLANTED_KEY", KEY)]);
+    let models = Models::new(ModelSettings::default(), environment.clone()).unwrap();
+    let leak: runtime::CustomTool =
+        Arc::new(|_| Box::pin(async { Ok(Data::str(format!("the key is {KEY}"))) }));
+    let tools = Tools::new(&environment).with_custom("leak", leak);
+    let code = code(|b| {
+        let t = decl("leak", &[("x", Type::Str)], Type::Str, None);
+        let first = call(b, t.clone(), vec![("x".into(), Data::str(KEY))]);
+        let t = b.tool(t);
+        let f = b.add(Term::Tool(t), AT);
+        b.app(f, first, AT)
+    });
+    let about = About::new(format!("name {KEY}"), &code, None, json!({}));
+    let session = Journal::open(&file).unwrap().begin(&about, models.redactor()).unwrap();
+    let handlers = Handlers { tools, ..with(Handlers::new(models.clone()), session) };
+    let (report, events) = run(&code, &handlers).await;
+    assert_eq!(text(&report), "\"the key is [redacted]\"");
+    assert!(!format!("{events:?}").contains("planted"));
+    drop(handlers);
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("planted"));
+    }
+    let about = About { input: Some(Data::str(KEY)), ..about };
+    let e = Journal::open(&file).unwrap().begin(&about, models.redactor()).unwrap_err();
+    assert!(e.message.contains("the input holds a secret"), "{e:?}");
+}
+
+#[tokio::test]
+async fn a_torn_end_loses_the_last_answers_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let (code, ledger) = (program("hello"), Ledger::default());
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    let handlers_with = with(handlers(SCRIPT, &ledger), session);
+    run(&code, &handlers_with).await;
+    // As the disk is while the run goes on: a file and its log. The log is cut, or its end is garbage.
+    let (db, wal) = (std::fs::read(&file).unwrap(), std::fs::read(dir.path().join("r.db-wal")).unwrap());
+    assert!(wal.len() > 10_000);
+    let mut steps = Vec::new();
+    for cut in (0..wal.len()).step_by(3989) {
+        for garbage in [false, true] {
+            let copy = dir.path().join(format!("{cut}{garbage}.db"));
+            std::fs::write(&copy, &db).unwrap();
+            let mut torn = wal[..cut].to_vec();
+            if garbage {
+                torn.resize(wal.len(), 0xa5);
+            }
+            std::fs::write(dir.path().join(format!("{cut}{garbage}.db-wal")), torn).unwrap();
+            match Journal::existing(&copy).and_then(|j| j.run(&id)) {
+                Ok(info) => {
+                    steps.push(info.steps);
+                    let nothing = Ledger::default();
+                    let journal = Journal::existing(&copy).unwrap();
+                    let about = about(&code);
+                    let session =
+                        journal.resume(&id, &about, &Default::default(), false, Unfinished::Retry).unwrap();
+                    let script = if info.steps == 0 { SCRIPT } else { r#"["two"]"# };
+                    let (report, _) = run(&code, &with(handlers(script, &nothing), session)).await;
+                    assert!(text(&report).starts_with(r#"["one",["paid 0","paid 1","paid 2"],"two""#));
+                }
+                // So early that the run was not there.
+                Err(e) => assert!(e.message.contains("no run") || e.message.contains("journal"), "{e:?}"),
+            }
+        }
+    }
+    assert!(steps.contains(&0) && steps.contains(&3) && steps.contains(&5), "{steps:?}");
+}
+
+#[test]
+fn files_that_are_no_journals_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = dir.path().join("text");
+    std::fs::write(&text, "this is no database, but long enough to look like one".repeat(20)).unwrap();
+    assert!(Journal::open(&text).unwrap_err().message.contains("it is no journal"));
+    assert!(Journal::existing(&dir.path().join("none")).unwrap_err().message.contains("there is no journal"));
+    assert!(Journal::open(dir.path()).is_err());
+}
