@@ -706,42 +706,47 @@ impl Code {
 
     /// Whether evaluating it asks nothing of the world, whatever the prelude functions it uses are applied to.
     pub fn is_quiet(&self) -> bool {
-        fn asks(term: &Term) -> bool {
-            match term {
-                Term::Llm(..) | Term::Tool(_) | Term::Recv(_) | Term::Choose(..) => true,
-                Term::Recall(..) | Term::Remember(..) => true,
-                _ => false,
-            }
-        }
+        !self.reaches(|term| {
+            matches!(
+                term,
+                Term::Llm(..)
+                    | Term::Tool(_)
+                    | Term::Recv(_)
+                    | Term::Choose(..)
+                    | Term::Recall(..)
+                    | Term::Remember(..)
+            )
+        })
+    }
+
+    /// Whether a term of a kind is in it, or in a prelude function that it uses directly or through others.
+    pub fn reaches(&self, kind: impl Fn(&Term) -> bool) -> bool {
         fn used(term: &Term) -> Option<u32> {
             match term {
                 Term::Var(_, Slot::Global(i)) => Some(*i),
-                Term::Abs(abs) => abs.captures.iter().find_map(|s| match s {
-                    Slot::Global(i) => Some(*i),
-                    _ => None,
-                }),
                 _ => None,
             }
         }
-        if self.terms.iter().any(asks) {
-            return false;
+        if self.terms.iter().any(&kind) {
+            return true;
         }
         let mut work: Vec<u32> = self.terms.iter().filter_map(used).collect();
         let mut seen = vec![false; self.globals.names().len()];
         while let Some(i) = work.pop() {
-            let Some((code, root)) = self.globals.get(i) else { return false };
+            // A definition that is not there may be anything.
+            let Some((code, root)) = self.globals.get(i) else { return true };
             if std::mem::replace(&mut seen[i as usize], true) {
                 continue;
             }
             for id in post_order(&code.terms, root) {
                 let term = code.term(id);
-                if asks(term) {
-                    return false;
+                if kind(term) {
+                    return true;
                 }
                 work.extend(used(term));
             }
         }
-        true
+        false
     }
 
     /// Never true: there is always a root.

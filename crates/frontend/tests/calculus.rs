@@ -91,6 +91,59 @@ fn the_prelude_does_what_it_says() {
 }
 
 #[test]
+fn endorsement_is_bounded_to_what_is_allowed() {
+    gives("bounded_endorse [] ['red', 'blue'] 'none' ([\"U\"]:'red')", "\"red\"");
+    gives("[] ? bounded_endorse [] ['red', 'blue'] 'none' (['U']:'red')", "true");
+    gives("[] ? bounded_endorse [] ['red', 'blue'] 'none' (['U']:'green')", "true");
+    gives("bounded_endorse [] ['red', 'blue'] 'none' (['U']:'green')", "\"none\"");
+    // A secret stays one: integrity only is vouched for.
+    gives("['U'] ? bounded_endorse [] ['red', 'blue'] 'none' (['U', 'S']:'red')", "false");
+    // Under a tainted program counter it has no effect.
+    gives("[] ? (['U'] : bounded_endorse [] ['red', 'blue'] 'none' 'red')", "false");
+}
+
+#[test]
+fn generated_code_does_not_borrow_endorsement_from_the_prelude() {
+    for reply in
+        ["bounded_endorse [] ['x'] 'y' 'x'", "robust_endorse 1", "(\\f. f) robust_endorse", "endorse [] 1"]
+    {
+        let (shown, _) = run("@'write'", &serde_json::to_string(&[reply]).unwrap());
+        assert!(shown.starts_with("[false,"), "{reply}: {shown}");
+        assert!(shown.contains("endorse"), "{reply}: {shown}");
+    }
+}
+
+#[test]
+fn asking_until_the_reply_is_accepted_ends() {
+    let program = "ask_until (\\n. is_num n && n > 2) 3 'a number'";
+    let (shown, asked) = run(program, "[\"(\", \"1\", \"3\"]");
+    assert_eq!(shown, "3");
+    assert!(asked[1].last().unwrap().content.starts_with("That does not parse: line 1"), "{asked:#?}");
+    assert_eq!(&*asked[2].last().unwrap().content, "That is not acceptable. Try again.");
+    assert_eq!(run(program, "[\"1\", \"1\", \"1\"]").0, "no acceptable reply");
+}
+
+#[test]
+fn the_syntax_summary_shows_what_models_may_write() {
+    let (summary, _) = run("syntax_summary {}", "[]");
+    let summary: String = serde_json::from_str(&summary).unwrap();
+    for example in
+        ["fix (\\self. \\n. if n == 0 then 1 else n * self (n - 1))", "case v of { some x => x, _ => 0 }"]
+    {
+        assert!(summary.contains(example), "{example}");
+        let closed = format!("\\v. {example}");
+        assert!(parse_generated(&closed).is_ok(), "{example}: {:?}", parse_generated(&closed));
+    }
+    // Each function that it names is one of the prelude.
+    for line in summary.lines().filter(|l| l.starts_with("Lists") || l.starts_with("T")) {
+        for call in line.split_once(": ").unwrap().1.split(", ") {
+            let name = call.split(' ').next().unwrap();
+            assert!(frontend::calculus::prelude().index(name).is_some(), "{call}");
+        }
+    }
+}
+
+#[test]
 fn recursion_is_as_deep_as_it_must_be() {
     gives("fix (\\fact. \\n. if n == 0 then 1 else n * fact (n - 1)) 20", "2432902008176640000");
     gives("fix (\\count. \\n. if n == 0 then 'done' else count (n - 1)) 20000", "\"done\"");

@@ -1314,6 +1314,17 @@ fn harmless(code: Arc<Code>, endorse: bool) -> Result<Arc<Code>, String> {
         Term::Llm(_, params) | Term::Recv(Recv::Data(params)) if !params.tools.is_empty() => Some("tool"),
         _ => None,
     });
+    let borrowed = |endorses: bool| {
+        !endorse
+            && code.reaches(|t| match t {
+                Term::Endorse(..) => endorses,
+                Term::Declassify(..) => !endorses,
+                _ => false,
+            })
+    };
+    let harm = harm
+        .or_else(|| borrowed(true).then_some("endorse"))
+        .or_else(|| borrowed(false).then_some("declassify"));
     match harm {
         Some(what) => Err(format!("generated code may not contain `{what}`")),
         None => Ok(code),

@@ -11,6 +11,9 @@ pub const WRONG_VALUE: &str = "S203";
 /// A tool, parameter or principal that there is not.
 pub const UNKNOWN_NAME: &str = "S204";
 
+/// A policy function that is none.
+pub const FUNCTION: &str = "S205";
+
 /// Every code of policy files, in order. The examples are policy files for a program with the tool
 /// `send_mail(to, body)`.
 pub const EXPLANATIONS: &[Explanation] = &[
@@ -25,7 +28,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: UNKNOWN_KEY,
         title: "key that a policy does not have",
         text: "At the top there are `lattice`, `generated_endorse`, `principals`, `tools`, `unknown_tools` and `models`; for \
-               a tool `effect`, `control`, `arguments`, `bounds` and `result`; for a model `clearance`. A slip must \
+               a tool `effect`, `control`, `arguments`, `bounds`, `result`, `approve` and `allow`; for a model `clearance`. A slip must \
                not become a hole, so nothing is ignored.",
         wrong: "[tools.send_mail]\nefect = \"write\"",
         right: "[tools.send_mail]\neffect = \"write\"",
@@ -47,5 +50,15 @@ pub const EXPLANATIONS: &[Explanation] = &[
                programs; those are passed over.",
         wrong: "[tools.send_mial]\neffect = \"write\"",
         right: "[tools.send_mail]\neffect = \"write\"",
+    },
+    Explanation {
+        code: FUNCTION,
+        title: "policy function that is none",
+        text: "`allow` holds a function in the calculus. Before each call it is given a record with, for each argument, its \
+               `value` and its `label`, and gives `true`, `false`, or a text that says why not. It asks nothing of the \
+               world, declares no tool and reclassifies nothing. For programs in `.agent`, which have no prelude, it uses \
+               operators and `prim[…](…)` only.",
+        wrong: "[tools.send_mail]\nallow = 'a.to.value'",
+        right: "[tools.send_mail]\nallow = '\\a. a.to.value == \"alice@example.org\"'",
     },
 ];

@@ -10,9 +10,10 @@
 
 pub mod codes;
 
-use core_ir::{Code, Data, EffectClass, LabelSpec, Lattice, LatticeKind, Name, ToolDecl};
-use diagnostics::{Diagnostic, FileId, Span, clip, has_errors, nearest};
+use core_ir::{Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Term, ToolDecl};
+use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
 use std::ops::Range;
+use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -43,6 +44,9 @@ struct Signature {
     arguments: Option<LabelSpec>,
     bounds: Vec<(Name, LabelSpec, Span)>,
     result: Option<LabelSpec>,
+    approve: Option<bool>,
+    /// A function in `.lam` that decides each call, with its place.
+    allow: Option<(String, Span)>,
 }
 
 #[derive(Clone, Debug)]
@@ -117,12 +121,14 @@ impl Policy {
                 found.push(d.help(format!("did you mean `{near}`?")));
             }
         }
+        let globals = code.globals().clone();
         for decl in &mut code.tools {
+            let decl = Arc::make_mut(decl);
             match self.tools.iter().find(|t| t.name == decl.name) {
-                Some(policy) => policy.says.put(std::sync::Arc::make_mut(decl), &mut found),
+                Some(policy) => policy.says.put(decl, &globals, &mut found),
                 None => {
                     if let Some(unknown) = self.unknown.as_ref().filter(|_| is_unknown(decl)) {
-                        unknown.put(std::sync::Arc::make_mut(decl), &mut found);
+                        unknown.put(decl, &globals, &mut found);
                     }
                 }
             }
@@ -166,7 +172,7 @@ fn toml_string(text: &str) -> String {
 }
 
 impl Signature {
-    fn put(&self, decl: &mut ToolDecl, found: &mut Vec<Diagnostic>) {
+    fn put(&self, decl: &mut ToolDecl, globals: &Arc<Globals>, found: &mut Vec<Diagnostic>) {
         let without_signature = is_unknown(decl);
         if let Some(effect) = self.effect {
             // The careful assumptions for the effect, as for a `.lam` declaration that says no more.
@@ -193,6 +199,24 @@ impl Signature {
         if let Some(result) = &self.result {
             decl.label = result.clone();
         }
+        if let Some(approve) = self.approve {
+            decl.approve = approve;
+        }
+        if let Some((text, span)) = &self.allow {
+            match function(text, globals) {
+                Ok(code) => decl.policy = Some(code),
+                Err(why) => {
+                    let message = format!("the policy function of `{}`: {why}", decl.name);
+                    let d = Diagnostic::error(codes::FUNCTION, message, *span);
+                    found.push(match globals.names().is_empty() {
+                        true => d.help(
+                            "a program in `.agent` has no prelude: write `prim[contains](…)` and the like",
+                        ),
+                        false => d,
+                    });
+                }
+            }
+        }
         let names: Vec<Name> = decl.params.iter().map(|p| p.name.clone()).collect();
         for (name, bound, span) in &self.bounds {
             if let Some(p) = decl.params.iter_mut().find(|p| p.name == *name) {
@@ -210,6 +234,27 @@ impl Signature {
             });
         }
     }
+}
+
+/// Reads a policy function. It may neither ask anything of the world nor reclassify.
+fn function(text: &str, globals: &Arc<Globals>) -> Result<Arc<Code>, String> {
+    let mut sources = Sources::new();
+    let file = sources.add("", text);
+    let parsed = syntax::lam::parse(file, text, globals, syntax::lam::Options::GENERATED);
+    let Some(code) = parsed.code else {
+        let first = parsed.diagnostics.iter().find(|d| d.level == Level::Error);
+        return Err(first.map_or("it does not parse".into(), |d| d.message.clone()));
+    };
+    if !code.is_quiet() {
+        return Err("it may not ask anything of models, tools, stores or chance".into());
+    }
+    if code.reaches(|t| matches!(t, Term::Endorse(..) | Term::Declassify(..))) {
+        return Err("it may not reclassify what it looks at".into());
+    }
+    if !matches!(code.term(code.root()), Term::Abs(_)) {
+        return Err("it must be a function, such as `\\a. a.to.value == \"alice\"`".into());
+    }
+    Ok(Arc::new(code))
 }
 
 const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
@@ -373,7 +418,7 @@ impl Reader {
     }
 
     fn signature(&mut self, value: &Value<'_>) -> Signature {
-        const KEYS: &[&str] = &["effect", "control", "arguments", "bounds", "result"];
+        const KEYS: &[&str] = &["effect", "control", "arguments", "bounds", "result", "approve", "allow"];
         let mut says = Signature::default();
         let Some(table) = self.table(value, "a table such as { effect = \"read\" }") else { return says };
         for (key, value) in table.iter() {
@@ -382,6 +427,13 @@ impl Reader {
                 "control" => says.control = self.label(value),
                 "arguments" => says.arguments = self.label(value),
                 "result" => says.result = self.label(value),
+                "approve" => says.approve = Some(self.boolean(value)),
+                "allow" => match value.get_ref() {
+                    DeValue::String(text) => {
+                        says.allow = Some((text.to_string(), self.span(value.span())));
+                    }
+                    _ => self.wrong(value, "a text with a function in `.lam`"),
+                },
                 "bounds" => {
                     let Some(bounds) = self.table(value, "a table with a bound for each parameter") else {
                         continue;
