@@ -345,6 +345,24 @@ fn called(name: &str, arguments: &str) -> Act {
 }
 
 #[tokio::test]
+async fn several_tools_are_called_one_after_the_other() {
+    let mut c = call(None);
+    c.tools = vec![tool("a", &[("q", Type::Str)]).into(), tool("b", &[]).into()];
+    let function = |name: &str, arguments: &str| json!({"id": name, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let calls = json!([function("a", r#"{"q":"x"}"#), function("nope", ""), function("b", "not json")]);
+    let act = Act::Message(json!({"role": "assistant", "content": null, "tool_calls": calls}), "tool_calls");
+    let (reply, seen) = text([act], c).await;
+    let want = vec![
+        ("a".into(), Data::record([("q".into(), Data::str("x"))])),
+        // What is wrong with a call is for the machine to tell the model, without losing the others.
+        ("nope".into(), Data::record([])),
+        ("b".into(), Data::str("not json")),
+    ];
+    assert_eq!(reply.unwrap(), Reply::ToolCalls(want));
+    assert!(seen[0].body.get("parallel_tool_calls").is_none());
+}
+
+#[tokio::test]
 async fn tools_are_offered_and_called_natively() {
     let mut c = call(None);
     c.tools = vec![
@@ -357,7 +375,6 @@ async fn tools_are_offered_and_called_natively() {
     let names: Vec<_> =
         seen[0].body["tools"].as_array().unwrap().iter().map(|t| t["function"]["name"].clone()).collect();
     assert_eq!(names, ["web_search", "web_search_2"]);
-    assert_eq!(seen[0].body["parallel_tool_calls"], false);
     let (reply, _) = text([called("web_search_2", "")], c.clone()).await;
     assert_eq!(reply, Ok(Reply::ToolCall { name: "web_search".into(), args: Data::record([]) }));
     // Wrong names and arguments are for the machine, which tells the model.

@@ -18,6 +18,7 @@ const MAX_FILE: u64 = 64 << 20;
 /// - a string: the next reply to whatever is asked;
 /// - `{"reply": …}`, the same, where a reply that is no string is sent as JSON text;
 /// - `{"tool": "name", "args": {…}}`: a call of a tool that was offered;
+/// - `{"tools": [{"tool": "name", "args": {…}}, …]}`: several at once;
 /// - `{"error": "message"}`: the model fails.
 ///
 /// With `"purpose": "task"` or `"match": "part of the last message"` an entry answers only such a question, and is preferred
@@ -100,7 +101,7 @@ impl Scripted {
         let entries = items.iter().enumerate().map(|(i, item)| {
             entry(item).map_err(|why| {
                 ConfigError::new(format!("entry {} of {source}: {why}", i + 1)).with_help(
-                    "write a string, or an object with `reply`, `tool` and `args`, or `error`, \
+                    "write a string, or an object with `reply`, `tool` and `args`, `tools`, or `error`, \
                      and perhaps `match`, `purpose`, `repeat`",
                 )
             })
@@ -150,7 +151,10 @@ fn entry(item: &Json) -> Result<Entry, String> {
         _ => return Err("it is neither a string nor an object".into()),
     };
     for name in fields.keys() {
-        if !matches!(name.as_str(), "match" | "purpose" | "repeat" | "reply" | "tool" | "args" | "error") {
+        if !matches!(
+            name.as_str(),
+            "match" | "purpose" | "repeat" | "reply" | "tool" | "tools" | "args" | "error"
+        ) {
             return Err(format!("unknown field `{}`", clip(name, 40)));
         }
     }
@@ -164,15 +168,23 @@ fn entry(item: &Json) -> Result<Entry, String> {
         Some(Json::Bool(b)) => *b,
         Some(_) => return Err("`repeat` is neither true nor false".into()),
     };
-    let reply = match (fields.get("reply"), text("tool")?, text("error")?) {
-        (Some(Json::String(s)), None, None) => Ok(Reply::Text(s.clone())),
-        (Some(other), None, None) => Ok(Reply::Text(other.to_string())),
-        (None, Some(name), None) => {
+    let reply = match (fields.get("reply"), text("tool")?, text("error")?, fields.get("tools")) {
+        (Some(Json::String(s)), None, None, None) => Ok(Reply::Text(s.clone())),
+        (Some(other), None, None, None) => Ok(Reply::Text(other.to_string())),
+        (None, Some(name), None, None) => {
             let args = fields.get("args").map_or(Ok(Data::record([])), Data::from_json);
             Ok(Reply::ToolCall { name: name.into(), args: args.map_err(|e| e.to_string())? })
         }
-        (None, None, Some(message)) => Err(message),
-        _ => return Err("it needs exactly one of `reply`, `tool` and `error`".into()),
+        (None, None, Some(message), None) => Err(message),
+        (None, None, None, Some(Json::Array(calls))) if !calls.is_empty() => {
+            let call = |c: &Json| {
+                let name = c.get("tool").and_then(Json::as_str).ok_or("an item of `tools` has no `tool`")?;
+                let args = c.get("args").map_or(Ok(Data::record([])), Data::from_json);
+                Ok::<_, String>((name.into(), args.map_err(|e| e.to_string())?))
+            };
+            Ok(Reply::ToolCalls(calls.iter().map(call).collect::<Result<_, _>>()?))
+        }
+        _ => return Err("it needs exactly one of `reply`, `tool`, `tools` (a list) and `error`".into()),
     };
     if fields.contains_key("args") && !fields.contains_key("tool") {
         return Err("`args` belongs to `tool`".into());
@@ -218,7 +230,7 @@ mod tests {
     #[test]
     fn conditions_are_preferred_and_the_rest_comes_in_order() {
         let script = r#"["one", {"match": "cat", "reply": "meow"}, {"reply": {"n": 1.50}}, {"purpose": "p", "repeat": true, "error": "down"},
-            {"tool": "search", "args": {"q": "x"}}]"#;
+            {"tool": "search", "args": {"q": "x"}}, {"tools": [{"tool": "a"}, {"tool": "b", "args": {"n": 1}}]}]"#;
         let s = Scripted::parse(script).unwrap();
         assert_eq!(s.answer(&call(None, "a cat")), text("meow"));
         assert_eq!(s.answer(&call(None, "a cat")), text("one"));
@@ -227,8 +239,12 @@ mod tests {
         assert_eq!(s.answer(&call(None, "x")), text(r#"{"n":1.50}"#));
         let args = Data::record([("q".into(), Data::str("x"))]);
         assert_eq!(s.answer(&call(None, "x")), Ok(Reply::ToolCall { name: "search".into(), args }));
+        let none = || Data::record([]);
+        let n = Data::record([("n".into(), Data::Num(core_ir::Num::ONE))]);
+        let several = vec![("a".into(), none()), ("b".into(), n)];
+        assert_eq!(s.answer(&call(None, "x")), Ok(Reply::ToolCalls(several)));
         let e = s.answer(&call(Some("classify"), "what\nis it?")).unwrap_err();
-        assert_eq!(e.message, "the script has no reply left for question 7 (`classify`): `what is it?`");
+        assert_eq!(e.message, "the script has no reply left for question 8 (`classify`): `what is it?`");
     }
 
     #[test]

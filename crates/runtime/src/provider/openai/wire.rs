@@ -108,7 +108,6 @@ impl Plan {
         if !call.tools.is_empty() {
             let tools: Vec<Json> = call.tools.iter().zip(&names).map(|(t, n)| tool(t, n)).collect();
             body.insert("tools".into(), tools.into());
-            body.insert("parallel_tool_calls".into(), false.into());
         }
         Plan { body: Json::Object(body), shape, names }
     }
@@ -250,8 +249,13 @@ fn reply(
         }
         _ => {}
     }
-    if let Some(function) = message.pointer("/tool_calls/0/function") {
-        return tool_call(call, plan, function);
+    if let Some(Json::Array(calls)) = message.get("tool_calls").filter(|c| c.get(0).is_some()) {
+        let calls = calls.iter().map(|c| tool_call(call, plan, c.get("function").unwrap_or(c)));
+        let mut calls = calls.collect::<Result<Vec<_>, _>>()?;
+        return Ok(match (calls.len(), calls.pop()) {
+            (1, Some((name, args))) => Reply::ToolCall { name, args },
+            (_, last) => Reply::ToolCalls(calls.into_iter().chain(last).collect()),
+        });
     }
     let Some(text) = text.filter(|t| !t.trim().is_empty()) else {
         return Err(ModelError::new(format!("the model's answer is empty: {}", excerpt(&json.to_string()))));
@@ -278,7 +282,7 @@ fn unquote(call: &ModelCall, text: String) -> String {
     }
 }
 
-fn tool_call(call: &ModelCall, plan: &Plan, function: &Json) -> Result<Reply, ModelError> {
+fn tool_call(call: &ModelCall, plan: &Plan, function: &Json) -> Result<(Name, Data), ModelError> {
     let Some(sent) = function.get("name").and_then(Json::as_str) else {
         return Err(ModelError::new(format!(
             "the model called a tool without a name: {}",
@@ -302,7 +306,7 @@ fn tool_call(call: &ModelCall, plan: &Plan, function: &Json) -> Result<Reply, Mo
         // The machine finds no argument in a text and tells the model.
         Err(_) => Data::str(raw),
     };
-    Ok(Reply::ToolCall { name, args })
+    Ok((name, args))
 }
 
 /// The text of a message: a string, or a list of parts.
