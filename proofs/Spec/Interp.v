@@ -17,13 +17,15 @@ Section Interp.
 
   (** ** The world *)
 
-  (** What a run asks of the world. *)
+  (** What a run asks of the world, and the scopes of time limits, which it tells. *)
   Inductive request :=
   | RModel (m : name) (messages : list string)
   | RTool (f : name) (args : list data)
   | RSample (p : Q)
   | RRecall (k : name)
-  | RRemember (k : name) (d : data).
+  | RRemember (k : name) (d : data)
+  | RWithin (n : Q)
+  | REnd.
 
   (** A request and the label of the channel it goes over: who can see it. *)
   Record event := Event { channel : L; what : request }.
@@ -37,14 +39,22 @@ Section Interp.
       a function of the request and of the requests that were visible at the
       label of the response: that is the assumption about the world, and it is
       built into the interpreter by the arguments these functions are given.
-      [inl] is success, [inr] the message of a failure. *)
+      [inl] is success, [inr] the message of a failure.  [refuses] is the other
+      way in which a request fails, which every kind of request has: the model or
+      the store is broken, or a time limit has passed.  It may depend on what is
+      visible both at the channel of the request and at the label of the answer;
+      the time limits around a request are among that ([RWithin], [REnd]). *)
   Record host := Host {
     model : name -> list string -> list event -> string + string;
     parse : string -> term + string;
     decode : name -> string -> data + string;
-    tool_accepts : name -> list data -> option string;   (* ill-typed arguments *)
+    tool_params : name -> list string;
+    tool_accepts : name -> data -> option string;   (* missing, unknown or ill-typed arguments *)
     tool : name -> list data -> list event -> data + string;
     sample : Q -> list event -> bool;
+    refuses : request -> list event -> option string;
+    is_timeout : string -> bool;            (* what [catch not timeout] does not take *)
+    char_at : string -> Q -> option string;
     prim : name -> data -> data + string;
     serialise : data -> string;
     to_label : data -> option L;
@@ -116,6 +126,11 @@ Section Interp.
             | None => wrong "index out of range"%string
             end
         | None => wrong "no such field"%string
+        end
+    | Lab l1 (VK (KStr t)), Lab l2 (VK (KNum q)) =>
+        match char_at H t q with
+        | Some c => Val (Lab (join pc (join l1 l2)) (VK (KStr c)))
+        | None => wrong "index out of range"%string
         end
     | Lab l1 (VK k1), Lab l2 (VK k2) =>
         if no_payload k1 k2 then Val (Lab (join pc (join l1 l2)) (VK KNull))
@@ -191,22 +206,52 @@ Section Interp.
       | _ :: Vs' => join (hd bot bounds) (channel_of (tl bounds) Vs')
       end.
 
-    Definition call (pc : L) (f : name) (Vs : list lval) (s : state) : result :=
+    (** The argument for each parameter, read at the label of the record that
+        it comes in.  One that is missing is [null] at that label: that it is
+        missing is a fact about the record.  A tool with one parameter takes the
+        bare value, unless that is a record with a field of that name. *)
+    Definition argument (l : L) (fs : list string) (vs : list lval) (p : string) : lval :=
+      match position p fs with
+      | Some i => match nth_error vs i with Some V => raise l V | None => Lab l (VK KNull) end
+      | None => Lab l (VK KNull)
+      end.
+
+    Definition arguments (ps : list string) (V : lval) : list lval :=
+      match V with
+      | Lab l (VCon (CRec fs) vs) =>
+          match ps with
+          | [p] => match position p fs with Some _ => [argument l fs vs p] | None => [V] end
+          | _ => map (argument l fs vs) ps
+          end
+      | Lab l _ => match ps with [_] => [V] | _ => map (fun _ => Lab l (VK KNull)) ps end
+      end.
+
+    (** Whether the world refuses a request on channel [ch] whose answer is
+        labelled [l]. *)
+    Definition refusal (ch l : L) (r : request) (s : state) : option string :=
+      refuses H r (visible ch (visible l (tr s))).
+
+    Definition call (pc : L) (f : name) (V : lval) (s : state) : result :=
+      let Vs := arguments (tool_params H f) V in
       if flows pc (tool_pc H f) then
         match refused (tool_args H f) Vs with
         | Some b => (Err (join pc b) "argument refused by the tool's policy", s)
         | None =>
             let r := tool_res H f in
-            let l := join pc (join r (joins (map deep_label Vs))) in
+            let l := join pc (join r (deep_label V)) in
             let args := map strip Vs in
-            match tool_accepts H f args with
-            | Some m => (Err (join pc (joins (map deep_label Vs))) m, s)
+            match tool_accepts H f (strip V) with
+            | Some m => (Err (join pc (deep_label V)) m, s)
             | None =>
-                let s' := log (join (tool_pc H f) (channel_of (tool_args H f) Vs))
-                              (RTool f args) s in
-                match tool H f args (visible r (tr s)) with
-                | inl d => accept l d s'
-                | inr m => (Err l m, s')
+                let ch := join (tool_pc H f) (channel_of (tool_args H f) Vs) in
+                let s' := log ch (RTool f args) s in
+                match refusal ch l (RTool f args) s with
+                | Some m => (Err l m, s')
+                | None =>
+                    match tool H f args (visible r (tr s)) with
+                    | inl d => accept l d s'
+                    | inr m => (Err l m, s')
+                    end
                 end
             end
         end
@@ -227,9 +272,13 @@ Section Interp.
     Definition ask (pc : L) (m : name) (s : state) (k : string -> state -> result) : result :=
       let lc := clab (cv s) in
       let s1 := log lc (RModel m (msgs (cv s))) s in
-      match model H m (msgs (cv s)) (visible lc (tr s)) with
-      | inl reply => k reply (say reply s1)
-      | inr e => (Err (join pc lc) e, s1)
+      match refusal lc (join pc lc) (RModel m (msgs (cv s))) s with
+      | Some e => (Err (join pc lc) e, s1)
+      | None =>
+          match model H m (msgs (cv s)) (visible lc (tr s)) with
+          | inl reply => k reply (say reply s1)
+          | inr e => (Err (join pc lc) e, s1)
+          end
       end.
 
     (** Parsed code runs in the prelude's environment only, at the
@@ -288,28 +337,49 @@ Section Interp.
       let lk := key_label H k in
       if flows (join pc (deep_label V)) lk then
         if has_type H (key_type H k) (strip V)
-        then (Val (Lab pc unit_val), set_key k (strip V) (log lk (RRemember k (strip V)) s))
+        then
+          match refusal lk lk (RRemember k (strip V)) s with
+          | Some m => (Err lk m, log lk (RRemember k (strip V)) s)
+          | None => (Val (Lab pc unit_val), set_key k (strip V) (log lk (RRemember k (strip V)) s))
+          end
         else (Err (join pc (deep_label V)) "not of the key's type", s)
       else (Err (join pc lk) "remember refused", s).
 
     Definition do_recall (pc : L) (k : name) (s : state) : result :=
       let l := join pc (key_label H k) in
       let s' := log l (RRecall k) s in
-      match store s k with
-      | Some d =>
-          if kept H k (visible (key_label H k) (tr s))
-          then accept l d s' else (Val (Lab l (VK KNull)), s')
-      | None => (Val (Lab l (VK KNull)), s')
+      match refusal l l (RRecall k) s with
+      | Some m => (Err l m, s')
+      | None =>
+          match store s k with
+          | Some d =>
+              if kept H k (visible (key_label H k) (tr s))
+              then accept l d s' else (Val (Lab l (VK KNull)), s')
+          | None => (Val (Lab l (VK KNull)), s')
+          end
       end.
 
     (** An error is caught here only if its label flows to the label of the
         [try]; the handler runs in the conversation as it stood at the error. *)
-    Definition do_try (pc : L) (env : list lval) (s : state) (e1 e2 : term) : result :=
+    Definition do_try (all : bool) (pc : L) (env : list lval) (s : state) (e1 e2 : term) : result :=
       match ev pc env s e1 with
       | (Err l m, s') =>
-          if flows l pc then ev pc (Lab l (VK (KStr m)) :: env) s' e2 else (Err l m, s')
+          if flows l pc && (all || negb (is_timeout H m)) then ev pc (Lab l (VK (KStr m)) :: env) s' e2 else (Err l m, s')
       | r => r
       end.
+
+    (** The scope of a time limit is told to whoever measures.  An error that
+        does not flow to [pc] ends everything that could end the scope: no [try]
+        around here may catch it. *)
+    Definition close (pc : L) (r : result) : result :=
+      match r with
+      | (Val V, s) => (Val V, log pc REnd s)
+      | (Err l m, s) => (Err l m, if flows l pc then log pc REnd s else s)
+      | (Out, s) => (Out, s)
+      end.
+
+    Definition do_within (n : Q) (pc : L) (env : list lval) (s : state) (e : term) : result :=
+      close pc (ev pc env (log pc (RWithin n) s) e).
 
     (** Branches run as forks, one after the other.  A branch whose error may
         flow to [pc] does not stop the others, and the first such error is the
@@ -359,16 +429,32 @@ Section Interp.
       | _ => (Err pc' "the predicate of a guard must give a boolean", s)
       end.
 
-    Fixpoint guard (env : list lval) (e p : term) (n : nat)
+    (** A function is guarded instead: each of its results must satisfy the
+        predicate. *)
+    Definition is_function (v : val) : bool :=
+      match v with VClo _ _ | VCon (CFix _) _ => true | _ => false end.
+
+    Definition guarded (l : L) (V Vp : lval) (k : nat) : lval :=
+      Lab l (VClo [V; Vp] (EGuard (EApp (EVar 1) (EVar 0)) (EVar 2) k)).
+
+    (** What becomes of a value.  The predicate is looked at under its label,
+        since whether it is a function decides what the predicate is for. *)
+    Definition judge (env : list lval) (p : term) (k : nat) (pc : L) (V : lval) (s : state)
+        (again : L -> state -> result) : result :=
+      bind (ev pc env s p) (fun Vp s2 =>
+      if is_function (match V with Lab _ v => v end) then (Val (guarded pc V Vp k), s2) else
+      bind (ev pc [Vp; V] s2 (EApp (EVar 0) (EVar 1))) (fun Vb s3 =>
+        verdict pc V Vb s3 (fun pc' => again pc' s3))).
+
+    (** [k] retries, of which [n] are left. *)
+    Fixpoint guard (env : list lval) (e p : term) (k n : nat)
         (pc : L) (s : state) : result :=
       bind (ev pc env s e) (fun V s1 =>
-      bind (ev pc env s1 p) (fun Vp s2 =>
-      bind (ev pc [Vp; V] s2 (EApp (EVar 0) (EVar 1))) (fun Vb s3 =>
-        verdict pc V Vb s3 (fun pc' =>
+        judge env p k (join pc (label_of V)) V s1 (fun pc' s3 =>
           match n with
           | O => (Err (join pc' (deep_label V)) "guard failed", s3)
-          | S n' => guard env e p n' pc' s3
-          end)))).
+          | S n' => guard env e p k n' pc' s3
+          end)).
   End Helpers.
 
   (** ** Evaluation *)
@@ -413,16 +499,13 @@ Section Interp.
               | None => (Err (join pc (deep_label V)) "no branch matches", s1)
               end
             end)
-      | EGuard e1 p k => guard ev env e1 p k pc s
+      | EGuard e1 p k => guard ev env e1 p k k pc s
       | EChoose p e1 e2 =>
           let s' := log pc (RSample p) s in
+          match refusal pc pc (RSample p) s with Some m => (Err pc m, s') | None =>
           if sample H p (visible pc (tr s)) then ev pc env s' e1 else ev pc env s' e2
-      | ECall f es =>
-          bind (evals ev pc env CList [] s es) (fun V s1 =>
-            match V with
-            | Lab l (VCon _ vs) => call (join pc l) f vs s1      (* [l] is [pc] *)
-            | Lab _ _ => (Out, s1)            (* never: [evals] gives a structure *)
-            end)
+          end
+      | ECall f e1 => bind (ev pc env s e1) (fun V s1 => call pc f V s1)
       | ERecall k => do_recall pc k s
       | ERemember k e1 => bind (ev pc env s e1) (fun V s1 => do_remember pc k V s1)
       | ESend e1 => bind (ev pc env s e1) (fun V s1 => do_send pc V s1)
@@ -448,9 +531,9 @@ Section Interp.
             match V with Lab l2 v =>
               (Val (Lab (join pc (join n (mix F ax l l2))) v), s2)
             end))
-      | ETry e1 e2 e3 =>
+      | ETry all e1 e2 e3 =>
           with_label ev pc env s e1 (fun n l s1 =>
-            do_try ev (join pc (join n l)) env s1 e2 e3)
+            do_try ev all (join pc (join n l)) env s1 e2 e3)
       | EFail e1 =>
           bind (ev pc env s e1) (fun V s1 =>
             (Err (join pc (deep_label V)) (serialise H (strip V)), s1))
@@ -458,6 +541,7 @@ Section Interp.
           bind (ev pc env s e1) (fun V s1 =>
             if has_type H t (strip V) then (Val V, s1)
             else (Err (join pc (deep_label V)) "not of the type", s1))
+      | EWithin q e1 => do_within ev q pc env s e1
       | EPar es => pars ev pc env [] s es
       end
     end.
@@ -496,5 +580,11 @@ Global Arguments do_fork : simpl never.
 Global Arguments do_fresh : simpl never.
 Global Arguments verdict : simpl never.
 Global Arguments do_try : simpl never.
+Global Arguments do_within : simpl never.
+Global Arguments close : simpl never.
+Global Arguments refusal : simpl never.
+Global Arguments arguments : simpl never.
+Global Arguments guarded : simpl never.
+Global Arguments judge : simpl never.
 Global Arguments do_remember : simpl never.
 Global Arguments do_recall : simpl never.

@@ -43,7 +43,7 @@ Inductive term :=
 | ECase (e : term) (bs : list (scalar * term)) (d : option term)
 | EGuard (e p : term) (retry : nat)
 | EChoose (p : Q) (e1 e2 : term)
-| ECall (f : name) (es : list term)
+| ECall (f : name) (e : term)                        (* tool[f] applied to its arguments *)
 | ERecall (k : name)
 | ERemember (k : name) (e : term)
 | ESend (e : term)
@@ -55,7 +55,8 @@ Inductive term :=
 | ETest (e1 e2 : term)                               (* e1 ? e2 *)
 | EAssert (e1 e2 : term)
 | EReclass (ax : axis) (e1 e2 : term)                (* endorse, declassify *)
-| ETry (l e1 e2 : term)                              (* try[l] e1 catch x. e2 *)
+| ETry (all : bool) (l e1 e2 : term)                 (* try[l] e1 catch x. e2; [false]: catch not timeout *)
+| EWithin (n : Q) (e : term)                         (* within[n] e *)
 | EFail (e : term)
 | ECheck (t : name) (e : term)                       (* check[t] e *)
 | EPar (es : list term).
@@ -64,13 +65,13 @@ Inductive term :=
 Fixpoint permits (pol : axis -> bool) (e : term) : bool :=
   match e with
   | EVar _ | EK _ | ERecall _ | ERecv _ _ | EClear => true
-  | ELam e | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e | ECheck _ e =>
-      permits pol e
+  | ELam e | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e | ECheck _ e
+  | ECall _ e | EWithin _ e => permits pol e
   | EApp e1 e2 | EGet e1 e2 | EChoose _ e1 e2 | EGuard e1 e2 _
   | ELab e1 e2 | ETest e1 e2 | EAssert e1 e2 => permits pol e1 && permits pol e2
   | EReclass ax e1 e2 => pol ax && (permits pol e1 && permits pol e2)
-  | ESet e1 e2 e3 | ETry e1 e2 e3 => permits pol e1 && (permits pol e2 && permits pol e3)
-  | ECon _ es | ECall _ es | EPar es => forallb (permits pol) es
+  | ESet e1 e2 e3 | ETry _ e1 e2 e3 => permits pol e1 && (permits pol e2 && permits pol e3)
+  | ECon _ es | EPar es => forallb (permits pol) es
   | ECase e bs d =>
       permits pol e && (forallb (fun b => permits pol (snd b)) bs
         && match d with Some e' => permits pol e' | None => true end)
@@ -82,12 +83,13 @@ Fixpoint free (i : nat) (e : term) : bool :=
   | EVar j => Nat.eqb i j
   | EK _ | ERecall _ | ERecv _ _ | EClear => false
   | ELam e => free (S i) e
-  | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e | ECheck _ e => free i e
+  | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e | ECheck _ e
+  | ECall _ e | EWithin _ e => free i e
   | EApp e1 e2 | EGet e1 e2 | EChoose _ e1 e2 | EGuard e1 e2 _
   | ELab e1 e2 | ETest e1 e2 | EAssert e1 e2 | EReclass _ e1 e2 => free i e1 || free i e2
   | ESet e1 e2 e3 => free i e1 || (free i e2 || free i e3)
-  | ETry e1 e2 e3 => free i e1 || (free i e2 || free (S i) e3)
-  | ECon _ es | ECall _ es | EPar es => existsb (free i) es
+  | ETry _ e1 e2 e3 => free i e1 || (free i e2 || free (S i) e3)
+  | ECon _ es | EPar es => existsb (free i) es
   | ECase e bs d =>
       free i e || (existsb (fun b => free i (snd b)) bs
         || match d with Some e' => free i e' | None => false end)
@@ -261,5 +263,5 @@ Definition EQuarantine (m : name) (e : term) : term := EFresh (EAsk m e).
 (** [llm p t], with the parameters in the model's name. *)
 Definition ELlm (m : name) (system : string) : term :=
   ELam (EFresh (ELet (ESend (EK (KStr system))) (ELet (ESend (EVar 1)) (ERecv m (AsData 0))))).
-(** [tool[f]] as a value, for a tool of one parameter. *)
-Definition ETool (f : name) : term := ELam (ECall f [EVar 0]).
+(** [tool[f]] as a value. *)
+Definition ETool (f : name) : term := ELam (ECall f (EVar 0)).

@@ -143,12 +143,18 @@ Section Confinement.
   Qed.
 
   Lemma get_conf : forall pc V1 V2 s,
-    confined (join pc (join (label_of V1) (label_of V2))) s (do_get pc V1 V2, s).
+    confined (join pc (join (label_of V1) (label_of V2))) s (do_get H pc V1 V2, s).
   Proof.
     intros. split; [| apply state_conf_refl]. unfold do_get.
     pose proof (wrong_label pc V1 V2) as W. destruct V1 as [l1 v1], V2 as [l2 v2]. simpl in W.
     destruct v1 as [k1 | c vs |]; try apply W.
-    { destruct v2 as [k2 | |]; try apply W. destruct (no_payload k1 k2); try apply W. apply flows_refl. }
+    { assert (N : forall k2, outcome_conf (join pc (join l1 l2))
+        (if no_payload k1 k2 then Val (Lab (join pc (join l1 l2)) (VK KNull))
+         else Err (join pc (join (deep_label (Lab l1 (VK k1))) (deep_label (Lab l2 v2)))) "not a structure")).
+      { intros k2. destruct (no_payload k1 k2); try apply W. apply flows_refl. }
+      destruct v2 as [k2 | |]; try (destruct k1; apply W). specialize (N k2).
+      destruct k1; try exact N. destruct k2; try exact N.
+      destruct (char_at H s0 q); [apply flows_refl | apply W]. }
     destruct v2 as [k | |]; try apply W.
     destruct (select c k) as [i |]; try apply W.
     destruct (nth_error vs i); try apply W. simpl. rewrite label_of_raise. apply join_l.
@@ -197,14 +203,16 @@ Section Confinement.
       intros. unfold accept. destruct (data_permits (policy H) d); done.
     Qed.
 
-    Lemma call_conf : forall pc f Vs s, confined pc s (call H pc f Vs s).
+    Lemma call_conf : forall pc f V s, confined pc s (call H pc f V s).
     Proof.
-      intros. unfold call. destruct (flows pc (tool_pc H f)) eqn:E; [| done].
+      intros. unfold call. set (Vs := arguments (tool_params H f) V).
+      destruct (flows pc (tool_pc H f)) eqn:E; [| done].
       destruct (refused (tool_args H f) Vs); [done |].
-      destruct (tool_accepts H f (map strip Vs)); [done |].
+      destruct (tool_accepts H f (strip V)); [done |].
       assert (C : state_conf pc s
         (log (join (tool_pc H f) (channel_of (tool_args H f) Vs)) (RTool f (map strip Vs)) s)).
       { apply conf_log. lab. }
+      destruct (refusal H _ _ _ s); [split; auto; simpl; lab |].
       destruct (tool H f _ _).
       - eapply confined_after; eauto. apply accept_conf. lab.
       - split; auto. simpl. lab.
@@ -235,6 +243,7 @@ Section Confinement.
       intros pc m s k K. unfold ask.
       assert (C : state_conf (clab (cv s)) s (log (clab (cv s)) (RModel m (msgs (cv s))) s))
         by (apply conf_log; lab).
+      destruct (refusal H _ _ _ s); [split; [simpl; lab | exact C] |].
       destruct (model H m _ _) as [reply | e].
       - eapply confined_after; [| apply K; reflexivity].
         eapply state_conf_trans; [exact C |]. apply say_conf. simpl. lab.
@@ -281,12 +290,26 @@ Section Confinement.
     Lemma fresh_conf : forall pc env s e, confined pc s (do_fresh ev pc env s e).
     Proof. intros. unfold do_fresh. eapply confined_isolated; apply EV. Qed.
 
-    Lemma try_conf : forall pc env s e1 e2, confined pc s (do_try ev pc env s e1 e2).
+    Lemma try_conf : forall all pc env s e1 e2, confined pc s (do_try H ev all pc env s e1 e2).
     Proof.
       intros. unfold do_try. pose proof (EV pc env s e1) as C.
       destruct (ev pc env s e1) as [[V | l m |] s']; auto.
-      destruct (flows l pc); auto.
+      destruct (flows l pc && (all || negb (is_timeout H m))); auto.
       eapply confined_after; [apply C | apply EV].
+    Qed.
+
+    Lemma close_conf : forall pc s r, confined pc s r -> confined pc s (close pc r).
+    Proof.
+      assert (C : forall pc s, state_conf pc s (log pc REnd s)) by (intros; apply conf_log; apply flows_refl).
+      intros pc s [[V | l m |] s'] [O S]; unfold close; simpl in *; try (split; auto; fail).
+      - split; auto. eapply state_conf_trans; eauto.
+      - destruct (flows l pc); split; auto. eapply state_conf_trans; eauto.
+    Qed.
+
+    Lemma within_conf : forall n pc env s e, confined pc s (do_within ev n pc env s e).
+    Proof.
+      intros. apply close_conf. eapply confined_after; [| apply EV].
+      apply conf_log. apply flows_refl.
     Qed.
 
     Lemma remember_conf : forall pc k V s, confined pc s (do_remember H pc k V s).
@@ -295,6 +318,7 @@ Section Confinement.
       destruct (flows (join pc (deep_label V)) (key_label H k)) eqn:E; [| done].
       apply join_true in E. destruct E as [E _].
       destruct (has_type H (key_type H k) (strip V)); [| done].
+      destruct (refusal H _ _ _ s); [split; [exact E | apply conf_log; exact E] |].
       split; simpl. lab.
       eapply state_conf_trans; [apply conf_log | apply conf_set_key]; auto.
     Qed.
@@ -304,6 +328,7 @@ Section Confinement.
       intros. unfold do_recall.
       assert (C : state_conf pc s (log (join pc (key_label H k)) (RRecall k) s)).
       { apply conf_log. lab. }
+      destruct (refusal H _ _ _ s); [split; [simpl; lab | exact C] |].
       destruct (store s k) as [d |]; [destruct (kept H k _) |];
         try (split; [simpl; lab | exact C]).
       eapply confined_after; [exact C |]. apply accept_conf. lab.
@@ -336,14 +361,24 @@ Section Confinement.
       destruct v as [[| [] | | |] | |]; try done. apply A. lab.
     Qed.
 
-    Lemma guard_conf : forall n env e p pc s, confined pc s (guard ev env e p n pc s).
+    Lemma ev_above : forall pc pc' env s e, flows pc pc' = true -> confined pc s (ev pc' env s e).
+    Proof. intros. eapply confined_weaken; eauto. Qed.
+
+    Lemma judge_conf : forall env p k pc V s again,
+      (forall l s', flows pc l = true -> confined l s' (again l s')) ->
+      confined pc s (judge ev env p k pc V s again).
     Proof.
-      induction n; intros; simpl;
-        (apply confined_bind; auto; intros V s1 _ _;
-         apply confined_bind; auto; intros Vp s2 _ _;
-         apply confined_bind; auto; intros Vb s3 _ _;
-         eapply confined_weaken; [| apply verdict_conf]; [lab |]);
-        intros; auto. done.
+      intros. unfold judge. apply confined_bind; auto. intros Vp s2 _ _.
+      destruct (is_function _); [split; [apply flows_refl | apply state_conf_refl] |].
+      apply confined_bind; auto. intros Vb s3 _ _.
+      eapply confined_weaken; [| apply verdict_conf]; [lab |]. auto.
+    Qed.
+
+    Lemma guard_conf : forall n k env e p pc s, confined pc s (guard ev env e p k n pc s).
+    Proof.
+      induction n; intros k env e p pc s; simpl; apply confined_bind; auto; intros V s1 E _;
+        (eapply confined_weaken; [| apply judge_conf]; [lab |]); intros; auto.
+      done.
     Qed.
   End Helpers.
 
@@ -383,10 +418,9 @@ Section Confinement.
     - (* choose *)
       eapply confined_after with (s' := log pc (RSample p) s).
       + apply conf_log. apply flows_refl.
-      + destruct (sample H p _); auto.
-    - (* call *)
-      apply confined_bind. apply evals_conf; auto. intros [l [| |]] s1 _ _;
-        [| eapply confined_weaken; [| apply call_conf]; lab |]; split; simpl; auto using state_conf_refl.
+      + destruct (refusal H _ _ _ s); [split; [apply flows_refl | apply state_conf_refl] |].
+        destruct (sample H p _); auto.
+    - (* call *) apply confined_bind; auto. intros. apply call_conf.
     - apply recall_conf.
     - apply confined_bind; auto. intros. apply remember_conf.
     - apply confined_bind; auto. intros. apply send_conf.
@@ -408,6 +442,7 @@ Section Confinement.
     - (* try *)
       apply with_label_conf; auto. intros m l s'.
       eapply confined_weaken; [| apply try_conf; auto]. lab.
+    - apply within_conf; auto.
     - (* fail *) apply confined_bind; auto. intros. done.
     - (* check *) apply confined_bind; auto. intros V s1 E _.
       destruct (has_type H t (strip V)); [split; auto using state_conf_refl | done].

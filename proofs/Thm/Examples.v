@@ -28,9 +28,13 @@ Definition world : host L := {|
   model := fun _ _ _ => inl "7";
   parse := fun r => if String.eqb r "7" then inl (num 7) else inr "does not parse";
   decode := fun _ r => inl (DK (KStr r));
+  tool_params := fun f => if String.eqb f "publish" then ["x"] else [];
   tool_accepts := fun _ _ => None;
   tool := fun f _ seen => inl (DK (KNum (Z.of_nat (List.length seen) # 1)));
   sample := fun _ seen => Nat.even (List.length seen);
+  refuses := fun r _ => match r with RTool "broken" _ => Some "too late" | _ => None end;
+  is_timeout := fun m => String.eqb m "too late";
+  char_at := fun _ _ => None;
   prim := fun _ _ => inr "no primitives";
   serialise := fun d => match d with DK (KStr s) => s | _ => "data" end;
   to_label := fun d =>
@@ -63,7 +67,7 @@ Proof. vm_compute. reflexivity. Qed.
 
 (** The answer is as untrusted as the conversation. *)
 Example ask_untrusted :
-  fst (run [] (EAsk "m" (ECall "read" []))) =
+  fst (run [] (EAsk "m" (ECall "read" (EK KNull)))) =
   Val (Lab unt (VCon CList [Lab unt (VK (KBool true)); Lab unt (VK (KNum 7))])).
 Proof. vm_compute. reflexivity. Qed.
 
@@ -75,18 +79,47 @@ Example fix_runs_out :
 Proof. vm_compute. reflexivity. Qed.
 
 (** A secret cannot be published; the refusal is public and can be caught. *)
-Example refused :
+Example refusal_is_public :
   fst (run [Lab sec (VK (KNum 1))]
-    (ETry (EK (KTag "")) (ECall "publish" [EVar 0]) (EVar 0))) =
+    (ETry true (EK (KTag "")) (ECall "publish" (EVar 0)) (EVar 0))) =
   Val (Lab pub (VK (KStr "argument refused by the tool's policy"))).
 Proof. vm_compute. reflexivity. Qed.
 
 (** An error that depends on a secret cannot be caught in public. *)
 Example not_caught :
   fst (run [Lab sec (VK (KBool true))]
-    (ETry (EK (KTag "")) (EIf (EVar 0) (EFail (EK (KStr "no"))) (num 1)) (num 2))) =
+    (ETry true (EK (KTag "")) (EIf (EVar 0) (EFail (EK (KStr "no"))) (num 1)) (num 2))) =
   Err sec "no".
 Proof. vm_compute. reflexivity. Qed.
+
+(** A time limit that has passed goes through a [catch not timeout]. *)
+Example timeout_passes :
+  fst (run [] (ETry true (EK (KTag ""))
+    (EWithin 5 (ETry false (EK (KTag "")) (ECall "broken" (EK KNull)) (num 1))) (EVar 0))) =
+  Val (Lab pub (VK (KStr "too late"))).
+Proof. vm_compute. reflexivity. Qed.
+
+(** ** Why a missing argument counts as [null] at the label of the record
+
+    The variant: only arguments that are there are checked.  A tool all whose
+    arguments are optional is called, or refused in public. *)
+
+Fixpoint refused_if_there (bounds : list L) (fs : list string) (ps : list string) (Vs : list (lval L)) : option L :=
+  match ps, Vs with
+  | p :: ps', V :: Vs' =>
+      if match position p fs with Some _ => negb (flows (deep_label V) (hd bot bounds)) | None => false end
+      then Some (hd bot bounds) else refused_if_there (tl bounds) fs ps' Vs'
+  | _, _ => None
+  end.
+
+Example missing_unchecked_leaks :
+  let V1 := Lab sec (VCon (CRec []) []) in
+  let V2 := Lab sec (VCon (CRec ["a"]) [Lab sec (VK KNull)]) in
+  let check fs V := refused_if_there [pub; pub] fs ["a"; "b"] (arguments ["a"; "b"] V) in
+  lrel (fun _ => false) pub V1 V2 /\ check [] V1 = None /\ check ["a"] V2 = Some pub /\
+  refused [pub; pub] (arguments ["a"; "b"] V1) = Some pub /\
+  refused [pub; pub] (arguments ["a"; "b"] V2) = Some pub.
+Proof. vm_compute. repeat split. apply lrel_high; reflexivity. Qed.
 
 (** ** Why an error above [pc] ends a [par] at once
 
@@ -107,7 +140,7 @@ Fixpoint pars_to_end (ev : L -> list (lval L) -> state L -> term -> result L)
     publishes the key. *)
 Definition leaky_branches : list term :=
   [ ESeq (EIf (EVar 0) (EFail (EK (KStr "stop"))) (num 0)) (ERemember "public" (num 1));
-    ECall "publish" [ERecall "public"] ].
+    ECall "publish" (ERecall "public") ].
 
 Definition secret (b : Datatypes.bool) : list (lval L) := [Lab sec (VK (KBool b))].
 Definition ev := eval (F := F) world 50.
@@ -160,7 +193,7 @@ Example guard_unraised_leaks :
     exists V s, guard_unraised ev env2 e p 1 pub empty = (Val V, s).
 Proof.
   exists (secret false), (secret true),
-    (ESeq (ECall "publish" [num 1]) (EVar 0)), (ELam (EVar 0)).
+    (ESeq (ECall "publish" (num 1)) (EVar 0)), (ELam (EVar 0)).
   split; [repeat constructor | split].
   - vm_compute. discriminate.
   - vm_compute. eauto.

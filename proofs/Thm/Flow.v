@@ -27,30 +27,6 @@ Section Flow.
     srel z (key_label H) s1 s2 /\
     visible z (tr s1) = visible z (tr s2).
 
-  (** Related values all of whose labels are visible are equal. *)
-  Lemma deep_equal : forall pol (z : L),
-    (forall V1 V2, lrel pol z V1 V2 -> low z (deep_label V1) -> V1 = V2) /\
-    (forall v1 v2, vrel pol z v1 v2 -> forall l, low z (deep_label (Lab l v1)) -> v1 = v2) /\
-    (forall vs1 vs2, lsrel pol z vs1 vs2 -> low z (joins (map deep_label vs1)) -> vs1 = vs2).
-  Proof.
-    intros pol z.
-    apply (rel_mutind pol z
-      (fun V1 V2 _ => low z (deep_label V1) -> V1 = V2)
-      (fun v1 v2 _ => forall l, low z (deep_label (Lab l v1)) -> v1 = v2)
-      (fun vs1 vs2 _ => low z (joins (map deep_label vs1)) -> vs1 = vs2)).
-    - intros l1 v1 l2 v2 A _ B. exfalso. simpl in B. apply join_true in B.
-      destruct B. congruence.
-    - intros l v1 v2 A _ IH B. rewrite (IH l); auto.
-    - auto.
-    - intros c vs1 vs2 _ IH l A. simpl in A. apply join_true in A. destruct A as [_ A].
-      rewrite IH; auto.
-    - intros e env1 env2 _ _ IH l A. simpl in A. apply join_true in A. destruct A as [_ A].
-      rewrite IH; auto.
-    - auto.
-    - intros V1 V2 vs1 vs2 _ IH _ IHs A. simpl in A. apply join_true in A. destruct A as [A B].
-      rewrite IH, IHs; auto.
-  Qed.
-
   Lemma agree_intro : forall pol z V1 V2 s1 s2,
     lrel pol z V1 V2 -> srel z (key_label H) s1 s2 -> agree z V1 V2 s1 s2.
   Proof.

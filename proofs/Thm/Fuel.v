@@ -64,16 +64,23 @@ Section Fuel.
     Proof.
       intros. unfold do_recv. destruct (flows pc (clab (cv s))); auto.
       destruct (flows (clab (cv s)) (clearance H m)); auto. destruct md; auto.
-      unfold ask. destruct (model H m _ _); auto. unfold run_reply.
+      unfold ask. destruct (refusal H _ _ _ _); auto. destruct (model H m _ _); auto. unfold run_reply.
       destruct (parse H s0); auto. destruct (permits (policy H) t); auto.
     Qed.
 
-    Lemma try_fuel : forall pc env s e1 e2,
-      approx (do_try ev1 pc env s e1 e2) (do_try ev2 pc env s e1 e2).
+    Lemma within_fuel : forall n pc env s e,
+      approx (do_within ev1 n pc env s e) (do_within ev2 n pc env s e).
+    Proof.
+      intros. unfold do_within. destruct (EV pc env (log pc (RWithin n) s) e) as [E | <-]; auto.
+      destruct (ev1 pc env (log pc (RWithin n) s) e) as [o s1]. simpl in E. subst. left. reflexivity.
+    Qed.
+
+    Lemma try_fuel : forall all pc env s e1 e2,
+      approx (do_try H ev1 all pc env s e1 e2) (do_try H ev2 all pc env s e1 e2).
     Proof.
       intros. unfold do_try. destruct (EV pc env s e1) as [E | <-].
       - destruct (ev1 pc env s e1) as [o s1]. simpl in E. subst. left. reflexivity.
-      - destruct (ev1 pc env s e1) as [[V | l m |] s1]; auto. destruct (flows l pc); auto.
+      - destruct (ev1 pc env s e1) as [[V | l m |] s1]; auto. destruct (flows l pc && _); auto.
     Qed.
 
     Lemma pars_fuel : forall es pc env acc s,
@@ -88,11 +95,19 @@ Section Fuel.
         destruct (pars ev1 pc env acc s1 es) as [o s2]. simpl in E. subst. left. reflexivity.
     Qed.
 
-    Lemma guard_fuel : forall n env e p pc s,
-      approx (guard ev1 env e p n pc s) (guard ev2 env e p n pc s).
+    Lemma judge_fuel : forall env p k pc V s a1 a2,
+      (forall l s, approx (a1 l s) (a2 l s)) ->
+      approx (judge ev1 env p k pc V s a1) (judge ev2 env p k pc V s a2).
     Proof.
-      induction n; intros; simpl; repeat (apply approx_bind; auto; intros);
-        unfold verdict; destruct V1 as [l [[| [] | | |] | |]]; auto.
+      intros. unfold judge. apply approx_bind; auto. intros Vp s2.
+      destruct (is_function _); auto. apply approx_bind; auto. intros Vb s3.
+      unfold verdict. destruct Vb as [l [[| [] | | |] | |]]; auto.
+    Qed.
+
+    Lemma guard_fuel : forall n k env e p pc s,
+      approx (guard ev1 env e p k n pc s) (guard ev2 env e p k n pc s).
+    Proof.
+      induction n; intros; simpl; apply approx_bind; auto; intros; apply judge_fuel; auto.
     Qed.
   End Helpers.
 
@@ -102,10 +117,10 @@ Section Fuel.
     induction n as [| n IH]; intros m pc env s e Le; [left; reflexivity |].
     destruct m as [| m]; [inversion Le |]. apply le_S_n in Le.
     assert (EV : forall pc env s e, approx (eval (F := F) H n pc env s e) (eval (F := F) H m pc env s e)) by auto.
-    destruct e; simpl; auto using evals_fuel, recv_fuel, fork_fuel, fresh_fuel, pars_fuel, guard_fuel.
+    destruct e; simpl; auto using evals_fuel, recv_fuel, fork_fuel, fresh_fuel, pars_fuel, guard_fuel, within_fuel.
     - repeat (apply approx_bind; auto; intros). apply apply_fuel; auto.
     - apply approx_bind; auto. intros [l v] s1. destruct (chosen v bs d); auto.
-    - destruct (sample H p (visible pc (tr s))); auto.
+    - destruct (refusal H _ _ _ s); auto. destruct (sample H p (visible pc (tr s))); auto.
     - apply with_label_fuel; auto.
     - apply with_label_fuel; auto.
     - apply with_label_fuel; auto.

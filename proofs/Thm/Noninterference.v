@@ -148,24 +148,31 @@ Section Noninterference.
     apply join_true. split; eauto using flows_trans.
   Qed.
 
-  Lemma call_rel : forall pc f vs1 vs2 s1 s2,
-    low pc -> lsrel vs1 vs2 -> srel s1 s2 ->
-    rrel (call H pc f vs1 s1) (call H pc f vs2 s2).
+  (** What a low answer depends on is the same in both runs. *)
+  Lemma refusal_low : forall ch l r s1 s2,
+    low l -> srel s1 s2 -> refusal H ch l r s1 = refusal H ch l r s2.
   Proof.
-    intros pc f vs1 vs2 s1 s2 P R S.
+    intros ch l r s1 s2 A S. unfold refusal. rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))). auto.
+  Qed.
+
+  Lemma call_rel : forall pc f V1 V2 s1 s2,
+    low pc -> lrel V1 V2 -> srel s1 s2 ->
+    rrel (call H pc f V1 s1) (call H pc f V2 s2).
+  Proof.
+    intros pc f V1 V2 s1 s2 P RV S.
+    pose proof (arguments_rel _ _ (tool_params H f) _ _ RV) as R.
+    pose proof (confined_grows _ _ _ (call_conf H pc f V1 s1)) as G1.
+    pose proof (confined_grows _ _ _ (call_conf H pc f V2 s2)) as G2.
+    unfold call in *.
+    set (vs1 := arguments (tool_params H f) V1) in *. set (vs2 := arguments (tool_params H f) V2) in *.
     destruct (flows pc (tool_pc H f)) eqn:PT.
-    2: { unfold call. rewrite PT. apply rrel_err; auto. }
+    2: { apply rrel_err; auto. }
     destruct (refused_rel _ _ R (tool_args H f)) as [E | [(b & E & B) | (b & E & B)]].
-    2: { unfold call at 1. rewrite PT, E.
-         eapply rrel_stuck_left; [| apply ext, S | eapply confined_grows, call_conf].
+    2: { rewrite E in *. eapply rrel_stuck_left; [| apply ext, S | exact G2].
          simpl. apply join_false_r; auto. }
-    2: { unfold call at 2. rewrite PT, E.
-         eapply rrel_stuck_right; [| apply ext', S | eapply confined_grows, call_conf].
+    2: { rewrite E in *. eapply rrel_stuck_right; [| apply ext', S | exact G1].
          simpl. apply join_false_r; auto. }
-    pose proof (call_conf H pc f vs1 s1) as G1.
-    pose proof (call_conf H pc f vs2 s2) as G2.
-    apply confined_grows in G1. apply confined_grows in G2.
-    unfold call in *. rewrite PT, E in *.
+    rewrite E in *.
     destruct (refused (tool_args H f) vs2) as [b |] eqn:E2.
     { apply rrel_err_same; auto. destruct (flows b z) eqn:B.
       - apply same_label_low. apply join_true; auto.
@@ -178,33 +185,38 @@ Section Noninterference.
       - intros C. f_equal. unfold ch in C. apply join_true in C. destruct C as [_ C].
         destruct (lsrel_deep _ _ _ _ R) as [(_ & D & _) | [D _]]; auto.
         rewrite (channel_args _ _ E C) in D. discriminate. }
-    destruct (lsrel_deep _ _ _ _ R) as [(D1 & D2 & D3) | [D1 D2]].
-    - rewrite <- D1, <- D2 in *. clear G1 G2. destruct (tool_accepts H f (map strip vs1)).
+    destruct (lrel_visible _ _ _ _ RV) as [[<- D] | [D1 D2]].
+    - subst vs2. fold vs1 in S' |- *. clear G1 G2. destruct (tool_accepts H f (strip V1)).
       { apply rrel_err; auto. apply join_true; auto. }
-      destruct S as (SC & SS & ST).
       destruct (flows (tool_res H f) z) eqn:B.
-      + rewrite (visible_low _ _ _ _ B ST).
+      + assert (Lo : low (join pc (join (tool_res H f) (deep_label V1)))).
+        { apply join_true; split; auto. apply join_true; auto. }
+        rewrite (refusal_low ch _ _ _ _ Lo S).
+        destruct (refusal H ch _ _ s2); [apply rrel_err; auto |].
+        rewrite (visible_low _ _ _ _ B (proj2 (proj2 S))).
         destruct (tool H f (map strip vs1) (visible (tool_res H f) (tr s2))).
-        * apply accept_rel; auto. apply same_label_low.
-          apply join_true; split; auto. apply join_true; auto.
-        * apply rrel_err; auto. apply join_true; split; auto. apply join_true; auto.
-      + assert (Hi : high (join pc (join (tool_res H f) (joins (map deep_label vs1))))).
+        * apply accept_rel; auto. apply same_label_low; auto.
+        * apply rrel_err; auto.
+      + assert (Hi : high (join pc (join (tool_res H f) (deep_label V1)))).
         { apply join_false_r, join_false_l; auto. }
-        destruct (tool H f _ (visible _ (tr s1))), (tool H f _ (visible _ (tr s2)));
-          [apply accept_rel; auto; [right; auto | congruence] |
-           unfold accept; try destruct (data_permits (policy H) _); apply rrel_high; auto ..].
+        destruct (refusal H ch _ _ s1), (refusal H ch _ _ s2);
+          try destruct (tool H f _ (visible _ (tr s1))); try destruct (tool H f _ (visible _ (tr s2)));
+          unfold accept;
+          repeat match goal with |- context [data_permits ?p ?d] => destruct (data_permits p d) end;
+          apply rrel_high; auto.
     - (* visible arguments are not the reason for whatever happens *)
-      assert (Q1 : high (join pc (joins (map deep_label vs1)))) by (apply join_false_r; auto).
-      assert (Q2 : high (join pc (joins (map deep_label vs2)))) by (apply join_false_r; auto).
-      destruct (tool_accepts H f (map strip vs1)).
+      assert (Q1 : high (join pc (deep_label V1))) by (apply join_false_r; auto).
+      assert (Q2 : high (join pc (deep_label V2))) by (apply join_false_r; auto).
+      destruct (tool_accepts H f (strip V1)).
       { eapply rrel_stuck_left; [exact Q1 | apply ext, S | exact G2]. }
-      destruct (tool_accepts H f (map strip vs2)).
+      destruct (tool_accepts H f (strip V2)).
       { eapply rrel_stuck_right; [exact Q2 | apply ext', S | exact G1]. }
-      assert (Hi1 : high (join pc (join (tool_res H f) (joins (map deep_label vs1)))))
+      assert (Hi1 : high (join pc (join (tool_res H f) (deep_label V1))))
         by (apply join_false_r, join_false_r; auto).
-      assert (Hi2 : high (join pc (join (tool_res H f) (joins (map deep_label vs2)))))
+      assert (Hi2 : high (join pc (join (tool_res H f) (deep_label V2))))
         by (apply join_false_r, join_false_r; auto).
-      destruct (tool H f _ (visible _ (tr s1))), (tool H f _ (visible _ (tr s2)));
+      destruct (refusal H ch _ _ s1), (refusal H ch _ _ s2);
+        try destruct (tool H f _ (visible _ (tr s1))); try destruct (tool H f _ (visible _ (tr s2)));
         unfold accept;
         repeat match goal with |- context [data_permits ?p ?d] => destruct (data_permits p d) end;
         apply rrel_high; auto.
@@ -269,8 +281,18 @@ Section Noninterference.
       rewrite <- E1, <- E2 in *. clear G1 G2.
       destruct (flows (join pc (deep_label V1)) lk).
       + destruct (has_type H (key_type H k) (strip V1)).
-        * apply rrel_val; auto using unit_rel. apply srel_set_key; auto. apply srel_log; auto.
-          destruct (flows lk z) eqn:K; [left | right]; auto.
+        * assert (Sk : same_label lk lk) by (destruct (flows lk z) eqn:K; [left | right]; auto).
+          assert (S' : srel (log lk (RRemember k (strip V1)) s1) (log lk (RRemember k (strip V1)) s2))
+            by (apply srel_log; auto).
+          destruct (flows lk z) eqn:K.
+          -- rewrite (refusal_low lk lk _ _ _ K S).
+             destruct (refusal H lk lk _ s2); [apply rrel_err; auto |].
+             apply rrel_val; auto using unit_rel. apply srel_set_key; auto.
+          -- destruct (refusal H lk lk _ s1), (refusal H lk lk _ s2).
+             ++ apply rrel_left; auto.
+             ++ apply rrel_left; [simpl; auto | apply ext_tr with (1 := S'); reflexivity].
+             ++ apply rrel_right; [simpl; auto | apply ext_tr' with (1 := S'); reflexivity].
+             ++ apply rrel_val; auto using unit_rel. apply srel_set_key; auto.
         * apply rrel_err; auto. apply join_true; auto.
       + apply rrel_err_same; auto. apply same_label_join; auto using same_label_low.
         destruct (flows lk z) eqn:K; [left | right]; auto.
@@ -283,16 +305,22 @@ Section Noninterference.
           rewrite (flows_trans L _ _ _ E K) in Hl. discriminate. }
         rewrite !N; auto. apply rrel_err; auto. apply join_true; auto. }
       assert (Ql : high (join pc lk)) by (apply join_false_r; auto).
+      assert (Sl : srel (log lk (RRemember k (strip V1)) s1) (log lk (RRemember k (strip V2)) s2)).
+      { apply srel_log; auto; [right; auto | congruence]. }
       assert (S' : srel (set_key k (strip V1) (log lk (RRemember k (strip V1)) s1))
                         (set_key k (strip V2) (log lk (RRemember k (strip V2)) s2))).
-      { apply srel_set_key; [fold lk; congruence |]. apply srel_log; auto; [right; auto | congruence]. }
+      { apply srel_set_key; [fold lk; congruence | exact Sl]. }
       destruct (flows (join pc (deep_label V1)) lk);
         [destruct (has_type H (key_type H k) (strip V1)) |];
         [| eapply rrel_stuck_left; [| apply ext, S | exact G2]; assumption ..].
       destruct (flows (join pc (deep_label V2)) lk);
         [destruct (has_type H (key_type H k) (strip V2)) |];
         [| eapply rrel_stuck_right; [| apply ext', S | exact G1]; assumption ..].
-      apply rrel_val; auto using unit_rel.
+      destruct (refusal H lk lk _ s1), (refusal H lk lk _ s2).
+      + apply rrel_left; auto.
+      + apply rrel_left; [simpl; auto | apply ext_tr with (1 := Sl); reflexivity].
+      + apply rrel_right; [simpl; auto | apply ext_tr' with (1 := Sl); reflexivity].
+      + apply rrel_val; auto using unit_rel.
   Qed.
 
   Lemma recall_rel : forall pc k s1 s2,
@@ -304,6 +332,8 @@ Section Noninterference.
     - assert (J : low (join pc lk)) by (apply join_true; auto).
       assert (S' : srel (log (join pc lk) (RRecall k) s1) (log (join pc lk) (RRecall k) s2)).
       { apply srel_log; auto using same_label_low. }
+      rewrite (refusal_low (join pc lk) (join pc lk) _ _ _ J S).
+      destruct (refusal H _ _ _ s2); [apply rrel_err; auto |].
       destruct S as (_ & SS & ST). rewrite (visible_low _ _ _ _ K ST), (SS k K).
       destruct (store s2 k) as [d |]; [destruct (kept H k (visible lk (tr s2))) |].
       + apply accept_rel; auto using same_label_low.
@@ -313,7 +343,7 @@ Section Noninterference.
       assert (S' : srel (log (join pc lk) (RRecall k) s1) (log (join pc lk) (RRecall k) s2)).
       { apply srel_log; auto. right; auto. }
       unfold accept.
-      destruct (store s1 k), (store s2 k);
+      destruct (refusal H _ _ _ s1), (refusal H _ _ _ s2), (store s1 k), (store s2 k);
         repeat match goal with
                | |- context [kept H k ?t] => destruct (kept H k t)
                | |- context [data_permits ?p ?d] => destruct (data_permits p d)
@@ -424,10 +454,13 @@ Section Noninterference.
       assert (S1 : srel (log (clab (cv s1)) (RModel m (msgs (cv s1))) s1)
                         (log (clab (cv s1)) (RModel m (msgs (cv s1))) s2))
         by (apply srel_log; auto using same_label_low).
+      assert (B : low (join pc (clab (cv s1)))) by (apply join_true; auto).
+      rewrite (refusal_low _ _ _ _ _ B S).
+      destruct (refusal H _ _ _ s2); [apply rrel_err; auto |].
       rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))).
       destruct (model H m _ _) as [reply | e].
       - apply K; [apply say_rel; auto | unfold say; simpl; rewrite E; auto | reflexivity].
-      - apply rrel_err; auto. apply join_true; auto.
+      - apply rrel_err; auto.
     Qed.
 
     Lemma run_reply_rel : forall lc reply s1 s2, low lc -> srel s1 s2 ->
@@ -498,12 +531,12 @@ Section Noninterference.
       apply EV; auto. apply srel_conv; auto. left. auto.
     Qed.
 
-    Lemma try_rel : forall pc1 pc2 env1 env2 s1 s2 e1 e2,
+    Lemma try_rel : forall all pc1 pc2 env1 env2 s1 s2 e1 e2,
       same_label pc1 pc2 -> permits pol e1 = true -> permits pol e2 = true ->
       lsrel env1 env2 -> srel s1 s2 ->
-      rrel (do_try ev1 pc1 env1 s1 e1 e2) (do_try ev2 pc2 env2 s2 e1 e2).
+      rrel (do_try H ev1 all pc1 env1 s1 e1 e2) (do_try H ev2 all pc2 env2 s2 e1 e2).
     Proof.
-      intros pc1 pc2 env1 env2 s1 s2 e1 e2 [[-> A] | [A B]] P1 P2 R S.
+      intros all pc1 pc2 env1 env2 s1 s2 e1 e2 [[-> A] | [A B]] P1 P2 R S.
       2: { eapply high_results with (1 := A) (2 := B) (3 := S); apply try_conf; auto. }
       rename pc2 into pc. unfold do_try.
       assert (High : forall l, high l -> flows l pc = false).
@@ -512,25 +545,54 @@ Section Noninterference.
       destruct (EV _ _ _ _ _ _ A P1 R S)
         as [V1 V2 t1 t2 | l m t1 t2 B St | o1 o2 t1 t2 B X | o1 o2 t1 t2 B X].
       - apply rrel_val; auto.
-      - destruct (flows l pc).
+      - destruct (flows l pc && _).
         + apply EV; auto.
         + apply rrel_err; auto.
       - assert (G : grows t2 match o2 with
-          | Err l m => if flows l pc
+          | Err l m => if flows l pc && (all || negb (is_timeout H m))
                        then ev2 pc (Lab l (VK (KStr m)) :: env2) t2 e2 else (Err l m, t2)
           | _ => (o2, t2) end).
         { destruct o2; try apply grows_refl.
-          destruct (flows l pc); auto using grows_refl, grows2. }
+          destruct (flows l pc && _); auto using grows_refl, grows2. }
         destruct o1; simpl in B; try contradiction; try rewrite (High _ B);
           (eapply rrel_stuck_left; [| exact X |]; [exact B |]); destruct o2; exact G.
       - assert (G : grows t1 match o1 with
-          | Err l m => if flows l pc
+          | Err l m => if flows l pc && (all || negb (is_timeout H m))
                        then ev1 pc (Lab l (VK (KStr m)) :: env1) t1 e2 else (Err l m, t1)
           | _ => (o1, t1) end).
         { destruct o1; try apply grows_refl.
-          destruct (flows l pc); auto using grows_refl, grows1. }
+          destruct (flows l pc && _); auto using grows_refl, grows1. }
         destruct o2; simpl in B; try contradiction; try rewrite (High _ B);
           (eapply rrel_stuck_right; [| exact X |]; [exact B |]); destruct o1; exact G.
+    Qed.
+
+    Lemma close_rel : forall pc r1 r2, low pc -> rrel r1 r2 -> rrel (close pc r1) (close pc r2).
+    Proof.
+      assert (G : forall pc o (s : state L), grows s (close pc (o, s))).
+      { intros pc [V | l m |] s; unfold close; try destruct (flows l pc);
+          try apply grows_refl; exists [Event pc REnd]; reflexivity. }
+      intros pc r1 r2 A R.
+      assert (High : forall l, high l -> flows l pc = false).
+      { intros l B. destruct (flows l pc) eqn:E; auto.
+        rewrite (flows_trans L _ _ _ E A) in B. discriminate. }
+      destruct R as [V1 V2 s1 s2 RV S | l m s1 s2 Lo S | o1 o2 s1 s2 B X | o1 o2 s1 s2 B X].
+      - apply rrel_val; auto. apply srel_log; auto using same_label_low.
+      - unfold close. apply rrel_err; auto. destruct (flows l pc); auto.
+        apply srel_log; auto using same_label_low.
+      - specialize (G pc o2 s2).
+        destruct o1 as [| l m |]; simpl in B; try contradiction; unfold close at 1; try rewrite (High _ B);
+          eapply rrel_stuck_left; eauto; simpl; auto.
+      - specialize (G pc o1 s1).
+        destruct o2 as [| l m |]; simpl in B; try contradiction; unfold close at 2; try rewrite (High _ B);
+          eapply rrel_stuck_right; eauto; simpl; auto.
+    Qed.
+
+    Lemma within_rel : forall n pc env1 env2 s1 s2 e,
+      low pc -> permits pol e = true -> lsrel env1 env2 -> srel s1 s2 ->
+      rrel (do_within ev1 n pc env1 s1 e) (do_within ev2 n pc env2 s2 e).
+    Proof.
+      intros n pc env1 env2 s1 s2 e A P R S. apply close_rel; auto. apply EV; auto.
+      apply srel_log; auto using same_label_low.
     Qed.
 
     Lemma pars_rel : forall es pc env1 env2 acc1 acc2 s1 s2,
@@ -606,32 +668,68 @@ Section Noninterference.
         apply rrel_val; auto. apply raise_rel; auto.
     Qed.
 
-    Lemma guard_rel : forall n pc env1 env2 s1 s2 e p,
+    Lemma judge_grows : forall ev env p k pc V (s : state L) again,
+      (forall pc env s e, confined pc s (ev pc env s e)) ->
+      (forall l s', grows s' (again l s')) -> grows s (judge ev env p k pc V s again).
+    Proof.
+      intros ev env p k pc V s again C A. unfold judge.
+      apply grows_bind; [eapply confined_grows, C | intros Vp s2].
+      destruct (is_function _); [apply grows_refl |].
+      apply grows_bind; [eapply confined_grows, C | intros Vb s3]. apply verdict_grows. auto.
+    Qed.
+
+    Lemma judge_rel : forall env1 env2 p k pc V1 V2 s1 s2 again1 again2,
+      low pc -> permits pol p = true -> lsrel env1 env2 -> lrel V1 V2 -> low (label_of V1) -> srel s1 s2 ->
+      (forall l s, flows pc l = true -> confined l s (again1 l s)) ->
+      (forall l s, flows pc l = true -> confined l s (again2 l s)) ->
+      (forall l t1 t2, low l -> srel t1 t2 -> rrel (again1 l t1) (again2 l t2)) ->
+      (forall l s, grows s (again1 l s)) -> (forall l s, grows s (again2 l s)) ->
+      rrel (judge ev1 env1 p k pc V1 s1 again1) (judge ev2 env2 p k pc V2 s2 again2).
+    Proof.
+      intros env1 env2 p k pc V1 V2 s1 s2 again1 again2 A P R RV Lo S B1 B2 K G1 G2. unfold judge.
+      apply rrel_bind with (1 := EV _ _ _ _ _ _ A P R S).
+      - intros W1 W2 t1 t2 RW St.
+        assert (E : is_function (match V1 with Lab _ v => v end) = is_function (match V2 with Lab _ v => v end)).
+        { destruct RV as [l1 v1 l2 v2 A1 _ | l v1 v2 _ Rv]; [simpl in Lo; congruence |].
+          destruct Rv as [| c ? ? ? |]; auto. }
+        rewrite <- E. destruct (is_function _).
+        { apply rrel_val; auto. unfold guarded. apply lrel_low; auto. }
+        assert (Re : lsrel [W1; V1] [W2; V2]) by auto.
+        apply rrel_bind with (1 := EV _ _ _ _ _ (EApp (EVar 0) (EVar 1)) A eq_refl Re St).
+        + intros X1 X2 w1 w2 RX Sw. apply verdict_rel; auto.
+        + intros. apply verdict_grows. auto.
+        + intros. apply verdict_grows. auto.
+      - intros Vp t. destruct (is_function _); [apply grows_refl |].
+        apply grows_bind; [apply grows1 | intros]. apply verdict_grows. auto.
+      - intros Vp t. destruct (is_function _); [apply grows_refl |].
+        apply grows_bind; [apply grows2 | intros]. apply verdict_grows. auto.
+    Qed.
+
+    Lemma guard_rel : forall n k pc env1 env2 s1 s2 e p,
       low pc -> permits pol e = true -> permits pol p = true ->
       lsrel env1 env2 -> srel s1 s2 ->
-      rrel (guard ev1 env1 e p n pc s1) (guard ev2 env2 e p n pc s2).
+      rrel (guard ev1 env1 e p k n pc s1) (guard ev2 env2 e p k n pc s2).
     Proof.
-      induction n as [| n IH]; intros pc env1 env2 s1 s2 e p A Pe Pp R S; simpl;
+      assert (Failed : forall (pc' : L) V (s : state L),
+        confined pc' s (Err (join pc' (deep_label V)) "guard failed"%string, s)).
+      { intros. split; [simpl; apply join_l | apply state_conf_refl]. }
+      induction n as [| n IH]; intros k pc env1 env2 s1 s2 e p A Pe Pp R S; simpl;
         (apply rrel_bind with (1 := EV _ _ _ _ _ _ A Pe R S);
-         [ intros V1 V2 t1 t2 RV St;
-           apply rrel_bind with (1 := EV _ _ _ _ _ _ A Pp R St);
-           [ intros W1 W2 u1 u2 RW Su;
-             assert (Re : lsrel [W1; V1] [W2; V2]) by auto;
-             apply rrel_bind with (1 := EV _ _ _ _ _ (EApp (EVar 0) (EVar 1)) A eq_refl Re Su);
-             [ intros X1 X2 w1 w2 RX Sw; apply verdict_rel; auto | ..] |..] |..]).
-      (* growth of the continuations *)
-      all: try (intros;
-        repeat first
-          [ apply grows_refl
-          | apply grows_bind; [first [apply grows1 | apply grows2] | intros]
-          | apply verdict_grows; intros
-          | eapply confined_grows, guard_conf; auto ]; fail).
-      - intros l _. split; [simpl; apply join_l | apply state_conf_refl].
-      - intros l _. split; [simpl; apply join_l | apply state_conf_refl].
-      - intros l B. apply rrel_err_same; auto.
-        apply same_label_join; auto using same_label_low. exact (lrel_deep_label _ _ _ _ RV).
-      - intros l _. apply guard_conf; auto.
-      - intros l _. apply guard_conf; auto.
+         [ intros V1 V2 t1 t2 RV St
+         | intros V t; apply judge_grows; auto; intros;
+           first [apply grows_refl | eapply confined_grows, guard_conf; auto]
+         | intros V t; apply judge_grows; auto; intros;
+           first [apply grows_refl | eapply confined_grows, guard_conf; auto] ]);
+        (destruct (lrel_label _ _ _ _ RV) as [[E Lo] | [H1 H2]];
+         [ rewrite <- E; apply judge_rel; auto;
+           [ apply join_true; auto | .. ]
+         | assert (J1 : high (join pc (label_of V1))) by (apply join_false_r; auto);
+           assert (J2 : high (join pc (label_of V2))) by (apply join_false_r; auto);
+           eapply high_results with (1 := J1) (2 := J2) (3 := St); apply judge_conf; auto ]);
+        intros; try apply grows_refl; try (eapply confined_grows, guard_conf; auto; fail);
+        try (apply guard_conf; auto; fail); auto.
+      apply rrel_err_same; auto.
+      apply same_label_join; auto using same_label_low. exact (lrel_deep_label _ _ _ _ RV).
     Qed.
   End Helpers.
 
@@ -745,8 +843,11 @@ Section Noninterference.
       + destruct J as (l1 & l2 & v1 & v2 & w1 & w2 & -> & -> & -> & -> & Lo & Rv & Rw).
         unfold do_get.
         destruct Rv as [k | c vs1 vs2 Rs | ? ? ? ? ?]; [| | apply rrel_err_same; auto].
-        { destruct Rw as [k2 | |]; [| apply rrel_err_same; auto ..].
-          destruct (no_payload k k2); [apply rrel_val; auto | apply rrel_err_same; auto]. }
+        { destruct Rw as [k2 | |]; [| destruct k; apply rrel_err_same; auto ..].
+          destruct k; try destruct k2;
+            try match goal with |- context [char_at H ?t ?q] => destruct (char_at H t q) end;
+            try match goal with |- context [no_payload ?x ?y] => destruct (no_payload x y) end;
+            first [apply rrel_val; auto; fail | apply rrel_err_same; auto]. }
         destruct Rw as [k | |]; [| apply rrel_err_same; auto ..].
         destruct (select c k) as [i |]; [| apply rrel_err_same; auto].
         destruct (lsrel_nth _ _ _ _ i Rs) as [(X1 & X2 & E1 & E2 & RX) | [E1 E2]]; rewrite E1, E2.
@@ -810,20 +911,14 @@ Section Noninterference.
     - (* choose *) simpl.
       assert (S' : srel (log pc (RSample p) s1) (log pc (RSample p) s2))
         by (apply srel_log; auto using same_label_low).
+      rewrite (refusal_low _ _ _ _ _ A S).
+      destruct (refusal H _ _ _ s2); [apply rrel_err; auto |].
       rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))).
       destruct (sample H p (visible pc (tr s2))); apply IH; auto.
     - (* tool *) simpl.
-      apply rrel_bind with (r1 := evals _ _ _ _ _ _ _) (r2 := evals _ _ _ _ _ _ _);
-        [apply evals_rel; auto | intros V1 V2 t1 t2 RV St | grow | grow].
-      destruct RV as [l1 v1 l2 v2 B1 B2 | l v1 v2 B RV].
-      + assert (J1 : high (join pc l1)) by (apply join_false_r; auto).
-        assert (J2 : high (join pc l2)) by (apply join_false_r; auto).
-        eapply high_results with (1 := J1) (2 := J2) (3 := St).
-        * destruct v1; try apply call_conf; split; simpl; auto using state_conf_refl.
-        * destruct v2; try apply call_conf; split; simpl; auto using state_conf_refl.
-      + assert (J : low (join pc l)) by (apply join_true; auto).
-        destruct RV; [apply rrel_left; simpl; auto | | apply rrel_left; simpl; auto].
-        apply call_rel; auto.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      apply call_rel; auto.
     - (* recall *) simpl. apply recall_rel; auto.
     - (* remember *) simpl.
       apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
@@ -900,6 +995,7 @@ Section Noninterference.
       intros m1 m2 l1 l2 t1 t2 St [(<- & <- & B) | [B1 B2]]; apply try_rel; auto.
       + destruct (flows (join pc (join m1 l1)) z) eqn:E; [left | right]; auto.
       + right. split; apply join_false_r, join_false_l; auto.
+    - (* within *) simpl. apply within_rel; auto.
     - (* fail *) simpl.
       apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
         [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].

@@ -159,6 +159,36 @@ Section Relation.
     same_label (deep_label V1) (deep_label V2).
   Proof. intros V1 V2 R. destruct (lrel_deep _ _ R) as [(A & _ & B) | A]; [left | right]; auto. Qed.
 
+  (** Related values all of whose labels are visible are equal. *)
+  Lemma deep_equal : 
+    (forall V1 V2, lrel V1 V2 -> low (deep_label V1) -> V1 = V2) /\
+    (forall v1 v2, vrel v1 v2 -> forall l, low (deep_label (Lab l v1)) -> v1 = v2) /\
+    (forall vs1 vs2, lsrel vs1 vs2 -> low (joins (map deep_label vs1)) -> vs1 = vs2).
+  Proof.
+    apply (rel_mutind
+      (fun V1 V2 _ => low (deep_label V1) -> V1 = V2)
+      (fun v1 v2 _ => forall l, low (deep_label (Lab l v1)) -> v1 = v2)
+      (fun vs1 vs2 _ => low (joins (map deep_label vs1)) -> vs1 = vs2)).
+    - intros l1 v1 l2 v2 A _ B. exfalso. simpl in B. apply join_true in B.
+      destruct B. congruence.
+    - intros l v1 v2 A _ IH B. rewrite (IH l); auto.
+    - auto.
+    - intros c vs1 vs2 _ IH l A. simpl in A. apply join_true in A. destruct A as [_ A].
+      rewrite IH; auto.
+    - intros e env1 env2 _ _ IH l A. simpl in A. apply join_true in A. destruct A as [_ A].
+      rewrite IH; auto.
+    - auto.
+    - intros V1 V2 vs1 vs2 _ IH _ IHs A. simpl in A. apply join_true in A. destruct A as [A B].
+      rewrite IH, IHs; auto.
+  Qed.
+
+  Lemma lrel_visible : forall V1 V2, lrel V1 V2 ->
+    (V1 = V2 /\ low (deep_label V1)) \/ (high (deep_label V1) /\ high (deep_label V2)).
+  Proof.
+    intros V1 V2 R. destruct (lrel_deep _ _ R) as [(_ & _ & A) | A]; auto.
+    left. split; auto. exact (proj1 deep_equal _ _ R A).
+  Qed.
+
   Lemma raise_rel : forall l1 l2 V1 V2,
     same_label l1 l2 -> lrel V1 V2 -> lrel (raise l1 V1) (raise l2 V2).
   Proof.
@@ -180,6 +210,62 @@ Section Relation.
     (nth_error vs1 i = None /\ nth_error vs2 i = None).
   Proof.
     intros vs1 vs2 i R. revert i. induction R; intros [| i]; simpl; eauto 10.
+  Qed.
+
+  (** Lists of values that the observer does not see. *)
+  Lemma lsrel_high : forall vs1 vs2, List.length vs1 = List.length vs2 ->
+    Forall (fun V => high (label_of V)) vs1 -> Forall (fun V => high (label_of V)) vs2 -> lsrel vs1 vs2.
+  Proof.
+    induction vs1 as [| [l1 v1] vs1 IH]; intros [| [l2 v2] vs2] N A B; simpl in N; try discriminate; auto.
+    inversion A; inversion B; subst. simpl in *. auto.
+  Qed.
+
+  Lemma argument_rel : forall l fs vs1 vs2 p, low l -> lsrel vs1 vs2 ->
+    lrel (argument l fs vs1 p) (argument l fs vs2 p).
+  Proof.
+    intros l fs vs1 vs2 p A R. unfold argument. destruct (position p fs) as [i |]; auto.
+    destruct (lsrel_nth _ _ i R) as [(V1 & V2 & -> & -> & RV) | [-> ->]]; auto.
+    apply raise_rel; auto using same_label_low.
+  Qed.
+
+  Lemma argument_high : forall l fs vs p, high l -> high (label_of (argument l fs vs p)).
+  Proof.
+    intros l fs vs p A. unfold argument. destruct (position p fs) as [i |]; auto.
+    destruct (nth_error vs i) as [[l' v] |]; auto. simpl. apply join_false_l. auto.
+  Qed.
+
+  Lemma arguments_high : forall ps l v, high l ->
+    Forall (fun V => high (label_of V)) (arguments ps (Lab l v)) /\ List.length (arguments ps (Lab l v)) = List.length ps.
+  Proof.
+    intros ps l v A. unfold arguments.
+    assert (M : forall f : string -> lval L, (forall p, high (label_of (f p))) ->
+      Forall (fun V => high (label_of V)) (map f ps) /\ List.length (map f ps) = List.length ps).
+    { intros f Hf. rewrite map_length. split; auto. clear -Hf. induction ps; simpl; constructor; auto. }
+    assert (O : forall v, Forall (fun V => high (label_of V))
+        (match ps with [_] => [Lab l v] | _ => map (fun _ => Lab l (VK KNull)) ps end) /\
+      List.length (match ps with [_] => [Lab l v] | _ => map (fun _ => Lab l (VK KNull)) ps end) = List.length ps).
+    { intros v'. destruct ps as [| p [| q ps]]; [apply M; auto | | apply M; auto]. split; auto. }
+    destruct v as [k | c vs | env e]; [apply O | | apply O].
+    destruct c; [apply O | apply O | | apply O | apply O].
+    destruct ps as [| p [| q ps]]; [| | apply M; intros; apply argument_high; auto].
+    - apply M. intros. apply argument_high; auto.
+    - destruct (position p fields); split; auto. constructor; auto using argument_high.
+  Qed.
+
+  (** Related values give related arguments. *)
+  Lemma arguments_rel : forall ps V1 V2, lrel V1 V2 -> lsrel (arguments ps V1) (arguments ps V2).
+  Proof.
+    intros ps V1 V2 R. destruct R as [l1 v1 l2 v2 A B | l v1 v2 A R].
+    - destruct (arguments_high ps l1 v1 A), (arguments_high ps l2 v2 B). apply lsrel_high; congruence.
+    - unfold arguments.
+      assert (M : forall f g : string -> lval L, (forall p, lrel (f p) (g p)) -> lsrel (map f ps) (map g ps)).
+      { intros f g E. clear -E. induction ps; simpl; auto. }
+      destruct R as [k | c vs1 vs2 R | e env1 env2 P R].
+      + destruct ps as [| p [| q ps]]; auto.
+      + destruct c; try (destruct ps as [| p [| q ps]]; auto; fail).
+        destruct ps as [| p [| q ps]]; try (apply M; intros; apply argument_rel; auto; fail).
+        destruct (position p fields); auto using argument_rel.
+      + destruct ps as [| p [| q ps]]; auto.
   Qed.
 
   Lemma lsrel_app : forall vs1 vs2 ws1 ws2,
