@@ -8,11 +8,15 @@
               {"text": s} from a model; with "code" (a program) where the reply
               is read as code and parses, with "decoded" (data) or
               "undecoded" (a message) where it is read as data;
-              {"data": d} from a tool; {"drawn": b}; {"failed": message}
-              ({"found": ..} and {"kept": ..} are passed over: the interpreter
-              keeps the stores itself)
+              "call" and "args" (data) where it calls a tool, or "refused" (a
+              message) where it is code that may not be there;
+              {"data": d} from a tool; {"drawn": b}; {"failed": message};
+              {"late": true}: a time limit has passed; from stores, which the
+              interpreter keeps itself, nothing, {"found": ..}, {"kept": ..},
+              {"store_failed": message} or {"store_late": true}
      prelude  [[name, program], ...], each closed but for those before it
      endorse, declassify   what generated code may do (default false)
+     clearance  what models may see (default: everything)
 
    Output, one JSON object: result, conversation_label, conversation, trace.
    Exit status 3: the program uses something that this driver does not
@@ -240,18 +244,51 @@ let compare_q a b = compare (a.qnum * b.qden) (b.qnum * a.qden)
 let wrong p = Inr ("wrong operands of " ^ p)
 let floor_div a b = if (a mod b <> 0) && ((a < 0) <> (b < 0)) then a / b - 1 else a / b
 
+(* Characters of a text in UTF-8. *)
+let chars (s : string) : string list =
+  let n = String.length s in
+  let rec go i =
+    if i >= n then []
+    else
+      let c = Char.code s.[i] in
+      let l = min (n - i) (if c < 0x80 then 1 else if c < 0xE0 then 2 else if c < 0xF0 then 3 else 4) in
+      String.sub s i l :: go (i + l) in
+  go 0
+
+let occurs part s =
+  let n = String.length part in
+  let rec at i = if i + n > String.length s then None else if String.sub s i n = part then Some i else at (i + 1) in
+  at
+
+(* Equality; the order of the fields of a record does not count. *)
+let rec same a b =
+  match a, b with
+  | DCon (CRec fs, ds), DCon (CRec gs, es) ->
+      List.length fs = List.length gs
+      && List.for_all2 (fun f d -> match List.assoc_opt f (List.combine gs es) with Some e -> same d e | None -> false) fs ds
+  | DCon (c, ds), DCon (d, es) -> c = d && List.length ds = List.length es && List.for_all2 same ds es
+  | DK (KTag s), DCon (CVariant t, [ DK KNull ]) | DCon (CVariant s, [ DK KNull ]), DK (KTag t) -> s = t
+  | _ -> a = b
+
+let blank c = List.mem c [ ' '; '\n'; '\t'; '\r'; '\011'; '\012' ]
+let trim_with such s =
+  let n = String.length s in
+  let i = ref 0 and j = ref n in
+  while !i < n && such s.[!i] do incr i done;
+  while !j > !i && such s.[!j - 1] do decr j done;
+  String.sub s !i (!j - !i)
+
 (* Predicates of guards; an operand of the wrong kind does not satisfy them. *)
 let rec satisfies (p : json) (d : data) : bool =
   match p, d with
   | String "any", _ -> true
   | Object [ ("compare", Array [ String measure; String op; limit ]) ], _ ->
-      let ascii s = String.iter (fun c -> if Char.code c > 127 then unsupported "text beyond ASCII") s; s in
       let found = match measure, d with
-        | "length", DK (KStr s) -> Some (make (String.length (ascii s)) 1)
+        | "length", DK (KStr s) -> Some (make (List.length (chars s)) 1)
         | "length", DCon ((CList | CRec _), ds) -> Some (make (List.length ds) 1)
         | "words", DK (KStr s) ->
             let words = List.filter (( <> ) "") (String.split_on_char ' '
-              (String.map (function '\n' | '\t' | '\r' -> ' ' | c -> c) (ascii s))) in
+              (String.map (fun c -> if blank c then ' ' else c) s)) in
             Some (make (List.length words) 1)
         | "value", DK (KNum q) -> Some q
         | _ -> None in
@@ -264,11 +301,12 @@ let rec satisfies (p : json) (d : data) : bool =
             | "<" | "lt" -> c < 0 | "<=" | "le" -> c <= 0 | ">" | "gt" -> c > 0
             | ">=" | "ge" -> c >= 0 | "==" | "eq" -> c = 0 | _ -> c <> 0))
   | Object [ ("contains", String part) ], DK (KStr s) ->
-      let n = String.length part in
-      let rec at i = i + n <= String.length s && (String.sub s i n = part || at (i + 1)) in
-      at 0
+      occurs part s 0 <> None
   | Object [ ("contains", _) ], _ -> false
-  | Object [ ("in", Array items) ], _ -> List.exists (fun i -> data_of i = d) items
+  | Object [ ("matches", String "^[a-z]+$") ], DK (KStr s) -> s <> "" && String.for_all (fun c -> c >= 'a' && c <= 'z') s
+  | Object [ ("matches", String _) ], DK (KStr _) -> unsupported "regular expression"
+  | Object [ ("matches", _) ], _ -> false
+  | Object [ ("in", Array items) ], _ -> List.exists (fun i -> same (data_of i) d) items
   | Object [ ("field", Array [ String f; p ]) ], DCon (CRec fs, ds) ->
       (match List.find_opt (fun (g, _) -> g = f) (List.combine fs ds) with
        | Some (_, d) -> satisfies p d
@@ -281,27 +319,190 @@ let rec satisfies (p : json) (d : data) : bool =
   | Object [ ("not", p) ], _ -> not (satisfies p d)
   | _ -> unsupported "predicate"
 
+(* Types, in the exchange form. *)
+
+let pairs_of j = List.map (function Array [ String k; v ] -> (k, v) | _ -> raise (Bad_json "pairs")) (list_of j)
+
+let rec fits (t : json) (d : data) : bool =
+  match t, d with
+  | String "Dyn", _ | String "Str", DK (KStr _) | String "Num", DK (KNum _) | String "Bool", DK (KBool _)
+  | (String "Null" | Object [ ("option", _) ]), DK KNull -> true
+  | Object [ ("option", t) ], _ -> fits t d
+  | Object [ ("enum", Array [ _; Array variants ]) ], DK (KStr s) -> List.mem (String s) variants
+  | Object [ ("list", t) ], DCon (CList, ds) -> List.for_all (fits t) ds
+  | Object [ ("record", ts) ], DCon (CRec fs, ds) ->
+      List.for_all (fun (f, t) ->
+        match List.assoc_opt f (List.combine fs ds), t with
+        | Some d, _ -> fits t d
+        | None, Object [ ("option", _) ] -> true
+        | None, _ -> false) (pairs_of ts)
+  | Object [ ("variant", ts) ], DCon (CVariant n, [ d ]) ->
+      (match List.assoc_opt n (pairs_of ts) with Some t -> fits t d | None -> false)
+  | Object [ ("variant", ts) ], DK (KTag n) ->
+      (match List.assoc_opt n (pairs_of ts) with Some t -> fits t (DK KNull) | None -> false)
+  | Object [ ("pair", Array [ a; b ]) ], DCon (CPair, [ x; y ]) -> fits a x && fits b y
+  | Object [ ("refined", Array [ t; p ]) ], _ -> fits t d && satisfies p d
+  | _ -> false
+
+(* Data of a type: no function is inside. *)
+let is_of (t : json) (d : data) : bool = not (has_function d) && fits t d
+
+(* JSON as data of a type: pairs and tags where the type has them. *)
+let rec plain (j : json) : data =
+  match j with
+  | Array l -> DCon (CList, List.map plain l)
+  | Object fs -> DCon (CRec (List.map fst fs), List.map (fun (_, v) -> plain v) fs)
+  | j -> data_of j
+
+let rec shape (t : json) (d : data) : data =
+  match t, d with
+  | Object [ ("list", t) ], DCon (CList, ds) -> DCon (CList, List.map (shape t) ds)
+  | Object [ ("option", _) ], DK KNull -> d
+  | Object [ ("option", t) ], _ -> shape t d
+  | Object [ ("refined", Array [ t; _ ]) ], _ -> shape t d
+  | Object [ ("record", ts) ], DCon (CRec fs, ds) ->
+      DCon (CRec fs, List.map2 (fun f d -> match List.assoc_opt f (pairs_of ts) with Some t -> shape t d | None -> d) fs ds)
+  | Object [ ("pair", Array [ a; b ]) ], DCon (CList, [ x; y ]) -> DCon (CPair, [ shape a x; shape b y ])
+  | Object [ ("variant", ts) ], DK (KStr s) when List.mem_assoc s (pairs_of ts) -> DCon (CVariant s, [ DK KNull ])
+  | Object [ ("variant", ts) ], DCon (CRec [ f ], [ d ]) when List.mem_assoc f (pairs_of ts) ->
+      DCon (CVariant f, [ shape (List.assoc f (pairs_of ts)) d ])
+  | _ -> d
+
+(* What is said where a reply cannot be used; its wording is nobody's business. *)
+let repair = "user\001That reply cannot be used"
+
+let rec base = function Object [ ("refined", Array [ t; _ ]) ] -> base t | t -> t
+
+(* A reply as data of a type (docs/calculus.md section 10, `recv` as data). *)
+let decode_text (t : json option) (text : string) : (data, string) sum =
+  match t with
+  | None -> Inl (DK (KStr text))
+  | Some t ->
+      let checked d = if is_of t d then Inl d else Inr repair in
+      match base t with
+      | String "Str" -> checked (DK (KStr text))
+      | Object [ ("enum", _) ] ->
+          checked (DK (KStr (trim_with (fun c -> List.mem c [ '"'; '`'; '\'' ]) (trim_with blank text))))
+      | _ ->
+          let text = trim_with blank text in
+          let fenced = match occurs "```" text 0 with
+            | None -> None
+            | Some i ->
+                let rest = String.sub text (i + 3) (String.length text - i - 3) in
+                let rest = match String.index_opt rest '\n' with
+                  | Some k -> String.sub rest (k + 1) (String.length rest - k - 1)
+                  | None -> rest in
+                Option.map (fun k -> trim_with blank (String.sub rest 0 k)) (occurs "```" rest 0) in
+          let embedded =
+            let first = List.filter_map (String.index_opt text) [ '{'; '[' ] in
+            let last = List.filter_map (String.rindex_opt text) [ '}'; ']' ] in
+            match List.sort compare first, List.rev (List.sort compare last) with
+            | a :: _, b :: _ when a < b -> Some (String.sub text a (b - a + 1))
+            | _ -> None in
+          let read c = match parse_json c with
+            | j -> let d = shape t (plain j) in if is_of t d then Some d else None
+            | exception Bad_json _ -> None in
+          match List.find_map (fun c -> Option.bind c read) [ Some text; fenced; embedded ] with
+          | Some d -> Inl d
+          | None -> Inr repair
+
+(* A call of a tool that was offered. *)
+let decode_call (tools : json list) (name : string) (args : data) : (data, string) sum =
+  match List.find_opt (fun t -> field "name" t = Some (String name)) tools with
+  | None -> Inr repair
+  | Some t ->
+      let given = match args with DCon (CRec fs, ds) -> List.combine fs ds | _ -> [] in
+      let fine p =
+        let t = need "type" p in
+        match List.assoc_opt (text_of (need "name" p)) given, t with
+        | Some d, _ -> is_of t d
+        | None, Object [ ("option", _) ] -> true
+        | None, _ -> false in
+      if List.for_all fine (list_of (need "params" t)) then Inl (DCon (CVariant name, [ args ])) else Inr repair
+
+(* Whether a tool takes this: missing, unknown and ill-typed arguments are refused. *)
+let takes (tool : json) (d : data) : bool =
+  let params = List.map (fun p -> (text_of (need "name" p), need "type" p)) (list_of (need "params" tool)) in
+  let optional = function Object [ ("option", _) ] -> true | _ -> false in
+  let record fs ds =
+    List.for_all (fun f -> List.mem_assoc f params) fs
+    && List.for_all (fun (p, t) ->
+        match List.assoc_opt p (List.combine fs ds) with Some d -> is_of t d | None -> optional t) params in
+  match params, d with
+  | [ (p, t) ], DCon (CRec fs, ds) -> if List.mem p fs then record fs ds else is_of t d
+  | [ (_, t) ], _ -> is_of t d
+  | [], DK KNull -> true
+  | _, DCon (CRec fs, ds) -> record fs ds
+  | _ -> false
+
 (* Names of primitives that stand for an operation with a constant operand. *)
 let with_prefix prefix p =
   let n = String.length prefix in
   if String.length p >= n && String.sub p 0 n = prefix then Some (String.sub p n (String.length p - n)) else None
 
-let prim (p : string) (d : data) : (data, string) sum =
+let change_case up s =
+  String.concat "" (List.map (fun c ->
+    if String.length c = 1 then (if up then String.uppercase_ascii c else String.lowercase_ascii c)
+    else match c with
+      | "\xc3\xa9" -> if up then "\xc3\x89" else c
+      | "\xc3\x89" -> if up then c else "\xc3\xa9"
+      | _ -> unsupported "letter case beyond ASCII") (chars s))
+
+let rec split_on by s =
+  match occurs by s 0 with
+  | None -> [ s ]
+  | Some i -> String.sub s 0 i :: split_on by (String.sub s (i + String.length by) (String.length s - i - String.length by))
+
+let is_digits s = s <> "" && String.for_all (fun c -> c >= '0' && c <= '9') s
+
+let to_number s : scalar option =
+  let whole s =
+    let digits = if String.length s > 0 && s.[0] = '-' then String.sub s 1 (String.length s - 1) else s in
+    match String.index_opt digits '.' with
+    | None -> is_digits digits
+    | Some i -> is_digits (String.sub digits 0 i) && is_digits (String.sub digits (i + 1) (String.length digits - i - 1)) in
+  if whole s then Some (KNum (number_of s))
+  else match String.split_on_char '/' s with
+    | [ a; b ] when whole a && whole b ->
+        let a = number_of a and b = number_of b in
+        if b.qnum = 0 then None else Some (KNum (make (a.qnum * b.qden) (a.qden * b.qnum)))
+    | _ -> if String.exists (fun c -> c >= '0' && c <= '9') s && String.exists (fun c -> c = 'e' || c = 'E') s
+        then unsupported "a number with an exponent" else None
+
+(* As `to_json`: a pair is a list, a tag its name or an object of one field. *)
+let rec plain_json (d : data) : json =
+  match d with
+  | DK (KNum q) ->
+      let text = number_text q in
+      if String.contains text '/' then unsupported "JSON of a fraction" else Number text
+  | DCon ((CList | CPair), ds) -> Array (List.map plain_json ds)
+  | DCon (CRec fs, ds) -> Object (List.map2 (fun f d -> (f, plain_json d)) fs ds)
+  | DCon (CVariant t, [ DK KNull ]) | DK (KTag t) -> String t
+  | DCon (CVariant t, ds) -> Object [ (t, plain_json (List.hd ds)) ]
+  | d -> data_json d
+
+let prim (policy : axis -> bool) (p : string) (d : data) : (data, string) sum =
   let args = match d with DCon (CList, ds) -> ds | d -> [ d ] in
   match with_prefix "$send:" p, with_prefix "$classify:" p, with_prefix "$pred:" p with
   | Some role, _, _ -> Inl (DK (KStr (role ^ "\001" ^ serialise (List.hd args))))
   | _, Some tags, _ ->
       (match args with
-       | [ DK (KStr s) ] | [ DK (KTag s) ] | [ DCon (CVariant s, [ DK KNull ]) ] ->
-           if List.mem s (String.split_on_char '\001' tags) then Inl (DCon (CVariant s, [ DK KNull ]))
-           else unsupported "classify of a text that is no tag"
+       | [ DK (KStr s) ] ->
+           let tags = String.split_on_char '\001' tags in
+           let bare = String.lowercase_ascii (trim_with (fun c -> blank c || List.mem c [ '"'; '\''; '`'; '.' ]) s) in
+           (match List.mem s tags, List.find_opt (fun t -> String.lowercase_ascii t = bare) tags with
+            | true, _ -> Inl (DCon (CVariant s, [ DK KNull ]))
+            | false, Some t -> Inl (DCon (CVariant t, [ DK KNull ]))
+            | false, None -> Inr "none of the tags")
+       | [ DK (KTag s) ] | [ DCon (CVariant s, _) ] when List.mem s (String.split_on_char '\001' tags) ->
+           Inl (DCon (CVariant s, [ DK KNull ]))
        | _ -> Inr "nothing to classify")
   | _, _, Some pred ->
-      if has_function (List.hd args) then unsupported "guard of a function"
-      else truth (satisfies (parse_json pred) (List.hd args))
+      (* What is no data satisfies nothing. *)
+      truth (not (has_function (List.hd args)) && satisfies (parse_json pred) (List.hd args))
   | _ ->
   (* What a primitive hands on is checked like parsed code there, because the proofs know nothing of primitives. *)
-  if List.mem p [ "flatten"; "append"; "add" ] && List.exists has_function args then
+  if List.mem p [ "flatten"; "append"; "add"; "slice" ] && not (List.for_all (data_permits policy) args) then
     unsupported ("functions handed on by " ^ p);
   match p, args with
   | "neg", [ DK (KNum a) ] -> num (make (-a.qnum) a.qden)
@@ -318,7 +519,7 @@ let prim (p : string) (d : data) : (data, string) sum =
       let q = floor_div n d in
       num (make (a.qnum * b.qden - q * b.qnum * a.qden) (a.qden * b.qden))
   | ("eq" | "ne"), [ a; b ] ->
-      if has_function a || has_function b then wrong p else truth ((a = b) = (p = "eq"))
+      if has_function a || has_function b then wrong p else truth (same a b = (p = "eq"))
   | ("lt" | "le" | "gt" | "ge"), [ a; b ] ->
       let c = match a, b with
         | DK (KNum a), DK (KNum b) -> Some (compare_q a b)
@@ -329,6 +530,26 @@ let prim (p : string) (d : data) : (data, string) sum =
        | Some c -> truth (match p with "lt" -> c < 0 | "le" -> c <= 0 | "gt" -> c > 0 | _ -> c >= 0))
   | "format", ds -> Inl (DK (KStr (String.concat "" (List.map serialise ds))))
   | "to_str", [ d ] -> Inl (DK (KStr (serialise d)))
+  | "length", [ DK (KStr s) ] -> num (make (List.length (chars s)) 1)
+  | "lower", [ DK (KStr s) ] -> Inl (DK (KStr (change_case false s)))
+  | "upper", [ DK (KStr s) ] -> Inl (DK (KStr (change_case true s)))
+  | "trim", [ DK (KStr s) ] -> Inl (DK (KStr (trim_with blank s)))
+  | "split", [ DK (KStr s); DK (KStr "") ] -> Inl (DCon (CList, List.map (fun c -> DK (KStr c)) (chars s)))
+  | "split", [ DK (KStr s); DK (KStr by) ] -> Inl (DCon (CList, List.map (fun c -> DK (KStr c)) (split_on by s)))
+  | "slice", [ of_; DK (KNum a); DK (KNum b) ] ->
+      if a.qden <> 1 || b.qden <> 1 || a.qnum < 0 || b.qnum < 0 then wrong p
+      else
+        let part l = List.filteri (fun i _ -> i >= a.qnum && i < b.qnum) l in
+        (match of_ with
+         | DK (KStr s) -> Inl (DK (KStr (String.concat "" (part (chars s)))))
+         | DCon (CList, ds) -> Inl (DCon (CList, part ds))
+         | _ -> wrong p)
+  | "to_num", [ DK (KStr s) ] ->
+      (match to_number (trim_with blank s) with Some k -> Inl (DK k) | None -> wrong p)
+  | "to_json", [ d ] -> if has_function d then wrong p else Inl (DK (KStr (print_json (plain_json d))))
+  | "from_json", [ DK (KStr s) ] -> (match parse_json s with j -> Inl (plain j) | exception Bad_json _ -> wrong p)
+  | "contains", [ DCon (CList, ds); d ] ->
+      if List.exists has_function args then wrong p else truth (List.exists (same d) ds)
   | "length", [ DCon ((CList | CRec _), ds) ] -> num (make (List.length ds) 1)
   | "keys", [ DCon (CRec fs, _) ] -> Inl (DCon (CList, List.map (fun f -> DK (KStr f)) fs))
   | "has", [ DCon (CRec fs, _); DK (KStr f) ] -> truth (List.mem f fs)
@@ -346,12 +567,17 @@ let prim (p : string) (d : data) : (data, string) sum =
   | "is_num", [ d ] -> truth (match d with DK (KNum _) -> true | _ -> false)
   | "is_bool", [ d ] -> truth (match d with DK (KBool _) -> true | _ -> false)
   | "is_null", [ d ] -> truth (d = DK KNull)
-  | ("neg" | "not" | "add" | "sub" | "mul" | "div" | "rem" | "keys" | "has" | "append"), _ -> wrong p
+  | "range", [ DK (KNum a); DK (KNum b) ] when a.qden = 1 && b.qden = 1 -> unsupported "a long range"
+  | ( "neg" | "not" | "add" | "sub" | "mul" | "div" | "rem" | "keys" | "has" | "append" | "length" | "lower" | "upper"
+    | "trim" | "split" | "slice" | "to_num" | "from_json" | "contains" | "range" | "join" ), _ -> wrong p
   | _ -> unsupported ("primitive " ^ p)
 
 (* From the exchange form. *)
 
-type tool = { tname : string; params : (string * label) list; control : label; result : label }
+type tool = { tname : string; decl : json; params : (string * label) list; control : label; result : label }
+(* The types of keys, by their full names. *)
+let key_types : (string * json) list ref = ref []
+
 type names = { vars : string list; keys : (string * string) list }
 
 let rec literal (d : data) : term =
@@ -364,7 +590,7 @@ let translate (globals : string list) (program : json) (stores : (string * label
     : term * tool list =
   let tools =
     List.map (fun t ->
-      { tname = text_of (need "name" t);
+      { tname = text_of (need "name" t); decl = t;
         params = List.map (fun p -> (text_of (need "name" p), label_of (need "bound" p))) (list_of (need "params" t));
         control = label_of (need "control" t); result = label_of (need "label" t) })
       (list_of (need "tools" program)) in
@@ -435,6 +661,7 @@ let translate (globals : string list) (program : json) (stores : (string * label
           let full = Printf.sprintf "%d.%s.%s" number name key in
           let initial = match field "initial" k with Some Null | None -> None | Some d -> Some (data_of d) in
           stores := (full, label_of (need "label" k), initial) :: !stores;
+          key_types := (full, need "type" k) :: !key_types;
           (key, full)) (list_of (need "keys" store)) in
         term { env with keys = keys @ env.keys } (List.hd of_)
     | "recall" -> ERecall (key env j)
@@ -444,10 +671,7 @@ let translate (globals : string list) (program : json) (stores : (string * label
         EChoose (p, sub 0, sub 1)
     | "tool" ->
         let t = List.nth tools (index "tool") in
-        (match t.params with
-         | [] -> ELam (ECall (t.tname, []))
-         | [ _ ] -> ELam (ECall (t.tname, [ EVar 0 ]))
-         | ps -> ELam (ECall (t.tname, List.map (fun (x, _) -> EGet (EVar 0, str x)) ps)))
+        ELam (ECall (t.tname, EVar 0))
     | "send" -> send (text_of (need "role" j)) (sub 0)
     | "ask" -> eSeq (send "user" (sub 0)) (ERecv ("", AsCode))
     | "recv" -> recv j
@@ -457,7 +681,7 @@ let translate (globals : string list) (program : json) (stores : (string * label
          | Object _ as p when field "value" p = Some (String "") ->
              ELam (EFresh (eSeq (send "user" (EVar 0)) (recv (Object [ ("params", params) ]))))
          | _ ->
-             eLet (sub 0) (ELam (EFresh (eSeq (send "system" (EVar 1))
+             eLet (ECheck (print_json (String "Str"), sub 0)) (ELam (EFresh (eSeq (send "system" (EVar 1))
                (eSeq (send "user" (EVar 0)) (recv (Object [ ("params", params) ])))))))
     | "fork" -> EFork (sub 0)
     | "fresh" -> EFresh (sub 0)
@@ -468,7 +692,12 @@ let translate (globals : string list) (program : json) (stores : (string * label
     | "assert" -> EAssert (sub 0, sub 1)
     | "endorse" -> EReclass (Endorse, sub 0, sub 1)
     | "declassify" -> EReclass (Declassify, sub 0, sub 1)
-    | "try" -> ETry (sub 0, sub 1, term (bind (text_of (need "name" j))) (List.nth of_ 2))
+    | "check" -> ECheck (print_json (need "type" j), sub 0)
+    | "unknown" -> EVar 1_000_000
+    | "within" ->
+        let n = match need "seconds" j with Number n | String n -> number_of n | _ -> raise (Bad_json "seconds") in
+        EWithin (n, sub 0)
+    | ("try" | "try_not_timeout") as op -> ETry (op = "try", sub 0, sub 1, term (bind (text_of (need "name" j))) (List.nth of_ 2))
     | "par" -> EPar (List.map (term env) of_)
     | "compose" ->
         let env = bind "" in
@@ -487,8 +716,11 @@ let translate (globals : string list) (program : json) (stores : (string * label
     match field "params" j with
     | None -> ERecv ("", AsCode)
     | Some p ->
-        (match field "tools" p with Some (Array (_ :: _)) -> unsupported "tools offered to a model" | _ -> ());
-        ERecv ("", AsData (match field "repair" p with Some n -> int_of n | None -> 0)) in
+        let offered = match field "tools" p with
+          | Some (Array l) -> List.map (fun i -> (List.nth tools (int_of i)).decl) l | _ -> [] in
+        let result = match field "result" p with Some t -> [ ("result", t) ] | None -> [] in
+        (* The model's name says how its reply is read. *)
+        ERecv (print_json (Object (("tools", Array offered) :: result)), AsData (match field "repair" p with Some n -> int_of n | None -> 0)) in
   (term { vars = globals; keys = [] } (int_of (need "root" program)), tools)
 
 let read_all channel =
@@ -510,43 +742,64 @@ let () =
     let program, tools = translate globals (need "program" input) stores in
     let answers = ref (match field "answers" input with Some (Array l) -> l | _ -> []) in
     let last = ref Null in
-    let rec next () =
-      match !answers with
-      | [] -> unsupported "more requests than answers"
-      | a :: rest ->
+    let timeout = "\002timeout" in
+    (* Called first for every request. *)
+    let refuses r =
+      match r, !answers with
+      | (RRecall _ | RRemember _), a :: rest when field "found" a <> None || field "kept" a <> None -> answers := rest; None
+      | (RRecall _ | RRemember _), a :: rest when field "store_failed" a <> None ->
+          answers := rest; Option.map text_of (field "store_failed" a)
+      | (RRecall _ | RRemember _), a :: rest when field "store_late" a <> None -> answers := rest; Some timeout
+      | (RRecall _ | RRemember _), _ -> None
+      | _, [] -> unsupported "more requests than answers"
+      | _, a :: rest ->
           answers := rest;
-          if field "found" a <> None || field "kept" a <> None then next () else (last := a; a) in
-    let answer kind read =
-      let a = next () in
-      match field "failed" a, field kind a with
-      | Some m, _ -> Inr (text_of m)
-      | None, Some v -> Inl (read v)
-      | None, None -> unsupported ("answer is no " ^ kind) in
+          last := a;
+          Option.iter (fun what -> unsupported (text_of what)) (field "unsupported" a);
+          if field "late" a <> None then Some timeout else Option.map text_of (field "failed" a) in
+    let answer kind =
+      match field kind !last with Some v -> v | None -> unsupported ("answer is no " ^ kind) in
+    let policy ax = flag (match ax with Endorse -> "endorse" | Declassify -> "declassify") input in
     let tool_named f = List.find (fun t -> t.tname = f) tools in
     let h = {
-      model = (fun _ _ _ -> answer "text" text_of);
+      model = (fun _ _ _ -> Inl (text_of (answer "text")));
       parse = (fun _ ->
-        match field "code" !last with
-        | Some code -> Inl (fst (translate globals code stores))
-        | None -> Inr "does not parse");
-      decode = (fun _ reply ->
+        match field "code" !last, field "refused" !last with
+        | Some code, _ -> Inl (fst (translate globals code stores))
+        | None, Some m -> Inr (text_of m)
+        | None, None -> Inr "does not parse");
+      decode = (fun m reply ->
         match field "undecoded" !last, field "decoded" !last with
         | Some m, _ -> Inr ("user\001" ^ text_of m)
         | None, Some d -> Inl (data_of d)
-        | None, None -> Inl (DK (KStr reply)));
-      tool_accepts = (fun _ _ -> None);
-      tool = (fun _ _ _ -> answer "data" data_of);
-      sample = (fun _ _ -> match field "drawn" (next ()) with Some (Bool b) -> b | _ -> unsupported "answer is no sample");
-      prim; serialise; to_label;
+        | None, None ->
+            let how = parse_json m in
+            let offered = list_of (need "tools" how) in
+            (match field "call" !last with
+             | Some name -> decode_call offered (text_of name) (data_of (answer "args"))
+             | None ->
+                 match decode_text (field "result" how) reply with
+                 | Inl d when offered <> [] -> Inl (DCon (CVariant "final", [ d ]))
+                 | r -> r));
+      tool_params = (fun f -> List.map fst (tool_named f).params);
+      tool_accepts = (fun f d -> if takes (tool_named f).decl d then None else Some "arguments");
+      tool = (fun f _ _ ->
+        let d = data_of (answer "data") in
+        if is_of (need "result" (tool_named f).decl) d then Inl d else Inr "result of another type");
+      sample = (fun _ _ -> match answer "drawn" with Bool b -> b | _ -> unsupported "answer is no sample");
+      refuses = (fun r _ -> refuses r);
+      is_timeout = (fun m -> m = timeout);
+      char_at = (fun s q -> if q.qden = 1 && q.qnum >= 0 then List.nth_opt (chars s) q.qnum else None);
+      prim = prim policy; serialise; to_label;
       tool_pc = (fun f -> (tool_named f).control);
       tool_args = (fun f -> List.map snd (tool_named f).params);
       tool_res = (fun f -> (tool_named f).result);
       key_label = (fun k -> let _, l, _ = List.find (fun (n, _, _) -> n = k) !stores in l);
-      has_type = (fun _ _ -> true);
-      key_type = (fun k -> k);
+      has_type = (fun t d -> is_of (parse_json t) d);
+      key_type = (fun k -> let _, t = List.find (fun (n, _) -> n = k) !key_types in print_json t);
       kept = (fun _ _ -> true);
-      clearance = (fun _ -> lab true true);
-      policy = (fun ax -> flag (match ax with Endorse -> "endorse" | Declassify -> "declassify") input);
+      clearance = (fun _ -> match field "clearance" input with Some l -> label_of l | None -> lab true true);
+      policy;
       prelude = [];
     } in
     let start = initial (Obj.magic two_by_two) (fun k ->
@@ -577,7 +830,8 @@ let () =
         | RTool (f, ds) -> [ ("tool", String f); ("args", Array (List.map data_json ds)) ]
         | RSample p -> [ ("sample", number_json p) ]
         | RRecall k -> [ ("recall", String k) ]
-        | RRemember (k, d) -> [ ("remember", String k); ("value", data_json d) ] in
+        | RRemember (k, d) -> [ ("remember", String k); ("value", data_json d) ]
+        | RWithin _ | REnd -> [] in
       Object (("channel", label_json e.channel) :: what) in
     let result = match outcome with
       | Val v -> Object [ ("value", tree v) ]
@@ -588,7 +842,8 @@ let () =
       ("result", result);
       ("conversation_label", label_json state.cv.clab);
       ("conversation", Array (List.map message state.cv.msgs));
-      ("trace", Array (List.rev_map event state.tr)) ]))
+      ("trace", Array (List.rev_map event
+         (List.filter (fun e -> match e.what with RWithin _ | REnd -> false | _ -> true) state.tr))) ]))
   with
   | Unsupported what -> prerr_endline ("unsupported: " ^ what); exit 3
   | Bad_json what -> prerr_endline ("not the exchange form: " ^ what); exit 2

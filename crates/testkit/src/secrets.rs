@@ -137,6 +137,11 @@ fn closed(secret: &Data, body: &Ast) -> Ast {
 
 /// The pair of a number.
 pub fn pair(seed: u64) -> Pair {
+    pair_like(seed, |_| {})
+}
+
+/// The pair of a number, with programs of another style.
+pub fn pair_like(seed: u64, change: impl FnOnce(&mut Style)) -> Pair {
     let mut rng = Rng::new(seed);
     let reclassify = match rng.below(8) {
         0 => Reclassify::Endorse,
@@ -144,7 +149,7 @@ pub fn pair(seed: u64) -> Pair {
         _ => Reclassify::Nothing,
     };
     let parallel = rng.below(4);
-    let style = Style {
+    let mut style = Style {
         size: [20, 40, 40, 70][rng.below(4)],
         wild: [1, 1, 2, 8][rng.below(4)],
         parallel: parallel < 2,
@@ -157,6 +162,7 @@ pub fn pair(seed: u64) -> Pair {
         deciding: SECRETS,
         ..Style::default()
     };
+    change(&mut style);
     let mut program = random_program(&mut rng, &style);
     let labels = labels(program.lattice);
     let mut lattice = Lattice::new(program.lattice);
