@@ -21,8 +21,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use testkit::drive::{self, Order, ParseWith};
 use testkit::generate::{Ast, Op, Program, Script, Style, programs};
-use testkit::secrets;
 use testkit::outcome::{Outcome, Tree, TreeNode};
+use testkit::secrets;
 use testkit::world::{Answer, Call, World};
 
 /// Cases that are not compared, each with the reason.
@@ -331,7 +331,9 @@ fn recorded(program: &Program, asked: &[(Call, Answer)]) -> Vec<Value> {
 /// The prelude of generated programs, with recursion by `fix[inf]`: the interpreter's prelude are closed terms.
 fn prelude_terms() -> Value {
     let count = |base: &str, other: &str| {
-        format!("fix[inf] (\\self. \\n. if n <= 0 then {base} else (\\n. if n <= 0 then {other} else self (n - 1)) (n - 1))")
+        format!(
+            "fix[inf] (\\self. \\n. if n <= 0 then {base} else (\\n. if n <= 0 then {other} else self (n - 1)) (n - 1))"
+        )
     };
     let sources = diagnostics::Sources::new();
     [
@@ -411,6 +413,9 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
             Err(why) => *others.entry(why).or_default() += 1,
         }
     }
-    assert!(compared == wanted, "only {compared} of {tried} programs are within what the interpreter translates: {others:#?}");
+    assert!(
+        compared == wanted,
+        "only {compared} of {tried} programs are within what the interpreter translates: {others:#?}"
+    );
     eprintln!("{compared} programs compared; left out: {others:#?}");
 }
