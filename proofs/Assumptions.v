@@ -5,10 +5,11 @@
 
 Require Import Entail.Thm.Confinement Entail.Thm.Noninterference Entail.Thm.Flow Entail.Thm.Examples.
 Require Import Entail.Thm.TypeSafety Entail.Thm.Algebra Entail.Thm.Cost Entail.Thm.Bounds.
-Require Import Entail.Thm.Termination Entail.Thm.Lint Entail.Thm.Fuel Entail.Thm.Probabilistic.
+Require Import Entail.Thm.Termination Entail.Thm.Lint Entail.Thm.Loops Entail.Thm.Fuel Entail.Thm.Probabilistic.
 
 (* Flow *)
 Print Assumptions confinement.
+Print Assumptions confinement_result.
 Print Assumptions trace_grows.
 Print Assumptions noninterference_low.
 Print Assumptions noninterference_general.
@@ -26,6 +27,7 @@ Print Assumptions par_to_end_leaks.
 Print Assumptions guard_unraised_leaks.
 Print Assumptions guard_unraised_error_leaks.
 Print Assumptions endorse_unraised_leaks.
+Print Assumptions missing_unchecked_leaks.
 
 (* Types *)
 Print Assumptions weakening.
@@ -44,6 +46,8 @@ Print Assumptions comp_assoc.
 Print Assumptions comp_id_left.
 Print Assumptions comp_id_right.
 Print Assumptions case_known.
+Print Assumptions fst_pair.
+Print Assumptions snd_pair.
 Print Assumptions guard_guard.
 
 (* Bounds *)
@@ -59,9 +63,12 @@ Print Assumptions seed_bound_fails.
 Print Assumptions seed_cost_bound_fails.
 
 (* Lint rules *)
+Print Assumptions L001_anything.
 Print Assumptions L003_vacuous.
 Print Assumptions L005_stuck.
 Print Assumptions L005_untypable.
 Print Assumptions L013_default.
 Print Assumptions L004_truncated.
 Print Assumptions L004_diverges.
+Print Assumptions L004_no_value.
+Print Assumptions L004_runs_to_the_bound.

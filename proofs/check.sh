@@ -48,6 +48,12 @@ if [ "$closed" -ne "$asked" ]; then
     echo "check: $closed of $asked theorems are closed"
     exit 1
 fi
+# The report has a line for each theorem, in the order of the file.
+echo "check: what each theorem rests on:"
+grep '^Print Assumptions' Assumptions.v | sed 's/^Print Assumptions \(.*\)\.$/\1/' | while read -r name; do
+    echo "    $name: $(printf '%s\n' "$report" | head -1)"
+    report=$(printf '%s\n' "$report" | tail -n +2)
+done
 echo "check: $asked theorems, none rests on an axiom"
 
 make -s oracle

@@ -1,8 +1,8 @@
 (** * What the error-level lint rules say about terms
 
     Seed 000, Theorem 5.8, for the rules that are statements about evaluation.
-    (L001, an empty prompt, says nothing about evaluation; it is a warning
-    about models.) *)
+    L004 for every body is in [Loops].  (L002, no model, is no statement about
+    terms: without a model there is none.) *)
 
 Require Import String List Bool Lia Arith.
 Require Import Entail.Spec.Typed Entail.Thm.TypeSafety Entail.Thm.Algebra.
@@ -14,6 +14,17 @@ Section Lint.
   Variable G : signature.
   Notation step := (step W G).
   Notation steps := (steps W G).
+
+  (** L001: of an agent that is told nothing the program says nothing: any
+      function of its input may be what it computes, in some world. *)
+  Theorem L001_anything : forall (g : string -> string) q s,
+    exists W', w_tool W' = w_tool W /\ w_pred W' = w_pred W /\
+      Typed.step W' G (App (Llm ""%string) (Str q)) s = Next (Str (g q)) (record (AModel ""%string q) s).
+  Proof.
+    intros g q s.
+    exists (World (fun _ x _ => Some (g x)) (w_tool W) (w_sample W) (w_classify W) (w_pred W) (w_kept W)).
+    repeat split.
+  Qed.
 
   (** L003: a loop bounded by nought returns its input, whatever its body; it
       asks nothing of the world. *)
