@@ -3,7 +3,7 @@
 //! Its answers on the cases in `proofs/Extract/cases` are stored, so that part needs nothing. Where `make -C proofs oracle` has built
 //! the interpreter, generated programs are compared as well; how many: `ORACLE_CASES`, 2,000 if not said.
 //!
-//! What is left out is counted by its reason and printed; proofs/README.md says why each is. Texts of errors are each one's own, so programs do not
+//! What is left out is counted by its reason and printed; docs/proofs.md says why each is. Texts of errors are each one's own, so programs do not
 //! look at them.
 #![allow(clippy::disallowed_methods, clippy::print_stderr)]
 

@@ -448,11 +448,25 @@ impl Making<'_> {
                 false => node(Op::Tag(self.rng.byte() % 3), [Ast::lit(number(self.rng))]),
             },
             Ty::Fun(f) => {
+                if self.rng.chance(25)
+                    && let Some(global) = self.global(f)
+                {
+                    return global;
+                }
                 self.scope.push(f.0.clone());
                 let body = self.leaf(&f.1);
                 self.scope.pop();
                 node(Op::Lam, [body])
             }
+        }
+    }
+
+    /// A function of the prelude.
+    fn global(&mut self, f: &(Ty, Ty)) -> Option<Ast> {
+        match f {
+            (Ty::Num, Ty::Bool) => Some(node(Op::Global(3 + self.rng.byte() % 2), [])),
+            (a, b) if a == b => Some(node(Op::Global(0), [])),
+            _ => None,
         }
     }
 
@@ -605,8 +619,12 @@ impl Making<'_> {
 
     /// One of two variables, by a decision.
     fn chosen(&mut self, ty: &Ty) -> Option<Ast> {
-        let (one, other) = (self.variable(ty)?, self.variable(ty)?);
         let test = self.test_of_given()?;
+        let one = match ty {
+            Ty::Fun(f) if self.rng.chance(30) => self.global(f)?,
+            _ => self.variable(ty)?,
+        };
+        let other = if self.rng.chance(70) { self.variable(ty)? } else { self.leaf(ty) };
         Some(node(Op::If, [test, one, other]))
     }
 
@@ -644,7 +662,10 @@ impl Making<'_> {
             }
             14 => {
                 let e = self.term(&Ty::List(Box::new(ty.clone())), two);
-                let mut i = Ast::lit(Data::Num(Num::from(self.rng.below(5) as i64 / 4)));
+                let mut i = match self.variable(&Ty::Num) {
+                    Some(v) if self.rng.chance(40) => v,
+                    _ => Ast::lit(Data::Num(Num::from(self.rng.below(5) as i64 / 4))),
+                };
                 if self.rng.chance(30) {
                     let l = self.label(1);
                     i = node(Op::Relabel, [l, i]);
