@@ -698,6 +698,7 @@ let translate (globals : string list) (program : json) (stores : (string * label
         let n = match need "seconds" j with Number n | String n -> number_of n | _ -> raise (Bad_json "seconds") in
         EWithin (n, sub 0)
     | ("try" | "try_not_timeout") as op -> ETry (op = "try", sub 0, sub 1, term (bind (text_of (need "name" j))) (List.nth of_ 2))
+    | "each" -> EEach (sub 0, sub 1)
     | "par" -> EPar (List.map (term env) of_)
     | "compose" ->
         let env = bind "" in

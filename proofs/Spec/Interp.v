@@ -419,6 +419,17 @@ Section Interp.
       end.
     Proof. reflexivity. Qed.
 
+    (** The branches of an [each]: variable 0, the function, applied to each of
+        the variables after it. *)
+    Definition applications (n : nat) : list term :=
+      map (fun i => EApp (EVar 0) (EVar (S i))) (seq 0 n).
+
+    Definition do_each (pc : L) (V1 V2 : lval) (s : state) : result :=
+      match V2 with
+      | Lab l (VCon CList Ws) => pars (join pc l) (V1 :: Ws) [] s (applications (List.length Ws))
+      | _ => (Err (join pc (deep_label V2)) "not a list", s)
+      end.
+
     (** [guard e P retry n] is [if P v then v else guard e P retry (n-1)]:
         another attempt runs under the label of the verdict. *)
     Definition verdict (pc : L) (V Vb : lval) (s : state) (again : L -> result) : result :=
@@ -543,6 +554,9 @@ Section Interp.
             else (Err (join pc (deep_label V)) "not of the type", s1))
       | EWithin q e1 => do_within ev q pc env s e1
       | EPar es => pars ev pc env [] s es
+      | EEach e1 e2 =>
+          bind (ev pc env s e1) (fun V1 s1 =>
+          bind (ev pc env s1 e2) (fun V2 s2 => do_each ev pc V1 V2 s2))
       end
     end.
 
@@ -586,5 +600,6 @@ Global Arguments refusal : simpl never.
 Global Arguments arguments : simpl never.
 Global Arguments guarded : simpl never.
 Global Arguments judge : simpl never.
+Global Arguments do_each : simpl never.
 Global Arguments do_remember : simpl never.
 Global Arguments do_recall : simpl never.

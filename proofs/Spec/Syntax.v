@@ -59,7 +59,8 @@ Inductive term :=
 | EWithin (n : Q) (e : term)                         (* within[n] e *)
 | EFail (e : term)
 | ECheck (t : name) (e : term)                       (* check[t] e *)
-| EPar (es : list term).
+| EPar (es : list term)
+| EEach (e1 e2 : term).                              (* each[n] e1 e2 *)
 
 (** [permits pol e]: every reclassification in [e] is allowed by [pol]. *)
 Fixpoint permits (pol : axis -> bool) (e : term) : bool :=
@@ -68,7 +69,7 @@ Fixpoint permits (pol : axis -> bool) (e : term) : bool :=
   | ELam e | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e | ECheck _ e
   | ECall _ e | EWithin _ e => permits pol e
   | EApp e1 e2 | EGet e1 e2 | EChoose _ e1 e2 | EGuard e1 e2 _
-  | ELab e1 e2 | ETest e1 e2 | EAssert e1 e2 => permits pol e1 && permits pol e2
+  | ELab e1 e2 | ETest e1 e2 | EAssert e1 e2 | EEach e1 e2 => permits pol e1 && permits pol e2
   | EReclass ax e1 e2 => pol ax && (permits pol e1 && permits pol e2)
   | ESet e1 e2 e3 | ETry _ e1 e2 e3 => permits pol e1 && (permits pol e2 && permits pol e3)
   | ECon _ es | EPar es => forallb (permits pol) es
@@ -86,7 +87,7 @@ Fixpoint free (i : nat) (e : term) : bool :=
   | EPrim _ e | ERemember _ e | ESend e | EFork e | EFresh e | EFail e | ECheck _ e
   | ECall _ e | EWithin _ e => free i e
   | EApp e1 e2 | EGet e1 e2 | EChoose _ e1 e2 | EGuard e1 e2 _
-  | ELab e1 e2 | ETest e1 e2 | EAssert e1 e2 | EReclass _ e1 e2 => free i e1 || free i e2
+  | ELab e1 e2 | ETest e1 e2 | EAssert e1 e2 | EReclass _ e1 e2 | EEach e1 e2 => free i e1 || free i e2
   | ESet e1 e2 e3 => free i e1 || (free i e2 || free i e3)
   | ETry _ e1 e2 e3 => free i e1 || (free i e2 || free (S i) e3)
   | ECon _ es | EPar es => existsb (free i) es

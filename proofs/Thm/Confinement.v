@@ -353,6 +353,15 @@ Section Confinement.
         + split; auto.
     Qed.
 
+    Lemma each_conf : forall pc V1 V2 s,
+      confined (join pc (label_of V2)) s (do_each ev pc V1 V2 s).
+    Proof.
+      intros pc V1 [l v] s. unfold do_each. simpl.
+      assert (B : confined (join pc l) s (Err (join pc (deep_label (Lab l v))) "not a list"%string, s)).
+      { split; [| apply state_conf_refl]. simpl. apply join_mono_r. apply join_l. }
+      destruct v as [| [] |]; try exact B. apply pars_conf.
+    Qed.
+
     Lemma verdict_conf : forall pc V Vb s again,
       (forall l, flows pc l = true -> confined l s (again l)) ->
       confined (join pc (label_of Vb)) s (verdict pc V Vb s again).
@@ -447,6 +456,10 @@ Section Confinement.
     - (* check *) apply confined_bind; auto. intros V s1 E _.
       destruct (has_type H t (strip V)); [split; auto using state_conf_refl | done].
     - apply pars_conf; auto.
+    - (* each *)
+      apply confined_bind; auto. intros V1 s1 _ _.
+      apply confined_bind; auto. intros V2 s2 _ _.
+      eapply confined_weaken; [| apply each_conf; auto]. lab.
   Qed.
 
   (** The form of the statement in the calculus: a result is labelled above

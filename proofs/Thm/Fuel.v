@@ -95,6 +95,9 @@ Section Fuel.
         destruct (pars ev1 pc env acc s1 es) as [o s2]. simpl in E. subst. left. reflexivity.
     Qed.
 
+    Lemma each_fuel : forall pc V1 V2 s, approx (do_each ev1 pc V1 V2 s) (do_each ev2 pc V1 V2 s).
+    Proof. intros pc V1 [l v] s. unfold do_each. destruct v as [| [] |]; auto. apply pars_fuel. Qed.
+
     Lemma judge_fuel : forall env p k pc V s a1 a2,
       (forall l s, approx (a1 l s) (a2 l s)) ->
       approx (judge ev1 env p k pc V s a1) (judge ev2 env p k pc V s a2).
@@ -117,7 +120,7 @@ Section Fuel.
     induction n as [| n IH]; intros m pc env s e Le; [left; reflexivity |].
     destruct m as [| m]; [inversion Le |]. apply le_S_n in Le.
     assert (EV : forall pc env s e, approx (eval (F := F) H n pc env s e) (eval (F := F) H m pc env s e)) by auto.
-    destruct e; simpl; auto using evals_fuel, recv_fuel, fork_fuel, fresh_fuel, pars_fuel, guard_fuel, within_fuel.
+    destruct e; simpl; auto using evals_fuel, recv_fuel, fork_fuel, fresh_fuel, pars_fuel, guard_fuel, within_fuel, each_fuel.
     - repeat (apply approx_bind; auto; intros). apply apply_fuel; auto.
     - apply approx_bind; auto. intros [l v] s1. destruct (chosen v bs d); auto.
     - destruct (refusal H _ _ _ s); auto. destruct (sample H p (visible pc (tr s))); auto.

@@ -641,6 +641,31 @@ Section Noninterference.
             intros [t E]; exists t; auto; destruct (flows _ pc); auto.
     Qed.
 
+    Lemma applications_permits : forall n, forallb (permits pol) (applications n) = true.
+    Proof. intros n. unfold applications. induction (seq 0 n); simpl; auto. Qed.
+
+    Lemma lsrel_length : forall vs1 vs2, lsrel vs1 vs2 -> List.length vs1 = List.length vs2.
+    Proof. intros vs1 vs2 R. induction R; simpl; congruence. Qed.
+
+    Lemma each_rel : forall pc V1 V2 W1 W2 s1 s2,
+      low pc -> lrel V1 V2 -> lrel W1 W2 -> srel s1 s2 ->
+      rrel (do_each ev1 pc V1 W1 s1) (do_each ev2 pc V2 W2 s2).
+    Proof.
+      intros pc V1 V2 W1 W2 s1 s2 A RV RW S.
+      pose proof (each_conf H ev1 C1 pc V1 W1 s1) as G1.
+      pose proof (each_conf H ev2 C2 pc V2 W2 s2) as G2.
+      destruct RW as [l1 w1 l2 w2 B1 B2 | l w1 w2 B RW].
+      - eapply high_results with (3 := S) (4 := G1) (5 := G2); simpl; apply join_false_r; auto.
+      - assert (Lo : low (join pc l)) by (apply join_true; auto).
+        assert (Bad : forall m, rrel (Err (join pc (deep_label (Lab l w1))) m, s1)
+                                     (Err (join pc (deep_label (Lab l w2))) m, s2)).
+        { intros. apply rrel_err_same; auto. apply same_label_join; auto using same_label_low.
+          apply lrel_deep_label with (pol := pol). auto. }
+        unfold do_each. destruct RW as [| c vs1 vs2 R |]; try apply Bad.
+        destruct c; try apply Bad. rewrite (lsrel_length _ _ R).
+        apply pars_rel; auto using applications_permits.
+    Qed.
+
     Lemma verdict_grows : forall pc V Vb (s : state L) again,
       (forall l, grows s (again l)) -> grows s (verdict pc V Vb s again).
     Proof.
@@ -801,6 +826,7 @@ Section Noninterference.
       | eapply confined_grows, send_conf
       | eapply confined_grows, remember_conf
       | eapply confined_grows, try_conf; intros; apply confinement
+      | eapply confined_grows, each_conf; intros; apply confinement
       | apply accept_grows
       | match goal with |- grows _ (match ?x with _ => _ end) => destruct x end
       | match goal with |- grows _ (if ?x then _ else _) => destruct x end ].
@@ -1015,5 +1041,11 @@ Section Noninterference.
         * apply rrel_left; auto. simpl. apply join_false_r; auto.
         * apply rrel_left; auto. simpl. apply join_false_r; auto.
     - (* par *) simpl. apply pars_rel; auto.
+    - (* each *) simpl.
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
+      apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
+        [apply IH; auto | intros W1 W2 u1 u2 RW Su | grow | grow].
+      apply each_rel; auto.
   Qed.
 End Noninterference.

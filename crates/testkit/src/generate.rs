@@ -89,7 +89,9 @@ impl Program {
 
     /// Whether anything may run in parallel, so that the order of requests is not determined.
     pub fn is_parallel(&self) -> bool {
-        let parallel = |a: &Ast| a.any(&|op| matches!(op, Op::Par(None | Some(2..)) | Op::ParPair));
+        let parallel = |a: &Ast| {
+            a.any(&|op| matches!(op, Op::Par(None | Some(2..)) | Op::Each(None | Some(2..)) | Op::ParPair))
+        };
         parallel(&self.ast) || self.replies.iter().any(|r| matches!(r, Reply::Code(a) if parallel(a)))
     }
 
