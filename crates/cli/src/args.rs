@@ -171,6 +171,12 @@ pub struct WorldArgs {
     /// The most calls of models.
     #[arg(long, value_name = "N")]
     pub max_calls: Option<u64>,
+    /// The most calls of tools.
+    #[arg(long, value_name = "N")]
+    pub max_tool_calls: Option<u64>,
+    /// The most tokens of prompts and replies.
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
     /// The most US dollars.
     #[arg(long, value_name = "X")]
     pub max_usd: Option<String>,

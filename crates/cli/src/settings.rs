@@ -18,6 +18,32 @@ struct File {
     handlers: BTreeMap<String, serde_json::Value>,
     mcp: BTreeMap<String, McpServer>,
     lint: LintSettings,
+    stores: BTreeMap<String, StoreEntry>,
+    limits: LimitsEntry,
+}
+
+/// One `[stores.NAME]`: where a store is kept.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoreEntry {
+    /// An SQLite file.
+    sqlite: PathBuf,
+}
+
+/// `[limits]`: what a run may use if the command line does not say.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsEntry {
+    /// Calls of models.
+    pub calls: Option<u64>,
+    /// Calls of tools.
+    pub tool_calls: Option<u64>,
+    /// Tokens of prompts and replies.
+    pub tokens: Option<u64>,
+    /// US dollars.
+    pub usd: Option<f64>,
+    /// Seconds.
+    pub timeout: Option<f64>,
 }
 
 /// The settings of a run.
@@ -29,6 +55,10 @@ pub struct Settings {
     pub handlers: Vec<(String, Data)>,
     /// MCP servers.
     pub mcp: BTreeMap<String, McpServer>,
+    /// The files of stores that are kept in one.
+    pub stores: Vec<(core_ir::Name, PathBuf)>,
+    /// What a run may use.
+    pub limits: LimitsEntry,
     /// What is linted for.
     pub lint: LintSettings,
     /// The directory that paths in the settings are relative to.
@@ -66,7 +96,10 @@ impl Settings {
             .with_file(&dir.join(".env"))
             .map_err(|e| ui.usage(&e.message, e.help.as_deref()))?;
         let models = FileSettings { model: file.model, models: file.models };
-        Ok(Settings { models, handlers, mcp: file.mcp, lint: file.lint, dir, environment })
+        let stores = file.stores.into_iter().map(|(name, e)| (name.as_str().into(), dir.join(e.sqlite)));
+        let stores = stores.collect();
+        let (mcp, lint, limits) = (file.mcp, file.lint, file.limits);
+        Ok(Settings { models, handlers, mcp, stores, limits, lint, dir, environment })
     }
 }
 

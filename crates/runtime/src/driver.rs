@@ -300,7 +300,7 @@ impl Driver<'_> {
             }
             Call::Tool { .. } => self.budget.replayed_tool(),
             // What this process kept was lost with the one before.
-            Call::Remember { store, key, value } if resumed && Stores::is_in_process(store) => {
+            Call::Remember { store, key, value } if resumed && self.handlers.stores.is_in_process(store) => {
                 if matches!(response, Response::Remember(Ok(()))) {
                     let _ = self.handlers.stores.remember(store, *key, value.clone());
                 }

@@ -4,7 +4,7 @@ use super::{choose, load_or_say, say_problem, worth_saying};
 use crate::args::{EvalArgs, JournalArgs, RunArgs, UnfinishedArg, WorldArgs};
 use crate::load::{self, Runnable, read_bytes, reason};
 use crate::policy;
-use crate::settings::Settings;
+use crate::settings::{LimitsEntry, Settings};
 use crate::ui::{Exit, Ui};
 use check::cost::{self, CostBound, Interval};
 use core_ir::{Code, Data, Num, Type};
@@ -174,7 +174,7 @@ fn world(
     journal: Option<(&JournalArgs, String)>,
 ) -> Result<(RunReport, bool), Exit> {
     let settings = Settings::read(ui)?;
-    let limits = limits(ui, args)?;
+    let limits = limits(ui, args, &settings.limits)?;
     let model_settings = ModelSettings {
         model: args.model.clone(),
         script: args.script.clone(),
@@ -210,6 +210,7 @@ fn world(
     }
     let mut handlers = Handlers::new(models);
     handlers.tools = tools;
+    handlers.stores = handlers.stores.with_files(settings.stores);
     handlers.seed = seed;
     handlers.journal = session.map(|s| Arc::new(Mutex::new(s)));
     let endorse = policy.is_some_and(|p| p.generated_endorse);
@@ -314,22 +315,34 @@ fn asked_to_pull(ui: &Ui) -> bool {
         && matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes")
 }
 
-fn limits(ui: &Ui, args: &WorldArgs) -> Result<Limits, Exit> {
-    let max_usd = match &args.max_usd {
+/// What the run may use: as the command line says, or else `[limits]` of the settings.
+fn limits(ui: &Ui, args: &WorldArgs, file: &LimitsEntry) -> Result<Limits, Exit> {
+    // The shortest decimal that denotes the float is what was written.
+    let money = args.max_usd.clone().map(|t| ("--max-usd", t));
+    let money = money.or_else(|| file.usd.map(|x| ("usd", x.to_string())));
+    let max_usd = match money {
         None => None,
-        Some(text) => match text.parse::<Num>() {
+        Some((what, text)) => match text.parse::<Num>() {
             Ok(n) if n >= Num::ZERO => Some(n),
-            _ => return Err(ui.usage(&format!("`--max-usd {text}`: not an amount of money"), None)),
+            _ => return Err(ui.usage(&format!("`{what} {text}`: not an amount of money"), None)),
         },
     };
-    let timeout = match args.timeout {
+    let seconds = args.timeout.map(|s| ("--timeout", s)).or_else(|| file.timeout.map(|s| ("timeout", s)));
+    let timeout = match seconds {
         None => None,
-        Some(s) => match Duration::try_from_secs_f64(s) {
+        Some((what, s)) => match Duration::try_from_secs_f64(s) {
             Ok(d) if d > Duration::ZERO => Some(d),
-            _ => return Err(ui.usage(&format!("`--timeout {s}`: not a positive number of seconds"), None)),
+            _ => return Err(ui.usage(&format!("`{what} {s}`: not a positive number of seconds"), None)),
         },
     };
-    Ok(Limits { max_model_calls: args.max_calls, max_usd, timeout, ..Limits::default() })
+    Ok(Limits {
+        max_model_calls: args.max_calls.or(file.calls),
+        max_tool_calls: args.max_tool_calls.or(file.tool_calls),
+        max_tokens: args.max_tokens.or(file.tokens),
+        max_usd,
+        timeout,
+        ..Limits::default()
+    })
 }
 
 /// The input of a runnable from the command line.

@@ -398,7 +398,7 @@ fn signed(n: u64) -> i64 {
 }
 
 /// JSON of any depth that we wrote.
-fn parse(text: &str) -> serde_json::Result<Json> {
+pub(crate) fn parse(text: &str) -> serde_json::Result<Json> {
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
     serde::Deserialize::deserialize(&mut reader)

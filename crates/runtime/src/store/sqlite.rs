@@ -1,0 +1,143 @@
+//! Stores in an SQLite file, which outlive the process and may be shared by several.
+//!
+//! Invariant: every operation is one transaction, so agents in several processes see each other's writes whole and in one order.
+
+use core_ir::exchange::{data_from_json, data_json};
+use core_ir::{Data, KeyDecl, StoreDecl};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use std::path::Path;
+use std::time::Duration;
+
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS entail_memory (
+        store TEXT NOT NULL,
+        key TEXT NOT NULL,
+        label TEXT NOT NULL,
+        value TEXT,                     -- JSON of the exchange format; null when there was a value and is none
+        written INTEGER NOT NULL,       -- milliseconds since 1970
+        number INTEGER NOT NULL,        -- the order of writes
+        PRIMARY KEY (store, key)
+    ) STRICT;
+";
+
+/// What is done with a key.
+pub(super) enum Act {
+    Recall,
+    Remember(Data),
+}
+
+/// Opens the file, or makes it.
+pub(super) fn open(path: &Path) -> Result<Connection, String> {
+    let made = || {
+        let db = Connection::open(path)?;
+        db.busy_timeout(Duration::from_secs(10))?;
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.execute_batch(TABLES)?;
+        Ok(db)
+    };
+    made().map_err(|e: rusqlite::Error| format!("cannot use the memory `{}`: {}", path.display(), shown(&e)))
+}
+
+fn shown(e: &rusqlite::Error) -> String {
+    diagnostics::clip_to(&e.to_string(), 200)
+}
+
+/// Carries out an operation at a time in milliseconds since 1970.
+pub(super) fn carry_out(
+    db: &mut Connection,
+    decl: &StoreDecl,
+    key: &KeyDecl,
+    act: Act,
+    now: i64,
+) -> Result<Option<Data>, String> {
+    let failed = |e: rusqlite::Error| format!("store `{}`: {}", decl.name, shown(&e));
+    let t = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    prepare(&t, decl, now).map_err(failed)?;
+    let held = t
+        .query_row(
+            "SELECT label, value FROM entail_memory WHERE store = ?1 AND key = ?2",
+            params![&*decl.name, &*key.name],
+            |r| Ok((r.get::<_, String>(0)?, r.get::<_, Option<String>>(1)?)),
+        )
+        .optional()
+        .map_err(failed)?;
+    // A key's label never changes; a program that declares another one would launder what others wrote.
+    if let Some((label, _)) = &held
+        && *label != label_of(key)
+    {
+        return Err(format!(
+            "key `{}` of store `{}` was declared with another label by whoever wrote it first",
+            key.name, decl.name
+        ));
+    }
+    let result = match act {
+        Act::Remember(value) => {
+            write(&t, decl, key, &value, now).map_err(failed)?;
+            None
+        }
+        Act::Recall => match held.and_then(|(_, value)| value) {
+            None => None,
+            Some(text) => Some(
+                read(&text, key)
+                    .map_err(|why| format!("key `{}` of store `{}`: {why}", key.name, decl.name))?,
+            ),
+        },
+    };
+    t.commit().map_err(failed)?;
+    Ok(result)
+}
+
+fn label_of(key: &KeyDecl) -> String {
+    format!("{:?}", key.label)
+}
+
+fn read(text: &str, key: &KeyDecl) -> Result<Data, String> {
+    let json = crate::journal::parse(text).map_err(|e| e.to_string())?;
+    let data = data_from_json(&json).map_err(|e| e.message)?;
+    key.ty
+        .check(&data)
+        .map_err(|(path, why)| format!("what it holds is not of its type {}: {path}: {why}", key.ty))?;
+    Ok(data)
+}
+
+/// Drops what has expired, and lets initial values in that are new. A dropped entry leaves its row, so that an initial value does not come again.
+fn prepare(t: &Transaction, decl: &StoreDecl, now: i64) -> Result<(), rusqlite::Error> {
+    if let Some(ttl) = decl.ttl {
+        let oldest = now.saturating_sub(i64::try_from(ttl.saturating_mul(1000)).unwrap_or(i64::MAX));
+        t.execute(
+            "UPDATE entail_memory SET value = NULL WHERE store = ?1 AND written <= ?2",
+            params![&*decl.name, oldest],
+        )?;
+    }
+    for key in &decl.keys {
+        let Some(initial) = &key.initial else { continue };
+        let known = "SELECT 1 FROM entail_memory WHERE store = ?1 AND key = ?2";
+        let known = t.query_row(known, params![&*decl.name, &*key.name], |_| Ok(())).optional()?;
+        if known.is_none() {
+            write(t, decl, key, initial, now)?;
+        }
+    }
+    Ok(())
+}
+
+fn write(
+    t: &Transaction,
+    decl: &StoreDecl,
+    key: &KeyDecl,
+    value: &Data,
+    now: i64,
+) -> Result<(), rusqlite::Error> {
+    t.execute(
+        "INSERT OR REPLACE INTO entail_memory VALUES (?1, ?2, ?3, ?4, ?5,
+            (SELECT coalesce(max(number), 0) + 1 FROM entail_memory WHERE store = ?1))",
+        params![&*decl.name, &*key.name, label_of(key), data_json(value).to_string(), now],
+    )?;
+    if let Some(capacity) = decl.capacity {
+        t.execute(
+            "UPDATE entail_memory SET value = NULL WHERE store = ?1 AND value IS NOT NULL AND key NOT IN (
+                SELECT key FROM entail_memory WHERE store = ?1 AND value IS NOT NULL ORDER BY number DESC LIMIT ?2)",
+            params![&*decl.name, i64::try_from(capacity).unwrap_or(i64::MAX)],
+        )?;
+    }
+    Ok(())
+}
