@@ -1,5 +1,7 @@
 //! Generated programs mean the same to the machine, after lowering, as to an interpreter that follows the
-//! transition rules of seed 004 §3 on the syntax tree.
+//! transition rules of seed 004 §3 on the syntax tree: they never go wrong. With a mistake in them they are refused.
+//!
+//! `PROPTEST_CASES` says how many; 2,000 without it, 100,000 in the nightly run.
 
 use core_ir::{Data, Name, Num};
 use diagnostics::Sources;
@@ -46,6 +48,61 @@ impl Interpreter {
     fn stmt(&mut self, s: &Stmt) -> Result<(), Signal> {
         self.fuel = self.fuel.checked_sub(1).ok_or(Signal::Tired)?;
         match &s.kind {
+            StmtKind::Parallel { runs, .. } => {
+                // All branches run to their end; then the first error counts.
+                let before = self.clone();
+                let mut all = Ok(Vec::new());
+                for run in runs {
+                    let mut branch = Interpreter { calls: self.calls, fuel: self.fuel, ..before.clone() };
+                    let stmt = Stmt { kind: StmtKind::Run(run.clone()), span: run.span };
+                    let ended = branch.stmt(&stmt);
+                    (self.calls, self.fuel) = (branch.calls, branch.fuel);
+                    let value = branch.env.get(&run.name.text).cloned();
+                    all = match (all, ended) {
+                        (Ok(mut vs), Ok(())) => {
+                            vs.push((run.name.text.clone(), value.unwrap()));
+                            Ok(vs)
+                        }
+                        (Err(first), _) => Err(first),
+                        (_, Err(e)) => Err(e),
+                    };
+                }
+                self.env.extend(all?);
+            }
+            StmtKind::ParallelFor(x, list, _, body) => {
+                let Data::List(items) = self.expr(list) else { panic!() };
+                let before = self.clone();
+                let names: Vec<String> = body
+                    .stmts
+                    .iter()
+                    .filter_map(|s| match &s.kind {
+                        StmtKind::Let(n, _) => Some(n.text.clone()),
+                        StmtKind::Run(r) => Some(r.name.text.clone()),
+                        _ => None,
+                    })
+                    .collect();
+                let mut all: HashMap<String, Vec<Data>> = HashMap::new();
+                let mut first = Ok(());
+                for item in items.iter() {
+                    let mut round = Interpreter { calls: self.calls, fuel: self.fuel, ..before.clone() };
+                    round.env.insert(x.text.clone(), item.clone());
+                    let ended = round.block(body);
+                    (self.calls, self.fuel) = (round.calls, round.fuel);
+                    for n in &names {
+                        all.entry(n.clone()).or_default().extend(round.env.get(n).cloned());
+                    }
+                    first = first.and(ended);
+                }
+                first?;
+                self.env.extend(all.into_iter().map(|(n, vs)| (n, Data::list(vs))));
+            }
+            StmtKind::Guard(..) => {}
+            StmtKind::Run(run) if run.target.text == "sub" => {
+                let Args::Positional(args) = &run.args else { panic!() };
+                let n = self.expr(&args[0]);
+                let v = self.sub(&n)?;
+                self.env.insert(run.name.text.clone(), v);
+            }
             StmtKind::Let(x, e) => {
                 let v = self.expr(e);
                 self.env.insert(x.text.clone(), v);
@@ -145,6 +202,15 @@ impl Interpreter {
         Ok(())
     }
 
+    /// The pipeline `sub`, in a scope of its own.
+    fn sub(&mut self, n: &Data) -> Result<Data, Signal> {
+        let Data::Num(number) = n else { panic!() };
+        if *number < Num::from(2) {
+            return Ok(Data::Num(Num::ZERO));
+        }
+        task(n, &mut self.calls).map_err(|m| Signal::Fail(format!("`t`: {m}")))
+    }
+
     /// A block with a name of its own, which means what it did before afterwards.
     fn scoped(&mut self, name: &str, value: Data, block: &Block) -> Result<(), Signal> {
         let before = self.env.insert(name.to_string(), value);
@@ -164,6 +230,17 @@ impl Interpreter {
             ExprKind::Null => Data::Null,
             ExprKind::Var(x) => self.env[x].clone(),
             ExprKind::Paren(e) => self.expr(e),
+            ExprKind::Index(list, at) => match (self.expr(list), self.expr(at)) {
+                (Data::List(items), Data::Num(n)) => items[n.to_usize().unwrap()].clone(),
+                _ => panic!(),
+            },
+            ExprKind::Endorse(e, values, other) => {
+                let v = self.expr(e);
+                match values.iter().any(|p| self.expr(p) == v) {
+                    true => v,
+                    false => self.expr(other.as_ref().unwrap()),
+                }
+            }
             ExprKind::List(items) => Data::list(items.iter().map(|e| self.expr(e)).collect::<Vec<_>>()),
             ExprKind::Call(f, args) if f.text == "length" => match self.expr(&args[0]) {
                 Data::Str(s) => Data::Num(Num::from(s.chars().count() as i64)),
@@ -192,7 +269,7 @@ fn interpret(text: &str, input: &[(Name, Data)]) -> Option<Result<Data, String>>
     let file = sources.add("t.agent", text);
     let (program, _) = parse(file, text);
     let body = program.items.iter().find_map(|i| match i {
-        Item::Pipeline(p) => Some(&p.body),
+        Item::Pipeline(p) if p.name.text == "p" => Some(&p.body),
         _ => None,
     });
     let env = input.iter().map(|(n, d)| (n.to_string(), d.clone())).collect();
@@ -229,6 +306,8 @@ fn run(code: core_ir::Code, input: &[(Name, Data)]) -> Result<Data, String> {
 struct Choices<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// How many names have been made.
+    fresh: u32,
 }
 
 impl Choices<'_> {
@@ -274,8 +353,37 @@ impl Choices<'_> {
 
     /// Whether the block ends with the statement.
     fn stmt(&mut self, depth: u8, in_loop: bool, out: &mut String) -> bool {
-        let kind = if depth > 4 || self.at > self.bytes.len() { self.below(4) } else { self.below(18) };
+        let kind = if depth > 4 || self.at > self.bytes.len() { self.below(4) } else { self.below(23) };
         match kind {
+            18 => {
+                let (x, y) = (self.number(), self.number());
+                self.fresh += 1;
+                let n = self.fresh;
+                let line = format!(
+                    "parallel max_concurrency {} {{ let p{n} = t({x}); let q{n} = t({y}); }} join; let a = p{n} + q{n}; ",
+                    1 + self.below(2)
+                );
+                out.push_str(&line);
+            }
+            19 => {
+                let (x, y) = (self.number(), self.number());
+                self.fresh += 1;
+                let n = self.fresh;
+                let line = format!(
+                    "parallel for i{n} in [{x}, {y}] {{ let r{n} = t(i{n}); let w{n} = r{n} + {}; }} let b = r{n}[0] + w{n}[1]; ",
+                    self.var()
+                );
+                out.push_str(&line);
+            }
+            20 => out.push_str("let s = endorse s in [\"x\", \"xx\"] else \"xxx\"; "),
+            21 => {
+                let line = format!("let {} = sub({}); ", self.var(), self.number());
+                out.push_str(&line);
+            }
+            22 => {
+                let v = self.var();
+                out.push_str(&format!("guard {v} where {v} < 1000 || !({v} < 1000); "));
+            }
             0..=2 => {
                 let line = format!("let {} = {}; ", self.var(), self.number());
                 out.push_str(&line);
@@ -358,7 +466,7 @@ impl Choices<'_> {
 }
 
 fn program(bytes: &[u8]) -> String {
-    let mut choices = Choices { bytes, at: 0 };
+    let mut choices = Choices { bytes, at: 0, fresh: 0 };
     let mut body = String::new();
     for _ in 0..3 + choices.below(8) {
         if choices.stmt(0, false, &mut body) {
@@ -367,6 +475,7 @@ fn program(bytes: &[u8]) -> String {
     }
     format!(
         "enum E {{ red, green, blue }}\ntask t(n: Number) -> Number {{}}\n\
+         pipeline sub(n: Number) -> Number {{ if n < 2 {{ return 0; }} let m = t(n); return m; }}\n\
          pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E) -> List[Number] {{\n\
          {body}\nreturn [a, b, c, length(s)]; }}"
     )
@@ -409,8 +518,109 @@ fn compare(bytes: &[u8], variant: &str, labelled: bool) -> Option<()> {
     Some(())
 }
 
+fn programs() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000)
+}
+
+/// Statements that break one rule each, wherever they stand.
+const MISTAKES: &[&str] = &[
+    "let z1 = a + s;",
+    "let z2 = nobody;",
+    "if a { }",
+    "while s { }",
+    "let z3 = t(s);",
+    "let z4 = t();",
+    "let z5 = t(1) on_fail use s;",
+    "let z6 = nothing(1);",
+    "assert a, \"m\";",
+    "let z7 = a == s;",
+    "let z8 = e.field;",
+    "match a { _ => { } }",
+    "match e { red => { } }",
+    "if let q = a { }",
+    "let z9 = [1, \"x\"];",
+    "for q in a { }",
+    "let y1 = t(1) by nobody;",
+    "let y2 = { k: 1, k: 2 };",
+    "let y3 = length(a) + 1;",
+    "let y4 = endorse s in [s] else \"x\";",
+    "guard a where a < b;",
+    "parallel { let y5 = t(1); let y5 = t(2); } join;",
+    "parallel for q in [1, 2] { let a = q; }",
+    "parallel for q in [1, 2] { return [q]; }",
+    "let y6 = t(1) timeout 0;",
+    "let y7 = sub(s);",
+    "let y8 = t(1) + 1;",
+    "if a < b { return s; }",
+    "let y9 = [];",
+    "let x1 = !a;",
+    "let x2 = s[e];",
+];
+
+/// How many warnings a program has; or its errors.
+fn surface_check(text: &str) -> Result<usize, usize> {
+    let mut sources = Sources::new();
+    let file = sources.add("t.agent", text);
+    match surface::check(file, text) {
+        (Some(_), found) => Ok(found.len()),
+        (None, found) => Err(found.len()),
+    }
+}
+
+/// The results and the requests with their numbers, for any order in which requests are answered.
+#[test]
+fn the_order_of_answers_does_not_matter() {
+    let text = "task t(n: Number) -> Number {}
+        pipeline inner(n: Number) -> Number { let a = t(n) retries 1 on_fail use 7; let b = t(a + 10) on_fail use 0 - a; return b; }
+        pipeline p(xs: List[Number]) -> Obj{rows: List[List[Number]], x: Number, m: String} {
+            parallel for x in xs {
+                parallel for y in xs max_concurrency 2 { let r = inner(x * 10 + y); let s = t(r) on_fail use 1; }
+                parallel { let u = t(x); let v = inner(x + 1); } join;
+            }
+            let m = \"\";
+            try { parallel for x in xs { let w = t(x * 3); } } catch e { let m = e; }
+            return { rows: r, x: u[0] + v[1] + s[0][1], m: m };
+        }";
+    let mut sources = Sources::new();
+    let file = sources.add("t.agent", text);
+    let module = surface::check(file, text).0.unwrap();
+    let code = std::sync::Arc::new(module.lower(module.pipeline("p").unwrap()).unwrap());
+    let numbers = [1, 2, 4, 5].map(|n| Data::Num(Num::from(n)));
+    let input = Data::record([("xs".into(), Data::list(numbers))]);
+    let mut outcomes = std::collections::BTreeSet::new();
+    for seed in 0..40u64 {
+        let mut state = seed;
+        let mut machine = Machine::new(code.clone(), Some(input.clone()), machine::Config::default());
+        let (mut open, mut trace) = (Vec::new(), Vec::new());
+        let outcome = loop {
+            match machine.poll() {
+                Output::Request(id, request) => open.push((id, request)),
+                Output::Working => {}
+                Output::Waiting => {
+                    // The first run answers in order, the others in any.
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    let next = if seed == 0 { 0 } else { (state >> 33) as usize % open.len() };
+                    let (id, request) = open.remove(next);
+                    let Call::Tool { args, .. } = &request.call else { panic!("asks for no tool") };
+                    trace.push(format!("{id:?} {args:?}"));
+                    // What comes back depends on what was asked alone.
+                    machine.handle(id, Response::Tool(task(&args[0].1, &mut 0)));
+                }
+                Output::Done(Ok(v)) => break machine.reify(&v).data().expect("data").to_json().to_string(),
+                Output::Done(Err(f)) => break format!("{} {}", f.code.as_str(), f.message),
+            }
+        };
+        trace.sort();
+        outcomes.insert((outcome, trace));
+    }
+    assert_eq!(outcomes.len(), 1, "{:#?}", outcomes.iter().map(|o| &o.0).collect::<Vec<_>>());
+    let (outcome, trace) = outcomes.first().unwrap();
+    assert!(outcome.contains("`t`: call 1") && trace.len() > 60, "{outcome} {}", trace.len());
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: programs(), ..ProptestConfig::default() })]
 
     #[test]
     fn the_machine_does_what_the_rules_say(
@@ -419,6 +629,34 @@ proptest! {
         labelled: bool,
     ) {
         compare(&bytes, variant, labelled);
+    }
+
+    #[test]
+    fn a_mistake_is_refused(
+        bytes in prop::collection::vec(any::<u8>(), 10..120),
+        mistake in prop::sample::select(MISTAKES),
+        place in any::<prop::sample::Index>(),
+    ) {
+        let text = program(&bytes);
+        // What is never reached is not checked, so programs without such parts only.
+        if !surface_check(&text).is_ok_and(|warnings| warnings == 0) {
+            return Ok(());
+        }
+        let body = text.find("{\n").unwrap() + 2;
+        let blocks: Vec<usize> = text[body..]
+            .match_indices("{ ")
+            // Arms of `match` and rounds of `parallel` hold no statements of this kind.
+            .filter(|(i, _)| !["red ", "parallel", "in ["].iter().any(|w| {
+                let before = &text[body..body + i];
+                let start = before.rfind([';', '{', '}']).map_or(0, |s| s + 1);
+                before[start..].contains("match") || (*w != "red " && *w != "in [" && before[start..].contains(w))
+            }))
+            .map(|(i, _)| body + i + 2)
+            .chain([body])
+            .collect();
+        let at = *place.get(&blocks);
+        let wrong = format!("{}{mistake} {}", &text[..at], &text[at..]);
+        prop_assert!(surface_check(&wrong).is_err(), "accepted: {wrong}");
     }
 }
 

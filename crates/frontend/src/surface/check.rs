@@ -1531,12 +1531,12 @@ fn circles(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
                     Diagnostic::error(
                         codes::RECURSION,
                         format!(
-                            "pipelines that call themselves are not supported yet: {}",
+                            "no bound is known for how often these pipelines call themselves: {}",
                             circle.join(" → ")
                         ),
                         span,
                     )
-                    .help("repeat with `while … max n { … }`"),
+                    .help("repeat with `while … max n { … }`, which says how often at most"),
                 );
             } else if !done.contains(target) {
                 path.push((target, 0));

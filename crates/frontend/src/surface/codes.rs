@@ -336,7 +336,7 @@ LEAVES_PARALLEL "A074" "leaving the rounds of `parallel for`"
 "task t(x: String) -> Bool {}\npipeline p(xs: List[String]) -> Bool { parallel for x in xs { let ok = t(x); } return contains(ok, true); }"
 
 RECURSION "A080" "pipelines that call themselves"
-"A pipeline can't call itself, directly or through others. Repeat with a bounded `while`."
+"Recursion is only permitted with a bound, and nothing in the language states one: whether a call ends may depend on data that a model has made. Repeat with `while … max n`, which says how often at most."
 "pipeline p() -> String { let x = p(); return x; }"
 "task t() -> String {}\npipeline p() -> String { let x = t(); return x; }"
 
