@@ -7,3 +7,5 @@
 pub mod cost;
 pub mod flow;
 pub mod lint;
+pub mod pred;
+pub mod types;

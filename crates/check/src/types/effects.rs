@@ -1,0 +1,274 @@
+//! Effect sets as a graph: a node is the effects of some piece of code, an edge says that one contains another.
+//!
+//! Invariant: the sets are computed once, when all edges are known; a node that a declaration closes never
+//! grows, what would flow into it is checked against it instead.
+
+use super::Why;
+use core_ir::{Effect, EffectRow, Name};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+/// A node of the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Eff(pub(super) u32);
+
+/// One thing that code may do. Reading and writing a key are told apart, for `par`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Atom {
+    Llm(Name),
+    Tool(Name),
+    Read(Name, Name),
+    Write(Name, Name),
+    Sample,
+    Conversation,
+}
+
+#[derive(Default)]
+struct Node {
+    atoms: Vec<u32>,
+    any: bool,
+    /// What it contains; `true` if without the conversation (`fresh`).
+    subs: Vec<(Eff, bool)>,
+    /// The same for copies of it, which copies of the copies must not have.
+    gathered: Vec<Eff>,
+    closed: bool,
+}
+
+/// The graph.
+#[derive(Default)]
+pub(super) struct Effects {
+    nodes: Vec<Node>,
+    atoms: Vec<Atom>,
+    numbers: HashMap<Atom, u32>,
+    /// What must be within a declaration: the effects, the declaration, where.
+    pub(super) bounds: Vec<(Eff, Eff, Why)>,
+}
+
+/// A set of atoms, or everything.
+#[derive(Clone, Default)]
+pub(super) struct Set {
+    pub(super) any: bool,
+    words: Vec<u64>,
+}
+
+impl Set {
+    fn insert(&mut self, n: u32) {
+        let word = n as usize / 64;
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (n % 64);
+    }
+
+    /// Adds the other set, without one atom; whether that changed anything.
+    fn add(&mut self, other: &Set, without: Option<u32>) -> bool {
+        let mut changed = other.any && !self.any;
+        self.any |= other.any;
+        if self.words.len() < other.words.len() {
+            self.words.resize(other.words.len(), 0);
+        }
+        for (i, word) in other.words.iter().enumerate() {
+            let mut word = *word;
+            if let Some(n) = without
+                && n as usize / 64 == i
+            {
+                word &= !(1 << (n % 64));
+            }
+            changed |= word & !self.words[i] != 0;
+            self.words[i] |= word;
+        }
+        changed
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().enumerate().flat_map(|(i, word)| {
+            (0..64).filter(move |b| word >> b & 1 == 1).map(move |b| i as u32 * 64 + b)
+        })
+    }
+
+    fn within(&self, other: &Set) -> bool {
+        other.any
+            || !self.any
+                && self
+                    .words
+                    .iter()
+                    .enumerate()
+                    .all(|(i, w)| w & !other.words.get(i).copied().unwrap_or(0) == 0)
+    }
+}
+
+/// More words than this for all sets together are not computed; effects are then unknown.
+const MOST_WORDS: usize = 1 << 22;
+
+impl Effects {
+    /// No effect so far.
+    pub(super) fn node(&mut self) -> Eff {
+        self.nodes.push(Node::default());
+        Eff(self.nodes.len() as u32 - 1)
+    }
+
+    /// How many nodes there are.
+    pub(super) fn len(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    fn number(&mut self, atom: Atom) -> u32 {
+        let next = self.atoms.len() as u32;
+        let n = *self.numbers.entry(atom.clone()).or_insert(next);
+        if n == next {
+            self.atoms.push(atom);
+        }
+        n
+    }
+
+    /// The code may do this.
+    pub(super) fn does(&mut self, at: Eff, atom: Atom) {
+        let n = self.number(atom);
+        self.nodes[at.0 as usize].atoms.push(n);
+    }
+
+    /// The code may do anything.
+    pub(super) fn does_anything(&mut self, at: Eff) {
+        self.nodes[at.0 as usize].any = true;
+    }
+
+    /// `big` contains `small`.
+    pub(super) fn contains(&mut self, big: Eff, small: Eff, why: Why) {
+        if big == small {
+            return;
+        }
+        if self.nodes[big.0 as usize].closed {
+            self.bounds.push((small, big, why));
+        } else {
+            self.nodes[big.0 as usize].subs.push((small, false));
+        }
+    }
+
+    /// `big` contains `small` without the conversation.
+    pub(super) fn contains_fresh(&mut self, big: Eff, small: Eff) {
+        self.nodes[big.0 as usize].subs.push((small, true));
+    }
+
+    /// A declared bound. `EffectRow::Any` bounds nothing.
+    pub(super) fn declared(&mut self, row: &EffectRow) -> Eff {
+        let at = self.node();
+        match row {
+            EffectRow::Any => self.does_anything(at),
+            EffectRow::Only(set) => {
+                for effect in set {
+                    // A declaration of a key allows both, whatever store it is of.
+                    match effect {
+                        Effect::Llm(m) => self.does(at, Atom::Llm(m.clone())),
+                        Effect::Tool(t) => self.does(at, Atom::Tool(t.clone())),
+                        Effect::State(k) => {
+                            self.does(at, Atom::Read("".into(), k.clone()));
+                            self.does(at, Atom::Write("".into(), k.clone()));
+                        }
+                        Effect::Sample => self.does(at, Atom::Sample),
+                        Effect::Conversation => self.does(at, Atom::Conversation),
+                    }
+                }
+                self.nodes[at.0 as usize].closed = true;
+            }
+        }
+        at
+    }
+
+    /// A copy of a node for one use of a polymorphic function: `copied` gives the copies of others.
+    pub(super) fn copy(&mut self, from: Eff, to: Eff, mut copied: impl FnMut(&mut Effects, Eff) -> Eff) {
+        let node = &self.nodes[from.0 as usize];
+        let (atoms, any, subs) = (node.atoms.clone(), node.any, node.subs.clone());
+        let subs = subs.into_iter().map(|(s, fresh)| (copied(self, s), fresh)).collect();
+        let node = &mut self.nodes[to.0 as usize];
+        (node.atoms, node.any, node.subs) = (atoms, any, subs);
+        self.nodes[from.0 as usize].gathered.push(to);
+    }
+
+    /// Whether a node is a declaration, which is shared by all copies.
+    pub(super) fn is_closed(&self, at: Eff) -> bool {
+        self.nodes[at.0 as usize].closed
+    }
+
+    /// The sets of all nodes; `None` if there are too many to be computed.
+    pub(super) fn solve(&self) -> Option<Vec<Set>> {
+        if self.atoms.len() / 64 * self.nodes.len() > MOST_WORDS {
+            return None;
+        }
+        let conversation = self.numbers.get(&Atom::Conversation).copied();
+        let mut sets = vec![Set::default(); self.nodes.len()];
+        let mut users: Vec<Vec<(u32, bool)>> = vec![Vec::new(); self.nodes.len()];
+        let mut work = VecDeque::new();
+        for (i, node) in self.nodes.iter().enumerate() {
+            for atom in &node.atoms {
+                sets[i].insert(*atom);
+            }
+            sets[i].any = node.any;
+            for (sub, fresh) in &node.subs {
+                users[sub.0 as usize].push((i as u32, *fresh));
+            }
+            for sub in &node.gathered {
+                users[sub.0 as usize].push((i as u32, false));
+            }
+            if node.any || !node.atoms.is_empty() {
+                work.push_back(i as u32);
+            }
+        }
+        while let Some(i) = work.pop_front() {
+            let set = sets[i as usize].clone();
+            for (user, fresh) in &users[i as usize] {
+                let without = if *fresh { conversation } else { None };
+                if sets[*user as usize].add(&set, without) {
+                    work.push_back(*user);
+                }
+            }
+        }
+        Some(sets)
+    }
+
+    /// What a set is called.
+    pub(super) fn row(&self, set: &Set) -> EffectRow {
+        if set.any {
+            return EffectRow::Any;
+        }
+        EffectRow::Only(set.numbers().map(|n| effect(&self.atoms[n as usize])).collect::<BTreeSet<_>>())
+    }
+
+    /// Whether a set is within a declaration, which names keys without their stores.
+    pub(super) fn allowed(&self, set: &Set, declared: &Set) -> bool {
+        set.within(declared) || self.row(set).within(&self.row(declared))
+    }
+
+    /// A key that one of the branches writes and another reads or writes: its name and the two branches.
+    pub(super) fn conflict(&self, branches: &[&Set]) -> Option<(Name, usize, usize)> {
+        // Who wrote and who read each key, the first two of each.
+        let mut seen: HashMap<(&Name, &Name), (Vec<usize>, Vec<usize>)> = HashMap::new();
+        for (i, set) in branches.iter().enumerate() {
+            for n in set.numbers() {
+                let (store, key, writes) = match &self.atoms[n as usize] {
+                    Atom::Read(s, k) => (s, k, false),
+                    Atom::Write(s, k) => (s, k, true),
+                    _ => continue,
+                };
+                let (written, read) = seen.entry((store, key)).or_default();
+                let other = written.iter().chain(if writes { &**read } else { &[] }).find(|j| **j != i);
+                if let Some(j) = other {
+                    return Some((key.clone(), *j, i));
+                }
+                let list = if writes { written } else { read };
+                if list.len() < 2 && !list.contains(&i) {
+                    list.push(i);
+                }
+            }
+        }
+        None
+    }
+}
+
+fn effect(atom: &Atom) -> Effect {
+    match atom {
+        Atom::Llm(m) => Effect::Llm(m.clone()),
+        Atom::Tool(t) => Effect::Tool(t.clone()),
+        Atom::Read(_, k) | Atom::Write(_, k) => Effect::State(k.clone()),
+        Atom::Sample => Effect::Sample,
+        Atom::Conversation => Effect::Conversation,
+    }
+}
