@@ -621,18 +621,30 @@ impl<'a> Infer<'a> {
             let mut facts = Vec::new();
             learn(code, c, holds, &mut facts, 0);
             let mut before = Vec::with_capacity(facts.len());
+            // The record that lacks a field, where that is what the branch is for.
+            let mut lacking = None;
             for (slot, fact) in facts {
                 let Some(Entry::Mono(t)) = Infer::slot(env, slot) else { continue };
                 let result = self.s.var();
                 let how = match fact {
                     Fact::Kind(keep) => Use::Filter { keep, result },
                     Fact::Has(name) => Use::Present { name, result },
+                    Fact::Lacks(name) => {
+                        lacking = Some((t, name));
+                        continue;
+                    }
                 };
                 self.used(t, how, code.span(c), "");
                 before.push((slot, t));
                 env.set(slot, Entry::Mono(result));
             }
-            results.push((self.infer(code, e, env, eff), code.span(e)));
+            let mut t = self.infer(code, e, env, eff);
+            if let Some((record, name)) = lacking {
+                let result = self.s.var();
+                self.used(record, Use::Lacks { name, value: t, result }, code.span(c), "");
+                t = result;
+            }
+            results.push((t, code.span(e)));
             for (slot, t) in before.into_iter().rev() {
                 env.set(slot, Entry::Mono(t));
             }
@@ -789,6 +801,7 @@ impl Env {
 enum Fact {
     Kind(Kinds),
     Has(Name),
+    Lacks(Name),
 }
 
 /// What is known where a condition holds (or does not).
@@ -830,10 +843,11 @@ fn learn(code: &Code, c: TermId, holds: bool, facts: &mut Vec<(Slot, Fact)>, dep
             }
         }
         Term::Prim(Prim::Has, es) => {
-            if let ([a, b], true) = (&es[..], holds)
-                && let (Some(slot), Term::Lit(Data::Str(name))) = (variable(*a), code.term(*b))
+            if let [a, b] = es[..]
+                && let (Some(slot), Term::Lit(Data::Str(name))) = (variable(a), code.term(b))
             {
-                facts.push((slot, Fact::Has(Name::from(&**name))));
+                let name = Name::from(&**name);
+                facts.push((slot, if holds { Fact::Has(name) } else { Fact::Lacks(name) }));
             }
         }
         Term::Prim(prim, es) => {

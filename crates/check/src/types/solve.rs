@@ -127,6 +127,12 @@ pub(super) enum Use {
         name: Name,
         result: T,
     },
+    /// The value goes on only if the record may lack the field.
+    Lacks {
+        name: Name,
+        value: T,
+        result: T,
+    },
     /// The argument of a tool.
     Args {
         tool: Name,
@@ -464,6 +470,10 @@ impl Solver {
                     noted = false;
                     self.work.push((DYN, *result, to, to));
                 }
+                Use::Lacks { value, result, .. } => {
+                    noted = false;
+                    self.work.push((*value, *result, to, to));
+                }
                 Use::Filter { keep, result } => {
                     noted = false;
                     let known = match *keep {
@@ -515,7 +525,7 @@ impl Solver {
                 self.work.push((NULL, b, from, to));
                 return;
             }
-            (Node::Option(x), Use::Data | Use::Present { .. }) => {
+            (Node::Option(x), Use::Data | Use::Present { .. } | Use::Lacks { .. }) => {
                 self.work.push((*x, b, from, to));
                 return;
             }
@@ -558,6 +568,18 @@ impl Solver {
                 self.work.push((t, *result, from, to));
             }
             (Use::Present { result, .. }, _) => self.work.push((a, *result, from, to)),
+            (Use::Lacks { name, value, result }, _) => {
+                let lacks = match node {
+                    Node::Record { fields, .. } => {
+                        fields.iter().find(|f| f.name == *name).is_none_or(|f| f.may_lack)
+                    }
+                    // `has` fails on what is no record.
+                    _ => false,
+                };
+                if lacks {
+                    self.work.push((*value, *result, from, to));
+                }
+            }
             (Use::Data, _) => self.data(a, node, b, from, to),
             (
                 Use::Label,
@@ -1047,6 +1069,9 @@ impl Use {
             Use::Guard { pred, result } => Use::Guard { pred: pred.clone(), result: f(*result) },
             Use::Filter { keep, result } => Use::Filter { keep: *keep, result: f(*result) },
             Use::Present { name, result } => Use::Present { name: name.clone(), result: f(*result) },
+            Use::Lacks { name, value, result } => {
+                Use::Lacks { name: name.clone(), value: f(*value), result: f(*result) }
+            }
             Use::Args { tool, params } => Use::Args {
                 tool: tool.clone(),
                 params: params.iter().map(|p| Field { ty: f(p.ty), ..p.clone() }).collect(),

@@ -17,6 +17,9 @@ pub struct Style {
     pub size: u32,
     /// How many terms in a hundred are of a type that does not fit.
     pub wild: u64,
+    /// Whether programs are well typed: nothing is of a type that does not fit or cannot be known. What remains of
+    /// mistakes are branches of a `par` that write one key, guards that nothing satisfies and indices beyond a list.
+    pub typed: bool,
     /// Whether there are parallel branches.
     pub parallel: bool,
     /// Whether parallel branches run one at a time, so that the order of requests is determined.
@@ -47,6 +50,7 @@ impl Default for Style {
         Style {
             size: 40,
             wild: 2,
+            typed: false,
             parallel: true,
             in_order: false,
             endorse: true,
@@ -123,6 +127,30 @@ pub enum Ty {
     Tag,
     /// A label of the run's lattice.
     Label,
+}
+
+impl Ty {
+    /// Whether no value of it contains a function.
+    fn is_data(&self) -> bool {
+        match self {
+            Ty::Fun(_) => false,
+            Ty::List(t) => t.is_data(),
+            Ty::Record(ts) => ts.iter().all(Ty::is_data),
+            Ty::Pair(p) => p.0.is_data() && p.1.is_data(),
+            _ => true,
+        }
+    }
+
+    /// Whether [`check`] gives its very type.
+    fn is_checked(&self) -> bool {
+        match self {
+            Ty::Fun(_) | Ty::Label | Ty::Tag => false,
+            Ty::List(t) => t.is_checked(),
+            Ty::Record(ts) => ts.iter().all(Ty::is_checked),
+            Ty::Pair(p) => p.0.is_checked() && p.1.is_checked(),
+            _ => true,
+        }
+    }
 }
 
 /// Data of a type, for answers of the world.
@@ -408,6 +436,16 @@ impl Making<'_> {
         }
     }
 
+    /// A type of values that can be compared.
+    fn comparable(&mut self) -> Ty {
+        loop {
+            let ty = self.any_type(1);
+            if !self.style.typed || ty.is_data() {
+                return ty;
+            }
+        }
+    }
+
     /// How far a budget goes when it is split in `n`.
     fn split(&mut self, size: u32, n: u32) -> u32 {
         let each = size.saturating_sub(1) / n.max(1);
@@ -443,7 +481,7 @@ impl Making<'_> {
                 node(Op::Record((0..ts.len() as u8).collect()), kids)
             }
             Ty::Pair(p) => node(Op::Pair, [self.leaf(&p.0), self.leaf(&p.1)]),
-            Ty::Tag => match self.rng.chance(30) {
+            Ty::Tag => match !self.style.typed && self.rng.chance(30) {
                 true => node(Op::Tag(self.rng.byte() % 3), []),
                 false => node(Op::Tag(self.rng.byte() % 3), [Ast::lit(number(self.rng))]),
             },
@@ -513,6 +551,7 @@ impl Making<'_> {
     /// A model's reply, as it comes.
     fn received(&mut self) -> Ast {
         match self.rng.below(3) {
+            _ if self.style.typed => node(Op::RecvData(self.rng.byte() % 7), []),
             0 => node(Op::RecvCode, []),
             1 => {
                 let text = self.leaf(&Ty::Str);
@@ -525,7 +564,7 @@ impl Making<'_> {
     /// A term that gives a label: mostly a literal, sometimes computed, sometimes none.
     fn label(&mut self, size: u32) -> Ast {
         match self.rng.below(30) {
-            0 => Ast::lit(Data::str("U")),
+            0 if !self.style.typed => Ast::lit(Data::str("U")),
             1 | 2 if size > 4 => self.term(&Ty::Label, size),
             _ => Ast::lit(label(self.rng, self.lattice)),
         }
@@ -560,7 +599,7 @@ impl Making<'_> {
     fn term(&mut self, wanted: &Ty, size: u32) -> Ast {
         let other;
         let mut ty = wanted;
-        if self.rng.chance(self.style.wild) {
+        if !self.style.typed && self.rng.chance(self.style.wild) {
             other = self.any_type(2);
             ty = &other;
         }
@@ -688,6 +727,8 @@ impl Making<'_> {
             }
             18..20 => {
                 let kind = if self.rng.chance(80) { Ty::Tag } else { Ty::Str };
+                // A string has no payload.
+                let payload = if self.style.typed && kind == Ty::Str { Ty::Null } else { Ty::Num };
                 let scrutinee = self.term(&kind, three);
                 let mut tags = Vec::new();
                 let mut kids = vec![scrutinee];
@@ -695,10 +736,13 @@ impl Making<'_> {
                     if self.rng.chance(66) {
                         let binds = self.rng.chance(60);
                         tags.push((t, binds));
-                        kids.push(if binds { self.under(Ty::Num, ty, three) } else { self.term(ty, three) });
+                        kids.push(match binds {
+                            true => self.under(payload.clone(), ty, three),
+                            false => self.term(ty, three),
+                        });
                     }
                 }
-                let default = self.rng.chance(80);
+                let default = self.style.typed && tags.len() < 3 || self.rng.chance(80);
                 if default {
                     kids.push(self.term(ty, three));
                 }
@@ -752,7 +796,7 @@ impl Making<'_> {
                 node(Op::Index, [all, Ast::lit(Data::Num(Num::ZERO))])
             }
             // Generated code, if it happens to fit.
-            37 | 38 => {
+            37 | 38 if !self.style.typed => {
                 let answer = self.received();
                 let rest = self.term(ty, two);
                 let value = node(Op::Index, [Ast::var(0), Ast::lit(Data::Num(Num::ONE))]);
@@ -767,11 +811,11 @@ impl Making<'_> {
                 let step = self.recursive(&param, ty, two);
                 node(Op::App, [node(Op::App, [f, step]), self.term(&param, two)])
             }
-            40 => {
+            40 if !self.style.typed || ty.is_checked() => {
                 let e = self.term(ty, one);
                 node(Op::Check(check(ty)), [e])
             }
-            41 if self.rng.chance(15) => node(Op::Unknown, []),
+            41 if !self.style.typed && self.rng.chance(15) => node(Op::Unknown, []),
             42 if self.rng.chance(50) => self.failing(ty, one),
             43 | 44 => {
                 let seconds = Num::from(self.rng.below(3) as i64);
@@ -839,7 +883,7 @@ impl Making<'_> {
             },
             Ty::Bool => match self.rng.below(14) {
                 0 => {
-                    let t = self.any_type(1);
+                    let t = self.comparable();
                     let a = self.term(&t, two);
                     node(Op::Prim(self.rng.one(&[Prim::Eq, Prim::Ne])), [a, self.term(&t, two)])
                 }
@@ -962,7 +1006,7 @@ impl Making<'_> {
                     node(Op::Prim(Prim::Add), [a, self.term(ty, two)])
                 }
                 3 => {
-                    let t = self.any_type(1);
+                    let t = self.comparable();
                     let p = self.rng.one(&[Prim::ToStr, Prim::ToJson]);
                     node(Op::Prim(p), [self.term(&t, one)])
                 }
@@ -1043,7 +1087,7 @@ impl Making<'_> {
                     let t = ts.get(i).cloned().unwrap_or(Ty::Null);
                     node(Op::With(i as u8), [a, self.term(&t, two)])
                 }
-                1 => {
+                1 if !self.style.typed => {
                     let text = self.rng.one(&["{\"a\": 1, \"b\": [true]}", "{\"a\": \"x\"}", "not json"]);
                     node(Op::Prim(Prim::FromJson), [Ast::lit(Data::str(text))])
                 }
@@ -1058,6 +1102,8 @@ impl Making<'_> {
                 node(Op::Pair, [a, self.term(&p.1, two)])
             }
             Ty::Tag => match self.rng.below(4) {
+                // A tag without payload, and one that a text became, has the payload null.
+                _ if self.style.typed => node(Op::Tag(self.rng.byte() % 3), [self.term(&Ty::Num, one)]),
                 0 => node(Op::Tag(self.rng.byte() % 3), []),
                 1 => node(Op::Classify(vec![0, 1, 2]), [self.term(&Ty::Str, one)]),
                 _ => node(Op::Tag(self.rng.byte() % 3), [self.term(&Ty::Num, one)]),
@@ -1070,6 +1116,8 @@ impl Making<'_> {
                 5 | 6 => {
                     let bound = match self.rng.below(5) {
                         0 => Bound::Infinite,
+                        // When its bound is reached it gives back its argument.
+                        _ if self.style.typed && f.0 != f.1 => Bound::Infinite,
                         n => Bound::Finite(n as u64 - 1),
                     };
                     node(Op::Fix(bound), [self.recursive(&f.0, &f.1, one)])
@@ -1112,7 +1160,7 @@ impl Making<'_> {
     fn recalled(&mut self, ty: &Ty, key: Option<usize>) -> Ast {
         let Some(i) = key else { return self.leaf(ty) };
         let recall = node(Op::Recall(i as u8), []);
-        if self.rng.chance(30) {
+        if !self.style.typed && self.rng.chance(30) {
             return recall;
         }
         let missing = node(Op::Prim(Prim::IsNull), [Ast::var(0)]);

@@ -1,0 +1,198 @@
+//! What the type checker accepts does not get stuck, and gives values of the type that was inferred.
+//!
+//! `ENTAIL_CASES=1000000` tries that many programs.
+
+mod common;
+
+use check::types::{self, Typing, codes};
+use common::{cases, run_machine};
+use core_ir::{Data, EffectRow};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use testkit::drive::Order;
+use testkit::generate::{Program, Script, Style, programs};
+use testkit::outcome::{Failure, Outcome, Tree, TreeNode};
+use testkit::world::Call;
+
+/// Whether an error is one that no well-typed program has. Values that are of the right type and out of range (an
+/// index, a divisor, a text that is no number) are not.
+fn is_stuck(e: &Failure) -> bool {
+    match e.code {
+        "not_a_function" | "no_branch" | "unknown" => true,
+        // A `check`, and the result of a tool, are decided by the run.
+        "type" => !e.message.starts_with("value: ") && !e.message.starts_with("the result of "),
+        "prim" => {
+            e.message.contains("functions") || e.message.contains("needs") && !e.message.contains("indices")
+                && !e.message.contains("two integers")
+        }
+        "index" => !e.message.contains("has nothing at"),
+        _ => false,
+    }
+}
+
+/// A value as data, if no function is in it.
+fn data(tree: &Tree) -> Option<Data> {
+    Some(match &tree.node {
+        TreeNode::Scalar(d) => d.clone(),
+        TreeNode::List(items) => Data::List(items.iter().map(data).collect::<Option<_>>()?),
+        TreeNode::Record(fields) => {
+            Data::Record(fields.iter().map(|(n, t)| Some((n.clone(), data(t)?))).collect::<Option<_>>()?)
+        }
+        TreeNode::Pair(p) => Data::Pair(std::sync::Arc::new((data(&p.0)?, data(&p.1)?))),
+        TreeNode::Tag(n, t) => Data::Tag(n.clone(), std::sync::Arc::new(data(t)?)),
+        TreeNode::Function(_) => return None,
+    })
+}
+
+/// What a run did is among the effects that were inferred.
+fn within(outcome: &Outcome, effects: &EffectRow) -> Result<(), TestCaseError> {
+    use core_ir::Effect;
+    let EffectRow::Only(set) = effects else { return Ok(()) };
+    for (call, _) in &outcome.requests {
+        let effect = match call {
+            Call::Model { params, .. } => {
+                Effect::Llm(params.as_ref().and_then(|p| p.model.clone()).unwrap_or_else(|| "".into()))
+            }
+            Call::Tool { name, .. } => Effect::Tool(name.clone()),
+            Call::Recall { key, .. } | Call::Remember { key, .. } => Effect::State(key.clone()),
+            Call::Sample { .. } => Effect::Sample,
+        };
+        prop_assert!(set.contains(&effect), "{} is not among {}", effect, effects);
+    }
+    let spoke = !outcome.conversation.is_empty();
+    prop_assert!(!spoke || set.contains(&Effect::Conversation), "a conversation is not among {}", effects);
+    Ok(())
+}
+
+fn safe(program: &Program) -> Result<Typing, TestCaseError> {
+    let code = program.code();
+    let typing = types::check(&code, None);
+    prop_assert!(typing.complete);
+    if diagnostics::has_errors(&typing.diagnostics) {
+        return Ok(typing);
+    }
+    let outcome = run_machine(program, None, &mut Script::new(program), Order::AtOnce);
+    // What a model writes is not checked before it is run.
+    if typing.is_static() {
+        if let Err(e) = &outcome.result {
+            prop_assert!(!is_stuck(e), "stuck: {:?}", e);
+        }
+        if let Ok(tree) = &outcome.result
+            && let Some(d) = data(tree)
+        {
+            prop_assert!(!matches!(typing.ty, core_ir::Type::Fun(_)), "{} is no {}", tree, typing.ty);
+            let fits = typing.ty.check(&d);
+            prop_assert!(fits.is_ok(), "{} is no {}: {:?}", tree, typing.ty, fits);
+        }
+    }
+    within(&outcome, &typing.effects)?;
+    // Store typing: whatever is remembered is of its key's type.
+    for (call, _) in &outcome.requests {
+        if let Call::Remember { store, key, value } = call {
+            let decl = program.stores.iter().find(|s| s.name == *store);
+            let key = decl.and_then(|s| s.keys.iter().find(|k| k.name == *key));
+            prop_assert!(key.is_some_and(|k| k.ty.check(value).is_ok()), "{:?}", call);
+        }
+    }
+    Ok(typing)
+}
+
+fn many(usually: u32) -> ProptestConfig {
+    let cases_of = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    match cases_of("ENTAIL_CASES") {
+        Some(n) => ProptestConfig { cases: n, ..cases(n) },
+        None => cases(usually),
+    }
+}
+
+const TYPED: Style = Style {
+    size: 40,
+    wild: 0,
+    typed: true,
+    parallel: true,
+    reclassify: true,
+    messages: false,
+    lattice: None,
+    given: Vec::new(),
+};
+
+proptest! {
+    #![proptest_config(many(5_000))]
+
+    #[test]
+    fn well_typed_programs_are_accepted_and_never_stuck(program in programs(TYPED)) {
+        let typing = safe(&program)?;
+        for d in &typing.diagnostics {
+            let known = [codes::PAR_STATE, codes::IMPOSSIBLE_GUARD, codes::NO_FIELD];
+            prop_assert!(known.contains(&d.code), "{} {}", d.code, d.message);
+            prop_assert!(d.code != codes::NO_FIELD || d.message.contains("has nothing at"), "{}", d.message);
+        }
+    }
+
+    #[test]
+    fn accepted_programs_are_never_stuck(program in programs(Style::default())) {
+        safe(&program)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(1_000))]
+
+    /// One part of a well-typed program is replaced by something else: it is rejected, or still safe.
+    #[test]
+    fn mutants_are_rejected_or_safe(program in programs(TYPED), at in any::<u16>(), by in 0..6u8) {
+        safe(&program.with(mutated(&program.ast, at as usize, by)))?;
+    }
+
+    #[test]
+    fn wild_programs_that_are_accepted_are_never_stuck(program in programs(Style { wild: 30, ..Style::default() })) {
+        safe(&program)?;
+    }
+}
+
+/// The tree with another former at one place.
+fn mutated(ast: &testkit::generate::Ast, at: usize, by: u8) -> testkit::generate::Ast {
+    use testkit::generate::{Ast, Op};
+    fn go(ast: &Ast, left: &mut usize, new: &Ast) -> Ast {
+        if *left == 0 {
+            *left = usize::MAX;
+            return new.clone();
+        }
+        *left -= 1;
+        Ast::new(ast.op.clone(), ast.kids.iter().map(|k| go(k, left, new)).collect::<Vec<_>>())
+    }
+    let new = match by {
+        0 => Ast::lit(true),
+        1 => Ast::lit("text"),
+        2 => Ast::lit(core_ir::Num::ONE),
+        3 => Ast::lit(Data::Null),
+        4 => Ast::new(Op::Lam, [Ast::var(0)]),
+        _ => Ast::new(Op::List, [Ast::lit("item")]),
+    };
+    go(ast, &mut (at % ast.size()), &new)
+}
+
+/// The properties above are not empty: most programs are accepted, and most of those are known throughout.
+#[test]
+fn most_well_typed_programs_are_accepted_and_run_to_a_value() {
+    let mut runner = TestRunner::deterministic();
+    let (mut accepted, mut known, mut values, mut rejected) = (0, 0, 0, 0);
+    let total = 1_000;
+    for _ in 0..total {
+        let program = programs(TYPED).new_tree(&mut runner).expect("a program").current();
+        let typing = types::check(&program.code(), None);
+        if !typing.diagnostics.is_empty() {
+            continue;
+        }
+        accepted += 1;
+        known += usize::from(typing.is_static());
+        let outcome = run_machine(&program, None, &mut Script::new(&program), Order::AtOnce);
+        values += usize::from(outcome.result.is_ok());
+        let mutant = program.with(mutated(&program.ast, accepted * 7, (accepted % 6) as u8));
+        rejected += usize::from(!types::check(&mutant.code(), None).diagnostics.is_empty());
+    }
+    let seen = format!("{accepted} accepted, {known} known, {values} values, {rejected} mutants rejected");
+    assert!(accepted * 10 > total * 7 && known * 10 > accepted * 7 && values * 2 > accepted, "{seen}");
+    assert!(rejected * 5 > accepted, "{seen}");
+}
