@@ -106,22 +106,16 @@ fn many(usually: u32) -> ProptestConfig {
     }
 }
 
-const TYPED: Style = Style {
-    size: 40,
-    wild: 0,
-    typed: true,
-    parallel: true,
-    reclassify: true,
-    messages: false,
-    lattice: None,
-    given: Vec::new(),
-};
+fn typed() -> Style {
+    Style { wild: 0, typed: true, ..Style::default() }
+}
 
 proptest! {
-    #![proptest_config(many(5_000))]
+    // A smaller program need not be well typed.
+    #![proptest_config(ProptestConfig { max_shrink_iters: 0, ..many(5_000) })]
 
     #[test]
-    fn well_typed_programs_are_accepted_and_never_stuck(program in programs(TYPED)) {
+    fn well_typed_programs_are_accepted_and_never_stuck(program in programs(typed())) {
         let typing = safe(&program)?;
         for d in &typing.diagnostics {
             let known = [codes::PAR_STATE, codes::IMPOSSIBLE_GUARD, codes::NO_FIELD];
@@ -129,6 +123,11 @@ proptest! {
             prop_assert!(d.code != codes::NO_FIELD || d.message.contains("has nothing at"), "{}", d.message);
         }
     }
+
+}
+
+proptest! {
+    #![proptest_config(many(5_000))]
 
     #[test]
     fn accepted_programs_are_never_stuck(program in programs(Style::default())) {
@@ -141,7 +140,7 @@ proptest! {
 
     /// One part of a well-typed program is replaced by something else: it is rejected, or still safe.
     #[test]
-    fn mutants_are_rejected_or_safe(program in programs(TYPED), at in any::<u16>(), by in 0..6u8) {
+    fn mutants_are_rejected_or_safe(program in programs(typed()), at in any::<u16>(), by in 0..6u8) {
         safe(&program.with(mutated(&program.ast, at as usize, by)))?;
     }
 
@@ -180,7 +179,7 @@ fn most_well_typed_programs_are_accepted_and_run_to_a_value() {
     let (mut accepted, mut known, mut values, mut rejected) = (0, 0, 0, 0);
     let total = 1_000;
     for _ in 0..total {
-        let program = programs(TYPED).new_tree(&mut runner).expect("a program").current();
+        let program = programs(typed()).new_tree(&mut runner).expect("a program").current();
         let typing = types::check(&program.code(), None);
         if !typing.diagnostics.is_empty() {
             continue;

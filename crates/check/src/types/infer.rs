@@ -462,7 +462,7 @@ impl<'a> Infer<'a> {
                 self.s.dynamic.push(why(at, ""));
                 self.s.add(Node::List(DYN))
             }
-            Term::Fork(e) => self.infer(code, *e, env, eff),
+            Term::Fork(e) | Term::Within(_, e) => self.infer(code, *e, env, eff),
             Term::Fresh(e) => {
                 let own = self.s.effects.node();
                 self.s.effects.contains_fresh(eff, own);

@@ -168,7 +168,8 @@ fn diagnostic(
     root: Span,
     seen: &mut HashSet<(&'static str, Span)>,
 ) -> Option<Diagnostic> {
-    let own = |w: &Why| w.span.file == source;
+    // The prelude and generated code are in files that nobody can look at; imported files are the program's own.
+    let own = |w: &Why| w.span.file == source || w.span.file.0 < u32::MAX - 8;
     let (at, other) = match (own(&m.at), own(&m.from)) {
         (true, true) => (m.at, Some(m.from)),
         (true, false) => (m.at, None),

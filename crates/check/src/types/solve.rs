@@ -193,10 +193,16 @@ pub(super) struct Solver {
     pub(super) dynamic: Vec<Why>,
     /// What may still be done.
     pub(super) fuel: u64,
+    /// The list that comes out of a use of lists, whichever list goes in; and how many types a use has made.
+    lists: HashMap<T, T>,
+    made: HashMap<T, u32>,
 }
 
+/// Types that one use makes before what comes out of it is unknown: a loop may feed it with what it made.
+const MOST_MADE: u32 = 32;
+
 /// Pairs of types that are compared, and types copied, before the analysis gives up.
-const MOST_WORK: u64 = 20_000_000;
+const MOST_WORK: u64 = 3_000_000;
 
 impl Solver {
     pub(super) fn new() -> Solver {
@@ -221,6 +227,8 @@ impl Solver {
             mistakes: Vec::new(),
             dynamic: Vec::new(),
             fuel: MOST_WORK,
+            lists: HashMap::new(),
+            made: HashMap::new(),
         }
     }
 
@@ -499,6 +507,28 @@ impl Solver {
         }
     }
 
+    /// A type that a use makes of what goes in; unknown if it has made too many.
+    fn make(&mut self, by: T, node: Node, to: Why) -> T {
+        let made = self.made.entry(by).or_default();
+        *made += 1;
+        if *made > MOST_MADE {
+            self.dynamic.push(to);
+            return DYN;
+        }
+        self.add(node)
+    }
+
+    /// The list that comes out of a use.
+    fn list_of(&mut self, by: T) -> T {
+        if let Some(list) = self.lists.get(&by) {
+            return *list;
+        }
+        let v = self.var();
+        let list = self.add(Node::List(v));
+        self.lists.insert(by, list);
+        list
+    }
+
     fn is_var(&self, t: T) -> bool {
         matches!(self.node(t), Node::Var)
     }
@@ -546,7 +576,7 @@ impl Solver {
                 }
                 return;
             }
-            (_, Use::Guard { pred, result }) => return self.guarded(a, node, pred, *result, from, to),
+            (_, Use::Guard { pred, result }) => return self.guarded(a, node, b, (pred, *result), from, to),
             (Node::Refined(x, _), _) => {
                 self.work.push((*x, b, from, to));
                 return;
@@ -560,11 +590,15 @@ impl Solver {
         }
         match (how, node) {
             (Use::Present { name, result }, Node::Record { fields, exact }) => {
-                let fields = fields
-                    .iter()
-                    .map(|f| Field { may_lack: f.may_lack && f.name != *name, ..f.clone() })
-                    .collect();
-                let t = self.add(Node::Record { fields, exact: *exact });
+                let t = if fields.iter().any(|f| f.may_lack && f.name == *name) {
+                    let fields = fields
+                        .iter()
+                        .map(|f| Field { may_lack: f.may_lack && f.name != *name, ..f.clone() })
+                        .collect();
+                    self.make(b, Node::Record { fields, exact: *exact }, to)
+                } else {
+                    a
+                };
                 self.work.push((t, *result, from, to));
             }
             (Use::Present { result, .. }, _) => self.work.push((a, *result, from, to)),
@@ -604,7 +638,7 @@ impl Solver {
             (Use::With { name, value, result }, Node::Record { fields, exact }) => {
                 let mut fields: Vec<Field> = fields.iter().filter(|f| f.name != *name).cloned().collect();
                 fields.push(Field { name: name.clone(), ty: *value, may_lack: false });
-                let t = self.add(Node::Record { fields: fields.into(), exact: *exact });
+                let t = self.make(b, Node::Record { fields: fields.into(), exact: *exact }, to);
                 self.work.push((t, *result, from, to));
             }
             (Use::Index { index, key, result }, _) => {
@@ -617,10 +651,8 @@ impl Solver {
                     self.work.push((t, *result, from, to));
                 }
                 Kinds::LIST => {
-                    let (v, w) = (self.var(), self.var());
-                    let (any, sum) = (self.add(Node::List(v)), self.add(Node::List(w)));
-                    self.work.push((*peer, any, to, to));
-                    self.work.push((v, w, from, to));
+                    let sum = self.list_of(b);
+                    self.work.push((*peer, sum, to, to));
                     self.work.push((a, sum, from, to));
                     self.work.push((sum, *result, from, to));
                 }
@@ -639,8 +671,7 @@ impl Solver {
             (Use::Slice { result }, _) => match (Solver::kinds(node), node) {
                 (Kinds::STR, _) => self.work.push((STR, *result, from, to)),
                 (_, Node::Tuple(_)) => {
-                    let v = self.var();
-                    let list = self.add(Node::List(v));
+                    let list = self.list_of(b);
                     self.work.push((a, list, from, to));
                     self.work.push((list, *result, from, to));
                 }
@@ -741,13 +772,13 @@ impl Solver {
         }
     }
 
-    fn guarded(&mut self, a: T, node: &Node, pred: &Arc<Pred>, result: T, from: Why, to: Why) {
+    fn guarded(&mut self, a: T, node: &Node, b: T, (pred, result): (&Arc<Pred>, T), from: Why, to: Why) {
         if let Node::Fun(param, e, r) = node {
             let (param, e, r) = (*param, *e, *r);
             let v = self.var();
             let guard = self.uses(Use::Guard { pred: pred.clone(), result: v });
             self.work.push((r, guard, from, to));
-            let f = self.add(Node::Fun(param, e, v));
+            let f = self.make(b, Node::Fun(param, e, v), to);
             self.work.push((f, result, from, to));
             return;
         }
@@ -755,9 +786,11 @@ impl Solver {
             let message = format!("this guard can never hold: {why}");
             self.mistake(codes::IMPOSSIBLE_GUARD, message, from, to);
         }
-        let t = match **pred {
-            Pred::True => a,
-            _ => self.add(Node::Refined(a, pred.clone())),
+        let t = match (&**pred, node) {
+            (Pred::True, _) => a,
+            // What has passed this guard passes it again.
+            (_, Node::Refined(_, known)) if known == pred => a,
+            _ => self.make(b, Node::Refined(a, pred.clone()), to),
         };
         self.work.push((t, result, from, to));
     }

@@ -229,7 +229,8 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     };
     let tools = tools(rng, lattice, style.approve);
     let stores = stores(rng, lattice);
-    let models = models(rng, tools.len());
+    // A model with tools replies with a tag, which is of no type that programs are made for.
+    let models = models(rng, if style.typed { 0 } else { tools.len() });
     let mut making =
         Making { rng, style, lattice, scope: style.given.clone(), keys: Vec::new(), in_code: false };
     let ty = making.any_type(2);

@@ -9,61 +9,19 @@
 //!
 //! Source: `docs/calculus.md` §4 corrections 1 and 2; seed 000 Theorems 5.4 and 5.6, corrected.
 
-use core_ir::{Bound, Code, Globals, ModelParams, Name, Recv, Slot, Term, TermId, ToolId, Type};
+mod grade;
+mod prices;
+mod values;
+
+pub use grade::{Interval, Line};
+pub use prices::{Model, Prices};
+
+use core_ir::{Bound, Code, Data, Globals, ModelParams, Name, Recv, Slot, Term, TermId, Type};
 use diagnostics::{FileId, Span};
-use std::collections::BTreeMap;
-use std::fmt;
+use grade::{Cost, Step, Times};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// From how many to how many, in a run that ends without an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
-    /// At least so many.
-    pub least: u64,
-    /// At most so many, also in a run that fails; `None` if no bound is known.
-    pub most: Option<u64>,
-}
-
-impl Interval {
-    const ZERO: Interval = Interval { least: 0, most: Some(0) };
-
-    fn up_to(least: u64, most: u64) -> Interval {
-        Interval { least, most: Some(most) }
-    }
-
-    fn plus(self, other: Interval) -> Interval {
-        Interval {
-            least: self.least.saturating_add(other.least),
-            most: self.most.zip(other.most).map(|(a, b)| a.saturating_add(b)),
-        }
-    }
-
-    fn envelope(self, other: Interval) -> Interval {
-        Interval {
-            least: self.least.min(other.least),
-            most: self.most.zip(other.most).map(|(a, b)| a.max(b)),
-        }
-    }
-
-    fn times(self, n: u64) -> Interval {
-        Interval {
-            least: self.least.saturating_mul(n),
-            most: if n == 0 { Some(0) } else { self.most.map(|m| m.saturating_mul(n)) },
-        }
-    }
-}
-
-impl fmt::Display for Interval {
-    /// `3`, `1 to 4`, or `at least 1, no bound`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.most {
-            Some(m) if m == self.least => write!(f, "{m}"),
-            Some(m) => write!(f, "{} to {m}", self.least),
-            None => write!(f, "at least {}, no bound", self.least),
-        }
-    }
-}
+use values::{Closure, Env, Value, field, is_plain, known, prim};
 
 /// What a run may cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +30,18 @@ pub struct CostBound {
     pub model_calls: Interval,
     /// Calls of tools.
     pub tool_calls: Interval,
+    /// Tokens that models read; without a bound if the size of a model is not known.
+    pub input_tokens: Interval,
+    /// Tokens that models write.
+    pub output_tokens: Interval,
+    /// Money for the models that have a price, in billionths of a US dollar.
+    pub money: Interval,
+    /// Time in milliseconds, for models and tools that have a time limit.
+    pub millis: Interval,
+    /// The models without a price, with the most calls of each: what these cost comes on top of `money`.
+    pub unpriced: Vec<(Name, Option<u64>)>,
+    /// The most expensive path.
+    pub path: Vec<Line>,
     /// Why a bound is absent: the places, each with a remark.
     pub unbounded: Vec<(Span, String)>,
 }
@@ -94,6 +64,11 @@ pub struct CostBound {
 /// assert_eq!(check::cost::bound(&code.into(), true).model_calls.to_string(), "2");
 /// ```
 pub fn bound(code: &Arc<Code>, applied: bool) -> CostBound {
+    bound_with(code, applied, &Prices::standard(), None)
+}
+
+/// [`bound`] with other prices, and the model that is asked where the program names none.
+pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, model: Option<&str>) -> CostBound {
     let root = code.span(code.root());
     let mut a = Analysis {
         globals: code.globals().clone(),
@@ -103,6 +78,13 @@ pub fn bound(code: &Arc<Code>, applied: bool) -> CostBound {
         depth: 0,
         next_self: 0,
         reasons: Vec::new(),
+        prices,
+        model,
+        undecided: 0,
+        trials: Vec::new(),
+        given_up: None,
+        failures: 0,
+        handed: Vec::new(),
     };
     let env = Rc::new(Env { locals: Vec::new(), captures: Vec::new() });
     let (value, mut cost) = a.eval(code, code.root(), &env);
@@ -113,98 +95,31 @@ pub fn bound(code: &Arc<Code>, applied: bool) -> CostBound {
     let mut unbounded = a.reasons;
     let mut seen = std::collections::HashSet::new();
     unbounded.retain(|reason| seen.insert(reason.clone()));
-    CostBound { model_calls: cost.models, tool_calls: cost.tools, unbounded }
+    CostBound {
+        model_calls: cost.models,
+        tool_calls: cost.tools,
+        input_tokens: cost.input,
+        output_tokens: cost.output,
+        money: cost.money,
+        millis: cost.millis,
+        unpriced: cost.unpriced.iter().map(|(n, m)| (n.clone(), *m)).collect(),
+        path: grade::lines(&cost.trail, MOST_LINES),
+        unbounded,
+    }
 }
+
+/// Lines of a derivation.
+const MOST_LINES: usize = 200;
 
 /// Terms looked at before the analysis gives up.
 const MOST_STEPS: u64 = 2_000_000;
 /// Calls followed into each other before the analysis gives up.
-const MOST_DEPTH: u32 = 300;
-/// Alternatives kept apart where branches give different functions.
-const MOST_CHOICES: usize = 16;
+const MOST_DEPTH: u32 = 1_000;
+/// Steps of one attempt to follow a loop round by round, and attempts that may fail.
+const MOST_TRIAL: u64 = 100_000;
+const MOST_FAILURES: u32 = 40;
 
-/// An abstract value.
-#[derive(Clone)]
-enum Value {
-    /// Data without functions inside.
-    Data,
-    /// Anything, including functions of which nothing is known.
-    Unknown,
-    Closure(Rc<Closure>),
-    /// The prelude's `fix`: applied to a function it is `fix[∞]` of it.
-    PreludeFix,
-    Fix(Bound, Rc<Value>, Span),
-    Guarded(Rc<Value>, u32),
-    Llm(Arc<ModelParams>),
-    Tool,
-    /// The self reference of an unfolding that is being measured.
-    Own(u32),
-    Record(Rc<Vec<(Name, Value)>>),
-    List(Rc<Vec<Value>>),
-    Tag(Name, Rc<Value>),
-    /// One of these.
-    Choice(Rc<Vec<Value>>),
-}
-
-struct Closure {
-    code: Arc<Code>,
-    term: TermId,
-    captures: Vec<Value>,
-}
-
-struct Env {
-    locals: Vec<Value>,
-    captures: Vec<Value>,
-}
-
-#[derive(Clone)]
-struct Cost {
-    models: Interval,
-    tools: Interval,
-    /// The most calls of each self reference that is being measured.
-    own: BTreeMap<u32, u64>,
-}
-
-impl Cost {
-    fn zero() -> Cost {
-        Cost { models: Interval::ZERO, tools: Interval::ZERO, own: BTreeMap::new() }
-    }
-
-    fn unknown() -> Cost {
-        let open = Interval { least: 0, most: None };
-        Cost { models: open, tools: open, own: BTreeMap::new() }
-    }
-
-    fn plus(&self, other: &Cost) -> Cost {
-        let mut own = self.own.clone();
-        for (k, n) in &other.own {
-            let sum = own.entry(*k).or_default();
-            *sum = sum.saturating_add(*n);
-        }
-        Cost { models: self.models.plus(other.models), tools: self.tools.plus(other.tools), own }
-    }
-
-    fn envelope(&self, other: &Cost) -> Cost {
-        let mut own = self.own.clone();
-        for (k, n) in &other.own {
-            let most = own.entry(*k).or_default();
-            *most = (*most).max(*n);
-        }
-        Cost { models: self.models.envelope(other.models), tools: self.tools.envelope(other.tools), own }
-    }
-
-    fn times(&self, n: u64) -> Cost {
-        let own = self.own.iter().map(|(k, m)| (*k, m.saturating_mul(n))).collect();
-        Cost { models: self.models.times(n), tools: self.tools.times(n), own }
-    }
-
-    /// The same, but perhaps not at all.
-    fn optional(&self) -> Cost {
-        self.envelope(&Cost::zero())
-    }
-}
-
-struct Analysis {
+struct Analysis<'p> {
     globals: Arc<Globals>,
     /// The file of the program itself; places elsewhere (in the prelude) mean nothing to its author.
     source: FileId,
@@ -214,41 +129,18 @@ struct Analysis {
     depth: u32,
     next_self: u32,
     reasons: Vec<(Span, String)>,
-}
-
-impl Value {
-    fn join(a: Value, b: Value) -> Value {
-        match (a, b) {
-            (Value::Data, Value::Data) => Value::Data,
-            (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
-            (a, b) => {
-                let mut all = Vec::new();
-                for v in [a, b] {
-                    match v {
-                        Value::Choice(vs) => all.extend(vs.iter().cloned()),
-                        v => all.push(v),
-                    }
-                }
-                if all.iter().filter(|v| matches!(v, Value::Data)).count() > 1 {
-                    let mut data = false;
-                    all.retain(|v| !matches!(v, Value::Data) || !std::mem::replace(&mut data, true));
-                }
-                if all.len() > MOST_CHOICES { Value::Unknown } else { Value::Choice(Rc::new(all)) }
-            }
-        }
-    }
-
-    /// Whether a self reference of number `from` or later is inside.
-    fn holds_own(&self, from: u32) -> bool {
-        match self {
-            Value::Own(k) => *k >= from,
-            Value::Data | Value::Unknown | Value::Llm(_) | Value::Tool | Value::PreludeFix => false,
-            Value::Closure(c) => c.captures.iter().any(|v| v.holds_own(from)),
-            Value::Fix(_, v, _) | Value::Guarded(v, _) | Value::Tag(_, v) => v.holds_own(from),
-            Value::Record(fs) => fs.iter().any(|(_, v)| v.holds_own(from)),
-            Value::List(vs) | Value::Choice(vs) => vs.iter().any(|v| v.holds_own(from)),
-        }
-    }
+    prices: &'p Prices,
+    /// The run's default model.
+    model: Option<&'p str>,
+    /// How many choices are open of which it is not known how they go.
+    undecided: u32,
+    /// The loops that are followed round by round: what was undecided before, and the steps that were left.
+    trials: Vec<(u32, u64)>,
+    /// The loop that cannot be followed so, by its index in `trials`.
+    given_up: Option<usize>,
+    failures: u32,
+    /// Self references that were handed more than data.
+    handed: Vec<u32>,
 }
 
 /// How many calls one question to a model may take.
@@ -257,7 +149,7 @@ fn asks(params: &ModelParams) -> Interval {
     Interval::up_to(1, 1 + if may_fail { u64::from(params.repair) } else { 0 })
 }
 
-impl Analysis {
+impl Analysis<'_> {
     fn give_up(&mut self, span: Span, why: impl Into<String>) -> (Value, Cost) {
         self.reason(span, why);
         (Value::Unknown, Cost::unknown())
@@ -286,12 +178,24 @@ impl Analysis {
     fn eval_inner(&mut self, code: &Arc<Code>, id: TermId, env: &Rc<Env>) -> (Value, Cost) {
         let span = code.span(id);
         self.steps = self.steps.saturating_sub(1);
+        if let Some((_, floor)) = self.trials.last()
+            && self.steps < *floor
+            && self.given_up.is_none()
+        {
+            self.given_up = Some(self.trials.len() - 1);
+        }
+        if self.given_up.is_some() {
+            // Whoever began the attempt throws this away.
+            return (Value::Unknown, Cost::zero());
+        }
         if self.steps == 0 {
             return self.give_up(span, "the analysis stopped here: the program is too large for it");
         }
         match code.term(id) {
             Term::Var(_, slot) => (self.read(env, *slot), Cost::zero()),
-            Term::Lit(_) | Term::Clear | Term::Recall(..) | Term::Tag(_, None) => (Value::Data, Cost::zero()),
+            Term::Lit(d) => (known(d), Cost::zero()),
+            Term::Tag(name, None) => (Value::Tag(name.clone(), Rc::new(known(&Data::Null))), Cost::zero()),
+            Term::Clear | Term::Recall(..) => (Value::Data, Cost::zero()),
             Term::Abs(abs) => {
                 let captures = abs.captures.iter().map(|s| self.read(env, *s)).collect();
                 let closure = Closure { code: code.clone(), term: id, captures };
@@ -308,35 +212,33 @@ impl Analysis {
                 (Value::Record(Rc::new(out)), cost)
             }
             Term::List(items) => self.list(code, items, env),
-            Term::Par(_, items) => self.list(code, items, env),
-            Term::Each(_, f, list) => {
+            Term::Par(most, items) => self.parallel(code, *most, items, env),
+            Term::Each(most, f, list) => {
                 let (f, made) = self.eval(code, *f, env);
                 let (list, given) = self.eval(code, *list, env);
                 let before = made.plus(&given);
-                match &list {
-                    Value::List(items) => {
-                        let (mut cost, mut out) = (before, Vec::with_capacity(items.len()));
-                        for item in items.iter() {
-                            let (v, c) = self.apply(&f, item.clone(), span);
-                            cost = cost.plus(&c);
+                match list.values() {
+                    Some(items) => {
+                        let together = most.is_none_or(|n| n as usize >= items.len());
+                        let (mut cost, mut out) = (Cost::zero(), Vec::with_capacity(items.len()));
+                        for item in items {
+                            let (v, c) = self.apply(&f, item, span);
+                            cost = if together { cost.beside(&c) } else { cost.plus(&c) };
                             out.push(v);
                         }
-                        (Value::List(Rc::new(out)), cost)
+                        (Value::List(Rc::new(out)), before.plus(&cost))
                     }
-                    other => {
-                        let item = if is_plain(other) { Value::Data } else { Value::Unknown };
+                    None => {
+                        let item = if is_plain(&list) { Value::Data } else { Value::Unknown };
+                        self.undecided += 1;
                         let (v, once) = self.apply(&f, item, span);
-                        let spends = |i: Interval| i.most != Some(0);
-                        if spends(once.models) || spends(once.tools) || !once.own.is_empty() {
-                            self.reason(
-                                span,
-                                "as often as the list has items, which is known only when it runs",
-                            );
+                        self.undecided -= 1;
+                        let why = "as often as the list has items, which is known only when it runs";
+                        if once.spends() || !once.own.is_empty() {
+                            self.reason(span, why);
                         }
-                        let open =
-                            |i: Interval| if spends(i) { Interval { least: 0, most: None } } else { i };
-                        let own = once.own.keys().map(|k| (*k, u64::MAX)).collect();
-                        let all = Cost { models: open(once.models), tools: open(once.tools), own };
+                        let mut all = once.open().optional().told(span, Times::Unbounded(why.into()));
+                        all.own = Rc::new(once.own.iter().map(|(k, _)| (*k, u64::MAX)).collect());
                         (if is_plain(&v) { Value::Data } else { Value::Unknown }, before.plus(&all))
                     }
                 }
@@ -349,15 +251,23 @@ impl Analysis {
             }
             Term::Index(a, b) => {
                 let (v, c) = self.eval(code, *a, env);
-                let (_, d) = self.eval(code, *b, env);
-                let at = match code.term(*b) {
-                    Term::Lit(core_ir::Data::Num(n)) => n.to_usize(),
-                    _ => None,
+                let (i, d) = self.eval(code, *b, env);
+                let v = match (&v, &i) {
+                    (Value::Record(_), Value::Known(key)) if key.as_str().is_some() => {
+                        field(&v, &Name::from(key.as_str().unwrap_or("")))
+                    }
+                    // Any of its fields.
+                    (Value::Record(fields), _) => {
+                        fields.iter().map(|(_, v)| v.clone()).reduce(Value::join).unwrap_or(Value::Data)
+                    }
+                    (v, i) => {
+                        let at = i.number().and_then(core_ir::Num::to_usize);
+                        self.part(v, &|vs| match at {
+                            Some(i) => vs.get(i).cloned(),
+                            None => vs.iter().cloned().reduce(Value::join),
+                        })
+                    }
                 };
-                let v = self.part(&v, &|vs| match at {
-                    Some(i) => vs.get(i).cloned(),
-                    None => vs.iter().cloned().reduce(Value::join),
-                });
                 (v, c.plus(&d))
             }
             Term::Field(e, name) => {
@@ -383,17 +293,14 @@ impl Analysis {
                 (Value::Tag(name.clone(), Rc::new(v)), c)
             }
             Term::Prim(p, es) => {
-                let cost = self.sequence(code, es, env);
-                // Lists may carry functions through these.
-                let carries = matches!(
-                    p,
-                    core_ir::Prim::Add
-                        | core_ir::Prim::Append
-                        | core_ir::Prim::Slice
-                        | core_ir::Prim::Flatten
-                );
-                let v = if carries { self.carried(code, es, env) } else { Value::Data };
-                (v, cost)
+                let mut cost = Cost::zero();
+                let mut values = Vec::with_capacity(es.len());
+                for e in es {
+                    let (v, c) = self.eval(code, *e, env);
+                    cost = cost.plus(&c);
+                    values.push(v);
+                }
+                (prim(*p, &values), cost)
             }
             Term::App(f, x) => {
                 let (f, c) = self.eval(code, *f, env);
@@ -415,8 +322,13 @@ impl Analysis {
                 (v, cost.plus(&c))
             }
             Term::If(c, a, b, _) => {
-                let (_, cost) = self.eval(code, *c, env);
-                self.branches(code, &[(*a, env.clone()), (*b, env.clone())], cost)
+                let (c, cost) = self.eval(code, *c, env);
+                let ways = match &c {
+                    Value::Known(d) if **d == Data::Bool(true) => vec![(*a, env.clone())],
+                    Value::Known(d) if **d == Data::Bool(false) => vec![(*b, env.clone())],
+                    _ => vec![(*a, env.clone()), (*b, env.clone())],
+                };
+                self.branches(code, &ways, cost)
             }
             Term::Choose(_, a, b) => {
                 self.branches(code, &[(*a, env.clone()), (*b, env.clone())], Cost::zero())
@@ -429,7 +341,13 @@ impl Analysis {
                     let payload = match &v {
                         Value::Tag(name, p) if *name == b.tag => (**p).clone(),
                         Value::Tag(..) => continue,
+                        Value::Known(d) if d.as_str().is_some_and(|s| *s != *b.tag) => continue,
+                        Value::Known(_) => Value::Data,
                         Value::Data => Value::Data,
+                        Value::Choice(vs) => match payload(vs, &b.tag) {
+                            Some(v) => v,
+                            None => continue,
+                        },
                         _ => Value::Unknown,
                     };
                     let env = if b.binder.is_some() { Self::bind(env, at, payload) } else { env.clone() };
@@ -437,50 +355,54 @@ impl Analysis {
                 }
                 // A tag that has a branch does not take the default.
                 if let Some(e) = default
-                    && (ways.is_empty() || !matches!(v, Value::Tag(..)))
+                    && (ways.is_empty() || !matches!(v, Value::Tag(..) | Value::Known(_)))
                 {
                     ways.push((*e, env.clone()));
                 }
                 self.branches(code, &ways, cost)
             }
-            Term::Fix { bound, body, .. } => {
+            Term::Fix { bound, body, origin } => {
                 let (v, c) = self.eval(code, *body, env);
-                (Value::Fix(*bound, Rc::new(v), span), c)
+                (Value::Fix(*bound, Rc::new(v), span, origin.clone()), c)
             }
             Term::Guard { term, retry, .. } => {
+                let attempts = u64::from(*retry) + 1;
+                if attempts > 1 {
+                    self.undecided += 1;
+                }
                 let (v, c) = self.eval(code, *term, env);
+                if attempts > 1 {
+                    self.undecided -= 1;
+                }
+                let all = c.times(attempts).least_of(&c);
+                let all = if attempts > 1 { all.told(span, Times::Attempts(attempts)) } else { all };
                 match v {
-                    v if is_plain(&v) => {
-                        let all = c.times(u64::from(*retry) + 1);
-                        (
-                            v,
-                            Cost {
-                                models: least(all.models, c.models),
-                                tools: least(all.tools, c.tools),
-                                own: all.own,
-                            },
-                        )
-                    }
-                    Value::Unknown => (Value::Unknown, c.times(u64::from(*retry) + 1).optional()),
-                    v => {
-                        let all = c.times(u64::from(*retry) + 1).envelope(&c);
-                        (Value::Guarded(Rc::new(v), *retry), all)
-                    }
+                    v if is_plain(&v) => (v, all),
+                    Value::Unknown => (Value::Unknown, all.optional()),
+                    v => (Value::Guarded(Rc::new(v), *retry, span), all.envelope(&c)),
                 }
             }
-            Term::Mem(_, e) | Term::Fork(e) | Term::Fresh(e) | Term::Within(_, e) | Term::Check(_, _, e) => {
-                self.eval(code, *e, env)
+            Term::Mem(_, e) | Term::Fork(e) | Term::Fresh(e) | Term::Check(_, _, e) => self.eval(code, *e, env),
+            Term::Within(seconds, e) => {
+                let (v, mut c) = self.eval(code, *e, env);
+                let limit = seconds.mul(&core_ir::Num::from(1_000)).ok();
+                let limit = limit.and_then(|n| n.neg().floor().neg().to_i64()).and_then(|n| u64::try_from(n).ok());
+                if let Some(limit) = limit {
+                    c.millis.most = Some(c.millis.most.map_or(limit, |m| m.min(limit)));
+                    c.millis.least = c.millis.least.min(limit);
+                }
+                (v, c)
             }
             Term::Classify(_, e) | Term::Send(_, e) | Term::Remember(_, _, e) | Term::Fail(e) => {
                 let (_, c) = self.eval(code, *e, env);
                 (Value::Data, c)
             }
             Term::Llm(e, params) => {
-                let (_, c) = self.eval(code, *e, env);
-                (Value::Llm(params.clone()), c)
+                let (v, c) = self.eval(code, *e, env);
+                (Value::Llm(params.clone(), v.bytes(), span), c)
             }
-            Term::Tool(ToolId(_)) => (Value::Tool, Cost::zero()),
-            Term::Recv(Recv::Data(params)) => (Value::Data, Cost { models: asks(params), ..Cost::zero() }),
+            Term::Tool(tool) => (Value::Tool(code.tool(*tool).name.clone()), Cost::zero()),
+            Term::Recv(Recv::Data(params)) => (Value::Data, self.ask(params, None, span)),
             Term::Recv(Recv::Code) => {
                 self.reasons
                     .push((span, "the model's reply is run as code, which may call models itself".into()));
@@ -495,28 +417,18 @@ impl Analysis {
             Term::Test(a, b) | Term::Assert(a, b) => (Value::Data, self.sequence(code, &[*a, *b], env)),
             Term::Try { label, body, handler, .. } => {
                 let (_, c) = self.eval(code, *label, env);
+                self.undecided += 1;
                 let (v, tried) = self.eval(code, *body, env);
                 let inner = Self::bind(env, code.locals(id), Value::Data);
                 let (w, handled) = self.eval(code, *handler, &inner);
+                self.undecided -= 1;
                 // The body may fail at any point and the handler run after that.
                 let both = tried.plus(&handled);
                 let some = both.envelope(&tried).envelope(&handled);
-                let models =
-                    Interval { least: some.models.least.min(handled.models.least), most: both.models.most };
-                let tools =
-                    Interval { least: some.tools.least.min(handled.tools.least), most: both.tools.most };
-                (Value::join(v, w), c.plus(&Cost { models, tools, own: both.own }))
+                (Value::join(v, w), c.plus(&both.least_of(&some)))
             }
             Term::Unknown(reason) => self.give_up(span, format!("not known before the run: {reason}")),
         }
-    }
-
-    /// Values of parts that a primitive may hand on: data if none is a function.
-    fn carried(&mut self, code: &Arc<Code>, es: &[TermId], env: &Rc<Env>) -> Value {
-        let reasons = self.reasons.len();
-        let all_data = es.iter().all(|e| is_plain(&self.eval(code, *e, env).0));
-        self.reasons.truncate(reasons);
-        if all_data { Value::Data } else { Value::Unknown }
     }
 
     fn list(&mut self, code: &Arc<Code>, items: &[TermId], env: &Rc<Env>) -> (Value, Cost) {
@@ -530,8 +442,29 @@ impl Analysis {
         (Value::List(Rc::new(out)), cost)
     }
 
+    /// Branches side by side: all adds but latency, unless only some may run at a time.
+    fn parallel(
+        &mut self,
+        code: &Arc<Code>,
+        most: Option<u32>,
+        items: &[TermId],
+        env: &Rc<Env>,
+    ) -> (Value, Cost) {
+        let together = most.is_none_or(|n| n as usize >= items.len());
+        let mut cost = Cost::zero();
+        let mut out = Vec::with_capacity(items.len());
+        for e in items {
+            let (v, c) = self.eval(code, *e, env);
+            cost = if together { cost.beside(&c) } else { cost.plus(&c) };
+            out.push(v);
+        }
+        (Value::List(Rc::new(out)), cost)
+    }
+
     fn branches(&mut self, code: &Arc<Code>, ways: &[(TermId, Rc<Env>)], before: Cost) -> (Value, Cost) {
         let mut all: Option<(Value, Cost)> = None;
+        let open = ways.len() > 1;
+        self.undecided += u32::from(open);
         for (e, env) in ways {
             let (v, c) = self.eval(code, *e, env);
             all = Some(match all {
@@ -539,6 +472,7 @@ impl Analysis {
                 Some((w, d)) => (Value::join(w, v), d.envelope(&c)),
             });
         }
+        self.undecided -= u32::from(open);
         let (v, c) = all.unwrap_or((Value::Data, Cost::zero()));
         (v, before.plus(&c))
     }
@@ -561,6 +495,13 @@ impl Analysis {
     fn part(&mut self, v: &Value, pick: &dyn Fn(&[Value]) -> Option<Value>) -> Value {
         match v {
             Value::Data => Value::Data,
+            Value::Known(d) => match &**d {
+                Data::List(items) => {
+                    let values: Vec<Value> = items.iter().map(known).collect();
+                    pick(&values).unwrap_or(Value::Data)
+                }
+                _ => Value::Data,
+            },
             Value::List(vs) => pick(vs).unwrap_or(Value::Data),
             _ => Value::Unknown,
         }
@@ -571,6 +512,10 @@ impl Analysis {
             self.blamed = span;
         }
         if self.depth >= MOST_DEPTH {
+            if let Some(last) = self.trials.len().checked_sub(1) {
+                self.given_up.get_or_insert(last);
+                return (Value::Unknown, Cost::zero());
+            }
             return self.give_up(span, "no bound on how deep this recursion goes");
         }
         self.depth += 1;
@@ -590,32 +535,50 @@ impl Analysis {
             }
             Value::PreludeFix => {
                 let at = if span.file == self.source { span } else { self.blamed };
-                (Value::Fix(Bound::Infinite, Rc::new(x), at), Cost::zero())
+                (Value::Fix(Bound::Infinite, Rc::new(x), at, None), Cost::zero())
             }
-            Value::Llm(params) => (Value::Data, Cost { models: asks(params), ..Cost::zero() }),
-            Value::Tool => (Value::Data, Cost { tools: Interval::up_to(1, 1), ..Cost::zero() }),
-            Value::Own(k) => {
+            Value::Llm(params, prompt, at) => {
+                let bytes = prompt.zip(x.bytes()).map(|(a, b)| a.saturating_add(b));
+                let at = if at.file == self.source { *at } else { self.blamed };
+                (Value::Data, self.ask(params, bytes, at))
+            }
+            Value::Tool(name) => (Value::Data, self.call_tool(name, span)),
+            Value::Own(k, plain) => {
                 if x.holds_own(0) {
                     return self.give_up(span, "the loop hands itself on, so its calls cannot be counted");
                 }
-                (Value::Data, Cost { own: BTreeMap::from([(*k, 1)]), ..Cost::zero() })
+                if !is_plain(&x) {
+                    self.handed.push(*k);
+                }
+                let result = if *plain { Value::Data } else { Value::Unknown };
+                (result, Cost { own: Rc::new([(*k, 1)].into()), ..Cost::zero() })
             }
-            Value::Guarded(f, retry) => {
-                let (v, c) = self.apply(f, x, span);
-                let all = c.times(u64::from(*retry) + 1);
-                (
-                    v,
-                    Cost {
-                        models: least(all.models, c.models),
-                        tools: least(all.tools, c.tools),
-                        own: all.own,
-                    },
-                )
+            Value::Round(trial, bound, body) => {
+                // Whether there is another round must be known.
+                if self.given_up.is_some() || self.trials.get(*trial).is_none_or(|t| self.undecided > t.0) {
+                    self.given_up.get_or_insert(*trial);
+                    return (Value::Unknown, Cost::zero());
+                }
+                let (bound, body, trial) = (*bound, body.clone(), *trial);
+                self.round(bound, &body, x, trial, span)
             }
-            Value::Fix(bound, body, at) => self.unfold(*bound, body, x, *at),
+            Value::Guarded(f, retry, at) => {
+                let attempts = u64::from(*retry) + 1;
+                let (f, at) = (f.clone(), *at);
+                self.undecided += u32::from(attempts > 1);
+                let (v, c) = self.apply(&f, x, span);
+                self.undecided -= u32::from(attempts > 1);
+                let all = c.times(attempts).least_of(&c);
+                (v, if attempts > 1 { all.told(at, Times::Attempts(attempts)) } else { all })
+            }
+            Value::Fix(bound, body, at, origin) => {
+                let (bound, body, at, origin) = (*bound, body.clone(), *at, origin.clone());
+                self.unfold(bound, &body, x, at, origin)
+            }
             Value::Choice(fs) => {
                 let fs = fs.clone();
                 let mut all: Option<(Value, Cost)> = None;
+                self.undecided += 1;
                 for f in fs.iter() {
                     let (v, c) = self.apply(f, x.clone(), span);
                     all = Some(match all {
@@ -623,30 +586,82 @@ impl Analysis {
                         Some((w, d)) => (Value::join(w, v), d.envelope(&c)),
                     });
                 }
+                self.undecided -= 1;
                 all.unwrap_or((Value::Data, Cost::zero()))
             }
             // Applying data is an error, which costs nothing.
-            Value::Data | Value::Record(_) | Value::List(_) | Value::Tag(..) => (Value::Data, Cost::zero()),
+            Value::Data | Value::Known(_) | Value::Record(_) | Value::List(_) | Value::Tag(..) => {
+                (Value::Data, Cost::zero())
+            }
             Value::Unknown => self.give_up(span, "it is not known which function is called here"),
         }
     }
 
+    /// One round of a loop that is followed round by round.
+    fn round(&mut self, bound: Bound, body: &Rc<Value>, x: Value, trial: usize, at: Span) -> (Value, Cost) {
+        let next = match bound {
+            Bound::Finite(0) => return (x, Cost::zero()),
+            Bound::Finite(n) => Bound::Finite(n - 1),
+            Bound::Infinite => Bound::Infinite,
+        };
+        let own = Value::Round(trial, next, body.clone());
+        let (g, made) = self.apply(body, own, at);
+        let (v, called) = self.apply(&g, x, at);
+        (v, made.plus(&called))
+    }
+
+    /// Follows a loop round by round, if at each it is known whether there is another.
+    fn follow(&mut self, bound: Bound, body: &Rc<Value>, x: &Value, at: Span) -> Option<(Value, Cost)> {
+        if self.given_up.is_some() || self.failures > MOST_FAILURES || !x.has_known() {
+            return None;
+        }
+        let trial = self.trials.len();
+        let reasons = self.reasons.len();
+        let (depth, undecided) = (self.depth, self.undecided);
+        self.trials.push((self.undecided, self.steps.saturating_sub(MOST_TRIAL)));
+        let (v, c) = self.round(bound, body, x.clone(), trial, at);
+        self.trials.truncate(trial);
+        (self.depth, self.undecided) = (depth, undecided);
+        match self.given_up {
+            Some(which) => {
+                self.failures += 1;
+                self.reasons.truncate(reasons);
+                if which == trial {
+                    self.given_up = None;
+                }
+                None
+            }
+            None if v.holds_round() => None,
+            None => Some((v, c)),
+        }
+    }
+
     /// `fix[n] F x`: the cost of one unfolding, as often as unfoldings can happen.
-    fn unfold(&mut self, bound: Bound, body: &Value, x: Value, at: Span) -> (Value, Cost) {
+    fn unfold(
+        &mut self,
+        bound: Bound,
+        body: &Rc<Value>,
+        x: Value,
+        at: Span,
+        origin: Option<Name>,
+    ) -> (Value, Cost) {
         if bound == Bound::Finite(0) {
             return (x, Cost::zero());
         }
-        let own = self.next_self;
-        self.next_self += 1;
-        let (g, made) = self.apply(body, Value::Own(own), at);
-        // Later unfoldings get an argument that is not known here.
-        let argument = if is_plain(&x) { Value::Data } else { Value::Unknown };
-        let (v, called) = self.apply(&g, argument, at);
+        if let Some(exact) = self.follow(bound, body, &x, at) {
+            return exact;
+        }
+        // First as if only data went round, then, if that is not so, as if nothing were known of what does.
+        let (mut own, mut v, mut once) = self.measure(body, is_plain(&x), at);
+        if is_plain(&x) && (!is_plain(&v) || self.handed.contains(&own)) && self.given_up.is_none() {
+            (own, v, once) = self.measure(body, false, at);
+        }
         if v.holds_own(own) {
             return self.give_up(at, "the loop hands itself on, so its calls cannot be counted");
         }
-        let mut once = made.plus(&called);
-        let k = once.own.remove(&own).unwrap_or(0);
+        let mut counts = (*once.own).clone();
+        let k = counts.remove(&own).unwrap_or(0);
+        once.own = Rc::new(counts);
         let unfoldings = match (bound, k) {
             (_, 0) => Some(1),
             (Bound::Infinite, _) => None,
@@ -660,60 +675,139 @@ impl Analysis {
                 Some(if n > 64 { u64::MAX } else { sum })
             }
         };
-        let spends = |i: Interval| i.most != Some(0);
         let total = match unfoldings {
-            Some(n) => once.times(n),
+            Some(1) => once.clone(),
+            Some(n) => {
+                let bound = if let Bound::Finite(b) = bound { b } else { 0 };
+                once.times(n).told(at, Times::Unfoldings(n, k, bound))
+            }
             None => {
-                if spends(once.models) || spends(once.tools) || !once.own.is_empty() {
-                    self.reason(at, "this loop has no bound");
+                let why = match &origin {
+                    Some(origin) => format!("this loop has no bound: {origin}"),
+                    None => "this loop has no bound".to_string(),
+                };
+                if once.spends() || !once.own.is_empty() {
+                    self.reason(at, why.clone());
                 }
-                let open = |i: Interval| if spends(i) { Interval { least: i.least, most: None } } else { i };
-                Cost { models: open(once.models), tools: open(once.tools), own: once.own.clone() }
+                once.open().told(at, Times::Unbounded(why))
             }
         };
-        let result = if is_plain(&v) { Value::Data } else { Value::Unknown };
-        (
-            result,
-            Cost {
-                models: least(total.models, once.models),
-                tools: least(total.tools, once.tools),
-                own: total.own,
-            },
-        )
+        // A bound that is reached gives back an argument.
+        let result = if is_plain(&v) && is_plain(&x) { Value::Data } else { Value::Unknown };
+        (result, total.least_of(&once))
     }
-}
 
-/// The upper end of one interval with the lower end of another: retries and unfoldings may not happen.
-fn least(all: Interval, once: Interval) -> Interval {
-    Interval { least: once.least, most: all.most }
-}
-
-/// Whether a value is data through and through.
-fn is_plain(v: &Value) -> bool {
-    match v {
-        Value::Data => true,
-        Value::Record(fs) => fs.iter().all(|(_, v)| is_plain(v)),
-        Value::List(vs) | Value::Choice(vs) => vs.iter().all(is_plain),
-        Value::Tag(_, v) => is_plain(v),
-        _ => false,
+    /// One unfolding: the number of its self reference, its value, and its cost. `plain`: what goes round is data.
+    fn measure(&mut self, body: &Value, plain: bool, at: Span) -> (u32, Value, Cost) {
+        let own = self.next_self;
+        self.next_self += 1;
+        self.undecided += 1;
+        let (g, made) = self.apply(body, Value::Own(own, plain), at);
+        // Later unfoldings get an argument that is not known here.
+        let argument = if plain { Value::Data } else { Value::Unknown };
+        let (v, called) = self.apply(&g, argument, at);
+        self.undecided -= 1;
+        (own, v, made.plus(&called))
     }
-}
 
-fn field(v: &Value, name: &Name) -> Value {
-    match v {
-        Value::Data => Value::Data,
-        Value::Record(fields) => {
-            fields.iter().find(|(n, _)| n == name).map_or(Value::Data, |(_, v)| v.clone())
+    /// What one question to a model costs, repairs included. `bytes`: of the conversation, if it is known.
+    fn ask(&mut self, params: &ModelParams, bytes: Option<u64>, at: Span) -> Cost {
+        let calls = asks(params);
+        let most = calls.most.unwrap_or(1);
+        let name = params.model.as_deref().or(self.model).unwrap_or("");
+        let model = self.prices.model(name);
+        let sizes = model.unwrap_or_default();
+        // A token is a byte at least; a message takes a few beside its text. What tools look like to the
+        // model, and what repairs add, is not known here.
+        let text = bytes.filter(|_| most == 1 && params.tools.is_empty()).map(|b| b.saturating_add(TOKENS_AROUND));
+        let read = match (text, sizes.context) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let written = match (params.max_tokens, sizes.max_output.or(sizes.context)) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let price = |per: Option<u64>, tokens: Option<u64>| match (per, tokens) {
+            (Some(0), _) => Some(0),
+            (Some(per), Some(n)) => Some(n.saturating_mul(per)),
+            _ => None,
+        };
+        let money = price(sizes.input, read).zip(price(sizes.output, written));
+        let one = Cost {
+            models: Interval::up_to(1, 1),
+            input: Interval { least: 1, most: read },
+            output: Interval { least: 0, most: written },
+            money: Interval { least: 0, most: Some(money.map_or(0, |(a, b)| a.saturating_add(b))) },
+            millis: Interval { least: 0, most: sizes.millis.or(self.prices.millis()) },
+            ..Cost::zero()
+        };
+        let mut all = one.times(most).least_of(&one);
+        if money.is_none() {
+            all.unpriced = Rc::new([(Name::from(name), Some(most))].into());
         }
-        Value::Choice(vs) => vs.iter().map(|v| field(v, name)).reduce(Value::join).unwrap_or(Value::Data),
-        _ => Value::Unknown,
+        let shown = if name.is_empty() { "the run's default model".to_string() } else { format!("`{name}`") };
+        let mut what = format!("{} of {shown}", if most == 1 { "a call".into() } else { format!("up to {most} calls") });
+        if let Some((a, b)) = money {
+            what.push_str(&format!(", at most {}", dollars(a.saturating_add(b).saturating_mul(most))));
+        }
+        all.trail = Some(Rc::new(Step::Call { at, what }));
+        all
     }
+
+    fn call_tool(&mut self, name: &Name, at: Span) -> Cost {
+        let at = if at.file == self.source { at } else { self.blamed };
+        Cost {
+            tools: Interval::up_to(1, 1),
+            // Tools have no time limit of their own.
+            millis: Interval::OPEN,
+            trail: Some(Rc::new(Step::Call { at, what: format!("a call of the tool `{name}`") })),
+            ..Cost::zero()
+        }
+    }
+}
+
+/// What a branch of a `case` gets of one of these values; `None` if none of them takes it.
+fn payload(vs: &[Value], tag: &Name) -> Option<Value> {
+    let parts = vs.iter().filter_map(|v| match v {
+        Value::Tag(name, p) => (name == tag).then(|| (**p).clone()),
+        Value::Data | Value::Known(_) => Some(Value::Data),
+        _ => Some(Value::Unknown),
+    });
+    parts.reduce(Value::join)
+}
+
+/// Tokens of a conversation beside its texts: roles and separators of a system and a user message.
+const TOKENS_AROUND: u64 = 32;
+
+/// An amount of billionths of a dollar as it is written: `$0.0021`, rounded up to what is shown.
+///
+/// # Examples
+/// ```
+/// assert_eq!(check::cost::dollars(2_100_000), "$0.0021");
+/// assert_eq!(check::cost::dollars(1_234_567_890), "$1.24");
+/// assert_eq!(check::cost::dollars(0), "$0");
+/// ```
+pub fn dollars(billionths: u64) -> String {
+    let places: u32 = match billionths {
+        0 => return "$0".into(),
+        n if n >= 1_000_000_000 => 2,
+        n if n >= 1_000_000 => 4,
+        _ => 9,
+    };
+    let unit = 10_u64.pow(9 - places);
+    let n = billionths.div_ceil(unit);
+    let (whole, rest) = (n / 10_u64.pow(places), n % 10_u64.pow(places));
+    let digits = format!("{rest:0width$}", width = places as usize);
+    let digits = digits.trim_end_matches('0');
+    let digits = if digits.len() < 2 { format!("{digits:0<2}") } else { digits.to_string() };
+    format!("${whole}.{digits}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core_ir::{Builder, Catches, Data, EffectClass, Globals, IfSugar, LabelSpec, Num, Pred, ToolDecl};
+    use core_ir::{Builder, Catches, EffectClass, Globals, IfSugar, LabelSpec, Num, Pred, ToolDecl};
     use diagnostics::FileId;
 
     const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
