@@ -138,9 +138,7 @@ fn spread<'p>(p: &'p Pred, holds: bool, all: &mut Vec<Parts<'p>>) -> bool {
             true
         }
         (Pred::Not(p), _) => spread(p, !holds, all),
-        (Pred::And(p), true) | (Pred::Or(p), false) => {
-            spread(&p.0, holds, all) && spread(&p.1, holds, all)
-        }
+        (Pred::And(p), true) | (Pred::Or(p), false) => spread(&p.0, holds, all) && spread(&p.1, holds, all),
         (Pred::And(p), false) | (Pred::Or(p), true) => {
             let mut other = all.clone();
             let fine = spread(&p.0, holds, all) && spread(&p.1, holds, &mut other);
@@ -306,8 +304,7 @@ impl Range {
                 Some(Some(last)) => {
                     // All numbers between are excluded.
                     let gone = |n: u64| self.not.contains(&Num::from(n as i64));
-                    first > last
-                        || last - first < self.not.len() as u64 && (first..=last).all(gone)
+                    first > last || last - first < self.not.len() as u64 && (first..=last).all(gone)
                 }
             };
         }

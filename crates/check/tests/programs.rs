@@ -79,7 +79,7 @@ fn lam_programs_of_the_examples_have_no_type_error() {
 fn config(path: &Path) -> usize {
     let Ok(text) = std::fs::read_to_string(path).map(Arc::<str>::from) else { return 0 };
     let file = File::read(FileId(0), &path.display().to_string(), &text, &Limits::default());
-    let project = Project { files: vec![file] };
+    let project = Project { files: vec![file], ..Project::default() };
     let Some(compiled) = frontend::compile(&project, 0) else { return 0 };
     if has_errors(&compiled.diagnostics) {
         return 0;

@@ -78,6 +78,8 @@ pub enum Command {
     Eval(EvalArgs),
     /// Check types and bounds without running.
     Check(CheckArgs),
+    /// What a run may cost at most: calls, tokens, money, time.
+    Cost(CostArgs),
     /// Find defects in agent configurations.
     Lint(LintArgs),
     /// Format `.agent` and `.lam` files.
@@ -270,10 +272,38 @@ pub struct CheckArgs {
 /// `--show`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Show {
+    /// The type of the entry point, and where the run decides whether types fit.
+    Types,
+    /// What it may do.
+    Effects,
     /// How many calls a run may make.
     Cost,
     /// Which calls their policy allows: always, never, or depending on what.
     Flow,
+}
+
+/// `entail cost`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail cost examples/triage.agent --model gpt-4o-mini
+  entail cost agents.yaml --explain                 the calls on the most expensive path
+  entail cost agents.yaml --prices our-prices.toml  other prices and sizes of models")]
+pub struct CostArgs {
+    /// A program or configuration; `-` for standard input.
+    pub file: String,
+    /// Which pipeline or agent of the file; all of them without it.
+    #[arg(long, value_name = "NAME")]
+    pub pipeline: Option<String>,
+    /// The model where the program names none.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// A file of prices and sizes of models; its entries replace those that come with Entail.
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
+    /// Show how the most comes about, call by call.
+    #[arg(long)]
+    pub explain: bool,
 }
 
 /// `entail lint`.

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&ui, &args),
         Command::Eval(args) => commands::run::eval(&ui, &args),
         Command::Check(args) => commands::check::check(&ui, &args),
+        Command::Cost(args) => commands::cost::cost(&ui, &args),
         Command::Lint(args) => commands::lint::lint(&ui, &args),
         Command::Fmt(args) => commands::fmt::fmt(&ui, &args),
         Command::Compile(args) => commands::compile::compile(&ui, &args),

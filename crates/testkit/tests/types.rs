@@ -23,8 +23,10 @@ fn is_stuck(e: &Failure) -> bool {
         // A `check`, and the result of a tool, are decided by the run.
         "type" => !e.message.starts_with("value: ") && !e.message.starts_with("the result of "),
         "prim" => {
-            e.message.contains("functions") || e.message.contains("needs") && !e.message.contains("indices")
-                && !e.message.contains("two integers")
+            e.message.contains("functions")
+                || e.message.contains("needs")
+                    && !e.message.contains("indices")
+                    && !e.message.contains("two integers")
         }
         "index" => !e.message.contains("has nothing at"),
         _ => false,

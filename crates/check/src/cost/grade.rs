@@ -131,7 +131,15 @@ impl Cost {
 
     pub(super) fn unknown() -> Cost {
         let open = Interval::OPEN;
-        Cost { models: open, tools: open, input: open, output: open, money: open, millis: open, ..Cost::zero() }
+        Cost {
+            models: open,
+            tools: open,
+            input: open,
+            output: open,
+            money: open,
+            millis: open,
+            ..Cost::zero()
+        }
     }
 
     fn each(&self, other: &Cost, f: impl Fn(Interval, Interval) -> Interval) -> Cost {
@@ -255,7 +263,12 @@ impl Drop for Step {
 }
 
 fn take(step: &mut Step, work: &mut Vec<Rc<Step>>) {
-    let nothing = || Rc::new(Step::Call { at: Span { file: diagnostics::FileId(0), start: 0, end: 0 }, what: String::new() });
+    let nothing = || {
+        Rc::new(Step::Call {
+            at: Span { file: diagnostics::FileId(0), start: 0, end: 0 },
+            what: String::new(),
+        })
+    };
     match step {
         Step::Call { .. } => {}
         Step::Many { of, .. } => work.extend(of.take()),

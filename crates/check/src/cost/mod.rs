@@ -382,11 +382,14 @@ impl Analysis<'_> {
                     v => (Value::Guarded(Rc::new(v), *retry, span), all.envelope(&c)),
                 }
             }
-            Term::Mem(_, e) | Term::Fork(e) | Term::Fresh(e) | Term::Check(_, _, e) => self.eval(code, *e, env),
+            Term::Mem(_, e) | Term::Fork(e) | Term::Fresh(e) | Term::Check(_, _, e) => {
+                self.eval(code, *e, env)
+            }
             Term::Within(seconds, e) => {
                 let (v, mut c) = self.eval(code, *e, env);
                 let limit = seconds.mul(&core_ir::Num::from(1_000)).ok();
-                let limit = limit.and_then(|n| n.neg().floor().neg().to_i64()).and_then(|n| u64::try_from(n).ok());
+                let limit =
+                    limit.and_then(|n| n.neg().floor().neg().to_i64()).and_then(|n| u64::try_from(n).ok());
                 if let Some(limit) = limit {
                     c.millis.most = Some(c.millis.most.map_or(limit, |m| m.min(limit)));
                     c.millis.least = c.millis.least.min(limit);
@@ -719,7 +722,8 @@ impl Analysis<'_> {
         let sizes = model.unwrap_or_default();
         // A token is a byte at least; a message takes a few beside its text. What tools look like to the
         // model, and what repairs add, is not known here.
-        let text = bytes.filter(|_| most == 1 && params.tools.is_empty()).map(|b| b.saturating_add(TOKENS_AROUND));
+        let text =
+            bytes.filter(|_| most == 1 && params.tools.is_empty()).map(|b| b.saturating_add(TOKENS_AROUND));
         let read = match (text, sizes.context) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -747,7 +751,8 @@ impl Analysis<'_> {
             all.unpriced = Rc::new([(Name::from(name), Some(most))].into());
         }
         let shown = if name.is_empty() { "the run's default model".to_string() } else { format!("`{name}`") };
-        let mut what = format!("{} of {shown}", if most == 1 { "a call".into() } else { format!("up to {most} calls") });
+        let mut what =
+            format!("{} of {shown}", if most == 1 { "a call".into() } else { format!("up to {most} calls") });
         if let Some((a, b)) = money {
             what.push_str(&format!(", at most {}", dollars(a.saturating_add(b).saturating_mul(most))));
         }

@@ -53,7 +53,9 @@ pub(super) struct Env {
 /// A literal.
 pub(super) fn known(d: &Data) -> Value {
     match d {
-        Data::Record(fields) => Value::Record(Rc::new(fields.iter().map(|(n, d)| (n.clone(), known(d))).collect())),
+        Data::Record(fields) => {
+            Value::Record(Rc::new(fields.iter().map(|(n, d)| (n.clone(), known(d))).collect()))
+        }
         Data::Tag(n, d) => Value::Tag(n.clone(), Rc::new(known(d))),
         d => Value::Known(Rc::new(d.clone())),
     }
@@ -167,7 +169,9 @@ impl Value {
     fn data(&self) -> Option<Data> {
         match self {
             Value::Known(d) => Some((**d).clone()),
-            Value::List(vs) if vs.len() <= MOST_ITEMS => vs.iter().map(Value::data).collect::<Option<Vec<_>>>().map(Data::list),
+            Value::List(vs) if vs.len() <= MOST_ITEMS => {
+                vs.iter().map(Value::data).collect::<Option<Vec<_>>>().map(Data::list)
+            }
             _ => None,
         }
     }
@@ -271,7 +275,9 @@ pub(super) fn prim(p: Prim, args: &[Value]) -> Value {
         },
         (Prim::Add, [a, b]) => match (a.number(), b.number(), a.text(), b.text(), a.values(), b.values()) {
             (Some(a), Some(b), ..) => num(a.add(b)),
-            (_, _, Some(a), Some(b), ..) if a.len() + b.len() <= MOST_TEXT => data(Data::str(format!("{a}{b}"))),
+            (_, _, Some(a), Some(b), ..) if a.len() + b.len() <= MOST_TEXT => {
+                data(Data::str(format!("{a}{b}")))
+            }
             (_, _, _, _, Some(mut a), Some(mut b)) if a.len() + b.len() <= MOST_ITEMS => {
                 a.append(&mut b);
                 Value::List(Rc::new(a))

@@ -80,9 +80,10 @@ impl Set {
     }
 
     fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(i, word)| {
-            (0..64).filter(move |b| word >> b & 1 == 1).map(move |b| i as u32 * 64 + b)
-        })
+        self.words
+            .iter()
+            .enumerate()
+            .flat_map(|(i, word)| (0..64).filter(move |b| word >> b & 1 == 1).map(move |b| i as u32 * 64 + b))
     }
 
     fn within(&self, other: &Set) -> bool {

@@ -6,8 +6,7 @@ use super::solve::{
 };
 use super::{Mistake, Why, codes};
 use core_ir::{
-    Abs, Bound, Code, Data, IfSugar, ModelParams, Name, Prim, Recv, Slot, StoreDecl, Term, TermId,
-    Type,
+    Abs, Bound, Code, Data, IfSugar, ModelParams, Name, Prim, Recv, Slot, StoreDecl, Term, TermId, Type,
 };
 use diagnostics::Span;
 use std::collections::HashMap;
@@ -282,6 +281,19 @@ impl<'a> Infer<'a> {
                     self.pars.push(ParBranches { at, branches });
                 }
                 self.list(code, items, ts)
+            }
+            Term::Each(_, f, list) => {
+                let ft = self.infer(code, *f, env, eff);
+                let xs = self.infer(code, *list, env, eff);
+                let item = self.s.var();
+                let items = self.s.add(Node::List(item));
+                self.flows(xs, items, code.span(*list), "the list of `each`");
+                let own = self.s.effects.node();
+                self.s.effects.contains(eff, own, why(at, ""));
+                let result = self.apply(ft, item, own, code.span(*f), code.span(*list), at);
+                // Any two of its branches do the same.
+                self.pars.push(ParBranches { at, branches: vec![own, own] });
+                self.s.add(Node::List(result))
             }
             Term::Abs(abs) => self.function(code, id, abs, env),
             Term::App(f, x) => {
@@ -572,7 +584,8 @@ impl<'a> Infer<'a> {
             } else if let Some(d) = &key.initial
                 && let Err((path, cause)) = key.ty.check(d)
             {
-                let message = format!("what the key `{}` holds at first does not fit: {path}: {cause}", key.name);
+                let message =
+                    format!("what the key `{}` holds at first does not fit: {path}: {cause}", key.name);
                 self.mistake(codes::KEY, message, at);
             }
         }
@@ -627,6 +640,15 @@ impl<'a> Infer<'a> {
                 let Some(Entry::Mono(t)) = Infer::slot(env, slot) else { continue };
                 let result = self.s.var();
                 let how = match fact {
+                    Fact::OneOf(items) => {
+                        for d in items {
+                            let t = self.s.literal(&d, true);
+                            self.flows(t, result, code.span(c), "");
+                        }
+                        before.push((slot, t));
+                        env.set(slot, Entry::Mono(result));
+                        continue;
+                    }
                     Fact::Kind(keep) => Use::Filter { keep, result },
                     Fact::Has(name) => Use::Present { name, result },
                     Fact::Lacks(name) => {
@@ -652,15 +674,7 @@ impl<'a> Infer<'a> {
         self.join(&results)
     }
 
-    fn prim(
-        &mut self,
-        code: &Code,
-        prim: Prim,
-        operands: &[TermId],
-        env: &mut Env,
-        eff: Eff,
-        at: Span,
-    ) -> T {
+    fn prim(&mut self, code: &Code, prim: Prim, operands: &[TermId], env: &mut Env, eff: Eff, at: Span) -> T {
         let ts: Vec<T> = operands.iter().map(|e| self.infer(code, *e, env, eff)).collect();
         if prim.arity().is_some_and(|n| n != ts.len()) {
             let message = format!("`{}` has the wrong number of operands", prim.name());
@@ -802,6 +816,7 @@ enum Fact {
     Kind(Kinds),
     Has(Name),
     Lacks(Name),
+    OneOf(Vec<Data>),
 }
 
 /// What is known where a condition holds (or does not).
@@ -840,6 +855,13 @@ fn learn(code: &Code, c: TermId, holds: bool, facts: &mut Vec<(Slot, Fact)>, dep
                 let null = (*prim == Prim::Eq) == holds;
                 let kinds = if null { Kinds::NULL } else { Kinds::NULL.but() };
                 facts.extend(slot.map(|s| (s, Fact::Kind(kinds))));
+            }
+        }
+        Term::Prim(Prim::Contains, es) => {
+            if let ([list, e], true) = (&es[..], holds)
+                && let (Some(slot), Some(items)) = (variable(*e), literals(code, *list))
+            {
+                facts.push((slot, Fact::OneOf(items)));
             }
         }
         Term::Prim(Prim::Has, es) => {
@@ -891,6 +913,23 @@ fn learn(code: &Code, c: TermId, holds: bool, facts: &mut Vec<(Slot, Fact)>, dep
             }
         }
         _ => {}
+    }
+}
+
+/// The items of a list of literals.
+fn literals(code: &Code, list: TermId) -> Option<Vec<Data>> {
+    /// More than these are not kept apart.
+    const MOST_ITEMS: usize = 64;
+    match code.term(list) {
+        Term::Lit(Data::List(items)) if items.len() <= MOST_ITEMS => Some(items.to_vec()),
+        Term::List(items) if items.len() <= MOST_ITEMS => items
+            .iter()
+            .map(|e| match code.term(*e) {
+                Term::Lit(d) => Some(d.clone()),
+                _ => None,
+            })
+            .collect(),
+        _ => None,
     }
 }
 

@@ -181,7 +181,8 @@ fn diagnostic(
     }
     let mut d = Diagnostic::error(m.code, m.message, at.span).label(at.what);
     if let Some(other) = other.filter(|o| o.span != at.span) {
-        d = d.remark(other.span, if other.what.is_empty() { "the value comes from here" } else { other.what });
+        d = d
+            .remark(other.span, if other.what.is_empty() { "the value comes from here" } else { other.what });
     }
     if let Some(help) = m.help {
         d = d.help(help);

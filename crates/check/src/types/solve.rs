@@ -1248,11 +1248,10 @@ impl Report<'_> {
                     let params = params.clone();
                     match &params[..] {
                         [only] => self.above(only.ty, depth + 1),
-                        all => {
-                            Some(Type::record(all.iter().map(|p| {
-                                (p.name.clone(), self.below(p.ty, depth + 1).unwrap_or(Type::Dyn))
-                            })))
-                        }
+                        all => Some(Type::record(
+                            all.iter()
+                                .map(|p| (p.name.clone(), self.below(p.ty, depth + 1).unwrap_or(Type::Dyn))),
+                        )),
                     }
                 }
                 Use::Field { name, result } => {
@@ -1291,8 +1290,12 @@ fn nothing() -> Type {
 fn tidy(ty: Type) -> Type {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match ty {
         Type::Variant(tags) if tags.is_empty() => Type::Dyn,
-        Type::Variant(tags) => Type::Variant(tags.iter().map(|(n, t)| (n.clone(), tidy(t.clone()))).collect()),
-        Type::Record(fields) => Type::Record(fields.iter().map(|(n, t)| (n.clone(), tidy(t.clone()))).collect()),
+        Type::Variant(tags) => {
+            Type::Variant(tags.iter().map(|(n, t)| (n.clone(), tidy(t.clone()))).collect())
+        }
+        Type::Record(fields) => {
+            Type::Record(fields.iter().map(|(n, t)| (n.clone(), tidy(t.clone()))).collect())
+        }
         Type::List(t) => Type::list(tidy((*t).clone())),
         Type::Option(t) => Type::option(tidy((*t).clone())),
         Type::Pair(p) => Type::Pair(Arc::new((tidy(p.0.clone()), tidy(p.1.clone())))),

@@ -104,10 +104,7 @@ fn refinements() {
     has_type("(\\y: {Num | value > 0}. y + 1) 5", "Num");
     is_wrong("(\\y: {Num | value > 0}. y) (-5)", "T009", "-5");
     is_wrong("\\x: Str. guard x length > 5 && length < 3", "T010", "guard x length > 5 && length < 3");
-    has_type(
-        "guard (llm \"p\") words == 3 retry 2",
-        "Dyn -[llm()]> {Str | words == 3}",
-    );
+    has_type("guard (llm \"p\") words == 3 retry 2", "Dyn -[llm()]> {Str | words == 3}");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! `entail check`: what a program entails, without running it.
 
+use super::cost::figures;
 use super::{say_problem, worth_saying};
 use crate::args::{CheckArgs, Show};
 use crate::load::{Kind, Problem, Runnable, files_under, load};
 use crate::policy;
 use crate::ui::{Exit, Ui};
-use check::{cost, flow};
+use check::{cost, flow, types};
 use diagnostics::{Sources, has_errors};
 use frontend::doc::Format;
 use frontend::policy::Policy;
@@ -82,18 +83,38 @@ fn entry(
             o.extend(more);
         }
     };
+    let typing = types::check(&r.code, r.input.as_ref());
+    if has_errors(&typing.diagnostics) {
+        exit = Exit::Failed;
+    }
+    ui.findings(sources, &worth_saying(ui, typing.diagnostics));
+    if show.contains(&Show::Types) {
+        let ty = typing.result.as_ref().unwrap_or(&typing.ty);
+        let open: Vec<String> = typing.dynamic.iter().map(|s| sources.place(*s).to_string()).collect();
+        lines.push(match typing.result {
+            Some(_) => format!("  result: {ty}"),
+            None => format!("  type: {ty}"),
+        });
+        if !typing.complete {
+            lines.push("  the program is too large for all of its types to be checked".into());
+        }
+        if !open.is_empty() {
+            let shown = open.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+            let more = if open.len() > 5 { ", …" } else { "" };
+            lines.push(format!(
+                "  decided when it runs: {} ({shown}{more})",
+                super::plural(open.len(), "use")
+            ));
+        }
+        add(json!({"type": ty.to_string(), "dynamic": open, "complete": typing.complete}));
+    }
+    if show.contains(&Show::Effects) {
+        lines.push(format!("  effects: {}", typing.effects));
+        add(json!({"effects": typing.effects.to_string()}));
+    }
     if show.contains(&Show::Cost) {
         let bound = cost::bound(&r.code, r.input.is_some());
-        let open: Vec<_> = bound
-            .unbounded
-            .iter()
-            .map(|(span, why)| json!({"place": sources.place(*span), "why": why}))
-            .collect();
-        add(json!({
-            "modelCalls": {"least": bound.model_calls.least, "most": bound.model_calls.most},
-            "toolCalls": {"least": bound.tool_calls.least, "most": bound.tool_calls.most},
-            "unbounded": open,
-        }));
+        add(figures(&bound, sources));
         lines.push(format!("  model calls: {}", bound.model_calls));
         lines.push(format!("  tool calls: {}", bound.tool_calls));
         for (span, why) in &bound.unbounded {

@@ -29,6 +29,7 @@ fn pages() -> Vec<Page> {
         .iter()
         .chain(syntax::lam::codes::EXPLANATIONS)
         .chain(frontend::codes::EXPLANATIONS)
+        .chain(check::types::codes::EXPLANATIONS)
         .chain(check::flow::codes::EXPLANATIONS)
         .chain(frontend::policy::codes::EXPLANATIONS)
         .chain(check::lint::EXPLANATIONS);

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod compile;
 mod compile_stats;
+pub mod cost;
 pub mod explain;
 pub mod fmt;
 pub mod lint;
@@ -71,4 +72,9 @@ fn choose<'a>(ui: &Ui, path: &str, all: &'a [Runnable], name: Option<&str>) -> R
             ui.usage(&format!("`{path}` has several things that can be run"), Some(&help))
         }),
     }
+}
+
+/// `1 call`, `2 calls`.
+fn plural(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

@@ -528,7 +528,7 @@ fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Value {
     );
     object.insert(
         "bound".into(),
-        json!({"modelCalls": bound.model_calls.most, "toolCalls": bound.tool_calls.most, "usd": null}),
+        json!({"modelCalls": bound.model_calls.most, "toolCalls": bound.tool_calls.most, "usd": super::cost::usd(bound)}),
     );
     object.insert("ms".into(), (report.elapsed.as_millis() as u64).into());
     Value::Object(object)

@@ -1165,7 +1165,8 @@ impl Making<'_> {
             return recall;
         }
         let missing = node(Op::Prim(Prim::IsNull), [Ast::var(0)]);
-        self.scope.push(ty.clone());
+        // Where it is missing the variable is null.
+        self.scope.push(if self.style.typed { Ty::Null } else { ty.clone() });
         let default = self.leaf(ty);
         self.scope.pop();
         node(Op::Let, [recall, node(Op::If, [missing, default, Ast::var(0)])])

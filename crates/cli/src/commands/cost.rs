@@ -1,0 +1,157 @@
+//! `entail cost`: what a run may cost at most, before it runs.
+
+use super::{choose, load_or_say, worth_saying};
+use crate::args::CostArgs;
+use crate::load::{Runnable, read_bytes, reason};
+use crate::ui::{Exit, Ui};
+use check::cost::{self, CostBound, Interval, Prices, dollars};
+use diagnostics::Sources;
+use serde_json::{Value, json};
+
+/// Runs the command.
+pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
+    let prices = match prices(args) {
+        Ok(prices) => prices,
+        Err(message) => {
+            return ui.usage(&message, Some("the format is that of `crates/check/data/prices.toml`"));
+        }
+    };
+    let mut sources = Sources::new();
+    let (all, found) = match load_or_say(ui, &mut sources, &args.file) {
+        Ok(loaded) => loaded,
+        Err(exit) => return exit,
+    };
+    ui.problems(&sources, &worth_saying(ui, found));
+    let chosen: Vec<&Runnable> = match &args.pipeline {
+        None => all.iter().collect(),
+        name => match choose(ui, &args.file, &all, name.as_deref()) {
+            Ok(one) => vec![one],
+            Err(exit) => return exit,
+        },
+    };
+    for r in chosen {
+        let bound = cost::bound_with(&r.code, r.input.is_some(), &prices, args.model.as_deref());
+        show(ui, &sources, args, r, &bound);
+    }
+    Exit::Done
+}
+
+fn prices(args: &CostArgs) -> Result<Prices, String> {
+    let standard = Prices::standard();
+    let Some(path) = &args.prices else { return Ok(standard) };
+    let shown = path.display().to_string();
+    let bytes = read_bytes(&shown).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("`{shown}` is no text"))?;
+    standard.with(&text).map_err(|e| format!("`{shown}`: {e}"))
+}
+
+fn show(ui: &Ui, sources: &Sources, args: &CostArgs, r: &Runnable, bound: &CostBound) {
+    if ui.is_json() {
+        let mut object = json!({"path": args.file, "entry": r.name});
+        if let (Some(o), Value::Object(more)) = (object.as_object_mut(), figures(bound, sources)) {
+            o.extend(more);
+            if args.explain {
+                let lines = bound
+                    .path
+                    .iter()
+                    .map(|l| json!({"depth": l.depth, "place": sources.place(l.span), "text": l.text}));
+                o.insert("path_taken".into(), lines.collect());
+            }
+        }
+        return ui.result(&object.to_string());
+    }
+    ui.result(&format!("{}: {}", args.file, r.name));
+    for (what, text) in rows(bound) {
+        ui.result(&format!("  {what:<15}{text}"));
+    }
+    for (span, why) in &bound.unbounded {
+        ui.result(&format!("  at {}: {why}", sources.place(*span)));
+    }
+    if args.explain {
+        ui.result("  the most expensive path:");
+        for line in &bound.path {
+            let indent = "  ".repeat(line.depth as usize + 2);
+            ui.result(&format!("{indent}{}: {}", sources.place(line.span), line.text));
+        }
+        if bound.path.is_empty() {
+            ui.result("    no calls");
+        }
+    }
+}
+
+/// The table of one entry point.
+fn rows(bound: &CostBound) -> Vec<(&'static str, String)> {
+    let number = |i: Interval, unit: &dyn Fn(u64) -> String| match (i.least, i.most) {
+        (least, Some(most)) if least == most => unit(most),
+        (0, Some(most)) => format!("at most {}", unit(most)),
+        (least, Some(most)) => format!("{} to {}", unit(least), unit(most)),
+        (0, None) => "no bound known".into(),
+        (least, None) => format!("at least {}, no bound known", unit(least)),
+    };
+    let mut rows = vec![
+        ("model calls", number(bound.model_calls, &grouped)),
+        ("tool calls", number(bound.tool_calls, &grouped)),
+        ("input tokens", number(bound.input_tokens, &grouped)),
+        ("output tokens", number(bound.output_tokens, &grouped)),
+        ("money", number(bound.money, &dollars)),
+        ("time", number(bound.millis, &duration)),
+    ];
+    for (model, calls) in &bound.unpriced {
+        let name = if model.is_empty() { "the run's default model".into() } else { format!("`{model}`") };
+        let calls = calls.map_or("any number of calls".into(), |n| super::plural(n as usize, "call"));
+        rows.push(("not priced", format!("{calls} of {name}")));
+    }
+    rows
+}
+
+/// A number with its digits in groups of three.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn duration(millis: u64) -> String {
+    match millis {
+        n if n < 60_000 => format!("{} s", n.div_ceil(1_000)),
+        n if n < 6_000_000 => format!("{} min", n.div_ceil(60_000)),
+        n => format!("{} h", n.div_ceil(3_600_000)),
+    }
+}
+
+/// The figures of a bound as JSON; the most is `null` where no bound is known.
+pub(super) fn figures(bound: &CostBound, sources: &Sources) -> Value {
+    let interval = |i: Interval| json!({"least": i.least, "most": i.most});
+    let open: Vec<Value> = bound
+        .unbounded
+        .iter()
+        .map(|(span, why)| json!({"place": sources.place(*span), "why": why}))
+        .collect();
+    let unpriced: Vec<Value> =
+        bound.unpriced.iter().map(|(model, calls)| json!({"model": &**model, "calls": calls})).collect();
+    json!({
+        "modelCalls": interval(bound.model_calls),
+        "toolCalls": interval(bound.tool_calls),
+        "inputTokens": interval(bound.input_tokens),
+        "outputTokens": interval(bound.output_tokens),
+        "usd": {"least": in_dollars(bound.money.least), "most": bound.money.most.map(in_dollars)},
+        "ms": interval(bound.millis),
+        "unpriced": unpriced,
+        "unbounded": open,
+    })
+}
+
+fn in_dollars(billionths: u64) -> f64 {
+    billionths as f64 / 1e9
+}
+
+/// The most dollars of a run, if all models that it may ask have a price.
+pub(super) fn usd(bound: &CostBound) -> Option<f64> {
+    bound.money.most.filter(|_| bound.unpriced.is_empty()).map(in_dollars)
+}
