@@ -4,7 +4,7 @@
 
 mod common;
 
-use check::types::{self, Typing, codes};
+use check::types;
 use common::{cases, run_machine};
 use core_ir::{Data, EffectRow};
 use proptest::prelude::*;
@@ -67,12 +67,12 @@ fn within(outcome: &Outcome, effects: &EffectRow) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn safe(program: &Program) -> Result<Typing, TestCaseError> {
+fn safe(program: &Program) -> Result<(), TestCaseError> {
     let code = program.code();
     let typing = types::check(&code, None);
     prop_assert!(typing.complete);
     if diagnostics::has_errors(&typing.diagnostics) {
-        return Ok(typing);
+        return Ok(());
     }
     let outcome = run_machine(program, None, &mut Script::new(program), Order::AtOnce);
     // What a model writes is not checked before it is run.
@@ -97,7 +97,7 @@ fn safe(program: &Program) -> Result<Typing, TestCaseError> {
             prop_assert!(key.is_some_and(|k| k.ty.check(value).is_ok()), "{:?}", call);
         }
     }
-    Ok(typing)
+    Ok(())
 }
 
 fn many(usually: u32) -> ProptestConfig {
@@ -113,23 +113,13 @@ fn typed() -> Style {
 }
 
 proptest! {
-    // A smaller program need not be well typed.
-    #![proptest_config(ProptestConfig { max_shrink_iters: 0, ..many(5_000) })]
+    #![proptest_config(many(5_000))]
 
     #[test]
-    fn well_typed_programs_are_accepted_and_never_stuck(program in programs(typed())) {
-        let typing = safe(&program)?;
-        for d in &typing.diagnostics {
-            let known = [codes::PAR_STATE, codes::IMPOSSIBLE_GUARD, codes::NO_FIELD];
-            prop_assert!(known.contains(&d.code), "{} {}", d.code, d.message);
-            prop_assert!(d.code != codes::NO_FIELD || d.message.contains("has nothing at"), "{}", d.message);
-        }
+    fn well_typed_programs_are_never_stuck(program in programs(typed())) {
+        safe(&program)?;
     }
 
-}
-
-proptest! {
-    #![proptest_config(many(5_000))]
 
     #[test]
     fn accepted_programs_are_never_stuck(program in programs(Style::default())) {

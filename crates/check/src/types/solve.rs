@@ -193,7 +193,7 @@ pub(super) struct Solver {
     pub(super) dynamic: Vec<Why>,
     /// What may still be done.
     pub(super) fuel: u64,
-    /// The list that comes out of a use of lists, whichever list goes in; and how many types a use has made.
+    /// The list that comes out of a use of lists, whichever list goes in, and the guard inside a guard; and how many types a use has made.
     lists: HashMap<T, T>,
     made: HashMap<T, u32>,
 }
@@ -202,7 +202,7 @@ pub(super) struct Solver {
 const MOST_MADE: u32 = 32;
 
 /// Pairs of types that are compared, and types copied, before the analysis gives up.
-const MOST_WORK: u64 = 3_000_000;
+const MOST_WORK: u64 = 1_000_000;
 
 impl Solver {
     pub(super) fn new() -> Solver {
@@ -775,8 +775,20 @@ impl Solver {
     fn guarded(&mut self, a: T, node: &Node, b: T, (pred, result): (&Arc<Pred>, T), from: Why, to: Why) {
         if let Node::Fun(param, e, r) = node {
             let (param, e, r) = (*param, *e, *r);
-            let v = self.var();
-            let guard = self.uses(Use::Guard { pred: pred.clone(), result: v });
+            // What a function under a guard gives is under the same guard, and so on inwards: one use for all.
+            let (guard, v) = match self.lists.get(&b).map(|g| (*g, self.node(*g).clone())) {
+                Some((guard, Node::Use(how))) => match &*how {
+                    Use::Guard { result, .. } => (guard, *result),
+                    _ => return,
+                },
+                _ => {
+                    let v = self.var();
+                    let guard = self.uses(Use::Guard { pred: pred.clone(), result: v });
+                    self.lists.insert(b, guard);
+                    self.lists.insert(guard, guard);
+                    (guard, v)
+                }
+            };
             self.work.push((r, guard, from, to));
             let f = self.make(b, Node::Fun(param, e, v), to);
             self.work.push((f, result, from, to));

@@ -17,8 +17,8 @@ pub struct Style {
     pub size: u32,
     /// How many terms in a hundred are of a type that does not fit.
     pub wild: u64,
-    /// Whether programs are well typed: nothing is of a type that does not fit or cannot be known. What remains of
-    /// mistakes are branches of a `par` that write one key, guards that nothing satisfies and indices beyond a list.
+    /// Whether programs are well typed, but for a few: hardly anything is of a type that does not fit or cannot be
+    /// known. Branches of a `par` may write one key, guards be impossible and indices be beyond a list.
     pub typed: bool,
     /// Whether there are parallel branches.
     pub parallel: bool,
@@ -685,7 +685,10 @@ impl Making<'_> {
             }
             // Something happens first.
             6..10 => {
-                let first = self.effect(two);
+                let mut first = self.effect(two);
+                if self.style.typed {
+                    first = node(Op::Let, [first, Ast::lit(Data::Null)]);
+                }
                 let body = self.under(Ty::Null, ty, two);
                 node(Op::Let, [first, body])
             }
