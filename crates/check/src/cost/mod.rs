@@ -238,7 +238,7 @@ impl Analysis<'_> {
                             self.reason(span, why);
                         }
                         let mut all = once.open().optional().told(span, Times::Unbounded(why.into()));
-                        all.own = Rc::new(once.own.iter().map(|(k, _)| (*k, u64::MAX)).collect());
+                        all.own = Rc::new(once.own.keys().map(|k| (*k, u64::MAX)).collect());
                         (if is_plain(&v) { Value::Data } else { Value::Unknown }, before.plus(&all))
                     }
                 }
