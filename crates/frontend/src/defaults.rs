@@ -122,3 +122,71 @@ pub(crate) const NAT_CALLS: Default = Default {
         "NVIDIA/NeMo-Agent-Toolkit src/nat/agent/react_agent/register.py: max_tool_calls = 15",
     )],
 };
+
+/// Iterations of an agent of Dify.
+pub(crate) const DIFY_ITERATIONS: Default = Default {
+    framework: "Dify",
+    package: "dify",
+    counts: "iterations",
+    ranges: &[(
+        "",
+        Some(10),
+        "langgenius/dify api/core/app/app_config/entities.py: AgentEntity.max_iteration = 10",
+    )],
+};
+
+/// Turns of a loop node of Dify.
+pub(crate) const DIFY_LOOPS: Default = Default {
+    framework: "Dify",
+    package: "dify",
+    counts: "turns",
+    ranges: &[("", Some(100), "langgenius/dify docker/.env.example: LOOP_NODE_MAX_COUNT=100")],
+};
+
+/// Iterations of an agent of n8n.
+pub(crate) const N8N_ITERATIONS: Default = Default {
+    framework: "n8n",
+    package: "n8n",
+    counts: "iterations",
+    ranges: &[(
+        "",
+        Some(10),
+        "n8n-io/n8n packages/@n8n/nodes-langchain/nodes/agents/Agent/agents/ToolsAgent/options.ts: maxIterations 10",
+    )],
+};
+
+/// Rounds of tool calls of an AutoGen assistant.
+pub(crate) const AUTOGEN_TOOLS: Default = Default {
+    framework: "AutoGen",
+    package: "autogen-agentchat",
+    counts: "round of tool calls",
+    ranges: &[(
+        "0.4",
+        Some(1),
+        "microsoft/autogen python/packages/autogen-agentchat/src/autogen_agentchat/agents/_assistant_agent.py: max_tool_iterations = 1",
+    )],
+};
+
+/// Turns of an AutoGen team.
+pub(crate) const AUTOGEN_TURNS: Default = Default {
+    framework: "AutoGen",
+    package: "autogen-agentchat",
+    counts: "turns",
+    ranges: &[(
+        "0.4",
+        None,
+        "microsoft/autogen python/packages/autogen-agentchat/src/autogen_agentchat/teams/_group_chat/_base_group_chat.py: max_turns = None",
+    )],
+};
+
+/// Rounds of function calls of Microsoft Agent Framework.
+pub(crate) const MAF_CALLS: Default = Default {
+    framework: "Microsoft Agent Framework",
+    package: "agent-framework",
+    counts: "rounds of function calls",
+    ranges: &[(
+        "",
+        Some(40),
+        "microsoft/agent-framework python/packages/core/agent_framework/_tools.py: DEFAULT_MAX_ITERATIONS = 40",
+    )],
+};

@@ -2,8 +2,9 @@
 
 use crate::project::{Compiled, File, Frontend, Project};
 use crate::{
-    adk, aiwaves, ark, cagent, crewai, generic, goose, kagent, known, lambda_yaml, letta, lobechat, metagpt,
-    ms_agent, nemo_nat, praisonai, semantic_kernel, solace, swe_agent, watsonx,
+    adk, agentspec, aiwaves, ark, autogen, cagent, chatdev, crewai, dify, flowise, generic, goose, kagent,
+    known, lambda_yaml, letta, lobechat, metagpt, ms_agent, ms_declarative, n8n, nemo_nat, praisonai,
+    promptflow, ragflow, semantic_kernel, solace, swe_agent, watsonx,
 };
 
 /// All front ends, one line each.
@@ -12,6 +13,15 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
     &crewai::CrewAi,                  // agents.yaml, tasks.yaml, crew files
     &kagent::Kagent,                  // Kubernetes resources of kagent.dev
     &ark::Ark,                        // Kubernetes resources of ark.mckinsey.com
+    &n8n::N8n,                        // n8n workflows
+    &flowise::Flowise,                // Flowise agentflows and chatflows
+    &chatdev::ChatDev,                // ChatDev graphs
+    &promptflow::PromptFlow,          // Prompt flow
+    &ragflow::RagFlow,                // RAGFlow agents
+    &agentspec::AgentSpec,            // Open Agent Spec
+    &autogen::AutoGen,                // AutoGen components and configurations
+    &ms_declarative::MsDeclarative,   // Microsoft Agent Framework
+    &dify::Dify,                      // Dify exports
     &lobechat::LobeChat,              // LobeChat's agent index
     &nemo_nat::NemoNat,               // NVIDIA NeMo Agent Toolkit
     &letta::Letta,                    // Letta agent files
@@ -64,11 +74,8 @@ pub fn recognise(file: &File) -> Recognised {
         }
     }
     match (best, known::format(file)) {
-        // A format's own mark, such as `apiVersion`, outweighs a resemblance; a prompt beside a name is
-        // the mark of no format in particular.
-        (Some((sure, frontend)), Some(name)) if sure >= 90 || known::is_catch_all(name) => {
-            Recognised::Frontend(frontend)
-        }
+        // A format's own mark outweighs a resemblance.
+        (Some((sure, frontend)), Some(_)) if sure >= 90 => Recognised::Frontend(frontend),
         (_, Some(name)) => Recognised::Unsupported(name),
         (Some((_, frontend)), None) => Recognised::Frontend(frontend),
         (None, None) => Recognised::Unknown,

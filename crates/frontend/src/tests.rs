@@ -224,7 +224,7 @@ fn other_formats_are_told_apart() {
         ("type: react", "Unknown"),
         ("kind: Deployment\napiVersion: v1", "Unknown"),
         ("kind: Agent\napiVersion: kagent.dev/v1alpha2", "Frontend(kagent)"),
-        ("kind: app\napp: {mode: workflow}\nworkflow: {graph: {}}", "Unsupported(dify)"),
+        ("kind: app\napp: {mode: workflow}\nworkflow: {graph: {}}", "Frontend(dify)"),
         ("name: a\nmodel: m\ninstruction: do\nsub_agents: []", "Frontend(adk)"),
         ("agents: {root: {model: m, instruction: do}}", "Frontend(cagent)"),
         (
