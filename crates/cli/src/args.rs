@@ -50,6 +50,10 @@ pub enum Format {
     Text,
     /// For programs: an object a line.
     Json,
+    /// A picture as a Mermaid flowchart (`compile`).
+    Mermaid,
+    /// A picture for Graphviz (`compile`).
+    Dot,
     /// Findings for code scanning: SARIF 2.1.0 (`lint`).
     Sarif,
     /// Findings as annotations of a GitHub workflow (`lint`).

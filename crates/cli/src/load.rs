@@ -4,7 +4,7 @@ use core_ir::{Code, Term, Type};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
 use frontend::doc::{Format, Limits, decode};
 use frontend::surface::{self, EntryKind};
-use frontend::{File, Project, Recognised};
+use frontend::{File, Project, Recognised, Versions};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -156,20 +156,43 @@ pub fn load(sources: &mut Sources, path: &str) -> Result<(Vec<Runnable>, Vec<Dia
     }
 }
 
-/// The files that are read together with a configuration: a crew's `agents.yaml` and `tasks.yaml`.
+/// The files that are read together with a configuration, because it may refer to them: those of its folder.
 fn siblings(main: &Path) -> Vec<String> {
-    let stem = main.file_stem().and_then(|s| s.to_str()).unwrap_or("");
-    let other = match stem {
-        "agents" => "tasks",
-        "tasks" => "agents",
-        _ => return Vec::new(),
-    };
-    ["yaml", "yml"]
-        .into_iter()
-        .map(|extension| main.with_file_name(format!("{other}.{extension}")))
-        .filter(|p| p.is_file())
-        .map(|p| p.display().to_string())
-        .collect()
+    /// Files of one folder at most, and bytes of one of them.
+    const MOST: (usize, u64) = (60, 1 << 20);
+    let folder = main.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let small = |e: &std::fs::DirEntry| e.metadata().is_ok_and(|m| m.is_file() && m.len() <= MOST.1);
+    let name = main.file_name();
+    let mut found: Vec<String> = entries
+        .filter_map(Result::ok)
+        .filter(|e| Some(e.file_name().as_os_str()) != name && small(e))
+        .map(|e| main.with_file_name(e.file_name()).display().to_string())
+        .filter(|p| File::is_read(p))
+        .collect();
+    found.sort();
+    found.truncate(MOST.0);
+    found
+}
+
+/// The versions of packages that lock files and requirements say, from a configuration's folder upwards to the root of the
+/// project.
+fn versions(main: &Path) -> Versions {
+    const HIGHEST: usize = 6;
+    let mut versions = Versions::default();
+    let absolute = std::path::absolute(main).unwrap_or_else(|_| main.to_path_buf());
+    for folder in absolute.ancestors().skip(1).take(HIGHEST) {
+        for name in Versions::FILES {
+            let path = folder.join(name).display().to_string();
+            if let Ok(bytes) = read_bytes(&path) {
+                versions.read(&path, &String::from_utf8_lossy(&bytes));
+            }
+        }
+        if folder.join(".git").exists() {
+            break;
+        }
+    }
+    versions
 }
 
 /// The files that programs import, by the place that their paths lead to.
@@ -277,7 +300,8 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
         }
     };
     let mut found = file.diagnostics.clone();
-    let compiled = frontend.lower(&Project { files, ..Project::default() }, 0);
+    let versions = versions(Path::new(path));
+    let compiled = frontend.lower(&Project { files, versions }, 0);
     found.extend(compiled.diagnostics);
     if has_errors(&found) {
         return Err(Problem::Wrong(found));

@@ -40,11 +40,16 @@ fn main() -> ExitCode {
 fn refuse_format(ui: &ui::Ui, command: &Command) -> Option<ui::Exit> {
     let name = match ui.args.format {
         args::Format::Text | args::Format::Json => return None,
+        args::Format::Mermaid | args::Format::Dot if matches!(command, Command::Compile(_)) => return None,
+        args::Format::Mermaid => "mermaid",
+        args::Format::Dot => "dot",
         args::Format::Sarif => "sarif",
         args::Format::Github => "github",
         args::Format::Markdown => "markdown",
     };
-    if matches!(command, Command::Lint(_)) {
+    if matches!(command, Command::Lint(_))
+        && !matches!(ui.args.format, args::Format::Mermaid | args::Format::Dot)
+    {
         return None;
     }
     Some(ui.usage(&format!("this command has no format `{name}`"), Some("use `text` or `json`")))

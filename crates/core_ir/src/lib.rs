@@ -13,6 +13,7 @@
 //! Source: `docs/calculus.md` §1–§6.
 
 mod data;
+pub mod draw;
 mod effect;
 pub mod exchange;
 mod label;

@@ -1,7 +1,7 @@
 //! `entail compile`: the core term of a program or configuration.
 
 use super::{choose, load_or_say, worth_saying};
-use crate::args::CompileArgs;
+use crate::args::{CompileArgs, Format};
 use crate::load::Runnable;
 use crate::ui::{Exit, Ui};
 use core_ir::{Style, print_with};
@@ -31,6 +31,15 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
     for r in &shown {
         if ui.is_json() {
             ui.result(&core_ir::exchange::to_json(&r.code, &sources).to_string());
+            continue;
+        }
+        let picture = match ui.args.format {
+            Format::Mermaid => Some(core_ir::draw::draw(&r.code).mermaid()),
+            Format::Dot => Some(core_ir::draw::draw(&r.code).dot()),
+            _ => None,
+        };
+        if let Some(picture) = picture {
+            ui.result(picture.trim_end());
             continue;
         }
         let style = if args.lam { Style::TEXT } else { Style::UNICODE };
