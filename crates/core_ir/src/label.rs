@@ -3,6 +3,7 @@
 //! Source: `docs/calculus.md` §1.
 
 use crate::{Data, Name};
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 /// An element of the run's [`Lattice`]. Meaningful only together with it.
@@ -291,7 +292,25 @@ impl Lattice {
 
     /// The label as it is written in programs.
     pub fn show(&self, label: Label) -> String {
-        self.data_of(label).to_json().to_string()
+        self.text(label).into_owned()
+    }
+
+    /// [`Lattice::show`], without making a text where there is one.
+    pub fn text(&self, label: Label) -> Cow<'static, str> {
+        const SETS: [&str; 8] = [
+            "[]",
+            r#"["U"]"#,
+            r#"["S"]"#,
+            r#"["U","S"]"#,
+            r#"["E"]"#,
+            r#"["U","E"]"#,
+            r#"["S","E"]"#,
+            r#"["U","S","E"]"#,
+        ];
+        match (self.kind, SETS.get(label.0 as usize)) {
+            (LatticeKind::TwoAxis | LatticeKind::Endorsed, Some(text)) => Cow::Borrowed(text),
+            _ => Cow::Owned(self.data_of(label).to_json().to_string()),
+        }
     }
 }
 
@@ -354,6 +373,7 @@ mod tests {
             let a = l.label_of(&a).unwrap();
             let data = l.data_of(a);
             prop_assert_eq!(l.label_of(&data), Some(a));
+            prop_assert_eq!(l.show(a), data.to_json().to_string());
         }
     }
 

@@ -1,5 +1,5 @@
 //! What the machine takes for the forms of the calculus: each a whole run, from a fresh machine to its result, with
-//! the world answering at once. `scripts/bench-table.sh` shows the figures beside those of seed 000, Table 6.
+//! the world answering at once; those named `…_x1000` a run that does the same a thousand times, in one list. `scripts/bench-table.sh` shows the figures beside those of seed 000, Table 6.
 
 use core_ir::{Code, Data, Globals, Num};
 use diagnostics::FileId;
@@ -128,4 +128,75 @@ fn steps(bencher: Bencher<'_, '_>) {
     let config = Config::default();
     let steps = run(&code, &config).fuel_used();
     bencher.counter(divan::counter::ItemsCount::new(steps)).bench(|| run(black_box(&code), &config));
+}
+
+/// A run of a term a thousand times over, inside `around` (which has a hole `…`): a thousandth of it is what one operation
+/// takes inside a run, including its place in the list.
+fn thousand(bencher: Bencher<'_, '_>, around: &str, one: &str) {
+    let list = format!("[{}]", vec![one; 1_000].join(", "));
+    let code = code(&around.replace('…', &list));
+    let config = Config::default();
+    bencher.counter(divan::counter::ItemsCount::new(1_000usize)).bench(|| run(black_box(&code), &config));
+}
+
+#[divan::bench]
+fn literal_x1000(bencher: Bencher<'_, '_>) {
+    thousand(bencher, "…", "1");
+}
+
+#[divan::bench]
+fn function_call_x1000(bencher: Bencher<'_, '_>) {
+    thousand(bencher, "let f = \\x. x in …", "f 1");
+}
+
+#[divan::bench]
+fn tool_call_x1000(bencher: Bencher<'_, '_>) {
+    thousand(bencher, "tool t(x: Num) -> Num pure\n…", "tool[t] 1");
+}
+
+#[divan::bench]
+fn compose_three_x1000(bencher: Bencher<'_, '_>) {
+    thousand(bencher, "let f = (\\x. x + 1) >> (\\x. x * 2) >> (\\x. x - 3) in …", "f 5");
+}
+
+#[divan::bench]
+fn if_branch_x1000(bencher: Bencher<'_, '_>) {
+    thousand(bencher, "let x = 5 in …", "if x > 3 then x + 1 else x - 1");
+}
+
+#[divan::bench]
+fn pair_x1000(bencher: Bencher<'_, '_>) {
+    thousand(bencher, "let f = (\\x. x + 1) | (\\x. x * 2) in …", "f 5");
+}
+
+#[divan::bench]
+fn loop_of_five_x1000(bencher: Bencher<'_, '_>) {
+    thousand(bencher, "let f = fix[5] (\\self. \\n. if n == 0 then 0 else self (n - 1)) in …", "f 4");
+}
+
+#[divan::bench]
+fn store_of_three_keys_x1000(bencher: Bencher<'_, '_>) {
+    thousand(bencher, "mem … {a: Num, b: Num, c: Num}", "[remember a 1, recall b, recall c]");
+}
+
+#[divan::bench]
+fn guard_x1000(bencher: Bencher<'_, '_>) {
+    thousand(bencher, "let x = 5 in …", "guard x value > 3");
+}
+
+#[divan::bench]
+fn send_x1000(bencher: Bencher<'_, '_>) {
+    thousand(bencher, "…", "send 'an entry'");
+}
+
+/// A loop of ten steps, each of which asks a model which tool to call, calls it and tells the model the result.
+#[divan::bench]
+fn tool_loop_of_ten_steps(bencher: Bencher<'_, '_>) {
+    bench(
+        bencher,
+        "tool t(x: Num) -> Num pure\n\
+         let step = \\self. \\n. let answer = recv {result: Num} in let seen = tool[t] answer in \
+         let _ = send[tool] seen in if n == 0 then seen else self (n - 1)\n\
+         send 'go' ; fix[10] step 9",
+    );
 }

@@ -42,11 +42,14 @@ pub(crate) struct Strand {
     /// Where its locals begin on the stack.
     base: usize,
     stack: Vec<Value>,
+    /// The parts of records, lists and primitives that are being evaluated; a frame says where its own begin.
+    parts: Vec<Value>,
     kont: Vec<Frame>,
     pc: Label,
     /// The construct that raised the program counter last.
     pc_from: Span,
     state: State,
+    waiting: Option<Waiting>,
 }
 
 /// Counters by label.
@@ -67,7 +70,7 @@ impl Counts {
         let count = self.0[at].1;
         self.0[at].1 += 1;
         // The label's text, not its number: numbers are given in the order in which labels are met.
-        lattice.show(label).bytes().fold(count, |h, b| mix(h, u64::from(b)))
+        lattice.text(label).bytes().fold(count, |h, b| mix(h, u64::from(b)))
     }
 }
 
@@ -75,7 +78,8 @@ enum State {
     Eval(TermId),
     Return(Value),
     Raise(Box<Failure>),
-    Waiting(Box<Waiting>),
+    /// For the answer to `Strand::waiting`.
+    Waiting,
     Joining(Box<Join>),
     Ended,
 }
@@ -180,8 +184,8 @@ enum Frame {
     First(TermId),
     /// The second, after the first gave this value.
     Second(TermId, Value),
-    /// One of a sequence of parts.
-    Parts(TermId, Vec<Value>),
+    /// One of a sequence of parts, which begin there in `Strand::parts`.
+    Parts(TermId, usize),
     /// The definition of this index.
     Let(TermId, usize),
     /// The body of `?`, `endorse` or `declassify`, with `l` and `pc ⊔ n`.
@@ -264,7 +268,7 @@ impl Strand {
             kont.push(Frame::FixArg(input, span));
         }
         Strand {
-            id: 0,
+            id: crate::ROOT,
             parent: None,
             conversation,
             requests: 0,
@@ -275,10 +279,12 @@ impl Strand {
             act: closed(code, root),
             base: 0,
             stack: Vec::new(),
+            parts: Vec::new(),
             kont,
             pc: Label::BOTTOM,
             pc_from: span,
             state: State::Eval(root),
+            waiting: None,
         }
     }
 
@@ -355,17 +361,19 @@ impl Strand {
             act: self.act.clone(),
             base: 0,
             stack: self.stack[self.base..self.base + in_scope].to_vec(),
+            parts: Vec::new(),
             kont,
             pc: self.pc,
             pc_from: self.pc_from,
             state,
+            waiting: None,
         })
     }
 
     /// The term whose request it waits for.
     pub(crate) fn waits_for(&self) -> Option<Span> {
         match &self.state {
-            State::Waiting(waiting) => Some(waiting.span),
+            State::Waiting => self.waiting.as_ref().map(|w| w.span),
             _ => None,
         }
     }
@@ -457,7 +465,7 @@ impl Machine {
                     None => return Outcome::Ended(Err(*failure)),
                     Some(frame) => self.unwind(s, frame, failure),
                 },
-                State::Waiting(_) | State::Joining(_) | State::Ended => {
+                State::Waiting | State::Joining(_) | State::Ended => {
                     // INVARIANT: only strands that can go on are in the ready queue.
                     unreachable!("a strand that waits is not run")
                 }
@@ -469,7 +477,8 @@ impl Machine {
     fn request(&mut self, s: &mut Strand, question: Question) -> Outcome {
         let Question { pending, call, channel, answer, span } = question;
         let id = RequestId { strand: s.id, number: s.requests };
-        s.state = State::Waiting(Box::new(Waiting { number: s.requests, pending, answer, span }));
+        s.state = State::Waiting;
+        s.waiting = Some(Waiting { number: s.requests, pending, answer, span });
         s.requests += 1;
         Outcome::Request(id, Request { call, channel, answer, deadlines: s.deadlines.clone(), span })
     }
@@ -499,15 +508,7 @@ impl Machine {
     fn eval(&mut self, s: &mut Strand, id: TermId) -> Option<Question> {
         let (code, _, captures) = closure(&s.act);
         match code.term(id) {
-            Term::Var(_, slot) => {
-                let value = match slot {
-                    core_ir::Slot::Local(i) => s.stack[s.base + *i as usize].read(&mut self.lattice, s.pc),
-                    core_ir::Slot::Captured(i) => captures[*i as usize].read(&mut self.lattice, s.pc),
-                    core_ir::Slot::Global(i) => Value::new(s.pc, Kind::Node(self.global(*i))),
-                };
-                s.state = State::Return(value);
-            }
-            Term::Lit(data) => s.state = State::Return(Value::literal(&mut self.lattice, s.pc, data)),
+            Term::Var(..) | Term::Lit(_) => s.state = State::Return(self.leaf(s, id)),
             Term::Abs(abs) => {
                 let captured = abs
                     .captures
@@ -545,26 +546,18 @@ impl Machine {
             | Term::Try { label: e, .. }
             | Term::Fail(e)
             | Term::Check(_, _, e) => {
-                s.kont.push(Frame::First(id));
-                s.state = State::Eval(*e);
-            }
-            Term::Let { bindings, .. } => {
-                // INVARIANT: a `let` has at least one definition.
-                s.kont.push(Frame::Let(id, 0));
-                s.state = State::Eval(bindings[0].1);
-            }
-            Term::Record(fields) if fields.is_empty() => s.state = State::Return(Value::unit(s.pc)),
-            Term::Record(fields) => {
-                s.kont.push(Frame::Parts(id, Vec::with_capacity(fields.len())));
-                s.state = State::Eval(fields[0].1);
-            }
-            Term::List(parts) | Term::Prim(_, parts) => match parts.first() {
-                Some(first) => {
-                    s.kont.push(Frame::Parts(id, Vec::with_capacity(parts.len())));
-                    s.state = State::Eval(*first);
+                let e = *e;
+                match self.atom(s, e) {
+                    Some(v) => return self.first(s, id, v),
+                    None => {
+                        s.kont.push(Frame::First(id));
+                        s.state = State::Eval(e);
+                    }
                 }
-                None => self.parts(s, id, Vec::new()),
-            },
+            }
+            Term::Let { .. } => self.definitions(s, id, 0),
+            Term::Record(fields) if fields.is_empty() => s.state = State::Return(Value::unit(s.pc)),
+            Term::Record(_) | Term::List(_) | Term::Prim(..) => self.gather(s, id, s.parts.len()),
             Term::Tag(name, None) => {
                 let body = Body::Tag(name.clone(), Value::new(s.pc, Kind::Null));
                 s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
@@ -734,9 +727,9 @@ impl Machine {
             | Frame::Labelled { pc, pc_from, .. }
             | Frame::Guard { pc, pc_from, .. } => (s.pc, s.pc_from) = (pc, pc_from),
             Frame::Within(outer) => s.deadlines = outer,
+            Frame::Parts(_, start) => s.parts.truncate(start),
             Frame::First(_)
             | Frame::Second(..)
-            | Frame::Parts(..)
             | Frame::Let(..)
             | Frame::FixArg(..)
             | Frame::Policy(_)
@@ -766,34 +759,13 @@ impl Machine {
                 s.state = State::Return(v);
             }
             Frame::Let(term, index) => {
-                let (code, _, _) = closure(&s.act);
-                let Term::Let { bindings, body, .. } = code.term(term) else { unreachable!("a let") };
-                let local = code.locals(term) + index;
-                match bindings.get(index + 1) {
-                    Some((_, next)) => {
-                        let next = *next;
-                        s.kont.push(Frame::Let(term, index + 1));
-                        s.state = State::Eval(next);
-                    }
-                    None => s.state = State::Eval(*body),
-                }
+                let local = closure(&s.act).0.locals(term) + index;
                 s.bind(local, v);
+                self.definitions(s, term, index + 1);
             }
-            Frame::Parts(term, mut done) => {
-                done.push(v);
-                let (code, _, _) = closure(&s.act);
-                let next = match code.term(term) {
-                    Term::Record(fields) => fields.get(done.len()).map(|f| f.1),
-                    Term::List(parts) | Term::Prim(_, parts) => parts.get(done.len()).copied(),
-                    _ => unreachable!("a term with parts"),
-                };
-                match next {
-                    Some(next) => {
-                        s.kont.push(Frame::Parts(term, done));
-                        s.state = State::Eval(next);
-                    }
-                    None => self.parts(s, term, done),
-                }
+            Frame::Parts(term, start) => {
+                s.parts.push(v);
+                self.gather(s, term, start);
             }
             Frame::FixArg(argument, span) => return self.apply(s, v, argument, span),
             Frame::Guard { guarded, left, pc, pc_from } => {
@@ -832,29 +804,105 @@ impl Machine {
         None
     }
 
+    /// The value of a variable or a literal.
+    fn leaf(&mut self, s: &Strand, id: TermId) -> Value {
+        let (code, _, captures) = closure(&s.act);
+        match code.term(id) {
+            Term::Var(_, core_ir::Slot::Local(i)) => {
+                s.stack[s.base + *i as usize].read(&mut self.lattice, s.pc)
+            }
+            Term::Var(_, core_ir::Slot::Captured(i)) => captures[*i as usize].read(&mut self.lattice, s.pc),
+            Term::Var(_, core_ir::Slot::Global(i)) => Value::new(s.pc, Kind::Node(self.global(*i))),
+            Term::Lit(data) => Value::literal(&mut self.lattice, s.pc, data),
+            _ => unreachable!("a variable or a literal"),
+        }
+    }
+
+    /// The value of a term that needs no frame: a step done at once.
+    #[inline]
+    fn atom(&mut self, s: &Strand, id: TermId) -> Option<Value> {
+        if self.fuel == 0 || !matches!(closure(&s.act).0.term(id), Term::Var(..) | Term::Lit(_)) {
+            return None;
+        }
+        self.fuel -= 1;
+        Some(self.leaf(s, id))
+    }
+
+    /// Goes on with a `let` at the definition of this index.
+    fn definitions(&mut self, s: &mut Strand, term: TermId, mut index: usize) {
+        loop {
+            let (code, _, _) = closure(&s.act);
+            let Term::Let { bindings, body, .. } = code.term(term) else { unreachable!("a let") };
+            let Some((_, definition)) = bindings.get(index) else {
+                s.state = State::Eval(*body);
+                return;
+            };
+            let (definition, local) = (*definition, code.locals(term) + index);
+            match self.atom(s, definition) {
+                Some(v) => s.bind(local, v),
+                None => {
+                    s.kont.push(Frame::Let(term, index));
+                    s.state = State::Eval(definition);
+                    return;
+                }
+            }
+            index += 1;
+        }
+    }
+
+    /// Goes on with the parts of a record, list or primitive; those that there are begin at `start`.
+    fn gather(&mut self, s: &mut Strand, term: TermId, start: usize) {
+        loop {
+            let done = s.parts.len() - start;
+            let next = match closure(&s.act).0.term(term) {
+                Term::Record(fields) => fields.get(done).map(|f| f.1),
+                Term::List(parts) | Term::Prim(_, parts) => parts.get(done).copied(),
+                _ => unreachable!("a term with parts"),
+            };
+            let Some(next) = next else { return self.parts(s, term, start) };
+            match self.atom(s, next) {
+                Some(v) => s.parts.push(v),
+                None => {
+                    s.kont.push(Frame::Parts(term, start));
+                    s.state = State::Eval(next);
+                    return;
+                }
+            }
+        }
+    }
+
     /// All parts of a record, list or primitive are there.
-    fn parts(&mut self, s: &mut Strand, term: TermId, parts: Vec<Value>) {
+    fn parts(&mut self, s: &mut Strand, term: TermId, start: usize) {
         let (code, _, _) = closure(&s.act);
         let body = match code.term(term) {
-            Term::Record(fields) => Body::Record(fields.iter().map(|(n, _)| n.clone()).zip(parts).collect()),
+            Term::Record(fields) => {
+                Body::Record(fields.iter().map(|(n, _)| n.clone()).zip(s.parts.drain(start..)).collect())
+            }
             Term::Prim(p, _) => {
-                let (p, span) = (*p, code.span(term));
+                let parts = &s.parts[start..];
                 let mut label = s.pc;
-                for part in &parts {
+                for part in parts {
                     let deep = self.deep(part);
                     label = self.lattice.join(label, deep);
                 }
-                match prim::apply(&mut self.lattice, p, &parts, self.config.max_text) {
+                match prim::apply(&mut self.lattice, *p, parts, self.config.max_text) {
                     Ok(result) => {
-                        self.charge(prim::cost(&parts, &result));
+                        let cost = prim::cost(parts, &result);
+                        self.charge(cost);
                         s.state = State::Return(Value::new(label, result.kind));
                     }
-                    Err(PrimError::Wrong(m)) => s.fail(ErrorCode::Prim, label, span, m),
-                    Err(PrimError::Limit(m)) => s.fail(ErrorCode::Limit, label, span, m),
+                    Err(e) => {
+                        let span = code.span(term);
+                        match e {
+                            PrimError::Wrong(m) => s.fail(ErrorCode::Prim, label, span, m),
+                            PrimError::Limit(m) => s.fail(ErrorCode::Limit, label, span, m),
+                        }
+                    }
                 }
+                s.parts.truncate(start);
                 return;
             }
-            _ => Body::List(parts),
+            _ => Body::List(s.parts.drain(start..).collect()),
         };
         s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
     }
@@ -870,8 +918,13 @@ impl Machine {
             | Term::Pair(_, e)
             | Term::Each(_, _, e) => {
                 let e = *e;
-                s.kont.push(Frame::Second(term, v));
-                s.state = State::Eval(e);
+                match self.atom(s, e) {
+                    Some(w) => return self.second(s, term, v, w),
+                    None => {
+                        s.kont.push(Frame::Second(term, v));
+                        s.state = State::Eval(e);
+                    }
+                }
             }
             Term::Field(_, name) => match v.body() {
                 Some(Body::Record(fields)) if fields.iter().any(|(n, _)| n == name) => {
@@ -1198,9 +1251,10 @@ impl Machine {
                     // INVARIANT: a closure that is a value stands for a λ.
                     unreachable!("a closure is a function")
                 };
-                let body = abs.body;
-                let node = node.clone();
-                s.enter(node, Some(v), f.label, span, body);
+                let (body, label) = (abs.body, f.label);
+                if let Kind::Node(node) = f.kind {
+                    s.enter(node, Some(v), label, span, body);
+                }
             }
             Body::Fix(Bound::Finite(0), _) => {
                 s.state = State::Return(v.read(&mut self.lattice, f.label));

@@ -46,7 +46,8 @@ use core_ir::{
 };
 use diagnostics::Span;
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, LazyLock};
 
 /// Reads generated code. The machine does not know the concrete syntax.
 pub trait CodeParser: Send + Sync {
@@ -397,7 +398,51 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn empty(label: Label) -> Conversation {
-        Conversation { label, messages: Arc::new(Vec::new()), pending: Vec::new() }
+        static NONE: LazyLock<Arc<Vec<Message>>> = LazyLock::new(Arc::default);
+        Conversation { label, messages: NONE.clone(), pending: Vec::new() }
+    }
+}
+
+/// The name of the strand that is the run itself.
+const ROOT: u64 = 0;
+
+/// For keys that are hashes already.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // Not used: the keys are `u64`.
+        self.0 = bytes.iter().fold(self.0, |h, b| h.rotate_left(8) ^ u64::from(*b));
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = n;
+    }
+}
+
+/// The strands that can go on, in the order in which they could: mostly none or one, which needs no memory.
+#[derive(Default)]
+struct Ready {
+    first: Option<usize>,
+    rest: VecDeque<usize>,
+}
+
+impl Ready {
+    fn push(&mut self, slot: usize) {
+        if self.first.is_none() && self.rest.is_empty() {
+            self.first = Some(slot);
+        } else {
+            self.rest.push_back(slot);
+        }
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        self.first.take().or_else(|| self.rest.pop_front())
     }
 }
 
@@ -412,8 +457,9 @@ pub struct Machine {
     tools: Vec<Option<Arc<value::Node>>>,
     strands: Vec<Option<Box<eval::Strand>>>,
     free: Vec<usize>,
-    slots: HashMap<u64, usize>,
-    ready: VecDeque<usize>,
+    /// Where the branches of `par`s are; the run itself is in the first slot.
+    slots: HashMap<u64, usize, BuildHasherDefault<AsItIs>>,
+    ready: Ready,
     fuel: u64,
     conversation: Conversation,
     done: Option<Result<Value, Failure>>,
@@ -436,8 +482,8 @@ impl Machine {
             root: code.clone(),
             strands: Vec::new(),
             free: Vec::new(),
-            slots: HashMap::new(),
-            ready: VecDeque::new(),
+            slots: HashMap::default(),
+            ready: Ready::default(),
             fuel: config.fuel,
             conversation: conversation.clone(),
             done: None,
@@ -455,7 +501,7 @@ impl Machine {
         if let Some(done) = &self.done {
             return Output::Done(done.clone());
         }
-        while let Some(slot) = self.ready.pop_front() {
+        while let Some(slot) = self.ready.pop() {
             let Some(mut strand) = self.strands[slot].take() else { continue };
             let outcome = self.run(&mut strand);
             match outcome {
@@ -465,7 +511,7 @@ impl Machine {
                 }
                 eval::Outcome::Working => {
                     self.strands[slot] = Some(strand);
-                    self.ready.push_back(slot);
+                    self.ready.push(slot);
                     return Output::Working;
                 }
                 eval::Outcome::Joining => {
@@ -488,12 +534,12 @@ impl Machine {
         if let Response::Stop(stop) = response {
             return self.stop(stop, Some(id.strand));
         }
-        let Some(slot) = self.slots.get(&id.strand).copied() else { return };
-        let Some(mut strand) = self.strands[slot].take() else { return };
+        let Some(slot) = self.slot(id.strand) else { return };
+        let Some(mut strand) = self.strands.get_mut(slot).and_then(Option::take) else { return };
         let answered = self.answer(&mut strand, id.number, response);
         self.strands[slot] = Some(strand);
         if answered {
-            self.ready.push_back(slot);
+            self.ready.push(slot);
         }
     }
 
@@ -505,14 +551,14 @@ impl Machine {
     /// Ends the run; the error points at what the strand waits for, or else any strand.
     fn stop(&mut self, stop: Stop, strand: Option<u64>) {
         if self.done.is_none() {
-            let waits = |slot: &usize| self.strands[*slot].as_ref().and_then(|s| s.waits_for());
+            let waits = |slot: &usize| self.strands.get(*slot)?.as_ref()?.waits_for();
             let span = match strand {
-                Some(id) => self.slots.get(&id).and_then(waits),
+                Some(id) => self.slot(id).and_then(|slot| waits(&slot)),
                 // Which of several branches is named must not depend on the order of a hash map.
                 None => {
                     let mut ids: Vec<_> = self.slots.iter().collect();
                     ids.sort();
-                    ids.into_iter().find_map(|(_, slot)| waits(slot))
+                    waits(&0).or_else(|| ids.into_iter().find_map(|(_, slot)| waits(slot)))
                 }
             };
             let span = span.unwrap_or_else(|| self.root.span(self.root.root()));
@@ -552,13 +598,17 @@ impl Machine {
     }
 
     fn finish(&mut self, result: Result<Value, Failure>) {
-        if let Some(run) = self.slots.get(&0).and_then(|slot| self.strands[*slot].take()) {
+        if let Some(run) = self.strands.first_mut().and_then(Option::take) {
             self.conversation = run.outermost_conversation();
         }
         self.done = Some(result);
         self.strands.clear();
         self.slots.clear();
-        self.ready.clear();
+        self.ready = Ready::default();
+    }
+
+    fn slot(&self, id: u64) -> Option<usize> {
+        if id == ROOT { Some(0) } else { self.slots.get(&id).copied() }
     }
 
     /// Gives a strand a place and lets it run.
@@ -572,8 +622,10 @@ impl Machine {
             }
         };
         self.strands[slot] = Some(Box::new(strand));
-        self.slots.insert(id, slot);
-        self.ready.push_back(slot);
+        if id != ROOT {
+            self.slots.insert(id, slot);
+        }
+        self.ready.push(slot);
         slot
     }
 
@@ -602,14 +654,17 @@ impl Machine {
     /// Starts branches of a joining strand as far as its bound admits; lets it go on when all have ended.
     fn join(&mut self, slot: usize, mut strand: Box<eval::Strand>) {
         while let Some(branch) = strand.next_branch(&mut self.lattice, slot) {
-            if self.slots.contains_key(&branch.id) || self.slots.len() >= eval::MAX_STRANDS {
+            if branch.id == ROOT
+                || self.slots.contains_key(&branch.id)
+                || self.slots.len() >= eval::MAX_STRANDS
+            {
                 let message = format!("more than {} branches at once", eval::MAX_STRANDS);
                 return self.cancel(Stop { code: ErrorCode::Fuel, message });
             }
             self.enlist(branch);
         }
         if strand.joined(&mut self.lattice) {
-            self.ready.push_back(slot);
+            self.ready.push(slot);
         }
         self.strands[slot] = Some(strand);
     }

@@ -38,6 +38,11 @@ pub(crate) fn apply(
     args: &[Value],
     limit: usize,
 ) -> Result<Value, PrimError> {
+    if let [Value { kind: Kind::Num(a), .. }, Value { kind: Kind::Num(b), .. }] = args
+        && let Some(result) = numbers(prim, a, b)
+    {
+        return Ok(Value::new(Label::BOTTOM, result?));
+    }
     let bottom = |kind| Ok(Value::new(Label::BOTTOM, kind));
     let wrong = |what: &str| {
         let found: Vec<&str> = args.iter().map(Value::kind).collect();
@@ -53,7 +58,6 @@ pub(crate) fn apply(
         (Prim::Neg, _) => wrong("a number"),
         (Prim::Not, [Kind::Bool(b)]) => boolean(!b),
         (Prim::Not, _) => wrong("a boolean"),
-        (Prim::Add, [Kind::Num(a), Kind::Num(b)]) => bottom(Kind::Num(a.add(b)?)),
         (Prim::Add, [Kind::Str(a), Kind::Str(b)]) => {
             if a.len() + b.len() > limit {
                 return Err(NotData::TooLarge.into());
@@ -68,10 +72,6 @@ pub(crate) fn apply(
             _ => wrong("two numbers, two strings or two lists"),
         },
         (Prim::Add, _) => wrong("two numbers, two strings or two lists"),
-        (Prim::Sub, [Kind::Num(a), Kind::Num(b)]) => bottom(Kind::Num(a.sub(b)?)),
-        (Prim::Mul, [Kind::Num(a), Kind::Num(b)]) => bottom(Kind::Num(a.mul(b)?)),
-        (Prim::Div, [Kind::Num(a), Kind::Num(b)]) => bottom(Kind::Num(a.div(b)?)),
-        (Prim::Rem, [Kind::Num(a), Kind::Num(b)]) => bottom(Kind::Num(a.rem(b)?)),
         (Prim::Sub | Prim::Mul | Prim::Div | Prim::Rem, _) => wrong("two numbers"),
         (Prim::Eq | Prim::Ne, [_, _]) => {
             if args.iter().any(Value::has_function) {
@@ -81,7 +81,6 @@ pub(crate) fn apply(
         }
         (Prim::Lt | Prim::Le | Prim::Gt | Prim::Ge, [a, b]) => {
             let order = match (a, b) {
-                (Kind::Num(a), Kind::Num(b)) => a.cmp(b),
                 (Kind::Str(a), Kind::Str(b)) => a.cmp(b),
                 _ => return wrong("two numbers or two strings"),
             };
@@ -239,6 +238,25 @@ pub(crate) fn apply(
             _,
         ) => Err(PrimError::Wrong(format!("`{}` has the wrong number of operands", prim.name()))),
     }
+}
+
+/// What there is to be done with two numbers.
+fn numbers(prim: Prim, a: &Num, b: &Num) -> Option<Result<Kind, NumError>> {
+    let order = || a.cmp(b);
+    Some(Ok(match prim {
+        Prim::Add => return Some(a.add(b).map(Kind::Num)),
+        Prim::Sub => return Some(a.sub(b).map(Kind::Num)),
+        Prim::Mul => return Some(a.mul(b).map(Kind::Num)),
+        Prim::Div => return Some(a.div(b).map(Kind::Num)),
+        Prim::Rem => return Some(a.rem(b).map(Kind::Num)),
+        Prim::Eq => Kind::Bool(a == b),
+        Prim::Ne => Kind::Bool(a != b),
+        Prim::Lt => Kind::Bool(order() == Ordering::Less),
+        Prim::Le => Kind::Bool(order() != Ordering::Greater),
+        Prim::Gt => Kind::Bool(order() == Ordering::Greater),
+        Prim::Ge => Kind::Bool(order() != Ordering::Less),
+        _ => return None,
+    }))
 }
 
 /// A list of stripped items.

@@ -2,7 +2,7 @@
 
 use core_ir::{Bound, Code, Data, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolDecl};
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A labelled value `l:v`. Cheap to clone. Source: `docs/calculus.md` §2.
 #[derive(Clone, Debug)]
@@ -123,7 +123,8 @@ impl<'a> Iterator for Parts<'a> {
 /// holds are taken apart one by one.
 impl Drop for Node {
     fn drop(&mut self) {
-        if !self.body.parts().any(|v| matches!(v.kind, Kind::Node(_))) {
+        // What somebody else holds too is only counted down.
+        if !self.body.parts().any(|v| matches!(&v.kind, Kind::Node(n) if Arc::strong_count(n) == 1)) {
             return;
         }
         let mut work: Vec<Arc<Node>> = Vec::new();
@@ -195,8 +196,10 @@ impl Value {
 
     /// `unit`, the empty record.
     pub(crate) fn unit(label: Label) -> Value {
-        let node = Node { deep: Label::BOTTOM, has_function: false, body: Body::Record(Vec::new()) };
-        Value { label, kind: Kind::Node(Arc::new(node)) }
+        static UNIT: LazyLock<Arc<Node>> = LazyLock::new(|| {
+            Arc::new(Node { deep: Label::BOTTOM, has_function: false, body: Body::Record(Vec::new()) })
+        });
+        Value { label, kind: Kind::Node(UNIT.clone()) }
     }
 
     pub(crate) fn str(label: Label, text: impl Into<Arc<str>>) -> Value {

@@ -309,14 +309,10 @@ impl Machine {
 
     /// Takes the response to request `number` of a strand; false if it does not wait for that.
     pub(crate) fn answer(&mut self, s: &mut Strand, number: u32, response: Response) -> bool {
-        let waiting = match std::mem::replace(&mut s.state, State::Ended) {
-            State::Waiting(waiting) if waiting.number == number => *waiting,
-            other => {
-                s.state = other;
-                return false;
-            }
+        let Some(Waiting { pending, answer: label, span, .. }) = s.waiting.take_if(|w| w.number == number)
+        else {
+            return false;
         };
-        let Waiting { pending, answer: label, span, .. } = waiting;
         let error = pending.error();
         match (pending, response) {
             (Pending::Model { mode, attempt }, Response::Model(Ok(reply))) => {
