@@ -10,6 +10,9 @@ use machine::{
 };
 use std::sync::Arc;
 
+/// The most messages that are kept of a run, over all its questions.
+const MOST_KEPT: usize = 1_000_000;
+
 /// In which order requests are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -39,6 +42,7 @@ pub fn run(
     let mut machine = Machine::new(code.clone(), input.cloned(), config);
     let mut requests = Vec::new();
     let mut limits = Vec::new();
+    let mut kept = 0;
     let mut pending = Vec::new();
     let mut rng = match order {
         Order::AtOnce => None,
@@ -48,6 +52,15 @@ pub fn run(
         match machine.poll() {
             Output::Request(id, request) => {
                 let asked = call(&request.call);
+                // Each question is kept with its whole conversation: a loop that asks without end would fill the memory.
+                if let world::Call::Model { messages, .. } = &asked {
+                    kept += messages.len();
+                    if kept > MOST_KEPT {
+                        let message = "more messages than a test keeps".into();
+                        machine.cancel(Stop { code: ErrorCode::Fuel, message });
+                        continue;
+                    }
+                }
                 requests.push((asked.clone(), machine.lattice().data_of(request.channel)));
                 let seconds: Vec<Num> = request.deadlines.iter().map(|d| d.seconds.clone()).collect();
                 limits.push(seconds.clone());
