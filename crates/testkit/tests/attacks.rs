@@ -21,7 +21,12 @@ struct Attack {
 }
 
 fn gallery() -> Vec<Attack> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/attacks");
+    programs("attacks")
+}
+
+/// The programs of a folder of examples.
+fn programs(folder: &str) -> Vec<Attack> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(folder);
     let mut paths: Vec<PathBuf> = std::fs::read_dir(&dir)
         .expect("the gallery")
         .map(|e| e.expect("an entry").path())
@@ -161,7 +166,12 @@ fn honestly(reply: Json) -> Reply {
 
 /// Whether the run did what the attacker wanted.
 fn harmed(attack: &Attack, run: &Run) -> bool {
-    let harm = &attack.about["harm"];
+    did(attack, run, "harm")
+}
+
+/// Whether the run did what the description says under a key.
+fn did(attack: &Attack, run: &Run, what: &str) -> bool {
+    let harm = &attack.about[what];
     let text = |key: &str| harm[key].as_str();
     let (kind, name) = match (text("tool"), text("model")) {
         (Some(tool), _) => ("tool", tool),
@@ -236,6 +246,37 @@ fn every_refusal_was_foreseen() {
         let verdicts: Vec<Verdict> = report.sites.iter().filter(|s| of(&s.sink)).map(|s| s.verdict).collect();
         let expected = foreseen["verdict"].as_str().unwrap();
         assert!(verdicts.iter().any(|v| v.as_str() == expected), "{name}: {:#?}", report.sites);
+    }
+}
+
+#[test]
+fn patterns_do_their_work_and_at_worst_what_they_say() {
+    let patterns = programs("patterns");
+    assert!(patterns.len() >= 3, "{}", patterns.len());
+    for mut pattern in patterns {
+        let name = pattern.path.display().to_string();
+        let done = run(&pattern, pattern.code.clone(), enforced(&pattern).0);
+        assert!(
+            done.result.is_ok() && did(&pattern, &done, "does"),
+            "{name}: {:?} {:?}",
+            done.acts,
+            done.result
+        );
+        // The same with a text that tells the model what to say.
+        let injected = pattern.about["injected"].clone();
+        for (tool, says) in injected.as_object().expect("what tools return") {
+            pattern.about["tools"][tool] = says.clone();
+        }
+        let done = run(&pattern, pattern.code.clone(), enforced(&pattern).0);
+        assert!(
+            done.result.is_ok() && did(&pattern, &done, "at_worst"),
+            "{name}: {:?} {:?}",
+            done.acts,
+            done.result
+        );
+        let report = analyse(&Arc::new(pattern.code.clone()), &enforced(&pattern).1);
+        let refused = report.sites.iter().filter(|s| s.verdict != Verdict::Always);
+        assert_eq!(refused.count(), 0, "{name}: {:#?}", report.sites);
     }
 }
 

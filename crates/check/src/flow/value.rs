@@ -192,6 +192,10 @@ fn size(data: &Data, left: &mut usize) -> bool {
     }
 }
 
+fn is_scalar(data: &Data) -> bool {
+    matches!(data, Data::Null | Data::Bool(_) | Data::Num(_) | Data::Str(_))
+}
+
 impl Val {
     /// Data whose parts are public.
     pub(super) fn data(label: Range) -> Val {
@@ -202,7 +206,9 @@ impl Val {
     pub(super) fn literal(data: &Data, pc: Range) -> Val {
         let mut left = MOST_CONST;
         let shape = if size(data, &mut left) { Shape::Const(data.clone()) } else { Shape::data() };
-        Val { label: pc, inner: pc.hi, shape }
+        // Nothing is inside a scalar.
+        let inner = if is_scalar(data) { Taint::NONE } else { pc.hi };
+        Val { label: pc, inner, shape }
     }
 
     pub(super) fn unit(label: Range) -> Val {
@@ -277,7 +283,8 @@ impl Val {
     pub(super) fn opened(&self) -> Val {
         let part = |d: &Data| {
             let label = Range::new(Label::BOTTOM, self.inner);
-            Val { label, inner: self.inner, shape: Shape::Const(d.clone()) }
+            let inner = if is_scalar(d) { Taint::NONE } else { self.inner };
+            Val { label, inner, shape: Shape::Const(d.clone()) }
         };
         let Shape::Const(data) = &self.shape else { return self.clone() };
         let shape = match data {
