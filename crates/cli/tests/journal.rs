@@ -1,0 +1,117 @@
+//! Recordings, journals, limits and stores, as the command line has them.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = r#"
+task ask(q: String) -> String by agent { prompt "question {q}" }
+agent asker { prompt: "You answer.", tools: [] }
+pipeline main(q: String) -> List[String] {
+    let a = run ask with { q: q } by asker;
+    let b = run ask with { q: a } by asker;
+    return [a, b];
+}
+"#;
+
+/// Runs the program without the user's settings: exit status, standard output, standard error.
+fn entail(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ENTAIL_API_KEY", "ENTAIL_BASE_URL", "ENTAIL_MODEL"] {
+        command.env_remove(name);
+    }
+    let out = command.args(args).current_dir(dir).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (out.status.code().unwrap_or(-1), text(out.stdout), text(out.stderr))
+}
+
+fn result(ran: &(i32, String, String)) -> Value {
+    assert_eq!(ran.0, 0, "{ran:?}");
+    serde_json::from_str::<Value>(&ran.1).unwrap()["result"].clone()
+}
+
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("p.agent"), PROGRAM).unwrap();
+    std::fs::write(dir.path().join("s.json"), r#"["one", "two"]"#).unwrap();
+    dir
+}
+
+#[test]
+fn a_recording_is_replayed_offline_and_strictly() {
+    let dir = folder();
+    let recorded = entail(
+        dir.path(),
+        &["run", "p.agent", "hello", "--script", "s.json", "--record", "r.rec", "--format", "json"],
+    );
+    assert_eq!(result(&recorded), json!(["one", "two"]));
+    let replayed = entail(dir.path(), &["run", "p.agent", "--replay", "r.rec", "--format", "json"]);
+    assert_eq!(result(&replayed), json!(["one", "two"]));
+
+    let with_input = entail(dir.path(), &["run", "p.agent", "hello", "--replay", "r.rec"]);
+    assert!(with_input.0 == 2 && with_input.2.contains("has its input already"), "{with_input:?}");
+    std::fs::write(dir.path().join("p.agent"), PROGRAM.replace("question", "Question")).unwrap();
+    let changed = entail(dir.path(), &["run", "p.agent", "--replay", "r.rec"]);
+    assert_eq!(changed.0, 1);
+    assert!(
+        changed
+            .2
+            .contains("this is not what was asked before: at messages[2].content: it was `question hello`"),
+        "{changed:?}"
+    );
+    let none = entail(dir.path(), &["run", "p.agent", "--replay", "none.rec"]);
+    assert!(none.0 == 2 && none.2.contains("there is no journal `none.rec`"), "{none:?}");
+}
+
+#[test]
+fn a_run_that_reached_a_limit_is_resumed_with_a_higher_one() {
+    let dir = folder();
+    std::fs::write(dir.path().join("entail.toml"), "[limits]\ncalls = 1\n").unwrap();
+    let run = |more: &[&str]| {
+        let args = ["run", "p.agent", "--script", "s.json", "--format", "json"];
+        entail(dir.path(), &[&args[..], more].concat())
+    };
+    let stopped = run(&["hello", "--journal", "j"]);
+    assert_eq!(stopped.0, 1, "{stopped:?}");
+    let object: Value = serde_json::from_str(&stopped.1).unwrap();
+    assert_eq!(object["error"]["code"], "budget");
+    let id = object["run"].as_str().unwrap();
+
+    // The script begins anew: only the second question is asked, so it gets the first reply.
+    let resumed = run(&["--journal", "j", "--resume", &id[..8], "--max-calls", "2"]);
+    assert_eq!(result(&resumed), json!(["one", "one"]));
+    let usage: Value = serde_json::from_str(&resumed.1).unwrap();
+    assert_eq!(usage["usage"]["modelCalls"], 2);
+
+    let forked = entail(
+        dir.path(),
+        &["runs", "fork", id, "--at", "1", "--response", r#"{"reply": "uno"}"#, "--journal", "j"],
+    );
+    let fork = forked.1.trim().to_string();
+    let other = run(&["--journal", "j", "--resume", &fork, "--max-calls", "2"]);
+    assert_eq!(result(&other), json!(["uno", "one"]));
+    let list = entail(dir.path(), &["runs", "list", "--journal", "j"]).1;
+    assert!(list.lines().count() == 2 && list.contains(&format!("forked from {id}")), "{list}");
+    let show = entail(dir.path(), &["runs", "show", &fork, "--journal", "j"]).1;
+    assert!(show.contains("question hello") && show.contains(r#"{"reply":"uno"}"#), "{show}");
+
+    std::fs::write(dir.path().join("p.agent"), PROGRAM.replace("[a, b]", "[b, a]")).unwrap();
+    let changed = run(&["--journal", "j", "--resume", id]);
+    assert!(changed.0 == 2 && changed.1.contains("the program has changed"), "{changed:?}");
+    assert_eq!(entail(dir.path(), &["runs", "delete", id, &fork, "--journal", "j"]).0, 0);
+    assert_eq!(entail(dir.path(), &["runs", "list", "--journal", "j"]).1, "");
+}
+
+#[test]
+fn a_store_in_a_file_outlives_the_run() {
+    let dir = folder();
+    std::fs::write(dir.path().join("entail.toml"), "[stores.notes]\nsqlite = \"notes.db\"\n").unwrap();
+    let program = |term: &str| format!("store notes {{k: Num}}\nmem ({term}) notes\n");
+    std::fs::write(dir.path().join("w.lam"), program("let _ = remember k 7 in recall k")).unwrap();
+    std::fs::write(dir.path().join("r.lam"), program("recall k")).unwrap();
+    let json = |file: &str| result(&entail(dir.path(), &["eval", file, "--format", "json"]));
+    assert_eq!(json("r.lam"), Value::Null);
+    assert_eq!(json("w.lam"), 7);
+    assert_eq!(json("r.lam"), 7);
+}
