@@ -99,7 +99,7 @@ pub(crate) const SOLACE_CALLS: Default = Default {
     ranges: &[(
         "",
         Some(20),
-        "SolaceLabs/solace-agent-mesh src/solace_agent_mesh/agent/sac/app.py: max_llm_calls_per_task = 20",
+        "SolaceLabs/solace-agent-mesh (commit 03b358a0) src/solace_agent_mesh/agent/sac/app.py: max_llm_calls_per_task = 20",
     )],
 };
 
@@ -119,7 +119,7 @@ pub(crate) const NAT_CALLS: Default = Default {
     ranges: &[(
         "",
         Some(15),
-        "NVIDIA/NeMo-Agent-Toolkit src/nat/agent/react_agent/register.py: max_tool_calls = 15",
+        "NVIDIA/NeMo-Agent-Toolkit (commit 0ee87f1e) src/nat/agent/react_agent/register.py: max_tool_calls = 15",
     )],
 };
 
@@ -128,11 +128,14 @@ pub(crate) const DIFY_ITERATIONS: Default = Default {
     framework: "Dify",
     package: "dify",
     counts: "iterations",
-    ranges: &[(
-        "",
-        Some(10),
-        "langgenius/dify api/core/app/app_config/entities.py: AgentEntity.max_iteration = 10",
-    )],
+    ranges: &[
+        (
+            "",
+            Some(5),
+            "langgenius/dify (commit 00d1c455) api/core/agent/entities.py: AgentEntity.max_iteration = 5",
+        ),
+        ("1.0", Some(10), "langgenius/dify api/core/agent/entities.py: AgentEntity.max_iteration = 10"),
+    ],
 };
 
 /// Turns of a loop node of Dify.

@@ -278,7 +278,12 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, name: &str, node: Node<'_>, at: diag
         }
     }
     let written = first(node, &["max_tool_calls", "max_iterations", "max_iter"]);
-    let bound: LoopBound = defaults::bound(&defaults::NAT_CALLS, kit.versions).or_written(written, kit.out);
+    let mut bound: LoopBound =
+        defaults::bound(&defaults::NAT_CALLS, kit.versions).or_written(written, kit.out);
+    // Tool calls are counted there, turns here: after the last call the model is asked for the answer.
+    if let core_ir::Bound::Finite(calls) = bound.bound {
+        bound.bound = core_ir::Bound::Finite(calls.saturating_add(1));
+    }
     let hands_at = entry.map(|e| value_span(&e));
     kit.agent(Agent { name, head: at, prompt, params, model_at, hands, hands_at, bound })
 }
