@@ -159,7 +159,11 @@ impl Value {
         match self {
             Value::Known(d) => match &**d {
                 Data::Str(s) => Some(s.len() as u64),
-                d => Some(core_ir::print_data(d).len() as u64 + 2),
+                d @ (Data::Null | Data::Bool(_) | Data::Num(_)) => {
+                    Some(core_ir::print_data(d).len() as u64 + 2)
+                }
+                // How the rest is written is the machine's business.
+                _ => None,
             },
             _ => None,
         }
