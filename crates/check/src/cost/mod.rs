@@ -341,7 +341,8 @@ impl Analysis<'_> {
                     let payload = match &v {
                         Value::Tag(name, p) if *name == b.tag => (**p).clone(),
                         Value::Tag(..) => continue,
-                        Value::Known(d) if d.as_str().is_some_and(|s| *s != *b.tag) => continue,
+                        // A string counts as the tag of its name; other data takes no branch.
+                        Value::Known(d) if d.as_str() != Some(&*b.tag) => continue,
                         Value::Known(_) => Value::Data,
                         Value::Data => Value::Data,
                         Value::Choice(vs) => match payload(vs, &b.tag) {

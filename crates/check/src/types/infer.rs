@@ -435,6 +435,10 @@ impl<'a> Infer<'a> {
                     return *t;
                 }
                 let decl = code.tool(*tool);
+                if decl.policy.is_some() {
+                    // The policy is a program of its own, which is decided when it runs.
+                    self.s.dynamic.push(why(at, ""));
+                }
                 let own = self.s.effects.node();
                 self.effect(own, Atom::Tool(decl.name.clone()));
                 let params = decl
