@@ -200,7 +200,7 @@ let rec data_json (d : data) : json =
   | DCon (CPair, ds) -> Object [ ("$pair", Array (List.map data_json ds)) ]
   | DCon (CRec fs, ds) -> Object (List.map2 (fun k d -> (k, data_json d)) fs ds)
   | DCon (CVariant t, ds) -> Object [ ("$tag", Array (String t :: List.map data_json ds)) ]
-  | DCon (CFix _, _) | DClo _ -> String "<function>"
+  | DCon ((CFix _ | CTool _), _) | DClo _ -> String "<function>"
 
 let rec serialise (d : data) : string =
   match d with DK (KStr s) -> s | d -> inner d
@@ -216,7 +216,7 @@ and inner d =
   | DCon (CRec fs, ds) -> "{" ^ String.concat "," (List.map2 (fun k d -> quote k ^ ":" ^ inner d) fs ds) ^ "}"
   | DCon (CVariant t, [ DK KNull ]) -> "`" ^ t
   | DCon (CVariant t, ds) -> "`" ^ t ^ " " ^ String.concat " " (List.map inner ds)
-  | DCon (CFix _, _) | DClo _ -> "<function>"
+  | DCon ((CFix _ | CTool _), _) | DClo _ -> "<function>"
 
 (* Labels: (untrusted, secret). *)
 
@@ -237,7 +237,7 @@ let label_of j =
 
 (* Primitives: the operands come as a list. *)
 
-let rec has_function = function DClo _ | DCon (CFix _, _) -> true | DCon (_, ds) -> List.exists has_function ds | DK _ -> false
+let rec has_function = function DClo _ | DCon ((CFix _ | CTool _), _) -> true | DCon (_, ds) -> List.exists has_function ds | DK _ -> false
 let num q = Inl (DK (KNum q))
 let truth b = Inl (DK (KBool b))
 let compare_q a b = compare (a.qnum * b.qden) (b.qnum * a.qden)
@@ -560,7 +560,7 @@ let prim (policy : axis -> bool) (p : string) (d : data) : (data, string) sum =
   | "contains", [ DK (KStr s); DK (KStr part) ] -> truth (satisfies (Object [ ("contains", String part) ]) (DK (KStr s)))
   | "append", [ DCon (CList, ds); d ] -> Inl (DCon (CList, ds @ [ d ]))
   | "flatten", [ d ] -> Inl d
-  | "is_fn", [ d ] -> truth (match d with DClo _ | DCon (CFix _, _) -> true | _ -> false)
+  | "is_fn", [ d ] -> truth (match d with DClo _ | DCon ((CFix _ | CTool _), _) -> true | _ -> false)
   | "is_array", [ d ] -> truth (match d with DCon (CList, _) -> true | _ -> false)
   | "is_record", [ d ] -> truth (match d with DCon (CRec _, _) -> true | _ -> false)
   | "is_str", [ d ] -> truth (match d with DK (KStr _) -> true | _ -> false)
@@ -671,7 +671,7 @@ let translate (globals : string list) (program : json) (stores : (string * label
         EChoose (p, sub 0, sub 1)
     | "tool" ->
         let t = List.nth tools (index "tool") in
-        ELam (ECall (t.tname, EVar 0))
+        ECon (CTool t.tname, [])
     | "send" -> send (text_of (need "role" j)) (sub 0)
     | "ask" -> eSeq (send "user" (sub 0)) (ERecv ("", AsCode))
     | "recv" -> recv j
@@ -819,7 +819,7 @@ let () =
         | VCon (CPair, vs) -> [ ("pair", Array (List.map tree vs)) ]
         | VCon (CRec fs, vs) -> [ ("record", Array (List.map2 (fun k v -> Array [ String k; tree v ]) fs vs)) ]
         | VCon (CVariant t, vs) -> [ ("tag", String t); ("payload", Array (List.map tree vs)) ]
-        | VCon (CFix _, _) | VClo _ -> [ ("function", label_json (deep_label two_by_two (Lab (l, v)))) ])) in
+        | VCon ((CFix _ | CTool _), _) | VClo _ -> [ ("function", label_json (deep_label two_by_two (Lab (l, v)))) ])) in
     let message m =
       match String.index_opt m '\001' with
       | Some i -> Array [ String (String.sub m 0 i); String (String.sub m (i + 1) (String.length m - i - 1)) ]

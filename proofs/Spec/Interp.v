@@ -172,24 +172,6 @@ Section Interp.
         | None => (Err (join pc n) "not a label", s')
         end).
 
-    (** The body runs at the label of the function.  A fixpoint applies its
-        functional to itself with one unfolding less. *)
-    Definition apply (V1 V2 : lval) (s : state) : result :=
-      match V1 with
-      | Lab l (VClo env e) => ev l (V2 :: env) s e
-      | Lab l (VCon (CFix n) [Vf]) =>
-          match n with
-          | Some O => (Val (raise l V2), s)
-          | Some (S n') =>
-              ev l [Vf; Lab l (VCon (CFix (Some n')) [Vf]); V2] s
-                 (EApp (EApp (EVar 0) (EVar 1)) (EVar 2))
-          | None =>
-              ev l [Vf; Lab l (VCon (CFix None) [Vf]); V2] s
-                 (EApp (EApp (EVar 0) (EVar 1)) (EVar 2))
-          end
-      | _ => (Err (deep_label V1) "not a function", s)
-      end.
-
     (** The first argument that its bound does not accept; [None] if all pass.
         A parameter without a bound admits public, trusted data only. *)
     Fixpoint refused (bounds : list L) (Vs : list lval) : option L :=
@@ -256,6 +238,25 @@ Section Interp.
             end
         end
       else (Err pc "call refused by the tool's policy", s).
+
+    (** The body runs at the label of the function.  A fixpoint applies its
+        functional to itself with one unfolding less. *)
+    Definition apply (V1 V2 : lval) (s : state) : result :=
+      match V1 with
+      | Lab l (VClo env e) => ev l (V2 :: env) s e
+      | Lab l (VCon (CFix n) [Vf]) =>
+          match n with
+          | Some O => (Val (raise l V2), s)
+          | Some (S n') =>
+              ev l [Vf; Lab l (VCon (CFix (Some n')) [Vf]); V2] s
+                 (EApp (EApp (EVar 0) (EVar 1)) (EVar 2))
+          | None =>
+              ev l [Vf; Lab l (VCon (CFix None) [Vf]); V2] s
+                 (EApp (EApp (EVar 0) (EVar 1)) (EVar 2))
+          end
+      | Lab l (VCon (CTool f) _) => call l f V2 s
+      | _ => (Err (deep_label V1) "not a function", s)
+      end.
 
     Definition do_send (pc : L) (V : lval) (s : state) : result :=
       let lc := clab (cv s) in
@@ -443,7 +444,7 @@ Section Interp.
     (** A function is guarded instead: each of its results must satisfy the
         predicate. *)
     Definition is_function (v : val) : bool :=
-      match v with VClo _ _ | VCon (CFix _) _ => true | _ => false end.
+      match v with VClo _ _ | VCon (CFix _) _ | VCon (CTool _) _ => true | _ => false end.
 
     Definition guarded (l : L) (V Vp : lval) (k : nat) : lval :=
       Lab l (VClo [V; Vp] (EGuard (EApp (EVar 1) (EVar 0)) (EVar 2) k)).

@@ -20,13 +20,15 @@ Inductive scalar :=
 | KTag (t : string).
 
 (** Shapes of structured data.  [CFix] is the value of [fix[n] e]: its only
-    part is the value of [e]; [None] is the unbounded fixpoint. *)
+    part is the value of [e]; [None] is the unbounded fixpoint.  [CTool] is
+    [tool[f]] as a value. *)
 Inductive con :=
 | CPair
 | CList
 | CRec (fields : list string)
 | CVariant (tag : string)
-| CFix (n : option nat).
+| CFix (n : option nat)
+| CTool (f : name).
 
 (** How [recv] reads a reply: as code, or as data with a number of repairs. *)
 Inductive mode := AsCode | AsData (repair : nat).
@@ -264,5 +266,4 @@ Definition EQuarantine (m : name) (e : term) : term := EFresh (EAsk m e).
 (** [llm p t], with the parameters in the model's name. *)
 Definition ELlm (m : name) (system : string) : term :=
   ELam (EFresh (ELet (ESend (EK (KStr system))) (ELet (ESend (EVar 1)) (ERecv m (AsData 0))))).
-(** [tool[f]] as a value. *)
-Definition ETool (f : name) : term := ELam (ECall f (EVar 0)).
+Definition ETool (f : name) : term := ECon (CTool f) [].

@@ -189,15 +189,6 @@ Section Confinement.
       destruct (to_label H (strip V)); auto. done.
     Qed.
 
-    Lemma apply_conf : forall V1 V2 s,
-      confined (label_of V1) s (apply ev V1 V2 s).
-    Proof.
-      intros [l v] V2 s. unfold apply.
-      destruct v as [k | c vs | env e]; auto; try done.
-      destruct c as [| | | | n]; try done. destruct vs as [| Vf [| ? ?]]; try done.
-      destruct n as [[|n] |]; auto. done.
-    Qed.
-
     Lemma accept_conf : forall pc l d s, flows pc l = true -> confined pc s (accept H l d s).
     Proof.
       intros. unfold accept. destruct (data_permits (policy H) d); done.
@@ -216,6 +207,15 @@ Section Confinement.
       destruct (tool H f _ _).
       - eapply confined_after; eauto. apply accept_conf. lab.
       - split; auto. simpl. lab.
+    Qed.
+
+    Lemma apply_conf : forall V1 V2 s,
+      confined (label_of V1) s (apply H ev V1 V2 s).
+    Proof.
+      intros [l v] V2 s. unfold apply.
+      destruct v as [k | c vs | env e]; auto; try done.
+      destruct c as [| | | | n | f]; try done; [| apply call_conf]. destruct vs as [| Vf [| ? ?]]; try done.
+      destruct n as [[|n] |]; auto. done.
     Qed.
 
     Lemma send_conf : forall pc V s, confined pc s (do_send H pc V s).

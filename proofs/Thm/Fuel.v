@@ -44,10 +44,10 @@ Section Fuel.
       destruct (to_label H (strip V)); auto.
     Qed.
 
-    Lemma apply_fuel : forall V1 V2 s, approx (apply ev1 V1 V2 s) (apply ev2 V1 V2 s).
+    Lemma apply_fuel : forall V1 V2 s, approx (apply H ev1 V1 V2 s) (apply H ev2 V1 V2 s).
     Proof.
       intros [l v] V2 s. unfold apply. destruct v as [| c vs |]; auto.
-      destruct c as [| | | | n]; auto. destruct vs as [| ? [|]]; auto.
+      destruct c as [| | | | n | f]; auto. destruct vs as [| ? [|]]; auto.
       destruct n as [[|] |]; auto.
     Qed.
 

@@ -413,7 +413,7 @@ Section Noninterference.
 
     Lemma apply_rel : forall V1 V2 W1 W2 s1 s2,
       lrel V1 V2 -> lrel W1 W2 -> srel s1 s2 ->
-      rrel (apply ev1 V1 W1 s1) (apply ev2 V2 W2 s2).
+      rrel (apply H ev1 V1 W1 s1) (apply H ev2 V2 W2 s2).
     Proof.
       intros V1 V2 W1 W2 s1 s2 R RW S. destruct R as [l1 v1 l2 v2 A B | l v1 v2 A R].
       - eapply high_results with (1 := A) (2 := B) (3 := S).
@@ -424,7 +424,7 @@ Section Noninterference.
         { intros. apply rrel_err_same; auto. apply lrel_deep_label with (pol := pol). auto. }
         destruct R as [k | c vs1 vs2 R | e env1 env2 P R]; unfold apply.
         + apply Bad.
-        + destruct c as [| | | | n]; try apply Bad.
+        + destruct c as [| | | | n | f]; try apply Bad; [| apply call_rel; auto].
           destruct R as [| F1 F2 vs1 vs2 Rf R]; try apply Bad.
           destruct R; [| apply Bad].
           assert (Env : forall n', lsrel [F1; Lab l (VCon (CFix n') [F1]); W1]

@@ -246,7 +246,7 @@ Section Relation.
       List.length (match ps with [_] => [Lab l v] | _ => map (fun _ => Lab l (VK KNull)) ps end) = List.length ps).
     { intros v'. destruct ps as [| p [| q ps]]; [apply M; auto | | apply M; auto]. split; auto. }
     destruct v as [k | c vs | env e]; [apply O | | apply O].
-    destruct c; [apply O | apply O | | apply O | apply O].
+    destruct c; [apply O | apply O | | apply O ..].
     destruct ps as [| p [| q ps]]; [| | apply M; intros; apply argument_high; auto].
     - apply M. intros. apply argument_high; auto.
     - destruct (position p fields); split; auto. constructor; auto using argument_high.
