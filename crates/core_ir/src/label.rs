@@ -5,6 +5,7 @@
 use crate::{Data, Name};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// An element of the run's [`Lattice`]. Meaningful only together with it.
 ///
@@ -111,6 +112,40 @@ struct Provenance {
     readers: Names,
 }
 
+/// A [`Provenance`] as bits, one for each name, so that labels are compared in nanoseconds. A set of all
+/// names has all bits.
+#[derive(Clone, Copy, Debug)]
+struct Bits {
+    sources: u64,
+    readers: u64,
+    all_sources: bool,
+    all_readers: bool,
+}
+
+/// More names than this are compared as sets.
+const MOST_BITS: u32 = 64;
+
+/// For pairs of labels, which are small numbers.
+#[derive(Clone, Default)]
+struct PairHasher(u64);
+
+impl Hasher for PairHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for b in bytes {
+            self.write_u64(u64::from(*b));
+        }
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 32;
+    }
+}
+
 /// The lattice of a run: joins, compares, reads and writes labels.
 ///
 /// # Examples
@@ -129,13 +164,23 @@ pub struct Lattice {
     /// Only for sources × readers: the labels met so far; index 0 is ⊥.
     table: Vec<Provenance>,
     index: HashMap<Provenance, u32>,
-    joins: HashMap<(u32, u32), u32>,
+    joins: HashMap<u64, u32, BuildHasherDefault<PairHasher>>,
+    /// The names met so far, and each label of the table as bits; empty once there are too many names.
+    names: HashMap<Name, u32>,
+    bits: Vec<Bits>,
 }
 
 impl Lattice {
     /// A lattice of the given kind.
     pub fn new(kind: LatticeKind) -> Lattice {
-        let mut lattice = Lattice { kind, table: Vec::new(), index: HashMap::new(), joins: HashMap::new() };
+        let mut lattice = Lattice {
+            kind,
+            table: Vec::new(),
+            index: HashMap::new(),
+            joins: HashMap::default(),
+            names: HashMap::new(),
+            bits: Vec::new(),
+        };
         if kind == LatticeKind::SourcesReaders {
             lattice.intern(Provenance { sources: Names::Some(BTreeSet::new()), readers: Names::All });
         }
@@ -152,9 +197,34 @@ impl Lattice {
             return Label(*i);
         }
         let i = self.table.len() as u32;
+        match self.bits_of(&p) {
+            Some(bits) if self.bits.len() == self.table.len() => self.bits.push(bits),
+            _ => self.bits.clear(),
+        }
         self.table.push(p.clone());
         self.index.insert(p, i);
         Label(i)
+    }
+
+    /// The bits of a label; `None` if there are too many names.
+    fn bits_of(&mut self, p: &Provenance) -> Option<Bits> {
+        let mut set = |names: &Names| match names {
+            Names::All => Some((u64::MAX, true)),
+            Names::Some(all) => {
+                let mut bits = 0u64;
+                for name in all {
+                    let next = self.names.len() as u32;
+                    let bit = *self.names.entry(name.clone()).or_insert(next);
+                    if bit >= MOST_BITS {
+                        return None;
+                    }
+                    bits |= 1 << bit;
+                }
+                Some((bits, false))
+            }
+        };
+        let ((sources, all_sources), (readers, all_readers)) = (set(&p.sources)?, set(&p.readers)?);
+        Some(Bits { sources, readers, all_sources, all_readers })
     }
 
     // INVARIANT: a label of the sources × readers lattice was made by `intern` of this lattice, so its
@@ -193,7 +263,7 @@ impl Lattice {
     }
 
     fn join_interned(&mut self, a: Label, b: Label) -> Label {
-        let key = (a.0.min(b.0), a.0.max(b.0));
+        let key = u64::from(a.0.min(b.0)) << 32 | u64::from(a.0.max(b.0));
         if let Some(c) = self.joins.get(&key) {
             return Label(*c);
         }
@@ -214,6 +284,13 @@ impl Lattice {
         match self.kind {
             LatticeKind::TwoAxis | LatticeKind::Endorsed => a.0 & !b.0 == 0,
             LatticeKind::SourcesReaders => {
+                if let (Some(p), Some(q)) = (self.bits.get(a.0 as usize), self.bits.get(b.0 as usize)) {
+                    // All names are more than all that have a bit.
+                    return p.sources & !q.sources == 0
+                        && q.readers & !p.readers == 0
+                        && (q.all_sources || !p.all_sources)
+                        && (p.all_readers || !q.all_readers);
+                }
                 let (p, q) = (self.provenance(a), self.provenance(b));
                 q.sources.includes(&p.sources) && p.readers.includes(&q.readers)
             }
@@ -375,6 +452,25 @@ mod tests {
             prop_assert_eq!(l.label_of(&data), Some(a));
             prop_assert_eq!(l.show(a), data.to_json().to_string());
         }
+    }
+
+    #[test]
+    fn more_names_than_bits_are_compared_as_sets() {
+        let mut l = Lattice::new(LatticeKind::SourcesReaders);
+        let label = |l: &mut Lattice, names: &[String]| {
+            let sources = Data::list(names.iter().map(|n| Data::str(&**n)));
+            l.label_of(&Data::record([("sources".into(), sources)])).unwrap()
+        };
+        let names: Vec<String> = (0..MOST_BITS as usize + 6).map(|i| format!("s{i}")).collect();
+        let singles: Vec<Label> = names.chunks(1).map(|n| label(&mut l, n)).collect();
+        let most = label(&mut l, &names[..names.len() - 1]);
+        let all = label(&mut l, &names);
+        let (last, first) = (singles[singles.len() - 1], singles[0]);
+        assert!(l.flows(most, all) && !l.flows(all, most));
+        assert!(l.flows(first, most) && !l.flows(last, most) && l.flows(last, all));
+        assert_eq!(l.join(most, last), all);
+        let any = l.label_of(&Data::record([("sources".into(), Data::str("*"))])).unwrap();
+        assert!(l.flows(all, any) && !l.flows(any, all));
     }
 
     #[test]
