@@ -346,10 +346,17 @@ impl Analysis {
 
 /// Whether what a policy gives surely has no label that its arguments have not. Functions of the prelude may add some.
 fn adds_no_label(policy: &core_ir::Code) -> bool {
-    policy.iter().all(|(_, term)| match term {
-        core_ir::Term::Relabel(..) | core_ir::Term::Test(..) | core_ir::Term::Assert(..) => false,
-        core_ir::Term::Try { .. } | core_ir::Term::Endorse(..) | core_ir::Term::Declassify(..) => false,
-        core_ir::Term::Var(_, core_ir::Slot::Global(_)) => false,
-        _ => true,
+    use core_ir::{Slot, Term};
+    !policy.iter().any(|(_, term)| {
+        matches!(
+            term,
+            Term::Relabel(..)
+                | Term::Test(..)
+                | Term::Assert(..)
+                | Term::Try { .. }
+                | Term::Endorse(..)
+                | Term::Declassify(..)
+                | Term::Var(_, Slot::Global(_))
+        )
     })
 }
