@@ -522,3 +522,25 @@ fn every_rule_has_programs() {
     }
     assert!(wrong.is_empty(), "\n{wrong}");
 }
+
+/// Where a mistake has a mechanical repair, the repaired program is the right one, or at least has that mistake no more.
+#[test]
+fn fixes_repair() {
+    let mut repaired = Vec::new();
+    for e in codes::ALL.iter().filter(|e| !e.wrong.is_empty() && !e.wrong.starts_with("-- ")) {
+        let found = found_in(e.wrong).2;
+        let Some(fix) = found.iter().find_map(|d| d.fix.clone()) else { continue };
+        let (start, end) = (fix.span.start as usize, fix.span.end as usize);
+        let text = format!("{}{}{}", &e.wrong[..start], fix.replacement, &e.wrong[end..]);
+        let left: Vec<&str> = found_in(&text).2.iter().map(|d| d.code).collect();
+        assert!(!left.contains(&e.code), "{}: {text} still has {left:?}", e.code);
+        repaired.push(e.code);
+    }
+    // Slips in names, forgotten and superfluous words.
+    for code in [
+        "A001", "A011", "A021", "A032", "A033", "A034", "A035", "A037", "A041", "A043", "A044", "A045",
+        "A046",
+    ] {
+        assert!(repaired.contains(&code), "{code} has no repair any more: {repaired:?}");
+    }
+}

@@ -77,6 +77,22 @@ fn leaves(word: &str, at: Span, concurrent: Option<Span>) -> Diagnostic {
 /// The parameter that lets a tool recognise a call that it has carried out already.
 const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
+/// Proposes the nearest name in place of the one that the report is about.
+pub(super) fn suggest(d: Diagnostic, near: &str) -> Diagnostic {
+    let d = d.help(format!("did you mean `{near}`?"));
+    match d.span {
+        Some(span) => {
+            d.fix(Fix { span, replacement: near.to_string(), applicability: Applicability::Unsafe })
+        }
+        None => d,
+    }
+}
+
+/// A repair that takes something away that does nothing.
+fn removal(span: Span) -> Fix {
+    Fix { span, replacement: String::new(), applicability: Applicability::Safe }
+}
+
 /// The report of a second declaration of a name.
 pub(super) fn duplicate(what: &str, name: &ast::Name, first: Span) -> Diagnostic {
     Diagnostic::error(codes::DUPLICATE, format!("{what} `{}` is declared twice", name.text), name.span)
@@ -708,7 +724,8 @@ impl Checker<'_> {
                         format!("`{}` can't fail or be retried", f.name),
                         clause.span,
                     )
-                    .help("it is a function of the language; remove the clause"),
+                    .help("it is a function of the language; remove the clause")
+                    .fix(removal(clause.span)),
                 );
             }
             return ty;
@@ -724,7 +741,7 @@ impl Checker<'_> {
         );
         let candidates = self.decls.callables.keys().chain(self.decls.tools.keys()).map(String::as_str);
         let d = match nearest(name, candidates.chain(functions::ALL.iter().map(|f| f.name))) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+            Some(near) => suggest(d, near),
             None if self.decls.agents.contains_key(name) => {
                 d.help(format!("`{name}` is an agent; run a task and add `by {name}`"))
             }
@@ -779,7 +796,7 @@ impl Checker<'_> {
                     .remark(signature.name.span, "declared here");
                     let near = nearest(&name.text, signature.params.iter().map(|p| p.name.text.as_str()));
                     self.report(match near {
-                        Some(near) => d.help(format!("did you mean `{near}`?")),
+                        Some(near) => suggest(d, near),
                         None => d.help(usage(signature)),
                     });
                 }
@@ -823,7 +840,7 @@ impl Checker<'_> {
                         );
                         let near = nearest(&agent.text, self.decls.agents.keys().map(String::as_str));
                         self.report(match near {
-                            Some(near) => d.help(format!("did you mean `{near}`?")),
+                            Some(near) => suggest(d, near),
                             None => d.help(format!("declare it: `agent {} {{ tools: [] }}`", agent.text)),
                         });
                     }
@@ -839,7 +856,8 @@ impl Checker<'_> {
                                 clause.span,
                             )
                             .remark(signature.name.span, "declared here")
-                            .help("remove `by`"),
+                            .help("remove `by`")
+                            .fix(removal(clause.span)),
                         ),
                         Kind::Task | Kind::Tool => self.report(
                             Diagnostic::warn(
@@ -851,7 +869,8 @@ impl Checker<'_> {
                                 clause.span,
                             )
                             .remark(signature.name.span, "declared without `by agent`")
-                            .help("remove `by`, or declare the task `by agent`"),
+                            .help("remove `by`, or declare the task `by agent`")
+                            .fix(removal(clause.span)),
                         ),
                     }
                 }
@@ -1126,7 +1145,7 @@ impl Checker<'_> {
         let mut names: Vec<&str> = bound.map(|(n, _)| n.as_str()).collect();
         names.sort_unstable();
         match nearest(name, names) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+            Some(near) => suggest(d, near),
             None if self.decls.callable(name).is_some() => {
                 d.help(format!("`{name}` is called in a statement of its own: `let x = {name}(…);`"))
             }
@@ -1155,7 +1174,7 @@ impl Checker<'_> {
                     name.span,
                 );
                 let d = match nearest(&name.text, fields.iter().map(|(n, _)| &**n)) {
-                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                    Some(near) => suggest(d, near),
                     None => d,
                 };
                 self.report(d);
@@ -1401,7 +1420,7 @@ impl Checker<'_> {
                     name.span,
                 );
                 match nearest(&name.text, functions::ALL.iter().map(|f| f.name)) {
-                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                    Some(near) => suggest(d, near),
                     None => d.help(format!("the functions are {}", functions::list())),
                 }
             }
@@ -1414,7 +1433,12 @@ impl Checker<'_> {
 fn not_a_variant(s: &str, span: Span, t: &core_ir::EnumType) -> Diagnostic {
     let d = Diagnostic::error(codes::NOT_A_VARIANT, format!("`{s}` is not a variant of `{}`", t.name), span);
     match nearest(s, t.variants.iter().map(|v| &**v)) {
-        Some(near) => d.help(format!("did you mean `{near}`?")),
+        Some(near) => {
+            // A literal has quotes around the name, a case of a `match` has not.
+            let quotes = if (span.end - span.start) as usize > s.len() { "\"" } else { "" };
+            let d = suggest(d, &format!("{quotes}{near}{quotes}"));
+            Diagnostic { help: vec![format!("did you mean `{near}`?")], ..d }
+        }
         None => d.help(format!(
             "its variants are {}",
             t.variants.iter().take(20).map(|v| format!("`{v}`")).collect::<Vec<_>>().join(", ")

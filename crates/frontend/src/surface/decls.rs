@@ -368,7 +368,7 @@ impl Decls {
                     name.span,
                 );
                 d = match nearest(&name.text, self.tools.keys().map(String::as_str)) {
-                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                    Some(near) => super::check::suggest(d, near),
                     None if self.callables.contains_key(&name.text) => d
                         .remark(self.callables[&name.text].name.span, "this is a task or a pipeline")
                         .help("agents use what is declared with `tool`"),

@@ -213,10 +213,10 @@ impl Types {
         let d = Diagnostic::error(codes::UNKNOWN_TYPE, format!("there is no type `{name}`"), span);
         let candidates = self.named.keys().map(String::as_str).chain(BUILT_IN.iter().copied());
         match (name, nearest(name, candidates)) {
-            ("string" | "str" | "Str" | "Text", _) => d.help("did you mean `String`?"),
-            ("number" | "int" | "Int" | "float" | "Float" | "Num", _) => d.help("did you mean `Number`?"),
-            ("bool" | "boolean" | "Boolean", _) => d.help("did you mean `Bool`?"),
-            (_, Some(near)) => d.help(format!("did you mean `{near}`?")),
+            ("string" | "str" | "Str" | "Text", _) => super::check::suggest(d, "String"),
+            ("number" | "int" | "Int" | "float" | "Float" | "Num", _) => super::check::suggest(d, "Number"),
+            ("bool" | "boolean" | "Boolean", _) => super::check::suggest(d, "Bool"),
+            (_, Some(near)) => super::check::suggest(d, near),
             _ => d.help(format!("declare it: `type {name} = …;` or `enum {name} {{ … }}`")),
         }
     }
