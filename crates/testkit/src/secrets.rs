@@ -16,7 +16,7 @@ use crate::drive::{self, ParseWith};
 use crate::generate::{Ast, Op, Program, Rng, Script, Style, Ty, random_program};
 use crate::outcome::{Tree, TreeNode};
 use crate::world::{Answer, Message, hash};
-use core_ir::{Data, Label, Lattice, LatticeKind, Num, Prim};
+use core_ir::{Bound, Data, Label, Lattice, LatticeKind, Num, Pred, Prim};
 use machine::{Config, Machine, Output};
 use std::collections::HashMap;
 use std::fmt;
@@ -88,6 +88,7 @@ fn given() -> Vec<Ty> {
     let number = || Box::new(Ty::Num);
     let function = || Ty::Fun(Box::new((Ty::Num, Ty::Num)));
     let pair = || Ty::Pair(Box::new((Ty::Num, Ty::Num)));
+    let asks = || Ty::Fun(Box::new((Ty::Str, Ty::Str)));
     vec![
         Ty::Num,
         Ty::Bool,
@@ -103,6 +104,12 @@ fn given() -> Vec<Ty> {
         Ty::Tag,
         Ty::Tag,
         Ty::Num,
+        // Fixpoints, guarded functions and oracles: what may be chosen among by a secret.
+        function(),
+        function(),
+        function(),
+        asks(),
+        asks(),
     ]
 }
 
@@ -127,6 +134,11 @@ fn closed(secret: &Data, body: &Ast) -> Ast {
         one(Op::Tag(0), num(1)),
         one(Op::Tag(1), num(2)),
         num(1),
+        one(Op::Fix(Bound::Finite(0)), num(1)),
+        one(Op::Fix(Bound::Finite(2)), one(Op::Lam, one(Op::Lam, num(7)))),
+        node(Op::Guard(Pred::True, 0), [one(Op::Lam, num(9))]),
+        one(Op::Llm(0), Ast::lit("one")),
+        one(Op::Llm(3), Ast::lit("two")),
     ];
     let secrets = (0..SECRETS as u8).map(|i| node(Op::Field(i), [Ast::var(i)]));
     let definitions: Vec<Ast> = secrets.chain(public).collect();
