@@ -241,7 +241,8 @@ impl Effects {
     /// A key that one of the branches writes and another reads or writes: its name and the two branches.
     pub(super) fn conflict(&self, branches: &[&Set]) -> Option<(Name, usize, usize)> {
         // Who wrote and who read each key, the first two of each.
-        let mut seen: HashMap<(&Name, &Name), (Vec<usize>, Vec<usize>)> = HashMap::new();
+        type Users = (Vec<usize>, Vec<usize>);
+        let mut seen: HashMap<(&Name, &Name), Users> = HashMap::new();
         for (i, set) in branches.iter().enumerate() {
             for n in set.numbers() {
                 let (store, key, writes) = match &self.atoms[n as usize] {

@@ -451,10 +451,8 @@ impl Solver {
                 self.effects.contains(*e, any, to);
                 self.work.push((DYN, *r, to, to));
             }
-            Node::List(t) | Node::Option(t) | Node::Refined(t, _) => {
-                if self.is_var(*t) {
-                    self.work.push((DYN, *t, to, to));
-                }
+            Node::List(t) | Node::Option(t) | Node::Refined(t, _) if self.is_var(*t) => {
+                self.work.push((DYN, *t, to, to));
             }
             Node::Pair(a, b) => {
                 for t in [*a, *b] {
@@ -1242,11 +1240,9 @@ impl Report<'_> {
                     for (upper, _) in &bounds.upper {
                         match (self.above(*upper, depth), &found) {
                             (Some(ty), None) => found = Some(ty),
-                            (Some(ty), Some(before)) if ty != *before => {
-                                // It is used in two ways; the more special one is nearer to the truth.
-                                if ty.is_subtype(before) {
-                                    found = Some(ty);
-                                }
+                            // It is used in two ways; the more special one is nearer to the truth.
+                            (Some(ty), Some(before)) if ty != *before && ty.is_subtype(before) => {
+                                found = Some(ty);
                             }
                             _ => {}
                         }
