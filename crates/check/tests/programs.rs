@@ -1,5 +1,7 @@
 //! What the front ends accept has no type error.
 
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // A test is a driver.
+
 use check::types::{self, Typing};
 use core_ir::{Code, Term, Type};
 use diagnostics::{FileId, Sources, has_errors};
