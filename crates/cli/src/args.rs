@@ -60,6 +60,8 @@ pub enum Format {
     Github,
     /// Findings as a summary in Markdown (`lint`).
     Markdown,
+    /// Test results for continuous integration (`entail test`).
+    Junit,
 }
 
 /// `--color`.
@@ -86,12 +88,18 @@ pub enum Command {
     Cost(CostArgs),
     /// Find defects in agent configurations.
     Lint(LintArgs),
+    /// Run the tests of `.agent` programs.
+    Test(TestArgs),
+    /// Show what happened in a run.
+    Trace(TraceArgs),
     /// Format `.agent` and `.lam` files.
     Fmt(FmtArgs),
     /// Show the core term of a program or configuration.
     Compile(CompileArgs),
     /// List, show, fork and delete the runs of a journal.
     Runs(RunsArgs),
+    /// Show the term of a program in the notation of the literature.
+    Lambda(LambdaArgs),
     /// Manage local models.
     Model(ModelArgs),
     /// Say what a diagnostic means.
@@ -171,6 +179,9 @@ pub struct WorldArgs {
     /// Take the models' replies from a file: a JSON array of replies in order.
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
+    /// Write what happened to a file, one JSON object a line; `entail trace` shows it.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// Fetch the local model first if it is needed and not installed.
     #[arg(long)]
     pub pull: bool,
@@ -252,8 +263,15 @@ Examples:
   entail eval '[\"U\"]:1 + 1'
   entail eval examples/llmbda/postcode.lam --script examples/llmbda/postcode.script.json")]
 pub struct EvalArgs {
-    /// A term, or a `.lam` file; `-` reads a term from standard input.
+    /// A term, or a `.lam` file (with --dist also an `.agent` program whose pipeline takes nothing); `-` reads a term from standard input.
     pub term: String,
+    /// The exact distribution of the results, for programs that choose: every course is followed. The replies of models
+    /// come from `--script`, in which an entry may have `"choices": [{"p": 0.3, "reply": …}, …]`.
+    #[arg(long)]
+    pub dist: bool,
+    /// The most courses that `--dist` follows.
+    #[arg(long, value_name = "N", default_value_t = 100_000, requires = "dist")]
+    pub max_worlds: usize,
     /// How it is run.
     #[command(flatten)]
     pub world: WorldArgs,
@@ -363,6 +381,71 @@ pub enum LevelArg {
     Error,
 }
 
+/// `entail test`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail test .                             the tests of every .agent file here
+  entail test triage.agent --filter refund  those whose name contains `refund`
+  entail test . --format junit > tests.xml  for continuous integration
+  entail test triage.agent --record         asks the models and writes triage.replies.json")]
+pub struct TestArgs {
+    /// `.agent` files, or directories (which respect .gitignore).
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Only tests whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// Take the models' replies from a script, for every test anew, instead of from `NAME.replies.json` beside `NAME.agent`.
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    pub script: Option<PathBuf>,
+    /// Ask the models, and write what they replied to `NAME.replies.json` beside `NAME.agent`.
+    #[arg(long)]
+    pub record: bool,
+    /// The model where the program names none (with --record).
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// How many tests run at a time; as many as there are processors without it.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// The most seconds of a test.
+    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    pub timeout: f64,
+    /// Makes random choices repeatable.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// `entail trace`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail run triage.agent 'charged twice' --trace run.jsonl; entail trace run.jsonl
+  entail trace triage.agent 'charged twice' --script replies.json
+  entail trace run.jsonl --step 2           everything about the second request
+  entail trace run.jsonl --timeline         what happened beside what")]
+pub struct TraceArgs {
+    /// A trace that `--trace` wrote, or a program, which is run.
+    pub file: String,
+    /// The input of a program, as in `entail run`.
+    pub input: Option<String>,
+    /// Which pipeline or agent of a program.
+    #[arg(long, value_name = "NAME")]
+    pub pipeline: Option<String>,
+    /// Show everything about one request.
+    #[arg(long, value_name = "N", conflicts_with = "timeline")]
+    pub step: Option<usize>,
+    /// Show what happens beside what.
+    #[arg(long)]
+    pub timeline: bool,
+    /// The lines of the trace as they are (as with --format json).
+    #[arg(long)]
+    pub json: bool,
+    /// How a program is run.
+    #[command(flatten)]
+    pub world: WorldArgs,
+}
+
 /// `entail fmt`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -402,6 +485,22 @@ pub struct CompileArgs {
     /// Also show which place of the source each part of the term came from.
     #[arg(long)]
     pub origins: bool,
+}
+
+/// `entail lambda`.
+#[derive(Debug, Args)]
+pub struct LambdaArgs {
+    /// A program or configuration; `-` for standard input.
+    pub file: String,
+    /// Which pipeline or agent of the file; all of them without it.
+    #[arg(long, value_name = "NAME")]
+    pub pipeline: Option<String>,
+    /// Nothing but ASCII.
+    #[arg(long, conflicts_with = "latex")]
+    pub ascii: bool,
+    /// LaTeX (needs amsmath).
+    #[arg(long)]
+    pub latex: bool,
 }
 
 /// `entail model`.

@@ -1,7 +1,7 @@
 //! Files of the user as programs.
 
 use core_ir::{Code, Term, Type};
-use diagnostics::{Diagnostic, FileId, Sources, has_errors};
+use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend::doc::{Format, Limits, decode};
 use frontend::surface::{self, EntryKind};
 use frontend::{File, Project, Recognised, Versions};
@@ -317,4 +317,32 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
         is_default: only || crew == Some(i),
     });
     Ok((out.collect(), found))
+}
+
+/// A test of a program.
+pub struct Test {
+    /// Its name.
+    pub name: String,
+    /// Where it is declared.
+    pub span: Span,
+    /// Its term, a function of anything.
+    pub code: Arc<Code>,
+}
+
+/// The tests of an `.agent` program, and what is to be said about it.
+pub fn tests(sources: &mut Sources, path: &str) -> Result<(Vec<Test>, Vec<Diagnostic>), Problem> {
+    let (id, text) = read_text(sources, path)?;
+    let (module, mut found) = surface::check_files(id, &text, &mut Imports::new(sources, id));
+    let Some(module) = module else { return Err(Problem::Wrong(found)) };
+    let mut out = Vec::new();
+    // The tests of imported files are run where these are named themselves.
+    for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Test && e.span.file == id) {
+        match module.lower(entry) {
+            Ok(code) => {
+                out.push(Test { name: entry.name.clone(), span: entry.span, code: Arc::new(code) });
+            }
+            Err(more) => found.extend(more),
+        }
+    }
+    if has_errors(&found) { Err(Problem::Wrong(found)) } else { Ok((out, found)) }
 }

@@ -26,9 +26,12 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::check(&ui, &args),
         Command::Cost(args) => commands::cost::cost(&ui, &args),
         Command::Lint(args) => commands::lint::lint(&ui, &args),
+        Command::Test(args) => commands::test::test(&ui, &args),
+        Command::Trace(args) => commands::trace::trace(&ui, &args),
         Command::Fmt(args) => commands::fmt::fmt(&ui, &args),
         Command::Compile(args) => commands::compile::compile(&ui, &args),
         Command::Runs(args) => commands::runs::runs(&ui, &args),
+        Command::Lambda(args) => commands::lambda::lambda(&ui, &args),
         Command::Model(args) => commands::model::model(&ui, &args),
         Command::Explain(args) => commands::explain::explain(&ui, &args),
         Command::Version => commands::version(&ui),
@@ -46,10 +49,16 @@ fn refuse_format(ui: &ui::Ui, command: &Command) -> Option<ui::Exit> {
         args::Format::Sarif => "sarif",
         args::Format::Github => "github",
         args::Format::Markdown => "markdown",
+        args::Format::Junit => "junit",
     };
-    if matches!(command, Command::Lint(_))
-        && !matches!(ui.args.format, args::Format::Mermaid | args::Format::Dot)
-    {
+    let fits = match command {
+        Command::Lint(_) => {
+            matches!(ui.args.format, args::Format::Sarif | args::Format::Github | args::Format::Markdown)
+        }
+        Command::Test(_) => ui.args.format == args::Format::Junit,
+        _ => false,
+    };
+    if fits {
         return None;
     }
     Some(ui.usage(&format!("this command has no format `{name}`"), Some("use `text` or `json`")))

@@ -73,6 +73,11 @@ impl Ui {
         }
     }
 
+    /// Whether standard output is coloured.
+    pub fn colors(&self) -> bool {
+        self.color_out
+    }
+
     /// Text in a colour (a number of the terminal's), for standard output.
     pub fn styled(&self, color: &str, text: &str) -> String {
         if self.color_out { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_string() }

@@ -366,11 +366,9 @@ fn fmt_checks_shows_and_replaces() {
     assert!(ran.err.contains("2 files would change"), "{}", ran.err);
     let ran = entail_in(dir.path(), &["fmt", "--diff", "p.agent"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    assert!(
-        ran.out.contains("\n-pipeline p( x:String )->String{\n+pipeline p(x: String) -> String {\n"),
-        "{}",
-        ran.out
-    );
+    for line in ["\n-pipeline p( x:String )->String{\n", "\n+pipeline p(x: String) -> String {\n"] {
+        assert!(ran.out.contains(line), "{}", ran.out);
+    }
     assert_eq!(read(&file), ugly);
 
     // One file with errors is reported and left alone; the others are formatted.
@@ -417,4 +415,237 @@ fn fmt_keeps_permissions_and_links() {
 fn the_examples_are_formatted() {
     let ran = entail(&["fmt", "--check", "examples"]);
     assert_eq!(ran.status, 0, "{}", ran.out);
+}
+
+const BOTH: &str = r#"
+task ask(s: String) -> String by agent { prompt "{s}" }
+agent a { tools: [] }
+pipeline both(s: String) -> String {
+    parallel {
+        let x = ask(s + "1") by a;
+        let y = ask(s + "2") by a;
+    } join;
+    let z = ask(x + y) by a;
+    return z;
+}
+test "model" { let x = both("q"); assert x == "done"; }
+test "wrong" { assert 1 + 1 == 3, "sums"; }
+test "plain" { assert 1 + 1 == 2; }
+"#;
+
+const REPLIES: &str = r#"{"model": [{"match": "q2", "reply": "2"}, {"match": "q1", "reply": "1"}, "done"]}"#;
+
+#[test]
+fn tests_are_run_with_the_replies_beside_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "both.agent", BOTH);
+    let ran = entail_in(dir.path(), &["test", "both.agent"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    // Without replies no model is asked, and it is said how to get them.
+    assert!(ran.out.contains("FAIL both.agent: model") && ran.out.contains("--record"), "{}", ran.out);
+    assert!(ran.err.contains("1 passed, 2 failed"), "{}", ran.err);
+
+    write(dir.path(), "both.replies.json", REPLIES);
+    for jobs in ["1", "8"] {
+        let ran = entail_in(dir.path(), &["test", ".", "--jobs", jobs]);
+        assert_eq!(ran.status, 1, "{}", ran.err);
+        assert!(
+            ran.out.contains("ok   ./both.agent: model") && ran.out.contains("ok   ./both.agent: plain"),
+            "{}",
+            ran.out
+        );
+        // The values on both sides, and the place.
+        assert!(
+            ran.out.contains("sums (left: 2, right: 3)") && ran.out.contains("both.agent:13:16"),
+            "{}",
+            ran.out
+        );
+    }
+    let ran = entail_in(dir.path(), &["test", ".", "--filter", "model", "--format", "json"]);
+    assert_eq!((ran.status, json(&ran)["status"].as_str()), (0, Some("passed")), "{}", ran.err);
+    assert_eq!(json(&ran)["usage"]["modelCalls"], 3);
+    let ran = entail_in(dir.path(), &["test", ".", "--format", "junit"]);
+    assert!(ran.out.contains("<testsuites name=\"entail\" tests=\"3\" failures=\"1\">"), "{}", ran.out);
+    assert!(ran.out.contains("sums (left: 2, right: 3)\" type=\"fail\">"), "{}", ran.out);
+
+    write(dir.path(), "none.agent", "type T = String;");
+    for (args, said) in [
+        (vec!["test", "none.agent"], "there are no tests there"),
+        (vec!["test", "no/such.agent"], "no such file"),
+        (vec!["test", "both.replies.json"], "no `.agent` program"),
+        (vec!["test", ".", "--script", "none.agent"], "not JSON"),
+        (vec!["fmt", "--format", "junit", "none.agent"], "no format `junit`"),
+    ] {
+        let ran = entail_in(dir.path(), &args);
+        assert_eq!(ran.status, 2, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(said), "{args:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn what_is_recorded_is_what_tests_replay() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = write(dir.path(), "both.agent", BOTH);
+    // A model that answers from a script stands for a real one.
+    write(
+        dir.path(),
+        "entail.toml",
+        "model = \"m\"\n[models.m]\nprovider = \"scripted\"\nfile = \"m.json\"\n",
+    );
+    write(
+        dir.path(),
+        "m.json",
+        r#"[{"match": "q2", "reply": "2"}, {"match": "q1", "reply": "1"}, {"match": "12", "reply": "done"}]"#,
+    );
+    let ran = entail_in(dir.path(), &["test", "--record", "--filter", "model", &program]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    std::fs::remove_file(dir.path().join("m.json")).unwrap();
+    let ran = entail_in(dir.path(), &["test", "--filter", "model", &program]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    let recorded = std::fs::read_to_string(dir.path().join("both.replies.json")).unwrap();
+    let recorded: Value = serde_json::from_str(&recorded).unwrap();
+    assert_eq!(recorded["model"].as_array().unwrap().len(), 3);
+    assert_eq!(recorded.as_object().unwrap().len(), 1, "tests that ask no model have nothing to record");
+}
+
+#[test]
+fn a_trace_is_the_same_whatever_the_order_of_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    // Tools in processes of their own, so that which answers first is chance.
+    let program = r#"
+        tool slow(n: Number) -> Number { }
+        pipeline p() -> List[Number] {
+            parallel { let a = slow(30); let b = slow(1); let c = slow(15); } join;
+            let d = slow(2);
+            return [a, b, c, d];
+        }
+    "#;
+    write(dir.path(), "p.agent", program);
+    let sleep = "import json, sys, time; n = json.load(sys.stdin)[\\\"n\\\"]; time.sleep(n / 1000); print(n)";
+    write(
+        dir.path(),
+        "entail.toml",
+        format!("[handlers]\nslow = {{ exec = [\"python3\", \"-c\", \"{sleep}\"] }}\n"),
+    );
+    let traces: Vec<String> = (0..3)
+        .map(|i| {
+            let file = format!("t{i}.jsonl");
+            let ran = entail_in(dir.path(), &["run", "p.agent", "--trace", &file]);
+            assert_eq!(ran.status, 0, "{}", ran.err);
+            std::fs::read_to_string(dir.path().join(file)).unwrap()
+        })
+        .collect();
+    assert_eq!(traces[0], traces[1]);
+    assert_eq!(traces[0], traces[2]);
+    let asked: Vec<u64> = traces[0]
+        .lines()
+        .map(|l| serde_json::from_str::<Value>(l).unwrap())
+        .filter(|l| l["event"] == "request")
+        .map(|l| l["args"]["n"].as_u64().unwrap())
+        .collect();
+    assert_eq!(asked, [30, 1, 15, 2]);
+    let ran = entail_in(dir.path(), &["trace", "t0.jsonl", "--timeline"]);
+    assert!(ran.out.contains("4 requests, at most 2 of them one after another"), "{}", ran.out);
+}
+
+#[test]
+fn the_seven_phases_of_an_agents_step_are_in_the_trace() {
+    let script = write(
+        tempfile::tempdir().unwrap().keep().as_path(),
+        "s.json",
+        r#"[{"tool": "search", "args": {"query": "x"}}, "no JSON", "{\"text\": \"found\"}"]"#,
+    );
+    let dir = tempfile::tempdir().unwrap();
+    write(
+        dir.path(),
+        "entail.toml",
+        "[handlers]\nsearch = { exec = [\"echo\", \"[\\\"a\\\"]\"] }\npage = { exec = [\"false\"] }\n",
+    );
+    let config = dir.path().join("entail.toml").display().to_string();
+    let args =
+        ["trace", "--json", "suite/agent/agents/react.agent", "?", "--script", &script, "--config", &config];
+    let ran = entail(&args);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    let phases: Vec<String> = ran
+        .out
+        .lines()
+        .map(|l| serde_json::from_str::<Value>(l).unwrap())
+        .filter(|l| l["event"] == "phase")
+        .map(|l| format!("{} {}", l["step"], l["phase"].as_str().unwrap()))
+        .collect();
+    let first = ["1 think", "1 parse", "1 route", "1 invoke", "1 observe", "1 update", "1 check"];
+    // A reply that does not decode is asked for again within the step.
+    let second = ["2 think", "2 parse", "2 think", "2 parse", "2 route", "2 check"];
+    assert_eq!(phases, [&first[..], &second[..]].concat());
+}
+
+#[test]
+fn wrong_traces_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "a.jsonl", "{\"event\": \"phase\"}\n");
+    write(dir.path(), "b.jsonl", "{");
+    write(dir.path(), "c.jsonl", "{\"event\": \"run\", \"version\": 99}\n");
+    for (args, said) in [
+        (vec!["trace", "a.jsonl"], "is no trace"),
+        (vec!["trace", "b.jsonl"], "line 1: not JSON"),
+        (vec!["trace", "c.jsonl"], "version 99"),
+        (vec!["trace", "d.jsonl"], "no such file"),
+    ] {
+        let ran = entail_in(dir.path(), &args);
+        assert_eq!(ran.status, 2, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(said), "{args:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn distributions_are_exact_and_say_what_is_left() {
+    let ran = entail(&["eval", "--dist", "let a = choose 0.5 1 0 in let b = choose 1/3 1 0 in a + b"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert_eq!(ran.out, "0.5                  1\n1/3 = 0.333333       0\n1/6 = 0.166667       2\n");
+    let dir = tempfile::tempdir().unwrap();
+    let script = write(
+        dir.path(),
+        "s.json",
+        r#"[{"choices": [{"p": "1/3", "reply": "yes"}, {"p": "2/3", "reply": "no"}], "repeat": true}]"#,
+    );
+    let both = r#"let ask = llm "q" {result: Str} in par [ask "1", ask "2"]"#;
+    let ran = entail(&["eval", "--dist", "--script", &script, both]);
+    assert!(ran.out.starts_with("4/9 = 0.444444       [\"no\", \"no\"]\n2/9"), "{}{}", ran.out, ran.err);
+    let endless = r"fix[inf] (\s. \n. if choose 0.5 true false then n else s (n + 1)) 0";
+    let ran = entail(&["eval", "--dist", "--max-worlds", "3", endless]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(
+        ran.out.contains("not followed to the end") && ran.err.contains("lower bound"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    let wrong = write(dir.path(), "w.json", r#"[{"choices": [{"p": 0.5, "reply": "yes"}]}]"#);
+    let ran = entail(&["eval", "--dist", "--script", &wrong, both]);
+    assert!(ran.status == 2 && ran.err.contains("add up to 0.5, not 1"), "{}", ran.err);
+}
+
+#[test]
+fn every_front_end_has_a_notation() {
+    for (file, said) in [
+        ("examples/triage.agent", "λ"),
+        ("examples/llmbda/repair.lam", "fix₅"),
+        ("suite/frontends/lambda_yaml/listing1.yaml", "fix₂₀"),
+        ("suite/frontends/crewai/crew.yaml", "λ"),
+    ] {
+        let ran = entail(&["lambda", file]);
+        assert_eq!(ran.status, 0, "{file}: {}", ran.err);
+        assert!(ran.out.contains(said), "{file}: {}", ran.out);
+        let ran = entail(&["lambda", "--ascii", file]);
+        // What the program's own texts contain stays.
+        assert!(ran.status == 0 && !ran.out.contains(['λ', '≫', '⇒', '₂']), "{file}: {}", ran.out);
+        let ran = entail(&["lambda", "--latex", file]);
+        let plain = ran.out.replace("\\{", "").replace("\\}", "");
+        assert_eq!(plain.matches('{').count(), plain.matches('}').count(), "{file}: {}", ran.out);
+        assert!(
+            ran.out.contains("\\begin{array}{l}") && ran.out.contains("\\lambda "),
+            "{file}: {}",
+            ran.out
+        );
+    }
 }

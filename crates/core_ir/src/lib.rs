@@ -18,6 +18,7 @@ mod effect;
 pub mod exchange;
 mod label;
 mod num;
+pub mod paper;
 mod pred;
 pub mod print;
 mod read;

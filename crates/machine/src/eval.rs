@@ -25,11 +25,17 @@ const MAX_DEADLINES: usize = 100;
 const SLICE: u32 = 200_000;
 
 /// One thread of evaluation: the run itself, or a branch of a `par`.
+#[derive(Clone)]
 pub(crate) struct Strand {
     pub id: u64,
     pub parent: Option<(usize, usize)>,
     pub conversation: Conversation,
     requests: u32,
+    /// Where its requests stand in a trace: for each branch on the way to it, what came before. It counts what happens
+    /// under any label, so nothing but a trace may depend on it.
+    place: Arc<[u32]>,
+    /// How many `par`s have begun, for the places of their branches.
+    joins: u32,
     /// How many draws and how many `par`s there were, by the label of the program counter: a count over
     /// all labels would tell a low observer what happened under a high one.
     draws: Counts,
@@ -53,7 +59,7 @@ pub(crate) struct Strand {
 }
 
 /// Counters by label.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Counts(Vec<(Label, u64)>);
 
 impl Counts {
@@ -74,6 +80,7 @@ impl Counts {
     }
 }
 
+#[derive(Clone)]
 enum State {
     Eval(TermId),
     Return(Value),
@@ -85,6 +92,7 @@ enum State {
 }
 
 /// A request that was made.
+#[derive(Clone)]
 struct Waiting {
     number: u32,
     pending: Pending,
@@ -94,6 +102,7 @@ struct Waiting {
 }
 
 /// A request to be made.
+#[derive(Clone)]
 struct Question {
     pending: Pending,
     call: Call,
@@ -103,6 +112,7 @@ struct Question {
 }
 
 /// A tool call whose arguments have passed the tool's bounds and types.
+#[derive(Clone)]
 struct Cleared {
     /// The tool.
     tool: Arc<Node>,
@@ -117,6 +127,7 @@ struct Cleared {
 }
 
 /// What is to be done with a response.
+#[derive(Clone)]
 enum Pending {
     Model { mode: Mode, attempt: u32 },
     Tool(Arc<Node>),
@@ -146,6 +157,7 @@ enum Mode {
 }
 
 /// What the branches of a join do.
+#[derive(Clone)]
 enum Branches {
     /// `par`: a term each.
     Terms(Vec<TermId>),
@@ -162,6 +174,7 @@ impl Branches {
     }
 }
 
+#[derive(Clone)]
 struct Join {
     branches: Branches,
     results: Vec<Option<Result<Value, Failure>>>,
@@ -173,6 +186,7 @@ struct Join {
 }
 
 /// What is to be done with the value of a subterm. A `TermId` is of the activation that the frame stands in.
+#[derive(Clone)]
 enum Frame {
     /// End of an activation: go back to that of the caller.
     Ret { act: Arc<Node>, base: usize, pc: Label, pc_from: Span },
@@ -222,6 +236,7 @@ impl Frame {
 }
 
 /// What a `guard` tries.
+#[derive(Clone)]
 enum Guarded {
     /// The subterm of this `guard` term.
     Term(TermId),
@@ -270,6 +285,8 @@ impl Strand {
         Strand {
             id: crate::ROOT,
             parent: None,
+            place: Arc::new([]),
+            joins: 0,
             conversation,
             requests: 0,
             draws: Counts::default(),
@@ -345,9 +362,15 @@ impl Strand {
                 (State::Return(function.clone()), vec![Frame::FixArg(items[index].clone(), *span)], 0)
             }
         };
+        // Branches stand before the next request of this strand, and after those of an earlier `par`.
+        self.joins += u32::from(index == 0);
+        let index_in_place = u32::try_from(index).unwrap_or(u32::MAX);
+        let place = [&self.place[..], &[self.requests, self.joins, index_in_place]].concat();
         Some(Strand {
             id: mix(mix(self.id, join.name), index as u64),
             parent: Some((slot, index)),
+            place: place.into(),
+            joins: 0,
             conversation: Conversation {
                 label: lattice.join(self.conversation.label, self.pc),
                 messages: self.conversation.messages.clone(),
@@ -479,8 +502,9 @@ impl Machine {
         let id = RequestId { strand: s.id, number: s.requests };
         s.state = State::Waiting;
         s.waiting = Some(Waiting { number: s.requests, pending, answer, span });
+        let place = [&s.place[..], &[s.requests, u32::MAX]].concat().into();
         s.requests += 1;
-        Outcome::Request(id, Request { call, channel, answer, deadlines: s.deadlines.clone(), span })
+        Outcome::Request(id, Request { call, channel, answer, deadlines: s.deadlines.clone(), span, place })
     }
 
     fn deep(&mut self, v: &Value) -> Label {

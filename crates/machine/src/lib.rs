@@ -36,6 +36,7 @@
 
 mod decode;
 mod eval;
+pub mod explore;
 mod prim;
 mod value;
 
@@ -130,6 +131,9 @@ pub struct Request {
     pub deadlines: Deadlines,
     /// The term that asks.
     pub span: Span,
+    /// Where it stands in the order of a run whose branches are run one after another: requests compare as their
+    /// places do. Depends on the program's own course alone, so a trace in this order is the same every time.
+    pub place: Arc<[u32]>,
 }
 
 /// The enclosing `within[n]` of a request. Empty for most, and then it costs nothing.
@@ -446,7 +450,8 @@ impl Ready {
     }
 }
 
-/// A run of one term. See the [crate] documentation for how it is driven.
+/// A run of one term. See the [crate] documentation for how it is driven. A copy goes on by itself from where this one is.
+#[derive(Clone)]
 pub struct Machine {
     lattice: Lattice,
     config: Config,

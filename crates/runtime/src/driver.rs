@@ -8,7 +8,7 @@ use crate::provider::{Answer, ModelCall, ModelError, Price, Tokens, Work};
 use crate::rng;
 use crate::tools::ToolAnswer;
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
-use core_ir::{Data, EffectClass, Num};
+use core_ir::{Data, EffectClass, Name, Num};
 use machine::{
     Call, ErrorCode, Failure, Machine, Message, Output, Reified, Request, RequestId, Response, Stop,
 };
@@ -592,6 +592,10 @@ impl Driver<'_> {
             Call::Model { messages, params, tools, attempt } => Asked::Model {
                 model: model.to_string(),
                 purpose: params.as_ref().and_then(|p| p.purpose.clone()),
+                agent: params.as_ref().and_then(|p| match p.extra.iter().find(|(n, _)| &**n == "agent") {
+                    Some((_, Data::Str(agent))) => Some(Name::from(&**agent)),
+                    _ => None,
+                }),
                 messages: r.messages(messages),
                 tools: tools.iter().map(|t| t.name.clone()).collect(),
                 attempt: *attempt,
@@ -615,7 +619,8 @@ impl Driver<'_> {
             Call::Sample { probability, .. } => Asked::Sample { probability: probability.clone() },
         };
         let channel = self.machine.lattice().data_of(request.channel);
-        (self.events)(Event::Asked { id, span: request.span, channel, what });
+        let place = request.place.clone();
+        (self.events)(Event::Asked { id, span: request.span, channel, place, what });
     }
 
     fn tell(&mut self, id: RequestId, note: Note) {

@@ -22,6 +22,8 @@ pub enum Event {
         span: Span,
         /// The channel label, as a label value: who can see that it is asked.
         channel: Data,
+        /// Where it stands in the order of a run whose branches are run one after another.
+        place: Arc<[u32]>,
         /// What is asked.
         what: Asked,
     },
@@ -67,6 +69,8 @@ pub enum Asked {
         model: String,
         /// What for.
         purpose: Option<Name>,
+        /// The agent that asks, where the program has agents.
+        agent: Option<Name>,
         /// The conversation.
         messages: Arc<Vec<Message>>,
         /// The tools offered.

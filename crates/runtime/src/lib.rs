@@ -49,6 +49,7 @@ mod secret;
 mod settings;
 mod store;
 mod tools;
+pub mod trace;
 mod web;
 
 pub use budget::{Limits, Usage};

@@ -4,12 +4,16 @@ pub mod check;
 pub mod compile;
 mod compile_stats;
 pub mod cost;
+pub mod dist;
 pub mod explain;
 pub mod fmt;
+pub mod lambda;
 pub mod lint;
 pub mod model;
 pub mod run;
 pub mod runs;
+pub mod test;
+pub mod trace;
 
 use crate::load::{Problem, Runnable, load};
 use crate::ui::{Exit, Ui};

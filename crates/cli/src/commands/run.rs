@@ -11,11 +11,13 @@ use core_ir::{Code, Data, Num, Type};
 use diagnostics::{Diagnostic, Sources};
 use frontend::policy::Policy;
 use machine::{CodeParser, Config, ErrorCode, Failure, Machine, Reified};
+use runtime::trace::{Head, Recorder};
 use runtime::{
     About, Asked, CancellationToken, Event, Handlers, Journal, JournalError, Limits, ModelSettings, Models,
     Redactor, RunReport, Session, Tools, Unfinished,
 };
 use serde_json::{Map, Value, json};
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -53,14 +55,18 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         }
         None
     } else {
-        match input(ui, args, runnable) {
+        let given =
+            InputArgs { file: &args.file, given: args.input.as_ref(), option: args.input_option.as_ref() };
+        match input(ui, given, runnable) {
             Ok(input) => input,
             Err(exit) => return exit,
         }
     };
     let name = format!("{} {}", args.file, runnable.name);
     let journal = Some((journal, name));
-    let (report, has_input) = match world(ui, &args.world, policy.as_ref(), &runnable.code, input, journal) {
+    let head = Head { program: args.file.clone(), entry: runnable.name.clone(), input: input.clone() };
+    let traced = traced(ui, &args.world, policy.as_ref(), &sources, runnable, input, journal, head);
+    let (report, has_input) = match traced {
         Ok(report) => report,
         Err(exit) => return exit,
     };
@@ -75,7 +81,9 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
 /// Runs `entail eval`.
 pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
     let mut sources = Sources::new();
-    let is_file = args.term == "-" || (args.term.ends_with(".lam") && Path::new(&args.term).exists());
+    let is_file = args.term == "-"
+        || ((args.term.ends_with(".lam") || (args.dist && args.term.ends_with(".agent")))
+            && Path::new(&args.term).exists());
     let loaded = if args.term == "-" {
         load::read_text(&mut sources, "-").and_then(|(id, text)| load::lam(id, &text))
     } else if is_file {
@@ -104,13 +112,45 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
         Ok(r) => r,
         Err(exit) => return exit,
     };
+    if args.dist {
+        return super::dist::dist(ui, args, policy.as_ref(), runnable);
+    }
     let bound = cost::bound(&runnable.code, false);
-    let report = match world(ui, &args.world, policy.as_ref(), &runnable.code, None, None) {
+    let head = Head { program: args.term.clone(), entry: runnable.name.clone(), input: None };
+    let report = match traced(ui, &args.world, policy.as_ref(), &sources, runnable, None, None, head) {
         Ok((report, _)) => report,
         Err(exit) => return exit,
     };
     show_result(ui, &sources, &report, &bound, &runnable.code, Reified::to_string);
     conclude(ui, &report, &bound)
+}
+
+/// Runs a term and writes the trace that the options ask for.
+#[allow(clippy::too_many_arguments, reason = "those of `world`, and what a trace says")]
+fn traced(
+    ui: &Ui,
+    args: &WorldArgs,
+    policy: Option<&Policy>,
+    sources: &Sources,
+    runnable: &Runnable,
+    input: Option<Data>,
+    journal: Option<(&JournalArgs, String)>,
+    head: Head,
+) -> Result<(RunReport, bool), Exit> {
+    let code = &runnable.code;
+    let Some(path) = &args.trace else { return world(ui, args, policy, code, input, journal, &mut |_| {}) };
+    let refused = |e: std::io::Error| {
+        ui.usage(&format!("cannot write the trace `{}`: {}", path.display(), reason(&e)), None)
+    };
+    // Before anything is asked: a run whose trace is lost may be dear.
+    let mut file = std::fs::File::create(path).map_err(refused)?;
+    let mut recorder = Recorder::new();
+    let (report, has_input) =
+        world(ui, args, policy, code, input, journal, &mut |event| recorder.note(event))?;
+    for line in recorder.lines(&head, sources, &report) {
+        writeln!(file, "{line}").map_err(refused)?;
+    }
+    Ok((report, has_input))
 }
 
 /// Writes what a run gave: as JSON, or the value in the command's own notation, or the error.
@@ -132,7 +172,7 @@ fn show_result(
 }
 
 /// The exit status; and the check that the run kept what was said before it.
-fn conclude(ui: &Ui, report: &RunReport, bound: &CostBound) -> Exit {
+pub(super) fn conclude(ui: &Ui, report: &RunReport, bound: &CostBound) -> Exit {
     let within = |used: u64, i: Interval| i.most.is_none_or(|m| used <= m);
     if !within(report.usage.model_calls, bound.model_calls)
         || !within(report.usage.tool_calls, bound.tool_calls)
@@ -163,22 +203,59 @@ impl CodeParser for Generated {
     }
 }
 
+/// Those who answer requests, as the settings say, with these models.
+pub(super) fn handlers(models: Models, settings: &Settings, seed: u64) -> Handlers {
+    let mut tools =
+        Tools::new(&settings.environment).with_servers(settings.mcp.clone(), &settings.environment);
+    for (name, handler) in &settings.handlers {
+        tools = tools.with_handler(name.clone(), handler.clone());
+    }
+    let mut handlers = Handlers::new(models);
+    handlers.tools = tools;
+    handlers.seed = seed;
+    handlers
+}
+
+/// How the machine reads generated code, and how long it goes on.
+pub(super) fn config(fuel: Option<u64>, policy: Option<&Policy>) -> Config {
+    let endorse = policy.is_some_and(|p| p.generated_endorse);
+    let mut config = Config { parser: Some(Arc::new(Generated { endorse })), ..Config::default() };
+    if let Some(fuel) = fuel {
+        config.fuel = fuel;
+    }
+    config
+}
+
+/// Cancels when Ctrl-C is pressed; ends the process when it is pressed again.
+pub(super) fn on_interrupt(cancel: CancellationToken) {
+    tokio::spawn(async move {
+        // Without a handler Ctrl-C ends the process, which is all that can be done then.
+        if tokio::signal::ctrl_c().await.is_ok() {
+            cancel.cancel();
+        }
+        if tokio::signal::ctrl_c().await.is_ok() {
+            std::process::exit(130);
+        }
+    });
+}
+
 /// Runs a term with the models, tools and limits that the options and settings say, and perhaps a journal for a run of this
 /// name. Also says whether it had an input.
-fn world(
+pub(super) fn world(
     ui: &Ui,
     args: &WorldArgs,
     policy: Option<&Policy>,
     code: &Arc<Code>,
     input: Option<Data>,
     journal: Option<(&JournalArgs, String)>,
+    watch: &mut (dyn FnMut(&Event) + Send),
 ) -> Result<(RunReport, bool), Exit> {
     let settings = Settings::read(ui)?;
     let limits = limits(ui, args, &settings.limits)?;
     let model_settings = ModelSettings {
         model: args.model.clone(),
         script: args.script.clone(),
-        file: settings.models,
+        file: settings.models.clone(),
         file_dir: settings.dir.clone(),
     };
     let replays = journal.as_ref().is_some_and(|(j, _)| j.replay.is_some());
@@ -204,22 +281,12 @@ fn world(
         seed = session.settings()["seed"].as_u64().unwrap_or(seed);
         fuel = session.settings()["fuel"].as_u64().or(fuel);
     }
-    let mut tools = Tools::new(&settings.environment).with_servers(settings.mcp, &settings.environment);
-    for (name, handler) in settings.handlers {
-        tools = tools.with_handler(name, handler);
-    }
-    let mut handlers = Handlers::new(models);
-    handlers.tools = tools;
-    handlers.stores = handlers.stores.with_files(settings.stores);
-    handlers.seed = seed;
+    let mut handlers = handlers(models, &settings, seed);
+    handlers.stores = handlers.stores.with_files(settings.stores.clone());
     handlers.journal = session.map(|s| Arc::new(Mutex::new(s)));
-    let endorse = policy.is_some_and(|p| p.generated_endorse);
-    let mut config = Config { parser: Some(Arc::new(Generated { endorse })), ..Config::default() };
+    let mut config = config(fuel, policy);
     if let Some(policy) = policy {
         policy::configure(policy, args.model.as_deref(), &mut config);
-    }
-    if let Some(fuel) = fuel {
-        config.fuel = fuel;
     }
     let has_input = input.is_some();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -229,17 +296,12 @@ fn world(
     let machine = Machine::new(code.clone(), input, config);
     let report = runtime.block_on(async {
         let cancel = CancellationToken::new();
-        let interrupted = cancel.clone();
-        tokio::spawn(async move {
-            // Without a handler Ctrl-C ends the process, which is all that can be done then.
-            if tokio::signal::ctrl_c().await.is_ok() {
-                interrupted.cancel();
-            }
-            if tokio::signal::ctrl_c().await.is_ok() {
-                std::process::exit(130);
-            }
-        });
-        runtime::run(machine, &handlers, &limits, &cancel, &mut |event| show(ui, &event)).await
+        on_interrupt(cancel.clone());
+        let mut events = |event: Event| {
+            watch(&event);
+            show(ui, &event);
+        };
+        runtime::run(machine, &handlers, &limits, &cancel, &mut events).await
     });
     // A blocking task (the local model, between two looks at its cancellation) must not hold up the end.
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -345,11 +407,22 @@ fn limits(ui: &Ui, args: &WorldArgs, file: &LimitsEntry) -> Result<Limits, Exit>
     })
 }
 
+/// What the command line says about an input.
+#[derive(Clone, Copy)]
+pub(super) struct InputArgs<'a> {
+    /// The program.
+    pub file: &'a str,
+    /// The input itself.
+    pub given: Option<&'a String>,
+    /// `--input`.
+    pub option: Option<&'a String>,
+}
+
 /// The input of a runnable from the command line.
-fn input(ui: &Ui, args: &RunArgs, runnable: &Runnable) -> Result<Option<Data>, Exit> {
-    let text = match args.input.as_ref().or(args.input_option.as_ref()) {
+pub(super) fn input(ui: &Ui, args: InputArgs<'_>, runnable: &Runnable) -> Result<Option<Data>, Exit> {
+    let text = match args.given.or(args.option) {
         None => None,
-        Some(text) => Some(match text.strip_prefix('@').filter(|_| args.input_option.is_some()) {
+        Some(text) => Some(match text.strip_prefix('@').filter(|_| args.given.is_none()) {
             None => text.clone(),
             Some(path) => {
                 let unreadable = |why: String| ui.usage(&format!("cannot read `{path}`: {why}"), None);
@@ -450,7 +523,7 @@ fn pretty(value: &Reified) -> String {
     }
 }
 
-fn as_diagnostic(failure: &Failure, report: &RunReport, code: &Code) -> Diagnostic {
+pub(super) fn as_diagnostic(failure: &Failure, report: &RunReport, code: &Code) -> Diagnostic {
     let mut d = Diagnostic::error(failure.code.as_str(), failure.message.clone(), failure.span);
     for (span, note) in &failure.notes {
         d = d.remark(*span, note.clone());

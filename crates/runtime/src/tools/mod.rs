@@ -185,6 +185,14 @@ impl Tools {
             && handler.is_some_and(|h| h.field("idempotent") == Some(&Data::Bool(true)))
     }
 
+    /// What a tool gives that works here and at once, as built-in ones do; `None` for others, which are not started.
+    pub fn at_once(&self, tool: &ToolDecl, args: Vec<(Name, Data)>) -> Option<Result<Data, String>> {
+        match self.call(tool, args, None) {
+            Work::Now(answer) => Some(answer.result),
+            Work::Later(_) => None,
+        }
+    }
+
     /// Calls a tool; one that changes the world with an idempotency key.
     pub(crate) fn call(
         &self,

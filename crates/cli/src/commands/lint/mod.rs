@@ -132,9 +132,11 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
         match ui.args.format {
             // What would be changed is the result then.
             _ if args.diff => {}
-            OutputFormat::Text | OutputFormat::Json | OutputFormat::Mermaid | OutputFormat::Dot => {
-                ui.findings(&sources, &findings)
-            }
+            OutputFormat::Text
+            | OutputFormat::Json
+            | OutputFormat::Mermaid
+            | OutputFormat::Dot
+            | OutputFormat::Junit => ui.findings(&sources, &findings),
             OutputFormat::Sarif | OutputFormat::Github | OutputFormat::Markdown => {
                 report.add(&sources, &findings);
             }
@@ -150,7 +152,11 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
         };
     }
     match ui.args.format {
-        OutputFormat::Text | OutputFormat::Json | OutputFormat::Mermaid | OutputFormat::Dot => {}
+        OutputFormat::Text
+        | OutputFormat::Json
+        | OutputFormat::Mermaid
+        | OutputFormat::Dot
+        | OutputFormat::Junit => {}
         OutputFormat::Sarif => {
             ui.result(&report.sarif(env!("CARGO_PKG_VERSION"), &check::lint::codes()).to_string());
         }

@@ -1,0 +1,251 @@
+//! `entail eval --dist`: every result that a program can have, with its probability.
+//!
+//! Invariant: nothing is asked for real. Models answer from a script, whose entries may be distributions; stores are
+//! empty at first; tools answer if they are built in.
+
+use super::run::{config, handlers};
+use crate::args::EvalArgs;
+use crate::load::{Runnable, read_bytes, reason};
+use crate::policy;
+use crate::settings::Settings;
+use crate::ui::{Exit, Ui};
+use core_ir::{Data, Name, Num, Type};
+use frontend::policy::Policy;
+use machine::explore::{Answer, Exploration, Limits, explore, sample};
+use machine::{Call, Machine, Reply, Response};
+use runtime::{Models, Scripted, Tools};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a scripted model may say to a question.
+struct Entry {
+    purpose: Option<String>,
+    part: Option<String>,
+    repeat: bool,
+    choices: Vec<(Num, Result<Reply, String>)>,
+}
+
+/// What has happened in a world.
+#[derive(Clone, Default)]
+struct World {
+    used: Vec<bool>,
+    stores: BTreeMap<(Name, u32), Data>,
+}
+
+/// Runs the command.
+pub fn dist(ui: &Ui, args: &EvalArgs, policy: Option<&Policy>, runnable: &Runnable) -> Exit {
+    let input = match &runnable.input {
+        None => None,
+        Some(Type::Record(fields)) if fields.is_empty() => Some(Data::record([])),
+        Some(ty) => {
+            let help = "the distribution of a program without inputs can be computed; write a pipeline that gives them";
+            return ui.usage(&format!("`{}` needs an input of type {ty}", runnable.name), Some(help));
+        }
+    };
+    let script = match args.world.script.as_ref().map(|p| p.display().to_string()) {
+        None => Vec::new(),
+        Some(path) => match script(&path) {
+            Ok(script) => script,
+            Err(why) => {
+                let help = "an entry is a reply, or an object with `reply` or `choices`: \
+                            [{\"p\": \"1/3\", \"reply\": …}, …], whose probabilities add up to 1";
+                return ui.usage(&format!("`{path}`: {why}"), Some(help));
+            }
+        },
+    };
+    let settings = match Settings::read(ui) {
+        Ok(settings) => settings,
+        Err(exit) => return exit,
+    };
+    // No model is asked through these.
+    let none = match Scripted::parse("[]") {
+        Ok(none) => Models::only(Arc::new(none)),
+        Err(e) => return ui.usage(&e.message, None),
+    };
+    let tools = handlers(none, &settings, 0).tools;
+    let mut config = config(args.world.fuel, policy);
+    if let Some(policy) = policy {
+        policy::configure(policy, args.world.model.as_deref(), &mut config);
+    }
+    let limits = Limits { worlds: args.max_worlds, fuel: config.fuel };
+    let machine = Machine::new(runnable.code.clone(), input, config);
+    let world = World { used: vec![false; script.len()], stores: BTreeMap::new() };
+    let found = explore(machine, world, limits, &mut |world, call| answers(&script, &tools, world, call));
+    match found {
+        Ok(found) => show(ui, &found),
+        Err(why) => {
+            let help = "models answer from `--script`; tools whose results are known beforehand are those that are built in";
+            ui.usage(&format!("the distribution cannot be computed: {why}"), Some(help));
+            Exit::Failed
+        }
+    }
+}
+
+fn script(path: &str) -> Result<Vec<Entry>, String> {
+    let bytes = read_bytes(path).map_err(|e| reason(&e))?;
+    let json: Value = serde_json::from_slice(&bytes).map_err(|e| format!("not JSON: {e}"))?;
+    let Value::Array(items) = json else { return Err("it is no JSON array of replies".into()) };
+    items.iter().enumerate().map(|(i, e)| entry(e).map_err(|why| format!("entry {}: {why}", i + 1))).collect()
+}
+
+fn entry(item: &Value) -> Result<Entry, String> {
+    let text = |key: &str| item[key].as_str().map(String::from);
+    let choices = match item.get("choices") {
+        Some(Value::Array(choices)) => {
+            let mut all = Vec::new();
+            let mut total = Num::ZERO;
+            for choice in choices {
+                let p = match &choice["p"] {
+                    Value::String(s) => s.clone(),
+                    other => other.to_string(),
+                };
+                let p: Num = p.parse().map_err(|_| format!("`{p}` is no probability"))?;
+                if p < Num::ZERO {
+                    return Err(format!("{p} is no probability"));
+                }
+                total = total.add(&p).map_err(|e| e.to_string())?;
+                all.push((p, reply(choice)?));
+            }
+            if total != Num::ONE {
+                return Err(format!("its probabilities add up to {total}, not 1"));
+            }
+            all
+        }
+        Some(_) => return Err("`choices` is no array".into()),
+        None => vec![(Num::ONE, reply(item)?)],
+    };
+    Ok(Entry { purpose: text("purpose"), part: text("match"), repeat: item["repeat"] == true, choices })
+}
+
+fn reply(item: &Value) -> Result<Result<Reply, String>, String> {
+    if let Value::String(text) = item {
+        return Ok(Ok(Reply::Text(text.clone())));
+    }
+    match (item.get("reply"), item["tool"].as_str(), item["error"].as_str()) {
+        (Some(Value::String(text)), _, _) => Ok(Ok(Reply::Text(text.clone()))),
+        (Some(json), _, _) => Ok(Ok(Reply::Text(json.to_string()))),
+        (None, Some(tool), _) => {
+            let args = item.get("args").cloned().unwrap_or_else(|| json!({}));
+            let args = Data::from_json(&args).map_err(|e| e.to_string())?;
+            Ok(Ok(Reply::ToolCall { name: tool.into(), args }))
+        }
+        (None, None, Some(why)) => Ok(Err(why.to_string())),
+        (None, None, None) => Err("it has neither `reply` nor `tool` nor `error`".into()),
+    }
+}
+
+fn answers(
+    script: &[Entry],
+    tools: &Tools,
+    world: &World,
+    call: &Call,
+) -> Result<Vec<Answer<World>>, String> {
+    let certain = |response: Response, world: World| vec![Answer { probability: Num::ONE, response, world }];
+    match call {
+        Call::Sample { probability, .. } => Ok(sample(probability, world)),
+        Call::Model { messages, params, .. } => {
+            let purpose = params.as_ref().and_then(|p| p.purpose.as_deref());
+            let last = messages.last().map_or("", |m| &m.content);
+            let fits = |(e, used): &(&Entry, &bool)| {
+                (!**used || e.repeat)
+                    && e.purpose.as_deref().is_none_or(|p| purpose == Some(p))
+                    && e.part.as_deref().is_none_or(|p| last.contains(p))
+            };
+            let all = || script.iter().zip(&world.used);
+            let special = |(e, _): &(&Entry, &bool)| e.purpose.is_some() || e.part.is_some();
+            let chosen = all()
+                .position(|x| special(&x) && fits(&x))
+                .or_else(|| all().position(|x| !special(&x) && fits(&x)));
+            let Some(i) = chosen else {
+                let shown = diagnostics::clip(last);
+                return Err(format!("the script has no reply left for the question `{shown}`"));
+            };
+            let mut after = world.clone();
+            after.used[i] = true;
+            Ok(script[i]
+                .choices
+                .iter()
+                .map(|(p, reply)| Answer {
+                    probability: p.clone(),
+                    response: Response::Model(reply.clone()),
+                    world: after.clone(),
+                })
+                .collect())
+        }
+        Call::Recall { store, key } => {
+            let value = world.stores.get(&(store.name.clone(), *key)).cloned();
+            Ok(certain(Response::Recall(Ok(value)), world.clone()))
+        }
+        Call::Remember { store, key, value } => {
+            let mut after = world.clone();
+            after.stores.insert((store.name.clone(), *key), value.clone());
+            Ok(certain(Response::Remember(Ok(())), after))
+        }
+        Call::Approve { tool, .. } => {
+            Err(format!("whether a call of the tool `{}` is approved is not known beforehand", tool.name))
+        }
+        Call::Tool { tool, args } => match tools.at_once(tool, args.clone()) {
+            Some(result) => Ok(certain(Response::Tool(result), world.clone())),
+            None => Err(format!("what the tool `{}` gives is not known beforehand", tool.name)),
+        },
+    }
+}
+
+fn show(ui: &Ui, found: &Exploration) -> Exit {
+    for ending in &found.endings {
+        let p = &ending.probability;
+        if ui.is_json() {
+            let mut line = json!({"probability": p.to_string(), "approximately": approximately(p).parse::<f64>().ok(), "ways": ending.ways});
+            if let Some(o) = line.as_object_mut() {
+                match &ending.result {
+                    Ok(value) => {
+                        let json = value.data().map_or_else(|| value.to_string().into(), |d| d.to_json());
+                        o.insert("result".into(), json);
+                        o.insert("shown".into(), value.to_string().into());
+                    }
+                    Err(f) => {
+                        o.insert("error".into(), json!({"code": f.code.as_str(), "message": f.message}));
+                    }
+                }
+            }
+            ui.result(&line.to_string());
+            continue;
+        }
+        let shown = match &ending.result {
+            Ok(value) => value.to_string(),
+            Err(f) => format!("error {}: {}", f.code.as_str(), f.message),
+        };
+        ui.result(&format!("{:<20} {shown}", probability(p)));
+    }
+    if found.open > Num::ZERO {
+        let left = probability(&found.open);
+        if ui.is_json() {
+            ui.result(&json!({"open": found.open.to_string(), "worlds": found.worlds}).to_string());
+        } else {
+            ui.result(&format!("{left:<20} not followed to the end"));
+        }
+        ui.note(&format!(
+            "{} courses were followed; the rest is beyond --max-worlds or --fuel, so each probability above is a lower bound",
+            found.worlds
+        ));
+        return Exit::Failed;
+    }
+    Exit::Done
+}
+
+/// A probability exactly, and as a decimal where that is something else.
+fn probability(p: &Num) -> String {
+    let exact = p.to_string();
+    if exact.contains('/') { format!("{exact} = {}", approximately(p)) } else { exact }
+}
+
+/// A decimal with six digits, for reading.
+fn approximately(p: &Num) -> String {
+    let text = p.to_string();
+    let (a, b) = text.split_once('/').unwrap_or((&text, "1"));
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) if b > 0.0 && (a / b).is_finite() => format!("{:.6}", a / b),
+        _ => "?".into(),
+    }
+}

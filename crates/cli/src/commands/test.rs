@@ -1,0 +1,428 @@
+//! `entail test`: the `test` blocks of programs, each on a machine of its own.
+//!
+//! Models answer from a script: that of `--script`, or the replies beside the program (`NAME.replies.json` for
+//! `NAME.agent`), or, with `--record`, for real, and then their replies are written there.
+//!
+//! Invariant: without `--record` no model is asked, so a test costs nothing and gives the same result every time.
+
+use super::run::{as_diagnostic, config, handlers, on_interrupt};
+use super::say_problem;
+use crate::args::{Format, TestArgs};
+use crate::load::{self, Kind, Test, files_under, read_bytes, reason};
+use crate::settings::Settings;
+use crate::ui::{Exit, Ui};
+use core_ir::Data;
+use diagnostics::{Sources, has_errors, render};
+use machine::{ErrorCode, Machine};
+use runtime::trace::Recorder;
+use runtime::{CancellationToken, Limits, ModelSettings, Models, RunReport, Scripted};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+/// A file with tests.
+struct Suite {
+    path: PathBuf,
+    sources: Sources,
+    tests: Vec<Test>,
+    replies: Replies,
+}
+
+/// What models reply in the tests of a file.
+#[derive(Clone)]
+enum Replies {
+    /// Nothing is written down.
+    None,
+    /// The same script for every test.
+    Same(String),
+    /// A script for each test.
+    Each(Map<String, Value>),
+}
+
+/// A test that has been run.
+struct Ran {
+    report: RunReport,
+    script: Value,
+}
+
+/// Runs the command.
+pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
+    let timeout = match Duration::try_from_secs_f64(args.timeout) {
+        Ok(d) if d > Duration::ZERO => d,
+        _ => {
+            return ui
+                .usage(&format!("`--timeout {}`: not a positive number of seconds", args.timeout), None);
+        }
+    };
+    let settings = match Settings::read(ui) {
+        Ok(settings) => settings,
+        Err(exit) => return exit,
+    };
+    let mut broken = 0;
+    let (suites, filtered) = match suites(ui, args, &mut broken) {
+        Ok(found) => found,
+        Err(exit) => return exit,
+    };
+    let limits = Limits { timeout: Some(timeout), ..Limits::default() };
+    let (ran, interrupted) = match run_all(ui, args, &settings, &suites, &limits) {
+        Ok(ran) => ran,
+        Err(exit) => return exit,
+    };
+    if args.record
+        && let Err(exit) = record(ui, &suites, &ran)
+    {
+        return exit;
+    }
+    let failed = ran.values().filter(|r| r.report.result.is_err()).count();
+    match ui.args.format {
+        Format::Junit => ui.result(&junit(&suites, &ran)),
+        Format::Json => {
+            each(&suites, &ran, |suite, test, ran| ui.result(&as_json(suite, test, ran).to_string()))
+        }
+        // Other formats have been refused.
+        _ => each(&suites, &ran, |suite, test, ran| show(ui, suite, test, ran)),
+    }
+    if ui.args.format == Format::Text {
+        let mut parts = vec![format!("{} passed", ran.len() - failed), format!("{failed} failed")];
+        if filtered > 0 {
+            parts.push(format!("{filtered} filtered out"));
+        }
+        if broken > 0 {
+            parts.push(format!("{broken} file{} with errors", if broken == 1 { "" } else { "s" }));
+        }
+        ui.note(&parts.join(", "));
+    }
+    match () {
+        () if interrupted => Exit::Cancelled,
+        () if failed > 0 || broken > 0 => Exit::Failed,
+        () => Exit::Done,
+    }
+}
+
+/// Reads the files; says what is wrong with those that cannot be run, and how many tests are filtered out.
+fn suites(ui: &Ui, args: &TestArgs, broken: &mut usize) -> Result<(Vec<Suite>, usize), Exit> {
+    let mut files = Vec::new();
+    for path in &args.paths {
+        let shown = path.display().to_string();
+        if path.is_dir() {
+            files.extend(files_under(path, |p| Kind::of(p) == Kind::Agent));
+        } else if !path.exists() {
+            return Err(ui.usage(&format!("cannot read `{shown}`: no such file"), None));
+        } else if Kind::of(&shown) != Kind::Agent {
+            return Err(ui.usage(&format!("`{shown}` is no `.agent` program"), None));
+        } else {
+            files.push(path.clone());
+        }
+    }
+    files.sort();
+    files.dedup();
+    let (mut out, mut seen, mut filtered) = (Vec::new(), 0, 0);
+    for path in files {
+        let mut sources = Sources::new();
+        let mut tests = match load::tests(&mut sources, &path.display().to_string()) {
+            Ok((tests, found)) => {
+                debug_assert!(!has_errors(&found));
+                tests
+            }
+            Err(problem) => {
+                say_problem(ui, &sources, problem);
+                *broken += 1;
+                continue;
+            }
+        };
+        let all = tests.len();
+        seen += all;
+        let names: Vec<String> = tests.iter().map(|t| t.name.clone()).collect();
+        if let Some(part) = &args.filter {
+            tests.retain(|t| t.name.contains(part.as_str()));
+        }
+        filtered += all - tests.len();
+        if tests.is_empty() {
+            continue;
+        }
+        let replies = replies(ui, args, &path, &names)?;
+        out.push(Suite { path, sources, tests, replies });
+    }
+    if seen == 0 && *broken == 0 {
+        let help = "a test is written `test \"name\" { … assert …; }`";
+        return Err(ui.usage("there are no tests there", Some(help)));
+    }
+    Ok((out, filtered))
+}
+
+/// Where the replies for a program are.
+fn beside(path: &Path) -> PathBuf {
+    path.with_extension("replies.json")
+}
+
+fn replies(ui: &Ui, args: &TestArgs, program: &Path, names: &[String]) -> Result<Replies, Exit> {
+    let path = args.script.clone().unwrap_or_else(|| beside(program));
+    if args.record || (args.script.is_none() && !path.exists()) {
+        return Ok(Replies::None);
+    }
+    let shown = path.display();
+    let wrong = |why: &str| {
+        let help =
+            "a JSON array is the script of every test; an object has a script for each test by its name";
+        ui.usage(&format!("`{shown}`: {why}"), Some(help))
+    };
+    let bytes = read_bytes(&shown.to_string()).map_err(|e| wrong(&reason(&e)))?;
+    let json: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(&format!("not JSON: {e}")))?;
+    let parse = |script: &Value| {
+        Scripted::parse(&script.to_string())
+            .map_err(|e| ui.usage(&format!("`{shown}`: {}", e.message), e.help.as_deref()))
+    };
+    match json {
+        Value::Array(_) => {
+            parse(&json)?;
+            Ok(Replies::Same(json.to_string()))
+        }
+        Value::Object(each) => {
+            for (name, script) in &each {
+                if !names.contains(name) {
+                    let near = diagnostics::nearest(name, names.iter().map(String::as_str));
+                    let help = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+                    ui.note(&format!("warning: `{shown}` has replies for `{name}`, which is no test{help}"));
+                }
+                parse(script)?;
+            }
+            Ok(Replies::Each(each))
+        }
+        _ => Err(wrong("neither an array nor an object")),
+    }
+}
+
+/// The models of a test.
+fn models(ui: &Ui, args: &TestArgs, settings: &Settings, suite: &Suite, test: &Test) -> Result<Models, Exit> {
+    let failed = |e: runtime::ConfigError| ui.usage(&e.message, e.help.as_deref());
+    if args.record {
+        let chosen = ModelSettings {
+            model: args.model.clone(),
+            script: None,
+            file: settings.models.clone(),
+            file_dir: settings.dir.clone(),
+        };
+        let models = Models::new(chosen, settings.environment.clone()).map_err(failed)?;
+        models.check(&test.code).map_err(failed)?;
+        return Ok(models);
+    }
+    let script = match &suite.replies {
+        Replies::None => "[]".to_string(),
+        Replies::Same(script) => script.clone(),
+        Replies::Each(each) => each.get(&test.name).map_or_else(|| "[]".into(), Value::to_string),
+    };
+    Ok(Models::only(Arc::new(Scripted::parse(&script).map_err(failed)?)))
+}
+
+/// Which test of which file.
+type At = (usize, usize);
+
+fn run_all(
+    ui: &Ui,
+    args: &TestArgs,
+    settings: &Settings,
+    suites: &[Suite],
+    limits: &Limits,
+) -> Result<(BTreeMap<At, Ran>, bool), Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| ui.usage(&format!("cannot start the runtime: {e}"), None))?;
+    let jobs =
+        args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+    let mut waiting = Vec::new();
+    for (i, suite) in suites.iter().enumerate() {
+        for (j, test) in suite.tests.iter().enumerate() {
+            let handlers = handlers(models(ui, args, settings, suite, test)?, settings, args.seed);
+            waiting.push(((i, j), test.code.clone(), handlers));
+        }
+    }
+    let (ran, cancelled) = runtime.block_on(async {
+        let cancel = CancellationToken::new();
+        on_interrupt(cancel.clone());
+        let free = Arc::new(Semaphore::new(jobs));
+        let mut tasks = JoinSet::new();
+        for (at, code, handlers) in waiting {
+            let (free, cancel, limits) = (free.clone(), cancel.clone(), limits.clone());
+            tasks.spawn(async move {
+                // Nobody closes the semaphore; without a permit the test would still be right, only early.
+                let _permit = free.acquire_owned().await.ok();
+                if cancel.is_cancelled() {
+                    return None;
+                }
+                let machine = Machine::new(code, Some(Data::record([])), config(None, None));
+                let mut recorder = Recorder::new();
+                let report =
+                    runtime::run(machine, &handlers, &limits, &cancel, &mut |event| recorder.note(&event))
+                        .await;
+                Some((at, Ran { report, script: recorder.script() }))
+            });
+        }
+        let mut ran = BTreeMap::new();
+        while let Some(done) = tasks.join_next().await {
+            if let Ok(Some((at, result))) = done {
+                ran.insert(at, result);
+            }
+            if ui.is_live() {
+                ui.status(&format!("{} tests have run …", ran.len()));
+            }
+        }
+        (ran, cancel.is_cancelled())
+    });
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    if ui.is_live() {
+        ui.status("");
+    }
+    let all: usize = suites.iter().map(|s| s.tests.len()).sum();
+    if !cancelled && ran.len() < all {
+        ui.say("internal error: a test ended without a result; please report this program");
+        return Err(Exit::Failed);
+    }
+    // Those that the interruption ended have not failed.
+    let ran = if cancelled {
+        ran.into_iter()
+            .filter(|(_, r)| !matches!(&r.report.result, Err(f) if f.code == ErrorCode::Cancelled))
+            .collect()
+    } else {
+        ran
+    };
+    Ok((ran, cancelled))
+}
+
+/// Writes what models replied beside each program; replies of tests that were not run stay.
+fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<At, Ran>) -> Result<(), Exit> {
+    for (i, suite) in suites.iter().enumerate() {
+        let path = beside(&suite.path);
+        let old = std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str(&t).ok());
+        let mut all = match old {
+            Some(Value::Object(old)) => old,
+            _ => Map::new(),
+        };
+        let before = all.clone();
+        for (j, test) in suite.tests.iter().enumerate() {
+            match ran.get(&(i, j)).map(|r| &r.script) {
+                Some(Value::Array(script)) if script.is_empty() => drop(all.remove(&test.name)),
+                Some(script) => drop(all.insert(test.name.clone(), script.clone())),
+                None => {}
+            }
+        }
+        if all == before {
+            continue;
+        }
+        // INVARIANT: a JSON value serialises.
+        let text = serde_json::to_string_pretty(&Value::Object(all)).unwrap_or_default() + "\n";
+        load::replace_file(&path, &text)
+            .map_err(|e| ui.usage(&format!("cannot write `{}`: {}", path.display(), reason(&e)), None))?;
+        ui.note(&format!("recorded {}", path.display()));
+    }
+    Ok(())
+}
+
+fn each(suites: &[Suite], ran: &BTreeMap<At, Ran>, mut f: impl FnMut(&Suite, &Test, &Ran)) {
+    for ((i, j), result) in ran {
+        if let Some((suite, test)) = suites.get(*i).and_then(|s| Some((s, s.tests.get(*j)?))) {
+            f(suite, test, result);
+        }
+    }
+}
+
+fn show(ui: &Ui, suite: &Suite, test: &Test, ran: &Ran) {
+    let title = format!("{}: {}", suite.path.display(), test.name);
+    let Err(failure) = &ran.report.result else {
+        return ui.result(&format!("{}   {title}", ui.styled("32", "ok")));
+    };
+    ui.result(&format!("{} {title}", ui.styled("31", "FAIL")));
+    let mut d = as_diagnostic(failure, &ran.report, &test.code);
+    if failure.code == ErrorCode::Model && matches!(suite.replies, Replies::None) {
+        let beside = beside(&suite.path);
+        d = d.help(format!("there is no `{}`; `entail test --record` writes it", beside.display()));
+    }
+    ui.result(&format!("{}\n", render::text(&suite.sources, &d, ui.colors())));
+}
+
+fn as_json(suite: &Suite, test: &Test, ran: &Ran) -> Value {
+    let place = |span: diagnostics::Span| {
+        suite.sources.get(span.file).map(|s| (s.path.clone(), s.line_column(span.start)))
+    };
+    let (_, at) = place(test.span).unzip();
+    let mut line = json!({
+        "path": suite.path.display().to_string(), "line": at.map(|a| a.line), "test": test.name,
+        "status": if ran.report.result.is_ok() { "passed" } else { "failed" },
+        "usage": {"modelCalls": ran.report.usage.model_calls, "toolCalls": ran.report.usage.tool_calls},
+        "ms": ran.report.elapsed.as_millis() as u64,
+    });
+    if let (Err(f), Some(o)) = (&ran.report.result, line.as_object_mut()) {
+        let (path, at) = place(f.span).unzip();
+        let error = json!({
+            "code": f.code.as_str(), "message": f.message, "path": path,
+            "line": at.map(|a| a.line), "column": at.map(|a| a.column),
+        });
+        o.insert("error".into(), error);
+    }
+    line
+}
+
+/// The format that continuous integration reads.
+fn junit(suites: &[Suite], ran: &BTreeMap<At, Ran>) -> String {
+    let mut by_suite: BTreeMap<usize, Vec<(&Test, &Ran)>> = BTreeMap::new();
+    for ((i, j), result) in ran {
+        if let Some(test) = suites.get(*i).and_then(|s| s.tests.get(*j)) {
+            by_suite.entry(*i).or_default().push((test, result));
+        }
+    }
+    let failures = |tests: &[(&Test, &Ran)]| tests.iter().filter(|(_, r)| r.report.result.is_err()).count();
+    let seconds = |d: Duration| format!("{:.3}", d.as_secs_f64());
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let failed: usize = by_suite.values().map(|t| failures(t)).sum();
+    out.push_str(&format!("<testsuites name=\"entail\" tests=\"{}\" failures=\"{failed}\">\n", ran.len()));
+    for (i, tests) in by_suite {
+        let Some(suite) = suites.get(i) else { continue };
+        let name = escape(&suite.path.display().to_string());
+        let time = seconds(tests.iter().map(|(_, r)| r.report.elapsed).sum());
+        out.push_str(&format!(
+            "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"0\" time=\"{time}\">\n",
+            tests.len(),
+            failures(&tests)
+        ));
+        for (test, ran) in tests {
+            let time = seconds(ran.report.elapsed);
+            let head =
+                format!("    <testcase name=\"{}\" classname=\"{name}\" time=\"{time}\"", escape(&test.name));
+            match &ran.report.result {
+                Ok(_) => out.push_str(&format!("{head}/>\n")),
+                Err(f) => {
+                    let d = as_diagnostic(f, &ran.report, &test.code);
+                    out.push_str(&format!(
+                        "{head}>\n      <failure message=\"{}\" type=\"{}\">{}</failure>\n    </testcase>\n",
+                        escape(&f.message),
+                        f.code.as_str(),
+                        escape(&render::text(&suite.sources, &d, false))
+                    ));
+                }
+            }
+        }
+        out.push_str("  </testsuite>\n");
+    }
+    out + "</testsuites>"
+}
+
+/// Text inside XML; characters that XML cannot hold become the replacement character.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => out.push(c),
+            c if c < ' ' || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push(char::REPLACEMENT_CHARACTER),
+            c => out.push(c),
+        }
+    }
+    out
+}

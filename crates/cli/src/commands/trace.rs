@@ -1,0 +1,314 @@
+//! `entail trace`: what happened in a run, from a file that `--trace` wrote or by running a program.
+
+use super::run::{InputArgs, conclude, input, world};
+use super::{choose, load_or_say, worth_saying};
+use crate::args::TraceArgs;
+use crate::load::{Kind, read_bytes, reason};
+use crate::policy;
+use crate::ui::{Exit, Ui};
+use check::cost;
+use diagnostics::Sources;
+use runtime::trace::{Head, Recorder, VERSION};
+use serde_json::Value;
+
+/// The most columns of a line that shows a value.
+const WIDTH: usize = 100;
+
+/// Runs the command.
+pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
+    let is_trace =
+        args.file != "-" && std::path::Path::new(&args.file).extension().is_some_and(|e| e == "jsonl");
+    let (lines, exit) = match if is_trace { read(ui, &args.file) } else { run(ui, args) } {
+        Ok(found) => found,
+        Err(exit) => return exit,
+    };
+    let shown = if args.json || ui.is_json() {
+        lines.iter().for_each(|l| ui.result(&l.to_string()));
+        Ok(())
+    } else if let Some(n) = args.step {
+        step(ui, &lines, n)
+    } else if args.timeline {
+        timeline(ui, &lines);
+        Ok(())
+    } else {
+        lines.iter().for_each(|l| show(ui, l));
+        Ok(())
+    };
+    match shown {
+        Ok(()) => exit,
+        Err(exit) => exit,
+    }
+}
+
+/// Reads a trace. That the run failed does not make showing it a failure.
+fn read(ui: &Ui, path: &str) -> Result<(Vec<Value>, Exit), Exit> {
+    let bytes =
+        read_bytes(path).map_err(|e| ui.usage(&format!("cannot read `{path}`: {}", reason(&e)), None))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines = Vec::new();
+    for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
+        let line: Value = serde_json::from_str(line)
+            .map_err(|e| ui.usage(&format!("`{path}`, line {}: not JSON: {e}", i + 1), None))?;
+        lines.push(line);
+    }
+    let head = lines.first().filter(|l| text_of(l, "event") == "run");
+    let help = "traces are written by `entail run FILE --trace TRACE`";
+    match head.map(|l| &l["version"]) {
+        Some(v) if *v == VERSION => Ok((lines, Exit::Done)),
+        Some(v) => Err(ui.usage(&format!("`{path}` is a trace of version {v}, not {VERSION}"), None)),
+        None => Err(ui.usage(&format!("`{path}` is no trace"), Some(help))),
+    }
+}
+
+/// Runs a program; gives its trace and the exit status of the run.
+fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
+    let mut sources = Sources::new();
+    let (mut all, found) = load_or_say(ui, &mut sources, &args.file)?;
+    if !ui.is_json() {
+        ui.problems(&sources, &worth_saying(ui, found));
+    }
+    let policy = policy::read(ui, &mut sources, args.world.policy.as_deref())?;
+    if let Some(policy) = &policy {
+        policy::apply(ui, &sources, policy, &mut all)?;
+    }
+    let runnable = choose(ui, &args.file, &all, args.pipeline.as_deref())?;
+    let input = match (Kind::of(&args.file), &args.input) {
+        (Kind::Lam, None) => None,
+        _ => input(ui, InputArgs { file: &args.file, given: args.input.as_ref(), option: None }, runnable)?,
+    };
+    let bound = cost::bound(&runnable.code, input.is_some());
+    let head = Head { program: args.file.clone(), entry: runnable.name.clone(), input: input.clone() };
+    let mut recorder = Recorder::new();
+    let mut watch = |event: &runtime::Event| recorder.note(event);
+    let (report, _) = world(ui, &args.world, policy.as_ref(), &runnable.code, input, None, &mut watch)?;
+    Ok((recorder.lines(&head, &sources, &report), conclude(ui, &report, &bound)))
+}
+
+fn text_of<'a>(line: &'a Value, key: &str) -> &'a str {
+    line[key].as_str().unwrap_or("")
+}
+
+/// A value on one line, cut to what fits after so many columns.
+fn short(value: &Value, used: usize) -> String {
+    let text = match value {
+        Value::String(s) => s.split_whitespace().collect::<Vec<_>>().join(" "),
+        other => other.to_string(),
+    };
+    let most = WIDTH.saturating_sub(used).max(20);
+    if text.chars().count() <= most {
+        return text;
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}
+
+fn place(line: &Value) -> String {
+    match (line["path"].as_str(), line["line"].as_u64(), line["column"].as_u64()) {
+        (Some(path), Some(l), Some(c)) => format!("{path}:{l}:{c}"),
+        _ => String::new(),
+    }
+}
+
+/// What a request asks, on one line.
+fn asked(line: &Value) -> String {
+    match text_of(line, "kind") {
+        "model" => {
+            let purpose = line["purpose"].as_str().map_or(String::new(), |p| format!(" for `{p}`"));
+            let again = line["attempt"].as_u64().map_or(String::new(), |n| format!(", repair {n}"));
+            format!("model {}{purpose}{again}", text_of(line, "model"))
+        }
+        kind @ ("tool" | "approve") => format!("{kind} {} {}", text_of(line, "tool"), line["args"]),
+        "recall" => format!("recall {}.{}", text_of(line, "store"), text_of(line, "key")),
+        "remember" => {
+            format!("remember {}.{} = {}", text_of(line, "store"), text_of(line, "key"), line["value"])
+        }
+        "sample" => format!("sample, true with probability {}", line["probability"]),
+        other => other.to_string(),
+    }
+}
+
+/// What was answered, without the tokens.
+fn answered(line: &Value) -> (String, Value) {
+    for key in ["error", "stopped"] {
+        if !line[key].is_null() {
+            return (format!("{key}: "), line[key].clone());
+        }
+    }
+    if line["late"] == true {
+        return ("too late".into(), Value::from(""));
+    }
+    match (
+        line.get("tool"),
+        line.get("reply").or(line.get("calls")).or(line.get("data")).or(line.get("sample")),
+    ) {
+        (Some(tool), _) => (format!("calls {} ", tool.as_str().unwrap_or("")), line["args"].clone()),
+        (None, Some(value)) => (String::new(), value.clone()),
+        (None, None) => (String::new(), Value::Null),
+    }
+}
+
+fn show(ui: &Ui, line: &Value) {
+    match text_of(line, "event") {
+        "run" => {
+            let input = if line["input"].is_null() { String::new() } else { short(&line["input"], 10) };
+            ui.result(&format!("{}: {} {input}", text_of(line, "program"), text_of(line, "entry")));
+        }
+        "request" => {
+            let n = line["n"].as_u64().unwrap_or(0);
+            let deep = line["place"].as_array().map_or(0, |p| p.len() / 3);
+            let lane = "| ".repeat(deep);
+            let what = asked(line);
+            let channel = if line["channel"] == serde_json::json!([]) {
+                String::new()
+            } else {
+                format!("  channel {}", line["channel"])
+            };
+            let head = format!("{n:>4}  {lane}{}", short(&what.into(), 40));
+            ui.result(&format!("{head:<58}  {}{channel}", place(line)));
+            for message in line["messages"].as_array().into_iter().flatten() {
+                let role = text_of(message, "role");
+                let said = message.get("content").cloned().unwrap_or_else(|| {
+                    format!("calls {} {}", text_of(message, "tool"), message["args"]).into()
+                });
+                let said = short(&said, 20 + lane.len());
+                ui.result(&format!("      {lane}  {} {said}", ui.styled("36", &format!("{role}:"))));
+            }
+        }
+        "response" => {
+            let (how, value) = answered(line);
+            let tokens = match (line["inputTokens"].as_u64(), line["outputTokens"].as_u64()) {
+                (Some(i), Some(o)) => format!("   ({i} tokens in, {o} out)"),
+                _ => String::new(),
+            };
+            let used = 10 + how.len() + tokens.len();
+            ui.result(&format!("      <- {how}{}{tokens}", short(&value, used)));
+        }
+        "phase" => {
+            let phase = text_of(line, "phase");
+            let detail = match phase {
+                "think" => {
+                    let heading = format!("{}, step {}", text_of(line, "agent"), line["step"]);
+                    return ui.result(&format!("  {}", ui.styled("1", &format!("{heading}: think"))));
+                }
+                "parse" => if line["ok"] == true { "" } else { ": it does not decode" }.to_string(),
+                "route" => format!(": {}", text_of(line, "to")),
+                "invoke" if line["refused"] == true => {
+                    format!(": {} is refused", text_of(line, "tool"))
+                }
+                "invoke" => format!(": {}", text_of(line, "tool")),
+                "observe" => {
+                    let how = if line["ok"] == true { "" } else { "error, " };
+                    let seen = short(&line["shown"], 30);
+                    if line["shown"].is_null() { String::new() } else { format!(": {how}{seen}") }
+                }
+                "check" => if line["again"] == true { ": another step" } else { ": the end" }.to_string(),
+                _ => String::new(),
+            };
+            ui.result(&format!("      {}{detail}", ui.styled("1", phase)));
+        }
+        "end" => {
+            let label = if line["label"] == serde_json::json!([]) {
+                String::new()
+            } else {
+                format!("  label {}", line["label"])
+            };
+            match line.get("error") {
+                Some(error) => {
+                    let place = place(error);
+                    ui.result(&format!(
+                        "error {}: {}{label}  {place}",
+                        text_of(error, "code"),
+                        short(&error["message"], 30)
+                    ));
+                }
+                None => ui.result(&format!("result {}{label}", short(&line["result"], 8))),
+            }
+            let u = &line["usage"];
+            ui.result(&format!(
+                "{} model calls, {} tool calls, {} tokens in, {} out, {} steps of the machine",
+                u["modelCalls"], u["toolCalls"], u["inputTokens"], u["outputTokens"], u["steps"]
+            ));
+        }
+        _ => ui.result(&line.to_string()),
+    }
+}
+
+/// Everything about one request, nothing cut.
+fn step(ui: &Ui, lines: &[Value], n: usize) -> Result<(), Exit> {
+    let about: Vec<&Value> = lines.iter().filter(|l| l["n"].as_u64() == Some(n as u64)).collect();
+    let all = lines.iter().filter(|l| text_of(l, "event") == "request").count();
+    if about.is_empty() {
+        return Err(ui.usage(&format!("there is no request {n}"), Some(&format!("the run made {all}"))));
+    }
+    for line in about {
+        match text_of(line, "event") {
+            "request" => {
+                ui.result(&format!("request {n}: {}", asked(line)));
+                ui.result(&format!("  at {}, channel {}", place(line), line["channel"]));
+                if let Some(tools) = line["tools"].as_array() {
+                    let names: Vec<&str> = tools.iter().filter_map(Value::as_str).collect();
+                    ui.result(&format!("  tools offered: {}", names.join(", ")));
+                }
+                if let Some(earlier) = line["earlier"].as_u64() {
+                    ui.result(&format!("  after {earlier} messages that were said before"));
+                }
+                for message in line["messages"].as_array().into_iter().flatten() {
+                    let said = message["content"]
+                        .as_str()
+                        .map(String::from)
+                        .unwrap_or_else(|| format!("calls {} {}", text_of(message, "tool"), message["args"]));
+                    ui.result(&format!("  {}:", text_of(message, "role")));
+                    said.lines().for_each(|l| ui.result(&format!("    {l}")));
+                }
+            }
+            "response" => {
+                let (how, value) = answered(line);
+                let text = value.as_str().map_or_else(|| value.to_string(), String::from);
+                ui.result(&format!("response: {how}{text}"));
+            }
+            _ => show(ui, line),
+        }
+    }
+    Ok(())
+}
+
+/// A request in logical time: it begins when everything that it had to wait for has been answered.
+struct Span<'a> {
+    line: &'a Value,
+    place: Vec<u64>,
+    begin: usize,
+}
+
+fn timeline(ui: &Ui, lines: &[Value]) {
+    let mut spans: Vec<Span> = Vec::new();
+    for line in lines.iter().filter(|l| text_of(l, "event") == "request") {
+        let place: Vec<u64> =
+            line["place"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+        let begin =
+            spans.iter().filter(|s| !beside(&s.place, &place)).map(|s| s.begin + 1).max().unwrap_or(0);
+        spans.push(Span { line, place, begin });
+    }
+    let end = spans.iter().map(|s| s.begin + 1).max().unwrap_or(0);
+    let unit = (48 / end.max(1)).clamp(1, 6);
+    ui.result(&format!("{} requests, at most {} of them one after another", spans.len(), end));
+    for span in &spans {
+        let n = span.line["n"].as_u64().unwrap_or(0);
+        let bar = format!("{}{}", " ".repeat(span.begin * unit), "=".repeat(unit));
+        let what = short(&asked(span.line).into(), 60);
+        ui.result(&format!("{n:>4} |{bar:<width$}| {what}", width = end * unit));
+    }
+}
+
+/// Whether two requests are of different branches of one `par`.
+fn beside(a: &[u64], b: &[u64]) -> bool {
+    for (x, y) in a.chunks(3).zip(b.chunks(3)) {
+        match (x, y) {
+            ([i, j, p], [k, l, q]) if i == k && j == l => {
+                if p != q {
+                    return true;
+                }
+            }
+            _ => return false,
+        }
+    }
+    false
+}

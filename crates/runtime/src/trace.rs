@@ -1,0 +1,401 @@
+//! What happened during a run, as a list that is the same whenever the replies are.
+//!
+//! Entry point: [`Recorder`]: give it every [`Event`] of a run, and take the lines at the end. `docs/traces.md`
+//! describes them.
+//!
+//! Invariant: a trace depends on the program, its input and the answers, and on nothing else: not on time, not on the
+//! order in which answers arrive, not on the number of threads. Requests stand in the order of a run whose
+//! branches are run one after another.
+//! Invariant: no secret is in it, because none is in events and reports.
+
+use crate::provider::Tokens;
+use crate::{Answered, Asked, Event, RunReport};
+use core_ir::{Data, Num, Role};
+use diagnostics::{Sources, Span};
+use machine::{Message, Reply, RequestId};
+use serde_json::{Map, Value as Json, json};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// The version of the format, in the first line of every trace.
+pub const VERSION: u32 = 1;
+
+/// The phases of a step of an agent that works with tools, in their order. Source: seed 004 §4.
+pub const PHASES: [&str; 7] = ["think", "parse", "route", "invoke", "observe", "update", "check"];
+
+/// What a trace says first: what was run.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The file.
+    pub program: String,
+    /// The pipeline, test or agent.
+    pub entry: String,
+    /// What it was applied to.
+    pub input: Option<Data>,
+}
+
+/// Collects what happens.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    requests: BTreeMap<Arc<[u32]>, Asking>,
+    places: HashMap<RequestId, Arc<[u32]>>,
+}
+
+#[derive(Debug)]
+struct Asking {
+    id: RequestId,
+    span: Span,
+    channel: Data,
+    what: Asked,
+    answer: Option<(Answered, Tokens, Option<Num>)>,
+}
+
+impl Recorder {
+    /// Nothing has happened.
+    pub fn new() -> Recorder {
+        Recorder::default()
+    }
+
+    /// Takes note of an event.
+    pub fn note(&mut self, event: &Event) {
+        match event {
+            Event::Asked { id, span, channel, place, what } => {
+                self.places.insert(*id, place.clone());
+                let asking = Asking {
+                    id: *id,
+                    span: *span,
+                    channel: channel.clone(),
+                    what: what.clone(),
+                    answer: None,
+                };
+                self.requests.insert(place.clone(), asking);
+            }
+            Event::Answered { id, what, tokens, usd, .. } => {
+                if let Some(asking) = self.places.get(id).and_then(|p| self.requests.get_mut(p)) {
+                    asking.answer = Some((what.clone(), *tokens, usd.clone()));
+                }
+            }
+            // Repetitions and growing replies are matters of time.
+            Event::Retry { .. } | Event::Growing { .. } => {}
+        }
+    }
+
+    /// The answered model calls in the order of the trace, as entries of a script that gives the same answers.
+    pub fn script(&self) -> Json {
+        let entry = |asking: &Asking| {
+            let Asked::Model { messages, purpose, .. } = &asking.what else { return None };
+            let mut entry = Map::new();
+            if let Some(purpose) = purpose {
+                entry.insert("purpose".into(), purpose.to_string().into());
+            }
+            if let Some(last) = messages.last().filter(|m| !m.content.is_empty()) {
+                entry.insert("match".into(), last.content.to_string().into());
+            }
+            match &asking.answer.as_ref()?.0 {
+                Answered::Reply(Reply::Text(text)) => entry.insert("reply".into(), text.clone().into()),
+                Answered::Reply(Reply::ToolCall { name, args }) => {
+                    entry.insert("tool".into(), name.to_string().into());
+                    entry.insert("args".into(), args.to_json())
+                }
+                Answered::Reply(Reply::ToolCalls(several)) => entry.insert("tools".into(), calls(several)),
+                Answered::Failed(why) => entry.insert("error".into(), why.clone().into()),
+                _ => return None,
+            };
+            Some(Json::Object(entry))
+        };
+        self.requests.values().filter_map(entry).collect()
+    }
+
+    /// The lines of the trace, each a JSON object.
+    pub fn lines(&self, head: &Head, sources: &Sources, report: &RunReport) -> Vec<Json> {
+        let input = head.input.as_ref().map(Data::to_json);
+        let mut out = vec![json!({
+            "event": "run", "version": VERSION, "program": head.program, "entry": head.entry, "input": input,
+        })];
+        let all: Vec<(&[u32], &Asking)> = self.requests.iter().map(|(p, a)| (&**p, a)).collect();
+        // For each request the one before and the one after in the same branch.
+        let mut last: HashMap<u64, usize> = HashMap::new();
+        let mut before = vec![None; all.len()];
+        let mut after = vec![None; all.len()];
+        for (i, (_, asking)) in all.iter().enumerate() {
+            if let Some(previous) = last.insert(asking.id.strand, i) {
+                (before[i], after[previous]) = (Some(previous), Some(i));
+            }
+        }
+        // The conversation before, by branch.
+        let mut said: HashMap<u64, &[Message]> = HashMap::new();
+        for (i, (place, asking)) in all.iter().enumerate() {
+            let next = after[i].map(|j| all[j].1);
+            let n = i + 1;
+            let phase = |phase: &str, step: u64, agent: &str, mut more: Map<String, Json>| {
+                let mut line = Map::new();
+                line.insert("event".into(), "phase".into());
+                line.insert("n".into(), n.into());
+                line.insert("phase".into(), phase.into());
+                line.insert("agent".into(), agent.into());
+                line.insert("step".into(), step.into());
+                line.append(&mut more);
+                Json::Object(line)
+            };
+            let looping = step(asking);
+            // A tool call that carries out what the agent asked for.
+            let carried_out =
+                matches!(asking.what, Asked::Tool { .. }).then(|| thinker(&all, &before, i)).flatten();
+            if let Some((agent, k)) = &looping {
+                out.push(phase("think", *k, agent, Map::new()));
+            }
+            if let (Some((agent, k)), Asked::Tool { name, .. }) = (&carried_out, &asking.what) {
+                out.push(phase("invoke", *k, agent, object(json!({"tool": &**name}))));
+            }
+            out.push(request(n, place, asking, sources, &mut said));
+            let Some((answer, tokens, usd)) = &asking.answer else { continue };
+            out.push(response(n, answer, *tokens, usd.as_ref(), matches!(asking.what, Asked::Model { .. })));
+            if let Some((agent, k)) = &looping {
+                let again =
+                    next.is_some_and(|x| matches!(x.what, Asked::Model { attempt, .. } if attempt > 0));
+                out.push(phase(
+                    "parse",
+                    *k,
+                    agent,
+                    object(json!({"ok": !again && routed(asking).is_some()})),
+                ));
+                let Some(route) = routed(asking).filter(|_| !again) else { continue };
+                out.push(phase("route", *k, agent, object(json!({"to": route.to_string()}))));
+                match (&route, next.map(|x| &x.what)) {
+                    (Route::Final, _) => out.push(phase("check", *k, agent, object(json!({"again": false})))),
+                    // What follows is written where the tool is called.
+                    (Route::Tool(_), Some(Asked::Tool { .. } | Asked::Approve { .. })) => {}
+                    // It was refused before it was called; the agent is shown why.
+                    (Route::Tool(name), _) => {
+                        let seen = next.and_then(shown);
+                        let invoke = json!({"tool": name, "refused": true});
+                        out.push(phase("invoke", *k, agent, object(invoke)));
+                        out.push(phase("observe", *k, agent, object(json!({"ok": false, "shown": seen}))));
+                        out.push(phase("update", *k, agent, Map::new()));
+                        let again = next.is_some_and(|x| step(x).is_some_and(|(_, m)| m > *k));
+                        out.push(phase("check", *k, agent, object(json!({"again": again}))));
+                    }
+                }
+            }
+            if let Some((agent, k)) = &carried_out {
+                let ok = !matches!(answer, Answered::Failed(_) | Answered::Stopped(_) | Answered::Late);
+                let seen = next.and_then(shown);
+                out.push(phase("observe", *k, agent, object(json!({"ok": ok, "shown": seen}))));
+                out.push(phase("update", *k, agent, Map::new()));
+                let again = next.is_some_and(|x| step(x).is_some_and(|(_, m)| m > *k));
+                out.push(phase("check", *k, agent, object(json!({"again": again}))));
+            }
+        }
+        out.push(end(sources, report));
+        out
+    }
+}
+
+fn calls(several: &[(core_ir::Name, Data)]) -> Json {
+    several.iter().map(|(name, args)| json!({"tool": &**name, "args": args.to_json()})).collect()
+}
+
+fn object(json: Json) -> Map<String, Json> {
+    match json {
+        Json::Object(o) => o,
+        _ => Map::new(),
+    }
+}
+
+/// The agent and the step of its loop, if a request is its thinking: one with tools to choose from.
+fn step(asking: &Asking) -> Option<(String, u64)> {
+    let Asked::Model { agent: Some(agent), tools, messages, .. } = &asking.what else { return None };
+    if tools.is_empty() {
+        return None;
+    }
+    // Each step before has ended with what a tool gave.
+    let done = messages.iter().filter(|m| m.role == Role::Tool).count() as u64;
+    Some((agent.to_string(), done + 1))
+}
+
+/// The agent and the step for which a tool is called: the calls since it thought are those that it asked for.
+fn thinker(all: &[(&[u32], &Asking)], before: &[Option<usize>], tool: usize) -> Option<(String, u64)> {
+    let (mut at, mut earlier) = (before.get(tool).copied().flatten()?, 0);
+    loop {
+        let asking = all.get(at)?.1;
+        match &asking.what {
+            Asked::Approve { .. } => {}
+            Asked::Tool { .. } => earlier += 1,
+            _ => {
+                let (agent, k) = step(asking)?;
+                let asked = match &asking.answer.as_ref()?.0 {
+                    Answered::Reply(Reply::ToolCall { .. }) => 1,
+                    Answered::Reply(Reply::ToolCalls(calls)) => calls.len() as u64,
+                    _ => 0,
+                };
+                return (earlier < asked).then_some((agent, k + earlier));
+            }
+        }
+        at = before.get(at).copied().flatten()?;
+    }
+}
+
+/// Where the reply to a thinking agent leads.
+#[derive(Debug)]
+enum Route {
+    Final,
+    Tool(String),
+}
+
+impl std::fmt::Display for Route {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Route::Final => f.write_str("final"),
+            Route::Tool(name) => f.write_str(name),
+        }
+    }
+}
+
+fn routed(asking: &Asking) -> Option<Route> {
+    match &asking.answer.as_ref()?.0 {
+        Answered::Reply(Reply::Text(_)) => Some(Route::Final),
+        Answered::Reply(Reply::ToolCall { name, .. }) => Some(Route::Tool(name.to_string())),
+        Answered::Reply(Reply::ToolCalls(calls)) => {
+            calls.first().map(|(name, _)| Route::Tool(name.to_string()))
+        }
+        _ => None,
+    }
+}
+
+/// What an agent is shown of a tool's result.
+fn shown(next: &Asking) -> Option<String> {
+    let Asked::Model { messages, .. } = &next.what else { return None };
+    messages.iter().rev().find(|m| m.role == Role::Tool).map(|m| m.content.to_string())
+}
+
+fn place_json(sources: &Sources, span: Span, line: &mut Map<String, Json>) {
+    if let Some(source) = sources.get(span.file) {
+        let at = source.line_column(span.start);
+        line.insert("path".into(), source.path.clone().into());
+        line.insert("line".into(), at.line.into());
+        line.insert("column".into(), at.column.into());
+    }
+}
+
+fn request<'a>(
+    n: usize,
+    place: &[u32],
+    asking: &'a Asking,
+    sources: &Sources,
+    said: &mut HashMap<u64, &'a [Message]>,
+) -> Json {
+    let mut line = Map::new();
+    line.insert("event".into(), "request".into());
+    line.insert("n".into(), n.into());
+    // The last number only sorts a request behind the branches before it.
+    line.insert("place".into(), json!(place.split_last().map_or(place, |(_, place)| place)));
+    let mut put = |key: &str, value: Json| line.insert(key.into(), value);
+    match &asking.what {
+        Asked::Model { model, purpose, agent, messages, tools, attempt } => {
+            put("kind", "model".into());
+            put("model", model.clone().into());
+            if let Some(purpose) = purpose {
+                put("purpose", purpose.to_string().into());
+            }
+            if let Some(agent) = agent {
+                put("agent", agent.to_string().into());
+            }
+            if !tools.is_empty() {
+                put("tools", tools.iter().map(ToString::to_string).collect());
+            }
+            if *attempt > 0 {
+                put("attempt", (*attempt).into());
+            }
+            let earlier = said.insert(asking.id.strand, messages).unwrap_or_default();
+            let same = earlier.iter().zip(messages.iter()).take_while(|(a, b)| a == b).count();
+            if same > 0 {
+                put("earlier", same.into());
+            }
+            put("messages", messages.iter().skip(same).map(message).collect());
+        }
+        Asked::Tool { name, args } | Asked::Approve { name, args } => {
+            let asks = matches!(asking.what, Asked::Approve { .. });
+            put("kind", if asks { "approve".into() } else { "tool".into() });
+            put("tool", name.to_string().into());
+            put("args", Data::record(args.iter().cloned()).to_json());
+        }
+        Asked::Recall { store, key } => {
+            put("kind", "recall".into());
+            put("store", store.to_string().into());
+            put("key", key.to_string().into());
+        }
+        Asked::Remember { store, key, value } => {
+            put("kind", "remember".into());
+            put("store", store.to_string().into());
+            put("key", key.to_string().into());
+            put("value", value.to_json());
+        }
+        Asked::Sample { probability } => {
+            put("kind", "sample".into());
+            put("probability", probability.to_json());
+        }
+    }
+    put("channel", asking.channel.to_json());
+    place_json(sources, asking.span, &mut line);
+    Json::Object(line)
+}
+
+fn message(m: &Message) -> Json {
+    match &m.call {
+        Some(call) => json!({"role": m.role.as_str(), "tool": &*call.0, "args": call.1.to_json()}),
+        None => json!({"role": m.role.as_str(), "content": &*m.content}),
+    }
+}
+
+fn response(n: usize, answer: &Answered, tokens: Tokens, usd: Option<&Num>, model: bool) -> Json {
+    let mut line = object(json!({"event": "response", "n": n}));
+    let (key, value) = match answer {
+        Answered::Reply(Reply::Text(text)) => ("reply", text.clone().into()),
+        Answered::Reply(Reply::ToolCall { name, args }) => {
+            line.insert("tool".into(), name.to_string().into());
+            ("args", args.to_json())
+        }
+        Answered::Reply(Reply::ToolCalls(several)) => ("calls", calls(several)),
+        Answered::Data(data) => ("data", data.to_json()),
+        Answered::Nothing => ("data", Json::Null),
+        Answered::Sample(b) => ("sample", (*b).into()),
+        Answered::Failed(why) => ("error", why.clone().into()),
+        Answered::Stopped(why) => ("stopped", why.clone().into()),
+        Answered::Late => ("late", true.into()),
+    };
+    line.insert(key.into(), value);
+    if model {
+        line.insert("inputTokens".into(), tokens.input.into());
+        line.insert("outputTokens".into(), tokens.output.into());
+        if let Some(usd) = usd {
+            line.insert("usd".into(), usd.to_json());
+        }
+    }
+    Json::Object(line)
+}
+
+fn end(sources: &Sources, report: &RunReport) -> Json {
+    let mut line = object(json!({"event": "end"}));
+    match &report.result {
+        Ok(value) => {
+            // A function has no JSON; it is shown as text.
+            let result = value.data().map_or_else(|| Json::from(value.to_string()), |d| d.to_json());
+            line.insert("result".into(), result);
+        }
+        Err(failure) => {
+            let mut error = object(json!({"code": failure.code.as_str(), "message": failure.message}));
+            place_json(sources, failure.span, &mut error);
+            line.insert("error".into(), error.into());
+        }
+    }
+    line.insert("label".into(), report.label.to_json());
+    let u = &report.usage;
+    line.insert(
+        "usage".into(),
+        json!({
+            "modelCalls": u.model_calls, "toolCalls": u.tool_calls, "inputTokens": u.input_tokens,
+            "outputTokens": u.output_tokens, "usd": u.usd.as_ref().map(Num::to_json), "steps": report.fuel,
+        }),
+    );
+    Json::Object(line)
+}
