@@ -430,7 +430,7 @@ impl Hasher for AsItIs {
 }
 
 /// The strands that can go on, in the order in which they could: mostly none or one, which needs no memory.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Ready {
     first: Option<usize>,
     rest: VecDeque<usize>,
