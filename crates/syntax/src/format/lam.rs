@@ -37,9 +37,6 @@ const STEP: usize = 2;
 /// Words whose bracket stands directly after them.
 const BRACKET_WORDS: &[&str] = &["classify", "check", "try", "prim", "tool", "store", "within", "each"];
 
-/// Words that mean something else with a bracket directly after them.
-const CHOOSY_WORDS: &[&str] = &["send", "fix", "par", "⊕"];
-
 struct Marks<'a> {
     shapes: &'a Shapes,
     l: Layout<'a>,
@@ -121,8 +118,9 @@ impl<'a> Marks<'a> {
             let sticks = match self.parts[i] {
                 Part::Close => true,
                 Part::Follows => !loose.contains(&i),
+                // After other words it may mean something else with a space before it (`fix[3]`, `send [x]`).
                 Part::Open if here == "[" => {
-                    BRACKET_WORDS.contains(&before) || (adjacent && CHOOSY_WORDS.contains(&before))
+                    BRACKET_WORDS.contains(&before) || (adjacent && !matches!(self.parts[i - 1], Part::Close))
                 }
                 // Two operators in one, or a type's `>` before another.
                 _ => false,
