@@ -128,8 +128,13 @@ pub fn reason(e: &std::io::Error) -> String {
     }
 }
 
-/// Loads a file: what can be run in it, and what is to be said about it.
-pub fn load(sources: &mut Sources, path: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+/// Loads a file: what can be run in it, and what is to be said about it. With `retry_timeouts`, the `retries` of a program try
+/// again what was late.
+pub fn load(
+    sources: &mut Sources,
+    path: &str,
+    retry_timeouts: bool,
+) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
     let (id, text) = read_text(sources, path)?;
     let kind = match Kind::of(path) {
         // Standard input has no name: it is a configuration if it looks like one.
@@ -140,7 +145,7 @@ pub fn load(sources: &mut Sources, path: &str) -> Result<(Vec<Runnable>, Vec<Dia
         kind => kind,
     };
     match kind {
-        Kind::Agent => agent(sources, id, &text),
+        Kind::Agent => agent(sources, id, &text, retry_timeouts),
         Kind::Lam => lam(id, &text),
         Kind::Config => {
             let (limits, main) = (Limits::default(), Path::new(path));
@@ -233,9 +238,15 @@ impl surface::Loader for Imports<'_> {
     }
 }
 
-fn agent(sources: &mut Sources, id: FileId, text: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+fn agent(
+    sources: &mut Sources,
+    id: FileId,
+    text: &str,
+    retry_timeouts: bool,
+) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
     let (module, mut found) = surface::check_files(id, text, &mut Imports::new(sources, id));
-    let Some(module) = module else { return Err(Problem::Wrong(found)) };
+    let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
+    module.retry_timeouts = retry_timeouts;
     // None is ever known: there is no way yet to give one.
     found.extend(module.policies().iter().map(surface::Module::unknown_policy));
     let default = module.default_entry().map(|e| e.name.clone());

@@ -20,6 +20,7 @@ struct File {
     lint: LintSettings,
     stores: BTreeMap<String, StoreEntry>,
     limits: LimitsEntry,
+    retry_timeouts: bool,
 }
 
 /// One `[stores.NAME]`: where a store is kept.
@@ -61,6 +62,8 @@ pub struct Settings {
     pub limits: LimitsEntry,
     /// What is linted for.
     pub lint: LintSettings,
+    /// Whether the `retries` of programs try again what was late.
+    pub retry_timeouts: bool,
     /// The directory that paths in the settings are relative to.
     pub dir: PathBuf,
     /// The variables of the process and of `.env`.
@@ -98,8 +101,8 @@ impl Settings {
         let models = FileSettings { model: file.model, models: file.models };
         let stores = file.stores.into_iter().map(|(name, e)| (name.as_str().into(), dir.join(e.sqlite)));
         let stores = stores.collect();
-        let (mcp, lint, limits) = (file.mcp, file.lint, file.limits);
-        Ok(Settings { models, handlers, mcp, stores, limits, lint, dir, environment })
+        let (mcp, lint, limits, retry_timeouts) = (file.mcp, file.lint, file.limits, file.retry_timeouts);
+        Ok(Settings { models, handlers, mcp, stores, limits, lint, retry_timeouts, dir, environment })
     }
 }
 

@@ -648,4 +648,24 @@ fn every_front_end_has_a_notation() {
             ran.out
         );
     }
+#[test]
+fn what_is_late_is_tried_again_only_if_the_settings_say_so() {
+    let program = "task look(x: String) -> String { exec \"python3\" \"look.py\" }\n\
+                   pipeline p(x: String) -> String { let y = look(x) timeout 5 retries 1; return y; }\n";
+    // The first call never answers.
+    let script = "import os, time, json\n\
+                  if not os.path.exists('seen'):\n    open('seen', 'w').close()\n    time.sleep(600)\n\
+                  print(json.dumps('found'))\n";
+    let run = |settings: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), "p.agent", program);
+        write(dir.path(), "look.py", script);
+        write(dir.path(), "entail.toml", settings);
+        entail_in(dir.path(), &["run", "--format", "json", "p.agent", "bees"])
+    };
+    let ran = run("");
+    assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
+    assert_eq!(json(&ran)["error"]["code"], "timeout", "{}", ran.out);
+    let ran = run("retry_timeouts = true\n");
+    assert_eq!(json(&ran)["result"], "found", "{}{}", ran.out, ran.err);
 }

@@ -26,7 +26,7 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
         for file in programs_under(path) {
             let mut sources = Sources::new();
             let name = file.display().to_string();
-            match load(&mut sources, &name) {
+            match load(&mut sources, &name, false) {
                 // In a directory, configurations of unknown formats are simply not programs.
                 Err(Problem::Unreadable(..)) if is_directory => continue,
                 Err(problem) => {

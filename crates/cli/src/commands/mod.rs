@@ -38,7 +38,8 @@ pub fn version(ui: &Ui) -> Exit {
 
 /// Loads a file, or says why that is impossible.
 fn load_or_say(ui: &Ui, sources: &mut Sources, path: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Exit> {
-    load(sources, path).map_err(|problem| say_problem(ui, sources, problem))
+    let settings = crate::settings::Settings::read(ui)?;
+    load(sources, path, settings.retry_timeouts).map_err(|problem| say_problem(ui, sources, problem))
 }
 
 /// Says why a file cannot be worked with.

@@ -87,7 +87,7 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
     let loaded = if args.term == "-" {
         load::read_text(&mut sources, "-").and_then(|(id, text)| load::lam(id, &text))
     } else if is_file {
-        load::load(&mut sources, &args.term)
+        load::load(&mut sources, &args.term, false)
     } else {
         let id = sources.add("<term>", &*args.term);
         load::lam(id, &args.term)

@@ -36,6 +36,7 @@ pub(super) struct Checked<'a> {
     pub(super) decls: &'a Decls,
     pub(super) facts: &'a Facts,
     pub(super) exits: &'a ExitTable,
+    pub(super) retry_timeouts: bool,
 }
 
 /// The term of an entry point: a function from the record of its inputs.
@@ -1670,7 +1671,7 @@ impl Lower<'_> {
         let next = self.b.var(again.clone(), at);
         let handler = self.b.app(next, failed, at);
         let label = self.b.lit(label, at);
-        let catches = Catches::NotTimeout;
+        let catches = if self.c.retry_timeouts { Catches::All } else { Catches::NotTimeout };
         let body = self.b.add(Term::Try { label, body: done, catches, name: message, handler }, at);
         let body = self.b.abs(last, None, body, at);
         let body = self.b.abs(again, None, body, at);

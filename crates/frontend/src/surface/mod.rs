@@ -38,6 +38,8 @@ pub struct Module {
     facts: check::Facts,
     exits: exits::ExitTable,
     entries: Vec<Entry>,
+    /// Whether `retries` tries again what was late. The language says no: whoever asks for it must know that there is time.
+    pub retry_timeouts: bool,
 }
 
 /// A place where a tool or task names a policy.
@@ -144,7 +146,7 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
         return (None, found);
     }
     let entries = entries(file, &program, &decls);
-    (Some(Module { main: file, files, program, decls, facts, exits, entries }), found)
+    (Some(Module { main: file, files, program, decls, facts, exits, entries, retry_timeouts: false }), found)
 }
 
 fn entries(main: FileId, program: &Program, decls: &decls::Decls) -> Vec<Entry> {
@@ -265,6 +267,7 @@ impl Module {
             decls: &self.decls,
             facts: &self.facts,
             exits: &self.exits,
+            retry_timeouts: self.retry_timeouts,
         };
         lower::lower(&checked, entry)
     }
