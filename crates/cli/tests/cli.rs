@@ -648,6 +648,8 @@ fn every_front_end_has_a_notation() {
             ran.out
         );
     }
+}
+
 #[test]
 fn what_is_late_is_tried_again_only_if_the_settings_say_so() {
     let program = "task look(x: String) -> String { exec \"python3\" \"look.py\" }\n\

@@ -84,6 +84,9 @@ impl<S> Ord for Course<S> {
     }
 }
 
+/// What a world may answer to a call, with what becomes of the world; or why it has no answer.
+pub type Answers<'a, S> = dyn FnMut(&S, &Call) -> Result<Vec<Answer<S>>, String> + 'a;
+
 /// Follows every course. `answers` gives the possible answers of a world to a request.
 ///
 /// # Errors
@@ -119,7 +122,7 @@ pub fn explore<S: Clone>(
     machine: Machine,
     world: S,
     limits: Limits,
-    answers: &mut dyn FnMut(&S, &Call) -> Result<Vec<Answer<S>>, String>,
+    answers: &mut Answers<'_, S>,
 ) -> Result<Exploration, String> {
     let mut courses = BinaryHeap::new();
     courses.push(Course { probability: Num::ONE, number: 0, machine, world });
