@@ -356,7 +356,7 @@ fn program(number: u64, runner: &mut TestRunner) -> Program {
         wild: [2, 2, 2, 20][number as usize % 4],
         ..Style::default()
     };
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         return modelled(programs(style).new_tree(runner).unwrap().current());
     }
     let pair = secrets::pair_like(number, |s| {
