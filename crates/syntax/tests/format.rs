@@ -125,13 +125,62 @@ fn agent_programs_of_the_suite_keep_their_meaning() {
     assert!(formatted > 20);
 }
 
+/// The programs of a file: one, or those of the cases of `suite/lam`, which are no program together.
+fn programs_of_lam(text: &str) -> Vec<String> {
+    let kept = |case: &str| case.lines().skip(1).filter(|l| !l.starts_with("--- ")).fold(String::new(), line);
+    fn line(text: String, l: &str) -> String {
+        text + l + "\n"
+    }
+    match text.split("=== ").skip(1).map(kept).collect::<Vec<_>>() {
+        none if none.is_empty() => vec![text.to_string()],
+        cases => cases,
+    }
+}
+
 #[test]
 fn programs_of_the_calculus_keep_their_comments() {
+    let (mut formatted, mut refused) = (0, 0);
     for path in files("lam") {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let once = format::lam(FILE, &text).unwrap_or_else(|e| panic!("{}: {e:?}", path.display()));
-        assert_eq!(format::lam(FILE, &once).unwrap(), once, "{}", path.display());
-        assert_eq!(comments_of_lam(&once), comments_of_lam(&text), "{}", path.display());
+        for text in programs_of_lam(&std::fs::read_to_string(&path).unwrap()) {
+            let name = path.display();
+            // Some show how a wrong program is refused.
+            let Ok(once) = format::lam(FILE, &text) else {
+                refused += 1;
+                assert!(read(&text).is_err(), "{name}: {text}");
+                continue;
+            };
+            formatted += 1;
+            assert_eq!(format::lam(FILE, &once).unwrap(), once, "{name}");
+            assert_eq!(comments_of_lam(&once), comments_of_lam(&text), "{name}");
+        }
+    }
+    assert!(formatted > 50 && refused < formatted / 10, "{formatted} formatted, {refused} refused");
+}
+
+/// With a space before it, a bracket may be an argument.
+#[test]
+fn a_bracket_belongs_to_the_word_before_it_or_not() {
+    for (text, formatted) in [
+        ("each[4] f xs", "each[4] f xs"),
+        ("each [g] xs", "each [g] xs"),
+        ("each[4](f)[1]", "each[4] (f) [1]"),
+        ("send[user]x; send [x]", "send[user] x;\nsend [x]"),
+        ("fix[3] f; fix [3]", "fix[3] f;\nfix [3]"),
+        ("par[2] [a, b]; par[a]; par [2] [a]", "par[2] [a, b];\npar [a];\npar [2] [a]"),
+        ("a ⊕[0.3] b; a ⊕ [b]", "a ⊕[0.3] b;\na ⊕ [b]"),
+        (
+            "within [2] x; check [Num] x; try [[]] x catch e. e",
+            "within[2] x;\ncheck[Num] x;\ntry[[]] x catch e. e",
+        ),
+        // Words are names behind a dot.
+        ("x.check [1]; x.try [a]", "x.check [1];\nx.try [a]"),
+        ("f[1]; f.[1]", "f [1];\nf.[1]"),
+    ] {
+        let bound: String = "abfgx".chars().map(|c| format!("let {c} = 0;\n")).collect();
+        let parsed = |t: &str| read(&format!("{bound}let fix = 0;\nlet xs = 0;\n{t}")).unwrap();
+        let once = format::lam(FILE, text).unwrap_or_else(|e| panic!("{text}: {e:#?}"));
+        assert_eq!(once, format!("{formatted}\n"));
+        assert!(parsed(text) == parsed(&once), "{text}");
     }
 }
 

@@ -34,9 +34,6 @@ pub fn lam(file: FileId, text: &str) -> Result<String, Vec<Diagnostic>> {
 
 const STEP: usize = 2;
 
-/// Words whose bracket stands directly after them.
-const BRACKET_WORDS: &[&str] = &["classify", "check", "try", "prim", "tool", "store", "within", "each"];
-
 struct Marks<'a> {
     shapes: &'a Shapes,
     l: Layout<'a>,
@@ -61,7 +58,7 @@ impl<'a> Marks<'a> {
     fn new(text: &'a str, shapes: &'a Shapes) -> Marks<'a> {
         let (mut pieces, mut parts, mut piece_of) = (Vec::<Piece>::new(), Vec::new(), Vec::new());
         let mut strings = 0usize;
-        for (start, end, part, _) in &shapes.tokens {
+        for (start, end, part) in &shapes.tokens {
             if strings > 0 {
                 if let Some(p) = pieces.last_mut() {
                     p.end = *end;
@@ -113,15 +110,10 @@ impl<'a> Marks<'a> {
         let tight: HashSet<usize> = self.shapes.tight.iter().filter(begins).map(|t| self.piece(*t)).collect();
         let loose: HashSet<usize> = self.shapes.loose.iter().filter(begins).map(|t| self.piece(*t)).collect();
         for i in 1..self.parts.len() {
-            let (before, here) = (self.l.source(i - 1), self.l.source(i));
-            let adjacent = first_of.get(&i).and_then(|t| self.shapes.tokens.get(*t)).is_some_and(|t| t.3);
+            let here = self.l.source(i);
             let sticks = match self.parts[i] {
                 Part::Close => true,
                 Part::Follows => !loose.contains(&i),
-                // After other words it may mean something else with a space before it (`fix[3]`, `send [x]`).
-                Part::Open if here == "[" => {
-                    BRACKET_WORDS.contains(&before) || (adjacent && !matches!(self.parts[i - 1], Part::Close))
-                }
                 // Two operators in one, or a type's `>` before another.
                 _ => false,
             };

@@ -700,7 +700,7 @@ impl Parser<'_> {
         }
         if self.is_word("store") {
             self.bump();
-            self.open(Bracket::Square);
+            self.open_tight();
             let n = self.whole();
             self.close(Bracket::Square);
             if n < u64::from(self.declared_stores) {

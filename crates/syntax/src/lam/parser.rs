@@ -399,6 +399,12 @@ impl<'a> Parser<'a> {
         self.error_at = Some(self.at);
     }
 
+    /// Takes a `[` that belongs to the word before it: no space stands between them.
+    pub(super) fn open_tight(&mut self) -> bool {
+        self.tight_before();
+        self.open(Bracket::Square)
+    }
+
     pub(super) fn open(&mut self, bracket: Bracket) -> bool {
         let found = self.eat(Tok::Open(bracket));
         if found {
@@ -720,7 +726,7 @@ impl<'a> Parser<'a> {
                     marks.push(self.at);
                     self.bump();
                     let p = if self.tok() == Tok::Open(Bracket::Square) && self.token().adjacent {
-                        self.open(Bracket::Square);
+                        self.open_tight();
                         let p = self.probability();
                         self.close(Bracket::Square);
                         p
@@ -839,7 +845,7 @@ impl<'a> Parser<'a> {
                 "within" => {
                     self.bump();
                     let mut seconds = Num::ZERO;
-                    if self.open(Bracket::Square) {
+                    if self.open_tight() {
                         let at = self.start();
                         seconds = self.number();
                         if seconds < Num::ZERO {
@@ -860,7 +866,7 @@ impl<'a> Parser<'a> {
                 "classify" => {
                     self.bump();
                     let mut tags: Vec<Name> = Vec::new();
-                    if self.open(Bracket::Square) {
+                    if self.open_tight() {
                         self.comma_list(Bracket::Square, |p| {
                             let at = p.start();
                             if let Some(tag) = p.tag_name() {
@@ -876,7 +882,7 @@ impl<'a> Parser<'a> {
                     self.bump();
                     let mut name = Name::from("");
                     let mut ty = Type::Dyn;
-                    if self.open(Bracket::Square) {
+                    if self.open_tight() {
                         if matches!(self.tok(), Tok::Word | Tok::Str(_)) && self.ahead(1).tok == Tok::Colon {
                             name = self.name("a name").unwrap_or(name);
                             self.bump();
@@ -905,7 +911,7 @@ impl<'a> Parser<'a> {
                     let mut bound = None;
                     // A list is no function, so a bracket that touches the word is the bound.
                     if self.token().adjacent && self.tok() == Tok::Open(Bracket::Square) {
-                        self.open(Bracket::Square);
+                        self.open_tight();
                         bound = Some(self.count());
                         self.close(Bracket::Square);
                     }
@@ -965,7 +971,7 @@ impl<'a> Parser<'a> {
         if self.tok() != Tok::Open(Bracket::Square) || !self.token().adjacent {
             return Role::User;
         }
-        self.open(Bracket::Square);
+        self.open_tight();
         let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
         let role = roles.into_iter().find(|r| r.as_str() == self.word());
         if role.is_some() {
@@ -1032,7 +1038,7 @@ impl<'a> Parser<'a> {
     fn try_form(&mut self) -> TermId {
         let (start, first) = (self.start(), self.at);
         self.bump();
-        let label = if self.open(Bracket::Square) {
+        let label = if self.open_tight() {
             let l = self.expr();
             self.close(Bracket::Square);
             l
@@ -1127,7 +1133,7 @@ impl<'a> Parser<'a> {
                 }
                 "fix" if self.bracket_follows() => {
                     self.bump();
-                    self.open(Bracket::Square);
+                    self.open_tight();
                     let bound = self.bound();
                     let origin = match self.tok() {
                         Tok::Str(s) => {
@@ -1155,7 +1161,7 @@ impl<'a> Parser<'a> {
                         && self.ahead(2).tok == Tok::Close(Bracket::Square)
                         && self.ahead(3).tok == Tok::Open(Bracket::Square)
                     {
-                        self.open(Bracket::Square);
+                        self.open_tight();
                         bound = Some(self.count());
                         self.close(Bracket::Square);
                     }
@@ -1328,7 +1334,7 @@ impl<'a> Parser<'a> {
                 self.allowed(self.options.tools);
                 self.bump();
                 let mut id = None;
-                if self.open(Bracket::Square) {
+                if self.open_tight() {
                     id = self.tool_name();
                     self.close(Bracket::Square);
                 }
@@ -1419,7 +1425,7 @@ impl<'a> Parser<'a> {
         let start = self.start();
         self.bump();
         let mut prim = None;
-        if self.open(Bracket::Square) {
+        if self.open_tight() {
             let word = self.word();
             prim = Prim::from_name(word);
             if prim.is_none() && self.tok() == Tok::Word {

@@ -55,8 +55,8 @@ pub(crate) enum Part {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
-    /// The tokens: first byte, one past the last byte, what it is, whether it follows the one before directly.
-    pub tokens: Vec<(u32, u32, Part, bool)>,
+    /// The tokens: first byte, one past the last byte, what it is.
+    pub tokens: Vec<(u32, u32, Part)>,
     /// Forms.
     pub forms: Vec<Shape>,
     /// The first token of each declaration, definition and term.
@@ -80,6 +80,6 @@ impl Shapes {
             _ => Part::Other,
         };
         let kept = tokens.iter().filter(|t| t.tok != Tok::Eof && (t.end as usize) <= text.len());
-        Shapes { tokens: kept.map(|t| (t.start, t.end, part(t), t.adjacent)).collect(), ..Shapes::default() }
+        Shapes { tokens: kept.map(|t| (t.start, t.end, part(t))).collect(), ..Shapes::default() }
     }
 }
