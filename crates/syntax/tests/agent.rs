@@ -101,6 +101,20 @@ fn reads_the_extensions() {
     );
 }
 
+/// A comma may follow the last element of every list, also where the string is a template.
+#[test]
+fn a_quarantined_prompt_with_a_comma_is_a_template() {
+    for prompt in [r#""about {x}""#, r#""about {x}","#, r#"f"about {x}","#] {
+        let program = clean(&format!(
+            "pipeline p(x: String) -> String {{ let y = quarantine({prompt}) as String; return y; }}"
+        ));
+        let Item::Pipeline(p) = &program.items[0] else { panic!("{program:?}") };
+        let StmtKind::Let(_, e) = &p.body.stmts[0].kind else { panic!("{p:?}") };
+        let ExprKind::Quarantine(argument, _) = &e.kind else { panic!("{e:?}") };
+        assert!(matches!(argument.kind, ExprKind::Template(_)), "{prompt}: {argument:?}");
+    }
+}
+
 #[test]
 fn words_of_the_extensions_are_names_in_the_base() {
     clean(

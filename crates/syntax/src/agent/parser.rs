@@ -1519,13 +1519,15 @@ impl Parser<'_> {
         }
         let open = self.here();
         self.bump();
+        let comma = usize::from(matches!(self.peek(1).token, Token::Punct(",")));
         let isolated = word == "quarantine"
             && self.now() == Token::Str
-            && matches!(self.peek(1).token, Token::Punct(")"))
-            && self.word_ahead(2) == Some("as");
+            && matches!(self.peek(1 + comma).token, Token::Punct(")"))
+            && self.word_ahead(2 + comma) == Some("as");
         let (mut args, args_span) = if isolated {
             // A plain string is a template here, as it is after `prompt`.
             let template = self.template("the prompt")?;
+            self.eat(",");
             self.bump();
             let span = template.span;
             (Vec::from_iter(self.node(ExprKind::Template(template), span)), self.since(open))
