@@ -120,27 +120,48 @@ fn lower_all(module: &surface::Module) -> Vec<core_ir::Code> {
     all
 }
 
+/// A program with a mistake that is too long to be shown as an example.
+fn beyond_limits(code: &str) -> Option<String> {
+    let (open, close) = match code {
+        "A006" => return Some(" ".repeat((16 << 20) + 1)),
+        "A012" => ("if n == 1 { ".repeat(257), "}".repeat(257)),
+        "A081" => ("while n == 1 max 3 { ".repeat(250), "}".repeat(250)),
+        _ => return None,
+    };
+    Some(format!("pipeline p(n: Number) -> Number {{ {open}{close} return n; }}"))
+}
+
+/// What is found in a program until it is run.
+fn found_until_run(text: &str) -> Vec<Diagnostic> {
+    let (_, module, mut found) = found_in(text);
+    if let Some(module) = module {
+        found.extend(module.policies().iter().map(surface::Module::unknown_policy));
+        found.extend(module.entries().iter().filter_map(|e| module.lower(e).err()).flatten());
+    }
+    found
+}
+
 #[test]
 fn every_code_has_examples_that_hold() {
     let mut wrong = String::new();
     for (i, e) in codes::ALL.iter().enumerate() {
         assert!(codes::ALL[..i].iter().all(|f| f.code < e.code), "{} is out of order", e.code);
-        if !e.wrong.is_empty() {
-            let found = found_in(e.wrong).2;
-            let codes: Vec<&str> = found.iter().map(|d| d.code).collect();
-            if codes != [e.code] {
-                let messages: Vec<&str> = found.iter().map(|d| d.message.as_str()).collect();
-                wrong += &format!("{}: wrong example gives {codes:?} {messages:?}\n", e.code);
-            }
+        // No program is known to show a fault of the compiler.
+        if e.code == "A098" {
+            continue;
         }
-        if !e.right.is_empty() {
-            let (_, module, found) = found_in(e.right);
-            match module.filter(|_| found.is_empty()) {
-                Some(module) => {
-                    lower_all(&module);
-                }
-                None => wrong += &format!("{}: right example gives {found:#?}\n", e.code),
-            }
+        let text = beyond_limits(e.code).unwrap_or_else(|| e.wrong.to_string());
+        let found = found_until_run(&text);
+        let codes: Vec<&str> = found.iter().map(|d| d.code).collect();
+        if codes != [e.code] {
+            let messages: Vec<&str> = found.iter().map(|d| d.message.as_str()).collect();
+            wrong += &format!("{}: wrong example gives {codes:?} {messages:?}\n", e.code);
+        }
+        let found = found_until_run(e.right);
+        if e.right.is_empty() || !found.is_empty() {
+            wrong += &format!("{}: right example gives {found:#?}\n", e.code);
+        } else if let Some(module) = found_in(e.right).1 {
+            lower_all(&module);
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");

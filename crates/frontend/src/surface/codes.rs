@@ -45,7 +45,9 @@ BAD_HOLE "A005" "an unbalanced brace in a string with holes"
 "pipeline p(x: String) -> String { return f\"<{x}> {{}}\"; }"
 
 HUGE_FILE "A006" "a program that is too long"
-"A program has at most 16 MiB." "" ""
+"A file has at most 16 MiB. Data belongs into files that a task or tool reads; a long program can be divided with `use`."
+""
+"-- main.agent\nuse \"words.agent\";\npipeline p(w: Word) -> Word { return w; }\n-- words.agent\nenum Word { yes, no }"
 
 UNEXPECTED "A010" "something else is expected here"
 "The grammar allows something else at this place; the message says what. The rest of the file is read as if the statement or declaration were not there."
@@ -58,7 +60,8 @@ UNCLOSED "A011" "a bracket or a semicolon is missing"
 "pipeline p() -> String {\n  let x = \"a\";\n  return x;\n}"
 
 TOO_DEEP "A012" "nesting too deep"
-"Blocks, brackets and types nest at most 256 deep, and so do operators." "" ""
+"Blocks, brackets and types nest at most 256 deep, and so do operators. Give an inner part a name of its own with `let` or `type`." ""
+"pipeline p(x: Number) -> Number { let part = (x + 1) * 2; return (part + 3) * 4; }"
 
 RESERVED "A013" "a reserved word as a name"
 "These words begin statements or are constants and can't be names: `let` `if` `else` `while` `break` `continue` `try` `catch` `assert` `return` `parallel` `true` `false` `null`."
@@ -342,7 +345,8 @@ RECURSION "A080" "pipelines that call themselves"
 
 TERM_TOO_DEEP "A081" "a program that becomes too deep a term"
 "Blocks inside blocks become terms inside terms, and at most 1,000 levels of those can be run. Put an inner block into a pipeline of its own."
-"" ""
+""
+"pipeline inner(x: Number) -> Number { while x < 10 max 10 { let x = x + 1; } return x; }\npipeline p(x: Number) -> Number { while x < 100 max 10 { let x = inner(x); } return x; }"
 
 NO_REVIEW_TASK "A082" "a review without a task that reviews"
 "`review y = …` calls the task `review_y`, with the inputs of the workflow and the fields of what is reviewed as far as it has parameters of their names. Its result has at least the fields `approved: Bool` and `feedback: String`."
@@ -365,7 +369,9 @@ NOT_IMPORTED "A085" "a file that can't be imported"
 "-- a.agent\nuse \"types.agent\";\ntask t() -> Tone {}\n-- types.agent\nenum Tone { warm, cold }"
 
 UNKNOWN_POLICY "A086" "a policy that nobody knows"
-"`policy NAME` on a tool or a parameter is decided by a policy of that name, which is given where the program is run. A program is not run without it." "" ""
+"`policy NAME` leaves calls of a tool, or what a parameter is given, to a policy of that name. No policy can be given by name yet, so the program is checked, but not compiled or run: without the policy no call could be decided. Say with `requires` what may reach the tool, or decide about it in the policy file that `--policy` names."
+"tool pay(amount: Number) -> String writes policy spending {}"
+"tool pay(amount: Number) -> String writes requires trusted {}"
 
 COMPILER_FAULT "A098" "a fault of the compiler"
 "The program was accepted, but its term is not well formed. This is never the program's fault; please report it."

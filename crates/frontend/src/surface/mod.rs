@@ -252,7 +252,7 @@ impl Module {
             format!("there is no policy `{}`", unknown.policy),
             unknown.span,
         )
-        .help("policies are given where the program is run; without it no call of the tool could be decided")
+        .help("say `requires trusted` or `requires public`, or decide about the tool in the file that `--policy` names")
     }
 
     /// The term of an entry point of this module: a function from the record of its inputs (for a test: from
