@@ -416,74 +416,85 @@ pub enum Term {
     Unknown(Name),
 }
 
-impl Term {
-    /// The direct subterms, in the order of evaluation as far as there is one.
-    pub fn children(&self) -> Vec<TermId> {
-        let mut out = Vec::new();
-        let _ = self.clone().map_children(&mut |c| {
-            out.push(c);
-            c
-        });
-        out
-    }
-
-    /// The same term with other subterms.
-    #[must_use]
-    pub fn map_children(self, f: &mut impl FnMut(TermId) -> TermId) -> Term {
-        match self {
+/// Does something with a reference to each direct subterm of a `&Term` or `&mut Term`, in the order of evaluation as
+/// far as there is one.
+macro_rules! each_subterm {
+    ($term:expr, $do:expr) => {
+        match $term {
             Term::Var(..)
             | Term::Lit(_)
             | Term::Recall(..)
             | Term::Tool(_)
             | Term::Recv(_)
             | Term::Clear
-            | Term::Unknown(_) => self,
-            Term::Record(fields) => Term::Record(fields.into_iter().map(|(n, e)| (n, f(e))).collect()),
-            Term::List(items) => Term::List(items.into_iter().map(f).collect()),
-            Term::Abs(abs) => Term::Abs(Abs { body: f(abs.body), ..abs }),
-            Term::App(a, b) => Term::App(f(a), f(b)),
-            Term::Let { bindings, body, sugar } => {
-                let bindings = bindings.into_iter().map(|(n, e)| (n, f(e))).collect();
-                Term::Let { bindings, body: f(body), sugar }
+            | Term::Unknown(_) => {}
+            Term::Record(fields) => fields.into_iter().for_each(|(_, e)| $do(e)),
+            Term::Abs(abs) => {
+                let Abs { body, .. } = abs;
+                $do(body);
             }
-            Term::Field(e, n) => Term::Field(f(e), n),
-            Term::Index(a, b) => Term::Index(f(a), f(b)),
-            Term::With(a, n, b) => Term::With(f(a), n, f(b)),
-            Term::Prim(p, es) => Term::Prim(p, es.into_iter().map(f).collect()),
-            Term::Pair(a, b) => Term::Pair(f(a), f(b)),
-            Term::Fst(e) => Term::Fst(f(e)),
-            Term::Snd(e) => Term::Snd(f(e)),
-            Term::Tag(n, e) => Term::Tag(n, e.map(f)),
-            Term::If(c, a, b, s) => Term::If(f(c), f(a), f(b), s),
-            Term::Case { scrutinee, branches, default } => Term::Case {
-                scrutinee: f(scrutinee),
-                branches: branches.into_iter().map(|b| Branch { body: f(b.body), ..b }).collect(),
-                default: default.map(f),
-            },
-            Term::Classify(tags, e) => Term::Classify(tags, f(e)),
-            Term::Fix { bound, origin, body } => Term::Fix { bound, origin, body: f(body) },
-            Term::Guard { term, pred, retry } => Term::Guard { term: f(term), pred, retry },
-            Term::Mem(s, e) => Term::Mem(s, f(e)),
-            Term::Remember(n, s, e) => Term::Remember(n, s, f(e)),
-            Term::Choose(p, a, b) => Term::Choose(p, f(a), f(b)),
-            Term::Llm(e, p) => Term::Llm(f(e), p),
-            Term::Send(r, e) => Term::Send(r, f(e)),
-            Term::Fork(e) => Term::Fork(f(e)),
-            Term::Fresh(e) => Term::Fresh(f(e)),
-            Term::Relabel(a, b) => Term::Relabel(f(a), f(b)),
-            Term::Test(a, b) => Term::Test(f(a), f(b)),
-            Term::Assert(a, b) => Term::Assert(f(a), f(b)),
-            Term::Endorse(a, b) => Term::Endorse(f(a), f(b)),
-            Term::Declassify(a, b) => Term::Declassify(f(a), f(b)),
-            Term::Try { label, body, catches, name, handler } => {
-                Term::Try { label: f(label), body: f(body), catches, name, handler: f(handler) }
+            Term::Let { bindings, body, .. } => {
+                bindings.into_iter().for_each(|(_, e)| $do(e));
+                $do(body);
             }
-            Term::Fail(e) => Term::Fail(f(e)),
-            Term::Within(n, e) => Term::Within(n, f(e)),
-            Term::Par(n, es) => Term::Par(n, es.into_iter().map(f).collect()),
-            Term::Each(n, a, b) => Term::Each(n, f(a), f(b)),
-            Term::Check(n, t, e) => Term::Check(n, t, f(e)),
+            Term::Case { scrutinee, branches, default } => {
+                $do(scrutinee);
+                branches.into_iter().for_each(|Branch { body, .. }| $do(body));
+                default.into_iter().for_each(|e| $do(e));
+            }
+            Term::List(es) | Term::Prim(_, es) | Term::Par(_, es) => es.into_iter().for_each(|e| $do(e)),
+            Term::Tag(_, e) => e.into_iter().for_each(|e| $do(e)),
+            Term::Field(e, _)
+            | Term::Fst(e)
+            | Term::Snd(e)
+            | Term::Classify(_, e)
+            | Term::Fix { body: e, .. }
+            | Term::Guard { term: e, .. }
+            | Term::Mem(_, e)
+            | Term::Remember(_, _, e)
+            | Term::Llm(e, _)
+            | Term::Send(_, e)
+            | Term::Fork(e)
+            | Term::Fresh(e)
+            | Term::Fail(e)
+            | Term::Within(_, e)
+            | Term::Check(_, _, e) => $do(e),
+            Term::App(a, b)
+            | Term::Index(a, b)
+            | Term::With(a, _, b)
+            | Term::Pair(a, b)
+            | Term::Choose(_, a, b)
+            | Term::Relabel(a, b)
+            | Term::Test(a, b)
+            | Term::Assert(a, b)
+            | Term::Endorse(a, b)
+            | Term::Declassify(a, b)
+            | Term::Each(_, a, b) => {
+                $do(a);
+                $do(b);
+            }
+            Term::If(a, b, c, _) | Term::Try { label: a, body: b, handler: c, .. } => {
+                $do(a);
+                $do(b);
+                $do(c);
+            }
         }
+    };
+}
+
+impl Term {
+    /// The direct subterms, in the order of evaluation as far as there is one.
+    pub fn children(&self) -> Vec<TermId> {
+        let mut out = Vec::new();
+        each_subterm!(self, |c: &TermId| out.push(*c));
+        out
+    }
+
+    /// The same term with other subterms.
+    #[must_use]
+    pub fn map_children(mut self, f: &mut impl FnMut(TermId) -> TermId) -> Term {
+        each_subterm!(&mut self, |c: &mut TermId| *c = f(*c));
+        self
     }
 }
 
@@ -1006,6 +1017,7 @@ impl Builder {
         let mut resolver = Resolver {
             globals: names.iter().enumerate().map(|(i, n)| (n.clone(), i as u32)).collect(),
             activations: vec![Activation::default()],
+            bound: HashMap::new(),
             stores: Vec::new(),
             errors: Vec::new(),
             locals: vec![UNSEEN; self.terms.len()],
@@ -1067,6 +1079,8 @@ struct Activation {
 struct Resolver {
     globals: HashMap<Name, u32>,
     activations: Vec<Activation>,
+    /// Where each name is bound, innermost last: the activation and the index among its locals.
+    bound: HashMap<Name, Vec<(usize, u32)>>,
     stores: Vec<StoreId>,
     errors: Vec<BuildError>,
     /// For each term, [`UNSEEN`] or how many locals are in scope there.
@@ -1089,15 +1103,13 @@ impl Resolver {
         let mut work = vec![Work::Visit(root, 0)];
         while let Some(item) = work.pop() {
             match item {
-                Work::Bind(name) => self.current().locals.push(name),
-                Work::Unbind(n) => {
-                    let locals = &mut self.current().locals;
-                    locals.truncate(locals.len() - n);
-                }
+                Work::Bind(name) => self.bind(name),
+                Work::Unbind(n) => self.unbind(n),
                 Work::LeaveMem => {
                     self.stores.pop();
                 }
                 Work::LeaveAbs(id) => {
+                    self.unbind(1);
                     // INVARIANT: `LeaveAbs` is pushed together with the activation it ends.
                     if let Some(done) = self.activations.pop()
                         && let Term::Abs(abs) = &mut b.terms[id.0 as usize]
@@ -1144,8 +1156,8 @@ impl Resolver {
                 plan.push(Work::Visit(*e, depth + 1));
             }
             Term::Abs(abs) => {
-                self.activations
-                    .push(Activation { locals: vec![abs.param.clone()], ..Activation::default() });
+                self.activations.push(Activation::default());
+                self.bind(abs.param.clone());
                 // The stages of a composition are siblings to a reader, however many there are.
                 let inner = if abs.sugar == AbsSugar::Compose { depth } else { depth + 1 };
                 plan.push(Work::Visit(abs.body, inner));
@@ -1207,19 +1219,29 @@ impl Resolver {
         })
     }
 
-    fn lookup(&mut self, name: &Name) -> Option<Slot> {
-        let mut level = self.activations.len();
-        let local = loop {
-            level = match level.checked_sub(1) {
-                Some(l) => l,
-                None => return self.globals.get(name).map(|i| Slot::Global(*i)),
-            };
-            if let Some(i) = self.activations[level].locals.iter().rposition(|n| n == name) {
-                break Slot::Local(i as u32);
+    fn bind(&mut self, name: Name) {
+        let level = self.activations.len() - 1;
+        let locals = &mut self.current().locals;
+        let index = locals.len() as u32;
+        locals.push(name.clone());
+        self.bound.entry(name).or_default().push((level, index));
+    }
+
+    /// Ends the scopes of the last `n` locals.
+    fn unbind(&mut self, n: usize) {
+        for _ in 0..n {
+            if let Some(places) = self.current().locals.pop().and_then(|name| self.bound.get_mut(&name)) {
+                places.pop();
             }
+        }
+    }
+
+    fn lookup(&mut self, name: &Name) -> Option<Slot> {
+        let Some((level, index)) = self.bound.get(name).and_then(|places| places.last().copied()) else {
+            return self.globals.get(name).map(|i| Slot::Global(*i));
         };
         // Each activation between the binder and the use hands the value on.
-        let mut slot = local;
+        let mut slot = Slot::Local(index);
         for activation in &mut self.activations[level + 1..] {
             let next = activation.captures.len() as u32;
             let index = *activation.captured.entry(slot).or_insert(next);

@@ -675,10 +675,12 @@ impl Checker<'_> {
             self.report(zero(n, "at most 0 at a time would never finish"));
         }
         let mut results = Vec::new();
-        for (i, run) in runs.iter().enumerate() {
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        for run in runs {
             // All targets are fresh and pairwise distinct.
-            if let Some(first) = runs[..i].iter().find(|r| r.name.text == run.name.text) {
-                let d = duplicate("result", &run.name, first.name.span);
+            let first = *seen.entry(&run.name.text).or_insert(run.name.span);
+            if first != run.name.span {
+                let d = duplicate("result", &run.name, first);
                 self.report(d);
             } else if let Some(Entry::Bound(b)) = self.env.get(&run.name.text) {
                 let first = b.span;
