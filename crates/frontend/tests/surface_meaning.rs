@@ -3,6 +3,8 @@
 //!
 //! `PROPTEST_CASES` says how many; 2,000 without it, 100,000 in the nightly run.
 
+#![allow(clippy::disallowed_methods, reason = "tests read the environment")]
+
 use core_ir::{Data, Name, Num};
 use diagnostics::Sources;
 use frontend::surface;
