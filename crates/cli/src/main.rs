@@ -3,6 +3,7 @@
 //! Invariant: nothing but results goes to standard output.
 //! Invariant: exit status 0, 1, 2 or 130, as [`ui::Exit`] has them.
 
+mod approve;
 mod args;
 mod commands;
 mod load;

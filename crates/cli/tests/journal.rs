@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use serde_json::{Value, json};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -101,6 +102,34 @@ fn a_run_that_reached_a_limit_is_resumed_with_a_higher_one() {
     assert!(changed.0 == 2 && changed.1.contains("the program has changed"), "{changed:?}");
     assert_eq!(entail(dir.path(), &["runs", "delete", id, &fork, "--journal", "j"]).0, 0);
     assert_eq!(entail(dir.path(), &["runs", "list", "--journal", "j"]).1, "");
+}
+
+#[test]
+fn without_a_terminal_nobody_approves() {
+    let dir = folder();
+    let tool = r#"tool pay(to: Str) -> Str write approve by {exec: ["sh", "-c", "echo paid >> ledger"]}"#;
+    std::fs::write(dir.path().join("pay.lam"), format!("{tool}\ntool[pay] \"bob\"\n")).unwrap();
+    // A `y` in a pipe is not a person's.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    command.args(["run", "pay.lam", "--journal", "j"]).current_dir(dir.path());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // That nobody reads it is as it should be.
+    let _ = child.stdin.take().unwrap().write_all(b"y\ny\n");
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.contains("`pay`: not approved: nobody is there to approve it"), "{said}");
+    assert!(said.contains("help: run it with standard input and standard error at a terminal"), "{said}");
+    assert!(!said.contains("approve?") && !dir.path().join("ledger").exists(), "{said}");
+
+    let list = entail(dir.path(), &["runs", "list", "--journal", "j", "--format", "json"]).1;
+    let id = serde_json::from_str::<Value>(list.lines().next().unwrap()).unwrap();
+    let id = id["id"].as_str().or(id["run"].as_str()).unwrap().to_string();
+    let resumed = entail(dir.path(), &["run", "pay.lam", "--journal", "j", "--resume", &id]);
+    assert!(resumed.0 == 1 && resumed.2.contains("nobody is there"), "{resumed:?}");
+    let show = entail(dir.path(), &["runs", "show", &id, "--journal", "j"]).1;
+    assert!(show.contains(r#"approve pay: {"to":"bob"}"#) && show.matches("→").count() == 1, "{show}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The loop around the machine.
 
+use crate::approve::{Approval, ApprovalArg, Approver, NOBODY};
 use crate::budget::{Budget, Reserve, Verdict};
 use crate::deadline::Clocks;
 use crate::event::{Answered, Asked, Event, Note, Progress};
@@ -30,6 +31,8 @@ pub struct Handlers {
     pub tools: Tools,
     /// The stores.
     pub stores: Stores,
+    /// Who is asked before a tool with `approve` is called; without one such calls are refused.
+    pub approver: Option<Approver>,
     /// What samples are drawn from: the same seed gives the same samples, whatever the timing.
     pub seed: u64,
     /// Where answers are kept, or come from. A session is for one run.
@@ -37,10 +40,10 @@ pub struct Handlers {
 }
 
 impl Handlers {
-    /// These models; tools as their declarations say; empty stores; seed 0.
+    /// These models; tools as their declarations say; empty stores; nobody to approve calls; seed 0.
     pub fn new(models: Models) -> Handlers {
         let tools = Tools::new(models.environment());
-        Handlers { models, tools, stores: Stores::new(), seed: 0, journal: None }
+        Handlers { models, tools, stores: Stores::new(), approver: None, seed: 0, journal: None }
     }
 }
 
@@ -120,13 +123,21 @@ pub async fn run(
 enum Done {
     Model(Answer),
     Tool(ToolAnswer),
+    Approval(Result<(), String>),
 }
 
 /// A request under way in a task.
 struct Open {
     begun: Instant,
     task: AbortHandle,
-    model: Option<OpenModel>,
+    what: Doing,
+}
+
+/// What a task under way is about.
+enum Doing {
+    Model(OpenModel),
+    Tool,
+    Approval,
 }
 
 /// What there is to know of a model call under way.
@@ -325,13 +336,13 @@ impl Driver<'_> {
         while let Some((id, which)) = self.clocks.late(now) {
             any = true;
             match self.open.remove(&id) {
-                Some(Open { begun, task, model }) => {
+                Some(Open { begun, task, what }) => {
                     // Dropping the task closes its socket, kills its processes, tells its server.
                     task.abort();
                     self.ids.remove(&task.id());
-                    match model {
-                        None => self.answered(id, Answered::Late, begun),
-                        Some(OpenModel { reserve, price, spent, name: _ }) => {
+                    match what {
+                        Doing::Tool | Doing::Approval => self.answered(id, Answered::Late, begun),
+                        Doing::Model(OpenModel { reserve, price, spent, name: _ }) => {
                             let usd = self.budget.settle(&reserve, spent, price.as_ref());
                             let (what, elapsed) = (Answered::Late, begun.elapsed());
                             (self.events)(Event::Answered { id, what, tokens: spent, usd, elapsed });
@@ -441,10 +452,8 @@ impl Driver<'_> {
                         self.model_answered(id, answer, &reserve, price.as_ref(), name, begun);
                     }
                     Work::Later(answer) => {
-                        let task = self.tasks.spawn(async move { (id, Done::Model(answer.await)) });
-                        self.ids.insert(task.id(), id);
-                        let model = Some(OpenModel { reserve, price, spent, name });
-                        self.open.insert(id, Open { begun, task, model });
+                        let what = Doing::Model(OpenModel { reserve, price, spent, name });
+                        self.spawn(id, begun, what, async { Done::Model(answer.await) });
                     }
                 }
             }
@@ -468,17 +477,29 @@ impl Driver<'_> {
                 match self.tools.call(tool, args.clone(), key) {
                     Work::Now(result) => self.tool_answered(id, result, begun),
                     Work::Later(result) => {
-                        let task = self.tasks.spawn(async move { (id, Done::Tool(result.await)) });
-                        self.ids.insert(task.id(), id);
-                        self.open.insert(id, Open { begun, task, model: None });
+                        self.spawn(id, begun, Doing::Tool, async { Done::Tool(result.await) });
                     }
                 }
             }
-            Call::Approve { .. } => {
+            Call::Approve { tool, args, labels } => {
+                let Some(approver) = &self.handlers.approver else {
+                    self.asked(id, request, "");
+                    self.approved(id, Err(NOBODY.to_string()), begun);
+                    return Begin::Begun;
+                };
+                if !free {
+                    return Begin::NotYet;
+                }
                 self.asked(id, request, "");
-                let why = "nobody is there to approve it".to_string();
-                self.answered(id, Answered::Failed(why.clone()), begun);
-                self.respond(id, Response::Approve(Err(why)), begun);
+                let lattice = self.machine.lattice();
+                let arg = |((name, value), label): (&(Name, Data), _)| ApprovalArg {
+                    name: name.clone(),
+                    value: self.redactor.data(value),
+                    label: lattice.data_of(label),
+                };
+                let args = args.iter().zip(labels.iter().copied()).map(arg).collect();
+                let verdict = approver.ask(Approval { tool: tool.name.clone(), args });
+                self.spawn(id, begun, Doing::Approval, async { Done::Approval(verdict.await) });
             }
             Call::Recall { store, key } => {
                 self.asked(id, request, "");
@@ -508,6 +529,19 @@ impl Driver<'_> {
         Begin::Begun
     }
 
+    /// Goes on with a request in a task.
+    fn spawn(
+        &mut self,
+        id: RequestId,
+        begun: Instant,
+        what: Doing,
+        work: impl Future<Output = Done> + Send + 'static,
+    ) {
+        let task = self.tasks.spawn(async move { (id, work.await) });
+        self.ids.insert(task.id(), id);
+        self.open.insert(id, Open { begun, task, what });
+    }
+
     /// A task has ended.
     fn settle(&mut self, done: Result<(tokio::task::Id, (RequestId, Done)), JoinError>) {
         let (id, done) = match done {
@@ -521,19 +555,21 @@ impl Driver<'_> {
                 None => return self.begin_all(),
             },
         };
-        let Some(Open { begun, model, .. }) = self.open.remove(&id) else { return self.begin_all() };
+        let Some(Open { begun, what, .. }) = self.open.remove(&id) else { return self.begin_all() };
         // A handler of the embedding program panicked; ours do not.
         let crashed = "the handler crashed";
-        match (model, done) {
-            (Some(OpenModel { reserve, price, name, .. }), done) => {
+        match (what, done) {
+            (Doing::Model(OpenModel { reserve, price, name, .. }), done) => {
                 let answer = match done {
                     Some(Done::Model(answer)) => answer,
                     _ => Answer::failed(ModelError::new(crashed)),
                 };
                 self.model_answered(id, answer, &reserve, price.as_ref(), name, begun);
             }
-            (None, Some(Done::Tool(result))) => self.tool_answered(id, result, begun),
-            (None, _) => self.tool_answered(id, Err(crashed.to_string()).into(), begun),
+            (Doing::Tool, Some(Done::Tool(result))) => self.tool_answered(id, result, begun),
+            (Doing::Tool, _) => self.tool_answered(id, Err(crashed.to_string()).into(), begun),
+            (Doing::Approval, Some(Done::Approval(verdict))) => self.approved(id, verdict, begun),
+            (Doing::Approval, _) => self.approved(id, Err(crashed.to_string()), begun),
         }
         self.begin_all();
     }
@@ -574,6 +610,13 @@ impl Driver<'_> {
             None => Response::Tool(result),
         };
         self.respond(id, response, begun);
+    }
+
+    fn approved(&mut self, id: RequestId, verdict: Result<(), String>, begun: Instant) {
+        let verdict = verdict.map_err(|why| self.redactor.owned(why));
+        let what = verdict.clone().map_or_else(Answered::Failed, |()| Answered::Nothing);
+        self.answered(id, what, begun);
+        self.respond(id, Response::Approve(verdict), begun);
     }
 
     fn stop(&mut self, id: RequestId, message: String, begun: Instant) {

@@ -33,6 +33,7 @@
 //! processes are killed with their groups. The same holds of a request when its time limit has passed.
 //! Invariant: no key appears in a message, an event or a report.
 
+mod approve;
 mod budget;
 mod config;
 mod deadline;
@@ -52,6 +53,7 @@ mod tools;
 pub mod trace;
 mod web;
 
+pub use approve::{Approval, ApprovalArg, Approver, NOBODY};
 pub use budget::{Limits, Usage};
 pub use config::ConfigError;
 pub use driver::{Handlers, RunReport, run};

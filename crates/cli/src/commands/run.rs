@@ -1,6 +1,7 @@
 //! `entail run` and `entail eval`: terms on the machine, with the world around it.
 
 use super::{choose, load_or_say, say_problem, worth_saying};
+use crate::approve::Terminal;
 use crate::args::{EvalArgs, JournalArgs, RunArgs, UnfinishedArg, WorldArgs};
 use crate::load::{self, Runnable, read_bytes, reason};
 use crate::policy;
@@ -283,6 +284,8 @@ pub(super) fn world(
     }
     let mut handlers = handlers(models, &settings, seed);
     handlers.stores = handlers.stores.with_files(settings.stores.clone());
+    let terminal = Terminal::open();
+    handlers.approver = terminal.as_ref().map(Terminal::approver);
     handlers.journal = session.map(|s| Arc::new(Mutex::new(s)));
     let mut config = config(fuel, policy);
     if let Some(policy) = policy {
@@ -299,7 +302,7 @@ pub(super) fn world(
         on_interrupt(cancel.clone());
         let mut events = |event: Event| {
             watch(&event);
-            show(ui, &event);
+            show(ui, &event, terminal.as_ref().is_some_and(Terminal::is_asking));
         };
         runtime::run(machine, &handlers, &limits, &cancel, &mut events).await
     });
@@ -482,8 +485,8 @@ fn example(ty: &Type) -> Value {
     }
 }
 
-/// A progress line on a terminal; with `--verbose` a line for each request.
-fn show(ui: &Ui, event: &Event) {
+/// A progress line on a terminal, unless somebody is `asking` there; with `--verbose` a line for each request.
+fn show(ui: &Ui, event: &Event, asking: bool) {
     let line = match event {
         Event::Asked { what, .. } => match what {
             Asked::Model { model, purpose, attempt, .. } => {
@@ -497,7 +500,7 @@ fn show(ui: &Ui, event: &Event) {
         Event::Retry { number, wait, cause, .. } => {
             format!("waiting {:.1} s before repetition {number}: {cause}", wait.as_secs_f64())
         }
-        Event::Growing { output_tokens, .. } if ui.is_live() && !ui.args.verbose => {
+        Event::Growing { output_tokens, .. } if ui.is_live() && !ui.args.verbose && !asking => {
             return ui.status(&format!("reading the reply … {output_tokens} tokens"));
         }
         Event::Growing { .. } => return,
@@ -510,7 +513,7 @@ fn show(ui: &Ui, event: &Event) {
     };
     if ui.args.verbose {
         ui.say(&line);
-    } else if ui.is_live() {
+    } else if ui.is_live() && !asking {
         ui.status(&line);
     }
 }
@@ -535,6 +538,11 @@ pub(super) fn as_diagnostic(failure: &Failure, report: &RunReport, code: &Code) 
             .find(|t| frontend::policy::is_unknown(t) && failure.message.contains(&format!("`{}`", t.name)))
     {
         d = d.help(check::flow::of_unknown(&tool.name));
+    }
+    if failure.code == ErrorCode::Tool && failure.message.ends_with(runtime::NOBODY) {
+        d = d.help(
+            "run it with standard input and standard error at a terminal, where you are asked; see `approve` in docs/policies.md",
+        );
     }
     let label = report.label.to_json().to_string();
     if label != "[]" {

@@ -86,7 +86,7 @@ fn shown(step: &StepInfo) -> String {
                 r.get("purpose").and_then(Value::as_str).map_or(String::new(), |p| format!(" for `{p}`"));
             format!("model {}{purpose}: {}", step.model, clip(said))
         }
-        "tool" => format!("tool {}: {}", text("tool"), clip(&r["args"])),
+        kind @ ("tool" | "approve") => format!("{kind} {}: {}", text("tool"), clip(&r["args"])),
         kind => format!("{kind} {}.{}", text("store"), text("key")),
     };
     let answer = step.response.as_ref().map_or("under way".into(), clip);

@@ -128,7 +128,8 @@ impl Journal {
         self.begin(about, redactor)
     }
 
-    /// Goes on with a run that was interrupted, or ended by a limit. What was answered is not asked again.
+    /// Goes on with a run that was interrupted, or ended by a limit. What was answered is not asked again; that nobody was there to
+    /// approve a call is no answer, unless the run has got others since.
     ///
     /// The input and the settings are those of the journal, see [`Session::input`].
     ///
@@ -159,6 +160,7 @@ impl Journal {
         again.map_err(|e| self.failed(&e))?;
         let mut session = self.session(id, Mode::Write)?;
         (session.allow_changed, session.unfinished) = (allow_changed, unfinished);
+        session.forget_nobody()?;
         Ok(session)
     }
 
@@ -250,6 +252,20 @@ impl Session {
     /// The settings that the run was begun with.
     pub fn settings(&self) -> &Json {
         &self.settings
+    }
+
+    /// Forgets the last answers if they say that nobody was there to approve a call. Earlier ones stay: the program has gone on from them.
+    fn forget_nobody(&mut self) -> Result<(), JournalError> {
+        let nobody = wire::response(&Response::Approve(Err(crate::NOBODY.into())));
+        // What is under way (without a response) has been asked after what it counts from.
+        let forgotten = self.db.execute(
+            "DELETE FROM entries WHERE run = ?1 AND response = ?2 AND step >
+                (SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1 AND response IS NOT ?2)",
+            params![self.id, nobody.map(|r| r.to_string())],
+        );
+        let forgotten = forgotten.map_err(|e| JournalError::new(self.broken(&e)))?;
+        self.step = self.step.saturating_sub(forgotten as u64);
+        Ok(())
     }
 
     /// Whether nothing may be asked.

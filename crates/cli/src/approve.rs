@@ -1,0 +1,188 @@
+//! Asking the person at the terminal whether a tool may be called.
+//!
+//! Entry point: [`Terminal::open`].
+//!
+//! Invariant: only `y` or `yes`, typed after the question was shown, approves.
+//! Invariant: what is shown cannot move the cursor, reorder text or look like the label: values are JSON, and everything that
+//! controls a terminal is escaped.
+
+use runtime::{Approval, Approver};
+use std::fmt::Write as _;
+use std::io::{BufRead, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// Characters of an argument that are shown.
+const MOST: usize = 1000;
+
+/// A terminal with a person at it.
+#[derive(Clone, Default)]
+pub struct Terminal {
+    asking: Arc<AtomicBool>,
+    /// What is typed; held by whoever asks, so that questions of parallel branches come one after another.
+    lines: Arc<Mutex<Option<UnboundedReceiver<String>>>>,
+}
+
+impl Terminal {
+    /// The terminal, if questions can be both seen (on standard error) and answered (from standard input).
+    pub fn open() -> Option<Terminal> {
+        (std::io::stdin().is_terminal() && std::io::stderr().is_terminal()).then(Terminal::default)
+    }
+
+    /// Whether a question stands there, which must not be written over.
+    pub fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Relaxed)
+    }
+
+    /// Approves what the person at the terminal approves.
+    pub fn approver(&self) -> Approver {
+        let terminal = self.clone();
+        Approver::new(move |call| {
+            let terminal = terminal.clone();
+            Box::pin(async move { terminal.ask(&call).await })
+        })
+    }
+
+    async fn ask(&self, call: &Approval) -> Result<(), String> {
+        let mut slot = self.lines.lock().await;
+        let lines = slot.get_or_insert_with(read_lines);
+        // What was typed before the question is no answer to it.
+        discard_typed();
+        while lines.try_recv().is_ok() {}
+        let mut shown = Shown { asking: &self.asking, answered: false };
+        self.asking.store(true, Ordering::Relaxed);
+        say(&format!("\r\x1b[2K{}", question(call)));
+        let line = lines.recv().await;
+        shown.answered = line.is_some();
+        match line {
+            Some(line) if is_yes(&line) => Ok(()),
+            Some(_) => Err("it was refused at the terminal".into()),
+            None => {
+                // The next question reads anew: after Ctrl-D a terminal goes on.
+                *slot = None;
+                Err("it was refused at the terminal".into())
+            }
+        }
+    }
+}
+
+/// A question that stands at the terminal; it may be dropped before it is answered.
+struct Shown<'a> {
+    asking: &'a AtomicBool,
+    answered: bool,
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            say("\nnot approved: no answer\n");
+        }
+        self.asking.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Writes to the terminal. If that fails, nobody sees the question, and so nobody approves.
+fn say(text: &str) {
+    let mut err = std::io::stderr().lock();
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}
+
+/// Lines of standard input. They are read in a thread that nobody waits for, because reading can't be given up.
+fn read_lines() -> UnboundedReceiver<String> {
+    let (lines, receiver) = unbounded_channel();
+    std::thread::spawn(move || {
+        let mut line = Vec::new();
+        while std::io::stdin().lock().read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            if lines.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                break;
+            }
+            line.clear();
+        }
+    });
+    receiver
+}
+
+#[cfg(unix)]
+fn discard_typed() {
+    // If it can't be done, the lines that were read are discarded all the same.
+    let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
+#[cfg(not(unix))]
+fn discard_typed() {}
+
+fn is_yes(line: &str) -> bool {
+    matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// The question: the tool, and each argument with its label.
+fn question(call: &Approval) -> String {
+    let mut text = format!("the program wants to call the tool `{}`", visible(&call.tool, MOST));
+    text.push_str(if call.args.is_empty() { " without arguments\n" } else { " with\n" });
+    for arg in &call.args {
+        let value = visible(&arg.value.to_json().to_string(), MOST);
+        let label = arg.label.to_json().to_string();
+        let label =
+            if label == "[]" { String::new() } else { format!("  (label {})", visible(&label, MOST)) };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {} = {value}{label}", visible(&arg.name, MOST));
+    }
+    text.push_str("approve? [y/N] ");
+    text
+}
+
+/// A text with everything escaped that controls a terminal or is not seen: control characters, and those that change the direction
+/// of writing or have no width. Of long texts the beginning, and how much is left out.
+fn visible(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    for c in chars.by_ref().take(most) {
+        let hidden = c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+        if hidden { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    match chars.count() {
+        0 => out,
+        left => format!("{out} … and {left} more characters"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_ir::Data;
+    use runtime::ApprovalArg;
+
+    #[test]
+    fn a_question_shows_what_is_asked_and_controls_nothing() {
+        let arg = |name: &str, value, label| ApprovalArg { name: name.into(), value, label };
+        let call = Approval {
+            tool: "send\x1b[2J".into(),
+            args: vec![
+                arg("to", Data::str("a\u{202e}b\n\u{9b}2J"), Data::list([Data::str("U")])),
+                arg("n", Data::Bool(true), Data::list([])),
+                arg("body", Data::str("x".repeat(2000)), Data::list([])),
+            ],
+        };
+        let text = question(&call);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], r"the program wants to call the tool `send\u{1b}[2J` with");
+        assert_eq!(lines[1], r#"  to = "a\u{202e}b\n\u{9b}2J"  (label ["U"])"#);
+        assert_eq!(lines[2], "  n = true");
+        assert!(lines[3].ends_with("xxx … and 1002 more characters"), "{}", lines[3]);
+        assert_eq!(lines[4..], ["approve? [y/N] "]);
+    }
+
+    #[test]
+    fn only_yes_is_yes() {
+        for yes in ["y\n", " YES \r\n", "Y"] {
+            assert!(is_yes(yes), "{yes:?}");
+        }
+        for no in ["", "\n", "n\n", "yy\n", "yes please\n", "да\n"] {
+            assert!(!is_yes(no), "{no:?}");
+        }
+    }
+}
