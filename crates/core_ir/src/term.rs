@@ -1063,7 +1063,9 @@ fn post_order(terms: &[Term], root: TermId) -> Vec<TermId> {
             continue;
         }
         work.push((id, true));
-        work.extend(terms[id.0 as usize].children().into_iter().rev().map(|c| (c, false)));
+        let first = work.len();
+        each_subterm!(&terms[id.0 as usize], |c: &TermId| work.push((*c, false)));
+        work[first..].reverse();
     }
     order
 }
@@ -1138,7 +1140,8 @@ impl Resolver {
             self.errors.push(BuildError::TooDeep(span));
             return;
         }
-        let mut plan: Vec<Work> = Vec::new();
+        // What is done next comes last.
+        let first = work.len();
         match &mut b.terms[id.0 as usize] {
             Term::Var(name, slot) => match self.lookup(name) {
                 Some(found) => *slot = found,
@@ -1153,58 +1156,58 @@ impl Resolver {
                     Some(found) => *slot = Some(found),
                     None => self.errors.push(BuildError::UnknownKey(name.clone(), span)),
                 }
-                plan.push(Work::Visit(*e, depth + 1));
+                work.push(Work::Visit(*e, depth + 1));
             }
             Term::Abs(abs) => {
                 self.activations.push(Activation::default());
                 self.bind(abs.param.clone());
                 // The stages of a composition are siblings to a reader, however many there are.
                 let inner = if abs.sugar == AbsSugar::Compose { depth } else { depth + 1 };
-                plan.push(Work::Visit(abs.body, inner));
-                plan.push(Work::LeaveAbs(id));
+                work.push(Work::Visit(abs.body, inner));
+                work.push(Work::LeaveAbs(id));
             }
             Term::App(f, x) => {
                 let (f, x) = (*f, *x);
                 let spine = matches!(&b.terms[x.0 as usize], Term::App(..)) && self.in_composition();
-                plan.push(Work::Visit(f, depth + 1));
-                plan.push(Work::Visit(x, if spine { depth } else { depth + 1 }));
+                work.push(Work::Visit(f, depth + 1));
+                work.push(Work::Visit(x, if spine { depth } else { depth + 1 }));
             }
             Term::Let { bindings, body, .. } => {
                 for (name, e) in bindings.iter() {
-                    plan.push(Work::Visit(*e, depth + 1));
-                    plan.push(Work::Bind(name.clone()));
+                    work.push(Work::Visit(*e, depth + 1));
+                    work.push(Work::Bind(name.clone()));
                 }
-                plan.push(Work::Visit(*body, depth + 1));
-                plan.push(Work::Unbind(bindings.len()));
+                work.push(Work::Visit(*body, depth + 1));
+                work.push(Work::Unbind(bindings.len()));
             }
             Term::Case { scrutinee, branches, default } => {
-                plan.push(Work::Visit(*scrutinee, depth + 1));
+                work.push(Work::Visit(*scrutinee, depth + 1));
                 for branch in branches.iter() {
                     if let Some(name) = &branch.binder {
-                        plan.push(Work::Bind(name.clone()));
+                        work.push(Work::Bind(name.clone()));
                     }
-                    plan.push(Work::Visit(branch.body, depth + 1));
+                    work.push(Work::Visit(branch.body, depth + 1));
                     if branch.binder.is_some() {
-                        plan.push(Work::Unbind(1));
+                        work.push(Work::Unbind(1));
                     }
                 }
-                plan.extend(default.map(|e| Work::Visit(e, depth + 1)));
+                work.extend(default.map(|e| Work::Visit(e, depth + 1)));
             }
             Term::Try { label, body, name, handler, .. } => {
-                plan.push(Work::Visit(*label, depth + 1));
-                plan.push(Work::Visit(*body, depth + 1));
-                plan.push(Work::Bind(name.clone()));
-                plan.push(Work::Visit(*handler, depth + 1));
-                plan.push(Work::Unbind(1));
+                work.push(Work::Visit(*label, depth + 1));
+                work.push(Work::Visit(*body, depth + 1));
+                work.push(Work::Bind(name.clone()));
+                work.push(Work::Visit(*handler, depth + 1));
+                work.push(Work::Unbind(1));
             }
             Term::Mem(store, e) => {
                 self.stores.push(*store);
-                plan.push(Work::Visit(*e, depth + 1));
-                plan.push(Work::LeaveMem);
+                work.push(Work::Visit(*e, depth + 1));
+                work.push(Work::LeaveMem);
             }
-            other => plan.extend(other.children().into_iter().map(|c| Work::Visit(c, depth + 1))),
+            other => each_subterm!(other, |c: &mut TermId| work.push(Work::Visit(*c, depth + 1))),
         }
-        work.extend(plan.into_iter().rev());
+        work[first..].reverse();
     }
 
     /// Whether the current activation is the hidden function of a composition.
