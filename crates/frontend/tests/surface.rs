@@ -5,103 +5,19 @@
 //! the message (`// Warning: …` for warnings). A place of several lines ends in `+1:4`, one line further.
 //! Every other program is accepted, and each of its entry points has a term.
 //!
-//! What a program does is said in groups of lines that begin with `// Run: pipeline {…input…}` or
-//! `// Run: test name`. The world of the run follows, in the order in which it is asked: `// Model: reply`,
-//! `// Model calls tool: {…}`, `// Tool name: result`, `// Tool name {…arguments…}: result`,
-//! `// Tool name fails: message`, `// Recall key: value` (or `nothing`), `// Remember key: value`; before the answer of a
-//! model, `// System: text` says what its first message is; instead of an answer, `// Late: request` for one that comes too late for the
-//! innermost time limit of the request, `request` being `model` or the name of a tool; then `// Result: …`, with its label behind ` @ ` if it has one, or
-//! `// Fails: code message` with the beginning of the message. Tests without such a group pass in a world
-//! that is never asked.
+//! What a program does is said as `suite/mod.rs` describes.
 
 #![allow(clippy::disallowed_methods, reason = "tests read the suite")]
 
-use core_ir::{Data, Name};
-use diagnostics::{Diagnostic, FileId, Level, Sources};
+mod suite;
+
+use core_ir::Data;
+use diagnostics::{FileId, Level, Sources};
 use frontend::surface::{self, EntryKind, codes};
-use machine::{Call, Machine, Output, Reply, Response};
-use std::collections::{HashMap, VecDeque};
-use std::path::{Path, PathBuf};
-
-/// Files by path, on disk or in one text that says `-- name.agent` where each of them begins.
-#[derive(Default)]
-struct Files {
-    sources: Sources,
-    known: HashMap<String, FileId>,
-    texts: HashMap<String, String>,
-}
-
-impl Files {
-    /// The first file of a text, and the others to be imported.
-    fn split(text: &str) -> (Files, String) {
-        let mut files = Files::default();
-        let mut parts: Vec<(String, String)> = Vec::new();
-        for line in text.lines() {
-            match line.strip_prefix("-- ").filter(|l| l.ends_with(".agent") && !l.contains(' ')) {
-                Some(name) => parts.push((name.to_string(), String::new())),
-                None => {
-                    if parts.is_empty() {
-                        return (files, text.to_string());
-                    }
-                    let (_, part) = parts.last_mut().unwrap();
-                    part.push_str(line);
-                    part.push('\n');
-                }
-            }
-        }
-        let first = parts.first().cloned();
-        files.texts.extend(parts);
-        match first {
-            Some((name, text)) => {
-                let id = files.sources.add(name.as_str(), text.as_str());
-                files.known.insert(name, id);
-                (files, text)
-            }
-            None => (files, text.to_string()),
-        }
-    }
-}
-
-impl surface::Loader for Files {
-    fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, std::sync::Arc<str>), String> {
-        let folder = Path::new(&self.sources.get(from).unwrap().path).parent().unwrap().to_path_buf();
-        let name = folder.join(path).display().to_string();
-        if let Some(id) = self.known.get(&name) {
-            return Ok((*id, self.sources.get(*id).unwrap().text.clone()));
-        }
-        let text = match self.texts.get(&name) {
-            Some(text) => text.clone(),
-            None => std::fs::read_to_string(&name).map_err(|_| "no such file".to_string())?,
-        };
-        let id = self.sources.add(name.as_str(), text.as_str());
-        self.known.insert(name, id);
-        Ok((id, text.into()))
-    }
-}
-
-fn found_in(text: &str) -> (Sources, Option<surface::Module>, Vec<Diagnostic>) {
-    let (files, text) = Files::split(text);
-    found_at("t.agent", &text, files)
-}
-
-fn found_at(path: &str, text: &str, mut files: Files) -> (Sources, Option<surface::Module>, Vec<Diagnostic>) {
-    let file = match files.sources.next_id().0 {
-        0 => files.sources.add(path, text),
-        _ => FileId(0),
-    };
-    files.known.entry(path.to_string()).or_insert(file);
-    let (module, found) = surface::check_files(file, text, &mut files);
-    let sources = files.sources;
-    for d in &found {
-        // Every finding can be printed, and has a registered code.
-        assert!(!diagnostics::render::text(&sources, d, false).is_empty());
-        assert!(codes::explain(d.code).is_some(), "{} is not registered", d.code);
-        assert!(d.span.is_some());
-        let first = d.message.chars().next().unwrap();
-        assert!(!first.is_uppercase() && !d.message.ends_with('.'), "{}", d.message);
-    }
-    (sources, module, found)
-}
+use machine::{Call, Machine, Output, Response};
+use std::collections::VecDeque;
+use std::path::Path;
+use suite::{Files, Turn, files, found_at, found_in, json, runs};
 
 /// Each entry point becomes a term.
 fn lower_all(module: &surface::Module) -> Vec<core_ir::Code> {
@@ -192,18 +108,6 @@ fn annotations(path: &Path, text: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
-fn files(folder: &Path, out: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            files(&path, out);
-        } else if path.extension().is_some_and(|e| e == "agent") {
-            out.push(path);
-        }
-    }
-}
-
 #[test]
 fn the_suite_says_what_is_found() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/agent");
@@ -236,101 +140,6 @@ fn the_suite_says_what_is_found() {
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
-}
-
-/// What the world says next.
-#[derive(Debug, Clone)]
-enum Turn {
-    Model(Reply),
-    Tool {
-        name: String,
-        args: Option<serde_json::Value>,
-        result: Result<Data, String>,
-    },
-    Late(String),
-    Recall(String, Option<Data>),
-    Remember(String, serde_json::Value),
-    /// What the next model call must begin with.
-    System(String),
-}
-
-/// A group of lines that says what a run does.
-#[derive(Debug)]
-struct Run {
-    line: usize,
-    target: String,
-    input: Data,
-    turns: VecDeque<Turn>,
-    expected: Option<String>,
-}
-
-fn json(text: &str, line: usize) -> serde_json::Value {
-    serde_json::from_str(text).unwrap_or_else(|e| panic!("line {line}: {e} in {text}"))
-}
-
-fn data(text: &str, line: usize) -> Data {
-    Data::from_json(&json(text, line)).unwrap()
-}
-
-fn runs(text: &str) -> Vec<Run> {
-    let mut out: Vec<Run> = Vec::new();
-    for (i, line) in text.lines().enumerate() {
-        let line_number = i + 1;
-        let Some((word, rest)) = line.strip_prefix("// ").and_then(|l| l.split_once(' ')) else { continue };
-        let rest = rest.trim();
-        if word == "Run:" {
-            let (target, input) = match rest.strip_prefix("test ") {
-                Some(_) => (rest, "{}"),
-                None => rest.split_once(' ').unwrap_or((rest, "{}")),
-            };
-            out.push(Run {
-                line: line_number,
-                target: target.to_string(),
-                input: data(input, line_number),
-                turns: VecDeque::new(),
-                expected: None,
-            });
-            continue;
-        }
-        let Some(run) = out.last_mut() else { continue };
-        match word {
-            "Model:" => run.turns.push_back(Turn::Model(Reply::Text(rest.to_string()))),
-            "Model" => {
-                let (name, args) = rest.strip_prefix("calls ").unwrap().split_once(": ").unwrap();
-                let args = data(args, line_number);
-                run.turns.push_back(Turn::Model(Reply::ToolCall { name: Name::from(name), args }));
-            }
-            "Tool" => {
-                let name = rest.split([' ', ':']).next().unwrap();
-                let rest = &rest[name.len()..];
-                let (args, result) = if let Some(message) = rest.strip_prefix(" fails: ") {
-                    (None, Err(message.to_string()))
-                } else if let Some(result) = rest.strip_prefix(": ") {
-                    (None, Ok(data(result, line_number)))
-                } else {
-                    let mut values = serde_json::Deserializer::from_str(rest).into_iter();
-                    let args: serde_json::Value = values.next().unwrap().unwrap();
-                    let result = rest[values.byte_offset()..].strip_prefix(": ").unwrap();
-                    (Some(args), Ok(data(result, line_number)))
-                };
-                run.turns.push_back(Turn::Tool { name: name.to_string(), args, result });
-            }
-            "System:" => run.turns.push_back(Turn::System(rest.replace("\\n", "\n"))),
-            "Recall" => {
-                let (key, value) = rest.split_once(": ").unwrap();
-                let value = (value != "nothing").then(|| data(value, line_number));
-                run.turns.push_back(Turn::Recall(key.to_string(), value));
-            }
-            "Remember" => {
-                let (key, value) = rest.split_once(": ").unwrap();
-                run.turns.push_back(Turn::Remember(key.to_string(), json(value, line_number)));
-            }
-            "Late:" => run.turns.push_back(Turn::Late(rest.to_string())),
-            "Result:" | "Fails:" => run.expected = Some(format!("{word} {rest}")),
-            _ => {}
-        }
-    }
-    out
 }
 
 fn late(request: &machine::Request) -> Result<Response, String> {
@@ -414,11 +223,8 @@ fn the_suite_does_what_it_says() {
         let Some(module) = module else { continue };
         let runs = runs(&text);
         for run in &runs {
-            let entry = match run.target.strip_prefix("test ") {
-                Some(test) => module.entries().iter().find(|e| e.kind == EntryKind::Test && e.name == test),
-                None => module.pipeline(&run.target),
-            };
-            let entry = entry.unwrap_or_else(|| panic!("{name}:{}: no `{}`", run.line, run.target));
+            let entry =
+                run.entry(&module).unwrap_or_else(|| panic!("{name}:{}: no `{}`", run.line, run.target));
             let outcome = perform(module.lower(entry).unwrap(), run.input.clone(), run.turns.clone());
             done += 1;
             let expected =
