@@ -177,8 +177,10 @@ impl Recorder {
                     }
                 }
             }
-            if let Some((agent, k)) = &carried_out {
-                let ok = !matches!(answer, Answered::Failed(_) | Answered::Stopped(_) | Answered::Late);
+            // A time limit ends the loop, a budget the run: the agent is not shown that.
+            let ended = matches!(answer, Answered::Late | Answered::Stopped(_));
+            if let Some((agent, k)) = carried_out.as_ref().filter(|_| !ended) {
+                let ok = !matches!(answer, Answered::Failed(_));
                 let seen = next.and_then(shown);
                 out.push(phase("observe", *k, agent, object(json!({"ok": ok, "shown": seen}))));
                 out.push(phase("update", *k, agent, Map::new()));
