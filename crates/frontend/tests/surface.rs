@@ -12,7 +12,7 @@
 mod suite;
 
 use core_ir::Data;
-use diagnostics::{FileId, Level, Sources};
+use diagnostics::{Diagnostic, FileId, Level, Sources};
 use frontend::surface::{self, EntryKind, codes};
 use machine::{Call, Machine, Output, Response};
 use std::collections::VecDeque;
