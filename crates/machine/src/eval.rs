@@ -21,6 +21,10 @@ pub(crate) const MAX_STRANDS: usize = 1_000_000;
 /// The most time limits in force at once: each request carries them all.
 const MAX_DEADLINES: usize = 100;
 
+/// The longest place of a strand: three numbers for each branch around it. Longer ones would take memory in the square of the
+/// depth, since each request carries its own.
+const LONGEST_PLACE: usize = 300;
+
 /// Steps between two chances for the driver to look after timers and cancellation.
 const SLICE: u32 = 200_000;
 
@@ -364,12 +368,16 @@ impl Strand {
         };
         // Branches stand before the next request of this strand, and after those of an earlier `par`.
         self.joins += u32::from(index == 0);
-        let index_in_place = u32::try_from(index).unwrap_or(u32::MAX);
-        let place = [&self.place[..], &[self.requests, self.joins, index_in_place]].concat();
+        let place = if self.place.len() < LONGEST_PLACE {
+            let index_in_place = u32::try_from(index).unwrap_or(u32::MAX);
+            [&self.place[..], &[self.requests, self.joins, index_in_place]].concat().into()
+        } else {
+            self.place.clone()
+        };
         Some(Strand {
             id: mix(mix(self.id, join.name), index as u64),
             parent: Some((slot, index)),
-            place: place.into(),
+            place,
             joins: 0,
             conversation: Conversation {
                 label: lattice.join(self.conversation.label, self.pc),

@@ -132,7 +132,7 @@ pub struct Request {
     /// The term that asks.
     pub span: Span,
     /// Where it stands in the order of a run whose branches are run one after another: requests compare as their
-    /// places do. Depends on the program's own course alone, so a trace in this order is the same every time.
+    /// places do; branches within a hundred others share the place of the outer one. Depends on the program's own course alone, so a trace in this order is the same every time.
     pub place: Arc<[u32]>,
 }
 

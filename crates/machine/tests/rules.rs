@@ -543,3 +543,33 @@ fn requests_carry_the_time_limits_around_them_in_branches_too() {
     assert_eq!((failure.code, &*failure.message), (ErrorCode::Timeout, "no answer within 9 s"));
     assert_eq!(failure.notes, [(place, "this limit had passed".to_string())]);
 }
+
+#[test]
+fn the_place_of_a_request_does_not_grow_with_the_depth_of_branches() {
+    // Each branch tosses a coin and has a branch of its own: places that grew with it would take memory in the square of 5,000.
+    let mut longest = 0;
+    let mut ids = std::collections::HashSet::new();
+    let (_, result) = run_with(
+        Config::default(),
+        |b| {
+            let f = countdown(b, Bound::Infinite, |b| {
+                let sides = [num(b, 0), num(b, 1)];
+                let half = Num::from(1).div(&Num::from(2)).unwrap();
+                let toss = b.add(Term::Choose(half, sides[0], sides[1]), AT);
+                let next = again(b);
+                let both = b.let_in(vec![("_".into(), toss)], next, AT);
+                b.add(Term::Par(None, vec![both]), AT)
+            });
+            let n = num(b, 5_000);
+            b.app(f, n, AT)
+        },
+        |request| {
+            longest = longest.max(request.place.len());
+            ids.insert(request.place.clone());
+            Response::Sample(true)
+        },
+    );
+    assert!(result.is_ok(), "{result:?}");
+    assert!(longest < 400, "{longest}");
+    assert!(ids.len() > 90, "{}", ids.len());
+}

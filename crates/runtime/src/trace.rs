@@ -37,7 +37,8 @@ pub struct Head {
 /// Collects what happens.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    requests: BTreeMap<Arc<[u32]>, Asking>,
+    /// In the order of their places; the deepest have no place of their own, and stand in the order of their names.
+    requests: BTreeMap<(Arc<[u32]>, RequestId), Asking>,
     places: HashMap<RequestId, Arc<[u32]>>,
 }
 
@@ -68,10 +69,11 @@ impl Recorder {
                     what: what.clone(),
                     answer: None,
                 };
-                self.requests.insert(place.clone(), asking);
+                self.requests.insert((place.clone(), *id), asking);
             }
             Event::Answered { id, what, tokens, usd, .. } => {
-                if let Some(asking) = self.places.get(id).and_then(|p| self.requests.get_mut(p)) {
+                let place = self.places.get(id).cloned();
+                if let Some(asking) = place.and_then(|p| self.requests.get_mut(&(p, *id))) {
                     asking.answer = Some((what.clone(), *tokens, usd.clone()));
                 }
             }
@@ -112,7 +114,7 @@ impl Recorder {
         let mut out = vec![json!({
             "event": "run", "version": VERSION, "program": head.program, "entry": head.entry, "input": input,
         })];
-        let all: Vec<(&[u32], &Asking)> = self.requests.iter().map(|(p, a)| (&**p, a)).collect();
+        let all: Vec<(&[u32], &Asking)> = self.requests.iter().map(|((p, _), a)| (&**p, a)).collect();
         // For each request the one before and the one after in the same branch.
         let mut last: HashMap<u64, usize> = HashMap::new();
         let mut before = vec![None; all.len()];
