@@ -614,7 +614,9 @@ impl<'a> Printer<'a> {
                 Some(text) if text.starts_with('-') => Level::Prefix,
                 Some(_) => Level::Atom,
             },
-            Term::Lit(Data::List(_) | Data::Record(_) | Data::Pair(_) | Data::Tag(..)) => Level::Prefix,
+            Term::Lit(Data::List(_) | Data::Record(_) | Data::Pair(_)) => Level::Prefix,
+            // An operator `-` after a tag without a payload would begin the payload.
+            Term::Lit(Data::Tag(..)) => Level::Expr,
             Term::Abs(_) => match (self.stages(id), self.code.par_pair(id)) {
                 (Some(s), _) if s.len() < 2 => Level::Atom,
                 (Some(_), _) => Level::Compose,

@@ -161,3 +161,11 @@ fn the_documented_exchange_form_is_read() {
     let read = exchange::from_json(&serde_json::from_str(json).unwrap(), &Globals::none()).unwrap();
     assert_eq!(print_code(&read.code), "\\x. x + 0.5\n");
 }
+
+#[test]
+fn a_tag_before_a_minus_keeps_the_minus() {
+    let text = "(const `x) - 1";
+    let code = read(text).code.unwrap();
+    assert_eq!(print_code(&code).trim(), text);
+    assert!(read_back(&print_code(&code)).is_ok_and(|back| back == code));
+}
