@@ -68,6 +68,22 @@ pub(crate) fn spawn(mut command: Command, shown: &str) -> Result<(Child, Group),
     Ok((child, group))
 }
 
+/// Limits the memory of a process that was just started, and of those that it starts: bytes that it may have writable for itself alone
+/// (`RLIMIT_DATA`; address space that is merely reserved does not count). What asks for more is refused it by the system. On
+/// systems other than Linux there is no such limit.
+#[cfg(target_os = "linux")]
+pub(crate) fn limit_memory(child: &Child, bytes: u64) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        // It has ended already: fine.
+        let _ = prlimit(Some(pid), Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) });
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn limit_memory(_: &Child, _: u64) {}
+
 /// The last `most` bytes, as text.
 pub(crate) async fn tail(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> String {
     let Some(mut pipe) = pipe else { return String::new() };

@@ -291,7 +291,8 @@ async fn requests_have_limits() {
     };
     let message = record(&[("role", Data::str("user")), ("content", Data::str("x"))]);
     let args = || vec![arg("model", "m"), arg("messages", Data::list([message.clone()]))];
-    let limits = ToolLimits { timeout: Duration::from_millis(150), max_output: 1 << 20 };
+    let limits =
+        ToolLimits { timeout: Duration::from_millis(150), max_output: 1 << 20, ..ToolLimits::default() };
     let cases = [
         (Act::Endless, "the answer is larger than 1048576 bytes"),
         (Act::Hang, "no answer within 0.15 s"),
@@ -311,5 +312,27 @@ async fn requests_have_limits() {
         let e = run(tools().with_limits(limits.clone()), post(&server), args()).await.unwrap_err();
         assert!(e.contains(want), "{act:?}\n{e}");
         server.until_busy(0).await;
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_process_that_wants_too_much_memory_does_not_get_it() {
+    // Waits until the limit must be there, then asks for 200 MiB.
+    let script =
+        "import sys, time\nsys.stdin.read()\ntime.sleep(0.2)\nx = bytearray(200 << 20)\nprint(len(x))";
+    let with = |mib: i64| {
+        let handler = record(&[
+            ("exec", Data::list(["python3", "-c", script].map(Data::str))),
+            ("memory", Data::Num(Num::from(mib))),
+        ]);
+        run(Tools::new(&Environment::default()), decl("t", &[], Type::Num, Some(handler)), vec![])
+    };
+    assert_eq!(with(400).await, Ok(Data::Num(Num::from(200 << 20))));
+    let refused = with(100).await.unwrap_err();
+    assert!(refused.contains("MemoryError"), "{refused}");
+    for wrong in [0, -1] {
+        let refused = with(wrong).await.unwrap_err();
+        assert!(refused.contains("`memory` is not a positive whole number of MiB"), "{refused}");
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Exec {
     /// Names of variables that it gets although they hold secrets.
     env: Vec<String>,
     timeout: Option<Duration>,
+    /// Bytes.
+    memory: Option<u64>,
 }
 
 enum Broken {
@@ -32,6 +34,7 @@ impl Exec {
         params: &[&str],
         timeout: Option<Duration>,
         env: Option<&Data>,
+        memory: Option<&Data>,
     ) -> Result<Exec, String> {
         let Data::List(words) = words else {
             return Err(format!("`exec` is {}, not a list of strings", words.kind()));
@@ -55,7 +58,15 @@ impl Exec {
             }
             Some(other) => return Err(format!("`env` is {}, not a list of names", other.kind())),
         };
-        Ok(Exec { program, args, env, timeout })
+        let memory = match memory {
+            None => None,
+            Some(Data::Num(n)) => {
+                let mib = n.to_i64().and_then(|n| u64::try_from(n).ok()).filter(|n| (1..1 << 40).contains(n));
+                Some(mib.ok_or("`memory` is not a positive whole number of MiB")? << 20)
+            }
+            Some(other) => return Err(format!("`memory` is {}, not a number of MiB", other.kind())),
+        };
+        Ok(Exec { program, args, env, timeout, memory })
     }
 
     pub(super) async fn call(
@@ -84,6 +95,7 @@ impl Exec {
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (mut child, mut group) = process::spawn(command, &shown)?;
+        process::limit_memory(&child, self.memory.unwrap_or(limits.max_memory));
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let input = as_json(args).to_string();
         let limit = self.timeout.unwrap_or(limits.timeout);

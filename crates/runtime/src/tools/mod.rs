@@ -39,12 +39,14 @@ pub struct ToolLimits {
     pub timeout: Duration,
     /// Bytes of the result.
     pub max_output: usize,
+    /// Bytes of memory of each process. A handler's own `memory`, in MiB, replaces it. On Linux only.
+    pub max_memory: u64,
 }
 
 impl Default for ToolLimits {
-    /// A minute, 4 MiB.
+    /// A minute, 4 MiB, 4 GiB.
     fn default() -> ToolLimits {
-        ToolLimits { timeout: Duration::from_secs(60), max_output: 4 << 20 }
+        ToolLimits { timeout: Duration::from_secs(60), max_output: 4 << 20, max_memory: 4 << 30 }
     }
 }
 
@@ -56,7 +58,7 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 ///
 /// A handler, in a declaration or in the configuration, is one of
 ///
-/// - `{exec: [program, argument, …], env?, timeout?}`: a process, see below;
+/// - `{exec: [program, argument, …], env?, memory?, timeout?}`: a process, see below;
 /// - `{http: {method, url, headers?}, timeout?}`: a request with `GET`, `POST`, `PUT`, `PATCH` or `DELETE`;
 /// - `{mcp: [server, tool], timeout?}`: a tool of a server of [`Tools::with_servers`]; `{mcp: server}` if it has the declared name;
 /// - `{builtin: name}`: one of [`BUILTINS`].
@@ -277,7 +279,7 @@ impl Tools {
         let kinds: Vec<&Name> = fields
             .iter()
             .map(|(n, _)| n)
-            .filter(|n| !matches!(&***n, "timeout" | "env" | "idempotent"))
+            .filter(|n| !matches!(&***n, "timeout" | "env" | "memory" | "idempotent"))
             .collect();
         let [kind] = kinds[..] else {
             return Err(bad("it needs exactly one of `exec`, `http`, `mcp` and `builtin`".into()));
@@ -285,9 +287,10 @@ impl Tools {
         let params: Vec<&str> = tool.params.iter().map(|p| &*p.name).collect();
         match (&**kind, data.field(kind)) {
             ("exec", Some(words)) => {
-                let env = data.field("env");
-                exec::Exec::read(words, &params, timeout, env).map(Handler::Exec).map_err(bad)
+                let (env, memory) = (data.field("env"), data.field("memory"));
+                exec::Exec::read(words, &params, timeout, env, memory).map(Handler::Exec).map_err(bad)
             }
+            _ if data.field("memory").is_some() => Err(bad("`memory` belongs to `exec`".into())),
             _ if data.field("env").is_some() => Err(bad("`env` belongs to `exec`".into())),
             ("http", Some(about)) => {
                 http::HttpTool::read(about, &params, timeout).map(Handler::Http).map_err(bad)
