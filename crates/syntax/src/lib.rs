@@ -1,7 +1,7 @@
 //! Readers of Entail's own languages: text in, tree or term and diagnostics out.
 //!
 //! Entry points: [`agent::parse`] for the surface language, [`lam::parse`] for the calculus,
-//! [`format`] for both in one style.
+//! [`mod@format`] for both in one style.
 //!
 //! Invariant: every text is read to its end or to a stated limit; invalid text gives diagnostics, never
 //! a panic.
