@@ -8,7 +8,8 @@ use frontend::{File, Project, Recognised, Versions};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Something that can be run, with what it takes and gives.
 pub struct Runnable {
@@ -64,6 +65,31 @@ pub fn files_under(directory: &Path, accepts: impl Fn(&str) -> bool) -> Vec<Path
         .collect();
     files.sort();
     files
+}
+
+/// What a function gives for each of the items, computed on all cores, in the order of the items.
+pub fn on_all_cores<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(items.len()));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
+                    let result = f(item);
+                    // A poisoned lock means that another thread panicked; its panic is raised by the scope.
+                    if let Ok(mut done) = done.lock() {
+                        done.push((index, result));
+                    }
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|(i, _)| *i);
+    done.into_iter().map(|(_, r)| r).collect()
 }
 
 /// Reads the bytes of a file, at most one more than the limit for texts.

@@ -1,6 +1,6 @@
 //! `entail compile --stats`: how much of a directory compiles, by format.
 
-use crate::load::{files_under, read_bytes};
+use crate::load::{files_under, on_all_cores, read_bytes};
 use crate::ui::{Exit, Ui};
 use core_ir::Term;
 use diagnostics::{Diagnostic, FileId, Level};
@@ -8,9 +8,7 @@ use frontend::doc::{Limits, decode};
 use frontend::{File, Project, Recognised, recognise};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What one file came to.
@@ -64,7 +62,7 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         }
     };
     let begun = Instant::now();
-    let outcomes = measure(&files);
+    let outcomes = on_all_cores(&files, |path| one(path.as_path()));
     let wall = begun.elapsed();
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let mut total = Row::default();
@@ -123,31 +121,6 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
 
 fn json_of(r: &Row) -> serde_json::Value {
     json!({"files": r.files, "compiled": r.compiled, "nothing": r.nothing, "failed": r.failed, "units": r.units, "terms": r.terms, "unknown": r.unknown})
-}
-
-/// Compiles the files on all cores; `None` for one that cannot be read.
-fn measure(files: &[PathBuf]) -> Vec<Option<Outcome>> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(files.len()));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(files.len().max(1));
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(path) = files.get(index) else { break };
-                    let outcome = one(path);
-                    // A poisoned lock means that another thread panicked; its panic is raised by the scope.
-                    if let Ok(mut done) = done.lock() {
-                        done.push((index, outcome));
-                    }
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_default();
-    done.sort_by_key(|(i, _)| *i);
-    done.into_iter().map(|(_, o)| o).collect()
 }
 
 fn one(path: &Path) -> Option<Outcome> {

@@ -7,7 +7,7 @@ mod settings;
 pub use settings::LintSettings;
 
 use crate::args::{Format as OutputFormat, LintArgs};
-use crate::load::{files_under, read_bytes, reason};
+use crate::load::{files_under, on_all_cores, read_bytes, reason};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use baseline::Baseline;
@@ -18,8 +18,6 @@ use serde_json::json;
 use settings::Wanted;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What linting all files came to.
 #[derive(Default)]
@@ -186,31 +184,13 @@ fn files_of(path: &Path) -> Result<Vec<(PathBuf, bool)>, String> {
 
 /// Lints the files on all cores; the reports are in the order of the files.
 fn lint_all(files: &[(PathBuf, bool)], wanted: &Wanted) -> Vec<Result<Report, String>> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(files.len()));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(files.len().max(1));
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((path, _)) = files.get(index) else { break };
-                    let shown = path.display().to_string();
-                    let report = match read_bytes(&shown) {
-                        Ok(bytes) => Ok(lint_bytes(&shown, FileId(0), &bytes, &wanted.config_for(path))),
-                        Err(e) => Err(reason(&e)),
-                    };
-                    // A poisoned lock means that another thread panicked; its panic is raised by the scope.
-                    if let Ok(mut done) = done.lock() {
-                        done.push((index, report));
-                    }
-                }
-            });
+    on_all_cores(files, |(path, _)| {
+        let shown = path.display().to_string();
+        match read_bytes(&shown) {
+            Ok(bytes) => Ok(lint_bytes(&shown, FileId(0), &bytes, &wanted.config_for(path))),
+            Err(e) => Err(reason(&e)),
         }
-    });
-    let mut done = done.into_inner().unwrap_or_default();
-    done.sort_by_key(|(i, _)| *i);
-    done.into_iter().map(|(_, r)| r).collect()
+    })
 }
 
 fn summary(ui: &Ui, args: &LintArgs, tally: &Tally) {
