@@ -54,6 +54,8 @@ pub enum Format {
     Mermaid,
     /// A picture for Graphviz (`compile`).
     Dot,
+    /// A picture as an SVG image (`compile`).
+    Svg,
     /// Findings for code scanning: SARIF 2.1.0 (`lint`).
     Sarif,
     /// Findings as annotations of a GitHub workflow (`lint`).
@@ -485,6 +487,9 @@ pub struct CompileArgs {
     /// Also show which place of the source each part of the term came from.
     #[arg(long)]
     pub origins: bool,
+    /// A policy file; pictures mark what it refuses.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
 }
 
 /// `entail lambda`.

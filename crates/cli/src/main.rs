@@ -7,6 +7,7 @@ mod approve;
 mod args;
 mod commands;
 mod load;
+mod picture;
 mod policy;
 mod settings;
 mod ui;
@@ -44,9 +45,14 @@ fn main() -> ExitCode {
 fn refuse_format(ui: &ui::Ui, command: &Command) -> Option<ui::Exit> {
     let name = match ui.args.format {
         args::Format::Text | args::Format::Json => return None,
-        args::Format::Mermaid | args::Format::Dot if matches!(command, Command::Compile(_)) => return None,
+        args::Format::Mermaid | args::Format::Dot | args::Format::Svg
+            if matches!(command, Command::Compile(_)) =>
+        {
+            return None;
+        }
         args::Format::Mermaid => "mermaid",
         args::Format::Dot => "dot",
+        args::Format::Svg => "svg",
         args::Format::Sarif => "sarif",
         args::Format::Github => "github",
         args::Format::Markdown => "markdown",

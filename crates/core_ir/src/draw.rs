@@ -1,6 +1,7 @@
 //! Terms as pictures: who is asked in which order, with loops, bounds and tools.
 //!
-//! Entry point: [`draw`], which gives a [`Picture`]; [`Picture::mermaid`] and [`Picture::dot`] write it.
+//! Entry point: [`draw`], which gives a [`Picture`]; [`Picture::mermaid`] and [`Picture::dot`] write it. An analysis may
+//! mark the nodes in between ([`Node::mark`]).
 //!
 //! A call of a model is a box with its name, its model and the tools it is offered; a call of a tool is rounded; a decision is a
 //! diamond; a loop is a hexagon with its bound, and what calls it again leads back to it. An agent whose loop only
@@ -8,7 +9,7 @@
 //!
 //! Invariant: at most [`MOST`] nodes; what is beyond is one node that says so.
 
-use crate::{Abs, AbsSugar, Bound, Code, Name, Term, TermId};
+use crate::{Abs, AbsSugar, Code, ModelParams, Name, Recv, Slot, Term, TermId};
 
 /// Nodes of a picture at most.
 pub const MOST: usize = 1_000;
@@ -30,11 +31,36 @@ pub enum Look {
     Unknown,
 }
 
+/// What an analysis says of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// Nothing.
+    #[default]
+    None,
+    /// It may be refused when it runs.
+    Open,
+    /// It is refused whenever it runs.
+    Refused,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What it looks like.
+    pub look: Look,
+    /// Its lines of text.
+    pub lines: Vec<String>,
+    /// The terms it stands for: the function and its application, or all parts of an agent's loop.
+    pub terms: Vec<TermId>,
+    /// What an analysis says of it; [`draw`] leaves it at [`Mark::None`].
+    pub mark: Mark,
+}
+
 /// Nodes and edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Picture {
-    /// The nodes: look and lines of text.
-    pub nodes: Vec<(Look, Vec<String>)>,
+    /// The nodes.
+    pub nodes: Vec<Node>,
     /// The edges: from, to, label.
     pub edges: Vec<(usize, usize, String)>,
 }
@@ -42,13 +68,26 @@ pub struct Picture {
 /// Where the next node hangs: nodes with the label of the edge from each.
 type Exits = Vec<(usize, String)>;
 
+/// What a name in scope stands for.
+#[derive(Clone)]
+enum Bound {
+    /// Something that draws nothing.
+    Data,
+    /// The loop that begins at this node.
+    Loop(usize),
+    /// A function, with how many names are in scope where it is written.
+    Function(TermId, usize),
+}
+
 struct Draw<'c> {
     code: &'c Code,
     /// Whether drawing a term would show anything.
     visible: Vec<bool>,
     picture: Picture,
-    /// Self references with the node of their loop, outer ones first.
-    loops: Vec<(Name, usize)>,
+    /// The names in scope, outer ones first.
+    scope: Vec<(Name, Bound)>,
+    /// The application that is being drawn.
+    application: Option<TermId>,
 }
 
 /// Draws a term.
@@ -74,16 +113,18 @@ pub fn draw(code: &Code) -> Picture {
             | Term::Recv(_)
             | Term::Fix { .. }
             | Term::Fail(_) => true,
-            Term::App(f, _) => matches!(code.term(*f), Term::Var(..)),
+            Term::App(f, _) => {
+                matches!(code.term(*f), Term::Var(_, slot) if !matches!(slot, Slot::Global(_)))
+            }
             _ => false,
         };
         let below =
             || term.children().into_iter().any(|c| visible.get(c.0 as usize).copied().unwrap_or(false));
         visible[id.0 as usize] = own || below();
     }
-    let mut draw = Draw { code, visible, picture: Picture::default(), loops: Vec::new() };
+    let mut draw = Draw { code, visible, picture: Picture::default(), scope: Vec::new(), application: None };
     let begin = draw.node(Look::End, vec!["input".into()], Vec::new());
-    let exits = draw.call(code.root(), begin);
+    let exits = draw.result(code.root(), begin);
     if !exits.is_empty() {
         draw.node(Look::End, vec!["result".into()], exits);
     }
@@ -93,15 +134,30 @@ pub fn draw(code: &Code) -> Picture {
 impl Draw<'_> {
     /// Adds a node behind the exits; gives its own exit.
     fn node(&mut self, look: Look, lines: Vec<String>, from: Exits) -> Exits {
-        let full = self.picture.nodes.len() >= MOST;
-        if full && self.picture.nodes.last().is_none_or(|(_, l)| l.first().is_none_or(|t| t != "…")) {
-            self.picture.nodes.push((Look::Unknown, vec!["…".into()]));
+        let full = self.full();
+        let plain = |look, lines| Node { look, lines, terms: Vec::new(), mark: Mark::None };
+        if full && self.picture.nodes.last().is_none_or(|n| n.lines.first().is_none_or(|t| t != "…")) {
+            self.picture.nodes.push(plain(Look::Unknown, vec!["…".into()]));
         } else if !full {
-            self.picture.nodes.push((look, lines));
+            self.picture.nodes.push(plain(look, lines));
         }
         let node = self.picture.nodes.len() - 1;
         self.link(from, node);
         vec![(node, String::new())]
+    }
+
+    fn full(&self) -> bool {
+        self.picture.nodes.len() >= MOST
+    }
+
+    /// Adds a node that calls somebody: what is called, and where.
+    fn asking(&mut self, look: Look, lines: Vec<String>, asked: TermId, from: Exits) -> Exits {
+        let exits = self.node(look, lines, from);
+        let terms = [Some(asked), self.application].into_iter().flatten();
+        if let Some(node) = exits.first().and_then(|(n, _)| self.picture.nodes.get_mut(*n)) {
+            node.terms.extend(terms);
+        }
+        exits
     }
 
     fn link(&mut self, from: Exits, to: usize) {
@@ -114,7 +170,57 @@ impl Draw<'_> {
     }
 
     fn shows(&self, id: TermId) -> bool {
-        self.visible.get(id.0 as usize).copied().unwrap_or(false)
+        // A full picture is finished quickly: a function may be called from very many places.
+        !self.full() && self.visible.get(id.0 as usize).copied().unwrap_or(false)
+    }
+
+    fn is_function(&self, id: TermId) -> bool {
+        matches!(
+            self.code.term(id),
+            Term::Abs(_)
+                | Term::Fix { .. }
+                | Term::Llm(..)
+                | Term::Tool(_)
+                | Term::Guard { .. }
+                | Term::Mem(..)
+        )
+    }
+
+    /// Does something with more names in scope.
+    fn with<R>(&mut self, names: Vec<(Name, Bound)>, f: impl FnOnce(&mut Self) -> R) -> R {
+        let before = self.scope.len();
+        self.scope.extend(names);
+        let done = f(self);
+        self.scope.truncate(before);
+        done
+    }
+
+    /// What the value of a whole term asks: the functions bound on the way are called at the end.
+    fn result(&mut self, id: TermId, from: Exits) -> Exits {
+        match self.code.term(id) {
+            Term::Let { bindings, body, .. } => {
+                let mut from = from;
+                let before = self.scope.len();
+                for (name, e) in bindings {
+                    from = self.binding(name, *e, from);
+                }
+                let exits = self.result(*body, from);
+                self.scope.truncate(before);
+                exits
+            }
+            Term::Check(_, _, e) => self.result(*e, from),
+            _ if self.is_function(id) => self.call(id, from),
+            _ => self.eval(id, from),
+        }
+    }
+
+    /// Draws what is bound, and brings the name into scope.
+    fn binding(&mut self, name: &Name, e: TermId, from: Exits) -> Exits {
+        let function = self.is_function(e) && self.shows(e);
+        let from = if function { from } else { self.eval(e, from) };
+        let bound = if function { Bound::Function(e, self.scope.len()) } else { Bound::Data };
+        self.scope.push((name.clone(), bound));
+        from
     }
 
     /// What evaluating a term asks.
@@ -129,17 +235,35 @@ impl Draw<'_> {
         let code = self.code;
         match code.term(id) {
             // A function by itself asks nothing.
-            Term::Abs(_) | Term::Llm(..) | Term::Tool(_) | Term::Fix { .. } => from,
+            Term::Abs(_) | Term::Llm(..) | Term::Tool(_) | Term::Fix { .. } | Term::Guard { .. } => from,
             Term::App(f, x) => {
                 let from = self.eval(*x, from);
-                self.call(*f, from)
+                let outer = self.application.replace(id);
+                let mut exits = self.call(*f, from);
+                // A function of the prelude or of a parameter may call what it is given.
+                if matches!(code.term(*f), Term::Var(..) | Term::App(..)) && self.is_function(*x) {
+                    exits = self.call(*x, exits);
+                }
+                self.application = outer;
+                exits
+            }
+            Term::Each(_, f, xs) => {
+                let from = self.eval(*xs, from);
+                if !self.shows(*f) {
+                    return from;
+                }
+                let head = self.node(Look::Loop, vec!["each item".into()], from);
+                self.call(*f, head)
             }
             Term::Let { bindings, body, .. } => {
                 let mut from = from;
-                for (_, e) in bindings {
-                    from = self.eval(*e, from);
+                let before = self.scope.len();
+                for (name, e) in bindings {
+                    from = self.binding(name, *e, from);
                 }
-                self.eval(*body, from)
+                let exits = self.eval(*body, from);
+                self.scope.truncate(before);
+                exits
             }
             Term::If(test, yes, no, _) => {
                 let from = self.eval(*test, from);
@@ -155,17 +279,18 @@ impl Draw<'_> {
             }
             Term::Case { scrutinee, branches, default } => {
                 let from = self.eval(*scrutinee, from);
-                let bodies = branches.iter().map(|b| (b.tag.to_string(), b.body));
-                let bodies: Vec<(String, TermId)> =
-                    bodies.chain(default.map(|d| ("otherwise".to_string(), d))).collect();
-                if bodies.iter().all(|(_, b)| !self.shows(*b)) {
+                let mut arms: Vec<(String, Option<Name>, TermId)> =
+                    branches.iter().map(|b| (b.tag.to_string(), b.binder.clone(), b.body)).collect();
+                arms.extend(default.map(|d| ("otherwise".to_string(), None, d)));
+                if arms.iter().all(|(_, _, body)| !self.shows(*body)) {
                     return from;
                 }
                 let choice = self.node(Look::Choice, vec!["which".into()], from);
                 let mut exits = Vec::new();
-                for (tag, body) in bodies {
+                for (tag, binder, body) in arms {
                     let arm = choice.iter().map(|(n, _)| (*n, tag.clone())).collect();
-                    exits.extend(self.eval(body, arm));
+                    let names = binder.into_iter().map(|b| (b, Bound::Data)).collect();
+                    exits.extend(self.with(names, |draw| draw.eval(body, arm)));
                 }
                 exits
             }
@@ -181,16 +306,24 @@ impl Draw<'_> {
                 exits.extend(self.eval(*b, from));
                 exits
             }
-            Term::Try { body, handler, .. } => {
+            Term::Try { body, name, handler, label, .. } => {
+                let from = self.eval(*label, from);
                 let mut exits = self.eval(*body, from.clone());
                 if self.shows(*handler) {
                     let caught = from.into_iter().map(|(n, _)| (n, "error".to_string())).collect();
-                    exits.extend(self.eval(*handler, caught));
+                    let names = vec![(name.clone(), Bound::Data)];
+                    exits.extend(self.with(names, |draw| draw.eval(*handler, caught)));
                 }
                 exits
             }
             Term::Unknown(why) => self.node(Look::Unknown, vec![why.to_string()], from),
-            Term::Recv(_) => self.node(Look::Model, vec!["a model".into()], from),
+            Term::Recv(recv) => {
+                let lines = match recv {
+                    Recv::Data(params) => self.model(params),
+                    Recv::Code => vec!["a model writes code".into()],
+                };
+                self.asking(Look::Model, lines, id, from)
+            }
             Term::Fail(e) => {
                 let from = self.eval(*e, from);
                 self.node(Look::End, vec!["fails".into()], from);
@@ -208,43 +341,52 @@ impl Draw<'_> {
     fn call_inner(&mut self, id: TermId, from: Exits) -> Exits {
         let code = self.code;
         match code.term(id) {
-            Term::Var(name, _) => match self.loops.iter().rev().find(|(n, _)| n == name) {
-                Some((_, head)) => {
-                    let head = *head;
-                    self.link(from, head);
-                    Vec::new()
+            Term::Var(name, _) => {
+                let bound = self.scope.iter().rev().find(|(n, _)| n == name).map(|(_, b)| b.clone());
+                match bound {
+                    Some(Bound::Loop(head)) => {
+                        self.link(from, head);
+                        Vec::new()
+                    }
+                    Some(Bound::Function(function, depth)) if self.shows(function) => {
+                        // The function sees the names of where it is written.
+                        let inner = self.scope.split_off(depth);
+                        let exits = self.call(function, from);
+                        self.scope.truncate(depth);
+                        self.scope.extend(inner);
+                        exits
+                    }
+                    _ => from,
                 }
-                None => from,
-            },
+            }
             Term::Abs(abs) if abs.sugar == AbsSugar::Compose => {
                 let stages = code.stages(id).unwrap_or_default();
                 stages.into_iter().fold(from, |from, stage| self.call(stage, from))
             }
-            Term::Abs(abs) => match code.term(abs.body) {
+            Term::Abs(abs) => {
+                let names = vec![(abs.param.clone(), Bound::Data)];
                 // The function of the inputs, or of several arguments.
-                Term::Abs(_) | Term::Fix { .. } | Term::Llm(..) | Term::Mem(..) => self.call(abs.body, from),
-                _ => self.eval(abs.body, from),
-            },
-            Term::Llm(..) => {
-                let lines = self.model(id);
-                self.node(Look::Model, lines, from)
+                self.with(names, |draw| draw.result(abs.body, from))
+            }
+            Term::Llm(_, params) => {
+                let lines = self.model(params);
+                self.asking(Look::Model, lines, id, from)
             }
             Term::Tool(tool) => {
                 let name = code.tool(*tool).name.to_string();
-                self.node(Look::Tool, vec![name], from)
+                self.asking(Look::Tool, vec![name], id, from)
             }
             Term::Fix { bound, body, .. } => self.fixpoint(*bound, *body, from),
             Term::Guard { term, .. } => self.call(*term, from),
             Term::Mem(_, e) | Term::Check(_, _, e) => self.call(*e, from),
-            Term::If(..) | Term::Case { .. } | Term::App(..) | Term::Let { .. } => self.eval(id, from),
+            Term::If(..) | Term::Case { .. } | Term::App(..) | Term::Let { .. } => self.result(id, from),
             Term::Unknown(why) => self.node(Look::Unknown, vec![why.to_string()], from),
             _ => from,
         }
     }
 
     /// The lines of a model: its purpose, its name, its tools.
-    fn model(&self, id: TermId) -> Vec<String> {
-        let Term::Llm(_, params) = self.code.term(id) else { return Vec::new() };
+    fn model(&self, params: &ModelParams) -> Vec<String> {
         let mut lines = vec![params.purpose.as_ref().map_or("a model".to_string(), |p| p.to_string())];
         lines.extend(params.model.as_ref().map(|m| m.to_string()));
         let tools: Vec<&str> = params.tools.iter().map(|t| &*self.code.tool(*t).name).collect();
@@ -258,49 +400,65 @@ impl Draw<'_> {
         lines
     }
 
-    fn fixpoint(&mut self, bound: Bound, body: TermId, from: Exits) -> Exits {
+    fn fixpoint(&mut self, bound: crate::Bound, body: TermId, from: Exits) -> Exits {
         let code = self.code;
         let turns = match bound {
-            Bound::Finite(n) => format!("at most {n} times"),
-            Bound::Infinite => "no bound".to_string(),
+            crate::Bound::Finite(n) => format!("at most {n} times"),
+            crate::Bound::Infinite => "no bound".to_string(),
         };
         let Term::Abs(Abs { param, body: inner, .. }) = code.term(body) else {
             return self.node(Look::Loop, vec![turns], from);
         };
-        if let Some(mut lines) = self.agent(*inner) {
+        if let Some((mut lines, terms)) = self.agent(param, *inner) {
             lines.push(turns);
-            return self.node(Look::Model, lines, from);
+            let exits = self.node(Look::Model, lines, from);
+            if let Some(node) = exits.first().and_then(|(n, _)| self.picture.nodes.get_mut(*n)) {
+                node.terms = terms;
+            }
+            return exits;
         }
         let head = self.node(Look::Loop, vec![turns], from);
         let Some((node, _)) = head.first().cloned() else { return head };
-        self.loops.push((param.clone(), node));
-        let exits = self.call(*inner, head);
-        self.loops.pop();
-        exits
+        self.with(vec![(param.clone(), Bound::Loop(node))], |draw| draw.call(*inner, head))
     }
 
-    /// The lines of an agent whose loop only calls tools.
-    fn agent(&self, step: TermId) -> Option<Vec<String>> {
+    /// The lines of an agent whose loop asks one model, calls its tools and goes on; and the terms of the loop.
+    fn agent(&self, again: &Name, step: TermId) -> Option<(Vec<String>, Vec<TermId>)> {
         let code = self.code;
-        let Term::Abs(Abs { body, .. }) = code.term(step) else { return None };
-        let Term::Let { bindings, body, .. } = code.term(*body) else { return None };
-        let [(_, think)] = &bindings[..] else { return None };
-        let Term::App(oracle, _) = code.term(*think) else { return None };
-        let Term::Case { branches, default: None, .. } = code.term(*body) else { return None };
-        let plain = |body: TermId| match code.term(body) {
-            Term::Let { bindings, .. } => match &bindings[..] {
-                [(_, call)] => {
-                    matches!(code.term(*call), Term::App(f, _) if matches!(code.term(*f), Term::Tool(_)))
+        let terms = below(code, step);
+        let mut oracle: Option<&ModelParams> = None;
+        for id in &terms {
+            match code.term(*id) {
+                Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => {
+                    if oracle.replace(params).is_some() {
+                        return None;
+                    }
                 }
-                _ => false,
-            },
-            Term::Var(..) => true,
-            Term::Prim(..) => true,
-            _ => false,
-        };
-        let simple = branches.iter().all(|b| plain(b.body)) && matches!(code.term(*oracle), Term::Llm(..));
-        simple.then(|| self.model(*oracle))
+                Term::Fix { .. } | Term::Unknown(_) | Term::Each(..) | Term::Recv(Recv::Code) => return None,
+                Term::App(f, _) => match code.term(*f) {
+                    Term::Var(name, slot) if name == again || matches!(slot, Slot::Global(_)) => {}
+                    Term::Llm(..) | Term::Tool(_) | Term::Abs(_) => {}
+                    _ => return None,
+                },
+                _ => {}
+            }
+        }
+        let oracle = oracle?;
+        let known = |id: &TermId| !matches!(code.term(*id), Term::Tool(t) if !oracle.tools.contains(t));
+        terms.iter().all(known).then(|| (self.model(oracle), terms))
     }
+}
+
+/// A term with all its parts.
+fn below(code: &Code, id: TermId) -> Vec<TermId> {
+    let mut found = vec![id];
+    let mut next = 0;
+    while let Some(id) = found.get(next) {
+        let children = code.term(*id).children();
+        found.extend(children);
+        next += 1;
+    }
+    found
 }
 
 impl Picture {
@@ -321,9 +479,9 @@ impl Picture {
             }
             safe
         };
-        for (i, (look, lines)) in self.nodes.iter().enumerate() {
-            let label = lines.iter().map(|l| text(l)).collect::<Vec<_>>().join("<br/>");
-            let (open, close) = match look {
+        for (i, node) in self.nodes.iter().enumerate() {
+            let label = node.lines.iter().map(|l| text(l)).collect::<Vec<_>>().join("<br/>");
+            let (open, close) = match node.look {
                 Look::End => ("([\"", "\"])"),
                 Look::Model => ("[\"", "\"]"),
                 Look::Tool => ("(\"", "\")"),
@@ -331,11 +489,22 @@ impl Picture {
                 Look::Loop => ("{{\"", "\"}}"),
                 Look::Unknown => ("[/\"", "\"/]"),
             };
-            out.push_str(&format!("  n{i}{open}{label}{close}\n"));
+            let class = match node.mark {
+                Mark::None => "",
+                Mark::Open => ":::open",
+                Mark::Refused => ":::refused",
+            };
+            out.push_str(&format!("  n{i}{open}{label}{close}{class}\n"));
         }
         for (from, to, label) in &self.edges {
             let label = if label.is_empty() { String::new() } else { format!("|\"{}\"|", text(label)) };
             out.push_str(&format!("  n{from} -->{label} n{to}\n"));
+        }
+        for (mark, class, stroke) in [(Mark::Open, "open", "#b8860b"), (Mark::Refused, "refused", "#b00020")]
+        {
+            if self.nodes.iter().any(|n| n.mark == mark) {
+                out.push_str(&format!("  classDef {class} stroke:{stroke},stroke-width:3px\n"));
+            }
         }
         out
     }
@@ -347,9 +516,9 @@ impl Picture {
             let clipped: String = t.chars().take(120).map(|c| if c.is_control() { ' ' } else { c }).collect();
             clipped.replace('\\', "\\\\").replace('"', "\\\"")
         };
-        for (i, (look, lines)) in self.nodes.iter().enumerate() {
-            let label = lines.iter().map(|l| text(l)).collect::<Vec<_>>().join("\\n");
-            let shape = match look {
+        for (i, node) in self.nodes.iter().enumerate() {
+            let label = node.lines.iter().map(|l| text(l)).collect::<Vec<_>>().join("\\n");
+            let shape = match node.look {
                 Look::End => "oval",
                 Look::Model => "box",
                 Look::Tool => "box, style=rounded",
@@ -357,7 +526,12 @@ impl Picture {
                 Look::Loop => "hexagon",
                 Look::Unknown => "box, style=dashed",
             };
-            out.push_str(&format!("  n{i} [label=\"{label}\", shape={shape}];\n"));
+            let mark = match node.mark {
+                Mark::None => "",
+                Mark::Open => ", color=\"#b8860b\", penwidth=2",
+                Mark::Refused => ", color=\"#b00020\", penwidth=2",
+            };
+            out.push_str(&format!("  n{i} [label=\"{label}\", shape={shape}{mark}];\n"));
         }
         for (from, to, label) in &self.edges {
             let label =

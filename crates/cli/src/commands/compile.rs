@@ -4,8 +4,11 @@ use super::{choose, load_or_say, worth_saying};
 use crate::args::{CompileArgs, Format};
 use crate::load::Runnable;
 use crate::ui::{Exit, Ui};
+use crate::{picture, policy};
+use check::flow;
 use core_ir::{Style, print_with};
 use diagnostics::{Sources, has_errors};
+use frontend::policy::Policy;
 
 /// Runs the command.
 pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
@@ -13,16 +16,30 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
         return super::compile_stats::stats(ui, &args.file);
     }
     let mut sources = Sources::new();
-    let (all, found) = match load_or_say(ui, &mut sources, &args.file) {
+    let (mut all, found) = match load_or_say(ui, &mut sources, &args.file) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
+    let policy = match policy::read(ui, &mut sources, args.policy.as_deref()) {
+        Ok(policy) => policy,
+        Err(exit) => return exit,
+    };
+    if let Some(policy) = &policy
+        && let Err(exit) = policy::apply(ui, &sources, policy, &mut all)
+    {
+        return exit;
+    }
     let failed = has_errors(&found);
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));
     }
     let shown: Vec<&Runnable> = match &args.pipeline {
         Some(name) => match choose(ui, &args.file, &all, Some(name)) {
+            Ok(one) => vec![one],
+            Err(exit) => return exit,
+        },
+        // An image shows one term.
+        None if ui.args.format == Format::Svg => match choose(ui, &args.file, &all, None) {
             Ok(one) => vec![one],
             Err(exit) => return exit,
         },
@@ -33,13 +50,13 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
             ui.result(&core_ir::exchange::to_json(&r.code, &sources).to_string());
             continue;
         }
-        let picture = match ui.args.format {
-            Format::Mermaid => Some(core_ir::draw::draw(&r.code).mermaid()),
-            Format::Dot => Some(core_ir::draw::draw(&r.code).dot()),
-            _ => None,
-        };
-        if let Some(picture) = picture {
-            ui.result(picture.trim_end());
+        if matches!(ui.args.format, Format::Mermaid | Format::Dot | Format::Svg) {
+            match drawn(ui.args.format, policy.as_ref(), r) {
+                Ok(text) => ui.result(text.trim_end()),
+                Err(message) => {
+                    return ui.usage(&message, Some("`--format dot` writes it for another program"));
+                }
+            }
             continue;
         }
         let style = if args.lam { Style::TEXT } else { Style::UNICODE };
@@ -56,6 +73,18 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
         }
     }
     if failed { Exit::Failed } else { Exit::Done }
+}
+
+/// The term as a picture, with what the flow analysis says of it.
+fn drawn(format: Format, policy: Option<&Policy>, r: &Runnable) -> Result<String, String> {
+    let mut drawn = core_ir::draw::draw(&r.code);
+    let options = policy::options(policy, None, r.input.is_some());
+    picture::mark(&mut drawn, &r.code, &flow::analyse(&r.code, &options));
+    match format {
+        Format::Mermaid => Ok(drawn.mermaid()),
+        Format::Dot => Ok(drawn.dot()),
+        _ => picture::svg(&drawn),
+    }
 }
 
 /// Lists the parts of the term, each with the place it came from, outer ones first.

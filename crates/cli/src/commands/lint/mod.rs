@@ -134,6 +134,7 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
             | OutputFormat::Json
             | OutputFormat::Mermaid
             | OutputFormat::Dot
+            | OutputFormat::Svg
             | OutputFormat::Junit => ui.findings(&sources, &findings),
             OutputFormat::Sarif | OutputFormat::Github | OutputFormat::Markdown => {
                 report.add(&sources, &findings);
@@ -154,6 +155,7 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
         | OutputFormat::Json
         | OutputFormat::Mermaid
         | OutputFormat::Dot
+        | OutputFormat::Svg
         | OutputFormat::Junit => {}
         OutputFormat::Sarif => {
             ui.result(&report.sarif(env!("CARGO_PKG_VERSION"), &check::lint::codes()).to_string());
