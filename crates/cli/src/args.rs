@@ -328,6 +328,9 @@ pub struct CostArgs {
     /// Show how the most comes about, call by call.
     #[arg(long)]
     pub explain: bool,
+    /// A policy file: what tools do, what may reach them, and what models may see.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
 }
 
 /// `entail lint`.
@@ -416,6 +419,9 @@ pub struct TestArgs {
     /// Makes random choices repeatable.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// A policy file: what tools do, what may reach them, and what models may see.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
 }
 
 /// `entail trace`.
@@ -506,6 +512,9 @@ pub struct LambdaArgs {
     /// LaTeX (needs amsmath).
     #[arg(long)]
     pub latex: bool,
+    /// A policy file: what tools do, what may reach them, and what models may see.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
 }
 
 /// `entail model`.

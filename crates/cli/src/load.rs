@@ -1,8 +1,10 @@
 //! Files of the user as programs.
 
+use crate::policy;
 use core_ir::{Code, Term, Type};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend::doc::{Format, Limits, decode};
+use frontend::policy::Policy;
 use frontend::surface::{self, EntryKind};
 use frontend::{File, Project, Recognised, Versions};
 use std::collections::HashMap;
@@ -29,6 +31,27 @@ pub enum Problem {
     Unreadable(String, Option<String>),
     /// The file was read and is wrong; the findings say how.
     Wrong(Vec<Diagnostic>),
+    /// The policy file can't be applied; the findings say why. The request is wrong, not the program.
+    Policy(Vec<Diagnostic>),
+}
+
+/// What is said about how programs are loaded.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Whether the `retries` of a program try again what was late.
+    pub retry_timeouts: bool,
+    /// The policy file.
+    pub policy: Option<PathBuf>,
+}
+
+/// A file that was loaded.
+pub struct Loaded {
+    /// What can be run in it, the policy being applied.
+    pub runnables: Vec<Runnable>,
+    /// What is to be said about it.
+    pub found: Vec<Diagnostic>,
+    /// What the policy says about the run.
+    pub policy: Option<Policy>,
 }
 
 /// What a file is read as.
@@ -154,13 +177,8 @@ pub fn reason(e: &std::io::Error) -> String {
     }
 }
 
-/// Loads a file: what can be run in it, and what is to be said about it. With `retry_timeouts`, the `retries` of a program try
-/// again what was late.
-pub fn load(
-    sources: &mut Sources,
-    path: &str,
-    retry_timeouts: bool,
-) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+/// Loads a file and applies the policy to what can be run in it.
+pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Loaded, Problem> {
     let (id, text) = read_text(sources, path)?;
     let kind = match Kind::of(path) {
         // Standard input has no name: it is a configuration if it looks like one.
@@ -171,8 +189,8 @@ pub fn load(
         kind => kind,
     };
     match kind {
-        Kind::Agent => agent(sources, id, &text, retry_timeouts),
-        Kind::Lam => lam(id, &text),
+        Kind::Agent => agent(sources, id, &text, options),
+        Kind::Lam => lam(sources, id, &text, options),
         Kind::Config => {
             let (limits, main) = (Limits::default(), Path::new(path));
             let mut files = vec![File::read(id, path, &text, &limits)];
@@ -182,7 +200,8 @@ pub fn load(
                     files.push(File::read(id, &sibling, &text, &limits));
                 }
             }
-            config(path, files)
+            let (runnables, found) = config(path, files)?;
+            with_policy(sources, runnables, found, options)
         }
     }
 }
@@ -257,24 +276,19 @@ impl surface::Loader for Imports<'_> {
                 Ok((id, text))
             }
             Err(Problem::Unreadable(message, _)) => Err(message),
-            Err(Problem::Wrong(found)) => {
+            Err(Problem::Wrong(found) | Problem::Policy(found)) => {
                 Err(found.first().map_or_else(|| "it is no text".into(), |d| d.message.clone()))
             }
         }
     }
 }
 
-fn agent(
-    sources: &mut Sources,
-    id: FileId,
-    text: &str,
-    retry_timeouts: bool,
-) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Result<Loaded, Problem> {
     let (module, mut found) = surface::check_files(id, text, &mut Imports::new(sources, id));
     let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
-    module.retry_timeouts = retry_timeouts;
-    // None is ever known: there is no way yet to give one.
-    found.extend(module.policies().iter().map(surface::Module::unknown_policy));
+    module.retry_timeouts = options.retry_timeouts;
+    let policy = policy::read(sources, options.policy.as_deref())?;
+    found.extend(policy::check_named(policy.as_ref(), &mut module));
     let default = module.default_entry().map(|e| e.name.clone());
     let mut out = Vec::new();
     for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Pipeline) {
@@ -288,17 +302,37 @@ fn agent(
             Err(more) => found.extend(more),
         }
     }
-    if has_errors(&found) { Err(Problem::Wrong(found)) } else { Ok((out, found)) }
+    if has_errors(&found) {
+        return Err(Problem::Wrong(found));
+    }
+    if let Some(policy) = &policy {
+        policy::apply(policy, &module.policies(), out.iter_mut().map(|r| &mut r.code))?;
+    }
+    Ok(Loaded { runnables: out, found, policy })
+}
+
+/// What was read, with the policy applied.
+fn with_policy(
+    sources: &mut Sources,
+    mut runnables: Vec<Runnable>,
+    found: Vec<Diagnostic>,
+    options: &Options,
+) -> Result<Loaded, Problem> {
+    let policy = policy::read(sources, options.policy.as_deref())?;
+    if let Some(policy) = &policy {
+        policy::apply(policy, &[], runnables.iter_mut().map(|r| &mut r.code))?;
+    }
+    Ok(Loaded { runnables, found, policy })
 }
 
 /// Reads a term of the calculus.
-pub fn lam(id: FileId, text: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+pub fn lam(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Result<Loaded, Problem> {
     let parsed = frontend::calculus::compile(id, text);
     match parsed.code {
         Some(code) if !has_errors(&parsed.diagnostics) => {
             let runnable =
                 Runnable { name: "main".into(), code: Arc::new(code), input: None, is_default: true };
-            Ok((vec![runnable], parsed.diagnostics))
+            with_policy(sources, vec![runnable], parsed.diagnostics, options)
         }
         _ => Err(Problem::Wrong(parsed.diagnostics)),
     }
@@ -366,12 +400,19 @@ pub struct Test {
     pub code: Arc<Code>,
 }
 
-/// The tests of an `.agent` program, and what is to be said about it.
-pub fn tests(sources: &mut Sources, path: &str) -> Result<(Vec<Test>, Vec<Diagnostic>), Problem> {
+/// The tests of an `.agent` program, the policy being applied, and what the policy says about the run.
+pub fn tests(
+    sources: &mut Sources,
+    path: &str,
+    options: &Options,
+) -> Result<(Vec<Test>, Option<Policy>), Problem> {
     let (id, text) = read_text(sources, path)?;
     let (module, mut found) = surface::check_files(id, &text, &mut Imports::new(sources, id));
-    let Some(module) = module else { return Err(Problem::Wrong(found)) };
-    let mut out = Vec::new();
+    let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
+    module.retry_timeouts = options.retry_timeouts;
+    let policy = policy::read(sources, options.policy.as_deref())?;
+    found.extend(policy::check_named(policy.as_ref(), &mut module));
+    let mut out: Vec<Test> = Vec::new();
     // The tests of imported files are run where these are named themselves.
     for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Test && e.span.file == id) {
         match module.lower(entry) {
@@ -381,5 +422,11 @@ pub fn tests(sources: &mut Sources, path: &str) -> Result<(Vec<Test>, Vec<Diagno
             Err(more) => found.extend(more),
         }
     }
-    if has_errors(&found) { Err(Problem::Wrong(found)) } else { Ok((out, found)) }
+    if has_errors(&found) {
+        return Err(Problem::Wrong(found));
+    }
+    if let Some(policy) = &policy {
+        policy::apply(policy, &module.policies(), out.iter_mut().map(|t| &mut t.code))?;
+    }
+    Ok((out, policy))
 }

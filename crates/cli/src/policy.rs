@@ -1,47 +1,52 @@
-//! `--policy FILE`: what a policy file says, put into programs and runs.
+//! `--policy FILE`, or `policy` in `entail.toml`: what a policy file says, put into programs and runs.
 
-use crate::load::{Runnable, read_text};
-use crate::ui::{Exit, Ui};
+use crate::load::{Problem, read_text};
 use check::flow;
-use core_ir::Name;
-use diagnostics::{Sources, has_errors};
+use core_ir::{Code, Name};
+use diagnostics::{Diagnostic, Sources, has_errors};
 use frontend::policy::Policy;
+use frontend::surface::{Module, PolicyUse};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the file, if one is named, and says what is wrong with it.
-pub fn read(ui: &Ui, sources: &mut Sources, path: Option<&Path>) -> Result<Option<Policy>, Exit> {
+/// Reads the file, if one is named.
+pub fn read(sources: &mut Sources, path: Option<&Path>) -> Result<Option<Policy>, Problem> {
     let Some(path) = path else { return Ok(None) };
-    let shown = path.display().to_string();
-    let (file, text) = match read_text(sources, &shown) {
-        Ok(read) => read,
-        Err(crate::load::Problem::Unreadable(message, help)) => {
-            return Err(ui.usage(&message, help.as_deref()));
-        }
-        Err(crate::load::Problem::Wrong(found)) => {
-            ui.problems(sources, &found);
-            return Err(Exit::Usage);
-        }
+    let (file, text) = match read_text(sources, &path.display().to_string()) {
+        Err(Problem::Wrong(found)) => return Err(Problem::Policy(found)),
+        read => read?,
     };
-    Policy::parse(file, &text).map(Some).map_err(|found| {
-        ui.problems(sources, &found);
-        Exit::Usage
-    })
+    Policy::parse(file, &text).map(Some).map_err(Problem::Policy)
 }
 
-/// Puts the policy into programs.
-pub fn apply(ui: &Ui, sources: &Sources, policy: &Policy, all: &mut [Runnable]) -> Result<(), Exit> {
-    let mut found = Vec::new();
-    for r in all {
-        for d in policy.apply(Arc::make_mut(&mut r.code)) {
-            // Entry points of one file share their tools.
-            if !found.contains(&d) {
-                found.push(d);
-            }
+/// Has a program lowered for the policy; gives what is wrong with the policies that it names.
+pub fn check_named(policy: Option<&Policy>, module: &mut Module) -> Vec<Diagnostic> {
+    let uses = module.policies();
+    match policy {
+        Some(policy) => {
+            module.assume(policy);
+            policy.check_named(&uses)
         }
+        None => uses.iter().map(|u| Module::unknown_policy(u, None)).collect(),
     }
-    ui.problems(sources, &found);
-    if has_errors(&found) { Err(Exit::Usage) } else { Ok(()) }
+}
+
+/// Puts the policy into the terms of a program, which names policies at these places.
+pub fn apply<'a>(
+    policy: &Policy,
+    uses: &[PolicyUse],
+    all: impl Iterator<Item = &'a mut Arc<Code>>,
+) -> Result<(), Problem> {
+    let mut found = Vec::new();
+    for code in all {
+        let code = Arc::make_mut(code);
+        let mut said = policy.apply_named(code, uses);
+        said.extend(policy.apply(code));
+        // Entry points of one file share their tools.
+        said.retain(|d| !found.contains(d));
+        found.append(&mut said);
+    }
+    if has_errors(&found) { Err(Problem::Policy(found)) } else { Ok(()) }
 }
 
 /// What the analysis needs to know of it.

@@ -21,6 +21,7 @@ struct File {
     stores: BTreeMap<String, StoreEntry>,
     limits: LimitsEntry,
     retry_timeouts: bool,
+    policy: Option<PathBuf>,
 }
 
 /// One `[stores.NAME]`: where a store is kept.
@@ -63,7 +64,9 @@ pub struct Settings {
     /// What is linted for.
     pub lint: LintSettings,
     /// Whether the `retries` of programs try again what was late.
-    pub retry_timeouts: bool,
+    retry_timeouts: bool,
+    /// The policy file.
+    policy: Option<PathBuf>,
     /// The directory that paths in the settings are relative to.
     pub dir: PathBuf,
     /// The variables of the process and of `.env`.
@@ -101,8 +104,15 @@ impl Settings {
         let models = FileSettings { model: file.model, models: file.models };
         let stores = file.stores.into_iter().map(|(name, e)| (name.as_str().into(), dir.join(e.sqlite)));
         let stores = stores.collect();
+        let policy = file.policy.map(|p| dir.join(p));
         let (mcp, lint, limits, retry_timeouts) = (file.mcp, file.lint, file.limits, file.retry_timeouts);
-        Ok(Settings { models, handlers, mcp, stores, limits, lint, retry_timeouts, dir, environment })
+        Ok(Settings { models, handlers, mcp, stores, limits, lint, retry_timeouts, policy, dir, environment })
+    }
+
+    /// How programs are loaded; a policy file that the command line names comes before that of the settings.
+    pub fn loading(&self, policy: Option<&Path>) -> crate::load::Options {
+        let policy = policy.map(Path::to_path_buf).or_else(|| self.policy.clone());
+        crate::load::Options { retry_timeouts: self.retry_timeouts, policy }
     }
 }
 

@@ -314,6 +314,60 @@ fn an_endpoint_that_is_down_fails_the_run_with_the_cause() {
     assert_eq!(error["path"], file.as_str());
 }
 
+#[test]
+fn a_policy_of_a_name_comes_from_the_file_that_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = "tool pay(amount: Number) -> String writes policy spending { exec \"echo\" \"\\\"paid\\\"\" }\n\
+                   pipeline p(amount: Number) -> String { let r = pay(amount); return r; }\n\
+                   test \"much\" { let r = p(11); }\ntest \"little\" { let r = p(9); assert r == \"paid\"; }\n";
+    write(dir.path(), "p.agent", program);
+    let policy = "[policies.spending]\nallow = '\\a. if a.amount.value < 10 then true else \"too much\"'\n";
+    write(dir.path(), "policy.toml", policy);
+    write(dir.path(), "near.toml", policy.replace("spending", "spendings"));
+    let commands: [&[&str]; 7] = [
+        &["run", "p.agent", "{\"amount\":9}"],
+        &["check", "p.agent"],
+        &["cost", "p.agent"],
+        &["trace", "p.agent", "{\"amount\":9}"],
+        &["test", "p.agent", "--filter", "little"],
+        &["compile", "p.agent"],
+        &["lambda", "p.agent"],
+    ];
+    for command in commands {
+        // Nothing is run, checked or counted without it, and a slip is said.
+        let ran = entail_in(dir.path(), command);
+        assert_eq!(ran.status, 1, "{command:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains("A086") || ran.out.contains("A086"), "{command:?}: {}{}", ran.out, ran.err);
+        let ran = entail_in(dir.path(), &[command, &["--policy", "near.toml"]].concat());
+        assert!(
+            format!("{}{}", ran.out, ran.err).contains("did you mean `spendings`?"),
+            "{command:?}: {}",
+            ran.err
+        );
+        let ran = entail_in(dir.path(), &[command, &["--policy", "policy.toml"]].concat());
+        assert_eq!(ran.status, 0, "{command:?}: {}{}", ran.out, ran.err);
+    }
+    // The settings name it for every command, relative to themselves.
+    let inner = dir.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    write(dir.path(), "entail.toml", "policy = \"policy.toml\"\n");
+    for command in commands {
+        let command: Vec<String> = command.iter().map(|a| a.replace("p.agent", "../p.agent")).collect();
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let ran = entail_in(&inner, &command);
+        assert_eq!(ran.status, 0, "{command:?}: {}{}", ran.out, ran.err);
+    }
+    let ran = entail_in(&inner, &["run", "../p.agent", "{\"amount\":11}"]);
+    assert_eq!(ran.status, 1);
+    assert!(ran.err.contains("the policy of `pay` refuses the call: too much"), "{}", ran.err);
+    let ran = entail_in(&inner, &["test", "../p.agent"]);
+    assert!(ran.status == 1 && ran.out.contains("ok ") && ran.out.contains("too much"), "{}", ran.out);
+    // A policy file that is wrong is a wrong request.
+    write(dir.path(), "policy.toml", "[policies.spending]\nalow = 1\n");
+    let ran = entail_in(&inner, &["test", "../p.agent"]);
+    assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_a_run_with_130() {

@@ -17,7 +17,7 @@ use frontend::surface::{self, EntryKind, codes};
 use machine::{Call, Machine, Output, Response};
 use std::collections::VecDeque;
 use std::path::Path;
-use suite::{Files, Turn, files, found_at, found_in, json, runs};
+use suite::{Files, Turn, files, found_at, found_in, json, runs, under_policy};
 
 /// Each entry point becomes a term.
 fn lower_all(module: &surface::Module) -> Vec<core_ir::Code> {
@@ -51,7 +51,7 @@ fn beyond_limits(code: &str) -> Option<String> {
 fn found_until_run(text: &str) -> Vec<Diagnostic> {
     let (_, module, mut found) = found_in(text);
     if let Some(module) = module {
-        found.extend(module.policies().iter().map(surface::Module::unknown_policy));
+        found.extend(module.policies().iter().map(|u| surface::Module::unknown_policy(u, None)));
         found.extend(module.entries().iter().filter_map(|e| module.lower(e).err()).flatten());
     }
     found
@@ -150,8 +150,16 @@ fn late(request: &machine::Request) -> Result<Response, String> {
 }
 
 /// Runs an entry point in a scripted world; gives `Result: …` or `Fails: …`, or what went wrong.
-fn perform(code: core_ir::Code, input: Data, mut turns: VecDeque<Turn>) -> Result<String, String> {
-    let mut machine = Machine::new(code.into(), Some(input), machine::Config::default());
+fn perform(code: core_ir::Code, input: Data, turns: VecDeque<Turn>) -> Result<String, String> {
+    perform_under((code, machine::Config::default()), input, turns)
+}
+
+fn perform_under(
+    (code, config): (core_ir::Code, machine::Config),
+    input: Data,
+    mut turns: VecDeque<Turn>,
+) -> Result<String, String> {
+    let mut machine = Machine::new(code.into(), Some(input), config);
     loop {
         match machine.poll() {
             Output::Request(id, request) => {
@@ -219,13 +227,14 @@ fn the_suite_does_what_it_says() {
     for path in all {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.strip_prefix(&root).unwrap().display().to_string();
-        let (_, module, _) = found_at(&path.display().to_string(), &text, Files::default());
-        let Some(module) = module else { continue };
+        let (_, module, found) = found_at(&path.display().to_string(), &text, Files::default());
+        let Some(module) = module.filter(|_| !diagnostics::has_errors(&found)) else { continue };
         let runs = runs(&text);
         for run in &runs {
             let entry =
                 run.entry(&module).unwrap_or_else(|| panic!("{name}:{}: no `{}`", run.line, run.target));
-            let outcome = perform(module.lower(entry).unwrap(), run.input.clone(), run.turns.clone());
+            let outcome =
+                perform_under(under_policy(&path, &module, entry), run.input.clone(), run.turns.clone());
             done += 1;
             let expected =
                 run.expected.as_deref().unwrap_or_else(|| panic!("{name}:{}: no result", run.line));
@@ -242,7 +251,8 @@ fn the_suite_does_what_it_says() {
             if runs.iter().any(|r| r.target == format!("test {}", entry.name)) {
                 continue;
             }
-            let outcome = perform(module.lower(entry).unwrap(), Data::record([]), VecDeque::new());
+            let outcome =
+                perform_under(under_policy(&path, &module, entry), Data::record([]), VecDeque::new());
             done += 1;
             if outcome != Ok("Result: null".to_string()) {
                 wrong += &format!("{name}: test `{}`: {outcome:?}\n", entry.name);

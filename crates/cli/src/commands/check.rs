@@ -3,7 +3,7 @@
 use super::cost::figures;
 use super::{say_problem, worth_saying};
 use crate::args::{CheckArgs, Show};
-use crate::load::{Kind, Problem, Runnable, files_under, load};
+use crate::load::{Kind, Loaded, Problem, Runnable, files_under, load};
 use crate::policy;
 use crate::ui::{Exit, Ui};
 use check::{cost, flow, types};
@@ -17,6 +17,10 @@ use std::path::{Path, PathBuf};
 pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
     let mut exit = Exit::Done;
     let mut programs = 0;
+    let options = match super::options(ui, args.policy.as_deref()) {
+        Ok(options) => options,
+        Err(exit) => return exit,
+    };
     for path in &args.paths {
         let shown = path.display().to_string();
         if shown != "-" && !path.exists() {
@@ -26,25 +30,15 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
         for file in programs_under(path) {
             let mut sources = Sources::new();
             let name = file.display().to_string();
-            match load(&mut sources, &name, false) {
+            match load(&mut sources, &name, &options) {
                 // In a directory, configurations of unknown formats are simply not programs.
                 Err(Problem::Unreadable(..)) if is_directory => continue,
                 Err(problem) => {
                     programs += 1;
                     exit = worse(exit, say_problem(ui, &sources, problem));
                 }
-                Ok((mut runnables, found)) => {
+                Ok(Loaded { runnables, found, policy }) => {
                     programs += 1;
-                    let policy = match policy::read(ui, &mut sources, args.policy.as_deref()) {
-                        Ok(policy) => policy,
-                        Err(exit) => return exit,
-                    };
-                    if let Some(policy) = &policy
-                        && let Err(e) = policy::apply(ui, &sources, policy, &mut runnables)
-                    {
-                        exit = worse(exit, e);
-                        continue;
-                    }
                     if has_errors(&found) {
                         exit = worse(exit, Exit::Failed);
                     }

@@ -2,7 +2,7 @@
 
 use super::{choose, load_or_say, worth_saying};
 use crate::args::{CompileArgs, Format};
-use crate::load::Runnable;
+use crate::load::{Loaded, Runnable};
 use crate::ui::{Exit, Ui};
 use crate::{picture, policy};
 use check::flow;
@@ -16,19 +16,11 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
         return super::compile_stats::stats(ui, &args.file);
     }
     let mut sources = Sources::new();
-    let (mut all, found) = match load_or_say(ui, &mut sources, &args.file) {
-        Ok(loaded) => loaded,
-        Err(exit) => return exit,
-    };
-    let policy = match policy::read(ui, &mut sources, args.policy.as_deref()) {
-        Ok(policy) => policy,
-        Err(exit) => return exit,
-    };
-    if let Some(policy) = &policy
-        && let Err(exit) = policy::apply(ui, &sources, policy, &mut all)
-    {
-        return exit;
-    }
+    let Loaded { runnables: all, found, policy } =
+        match load_or_say(ui, &mut sources, &args.file, args.policy.as_deref()) {
+            Ok(loaded) => loaded,
+            Err(exit) => return exit,
+        };
     let failed = has_errors(&found);
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));

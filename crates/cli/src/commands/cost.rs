@@ -2,7 +2,7 @@
 
 use super::{choose, load_or_say, worth_saying};
 use crate::args::CostArgs;
-use crate::load::{Runnable, read_bytes, reason};
+use crate::load::{Loaded, Runnable, read_bytes, reason};
 use crate::ui::{Exit, Ui};
 use check::cost::{self, CostBound, Interval, Prices, dollars};
 use diagnostics::Sources;
@@ -17,10 +17,11 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
         }
     };
     let mut sources = Sources::new();
-    let (all, found) = match load_or_say(ui, &mut sources, &args.file) {
-        Ok(loaded) => loaded,
-        Err(exit) => return exit,
-    };
+    let Loaded { runnables: all, found, .. } =
+        match load_or_say(ui, &mut sources, &args.file, args.policy.as_deref()) {
+            Ok(loaded) => loaded,
+            Err(exit) => return exit,
+        };
     ui.problems(&sources, &worth_saying(ui, found));
     let chosen: Vec<&Runnable> = match &args.pipeline {
         None => all.iter().collect(),

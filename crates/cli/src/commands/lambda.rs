@@ -2,7 +2,7 @@
 
 use super::{choose, load_or_say, worth_saying};
 use crate::args::LambdaArgs;
-use crate::load::Runnable;
+use crate::load::{Loaded, Runnable};
 use crate::ui::{Exit, Ui};
 use core_ir::paper::{Notation, paper};
 use diagnostics::Sources;
@@ -11,10 +11,11 @@ use serde_json::json;
 /// Runs the command.
 pub fn lambda(ui: &Ui, args: &LambdaArgs) -> Exit {
     let mut sources = Sources::new();
-    let (all, found) = match load_or_say(ui, &mut sources, &args.file) {
-        Ok(loaded) => loaded,
-        Err(exit) => return exit,
-    };
+    let Loaded { runnables: all, found, .. } =
+        match load_or_say(ui, &mut sources, &args.file, args.policy.as_deref()) {
+            Ok(loaded) => loaded,
+            Err(exit) => return exit,
+        };
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));
     }

@@ -15,10 +15,11 @@ pub mod runs;
 pub mod test;
 pub mod trace;
 
-use crate::load::{Problem, Runnable, load};
+use crate::load::{Loaded, Options, Problem, Runnable, load};
 use crate::ui::{Exit, Ui};
 use diagnostics::{Diagnostic, Sources};
 use serde_json::json;
+use std::path::Path;
 
 /// `entail version`.
 pub fn version(ui: &Ui) -> Exit {
@@ -36,10 +37,14 @@ pub fn version(ui: &Ui) -> Exit {
     Exit::Done
 }
 
+/// How programs are loaded: as the settings say, with the policy file that the command line names, if it does.
+fn options(ui: &Ui, policy: Option<&Path>) -> Result<Options, Exit> {
+    Ok(crate::settings::Settings::read(ui)?.loading(policy))
+}
+
 /// Loads a file, or says why that is impossible.
-fn load_or_say(ui: &Ui, sources: &mut Sources, path: &str) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Exit> {
-    let settings = crate::settings::Settings::read(ui)?;
-    load(sources, path, settings.retry_timeouts).map_err(|problem| say_problem(ui, sources, problem))
+fn load_or_say(ui: &Ui, sources: &mut Sources, path: &str, policy: Option<&Path>) -> Result<Loaded, Exit> {
+    load(sources, path, &options(ui, policy)?).map_err(|problem| say_problem(ui, sources, problem))
 }
 
 /// Says why a file cannot be worked with.
@@ -49,6 +54,10 @@ fn say_problem(ui: &Ui, sources: &Sources, problem: Problem) -> Exit {
         Problem::Wrong(found) => {
             ui.problems(sources, &worth_saying(ui, found));
             Exit::Failed
+        }
+        Problem::Policy(found) => {
+            ui.problems(sources, &found);
+            Exit::Usage
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{choose, load_or_say, say_problem, worth_saying};
 use crate::approve::Terminal;
 use crate::args::{EvalArgs, JournalArgs, RunArgs, UnfinishedArg, WorldArgs};
-use crate::load::{self, Runnable, read_bytes, reason};
+use crate::load::{self, Loaded, Runnable, read_bytes, reason};
 use crate::policy;
 use crate::settings::{LimitsEntry, Settings};
 use crate::ui::{Exit, Ui};
@@ -26,21 +26,13 @@ use std::time::Duration;
 /// Runs `entail run`.
 pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
     let mut sources = Sources::new();
-    let (mut all, found) = match load_or_say(ui, &mut sources, &args.file) {
+    let loaded = match load_or_say(ui, &mut sources, &args.file, args.world.policy.as_deref()) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
+    let Loaded { runnables: all, found, policy } = loaded;
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));
-    }
-    let policy = match policy::read(ui, &mut sources, args.world.policy.as_deref()) {
-        Ok(policy) => policy,
-        Err(exit) => return exit,
-    };
-    if let Some(policy) = &policy
-        && let Err(exit) = policy::apply(ui, &sources, policy, &mut all)
-    {
-        return exit;
     }
     let runnable = match choose(ui, &args.file, &all, args.pipeline.as_deref()) {
         Ok(r) => r,
@@ -85,29 +77,25 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
     let is_file = args.term == "-"
         || ((args.term.ends_with(".lam") || (args.dist && args.term.ends_with(".agent")))
             && Path::new(&args.term).exists());
+    let options = match super::options(ui, args.world.policy.as_deref()) {
+        Ok(options) => options,
+        Err(exit) => return exit,
+    };
     let loaded = if args.term == "-" {
-        load::read_text(&mut sources, "-").and_then(|(id, text)| load::lam(id, &text))
+        let read = load::read_text(&mut sources, "-");
+        read.and_then(|(id, text)| load::lam(&mut sources, id, &text, &options))
     } else if is_file {
-        load::load(&mut sources, &args.term, false)
+        load::load(&mut sources, &args.term, &options)
     } else {
         let id = sources.add("<term>", &*args.term);
-        load::lam(id, &args.term)
+        load::lam(&mut sources, id, &args.term, &options)
     };
-    let (mut all, found) = match loaded {
+    let Loaded { runnables: all, found, policy } = match loaded {
         Ok(loaded) => loaded,
         Err(problem) => return say_problem(ui, &sources, problem),
     };
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));
-    }
-    let policy = match policy::read(ui, &mut sources, args.world.policy.as_deref()) {
-        Ok(policy) => policy,
-        Err(exit) => return exit,
-    };
-    if let Some(policy) = &policy
-        && let Err(exit) = policy::apply(ui, &sources, policy, &mut all)
-    {
-        return exit;
     }
     let runnable = match choose(ui, &args.term, &all, None) {
         Ok(r) => r,

@@ -8,11 +8,13 @@
 use super::run::{as_diagnostic, config, handlers, on_interrupt};
 use super::say_problem;
 use crate::args::{Format, TestArgs};
-use crate::load::{self, Kind, Test, files_under, read_bytes, reason};
+use crate::load::{self, Kind, Options, Problem, Test, files_under, read_bytes, reason};
+use crate::policy;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use core_ir::Data;
-use diagnostics::{Sources, has_errors, render};
+use diagnostics::{Sources, render};
+use frontend::policy::Policy;
 use machine::{ErrorCode, Machine};
 use runtime::trace::Recorder;
 use runtime::{CancellationToken, Limits, ModelSettings, Models, RunReport, Scripted};
@@ -29,6 +31,7 @@ struct Suite {
     path: PathBuf,
     sources: Sources,
     tests: Vec<Test>,
+    policy: Option<Policy>,
     replies: Replies,
 }
 
@@ -63,7 +66,7 @@ pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
         Err(exit) => return exit,
     };
     let mut broken = 0;
-    let (suites, filtered) = match suites(ui, args, &mut broken) {
+    let (suites, filtered) = match suites(ui, args, &settings.loading(args.policy.as_deref()), &mut broken) {
         Ok(found) => found,
         Err(exit) => return exit,
     };
@@ -104,7 +107,12 @@ pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
 }
 
 /// Reads the files; says what is wrong with those that cannot be run, and how many tests are filtered out.
-fn suites(ui: &Ui, args: &TestArgs, broken: &mut usize) -> Result<(Vec<Suite>, usize), Exit> {
+fn suites(
+    ui: &Ui,
+    args: &TestArgs,
+    options: &Options,
+    broken: &mut usize,
+) -> Result<(Vec<Suite>, usize), Exit> {
     let mut files = Vec::new();
     for path in &args.paths {
         let shown = path.display().to_string();
@@ -123,11 +131,9 @@ fn suites(ui: &Ui, args: &TestArgs, broken: &mut usize) -> Result<(Vec<Suite>, u
     let (mut out, mut seen, mut filtered) = (Vec::new(), 0, 0);
     for path in files {
         let mut sources = Sources::new();
-        let mut tests = match load::tests(&mut sources, &path.display().to_string()) {
-            Ok((tests, found)) => {
-                debug_assert!(!has_errors(&found));
-                tests
-            }
+        let (mut tests, policy) = match load::tests(&mut sources, &path.display().to_string(), options) {
+            Ok(loaded) => loaded,
+            Err(problem @ Problem::Policy(_)) => return Err(say_problem(ui, &sources, problem)),
             Err(problem) => {
                 say_problem(ui, &sources, problem);
                 *broken += 1;
@@ -145,7 +151,7 @@ fn suites(ui: &Ui, args: &TestArgs, broken: &mut usize) -> Result<(Vec<Suite>, u
             continue;
         }
         let replies = replies(ui, args, &path, &names)?;
-        out.push(Suite { path, sources, tests, replies });
+        out.push(Suite { path, sources, tests, policy, replies });
     }
     if seen == 0 && *broken == 0 {
         let help = "a test is written `test \"name\" { … assert …; }`";
@@ -238,7 +244,11 @@ fn run_all(
     for (i, suite) in suites.iter().enumerate() {
         for (j, test) in suite.tests.iter().enumerate() {
             let handlers = handlers(models(ui, args, settings, suite, test)?, settings, args.seed);
-            waiting.push(((i, j), test.code.clone(), handlers));
+            let mut config = config(None, suite.policy.as_ref());
+            if let Some(policy) = &suite.policy {
+                policy::configure(policy, args.model.as_deref(), &mut config);
+            }
+            waiting.push(((i, j), test.code.clone(), handlers, config));
         }
     }
     let (ran, cancelled) = runtime.block_on(async {
@@ -246,7 +256,7 @@ fn run_all(
         on_interrupt(cancel.clone());
         let free = Arc::new(Semaphore::new(jobs));
         let mut tasks = JoinSet::new();
-        for (at, code, handlers) in waiting {
+        for (at, code, handlers, config) in waiting {
             let (free, cancel, limits) = (free.clone(), cancel.clone(), limits.clone());
             tasks.spawn(async move {
                 // Nobody closes the semaphore; without a permit the test would still be right, only early.
@@ -254,7 +264,7 @@ fn run_all(
                 if cancel.is_cancelled() {
                     return None;
                 }
-                let machine = Machine::new(code, Some(Data::record([])), config(None, None));
+                let machine = Machine::new(code, Some(Data::record([])), config);
                 let mut recorder = Recorder::new();
                 let report =
                     runtime::run(machine, &handlers, &limits, &cancel, &mut |event| recorder.note(&event))

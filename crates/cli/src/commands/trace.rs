@@ -3,8 +3,7 @@
 use super::run::{InputArgs, conclude, input, world};
 use super::{choose, load_or_say, worth_saying};
 use crate::args::TraceArgs;
-use crate::load::{Kind, read_bytes, reason};
-use crate::policy;
+use crate::load::{Kind, Loaded, read_bytes, reason};
 use crate::ui::{Exit, Ui};
 use check::cost;
 use diagnostics::Sources;
@@ -63,13 +62,10 @@ fn read(ui: &Ui, path: &str) -> Result<(Vec<Value>, Exit), Exit> {
 /// Runs a program; gives its trace and the exit status of the run.
 fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
     let mut sources = Sources::new();
-    let (mut all, found) = load_or_say(ui, &mut sources, &args.file)?;
+    let Loaded { runnables: all, found, policy } =
+        load_or_say(ui, &mut sources, &args.file, args.world.policy.as_deref())?;
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));
-    }
-    let policy = policy::read(ui, &mut sources, args.world.policy.as_deref())?;
-    if let Some(policy) = &policy {
-        policy::apply(ui, &sources, policy, &mut all)?;
     }
     let runnable = choose(ui, &args.file, &all, args.pipeline.as_deref())?;
     let input = match (Kind::of(&args.file), &args.input) {

@@ -14,8 +14,11 @@ pub const UNKNOWN_NAME: &str = "S204";
 /// A policy function that is none.
 pub const FUNCTION: &str = "S205";
 
+/// A policy of a name where it can't be.
+pub const MISPLACED: &str = "S206";
+
 /// Every code of policy files, in order. The examples are policy files for a program with the tool
-/// `send_mail(to, body)`.
+/// `send_mail(to, body)`, which says `policy outgoing`, and of its parameter `to`, `policy people`.
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: SYNTAX,
@@ -27,8 +30,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: UNKNOWN_KEY,
         title: "key that a policy does not have",
-        text: "At the top there are `lattice`, `generated_endorse`, `principals`, `tools`, `unknown_tools` and `models`; for \
-               a tool `effect`, `control`, `arguments`, `bounds`, `result`, `approve` and `allow`; for a model `clearance`. A slip must \
+        text: "At the top there are `lattice`, `generated_endorse`, `principals`, `policies`, `tools`, `unknown_tools` and \
+               `models`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `result`, `approve` and `allow`; for a model `clearance`. A slip must \
                not become a hole, so nothing is ignored.",
         wrong: "[tools.send_mail]\nefect = \"write\"",
         right: "[tools.send_mail]\neffect = \"write\"",
@@ -60,5 +63,15 @@ pub const EXPLANATIONS: &[Explanation] = &[
                operators and `prim[…](…)` only.",
         wrong: "[tools.send_mail]\nallow = 'a.to.value'",
         right: "[tools.send_mail]\nallow = '\\a. a.to.value == \"alice@example.org\"'",
+    },
+    Explanation {
+        code: MISPLACED,
+        title: "policy of a name that does not fit where it is named",
+        text: "A policy that a program names at a parameter is about what is given as this parameter: it has `arguments`, \
+               `approve` and `allow`, and its function is given the `value` and the `label` of the argument. What a tool \
+               does, who decides, and what it returns belongs to a policy that is named at the tool. Several policies of \
+               one tool all hold, so only one of them may give the same bound.",
+        wrong: "[policies.outgoing]\n[policies.people]\neffect = \"read\"",
+        right: "[policies.outgoing]\neffect = \"write\"\n[policies.people]\nallow = '\\v. v.value != \"all@example.org\"'",
     },
 ];

@@ -1,6 +1,7 @@
 //! Policy files: flow signatures for tools and models that say nothing themselves.
 //!
-//! Entry points: [`Policy::parse`] reads a file, [`Policy::apply`] puts what it says into a program's tools.
+//! Entry points: [`Policy::parse`] reads a file, [`Policy::apply`] puts what it says into a program's tools,
+//! [`Policy::apply_named`] what it says under the names that a program's tools refer to.
 //!
 //! Invariant: pure and total; every mistake is a diagnostic with its place in the file.
 //! Invariant: a policy that has a mistake is not applied at all. Half a policy protects nobody.
@@ -9,7 +10,9 @@
 //! Source: `docs/calculus.md` §5; reference and examples in `docs/policies.md`.
 
 pub mod codes;
+mod named;
 
+use crate::surface::PolicyUse;
 use core_ir::{Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Term, ToolDecl};
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
 use std::ops::Range;
@@ -32,6 +35,8 @@ pub struct Policy {
     /// What the models of these names may see.
     pub clearances: Vec<(Name, LabelSpec)>,
     tools: Vec<ToolPolicy>,
+    /// What programs refer to with `policy NAME`.
+    named: Vec<named::NamedPolicy>,
     /// For tools of which nothing is known but the name, unless they are named.
     unknown: Option<Signature>,
 }
@@ -39,6 +44,8 @@ pub struct Policy {
 /// What the file says about a tool; where it is silent, the declaration stands.
 #[derive(Clone, Debug, Default)]
 struct Signature {
+    /// The keys that it has, with their places.
+    keys: Vec<(String, Span)>,
     effect: Option<EffectClass>,
     control: Option<LabelSpec>,
     arguments: Option<LabelSpec>,
@@ -96,6 +103,22 @@ impl Policy {
     /// The tools that it names.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|t| &*t.name)
+    }
+
+    /// The label of what a tool returns that a program declares and for which it names policies, if this says one.
+    pub(crate) fn result_of(&self, tool: &str, uses: &[PolicyUse]) -> Option<LabelSpec> {
+        let own = self.tools.iter().find(|t| *t.name == *tool).map(|t| &t.says);
+        // In the order in which they have their say, the last first.
+        own.into_iter().chain(self.whole(tool, uses)).find_map(Signature::returns)
+    }
+
+    /// Whether it says what may reach a tool that a program declares and for which it names policies.
+    pub(crate) fn bounds(&self, tool: &str, uses: &[PolicyUse]) -> bool {
+        let own = self.tools.iter().find(|t| *t.name == *tool).map(|t| &t.says);
+        let named = uses.iter().filter(|u| u.tool == tool).filter_map(|u| self.says(u));
+        own.into_iter().chain(named).any(|s| {
+            s.effect.is_some() || s.control.is_some() || s.arguments.is_some() || !s.bounds.is_empty()
+        })
     }
 
     /// What the model of a name may see.
@@ -172,15 +195,15 @@ fn toml_string(text: &str) -> String {
 }
 
 impl Signature {
+    /// The label of the result, as said or as the effect brings it along.
+    fn returns(&self) -> Option<LabelSpec> {
+        self.result.clone().or_else(|| Some(careful(self.effect?).1))
+    }
+
     fn put(&self, decl: &mut ToolDecl, globals: &Arc<Globals>, found: &mut Vec<Diagnostic>) {
         let without_signature = is_unknown(decl);
         if let Some(effect) = self.effect {
-            // The careful assumptions for the effect, as for a `.lam` declaration that says no more.
-            let (bound, result) = match effect {
-                EffectClass::Pure => (LabelSpec::TOP, LabelSpec::BOTTOM),
-                EffectClass::Read => (UNTRUSTED, UNTRUSTED),
-                EffectClass::Write => (LabelSpec::BOTTOM, UNTRUSTED),
-            };
+            let (bound, result) = careful(effect);
             decl.effect = effect;
             decl.control = bound.clone();
             decl.label = result;
@@ -205,16 +228,7 @@ impl Signature {
         if let Some((text, span)) = &self.allow {
             match function(text, globals) {
                 Ok(code) => decl.policy = Some(code),
-                Err(why) => {
-                    let message = format!("the policy function of `{}`: {why}", decl.name);
-                    let d = Diagnostic::error(codes::FUNCTION, message, *span);
-                    found.push(match globals.names().is_empty() {
-                        true => d.help(
-                            "a program in `.agent` has no prelude: write `prim[contains](…)` and the like",
-                        ),
-                        false => d,
-                    });
-                }
+                Err(why) => found.push(no_function(&decl.name, &why, *span, globals)),
             }
         }
         let names: Vec<Name> = decl.params.iter().map(|p| p.name.clone()).collect();
@@ -233,6 +247,16 @@ impl Signature {
                 None => d.help(format!("it has: {}", names.join(", "))),
             });
         }
+    }
+}
+
+/// The report of a policy function of a tool that is none.
+fn no_function(tool: &str, why: &str, span: Span, globals: &Globals) -> Diagnostic {
+    let message = format!("the policy function of `{tool}`: {why}");
+    let d = Diagnostic::error(codes::FUNCTION, message, span);
+    match globals.names().is_empty() {
+        true => d.help("a program in `.agent` has no prelude: write `prim[contains](…)` and the like"),
+        false => d,
     }
 }
 
@@ -255,6 +279,16 @@ fn function(text: &str, globals: &Arc<Globals>) -> Result<Arc<Code>, String> {
         return Err("it must be a function, such as `\\a. a.to.value == \"alice\"`".into());
     }
     Ok(Arc::new(code))
+}
+
+/// The careful assumptions for an effect, as for a `.lam` declaration that says no more: the bound of control and
+/// arguments, and the label of the result.
+fn careful(effect: EffectClass) -> (LabelSpec, LabelSpec) {
+    match effect {
+        EffectClass::Pure => (LabelSpec::TOP, LabelSpec::BOTTOM),
+        EffectClass::Read => (UNTRUSTED, UNTRUSTED),
+        EffectClass::Write => (LabelSpec::BOTTOM, UNTRUSTED),
+    }
 }
 
 const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
@@ -335,13 +369,14 @@ impl Reader {
 
     fn policy(&mut self, root: &DeTable<'_>) -> Policy {
         const KEYS: &[&str] =
-            &["lattice", "generated_endorse", "principals", "tools", "unknown_tools", "models"];
+            &["lattice", "generated_endorse", "principals", "policies", "tools", "unknown_tools", "models"];
         let mut policy = Policy {
             lattice: LatticeKind::TwoAxis,
             generated_endorse: false,
             clearance: LabelSpec::TOP,
             clearances: Vec::new(),
             tools: Vec::new(),
+            named: Vec::new(),
             unknown: None,
         };
         // Labels cannot be read before the lattice and its principals are known.
@@ -360,6 +395,7 @@ impl Reader {
                 "lattice" | "principals" => {}
                 "generated_endorse" => policy.generated_endorse = self.boolean(value),
                 "tools" => self.tools(value, &mut policy),
+                "policies" => self.named(value, &mut policy),
                 "unknown_tools" => policy.unknown = Some(self.signature(value)),
                 "models" => self.models(value, &mut policy),
                 other => self.unknown_key(other, key.span(), KEYS),
@@ -422,6 +458,7 @@ impl Reader {
         let mut says = Signature::default();
         let Some(table) = self.table(value, "a table such as { effect = \"read\" }") else { return says };
         for (key, value) in table.iter() {
+            says.keys.push((key.get_ref().to_string(), self.span(key.span())));
             match &**key.get_ref() {
                 "effect" => says.effect = self.effect(value),
                 "control" => says.control = self.label(value),

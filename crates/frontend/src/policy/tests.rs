@@ -1,4 +1,5 @@
 use super::*;
+use crate::surface::PolicyUse;
 use core_ir::{Builder, Globals, Term, ToolParam, Type};
 use diagnostics::Sources;
 
@@ -17,11 +18,73 @@ fn program() -> Code {
     b.finish(root, &Globals::none()).unwrap()
 }
 
+/// Where the program names policies.
+fn uses() -> Vec<PolicyUse> {
+    let named = |param: Option<&str>, policy: &str| PolicyUse {
+        tool: "send_mail".into(),
+        param: param.map(String::from),
+        policy: policy.into(),
+        span: AT,
+    };
+    vec![named(None, "outgoing"), named(Some("to"), "people")]
+}
+
 fn said(text: &str) -> Vec<Diagnostic> {
     match Policy::parse(FileId(0), text) {
-        Ok(policy) => policy.apply(&mut program()),
+        Ok(policy) => {
+            let mut code = program();
+            // Most of the files are about something else.
+            let uses = if text.contains("[policies.") { uses() } else { Vec::new() };
+            let mut found = policy.apply_named(&mut code, &uses);
+            found.extend(policy.apply(&mut code));
+            found
+        }
         Err(found) => found,
     }
+}
+
+#[test]
+fn policies_of_a_name_are_put_where_they_are_named() {
+    let text = "[policies.outgoing]\neffect = \"write\"\narguments = \"untrusted\"\n\
+                allow = '\\a. if a.body.value == \"\" then \"an empty mail\" else true'\n\
+                [policies.people]\narguments = \"trusted\"\napprove = true\nallow = '\\v. v.value != \"all\"'\n";
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    assert_eq!(policy.policy_names().collect::<Vec<_>>(), ["outgoing", "people"]);
+    let mut code = program();
+    assert_eq!(policy.apply_named(&mut code, &uses()), []);
+    let mail = &code.tools[0];
+    assert_eq!(mail.params[0].bound, LabelSpec::BOTTOM);
+    assert_eq!(mail.params[1].bound, UNTRUSTED);
+    assert!(mail.approve);
+    // Both functions decide.
+    let judge = core_ir::print_code(mail.policy.as_ref().unwrap());
+    assert!(judge.contains("an empty mail") && judge.contains("\"all\""), "{judge}");
+    assert!(code.tools[1].policy.is_none() && !code.tools[1].approve);
+    // What is said of the tool by its own name has the last word.
+    let more = format!("{text}[tools.send_mail]\napprove = false\nallow = '\\a. false'\n");
+    let policy = Policy::parse(FileId(0), &more).unwrap();
+    let mut code = program();
+    assert_eq!(policy.apply_named(&mut code, &uses()), []);
+    assert_eq!(policy.apply(&mut code), []);
+    assert!(!code.tools[0].approve);
+    assert!(!core_ir::print_code(code.tools[0].policy.as_ref().unwrap()).contains("all"));
+}
+
+#[test]
+fn a_policy_that_is_not_there_or_does_not_fit_is_not_applied() {
+    let found = said("[policies.outgoin]\n[policies.people]\n");
+    assert_eq!((found[0].code, &*found[0].help[0]), ("A086", "did you mean `outgoin`?"));
+    let found = said("[policies.people]\n");
+    assert!(found[0].help[0].contains("[policies.outgoing]"), "{found:?}");
+    // Two that say the same of one tool.
+    let text = "[policies.outgoing]\ncontrol = \"any\"\n[policies.people]\ncontrol = \"trusted\"\n";
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    let both: Vec<PolicyUse> = uses().into_iter().map(|u| PolicyUse { param: None, ..u }).collect();
+    let found = policy.apply_named(&mut program(), &both);
+    assert_eq!((found.len(), found[0].code), (1, "S206"), "{found:?}");
+    // No text reaches out of its own function.
+    let text = "[policies.outgoing]\nallow = '\\a. true) called in (\\a. true'\n[policies.people]\nallow = '\\a. false'\n";
+    assert!(said(text).iter().all(|d| d.code == "S205") && !said(text).is_empty());
 }
 
 #[test]

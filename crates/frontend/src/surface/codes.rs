@@ -369,7 +369,7 @@ NOT_IMPORTED "A085" "a file that can't be imported"
 "-- a.agent\nuse \"types.agent\";\ntask t() -> Tone {}\n-- types.agent\nenum Tone { warm, cold }"
 
 UNKNOWN_POLICY "A086" "a policy that nobody knows"
-"`policy NAME` leaves calls of a tool, or what a parameter is given, to a policy of that name. No policy can be given by name yet, so the program is checked, but not compiled or run: without the policy no call could be decided. Say with `requires` what may reach the tool, or decide about it in the policy file that `--policy` names."
+"`policy NAME` leaves calls of a tool, or what a parameter is given, to the policy of that name, which is a table `[policies.NAME]` in the policy file that `--policy` or `policy` in entail.toml names. Without it no call could be decided, so the program is neither compiled nor run."
 "tool pay(amount: Number) -> String writes policy spending {}"
 "tool pay(amount: Number) -> String writes requires trusted {}"
 

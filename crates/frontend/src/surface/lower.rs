@@ -15,11 +15,11 @@ use super::exits::ExitTable;
 use super::{Entry, EntryKind, check::Facts, functions, predicate};
 use core_ir::{
     Bound, Branch, BuildError, Builder, Catches, Code, Data, EffectClass, Globals, IfSugar, KeyDecl,
-    LabelSpec, ModelParams, Name, Num, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId,
-    ToolParam, Type,
+    LabelSpec, Lattice, LatticeKind, ModelParams, Name, Num, Prim, Recv, Role, StoreDecl, StoreId, Term,
+    TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use syntax::agent::ast::{
     self, Args, BinaryOp, Block, BodyKind, ClauseKind, Expr, ExprKind, Item, Run, Stmt, StmtKind, Template,
@@ -37,6 +37,27 @@ pub(super) struct Checked<'a> {
     pub(super) facts: &'a Facts,
     pub(super) exits: &'a ExitTable,
     pub(super) retry_timeouts: bool,
+    pub(super) world: &'a World,
+}
+
+/// What the run's policy says that terms depend on.
+#[derive(Debug, Default)]
+pub(super) struct World {
+    pub(super) lattice: LatticeKind,
+    /// What the results of tools and tasks are labelled with, by the name of the handler, where it is not what they declare.
+    pub(super) results: HashMap<String, LabelSpec>,
+    /// The tools and tasks whose bounds are not those that they declare.
+    pub(super) bounds: HashSet<String>,
+}
+
+impl Checked<'_> {
+    /// What covers the label of the result of a tool or task.
+    fn returns(&self, s: &Signature) -> Taint {
+        match self.world.results.get(&self.decls.handler_name(s)) {
+            Some(spec) => Taint::covering(&mut Lattice::new(self.world.lattice), spec),
+            None => Taint::of(&s.flow),
+        }
+    }
 }
 
 /// The term of an entry point: a function from the record of its inputs.
@@ -121,9 +142,18 @@ impl Taint {
         Taint { untrusted: flow.untrusted || flow.class == Some(EffectClass::Read), secret: flow.secret }
     }
 
-    fn label(self) -> Data {
-        let words = [(self.untrusted, "U"), (self.secret, "S")];
-        Data::list(words.into_iter().filter(|(on, _)| *on).map(|(_, w)| Data::str(w)))
+    /// What covers a label of this lattice.
+    fn covering(lattice: &mut Lattice, spec: &LabelSpec) -> Taint {
+        let most = |untrusted, secret| LabelSpec::Axes { untrusted, secret };
+        let axes = [most(false, true), most(true, false)].map(|m| lattice.resolve(&m));
+        match (spec, lattice.resolve(spec), axes) {
+            (LabelSpec::Axes { untrusted, secret }, ..) => Taint { untrusted: *untrusted, secret: *secret },
+            (_, Some(label), [Some(trusted), Some(public)]) => {
+                Taint { untrusted: !lattice.flows(label, trusted), secret: !lattice.flows(label, public) }
+            }
+            // No label of the lattice; the machine refuses it.
+            _ => Taint { untrusted: true, secret: true },
+        }
     }
 }
 
@@ -244,6 +274,15 @@ struct Region {
 }
 
 impl Lower<'_> {
+    /// What is known of a label, as a label of the run's lattice.
+    fn label(&mut self, taint: Taint, at: Span) -> TermId {
+        let mut lattice = Lattice::new(self.c.world.lattice);
+        let axes = LabelSpec::Axes { untrusted: taint.untrusted, secret: taint.secret };
+        // Every lattice has labels for the two axes.
+        let data = lattice.resolve(&axes).map_or(Data::Null, |label| lattice.data_of(label));
+        self.b.lit(data, at)
+    }
+
     // ----- declarations -----
 
     /// The function of a pipeline that is called with inputs of at most the label `given`, under the program
@@ -271,7 +310,7 @@ impl Lower<'_> {
             let mut value = self.access(of, &q.name.text, optional, q.name.span);
             let own = Taint { untrusted: q.flow.untrusted, secret: q.flow.secret };
             if own != Taint::NONE {
-                let l = self.b.lit(own.label(), q.name.span);
+                let l = self.label(own, q.name.span);
                 value = self.b.add(Term::Relabel(l, value), q.name.span);
             }
             bindings.push((self.bind(&q.name.text, own.join(given)), value));
@@ -280,7 +319,7 @@ impl Lower<'_> {
                 let most = Taint { untrusted: !q.flow.requires_trusted, secret: !q.flow.requires_public };
                 let value = self.variable(&q.name.text, at);
                 let all = self.b.add(Term::Prim(Prim::Flatten, vec![value]), at);
-                let most = self.b.lit(most.label(), at);
+                let most = self.label(most, at);
                 bindings.push(("_".into(), self.b.add(Term::Assert(most, all), at)));
             }
         }
@@ -429,7 +468,7 @@ impl Lower<'_> {
             let (invoke, adds) = match what {
                 Invoked::Tool(id) => {
                     let tool = self.b.add(Term::Tool(id), at);
-                    let adds = self.c.decls.tools.get(&name).map_or(Taint::NONE, |s| Taint::of(&s.flow));
+                    let adds = self.c.decls.tools.get(&name).map_or(Taint::NONE, |s| self.c.returns(s));
                     (self.b.app(tool, arguments, at), adds)
                 }
                 Invoked::Key(key) => {
@@ -444,7 +483,7 @@ impl Lower<'_> {
             };
             let text = self.b.var(message.clone(), at);
             let error = self.b.add(Term::Record(vec![("error".into(), text)]), at);
-            let l = self.b.lit(adds.label(), at);
+            let l = self.label(adds, at);
             let observed = self.b.add(
                 Term::Try {
                     label: l,
@@ -497,7 +536,7 @@ impl Lower<'_> {
     fn memory_taint(&self, decl: &AgentDecl, key: &Param) -> Taint {
         let own = Taint { untrusted: key.flow.untrusted, secret: key.flow.secret };
         let tools = decl.tools.iter().filter_map(|t| self.c.decls.tools.get(t));
-        tools.fold(own, |t, s| t.join(Taint::of(&s.flow)))
+        tools.fold(own, |t, s| t.join(self.c.returns(s)))
     }
 
     /// The store of an agent's memory; all its tasks have the same.
@@ -966,7 +1005,7 @@ impl Lower<'_> {
                 let body = self.way(Some(body), None, at, mode, None);
                 let held = self.inner_name(&name.text);
                 let handler = self.way(Some(handler), Some((&name.text, held.clone())), at, mode, None);
-                let label = self.b.lit(taint.label(), at);
+                let label = self.label(taint, at);
                 self.b.add(Term::Try { label, body, catches: Catches::All, name: held, handler }, at)
             }
             StmtKind::While(condition, max, body) => {
@@ -1281,13 +1320,13 @@ impl Lower<'_> {
     /// What a callee adds to the labels of its arguments.
     fn added(&mut self, s: &Signature, by: Option<&str>) -> Taint {
         match s.kind {
-            Kind::Tool | Kind::Task => Taint::of(&s.flow),
+            Kind::Tool | Kind::Task => self.c.returns(s),
             Kind::AgentTask => {
                 let Some(agent) = by.and_then(|a| self.c.decls.agents.get(a)) else {
                     return Taint::of(&s.flow);
                 };
                 let tools = agent.tools.iter().filter_map(|t| self.c.decls.tools.get(t));
-                let taint = tools.fold(Taint::of(&s.flow), |t, s| t.join(Taint::of(&s.flow)));
+                let taint = tools.fold(Taint::of(&s.flow), |t, s| t.join(self.c.returns(s)));
                 let keys = agent.memory.iter().flat_map(|m| &m.keys);
                 keys.fold(taint, |t, k| t.join(self.memory_taint(agent, k)))
             }
@@ -1603,13 +1642,14 @@ impl Lower<'_> {
         let callee = self.callee(s, by_of(run), given);
         // The label of every error that the call can have. What a bound keeps out can't label one.
         let given = match &callee {
+            Callee::Tool(_) if self.c.world.bounds.contains(&self.c.decls.handler_name(s)) => given,
             Callee::Tool(id) => {
                 let params = &self.b.tools()[id.0 as usize].params;
                 params.iter().fold(Taint::NONE, |t, p| t.join(given.within(&p.bound)))
             }
             Callee::Function(_) | Callee::Unknown => given,
         };
-        let label = self.added(s, by_of(run)).join(given).label();
+        let label = self.added(s, by_of(run)).join(given);
         if retries == 0 && instead.is_none() && limit.is_none() {
             return self.invoke(&callee, args, at);
         }
@@ -1625,7 +1665,7 @@ impl Lower<'_> {
                 let body = attempt(self);
                 let message = self.b.fresh("message");
                 let handler = self.expr(instead);
-                let label = self.b.lit(label, at);
+                let label = self.label(label, at);
                 self.b.add(Term::Try { label, body, catches: Catches::All, name: message, handler }, at)
             }
             // Without a fallback the last attempt is not protected, so that its error is the error of the call.
@@ -1638,8 +1678,8 @@ impl Lower<'_> {
             // With one all `n + 1` attempts are; and so is what is not tried again, which is a time limit.
             (n, Some(instead)) => {
                 let tried = attempt(self);
-                let tried = self.retry(tried, n + 1, label.clone(), at);
-                let label = self.b.lit(label, at);
+                let tried = self.retry(tried, n + 1, label, at);
+                let label = self.label(label, at);
                 let message = self.b.fresh("message");
                 let late = self.b.add(Term::Tag("failed".into(), None), at);
                 let catches = Catches::All;
@@ -1664,13 +1704,13 @@ impl Lower<'_> {
     }
 
     /// `` (fix[n] (λagain. λlast. try[l] `done call catch not timeout m. again `failed)) `failed ``
-    fn retry(&mut self, call: TermId, attempts: u64, label: Data, at: Span) -> TermId {
+    fn retry(&mut self, call: TermId, attempts: u64, label: Taint, at: Span) -> TermId {
         let (again, last, message) = (self.b.fresh("again"), self.b.fresh("last"), self.b.fresh("message"));
         let done = self.b.add(Term::Tag("done".into(), Some(call)), at);
         let failed = self.b.add(Term::Tag("failed".into(), None), at);
         let next = self.b.var(again.clone(), at);
         let handler = self.b.app(next, failed, at);
-        let label = self.b.lit(label, at);
+        let label = self.label(label, at);
         let catches = if self.c.retry_timeouts { Catches::All } else { Catches::NotTimeout };
         let body = self.b.add(Term::Try { label, body: done, catches, name: message, handler }, at);
         let body = self.b.abs(last, None, body, at);
@@ -1814,7 +1854,7 @@ impl Lower<'_> {
             }
         };
         let choice = self.b.add(Term::If(permits, chosen, otherwise, IfSugar::Plain), at);
-        let trusted = self.b.lit(Taint::NONE.label(), at);
+        let trusted = self.label(Taint::NONE, at);
         let endorsed = self.b.add(Term::Endorse(trusted, choice), at);
         self.b.let_in(vec![(held, found)], endorsed, at)
     }

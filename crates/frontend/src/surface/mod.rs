@@ -19,8 +19,9 @@ mod predicate;
 mod types;
 mod workflow;
 
+use crate::policy::Policy;
 use core_ir::{Code, Name, Type};
-use diagnostics::{Diagnostic, FileId, Span, has_errors};
+use diagnostics::{Diagnostic, FileId, Span, has_errors, nearest};
 use syntax::agent::ast::{Item, Program};
 
 pub use decls::{Budget, DEFAULT_MAX_STEPS};
@@ -40,6 +41,7 @@ pub struct Module {
     entries: Vec<Entry>,
     /// Whether `retries` tries again what was late. The language says no: whoever asks for it must know that there is time.
     pub retry_timeouts: bool,
+    world: lower::World,
 }
 
 /// A place where a tool or task names a policy.
@@ -146,7 +148,18 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
         return (None, found);
     }
     let entries = entries(file, &program, &decls);
-    (Some(Module { main: file, files, program, decls, facts, exits, entries, retry_timeouts: false }), found)
+    let module = Module {
+        main: file,
+        files,
+        program,
+        decls,
+        facts,
+        exits,
+        entries,
+        retry_timeouts: false,
+        world: lower::World::default(),
+    };
+    (Some(module), found)
 }
 
 fn entries(main: FileId, program: &Program, decls: &decls::Decls) -> Vec<Entry> {
@@ -245,14 +258,41 @@ impl Module {
         out
     }
 
-    /// The report of a policy that is named here and not known to whoever runs the program.
-    pub fn unknown_policy(unknown: &PolicyUse) -> Diagnostic {
-        Diagnostic::error(
+    /// Has [`Module::lower`] make terms for runs under a policy: its lattice, and what it says of results, decide at which
+    /// labels the errors of a `try` or a repeated call arrive. The policy itself is applied to the terms.
+    pub fn assume(&mut self, policy: &Policy) {
+        let uses = self.policies();
+        let names = self.decls.tools.values().chain(self.decls.callables.values());
+        let mut world = lower::World { lattice: policy.lattice, ..lower::World::default() };
+        for name in names.map(|s| self.decls.handler_name(s)) {
+            if policy.bounds(&name, &uses) {
+                world.bounds.insert(name.clone());
+            }
+            if let Some(label) = policy.result_of(&name, &uses) {
+                world.results.insert(name, label);
+            }
+        }
+        self.world = world;
+    }
+
+    /// The report of a policy that is named here and not known to whoever runs the program; `known` are the names of
+    /// the policy file, if there is one.
+    pub fn unknown_policy(unknown: &PolicyUse, known: Option<&mut dyn Iterator<Item = &str>>) -> Diagnostic {
+        let d = Diagnostic::error(
             codes::UNKNOWN_POLICY,
             format!("there is no policy `{}`", unknown.policy),
             unknown.span,
-        )
-        .help("say `requires trusted` or `requires public`, or decide about the tool in the file that `--policy` names")
+        );
+        let lines = format!("[policies.{}]", unknown.policy);
+        match known {
+            None => d.help(format!(
+                "name a policy file that has `{lines}` with `--policy`, or as `policy` in entail.toml"
+            )),
+            Some(known) => match nearest(&unknown.policy, known) {
+                Some(near) => check::suggest(d, near),
+                None => d.help(format!("add `{lines}` to the policy file")),
+            },
+        }
     }
 
     /// The term of an entry point of this module: a function from the record of its inputs (for a test: from
@@ -268,6 +308,7 @@ impl Module {
             facts: &self.facts,
             exits: &self.exits,
             retry_timeouts: self.retry_timeouts,
+            world: &self.world,
         };
         lower::lower(&checked, entry)
     }

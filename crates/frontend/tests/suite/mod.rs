@@ -7,12 +7,13 @@
 //! model, `// System: text` says what its first message is; instead of an answer, `// Late: request` for one that comes too late for the
 //! innermost time limit of the request, `request` being `model` or the name of a tool; then `// Result: …`, with its label behind ` @ ` if it has one, or
 //! `// Fails: code message` with the beginning of the message. Tests without such a group pass in a world
-//! that is never asked.
+//! that is never asked. `NAME.policy.toml` beside `NAME.agent` is the policy of its runs.
 
 #![allow(dead_code)] // Each test file uses a part of it.
 
 use core_ir::{Data, Name};
 use diagnostics::{Diagnostic, FileId, Sources};
+use frontend::policy::{self, Policy};
 use frontend::surface::{self, Entry, EntryKind, codes};
 use machine::Reply;
 use std::collections::{HashMap, VecDeque};
@@ -89,17 +90,46 @@ pub fn found_at(
         _ => FileId(0),
     };
     files.known.entry(path.to_string()).or_insert(file);
-    let (module, found) = surface::check_files(file, text, &mut files);
-    let sources = files.sources;
+    let (mut module, mut found) = surface::check_files(file, text, &mut files);
+    let mut sources = files.sources;
+    if let (Some(module), Some(policy)) = (&mut module, policy_beside(Path::new(path), &mut sources)) {
+        module.assume(&policy);
+        found.extend(policy.check_named(&module.policies()));
+    }
     for d in &found {
         // Every finding can be printed, and has a registered code.
         assert!(!diagnostics::render::text(&sources, d, false).is_empty());
-        assert!(codes::explain(d.code).is_some(), "{} is not registered", d.code);
+        let known = codes::explain(d.code).or(policy::codes::EXPLANATIONS.iter().find(|e| e.code == d.code));
+        assert!(known.is_some(), "{} is not registered", d.code);
         assert!(d.span.is_some());
         let first = d.message.chars().next().unwrap();
         assert!(!first.is_uppercase() && !d.message.ends_with('.'), "{}", d.message);
     }
     (sources, module, found)
+}
+
+/// The policy for the program of a path: `NAME.policy.toml` beside `NAME.agent`.
+pub fn policy_beside(path: &Path, sources: &mut Sources) -> Option<Policy> {
+    let path = path.with_extension("policy.toml");
+    let text = std::fs::read_to_string(&path).ok()?;
+    let file = sources.add(path.display().to_string(), text.as_str());
+    Some(Policy::parse(file, &text).unwrap_or_else(|found| panic!("{found:#?}")))
+}
+
+/// The term of an entry point, under the policy beside the program if there is one, and the machine's configuration.
+pub fn under_policy(
+    path: &Path,
+    module: &surface::Module,
+    entry: &Entry,
+) -> (core_ir::Code, machine::Config) {
+    let mut code = module.lower(entry).unwrap();
+    let mut config = machine::Config::default();
+    if let Some(policy) = policy_beside(path, &mut Sources::new()) {
+        assert_eq!(policy.apply_named(&mut code, &module.policies()), []);
+        assert_eq!(policy.apply(&mut code), []);
+        config.lattice = policy.lattice;
+    }
+    (code, config)
 }
 
 /// The files of a folder with this extension, in order.
