@@ -1,0 +1,565 @@
+//! Calls: of the project's functions and classes, of what Python has built in, and of everything else.
+
+use crate::eval::{At, World};
+use crate::stmt::Flow;
+use crate::value::*;
+use diagnostics::Span;
+use ruff_python_ast::{self as ast, Expr};
+use ruff_text_size::Ranged;
+use std::sync::Arc;
+
+/// Methods that frameworks call once and remember the result of, and functions that Python does so with.
+const REMEMBERED: &[&str] = &["agent", "task", "crew", "llm", "cache", "lru_cache", "cached_property"];
+
+impl<'a> World<'a> {
+    pub(crate) fn call_expr(&mut self, c: &'a ast::ExprCall, span: Span, at: At) -> Value {
+        if let Expr::Attribute(a) = &*c.func
+            && let Expr::Call(inner) = &*a.value
+            && matches!(&*inner.func, Expr::Name(n) if n.id.as_str() == "super")
+            && let Some((Some(this), class)) = at.this
+        {
+            let (args, open) = self.arguments(&c.arguments, at);
+            return self.super_call(this, class, a.attr.id.as_str(), args, open, span);
+        }
+        let function = self.expr(&c.func, at);
+        let (args, open) = self.arguments(&c.arguments, at);
+        self.deeply(|w| w.apply(&function, args, open, span))
+    }
+
+    fn arguments(&mut self, a: &'a ast::Arguments, at: At) -> (Vec<Arg>, Option<Span>) {
+        let (mut out, mut open) = (Vec::new(), None);
+        for e in &a.args {
+            let span = self.span(at.module, e.range());
+            if let Expr::Starred(s) = e {
+                let value = self.expr(&s.value, at);
+                match self.iterate(&value) {
+                    Some((items, rest)) => {
+                        self.step(items.len(), span);
+                        if self.exhausted() {
+                            continue;
+                        }
+                        out.extend(items.into_iter().map(|value| Arg { name: None, value, span }));
+                        open = open.or(rest);
+                    }
+                    None => open = Some(span),
+                }
+            } else {
+                let value = self.expr(e, at);
+                out.push(Arg { name: None, value: Value { maybe: false, ..value }, span });
+            }
+        }
+        for k in &a.keywords {
+            let span = self.span(at.module, k.range);
+            let value = self.expr(&k.value, at);
+            match &k.arg {
+                Some(name) => {
+                    let value = Value { maybe: false, ..value };
+                    out.push(Arg { name: Some(name.id.as_str().into()), value, span });
+                }
+                None => match value.kind {
+                    Kind::Dict(id) => {
+                        let Dict { entries, open: rest } = self.dict(id).clone();
+                        self.step(entries.len(), span);
+                        for (key, value) in entries {
+                            match key.as_str() {
+                                Some(name) => {
+                                    let span = key.span.to(value.span);
+                                    out.push(Arg { name: Some(name.into()), value, span });
+                                }
+                                None => open = Some(span),
+                            }
+                        }
+                        open = open.or(rest.map(|_| span));
+                    }
+                    _ => open = Some(span),
+                },
+            }
+        }
+        (out, open)
+    }
+
+    pub(crate) fn apply(
+        &mut self,
+        function: &Value,
+        args: Vec<Arg>,
+        open: Option<Span>,
+        span: Span,
+    ) -> Value {
+        match &function.kind {
+            Kind::Function(id) => self.enter(*id, None, args, open, span),
+            Kind::Bound(this, id) => self.enter(*id, Some(*this), args, open, span),
+            Kind::Class(id) => {
+                let id = self.instance(*id, args, open, span);
+                Value::new(Kind::Object(id), span)
+            }
+            Kind::External(name) => self.external(&name.clone(), args, open, span),
+            Kind::Member(id, name) => self.record(*id, name.clone(), args, open, span),
+            Kind::Method(on, name) => self.method(on, name, args, open, span),
+            Kind::Object(id) => {
+                let id = *id;
+                if let Some((value, _)) = self.object(id).class.and_then(|c| self.class_lookup(c, "__call__"))
+                    && let Kind::Function(f) = value.kind
+                {
+                    return self.enter(f, Some(id), args, open, span);
+                }
+                self.record(id, "__call__".into(), args, open, span)
+            }
+            Kind::Either(id) => {
+                let all = self.list(*id).items.clone();
+                self.conditions += 1;
+                let callable = all.iter().filter(|v| !v.is_none()).take(4);
+                let values = callable.map(|f| self.apply(f, args.clone(), open, span)).collect();
+                self.conditions -= 1;
+                self.either_or_unknown(values, span)
+            }
+            _ => {
+                let why = self.why(function);
+                Value::unknown(format!("what a call gives of {why}"), span)
+            }
+        }
+    }
+
+    /// Notes that a method of an object is called.
+    pub(crate) fn record(
+        &mut self,
+        on: ObjectId,
+        name: Arc<str>,
+        args: Vec<Arg>,
+        open: Option<Span>,
+        span: Span,
+    ) -> Value {
+        let callee = format!("{}.{name}", self.object(on).callee);
+        let callee: Arc<str> = if callee.len() > 400 { "…".into() } else { callee.into() };
+        let result = self.new_object(callee, args, open, span, Some(on));
+        self.object_mut(on).calls.push(Method { name, result });
+        Value::new(Kind::Object(result), span)
+    }
+
+    /// Evaluates the body of a function. What is not given is unknown if `open` says that more may be given.
+    pub(crate) fn enter(
+        &mut self,
+        id: FunctionId,
+        this: Option<ObjectId>,
+        args: Vec<Arg>,
+        open: Option<Span>,
+        span: Span,
+    ) -> Value {
+        let function = self.function(id).clone();
+        self.function_mut(id).entered = true;
+        let remembered = args.is_empty() && self.decorated(id, REMEMBERED);
+        if remembered && let Some(value) = self.memo.get(&(this, id)) {
+            return value.clone();
+        }
+        let again = self.within.iter().filter(|f| **f == id).count();
+        if self.depth >= self.limits.calls || again >= 2 || !self.step(1 + function.params.len(), span) {
+            return Value::unknown(format!("what `{}` gives within itself", function.name), span);
+        }
+        let scope = self.new_scope(Some(function.closure), false);
+        let method = this.is_some() && function.class.is_some() && !self.decorated(id, &["staticmethod"]);
+        let mut given = args.into_iter();
+        let mut positional: Vec<Arg> = Vec::new();
+        let mut named: Vec<Arg> = Vec::new();
+        if let (true, Some(this)) = (method, this) {
+            let value = Value::new(Kind::Object(this), span);
+            positional.push(Arg { name: None, value, span });
+        }
+        for arg in given.by_ref() {
+            if arg.name.is_some() { named.push(arg) } else { positional.push(arg) }
+        }
+        let mut positional = positional.into_iter();
+        let mut values: Vec<(&'a str, Value)> = Vec::new();
+        for (param, name) in function.params.iter().zip(function.names.clone()) {
+            let value = match param.kind {
+                ParamKind::Rest => {
+                    let rest: Vec<Value> = positional.by_ref().map(|a| a.value).collect();
+                    self.list_value(rest, ListKind::Tuple, open, param.span)
+                }
+                ParamKind::Keywords => {
+                    let mut dict = Dict { entries: Vec::new(), open };
+                    for arg in named.drain(..) {
+                        if let Some(name) = arg.name {
+                            dict.entries.push((Value::new(Kind::Str(name), arg.span), arg.value));
+                        }
+                    }
+                    let dict = self.add_dict(dict);
+                    Value::new(Kind::Dict(dict), param.span)
+                }
+                ParamKind::Plain | ParamKind::Keyword => {
+                    let by_position = if param.kind == ParamKind::Plain { positional.next() } else { None };
+                    let by_name = named.iter().position(|a| a.name.as_ref() == Some(&param.name));
+                    let by_name = by_name.map(|i| named.remove(i));
+                    let unknown = || Value::unknown(format!("parameter `{}`", param.name), param.span);
+                    match (by_position.or(by_name), &param.default) {
+                        (Some(arg), _) => arg.value,
+                        (None, Some(default)) if open.is_none() || self.exploring => default.clone(),
+                        _ => unknown(),
+                    }
+                }
+            };
+            values.push((name, value));
+        }
+        self.scopes[scope].vars.extend(values);
+        let at = At { scope, module: function.module, this: function.class.map(|c| (this, c)) };
+        self.within.push(id);
+        self.depth += 1;
+        self.returns.push(Vec::new());
+        let (flow, last) = match function.body {
+            Body::Block(body) => (self.deeply(|w| w.block(body, at)), None),
+            Body::Expr(e) => (Flow::Gone, Some(self.expr(e, at))),
+        };
+        let mut returned = self.returns.pop().unwrap_or_default();
+        self.depth -= 1;
+        self.within.pop();
+        returned.extend(last);
+        let value = if self.exhausted() {
+            Value::unknown("more than is evaluated", span)
+        } else {
+            if flow != Flow::Gone {
+                returned.push(Value::new(Kind::None, function.span));
+            }
+            match returned.len() {
+                0 => Value::unknown(format!("what `{}` gives, which only raises", function.name), span),
+                1 => returned.remove(0),
+                _ => self.either(returned, span),
+            }
+        };
+        if remembered {
+            self.memo.insert((this, id), value.clone());
+        }
+        value
+    }
+
+    /// An instance of a class of the project.
+    pub(crate) fn instance(
+        &mut self,
+        class: ClassId,
+        args: Vec<Arg>,
+        open: Option<Span>,
+        span: Span,
+    ) -> ObjectId {
+        self.class_mut(class).entered = true;
+        let callee = self.class(class).qualified.clone();
+        let id = self.new_object(callee, args.clone(), open, span, None);
+        self.object_mut(id).class = Some(class);
+        if let Some((init, _)) = self.class_lookup(class, "__init__") {
+            if let Kind::Function(f) = init.kind {
+                self.enter(f, Some(id), args, open, span);
+            }
+            return id;
+        }
+        let settings = self.derives(class, |n| n.ends_with("BaseSettings"));
+        let dataclass = self.class(class).decorators.iter().any(|d| {
+            self.name_of(d)
+                .is_some_and(|n| n.ends_with("dataclass") || n.ends_with("define") || n.ends_with("attr.s"))
+        });
+        let mut positional: Vec<Arg> =
+            if dataclass { args.iter().filter(|a| a.name.is_none()).cloned().collect() } else { Vec::new() };
+        positional.reverse();
+        for field in self.fields(class) {
+            let given = args
+                .iter()
+                .find(|a| a.name.as_ref() == Some(&field.name))
+                .cloned()
+                .or_else(|| positional.pop());
+            let value = match (given, &field.default) {
+                (Some(arg), _) => arg.value,
+                (None, _) if open.is_some() => Value::unknown(format!("field `{}`", field.name), field.span),
+                (None, Some(default)) => {
+                    let default = default.clone();
+                    self.default_of(default)
+                }
+                (None, None) if settings => Value::unknown("a setting", field.span),
+                (None, None) => continue,
+            };
+            let value = if settings {
+                let default = Some(value).filter(|v| !matches!(v.kind, Kind::Unknown(_)));
+                let env = Env { name: Some(field.name.to_uppercase().into()), default };
+                let env = self.add_env(env);
+                Value::new(Kind::Env(env), field.span)
+            } else {
+                value
+            };
+            self.object_mut(id).attrs.push((field.name, value));
+        }
+        id
+    }
+
+    /// The annotated names of a class and of those that it derives from, theirs first.
+    pub fn fields(&self, class: ClassId) -> Vec<Field> {
+        let mut order = Vec::new();
+        let mut todo = vec![class];
+        while let Some(id) = todo.pop() {
+            if !order.contains(&id) && order.len() < 64 {
+                order.push(id);
+                todo.extend(self.class(id).bases.iter().filter_map(|b| match b.kind {
+                    Kind::Class(id) => Some(id),
+                    _ => None,
+                }));
+            }
+        }
+        let mut out: Vec<Field> = Vec::new();
+        for field in order.iter().rev().flat_map(|id| &self.class(*id).fields) {
+            match out.iter_mut().find(|f| f.name == field.name) {
+                Some(known) => *known = field.clone(),
+                None => out.push(field.clone()),
+            }
+        }
+        out
+    }
+
+    /// The default that `Field(default=…)`, `field(default_factory=…)` and the like state; any other value is itself.
+    pub fn default_of(&mut self, value: Value) -> Value {
+        let Kind::Object(id) = value.kind else { return value };
+        let object = self.object(id);
+        if !matches!(object.short(), "Field" | "field" | "Factory" | "ib") {
+            return value;
+        }
+        let span = object.span;
+        if let Some(arg) = object.arg_at(0, "default") {
+            let arg = arg.value.clone();
+            return match arg.kind {
+                Kind::External(name) if name.ends_with("Ellipsis") => {
+                    Value::unknown("a field that must be given", span)
+                }
+                _ => arg,
+            };
+        }
+        match object.arg("default_factory").or_else(|| object.arg("factory")).map(|a| a.value.clone()) {
+            Some(factory) => self.apply(&factory, Vec::new(), None, span),
+            None => Value::unknown("a field that must be given", span),
+        }
+    }
+
+    fn super_call(
+        &mut self,
+        this: ObjectId,
+        class: ClassId,
+        name: &str,
+        args: Vec<Arg>,
+        open: Option<Span>,
+        span: Span,
+    ) -> Value {
+        let bases: Vec<ClassId> = self
+            .class(class)
+            .bases
+            .iter()
+            .filter_map(|b| match b.kind {
+                Kind::Class(id) => Some(id),
+                _ => None,
+            })
+            .collect();
+        for base in bases {
+            if let Some((value, _)) = self.class_lookup(base, name)
+                && let Kind::Function(f) = value.kind
+            {
+                return self.enter(f, Some(this), args, open, span);
+            }
+        }
+        if name == "__init__" {
+            // What is outside the project takes these as the instance's own arguments.
+            let object = self.object_mut(this);
+            object.args.retain(|a| a.name.is_none() || args.iter().all(|b| b.name != a.name));
+            object.args.extend(args);
+            object.open = object.open.or(open);
+            return Value::new(Kind::None, span);
+        }
+        self.record(this, name.into(), args, open, span)
+    }
+
+    /// A call of something that is not in the project.
+    fn external(&mut self, name: &str, args: Vec<Arg>, open: Option<Span>, span: Span) -> Value {
+        if open.is_none()
+            && let Some(value) = self.built_in(name, &args, span)
+        {
+            return value;
+        }
+        Value::new(Kind::Object(self.new_object(name.into(), args, open, span, None)), span)
+    }
+
+    fn built_in(&mut self, name: &str, args: &[Arg], span: Span) -> Option<Value> {
+        let first = args.first().map(|a| &a.value);
+        let kind = match name {
+            "os.getenv" | "os.environ.get" | "os.environ.setdefault" | "decouple.config" => {
+                let name = first?.as_str().map(Arc::from);
+                let given = args
+                    .get(1)
+                    .filter(|a| a.name.is_none())
+                    .or_else(|| args.iter().find(|a| a.name.as_deref() == Some("default")));
+                let default = given.map(|a| a.value.clone());
+                Kind::Env(self.add_env(Env { name, default }))
+            }
+            "asyncio.run"
+            | "anyio.run"
+            | "trio.run"
+            | "asyncio.create_task"
+            | "asyncio.ensure_future"
+            | "copy.copy"
+            | "copy.deepcopy"
+            | "builtins.iter" => {
+                return first.map(|v| match v.kind {
+                    // `anyio.run(main)` calls it.
+                    Kind::Function(f) => self.enter(f, None, args[1..].to_vec(), None, span),
+                    _ => v.clone(),
+                });
+            }
+            "asyncio.gather" => {
+                let items = args.iter().filter(|a| a.name.is_none()).map(|a| a.value.clone()).collect();
+                return Some(self.list_value(items, ListKind::List, None, span));
+            }
+            "asyncio.wait_for" | "asyncio.shield" => return first.cloned(),
+            "typing.cast" => return args.get(1).map(|a| a.value.clone()),
+            "textwrap.dedent" | "inspect.cleandoc" => {
+                let value = first?.clone();
+                return Some(self.dedented(&value, name == "inspect.cleandoc", span));
+            }
+            "builtins.str" => match first {
+                None => Kind::Str("".into()),
+                Some(value) => match &value.kind {
+                    Kind::Str(_) | Kind::Text(_) => return first.cloned(),
+                    Kind::Int(n) => Kind::Str(n.to_string().into()),
+                    Kind::Env(_) => return first.cloned(),
+                    _ => {
+                        let why = self.why(value);
+                        return Some(self.joined(vec![Piece::Hole(value.clone(), why)], span));
+                    }
+                },
+            },
+            "builtins.int" | "builtins.float" => {
+                let value = first?;
+                let settled = self.settled(value).clone();
+                let number = match (&settled.kind, name) {
+                    (Kind::Int(n), "builtins.int") => Kind::Int(*n),
+                    (Kind::Str(s), "builtins.int") => Kind::Int(s.trim().parse().ok()?),
+                    (Kind::Int(n), _) => Kind::Float(*n as f64),
+                    (Kind::Str(s), _) => Kind::Float(s.trim().parse().ok()?),
+                    (Kind::Float(f), "builtins.float") => Kind::Float(*f),
+                    _ => return None,
+                };
+                match value.kind {
+                    Kind::Env(id) => {
+                        let name = self.env(id).name.clone();
+                        let default = Some(Value::new(number, settled.span));
+                        Kind::Env(self.add_env(Env { name, default }))
+                    }
+                    _ => number,
+                }
+            }
+            "builtins.bool" => Kind::Bool(self.truth(first?)?),
+            "builtins.len" => {
+                let (items, open) = self.iterate(first?)?;
+                if open.is_some() || items.iter().any(|i| i.maybe) {
+                    return None;
+                }
+                Kind::Int(items.len() as i64)
+            }
+            "builtins.range" => {
+                let numbers: Vec<i64> = args
+                    .iter()
+                    .map(|a| match a.value.kind {
+                        Kind::Int(n) => Some(n),
+                        _ => None,
+                    })
+                    .collect::<Option<_>>()?;
+                let (from, to, by) = match numbers[..] {
+                    [to] => (0, to, 1),
+                    [from, to] => (from, to, 1),
+                    [from, to, by] if by > 0 => (from, to, by),
+                    _ => return None,
+                };
+                let most = self.limits.turns as i64;
+                if to.saturating_sub(from) / by > most {
+                    return None;
+                }
+                let items = (from..to).step_by(by as usize).map(|n| Value::new(Kind::Int(n), span)).collect();
+                return Some(self.list_value(items, ListKind::List, None, span));
+            }
+            "builtins.list" | "builtins.tuple" | "builtins.set" | "builtins.sorted" | "builtins.reversed"
+            | "builtins.frozenset" => {
+                let (mut items, open) = match first {
+                    Some(value) => self.iterate(value)?,
+                    None => (Vec::new(), None),
+                };
+                self.step(items.len(), span);
+                match name {
+                    "builtins.reversed" => items.reverse(),
+                    "builtins.sorted" if items.iter().all(|i| i.as_str().is_some()) && args.len() == 1 => {
+                        items.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+                    }
+                    "builtins.sorted" => return None,
+                    _ => {}
+                }
+                let kind = match name {
+                    "builtins.tuple" => ListKind::Tuple,
+                    "builtins.set" | "builtins.frozenset" => ListKind::Set,
+                    _ => ListKind::List,
+                };
+                return Some(self.list_value(items, kind, open, span));
+            }
+            "builtins.dict" => {
+                let id = self.add_dict(Dict::default());
+                for arg in args {
+                    match &arg.name {
+                        Some(name) => {
+                            let key = Value::new(Kind::Str(name.clone()), arg.span);
+                            self.put(id, key, arg.value.clone());
+                        }
+                        None => self.update(id, &arg.value, span),
+                    }
+                }
+                Kind::Dict(id)
+            }
+            "builtins.enumerate" => {
+                let (items, open) = self.iterate(first?)?;
+                let start = match args.get(1).map(|a| &a.value.kind) {
+                    Some(Kind::Int(n)) => *n,
+                    Some(_) => return None,
+                    None => 0,
+                };
+                let mut pairs = Vec::with_capacity(items.len());
+                for (i, item) in items.into_iter().enumerate() {
+                    let maybe = item.maybe;
+                    let index = Value::new(Kind::Int(start.saturating_add(i as i64)), span);
+                    let pair = self.list_value(vec![index, item], ListKind::Tuple, None, span);
+                    pairs.push(Value { maybe, ..pair });
+                }
+                return Some(self.list_value(pairs, ListKind::List, open, span));
+            }
+            "builtins.zip" => {
+                let columns: Vec<Vec<Value>> = args
+                    .iter()
+                    .map(|a| {
+                        self.iterate(&a.value).filter(|(_, open)| open.is_none()).map(|(items, _)| items)
+                    })
+                    .collect::<Option<_>>()?;
+                let rows = columns.iter().map(Vec::len).min().unwrap_or(0);
+                self.step(rows * columns.len(), span);
+                let rows = (0..rows)
+                    .map(|i| {
+                        let row = columns.iter().map(|c| c[i].clone()).collect();
+                        self.list_value(row, ListKind::Tuple, None, span)
+                    })
+                    .collect();
+                return Some(self.list_value(rows, ListKind::List, None, span));
+            }
+            "builtins.getattr" => {
+                let name = args.get(1)?.value.as_str()?.to_string();
+                return Some(self.attribute(&first?.clone(), &name, span));
+            }
+            "builtins.map" => {
+                let function = first?.clone();
+                if !matches!(function.kind, Kind::Function(_) | Kind::Class(_)) {
+                    return None;
+                }
+                let (items, open) = self.iterate(&args.get(1)?.value)?;
+                let mut out = Vec::new();
+                for item in items.into_iter().take(self.limits.turns) {
+                    let arg = Arg { name: None, span: item.span, value: item };
+                    out.push(self.apply(&function, vec![arg], None, span));
+                }
+                return Some(self.list_value(out, ListKind::List, open, span));
+            }
+            _ => return None,
+        };
+        Some(Value::new(kind, span))
+    }
+}

@@ -1,0 +1,962 @@
+//! Expressions.
+
+use crate::eval::{At, World};
+use crate::value::*;
+use diagnostics::Span;
+use ruff_python_ast::{self as ast, Expr, FStringPart, InterpolatedStringElement, Number};
+use ruff_text_size::Ranged;
+use std::sync::Arc;
+
+/// Names that Python defines by itself.
+const BUILTINS: &[&str] = &[
+    "abs",
+    "all",
+    "any",
+    "ascii",
+    "bin",
+    "bool",
+    "bytearray",
+    "bytes",
+    "callable",
+    "chr",
+    "classmethod",
+    "compile",
+    "complex",
+    "delattr",
+    "dict",
+    "dir",
+    "divmod",
+    "enumerate",
+    "eval",
+    "exec",
+    "filter",
+    "float",
+    "format",
+    "frozenset",
+    "getattr",
+    "globals",
+    "hasattr",
+    "hash",
+    "help",
+    "hex",
+    "id",
+    "input",
+    "int",
+    "isinstance",
+    "issubclass",
+    "iter",
+    "len",
+    "list",
+    "locals",
+    "map",
+    "max",
+    "memoryview",
+    "min",
+    "next",
+    "object",
+    "oct",
+    "open",
+    "ord",
+    "pow",
+    "print",
+    "property",
+    "range",
+    "repr",
+    "reversed",
+    "round",
+    "set",
+    "setattr",
+    "slice",
+    "sorted",
+    "staticmethod",
+    "str",
+    "sum",
+    "super",
+    "tuple",
+    "type",
+    "vars",
+    "zip",
+    "__import__",
+    "Exception",
+    "BaseException",
+    "ValueError",
+    "TypeError",
+    "KeyError",
+    "IndexError",
+    "RuntimeError",
+    "ImportError",
+    "ModuleNotFoundError",
+    "FileNotFoundError",
+    "OSError",
+    "NotImplementedError",
+    "StopIteration",
+    "TimeoutError",
+    "ConnectionError",
+    "PermissionError",
+    "AttributeError",
+    "KeyboardInterrupt",
+    "SystemExit",
+    "ZeroDivisionError",
+    "NotImplemented",
+    "Ellipsis",
+];
+
+/// Items that a value is known to hold, and where more may be.
+pub(crate) type Items = (Vec<Value>, Option<Span>);
+
+impl<'a> World<'a> {
+    pub(crate) fn expr(&mut self, e: &'a Expr, at: At) -> Value {
+        let span = self.span(at.module, e.range());
+        if !self.step(1, span) {
+            return Value::unknown("more than is evaluated", span);
+        }
+        self.deeply(|w| w.expression(e, span, at))
+    }
+
+    fn expression(&mut self, e: &'a Expr, span: Span, at: At) -> Value {
+        let kind = match e {
+            Expr::NoneLiteral(_) => Kind::None,
+            Expr::BooleanLiteral(b) => Kind::Bool(b.value),
+            Expr::NumberLiteral(n) => match &n.value {
+                Number::Int(i) => match i.as_i64() {
+                    Some(i) => Kind::Int(i),
+                    None => Kind::Unknown("a very large number".into()),
+                },
+                Number::Float(f) => Kind::Float(*f),
+                Number::Complex { .. } => Kind::Unknown("a complex number".into()),
+            },
+            Expr::StringLiteral(s) => self.text_kind(s.value.to_str().into(), span),
+            Expr::BytesLiteral(_) => Kind::Unknown("bytes".into()),
+            Expr::EllipsisLiteral(_) => Kind::External("builtins.Ellipsis".into()),
+            Expr::FString(f) => return self.fstring(f, span, at),
+            Expr::TString(_) => Kind::Unknown("a template string".into()),
+            Expr::Name(n) => return self.name(n.id.as_str(), span, at),
+            Expr::Attribute(a) => {
+                let on = self.expr(&a.value, at);
+                return self.attribute(&on, a.attr.id.as_str(), span);
+            }
+            Expr::Subscript(s) => {
+                let on = self.expr(&s.value, at);
+                let key = self.expr(&s.slice, at);
+                return self.subscript(&on, key, span);
+            }
+            Expr::Call(c) => return self.call_expr(c, span, at),
+            Expr::List(l) => return self.collection(&l.elts, ListKind::List, span, at),
+            Expr::Tuple(l) => return self.collection(&l.elts, ListKind::Tuple, span, at),
+            Expr::Set(l) => return self.collection(&l.elts, ListKind::Set, span, at),
+            Expr::Dict(d) => return self.dictionary(d, span, at),
+            Expr::ListComp(c) => {
+                return self.comprehension(&[&c.elt], &c.generators, ListKind::List, span, at);
+            }
+            Expr::SetComp(c) => return self.comprehension(&[&c.elt], &c.generators, ListKind::Set, span, at),
+            Expr::Generator(c) => {
+                return self.comprehension(&[&c.elt], &c.generators, ListKind::List, span, at);
+            }
+            Expr::DictComp(c) => {
+                let Some(key) = &c.key else { return Value::unknown("a dictionary of dictionaries", span) };
+                let pairs = self.comprehension(&[key, &c.value], &c.generators, ListKind::List, span, at);
+                let dict = self.add_dict(Dict::default());
+                match self.iterate(&pairs) {
+                    Some((pairs, open)) => {
+                        self.dict_mut(dict).open = open;
+                        for pair in pairs {
+                            if let Some((mut kv, _)) = self.iterate(&pair)
+                                && kv.len() == 2
+                            {
+                                let value = kv.remove(1);
+                                self.put(dict, kv.remove(0), Value { maybe: pair.maybe, ..value });
+                            }
+                        }
+                    }
+                    None => self.dict_mut(dict).open = Some(span),
+                }
+                Kind::Dict(dict)
+            }
+            Expr::BinOp(b) => {
+                let left = self.expr(&b.left, at);
+                let right = self.expr(&b.right, at);
+                return self.binary(&left, b.op, &right, span);
+            }
+            Expr::UnaryOp(u) => {
+                let value = self.expr(&u.operand, at);
+                match (u.op, &value.kind) {
+                    (ast::UnaryOp::Not, _) => match self.truth(&value) {
+                        Some(b) => Kind::Bool(!b),
+                        None => Kind::Unknown("a test that is not decided".into()),
+                    },
+                    (ast::UnaryOp::USub, Kind::Int(n)) => match n.checked_neg() {
+                        Some(n) => Kind::Int(n),
+                        None => Kind::Unknown("a very large number".into()),
+                    },
+                    (ast::UnaryOp::USub, Kind::Float(f)) => Kind::Float(-f),
+                    (ast::UnaryOp::UAdd, Kind::Int(_) | Kind::Float(_)) => value.kind,
+                    _ => Kind::Unknown("a computed value".into()),
+                }
+            }
+            Expr::BoolOp(b) => return self.bool_op(b, span, at),
+            Expr::Compare(c) => return self.compare(c, span, at),
+            Expr::If(i) => {
+                let test = self.expr(&i.test, at);
+                match self.truth(&test) {
+                    Some(true) => return self.expr(&i.body, at),
+                    Some(false) => return self.expr(&i.orelse, at),
+                    None => {
+                        self.conditions += 1;
+                        let yes = self.expr(&i.body, at);
+                        let no = self.expr(&i.orelse, at);
+                        self.conditions -= 1;
+                        return self.either(vec![yes, no], span);
+                    }
+                }
+            }
+            Expr::Lambda(l) => {
+                let params = l.parameters.as_deref().map_or(Vec::new(), |p| self.params(p, at));
+                let closure =
+                    if self.scopes[at.scope].is_class { self.scopes[at.scope].parent } else { None };
+                let function = Function {
+                    name: "<lambda>".into(),
+                    qualified: format!("{}.<lambda>", self.source(at.module).module_name()).into(),
+                    params,
+                    returns: None,
+                    doc: None,
+                    decorators: Vec::new(),
+                    span,
+                    name_span: span,
+                    is_async: false,
+                    class: None,
+                    module: at.module,
+                    body: Body::Expr(&l.body),
+                    closure: closure.unwrap_or(at.scope),
+                    names: l.parameters.as_deref().map_or(Vec::new(), World::parameter_names),
+                    entered: false,
+                };
+                Kind::Function(self.add_function(function))
+            }
+            Expr::Named(n) => {
+                let value = self.expr(&n.value, at);
+                self.assign(&n.target, value.clone(), at);
+                return value;
+            }
+            Expr::Await(a) => return self.expr(&a.value, at),
+            Expr::Starred(s) => {
+                self.expr(&s.value, at);
+                Kind::Unknown("a list in pieces".into())
+            }
+            Expr::Yield(y) => {
+                if let Some(v) = &y.value {
+                    let value = self.expr(v, at);
+                    // What a generator yields is what the loop around its call sees, or one of it.
+                    if let Some(returns) = self.returns.last_mut() {
+                        returns.push(value);
+                    }
+                }
+                Kind::Unknown("what is sent to a generator".into())
+            }
+            Expr::YieldFrom(y) => {
+                self.expr(&y.value, at);
+                Kind::Unknown("what a generator gives".into())
+            }
+            Expr::Slice(s) => {
+                for part in [&s.lower, &s.upper, &s.step].into_iter().flatten() {
+                    self.expr(part, at);
+                }
+                Kind::Unknown("a slice".into())
+            }
+            Expr::IpyEscapeCommand(_) => Kind::Unknown("a command of a notebook".into()),
+        };
+        Value::new(kind, span)
+    }
+
+    /// A known text, unless too much text was made.
+    pub(crate) fn text_kind(&mut self, text: Arc<str>, span: Span) -> Kind {
+        self.text = self.text.saturating_add(text.len());
+        if self.text > self.limits.text {
+            self.step(0, span);
+            return Kind::Unknown("more text than is evaluated".into());
+        }
+        Kind::Str(text)
+    }
+
+    fn fstring(&mut self, f: &'a ast::ExprFString, span: Span, at: At) -> Value {
+        let mut pieces: Vec<Piece> = Vec::new();
+        for part in f.value.as_slice() {
+            match part {
+                FStringPart::Literal(s) => pieces.push(Piece::Text(s.value.as_ref().into())),
+                FStringPart::FString(f) => {
+                    for element in &f.elements {
+                        match element {
+                            InterpolatedStringElement::Literal(l) => {
+                                pieces.push(Piece::Text((&*l.value).into()))
+                            }
+                            InterpolatedStringElement::Interpolation(i) => {
+                                let value = self.expr(&i.expression, at);
+                                let written = self.source(at.module).written(i.expression.range());
+                                if let Some(debug) = &i.debug_text {
+                                    let text = format!("{}{written}{}", debug.leading(), debug.trailing());
+                                    pieces.push(Piece::Text(text.into()));
+                                }
+                                let plain = i.format_spec.is_none()
+                                    && i.conversion.is_none()
+                                    && i.debug_text.is_none();
+                                self.shown(value, plain, written, &mut pieces);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        self.joined(pieces, span)
+    }
+
+    /// A value as `str` shows it, if that is known.
+    pub(crate) fn shown(&self, value: Value, plain: bool, written: Arc<str>, pieces: &mut Vec<Piece>) {
+        match &value.kind {
+            Kind::Str(s) if plain => pieces.push(Piece::Text(s.clone())),
+            Kind::Int(n) if plain => pieces.push(Piece::Text(n.to_string().into())),
+            Kind::Bool(b) if plain => pieces.push(Piece::Text(if *b { "True" } else { "False" }.into())),
+            Kind::None if plain => pieces.push(Piece::Text("None".into())),
+            Kind::Text(id) if plain => pieces.extend(self.pieces(*id).iter().cloned()),
+            _ => pieces.push(Piece::Hole(value, written)),
+        }
+    }
+
+    /// Pieces as one text.
+    pub(crate) fn joined(&mut self, pieces: Vec<Piece>, span: Span) -> Value {
+        let mut size = 0;
+        let mut out: Vec<Piece> = Vec::new();
+        let mut run = String::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(t) => {
+                    size += t.len();
+                    if self.text.saturating_add(size) > self.limits.text {
+                        return Value::unknown("more text than is evaluated", span);
+                    }
+                    run.push_str(&t);
+                }
+                hole @ Piece::Hole(..) => {
+                    if !run.is_empty() {
+                        out.push(Piece::Text(std::mem::take(&mut run).into()));
+                    }
+                    out.push(hole);
+                }
+            }
+        }
+        self.step(out.len(), span);
+        if out.is_empty() {
+            let kind = self.text_kind(run.into(), span);
+            return Value::new(kind, span);
+        }
+        if !run.is_empty() {
+            out.push(Piece::Text(run.into()));
+        }
+        self.text += size;
+        let id = self.add_text(out);
+        Value::new(Kind::Text(id), span)
+    }
+
+    fn name(&mut self, name: &str, span: Span, at: At) -> Value {
+        if let Some(value) = self.lookup_in(at.scope, name) {
+            return value;
+        }
+        if BUILTINS.contains(&name) {
+            return Value::new(Kind::External(format!("builtins.{name}").into()), span);
+        }
+        let stars = self.module_scope(at.module).map_or(&[][..], |s| &self.scopes[s].stars);
+        match stars {
+            [one] => Value::new(Kind::External(format!("{one}.{name}").into()), span),
+            _ => Value::unknown(format!("`{}`, which is not defined before", clip(name)), span),
+        }
+    }
+
+    /// A name in a scope or the ones around it.
+    pub(crate) fn lookup_in(&self, scope: usize, name: &str) -> Option<Value> {
+        let mut next = Some(scope);
+        while let Some(scope) = next {
+            let scope = &self.scopes[scope];
+            if let Some(value) = scope.vars.get(name) {
+                return Some(value.clone());
+            }
+            next = scope.parent;
+        }
+        None
+    }
+
+    fn collection(&mut self, elts: &'a [Expr], kind: ListKind, span: Span, at: At) -> Value {
+        let (mut items, mut open) = (Vec::new(), None);
+        for e in elts {
+            match e {
+                Expr::Starred(s) => {
+                    let value = self.expr(&s.value, at);
+                    match self.iterate(&value) {
+                        Some((more, rest)) => {
+                            self.step(more.len(), span);
+                            if !self.exhausted() {
+                                items.extend(more);
+                            }
+                            open = open.or(rest);
+                        }
+                        None => open = Some(value.span),
+                    }
+                }
+                e => {
+                    let value = self.expr(e, at);
+                    items.push(Value { maybe: false, ..value });
+                }
+            }
+        }
+        self.list_value(items, kind, open, span)
+    }
+
+    fn dictionary(&mut self, d: &'a ast::ExprDict, span: Span, at: At) -> Value {
+        let id = self.add_dict(Dict::default());
+        for item in &d.items {
+            match &item.key {
+                Some(key) => {
+                    let key = self.expr(key, at);
+                    let value = self.expr(&item.value, at);
+                    self.put(id, key, Value { maybe: false, ..value });
+                }
+                None => {
+                    let more = self.expr(&item.value, at);
+                    self.update(id, &more, span);
+                }
+            }
+        }
+        Value::new(Kind::Dict(id), span)
+    }
+
+    /// Adds the entries of a value to a dictionary.
+    pub(crate) fn update(&mut self, id: DictId, more: &Value, span: Span) {
+        match more.kind {
+            Kind::Dict(other) => {
+                let Dict { entries, open } = self.dict(other).clone();
+                self.step(entries.len(), span);
+                if self.exhausted() {
+                    return;
+                }
+                let maybe = self.conditions > 0;
+                for (key, value) in entries {
+                    let maybe = maybe || value.maybe;
+                    self.put(id, key, Value { maybe, ..value });
+                }
+                let dict = self.dict_mut(id);
+                dict.open = dict.open.or(open);
+            }
+            Kind::None => {}
+            _ => self.dict_mut(id).open = Some(more.span),
+        }
+    }
+
+    /// The elements of a comprehension. Of several expressions, a tuple each.
+    fn comprehension(
+        &mut self,
+        elts: &[&'a Expr],
+        generators: &'a [ast::Comprehension],
+        kind: ListKind,
+        span: Span,
+        at: At,
+    ) -> Value {
+        let scope = self.new_scope(Some(at.scope), false);
+        let inner = At { scope, ..at };
+        let mut out = (Vec::new(), None);
+        self.generate(elts, generators, span, inner, &mut out);
+        let (items, open) = out;
+        self.list_value(items, kind, open, span)
+    }
+
+    fn generate(
+        &mut self,
+        elts: &[&'a Expr],
+        generators: &'a [ast::Comprehension],
+        span: Span,
+        at: At,
+        out: &mut Items,
+    ) {
+        let Some((first, rest)) = generators.split_first() else {
+            let values: Vec<Value> = elts.iter().map(|e| self.expr(e, at)).collect();
+            let value = match values.len() {
+                1 => values.into_iter().next().unwrap_or(Value::unknown("nothing", span)),
+                _ => self.list_value(values, ListKind::Tuple, None, span),
+            };
+            let maybe = self.conditions > 0;
+            out.0.push(Value { maybe: maybe || value.maybe, ..value });
+            return;
+        };
+        let iter = self.expr(&first.iter, at);
+        let Some((items, open)) = self.iterate(&iter) else {
+            out.1 = Some(span);
+            return;
+        };
+        out.1 = out.1.or(open);
+        for item in items.into_iter().take(self.limits.turns) {
+            if !self.step(1, span) {
+                out.1 = Some(span);
+                return;
+            }
+            let mut conditions = usize::from(item.maybe);
+            self.assign(&first.target, item, at);
+            let mut taken = true;
+            for test in &first.ifs {
+                let value = self.expr(test, at);
+                match self.truth(&value) {
+                    Some(true) => {}
+                    Some(false) => taken = false,
+                    None => conditions += 1,
+                }
+            }
+            if taken {
+                self.conditions += conditions;
+                self.deeply(|w| w.generate(elts, rest, span, at, out));
+                self.conditions -= conditions;
+            }
+        }
+    }
+
+    /// Whether a value counts as true, if that is known.
+    pub(crate) fn truth(&self, value: &Value) -> Option<bool> {
+        match &value.kind {
+            Kind::None => Some(false),
+            Kind::Bool(b) => Some(*b),
+            Kind::Int(n) => Some(*n != 0),
+            Kind::Float(f) => Some(*f != 0.0),
+            Kind::Str(s) => Some(!s.is_empty()),
+            Kind::Text(id) => {
+                self.pieces(*id).iter().any(|p| matches!(p, Piece::Text(t) if !t.is_empty())).then_some(true)
+            }
+            Kind::List(id) => match self.list(*id) {
+                l if l.items.iter().any(|i| !i.maybe) => Some(true),
+                l if l.items.is_empty() && l.open.is_none() => Some(false),
+                _ => None,
+            },
+            Kind::Dict(id) => match self.dict(*id) {
+                d if d.entries.iter().any(|(_, v)| !v.maybe) => Some(true),
+                d if d.entries.is_empty() && d.open.is_none() => Some(false),
+                _ => None,
+            },
+            Kind::Function(_) | Kind::Class(_) | Kind::Module(_) | Kind::Bound(..) => Some(true),
+            // While types are checked is not while the program runs.
+            Kind::External(name) => (&**name == "typing.TYPE_CHECKING").then_some(false),
+            _ => None,
+        }
+    }
+
+    fn bool_op(&mut self, b: &'a ast::ExprBoolOp, span: Span, at: At) -> Value {
+        let or = b.op == ast::BoolOp::Or;
+        let mut possible: Vec<Value> = Vec::new();
+        for (i, e) in b.values.iter().enumerate() {
+            let value = self.expr(e, at);
+            let last = i + 1 == b.values.len();
+            match self.truth(&value) {
+                Some(t) if t == or => {
+                    possible.push(value);
+                    break;
+                }
+                Some(_) if !last => {}
+                _ => possible.push(value),
+            }
+        }
+        // `os.getenv("X") or "default"`.
+        if or
+            && let [first, second] = &possible[..]
+            && let Kind::Env(id) = first.kind
+            && self.env(id).default.as_ref().is_none_or(Value::is_none)
+        {
+            let env = Env { name: self.env(id).name.clone(), default: Some(second.clone()) };
+            let id = self.add_env(env);
+            return Value::new(Kind::Env(id), span);
+        }
+        match possible.is_empty() {
+            true => Value::unknown("a test that is not decided", span),
+            false => self.either(possible, span),
+        }
+    }
+
+    fn compare(&mut self, c: &'a ast::ExprCompare, span: Span, at: At) -> Value {
+        let mut left = self.expr(&c.left, at);
+        let mut known = Some(true);
+        for (op, right) in c.ops.iter().zip(&c.comparators) {
+            let right = self.expr(right, at);
+            known = match (known, self.compared(&left, *op, &right)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            };
+            left = right;
+        }
+        match known {
+            Some(b) => Value::new(Kind::Bool(b), span),
+            None => Value::unknown("a test that is not decided", span),
+        }
+    }
+
+    fn compared(&self, left: &Value, op: ast::CmpOp, right: &Value) -> Option<bool> {
+        use std::cmp::Ordering::{Equal, Greater, Less};
+        let order = match (&left.kind, &right.kind) {
+            (Kind::Int(a), Kind::Int(b)) => Some(a.cmp(b)),
+            (Kind::Str(a), Kind::Str(b)) => Some(a.cmp(b)),
+            _ => None,
+        };
+        let equal = match (&left.kind, &right.kind) {
+            _ if order.is_some() => order.map(|o| o == Equal),
+            (Kind::None, Kind::None) => Some(true),
+            (Kind::Bool(a), Kind::Bool(b)) => Some(a == b),
+            (Kind::None, k) | (k, Kind::None) => match k {
+                Kind::Unknown(_) | Kind::Env(_) | Kind::Either(_) | Kind::Member(..) => None,
+                Kind::Object(id) => self.object(*id).class.is_some().then_some(false),
+                Kind::External(_) => None,
+                _ => Some(false),
+            },
+            _ => None,
+        };
+        match op {
+            ast::CmpOp::Eq | ast::CmpOp::Is => equal,
+            ast::CmpOp::NotEq | ast::CmpOp::IsNot => equal.map(|e| !e),
+            ast::CmpOp::Lt => order.map(|o| o == Less),
+            ast::CmpOp::LtE => order.map(|o| o != Greater),
+            ast::CmpOp::Gt => order.map(|o| o == Greater),
+            ast::CmpOp::GtE => order.map(|o| o != Less),
+            ast::CmpOp::In | ast::CmpOp::NotIn => {
+                let inside = match (&left.kind, &right.kind) {
+                    (Kind::Str(a), Kind::Str(b)) => Some(b.contains(&**a)),
+                    (Kind::Str(_), Kind::List(id)) => {
+                        let list = self.list(*id);
+                        let known = list.open.is_none()
+                            && list.items.iter().all(|i| i.as_str().is_some() && !i.maybe);
+                        known.then(|| list.items.iter().any(|i| self.same(i, left)))
+                    }
+                    (Kind::Str(_), Kind::Dict(id)) => {
+                        let dict = self.dict(*id);
+                        let known = dict.open.is_none() && dict.entries.iter().all(|(_, v)| !v.maybe);
+                        known.then(|| dict.entries.iter().any(|(k, _)| self.same(k, left)))
+                    }
+                    _ => None,
+                };
+                if op == ast::CmpOp::In { inside } else { inside.map(|i| !i) }
+            }
+        }
+    }
+
+    pub(crate) fn binary(&mut self, left: &Value, op: ast::Operator, right: &Value, span: Span) -> Value {
+        use ast::Operator as O;
+        let int = |n: Option<i64>| n.map_or(Kind::Unknown("a very large number".into()), Kind::Int);
+        let kind = match (&left.kind, op, &right.kind) {
+            (Kind::Int(a), O::Add, Kind::Int(b)) => int(a.checked_add(*b)),
+            (Kind::Int(a), O::Sub, Kind::Int(b)) => int(a.checked_sub(*b)),
+            (Kind::Int(a), O::Mult, Kind::Int(b)) => int(a.checked_mul(*b)),
+            (Kind::Int(a), O::FloorDiv, Kind::Int(b)) if *a >= 0 && *b > 0 => Kind::Int(a / b),
+            (Kind::Int(a), O::Div, Kind::Int(b)) if *b != 0 => Kind::Float(*a as f64 / *b as f64),
+            (Kind::Int(a), O::Pow, Kind::Int(b)) if (0..64).contains(b) => int(a.checked_pow(*b as u32)),
+            (Kind::Str(_) | Kind::Text(_) | Kind::Env(_), O::Add, _)
+            | (_, O::Add, Kind::Str(_) | Kind::Text(_)) => {
+                let mut pieces = Vec::new();
+                for value in [left, right] {
+                    let why = self.why(value);
+                    self.shown(value.clone(), !matches!(value.kind, Kind::Int(_)), why, &mut pieces);
+                }
+                return self.joined(pieces, span);
+            }
+            (Kind::Str(a), O::Mult, Kind::Int(n)) => {
+                let size = a.len().saturating_mul(usize::try_from(*n).unwrap_or(0));
+                if self.text.saturating_add(size) > self.limits.text {
+                    Kind::Unknown("more text than is evaluated".into())
+                } else {
+                    let text = a.repeat(usize::try_from(*n).unwrap_or(0));
+                    self.text_kind(text.into(), span)
+                }
+            }
+            (Kind::Str(a), O::Mod, _) => return self.percent(&a.clone(), right, span),
+            (Kind::List(a), O::Add, _) => {
+                let List { items, kind, open } = self.list(*a).clone();
+                self.step(items.len(), span);
+                let value = self.list_value(items, kind, open, span);
+                if let (Kind::List(id), false) = (&value.kind, self.exhausted()) {
+                    let conditions = std::mem::take(&mut self.conditions);
+                    self.extend(*id, right, span);
+                    self.conditions = conditions;
+                }
+                return value;
+            }
+            (Kind::Dict(a), O::BitOr, Kind::Dict(_)) => {
+                let dict = self.dict(*a).clone();
+                self.step(dict.entries.len(), span);
+                let id = self.add_dict(dict);
+                let conditions = std::mem::take(&mut self.conditions);
+                self.update(id, right, span);
+                self.conditions = conditions;
+                Kind::Dict(id)
+            }
+            // `str | None`, and the operators that frameworks give their own meaning: `prompt | model | parser`.
+            (Kind::Unknown(_), ..) | (.., Kind::Unknown(_)) => Kind::Unknown("a computed value".into()),
+            _ => {
+                let args = [left, right].map(|v| Arg { name: None, span: v.span, value: v.clone() }).to_vec();
+                Kind::Object(self.new_object(op.as_str().into(), args, None, span, None))
+            }
+        };
+        Value::new(kind, span)
+    }
+
+    /// What iterating over a value gives, if that is known.
+    pub(crate) fn iterate(&self, value: &Value) -> Option<Items> {
+        match self.settled(value).kind {
+            Kind::List(id) => {
+                let list = self.list(id);
+                Some((list.items.clone(), list.open))
+            }
+            Kind::Dict(id) => {
+                let dict = self.dict(id);
+                let keys = dict.entries.iter().map(|(k, v)| Value { maybe: v.maybe, ..k.clone() });
+                Some((keys.collect(), dict.open))
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn subscript(&mut self, on: &Value, key: Value, span: Span) -> Value {
+        match (&on.kind, &key.kind) {
+            (Kind::Dict(id), _) => {
+                let dict = self.dict(*id);
+                let found: Vec<Value> =
+                    dict.entries.iter().filter(|(k, _)| self.same(k, &key)).map(|(_, v)| v.clone()).collect();
+                match (found.len(), dict.open) {
+                    (1, None) => found
+                        .into_iter()
+                        .next()
+                        .map_or(Value::unknown("nothing", span), |v| Value { maybe: false, ..v }),
+                    (0, _) => Value::unknown("an entry that is not known", span),
+                    _ => self.either(found, span),
+                }
+            }
+            (Kind::List(id), Kind::Int(n)) => {
+                let list = self.list(*id);
+                let index = if *n < 0 { list.items.len() as i64 + n } else { *n };
+                let item = usize::try_from(index).ok().and_then(|i| list.items.get(i)).cloned();
+                let settled = list.open.is_none() && list.items.iter().all(|i| !i.maybe);
+                match item {
+                    Some(item) if settled => item,
+                    _ => Value::unknown("an item that is not known", span),
+                }
+            }
+            (Kind::Object(id), _) => {
+                let id = *id;
+                let callee = format!("{}[]", self.object(id).callee);
+                self.derived(id, callee, vec![Arg { name: None, span: key.span, value: key }], span)
+            }
+            (Kind::External(name), _) if &**name == "os.environ" => {
+                let name = key.as_str().map(Arc::from);
+                let id = self.add_env(Env { name, default: None });
+                Value::new(Kind::Env(id), span)
+            }
+            (Kind::External(name), _) => {
+                let callee: Arc<str> = format!("{name}[]").into();
+                let args = match &key.kind {
+                    Kind::List(id) if self.list(*id).kind == ListKind::Tuple => self.list(*id).items.clone(),
+                    _ => vec![key],
+                };
+                let args =
+                    args.into_iter().map(|value| Arg { name: None, span: value.span, value }).collect();
+                Value::new(Kind::Object(self.new_object(callee, args, None, span, None)), span)
+            }
+            (Kind::Member(id, member), _) => {
+                let id = *id;
+                let callee = format!("{}.{member}[]", self.object(id).callee);
+                self.derived(id, callee, vec![Arg { name: None, span: key.span, value: key }], span)
+            }
+            // `Generic[T]`, of a class of the project.
+            (Kind::Class(_), _) => on.clone(),
+            _ => Value::unknown("a part of a value that is not known", span),
+        }
+    }
+
+    fn derived(&mut self, base: ObjectId, callee: String, args: Vec<Arg>, span: Span) -> Value {
+        // Names do not grow without end.
+        let callee = if callee.len() > 400 { "…".into() } else { callee.into() };
+        Value::new(Kind::Object(self.new_object(callee, args, None, span, Some(base))), span)
+    }
+
+    pub(crate) fn attribute(&mut self, on: &Value, name: &str, span: Span) -> Value {
+        match &on.kind {
+            Kind::External(of) => {
+                if of.len() > 400 {
+                    return Value::unknown("a part of a value that is not known", span);
+                }
+                Value::new(Kind::External(format!("{of}.{name}").into()), span)
+            }
+            Kind::Module(module) => {
+                let (module, scope) = (*module, self.load(*module));
+                if let Some(value) = scope.and_then(|s| self.scopes[s].vars.get(name)) {
+                    return value.clone();
+                }
+                let source = self.source(module);
+                let sub = source
+                    .path
+                    .ends_with("__init__.py")
+                    .then(|| self.sources.import(module, 1, name))
+                    .flatten();
+                match sub {
+                    Some(sub) => {
+                        self.load(sub);
+                        Value::new(Kind::Module(sub), span)
+                    }
+                    None => {
+                        Value::unknown(format!("`{}` of a module that does not define it", clip(name)), span)
+                    }
+                }
+            }
+            Kind::Object(id) => self.object_attribute(*id, name, span),
+            Kind::Member(id, member) if member.len() < 400 => {
+                Value::new(Kind::Member(*id, format!("{member}.{name}").into()), span)
+            }
+            Kind::Class(id) => self.class_attribute(*id, name, span),
+            Kind::Str(_) | Kind::Text(_) | Kind::List(_) | Kind::Dict(_) | Kind::Env(_) => {
+                Value::new(Kind::Method(Box::new(on.clone()), name.into()), span)
+            }
+            Kind::Function(id) => match name {
+                "__name__" => Value::new(Kind::Str(self.function(*id).name.clone()), span),
+                "__doc__" => match &self.function(*id).doc {
+                    Some(doc) => Value::new(Kind::Str(doc.clone()), span),
+                    None => Value::new(Kind::None, span),
+                },
+                _ => Value::new(Kind::Method(Box::new(on.clone()), name.into()), span),
+            },
+            Kind::Either(id) => {
+                let all = self.list(*id).items.clone();
+                let values =
+                    all.iter().filter(|v| !v.is_none()).map(|v| self.attribute(v, name, span)).collect();
+                self.either_or_unknown(values, span)
+            }
+            _ => Value::unknown(format!("`{}` of {}", clip(name), self.why(on)), span),
+        }
+    }
+
+    pub(crate) fn either_or_unknown(&mut self, values: Vec<Value>, span: Span) -> Value {
+        if values.is_empty() { Value::unknown("one of no values", span) } else { self.either(values, span) }
+    }
+
+    fn object_attribute(&mut self, id: ObjectId, name: &str, span: Span) -> Value {
+        let object = self.object(id);
+        if let Some(value) = object.attr(name) {
+            return value.clone();
+        }
+        match object.class {
+            Some(class) => {
+                if name == "__class__" {
+                    return Value::new(Kind::Class(class), span);
+                }
+                let Some((value, _)) = self.class_lookup(class, name) else {
+                    return Value::new(Kind::Member(id, name.into()), span);
+                };
+                match value.kind {
+                    Kind::Function(f) => {
+                        let property = self.decorated(f, &["property", "cached_property"]);
+                        if property {
+                            return self.enter(f, Some(id), Vec::new(), None, span);
+                        }
+                        if self.decorated(f, &["staticmethod"]) {
+                            return value;
+                        }
+                        Value::new(Kind::Bound(id, f), span)
+                    }
+                    _ => value,
+                }
+            }
+            None => match object.arg(name) {
+                Some(arg) if !arg.value.maybe => arg.value.clone(),
+                _ => Value::new(Kind::Member(id, name.into()), span),
+            },
+        }
+    }
+
+    fn class_attribute(&mut self, id: ClassId, name: &str, span: Span) -> Value {
+        if name == "__name__" {
+            return Value::new(Kind::Str(self.class(id).name.clone()), span);
+        }
+        match self.class_lookup(id, name) {
+            Some((value, of)) => {
+                // `Color.RED.value` of an enumeration.
+                let is_enum = self.derives(of, |n| n.ends_with("Enum"));
+                match value.kind {
+                    Kind::Str(_) | Kind::Int(_) if is_enum => {
+                        let member = self.new_object(
+                            format!("{}.{name}", self.class(of).qualified).into(),
+                            Vec::new(),
+                            None,
+                            span,
+                            None,
+                        );
+                        let object = self.object_mut(member);
+                        object.class = Some(of);
+                        object.attrs.push(("value".into(), value.clone()));
+                        object.attrs.push(("name".into(), Value::new(Kind::Str(name.into()), span)));
+                        // A text that is an enumeration's is a text.
+                        if self.derives(of, |n| n.ends_with("StrEnum") || n == "builtins.str") {
+                            return value;
+                        }
+                        Value::new(Kind::Object(member), span)
+                    }
+                    _ => value,
+                }
+            }
+            None => Value::unknown(format!("`{}` of class `{}`", clip(name), self.class(id).name), span),
+        }
+    }
+
+    /// Whether a class derives from something outside the project that passes.
+    pub fn derives(&self, class: ClassId, test: impl Fn(&str) -> bool) -> bool {
+        let mut todo = vec![class];
+        let mut seen = Vec::new();
+        while let Some(id) = todo.pop() {
+            if seen.contains(&id) || seen.len() > 64 {
+                continue;
+            }
+            seen.push(id);
+            for base in &self.class(id).bases {
+                match &base.kind {
+                    Kind::Class(id) => todo.push(*id),
+                    Kind::External(name) if test(name) => return true,
+                    Kind::Object(id) if test(self.object(*id).callee.trim_end_matches("[]")) => return true,
+                    _ => {}
+                }
+            }
+        }
+        false
+    }
+
+    /// What a class or one that it derives from says of a name, and which of them.
+    pub fn class_lookup(&self, class: ClassId, name: &str) -> Option<(Value, ClassId)> {
+        let mut todo = vec![class];
+        let mut seen = Vec::new();
+        while let Some(id) = todo.pop() {
+            if seen.contains(&id) || seen.len() > 64 {
+                continue;
+            }
+            seen.push(id);
+            if let Some(value) = self.class(id).attr(name) {
+                return Some((value.clone(), id));
+            }
+            let bases = self.class(id).bases.iter().rev();
+            todo.extend(bases.filter_map(|b| match b.kind {
+                Kind::Class(id) => Some(id),
+                _ => None,
+            }));
+        }
+        None
+    }
+
+    /// Whether a function has a decorator whose name ends in one of these.
+    pub fn decorated(&self, function: FunctionId, names: &[&str]) -> bool {
+        self.decorator(function, names).is_some()
+    }
+
+    /// The decorator of a function whose name ends in one of these: `tool` is `crewai.tools.tool` and `tool("x")` alike.
+    pub fn decorator(&self, function: FunctionId, names: &[&str]) -> Option<&Value> {
+        self.function(function).decorators.iter().find(|d| {
+            let name = self.name_of(d);
+            name.is_some_and(|n| names.contains(&n.rsplit('.').next().unwrap_or(&n)))
+        })
+    }
+}
+
+pub(crate) fn clip(text: &str) -> &str {
+    text.char_indices().nth(60).map_or(text, |(at, _)| &text[..at])
+}

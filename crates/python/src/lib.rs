@@ -1,0 +1,50 @@
+//! Python as data: what a project's modules build, without running them.
+//!
+//! Entry points: [`Sources`] holds the texts of a project's modules, [`World::new`] makes an evaluator over them,
+//! [`World::run`] evaluates a module, [`World::explore`] enters what nobody called, and [`World::objects`] gives everything
+//! that was built by calling something from outside the project: `Agent(name="a", tools=[search])`, with each argument's
+//! value and place.
+//!
+//! ```
+//! use diagnostics::FileId;
+//! use python::{Limits, Sources, World};
+//!
+//! let mut sources = Sources::new();
+//! let text = "from agents import Agent\nNAME = 'Bo'\na = Agent(name=NAME, instructions=f'You are {NAME}.')\n";
+//! let main = sources.add(FileId(0), "main.py", text.into());
+//! let mut world = World::new(&sources, Limits::default());
+//! world.run(main);
+//! let (_, agent) = world.objects().find(|(_, o)| &*o.callee == "agents.Agent").unwrap();
+//! assert_eq!(world.str(&agent.arg("instructions").unwrap().value), Some("You are Bo."));
+//! ```
+//!
+//! | Python | here |
+//! |---|---|
+//! | a call of something that is not in the project | an [`Object`]: its qualified name, arguments, later method calls in order |
+//! | a function or class of the project | evaluated: calls are followed, instances have their attributes |
+//! | a test that cannot be decided | both branches; what differs is [`Kind::Either`], what happens only there is [`Value::maybe`] |
+//! | a loop over something known | unrolled; otherwise the body once, with an unknown element |
+//! | `os.getenv("X", "d")`, settings | [`Kind::Env`] with the default |
+//! | anything else | [`Kind::Unknown`] with the reason and the place |
+//!
+//! Invariant: pure. Nothing is executed, imported or opened.
+//! Invariant: total. Any text ends within the [`Limits`]; nesting is bounded by the size of the text, not by the stack.
+//! Invariant: what is known is right. A value that could differ at run time is unknown, one of several, or marked.
+
+mod call;
+mod eval;
+mod expr;
+mod sources;
+mod stmt;
+mod text;
+mod value;
+
+pub use eval::{Limits, World};
+pub use sources::{Source, Sources};
+pub use value::{
+    Arg, Class, ClassId, Dict, DictId, Env, EnvId, Field, Function, FunctionId, Kind, List, ListId, ListKind,
+    Method, Object, ObjectId, Param, ParamKind, Piece, TextId, Value,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! The texts of a project's modules, parsed when they are first looked at.
+
+use diagnostics::{FileId, Span};
+use ruff_python_ast::token::TokenKind;
+use ruff_python_ast::{Mod, Stmt};
+use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
+use ruff_text_size::TextRange;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// Bytes of one module at most; a longer one counts as empty.
+const MOST_BYTES: usize = 2 << 20;
+/// Stack for dropping one level of a syntax tree, generously.
+const LEVEL: usize = 1024;
+
+/// A module's text.
+#[derive(Debug)]
+pub struct Source {
+    /// The file's number.
+    pub id: FileId,
+    /// Its path, with `/`.
+    pub path: String,
+    /// Its text.
+    pub text: Arc<str>,
+    tree: OnceLock<Tree>,
+}
+
+#[derive(Debug)]
+struct Tree {
+    module: Option<Box<Mod>>,
+    /// How deep it may be.
+    depth: usize,
+    error: Option<(TextRange, String)>,
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // The tree's own drop is recursive.
+        if self.depth > 200 {
+            let module = self.module.take();
+            stacker::grow(self.depth.saturating_mul(LEVEL) + (1 << 20), || drop(module));
+        }
+    }
+}
+
+impl Source {
+    /// The place of a range.
+    pub(crate) fn span(&self, range: TextRange) -> Span {
+        Span { file: self.id, start: range.start().into(), end: range.end().into() }
+    }
+
+    /// The text of a range, shortened.
+    pub(crate) fn written(&self, range: TextRange) -> Arc<str> {
+        let text = self.text.get(range.start().into()..range.end().into()).unwrap_or("");
+        match text.char_indices().nth(80) {
+            Some((at, _)) => format!("{}…", &text[..at]).into(),
+            None => text.into(),
+        }
+    }
+
+    /// Its statements, as far as they can be read.
+    pub(crate) fn body(&self) -> &[Stmt] {
+        match self.tree().module.as_deref() {
+            Some(Mod::Module(module)) => &module.body,
+            _ => &[],
+        }
+    }
+
+    /// The first thing that is wrong with its syntax.
+    pub fn syntax_error(&self) -> Option<(Span, String)> {
+        self.tree().error.as_ref().map(|(range, message)| (self.span(*range), message.clone()))
+    }
+
+    fn tree(&self) -> &Tree {
+        self.tree.get_or_init(|| {
+            if self.text.len() > MOST_BYTES {
+                let message = format!("more than {MOST_BYTES} bytes of Python");
+                return Tree { module: None, depth: 0, error: Some((TextRange::default(), message)) };
+            }
+            let parsed = parse_unchecked(&self.text, ParseOptions::from(Mode::Module));
+            let error = parsed.errors().first().map(|e| (e.location, lowered(&e.error.to_string())));
+            // Each level of a tree takes at least a token of its own.
+            let (mut open, mut line, mut deepest) = (0usize, 0usize, 0usize);
+            for token in parsed.tokens().iter() {
+                match token.kind() {
+                    TokenKind::Indent => open += 1,
+                    TokenKind::Dedent => open = open.saturating_sub(1),
+                    TokenKind::Newline => line = 0,
+                    _ => line += 1,
+                }
+                deepest = deepest.max(open + line);
+            }
+            Tree { module: Some(Box::new(parsed.into_syntax())), depth: deepest, error }
+        })
+    }
+
+    /// The module's name as far as its path tells: `a.b` of `x/a/b.py`, with the last two parts.
+    pub fn module_name(&self) -> &str {
+        let stem = self.path.strip_suffix(".py").unwrap_or(&self.path);
+        let stem = stem.strip_suffix("/__init__").unwrap_or(stem);
+        stem.rsplit('/').next().unwrap_or(stem)
+    }
+
+    fn folder(&self) -> &str {
+        self.path.rsplit_once('/').map_or("", |(f, _)| f)
+    }
+}
+
+fn lowered(message: &str) -> String {
+    let mut chars = message.trim_end_matches('.').chars();
+    chars.next().map_or(String::new(), |c| c.to_lowercase().chain(chars).collect())
+}
+
+/// The modules of a project.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    files: Vec<Arc<Source>>,
+    by_path: HashMap<String, usize>,
+}
+
+impl Sources {
+    /// No modules.
+    pub fn new() -> Sources {
+        Sources::default()
+    }
+
+    /// Adds a module and gives its number. Of two of the same path the first counts for imports.
+    pub fn add(&mut self, id: FileId, path: &str, text: Arc<str>) -> usize {
+        let path = normal(path);
+        let index = self.files.len();
+        self.by_path.entry(path.clone()).or_insert(index);
+        self.files.push(Arc::new(Source { id, path, text, tree: OnceLock::new() }));
+        index
+    }
+
+    /// A module by its number.
+    pub fn get(&self, index: usize) -> Option<&Source> {
+        self.files.get(index).map(Arc::as_ref)
+    }
+
+    /// A module by its path.
+    pub fn by_path(&self, path: &str) -> Option<usize> {
+        self.by_path.get(&normal(path)).copied()
+    }
+
+    /// The module of a file.
+    pub fn of_file(&self, id: FileId) -> Option<usize> {
+        self.files.iter().position(|f| f.id == id)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The module that an import names, `level` dots before the name. Without dots, the nearest folder upwards that has it.
+    pub(crate) fn import(&self, from: usize, level: u32, name: &str) -> Option<usize> {
+        const HIGHEST: usize = 12;
+        let source = self.files.get(from)?;
+        let path = name.replace('.', "/");
+        let mut folder = source.folder();
+        if level > 0 {
+            for _ in 1..level {
+                folder = parent(folder)?;
+            }
+            return self.find(folder, &path).filter(|m| *m != from || path.is_empty());
+        }
+        if path.is_empty() {
+            return None;
+        }
+        for _ in 0..HIGHEST {
+            let found = self.find(folder, &path).or_else(|| self.find(&joined(folder, "src"), &path));
+            if let Some(found) = found.filter(|m| *m != from) {
+                return Some(found);
+            }
+            folder = parent(folder)?;
+        }
+        None
+    }
+
+    fn find(&self, folder: &str, path: &str) -> Option<usize> {
+        let base = joined(folder, path);
+        let module = (!path.is_empty()).then(|| self.by_path.get(&format!("{base}.py"))).flatten();
+        module.or_else(|| self.by_path.get(&joined(&base, "__init__.py"))).copied()
+    }
+}
+
+fn joined(folder: &str, path: &str) -> String {
+    match (folder, path) {
+        ("", p) => p.to_string(),
+        (f, "") => f.to_string(),
+        (f, p) => format!("{f}/{p}"),
+    }
+}
+
+fn parent(folder: &str) -> Option<&str> {
+    if folder.is_empty() { None } else { Some(folder.rsplit_once('/').map_or("", |(f, _)| f)) }
+}
+
+fn normal(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            "" if !parts.is_empty() => {}
+            ".." if parts.last().is_some_and(|p| *p != ".." && !p.is_empty()) => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}

@@ -1,0 +1,685 @@
+//! Statements.
+
+use crate::eval::{At, World};
+use crate::value::*;
+use diagnostics::Span;
+use ruff_python_ast::{self as ast, Expr, Stmt};
+use ruff_text_size::Ranged;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How a block ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// What follows is evaluated.
+    Next,
+    /// `return` or `raise`: nothing in the function follows.
+    Gone,
+    /// `break` or `continue`: nothing in the turn follows.
+    Turn,
+    /// `break`.
+    Break,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn block(&mut self, body: &'a [Stmt], at: At) -> Flow {
+        for stmt in body {
+            let span = self.span(at.module, stmt.range());
+            if !self.step(1, span) {
+                return Flow::Next;
+            }
+            let flow = self.deeply(|w| w.statement(stmt, at));
+            if flow != Flow::Next {
+                return flow;
+            }
+        }
+        Flow::Next
+    }
+
+    fn statement(&mut self, stmt: &'a Stmt, at: At) -> Flow {
+        let span = self.span(at.module, stmt.range());
+        match stmt {
+            Stmt::Expr(s) => {
+                self.expr(&s.value, at);
+            }
+            Stmt::Assign(s) => {
+                let value = self.expr(&s.value, at);
+                for target in &s.targets {
+                    self.assign(target, value.clone(), at);
+                }
+            }
+            Stmt::AnnAssign(s) => {
+                let value = s.value.as_deref().map(|v| self.expr(v, at));
+                if let (true, Expr::Name(name)) = (self.scopes[at.scope].is_class, &*s.target) {
+                    let annotation = self.expr(&s.annotation, at);
+                    let field =
+                        Field { name: name.id.as_str().into(), annotation, default: value.clone(), span };
+                    if let Some((_, class)) = at.this {
+                        self.class_mut(class).fields.push(field);
+                    }
+                }
+                if let Some(value) = value {
+                    self.assign(&s.target, value, at);
+                }
+            }
+            Stmt::AugAssign(s) => {
+                let value = self.expr(&s.value, at);
+                let old = self.expr(&s.target, at);
+                // `list += items` changes the list itself.
+                if let (Kind::List(id), ast::Operator::Add) = (&old.kind, s.op)
+                    && self.list(*id).kind == ListKind::List
+                {
+                    let id = *id;
+                    self.extend(id, &value, span);
+                } else {
+                    let new = self.binary(&old, s.op, &value, span);
+                    self.assign(&s.target, new, at);
+                }
+            }
+            Stmt::Return(s) => {
+                let value = match &s.value {
+                    Some(v) => self.expr(v, at),
+                    None => Value::new(Kind::None, span),
+                };
+                if let Some(returns) = self.returns.last_mut() {
+                    returns.push(value);
+                }
+                return Flow::Gone;
+            }
+            Stmt::Raise(s) => {
+                if let Some(exc) = &s.exc {
+                    self.expr(exc, at);
+                }
+                return Flow::Gone;
+            }
+            Stmt::If(s) => return self.branch(s, at),
+            Stmt::For(s) => return self.for_loop(s, at),
+            Stmt::While(s) => {
+                let test = self.expr(&s.test, at);
+                if self.truth(&test) == Some(false) {
+                    return self.block(&s.orelse, at);
+                }
+                self.under(at, |w| {
+                    w.block(&s.body, at);
+                });
+                self.under(at, |w| {
+                    w.block(&s.orelse, at);
+                });
+            }
+            Stmt::With(s) => {
+                for item in &s.items {
+                    let value = self.expr(&item.context_expr, at);
+                    if let Some(target) = &item.optional_vars {
+                        self.assign(target, value, at);
+                    }
+                }
+                return self.block(&s.body, at);
+            }
+            Stmt::Try(s) => {
+                let flow = self.block(&s.body, at);
+                for handler in &s.handlers {
+                    let ast::ExceptHandler::ExceptHandler(h) = handler;
+                    self.fallback(at, |w| {
+                        if let Some(name) = &h.name {
+                            let span = w.span(at.module, name.range);
+                            w.bind(name.id.as_str(), Value::unknown("an exception", span), at);
+                        }
+                        w.block(&h.body, at);
+                    });
+                }
+                let flow = if flow == Flow::Next { self.block(&s.orelse, at) } else { flow };
+                let last = self.block(&s.finalbody, at);
+                return if last == Flow::Next { flow } else { last };
+            }
+            Stmt::Match(s) => {
+                self.expr(&s.subject, at);
+                let mut outcomes = Vec::new();
+                let before = self.scopes[at.scope].vars.clone();
+                for case in &s.cases {
+                    self.scopes[at.scope].vars.clone_from(&before);
+                    self.conditions += 1;
+                    self.unknown_names(&case.pattern, at);
+                    let flow = self.block(&case.body, at);
+                    self.conditions -= 1;
+                    let vars = std::mem::take(&mut self.scopes[at.scope].vars);
+                    outcomes.push((flow, vars));
+                }
+                outcomes.push((Flow::Next, before));
+                return self.join(outcomes, at, span);
+            }
+            Stmt::FunctionDef(s) => {
+                let value = self.define(s, at);
+                self.bind(s.name.id.as_str(), value, at);
+            }
+            Stmt::ClassDef(s) => {
+                let value = self.define_class(s, at);
+                self.bind(s.name.id.as_str(), value, at);
+            }
+            Stmt::Import(s) => {
+                for alias in &s.names {
+                    self.import(alias, at);
+                }
+            }
+            Stmt::ImportFrom(s) => self.import_from(s, at),
+            Stmt::Global(s) => {
+                for name in &s.names {
+                    self.scopes[at.scope].globals.insert(name.id.as_str());
+                }
+            }
+            Stmt::Delete(s) => {
+                for target in &s.targets {
+                    if let Expr::Name(name) = target {
+                        self.scopes[at.scope].vars.remove(name.id.as_str());
+                    }
+                }
+            }
+            Stmt::Break(_) => return Flow::Break,
+            Stmt::Continue(_) => return Flow::Turn,
+            Stmt::Assert(_)
+            | Stmt::Nonlocal(_)
+            | Stmt::Pass(_)
+            | Stmt::TypeAlias(_)
+            | Stmt::IpyEscapeCommand(_) => {}
+        }
+        Flow::Next
+    }
+
+    fn branch(&mut self, s: &'a ast::StmtIf, at: At) -> Flow {
+        let span = self.span(at.module, s.range);
+        let mut branches: Vec<(Option<&'a Expr>, &'a [Stmt])> = vec![(Some(&*s.test), &s.body)];
+        branches.extend(s.elif_else_clauses.iter().map(|c| (c.test.as_ref(), &*c.body)));
+        let mut outcomes = Vec::new();
+        let mut before: Option<HashMap<&'a str, Value>> = None;
+        let mut covered = false;
+        for (test, body) in branches {
+            if let Some(before) = &before {
+                self.scopes[at.scope].vars.clone_from(before);
+            }
+            let truth = match test {
+                Some(test) => {
+                    let value = self.expr(test, at);
+                    self.truth(&value)
+                }
+                None => Some(true),
+            };
+            match truth {
+                Some(false) => continue,
+                Some(true) if before.is_none() => return self.block(body, at),
+                _ => {}
+            }
+            let vars = &self.scopes[at.scope].vars;
+            let kept = before.get_or_insert_with(|| vars.clone()).len();
+            self.step(kept / 8, span);
+            self.conditions += 1;
+            let flow = self.block(body, at);
+            self.conditions -= 1;
+            let vars = std::mem::take(&mut self.scopes[at.scope].vars);
+            outcomes.push((flow, vars));
+            if truth == Some(true) {
+                covered = true;
+                break;
+            }
+        }
+        match before {
+            None => Flow::Next,
+            Some(before) => {
+                if !covered {
+                    outcomes.push((Flow::Next, before));
+                }
+                self.join(outcomes, at, span)
+            }
+        }
+    }
+
+    /// What holds after one of several ways.
+    fn join(&mut self, outcomes: Vec<(Flow, HashMap<&'a str, Value>)>, at: At, span: Span) -> Flow {
+        let alive: Vec<HashMap<&'a str, Value>> =
+            outcomes.iter().filter(|(f, _)| *f == Flow::Next).map(|(_, v)| v.clone()).collect();
+        if alive.is_empty() {
+            let all_gone = outcomes.iter().all(|(f, _)| *f == Flow::Gone);
+            if let Some((_, vars)) = outcomes.into_iter().next_back() {
+                self.scopes[at.scope].vars = vars;
+            }
+            return if all_gone { Flow::Gone } else { Flow::Turn };
+        }
+        let mut alive = alive.into_iter();
+        let mut vars = alive.next().unwrap_or_default();
+        for other in alive {
+            self.step(other.len() / 8, span);
+            for (name, value) in other {
+                let joined = match vars.get(name) {
+                    Some(old) if self.same(old, &value) => continue,
+                    Some(old) => {
+                        let both = vec![old.clone(), value];
+                        self.either(both, span)
+                    }
+                    None => value,
+                };
+                vars.insert(name, joined);
+            }
+        }
+        self.scopes[at.scope].vars = vars;
+        Flow::Next
+    }
+
+    /// Evaluates something that happens or does not.
+    pub(crate) fn under(&mut self, at: At, f: impl FnOnce(&mut Self)) {
+        let before = self.scopes[at.scope].vars.clone();
+        let span = before.values().next().map_or(self.span(at.module, Default::default()), |v| v.span);
+        self.step(before.len() / 8, span);
+        self.conditions += 1;
+        f(self);
+        self.conditions -= 1;
+        let after = std::mem::take(&mut self.scopes[at.scope].vars);
+        self.join(vec![(Flow::Next, after), (Flow::Next, before)], at, span);
+    }
+
+    /// Evaluates what happens only if something failed: names that are known keep their values.
+    fn fallback(&mut self, at: At, f: impl FnOnce(&mut Self)) {
+        let before = self.scopes[at.scope].vars.clone();
+        self.conditions += 1;
+        let returned = self.returns.last().map_or(0, Vec::len);
+        f(self);
+        if returned > 0
+            && let Some(returns) = self.returns.last_mut()
+        {
+            returns.truncate(returned);
+        }
+        self.conditions -= 1;
+        let vars = &mut self.scopes[at.scope].vars;
+        for (name, value) in before {
+            vars.insert(name, value);
+        }
+    }
+
+    fn for_loop(&mut self, s: &'a ast::StmtFor, at: At) -> Flow {
+        let span = self.span(at.module, s.range);
+        let iter = self.expr(&s.iter, at);
+        let Some((items, open)) = self.iterate(&iter) else {
+            let element_at = self.span(at.module, s.target.range());
+            self.under(at, |w| {
+                let why = format!("an element of {}", w.source(at.module).written(s.iter.range()));
+                w.assign(&s.target, Value::unknown(why, element_at), at);
+                w.block(&s.body, at);
+            });
+            return Flow::Next;
+        };
+        for item in items.into_iter().take(self.limits.turns) {
+            if !self.step(1, span) {
+                return Flow::Next;
+            }
+            let condition = usize::from(item.maybe);
+            self.assign(&s.target, item, at);
+            self.conditions += condition;
+            let flow = self.block(&s.body, at);
+            self.conditions -= condition;
+            match flow {
+                Flow::Next | Flow::Turn => {}
+                Flow::Break => return Flow::Next,
+                Flow::Gone => return Flow::Gone,
+            }
+        }
+        if open.is_some() {
+            let element_at = self.span(at.module, s.target.range());
+            self.under(at, |w| {
+                w.assign(&s.target, Value::unknown("an element that is not known", element_at), at);
+                w.block(&s.body, at);
+            });
+        }
+        self.block(&s.orelse, at)
+    }
+
+    /// Binds a name in the scope where statements stand.
+    pub(crate) fn bind(&mut self, name: &'a str, value: Value, at: At) {
+        let scope = &self.scopes[at.scope];
+        let target = match scope.globals.contains(name) {
+            true => self.module_scope(at.module).unwrap_or(at.scope),
+            false => at.scope,
+        };
+        self.scopes[target].vars.insert(name, value);
+    }
+
+    pub(crate) fn assign(&mut self, target: &'a Expr, value: Value, at: At) {
+        match target {
+            Expr::Name(name) => self.bind(name.id.as_str(), value, at),
+            Expr::Starred(s) => {
+                let span = self.span(at.module, s.range);
+                self.assign(&s.value, Value::unknown("the rest of a list", span), at);
+            }
+            Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }) => {
+                let items = self.iterate(&value).filter(|(_, open)| open.is_none()).map(|(i, _)| i);
+                let plain = !elts.iter().any(|e| matches!(e, Expr::Starred(_)));
+                match items {
+                    Some(items) if plain && items.len() == elts.len() => {
+                        for (target, item) in elts.iter().zip(items) {
+                            self.deeply(|w| w.assign(target, item, at));
+                        }
+                    }
+                    _ => {
+                        for (i, target) in elts.iter().enumerate() {
+                            let part = match value.kind {
+                                Kind::Object(_) if plain => {
+                                    let index = Value::new(Kind::Int(i as i64), value.span);
+                                    self.subscript(&value, index, value.span)
+                                }
+                                _ => {
+                                    let span = self.span(at.module, target.range());
+                                    Value::unknown("a part of a value that is not known", span)
+                                }
+                            };
+                            self.deeply(|w| w.assign(target, part, at));
+                        }
+                    }
+                }
+            }
+            Expr::Attribute(a) => {
+                let on = self.expr(&a.value, at);
+                let name: Arc<str> = a.attr.id.as_str().into();
+                match on.kind {
+                    Kind::Object(id) => {
+                        let value = match (self.conditions > 0, self.object(id).attr(&name).cloned()) {
+                            (true, Some(old)) => {
+                                let span = value.span;
+                                self.either(vec![value, old], span)
+                            }
+                            _ => value,
+                        };
+                        self.object_mut(id).attrs.push((name, value));
+                    }
+                    Kind::Class(id) => self.class_mut(id).attrs.push((name, value)),
+                    _ => {}
+                }
+            }
+            Expr::Subscript(s) => {
+                let on = self.expr(&s.value, at);
+                let key = self.expr(&s.slice, at);
+                let maybe = self.conditions > 0;
+                match on.kind {
+                    Kind::Dict(id) => self.put(id, key, Value { maybe, ..value }),
+                    Kind::List(id) => {
+                        let index = match key.kind {
+                            Kind::Int(n) => usize::try_from(n).ok(),
+                            _ => None,
+                        };
+                        let span = value.span;
+                        match index.filter(|i| *i < self.list(id).items.len() && !maybe) {
+                            Some(i) => self.list_mut(id).items[i] = value,
+                            None => self.list_mut(id).open = Some(span),
+                        }
+                    }
+                    Kind::Object(id) => {
+                        let key = Arg { name: None, span: key.span, value: key };
+                        let value = Arg { name: None, span: value.span, value };
+                        let span = self.span(at.module, s.range);
+                        self.record(id, "__setitem__".into(), vec![key, value], None, span);
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Sets an entry of a dictionary.
+    pub(crate) fn put(&mut self, id: DictId, key: Value, value: Value) {
+        let same = self.dict(id).entries.iter().position(|(k, _)| self.same(k, &key));
+        let known = matches!(
+            key.kind,
+            Kind::Str(_) | Kind::Int(_) | Kind::Bool(_) | Kind::Function(_) | Kind::Class(_)
+        );
+        let dict = self.dict_mut(id);
+        match same {
+            Some(i) if !value.maybe => dict.entries[i].1 = value,
+            _ if !known => dict.open = Some(key.span),
+            _ => dict.entries.push((key, value)),
+        }
+    }
+
+    /// Adds the items of something to a list.
+    pub(crate) fn extend(&mut self, id: ListId, more: &Value, span: Span) {
+        let maybe = self.conditions > 0;
+        match self.iterate(more) {
+            Some((items, open)) => {
+                self.step(items.len(), span);
+                if self.exhausted() {
+                    return;
+                }
+                let list = self.list_mut(id);
+                list.items.extend(items.into_iter().map(|v| Value { maybe: maybe || v.maybe, ..v }));
+                list.open = list.open.or(open);
+            }
+            None => self.list_mut(id).open = Some(span),
+        }
+    }
+
+    fn unknown_names(&mut self, pattern: &'a ast::Pattern, at: At) {
+        let mut todo = vec![pattern];
+        while let Some(pattern) = todo.pop() {
+            let name = match pattern {
+                ast::Pattern::MatchAs(p) => {
+                    todo.extend(p.pattern.as_deref());
+                    p.name.as_ref()
+                }
+                ast::Pattern::MatchStar(p) => p.name.as_ref(),
+                ast::Pattern::MatchMapping(p) => {
+                    todo.extend(&p.patterns);
+                    p.rest.as_ref()
+                }
+                ast::Pattern::MatchSequence(p) => {
+                    todo.extend(&p.patterns);
+                    None
+                }
+                ast::Pattern::MatchOr(p) => {
+                    todo.extend(&p.patterns);
+                    None
+                }
+                ast::Pattern::MatchClass(p) => {
+                    todo.extend(p.arguments.patterns.iter());
+                    todo.extend(p.arguments.keywords.iter().map(|k| &k.pattern));
+                    None
+                }
+                _ => None,
+            };
+            if let Some(name) = name {
+                let span = self.span(at.module, name.range);
+                self.bind(name.id.as_str(), Value::unknown("what a pattern matched", span), at);
+            }
+        }
+    }
+
+    fn define(&mut self, s: &'a ast::StmtFunctionDef, at: At) -> Value {
+        let span = self.span(at.module, s.range);
+        let decorators: Vec<Value> = s.decorator_list.iter().map(|d| self.expr(&d.expression, at)).collect();
+        let params = self.params(&s.parameters, at);
+        let returns = s.returns.as_deref().map(|r| self.expr(r, at));
+        let in_class = self.scopes[at.scope].is_class;
+        let name: Arc<str> = s.name.id.as_str().into();
+        let class = at.this.filter(|_| in_class).map(|(_, c)| c);
+        let qualified = match class {
+            Some(class) => format!("{}.{name}", self.class(class).qualified).into(),
+            None => format!("{}.{name}", self.source(at.module).module_name()).into(),
+        };
+        // Methods do not see the names of their class.
+        let closure = match self.scopes[at.scope].parent {
+            Some(parent) if in_class => parent,
+            _ => at.scope,
+        };
+        let function = Function {
+            name,
+            qualified,
+            params,
+            returns,
+            doc: documentation(&s.body),
+            decorators,
+            span,
+            name_span: self.span(at.module, s.name.range),
+            is_async: s.is_async,
+            class,
+            module: at.module,
+            body: Body::Block(&s.body),
+            closure,
+            names: World::parameter_names(&s.parameters),
+            entered: false,
+        };
+        let id = self.add_function(function);
+        Value { maybe: self.conditions > 0, ..Value::new(Kind::Function(id), span) }
+    }
+
+    /// The names of parameters in the order of [`World::params`].
+    pub(crate) fn parameter_names(p: &'a ast::Parameters) -> Vec<&'a str> {
+        let plain = p.posonlyargs.iter().chain(&p.args).chain(&p.kwonlyargs).map(|p| &p.parameter);
+        let rest = [&p.vararg, &p.kwarg].into_iter().flatten().map(AsRef::as_ref);
+        plain.chain(rest).map(|p| p.name.id.as_str()).collect()
+    }
+
+    pub(crate) fn params(&mut self, p: &'a ast::Parameters, at: At) -> Vec<Param> {
+        let mut out = Vec::new();
+        let plain = p.posonlyargs.iter().chain(&p.args).map(|p| (p, ParamKind::Plain));
+        let keyword = p.kwonlyargs.iter().map(|p| (p, ParamKind::Keyword));
+        let rest = |w: &mut Self, param: &'a ast::Parameter, kind, default| {
+            let annotation = param.annotation.as_deref().map(|a| w.expr(a, at));
+            let span = w.span(at.module, param.range);
+            Param { name: param.name.id.as_str().into(), annotation, default, kind, span }
+        };
+        for (param, kind) in plain.chain(keyword) {
+            let default = param.default.as_deref().map(|d| self.expr(d, at));
+            out.push(rest(self, &param.parameter, kind, default));
+        }
+        for (param, kind) in [(&p.vararg, ParamKind::Rest), (&p.kwarg, ParamKind::Keywords)] {
+            if let Some(param) = param {
+                out.push(rest(self, param, kind, None));
+            }
+        }
+        out
+    }
+
+    fn define_class(&mut self, s: &'a ast::StmtClassDef, at: At) -> Value {
+        let span = self.span(at.module, s.range);
+        let decorators = s.decorator_list.iter().map(|d| self.expr(&d.expression, at)).collect();
+        let (mut bases, mut keywords) = (Vec::new(), Vec::new());
+        if let Some(arguments) = &s.arguments {
+            bases.extend(arguments.args.iter().map(|a| self.expr(a, at)));
+            for k in &arguments.keywords {
+                let value = self.expr(&k.value, at);
+                let span = self.span(at.module, k.range);
+                keywords.push(Arg { name: k.arg.as_ref().map(|n| n.id.as_str().into()), value, span });
+            }
+        }
+        let name: Arc<str> = s.name.id.as_str().into();
+        let class = Class {
+            qualified: format!("{}.{name}", self.source(at.module).module_name()).into(),
+            name,
+            bases,
+            keywords,
+            decorators,
+            attrs: Vec::new(),
+            fields: Vec::new(),
+            doc: documentation(&s.body),
+            span,
+            name_span: self.span(at.module, s.name.range),
+            module: at.module,
+            entered: false,
+        };
+        let id = self.add_class(class);
+        let scope = self.new_scope(Some(at.scope), true);
+        let inner = At { scope, this: Some((None, id)), ..at };
+        self.block(&s.body, inner);
+        let mut attrs: Vec<(Arc<str>, Value)> =
+            self.scopes[scope].vars.drain().map(|(n, v)| (Arc::from(n), v)).collect();
+        attrs.sort_by_key(|(_, v)| v.span);
+        self.class_mut(id).attrs.extend(attrs);
+        Value::new(Kind::Class(id), span)
+    }
+
+    fn import(&mut self, alias: &'a ast::Alias, at: At) {
+        let span = self.span(at.module, alias.range);
+        let name = alias.name.id.as_str();
+        let head = name.split('.').next().unwrap_or(name);
+        let found = |w: &mut Self, name: &str| match w.sources.import(at.module, 0, name) {
+            Some(module) => {
+                w.load(module);
+                Value::new(Kind::Module(module), span)
+            }
+            None => Value::new(Kind::External(name.into()), span),
+        };
+        match &alias.asname {
+            Some(bound) => {
+                let value = found(self, name);
+                self.bind(bound.id.as_str(), value, at);
+            }
+            None => {
+                found(self, name);
+                let value = found(self, head);
+                self.bind(head, value, at);
+            }
+        }
+    }
+
+    fn import_from(&mut self, s: &'a ast::StmtImportFrom, at: At) {
+        let name = s.module.as_ref().map_or("", |m| m.id.as_str());
+        let module = self.sources.import(at.module, s.level, name);
+        let dots = ".".repeat(s.level.min(20) as usize);
+        for alias in &s.names {
+            let span = self.span(at.module, alias.range);
+            let wanted = alias.name.id.as_str();
+            if wanted == "*" {
+                self.import_all(module, &format!("{dots}{name}"), at);
+                continue;
+            }
+            let bound = alias.asname.as_ref().map_or(wanted, |n| n.id.as_str());
+            let inside = module.and_then(|m| {
+                let scope = self.load(m)?;
+                self.lookup_in(scope, wanted)
+            });
+            let value = match inside {
+                Some(value) => value,
+                None => {
+                    let full = if name.is_empty() { wanted.to_string() } else { format!("{name}.{wanted}") };
+                    match self.sources.import(at.module, s.level, &full) {
+                        Some(m) => {
+                            self.load(m);
+                            Value::new(Kind::Module(m), span)
+                        }
+                        None => Value::new(Kind::External(format!("{dots}{full}").into()), span),
+                    }
+                }
+            };
+            self.bind(bound, value, at);
+        }
+    }
+
+    fn import_all(&mut self, module: Option<usize>, name: &str, at: At) {
+        let Some(module) = module else {
+            self.scopes[at.scope].stars.push(name.into());
+            return;
+        };
+        let Some(scope) = self.load(module) else { return };
+        if scope == at.scope {
+            return;
+        }
+        let all: Vec<(&'a str, Value)> = self.scopes[scope]
+            .vars
+            .iter()
+            .filter(|(n, _)| !n.starts_with('_'))
+            .map(|(n, v)| (*n, v.clone()))
+            .collect();
+        let stars = self.scopes[scope].stars.clone();
+        let span = self.span(at.module, Default::default());
+        self.step(all.len(), span);
+        for (name, value) in all {
+            self.bind(name, value, at);
+        }
+        self.scopes[at.scope].stars.extend(stars.into_iter().take(8));
+    }
+}
+
+/// The text that a body begins with.
+fn documentation(body: &[Stmt]) -> Option<Arc<str>> {
+    match body.first()? {
+        Stmt::Expr(s) => match &*s.value {
+            Expr::StringLiteral(s) => Some(s.value.to_str().trim().into()),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,395 @@
+use crate::*;
+use diagnostics::FileId;
+use proptest::prelude::*;
+
+fn sources(files: &[(&str, &str)]) -> Sources {
+    let mut sources = Sources::new();
+    for (i, (path, text)) in files.iter().enumerate() {
+        sources.add(FileId(i as u32), path, (*text).into());
+    }
+    sources
+}
+
+/// What the first module makes of `Agent(…)`, an argument's value each, as text.
+fn agents(files: &[(&str, &str)], argument: &str) -> Vec<String> {
+    let sources = sources(files);
+    let mut world = World::new(&sources, Limits::default());
+    world.run(0);
+    world.explore(0);
+    let found = world.objects().filter(|(_, o)| o.short() == "Agent");
+    found.map(|(_, o)| o.arg(argument).map_or("-".into(), |a| show(&world, &a.value, 0))).collect()
+}
+
+fn show(world: &World<'_>, value: &Value, depth: usize) -> String {
+    if depth > 6 {
+        return "…".into();
+    }
+    let all =
+        |items: &[Value]| items.iter().map(|v| show(world, v, depth + 1)).collect::<Vec<_>>().join(", ");
+    let text = match &value.kind {
+        Kind::None => "None".into(),
+        Kind::Bool(b) => b.to_string(),
+        Kind::Int(n) => n.to_string(),
+        Kind::Float(f) => f.to_string(),
+        Kind::Str(s) => s.to_string(),
+        Kind::Text(id) => {
+            let part = |p: &Piece| match p {
+                Piece::Text(t) => t.to_string(),
+                Piece::Hole(_, written) => format!("<{written}>"),
+            };
+            world.pieces(*id).iter().map(part).collect()
+        }
+        Kind::List(id) => {
+            let list = world.list(*id);
+            format!("[{}{}]", all(&list.items), if list.open.is_some() { ", …" } else { "" })
+        }
+        Kind::Dict(id) => {
+            let entries = world.dict(*id).entries.iter();
+            let entries =
+                entries.map(|(k, v)| format!("{}: {}", show(world, k, depth + 1), show(world, v, depth + 1)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+        Kind::Object(id) => format!("{}(…)", world.object(*id).callee),
+        Kind::Member(id, name) => format!("{}.{name}", world.object(*id).callee),
+        Kind::Env(id) => {
+            let env = world.env(*id);
+            let default = env.default.as_ref().map_or("?".into(), |d| show(world, d, depth + 1));
+            format!("${}={default}", env.name.as_deref().unwrap_or("?"))
+        }
+        Kind::Either(id) => format!("either({})", all(&world.list(*id).items)),
+        Kind::Unknown(why) => format!("unknown: {why}"),
+        Kind::External(name) => name.to_string(),
+        _ => world.name_of(value).map_or("?".into(), |n| n.to_string()),
+    };
+    if value.maybe { format!("{text}?") } else { text }
+}
+
+fn name_of(text: &str) -> Vec<String> {
+    agents(&[("main.py", &format!("from agents import Agent\nimport os\n{text}"))], "name")
+}
+
+#[test]
+fn what_is_written_reaches_the_argument() {
+    let cases: &[(&str, &str)] = &[
+        ("Agent(name='a')", "a"),
+        ("N = 'a'\nM = N\nAgent(name=M)", "a"),
+        ("N = 'a' + 'b'\nAgent(name=f'{N}-{1 + 2}')", "ab-3"),
+        ("def f(x): return x\nAgent(name=f'<{f(y)}>')", "<<f(y)>>"),
+        ("Agent(name='a {} {x} {{y}}'.format(1, x='b'))", "a 1 b {y}"),
+        ("Agent(name='%s is %d' % ('a', 2))", "a is 2"),
+        ("Agent(name=', '.join(['a', 'b']))", "a, b"),
+        ("Agent(name='  A b '.strip().lower().replace('b', 'c'))", "a c"),
+        ("import textwrap\nAgent(name=textwrap.dedent('''\\\n    a\n      b\n''').strip())", "a\n  b"),
+        ("Agent(name=os.getenv('X', 'd'))", "$X=d"),
+        ("Agent(name=os.environ['X'])", "$X=?"),
+        ("Agent(name=os.getenv('X') or 'd')", "$X=d"),
+        ("Agent(name=int(os.getenv('N', '7')))", "$N=7"),
+        ("kw = {'name': 'a'}\nkw['name'] = 'b'\nAgent(**kw)", "b"),
+        ("Agent(**dict(name='a'))", "a"),
+        ("class C:\n  n = 'a'\nAgent(name=C.n)", "a"),
+        (
+            "class C:\n  def __init__(self, n='z'):\n    self.n = n\n  @property\n  def m(self): return self.n + '!'\nAgent(name=C('a').m)",
+            "a!",
+        ),
+        (
+            "from dataclasses import dataclass, field\n@dataclass\nclass C:\n  n: str\n  m: list = field(default_factory=list)\nAgent(name=C('a').n)",
+            "a",
+        ),
+        (
+            "from pydantic_settings import BaseSettings\nclass S(BaseSettings):\n  model: str = 'gpt'\nAgent(name=S().model)",
+            "$MODEL=gpt",
+        ),
+        ("from enum import Enum\nclass E(Enum):\n  A = 'x'\nAgent(name=E.A.value)", "x"),
+        ("def make(n, *, p='x'):\n  return Agent(name=n + p)\nmake('a')", "ax"),
+        ("make = lambda n: Agent(name=n)\nmake('a')", "a"),
+        ("Agent(name='a' if True else 'b')", "a"),
+        ("Agent(name='a' if os.path.exists('x') else 'b')", "either(a, b)"),
+        ("if os.path.exists('x'):\n  n = 'a'\nelse:\n  n = 'b'\nAgent(name=n)", "either(a, b)"),
+        ("if 1 > 2:\n  n = 'a'\nelif 2 > 1:\n  n = 'c'\nelse:\n  n = 'b'\nAgent(name=n)", "c"),
+        ("try:\n  n = 'a'\nexcept Exception:\n  n = 'b'\nAgent(name=n)", "a"),
+        ("from typing import TYPE_CHECKING\nn = 'a'\nif TYPE_CHECKING:\n  n = 'b'\nAgent(name=n)", "a"),
+        ("t = ['a']\na = Agent(name=t)\nt.append('b')", "[a, b]"),
+        ("t = ['a']\nif os.path.exists('x'):\n  t.append('b')\nAgent(name=t)", "[a, b?]"),
+        ("t = ['a'] + [*('b', 'c')]\nt += ['d']\nAgent(name=t)", "[a, b, c, d]"),
+        ("Agent(name=[x.upper() for x in ['a', 'b'] if x != 'b'])", "[A]"),
+        ("Agent(name={k: v for k, v in [('a', 1)]})", "{a: 1}"),
+        ("Agent(name=[f'{i}{x}' for i, x in enumerate(['a', 'b'])])", "[0a, 1b]"),
+        ("import missing\nAgent(name=[x for x in missing.all()])", "[, …]"),
+        ("x, (y, z) = 'a', ('b', 'c')\nAgent(name=z)", "c"),
+        ("(n := 'a')\nAgent(name=n)", "a"),
+        ("n = 'a'\ndef f():\n  global n\n  n = 'b'\nf()\nAgent(name=n)", "b"),
+        ("Agent(name=nowhere)", "unknown: `nowhere`, which is not defined before"),
+        ("from x import *\nAgent(name=thing)", "x.thing"),
+        ("def f(n): return f(n)\nAgent(name=f(1))", "unknown: what `f` gives within itself"),
+        ("async def main():\n  return 'a'\nimport asyncio\nAgent(name=asyncio.run(main()))", "a"),
+        ("d = {'a': {'b': 'c'}}\nAgent(name=d['a']['b'] + d.get('x', 'y'))", "cy"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(name_of(text), [*expected], "{text}");
+    }
+}
+
+#[test]
+fn loops_over_what_is_known_are_unrolled() {
+    assert_eq!(name_of("for n in ('a', 'b'):\n  if n == 'b': break\n  Agent(name=n)"), ["a"]);
+    assert_eq!(name_of("for i in range(3):\n  Agent(name=i)"), ["0", "1", "2"]);
+    let unknown = name_of("for n in os.listdir():\n  Agent(name=n)");
+    assert_eq!(unknown, ["unknown: an element of os.listdir()"]);
+}
+
+#[test]
+fn imports_lead_through_the_project() {
+    let files = [
+        (
+            "app/main.py",
+            "from .parts.names import NAME, make\nfrom app.parts import other as o\nimport app.parts.names as n\nmake(NAME + o.X + n.NAME)",
+        ),
+        ("app/parts/__init__.py", ""),
+        ("app/parts/names.py", "from agents import Agent\nNAME = 'a'\ndef make(n): return Agent(name=n)\n"),
+        ("app/parts/other.py", "X = 'b'\nif __name__ == '__main__':\n  X = 'c'\n"),
+    ];
+    assert_eq!(agents(&files, "name"), ["aba"]);
+}
+
+#[test]
+fn a_folder_of_the_same_name_does_not_hide_a_package() {
+    let files = [
+        ("main.py", "from agents import Agent\nAgent(name='a')"),
+        ("agents/__init__.py", "from .x import y"),
+    ];
+    assert_eq!(agents(&files, "name"), ["a"]);
+}
+
+#[test]
+fn functions_that_nothing_calls_are_entered_with_unknown_arguments() {
+    let text = "def build(n, k='d'):\n  return Agent(name=n + k)\n";
+    let sources = sources(&[("main.py", &format!("from agents import Agent\n{text}"))]);
+    let mut world = World::new(&sources, Limits::default());
+    world.run(0);
+    assert_eq!(world.objects().filter(|(_, o)| o.short() == "Agent").count(), 0);
+    world.explore(0);
+    let (_, agent) = world.objects().find(|(_, o)| o.short() == "Agent").unwrap();
+    assert!(agent.explored);
+    assert_eq!(show(&world, &agent.args[0].value, 0), "<parameter `n`>d");
+}
+
+#[test]
+fn methods_of_objects_are_kept_in_order_and_chains_lead_to_their_root() {
+    let text = "from langgraph.graph import StateGraph, END\ng = StateGraph(dict)\ng.add_node('a', f).add_node('b', f)\ng.add_edge('a', 'b')\napp = g.compile()\n";
+    let sources = sources(&[("main.py", text)]);
+    let mut world = World::new(&sources, Limits::default());
+    world.run(0);
+    let (graph, _) = world.objects().find(|(_, o)| o.short() == "StateGraph").unwrap();
+    let names: Vec<&str> = world.chain(graph).iter().map(|(m, _)| &*m.name).collect();
+    assert_eq!(names, ["add_node", "add_node", "add_edge", "compile"]);
+}
+
+#[test]
+fn attributes_that_are_set_later_count() {
+    let text = "from agents import Agent\na = Agent(name='a', handoffs=[])\nb = Agent(name='b')\na.handoffs.append(b)\nb.handoffs = [a]\n";
+    let sources = sources(&[("main.py", text)]);
+    let mut world = World::new(&sources, Limits::default());
+    world.run(0);
+    let a = world.global(0, "a").unwrap();
+    let b = world.global(0, "b").unwrap();
+    let (of_a, of_b) = (world.get(&a, "handoffs"), world.get(&b, "handoffs"));
+    assert_eq!(world.items(&of_a).unwrap().len(), 1);
+    assert_eq!(world.items(&of_b).unwrap().len(), 1);
+}
+
+#[test]
+fn tools_have_parameters_types_and_documentation() {
+    let text = "from agents import function_tool\n@function_tool\ndef add(a: int, b: list[str] = None) -> str:\n  \"\"\"Adds.\"\"\"\n";
+    let sources = sources(&[("main.py", text)]);
+    let mut world = World::new(&sources, Limits::default());
+    world.run(0);
+    let (id, f) = world.functions().next().unwrap();
+    assert_eq!((f.doc.as_deref(), f.params.len()), (Some("Adds."), 2));
+    assert!(world.decorated(id, &["function_tool"]));
+    assert_eq!(show(&world, f.params[0].annotation.as_ref().unwrap(), 0), "builtins.int");
+    assert_eq!(show(&world, f.params[1].annotation.as_ref().unwrap(), 0), "builtins.list[](…)");
+}
+
+#[test]
+fn an_argument_knows_where_it_stands_and_where_its_value_does() {
+    let text = "from agents import Agent\nN = 'abc'\na = Agent(name=N)\n";
+    let sources = sources(&[("main.py", text)]);
+    let mut world = World::new(&sources, Limits::default());
+    world.run(0);
+    let (_, agent) = world.objects().next().unwrap();
+    let arg = agent.arg("name").unwrap();
+    let cut = |s: diagnostics::Span| &text[s.start as usize..s.end as usize];
+    assert_eq!((cut(arg.span), cut(arg.value.span), cut(agent.span)), ("name=N", "'abc'", "Agent(name=N)"));
+}
+
+#[test]
+fn nesting_does_not_need_the_stack() {
+    let n = 20_000;
+    let deep = [
+        format!("x = {}1{}", "(".repeat(n), ")".repeat(n)),
+        format!("x = {}1{}", "[".repeat(n), "]".repeat(n)),
+        format!("x = {}1", "not ".repeat(n)),
+        format!("x = {}1", "-".repeat(n)),
+        format!("x = 1{}", " + 1".repeat(n)),
+        format!("x = 'a'{}", " + 'a'".repeat(n)),
+        format!("x = a{}", ".b".repeat(n)),
+        format!("x = a{}", "()".repeat(n)),
+        format!("x = a{}", "[0]".repeat(n)),
+        format!("x = {}1", "lambda: ".repeat(n)),
+        format!("x = {}1", "1 if a else ".repeat(n)),
+        format!("x = 2{}", " ** 2".repeat(n)),
+        format!("x = {}1", "(y := ".repeat(n)),
+        format!("x = {}a{}", "f(".repeat(n), ")".repeat(n)),
+        format!("x: {}a{}", "list[".repeat(n), "]".repeat(n)),
+        (0..1000).map(|i| format!("{}if a:\n", " ".repeat(i))).collect::<String>()
+            + &" ".repeat(1000)
+            + "x = 1\n",
+        format!("match a:\n  case {}x{}: pass\n", "[".repeat(n), "]".repeat(n)),
+        "{".repeat(n),
+    ];
+    for text in &deep {
+        let sources = sources(&[("main.py", text)]);
+        let mut world = World::new(&sources, Limits::default());
+        world.run(0);
+        world.explore(0);
+    }
+}
+
+#[test]
+fn what_grows_without_end_is_given_up() {
+    let hostile = [
+        "x = 'a'\nfor i in range(1000):\n  x = x + x\n",
+        "x = ['a']\nfor i in range(1000):\n  x = x + x\n",
+        "x = ['a']\nfor i in range(1000):\n  x.extend(x)\n",
+        "def f():\n  f(); f(); f()\nf()\n",
+        "def f(n):\n  g(n); g(n)\ndef g(n):\n  h(n); h(n)\ndef h(n):\n  f(n); f(n)\nf(1)\n",
+        "for a in range(1000):\n  for b in range(1000):\n    for c in range(1000):\n      Agent()\n",
+        "x = [[] for a in range(999) for b in range(999) for c in range(999)]\n",
+        "d = {}\nfor i in range(999):\n  d[i] = d\n  for k in d:\n    for j in d: pass\n",
+        "x = 'a' * 999999999999\ny = '%s' * 99999 % 'a'\n",
+        "class A(A): pass\nclass B(B):\n  x = B.y\nB().z\n",
+        "import main\nfrom main import *\nfrom . import main\nmain.main.main.x\n",
+        "def f(*a, **k): return f(*a, *a, **k)\nf(1, 2, x=3)\n",
+    ];
+    for text in hostile {
+        let sources = sources(&[("main.py", text)]);
+        let mut world = World::new(&sources, Limits::default());
+        world.run(0);
+        world.explore(0);
+    }
+}
+
+#[test]
+fn a_syntax_error_has_a_place_and_what_can_be_read_is() {
+    let text = "from agents import Agent\nAgent(name='a')\nx = (\n";
+    let sources = sources(&[("main.py", text)]);
+    let (span, message) = sources.get(0).unwrap().syntax_error().unwrap();
+    assert!(span.start as usize >= text.find("x =").unwrap(), "{message}");
+    assert_eq!(agents(&[("main.py", text)], "name"), ["a"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// Whatever is written, evaluation ends without a panic.
+    #[test]
+    fn any_words_end(words in proptest::collection::vec(prop::sample::select(WORDS), 0..60)) {
+        let text = words.concat();
+        let sources = sources(&[("main.py", &text), ("b.py", "from main import *\nX = 'é'\n")]);
+        let mut world = World::new(&sources, Limits { steps: 20_000, ..Limits::default() });
+        world.run(0);
+        world.explore(0);
+        for (_, object) in world.objects() {
+            for arg in &object.args {
+                world.text_of(&arg.value);
+                world.why(&arg.value);
+            }
+        }
+    }
+}
+
+const WORDS: &[&str] = &[
+    "x",
+    "y",
+    "self",
+    "é",
+    " = ",
+    "\n",
+    "\n  ",
+    "\n    ",
+    "def f(x, *a, **k):",
+    "class C(B):",
+    "return ",
+    "for x in ",
+    ":",
+    "if ",
+    "else",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ", ",
+    ".",
+    "'a'",
+    "f'{x}é'",
+    "f'{x!r:>{y}}'",
+    "1",
+    "-",
+    " + ",
+    "lambda x: ",
+    "*",
+    "**",
+    "import b",
+    "from b import *",
+    "from . import b",
+    "with x as y:",
+    "try:",
+    "except E as e:",
+    "finally:",
+    "yield ",
+    "await ",
+    "x.append(y)",
+    "x.format(y)",
+    "'{}{'",
+    ".format(1)",
+    ".join([x])",
+    "'%s%'",
+    " % x",
+    "range(3)",
+    "dict(x=1)",
+    "zip(x, y)",
+    "os.getenv('A', 'b')",
+    "@x\n",
+    "global x",
+    "del x",
+    "match x:\n  case [y, *z]:\n    ",
+    " or ",
+    " and ",
+    " not ",
+    " in ",
+    " == ",
+    "super().__init__(x=1)",
+    "C()",
+    "C.x",
+    "f(1, x=2)",
+    "x[0]",
+    "x[y] = 1",
+    "x.y = 1",
+    "while x:",
+    "break",
+    "continue",
+    "raise x",
+    "None",
+    "True",
+    "\\",
+    "#",
+    "'''",
+    "\t",
+    "\r",
+    "\0",
+    "async ",
+    ":=",
+    "...",
+];

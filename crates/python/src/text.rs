@@ -1,0 +1,397 @@
+//! Methods of texts, lists and dictionaries.
+
+use crate::eval::World;
+use crate::value::*;
+use diagnostics::Span;
+use std::sync::Arc;
+
+impl World<'_> {
+    pub(crate) fn method(
+        &mut self,
+        on: &Value,
+        name: &str,
+        args: Vec<Arg>,
+        open: Option<Span>,
+        span: Span,
+    ) -> Value {
+        let result = match on.kind {
+            Kind::List(id) => self.list_method(id, name, &args, open, span),
+            Kind::Dict(id) => self.dict_method(id, name, &args, open, span),
+            _ if open.is_none() => self.text_method(on, name, &args, span),
+            _ => None,
+        };
+        match result {
+            Some(value) => value,
+            None => match &on.kind {
+                // A text whose method is not known here is a text that is not known.
+                Kind::Str(_) | Kind::Text(_) | Kind::Env(_) => {
+                    Value::unknown(format!("what `.{}(…)` gives", crate::expr::clip(name)), span)
+                }
+                Kind::Function(id) => {
+                    let callee = format!("{}.{name}", self.function(*id).qualified);
+                    let function = Arg { name: None, span: on.span, value: on.clone() };
+                    let args = std::iter::once(function).chain(args).collect();
+                    Value::new(Kind::Object(self.new_object(callee.into(), args, open, span, None)), span)
+                }
+                _ => Value::unknown(format!("what `.{}(…)` gives", crate::expr::clip(name)), span),
+            },
+        }
+    }
+
+    fn list_method(
+        &mut self,
+        id: ListId,
+        name: &str,
+        args: &[Arg],
+        open: Option<Span>,
+        span: Span,
+    ) -> Option<Value> {
+        let maybe = self.conditions > 0;
+        let none = Some(Value::new(Kind::None, span));
+        let first = args.first().map(|a| a.value.clone());
+        match name {
+            "append" | "add" => {
+                let value = first?;
+                self.list_mut(id).items.push(Value { maybe, ..value });
+                none
+            }
+            "insert" => {
+                let value = args.get(1)?.value.clone();
+                let at = match first?.kind {
+                    Kind::Int(n) => usize::try_from(n).unwrap_or(0),
+                    _ => usize::MAX,
+                };
+                let items = &mut self.list_mut(id).items;
+                let at = at.min(items.len());
+                items.insert(at, Value { maybe, ..value });
+                none
+            }
+            "extend" | "update" => {
+                self.extend(id, &first?, span);
+                none
+            }
+            "copy" => {
+                let List { items, kind, open } = self.list(id).clone();
+                self.step(items.len(), span);
+                Some(self.list_value(items, kind, open, span))
+            }
+            "clear" if !maybe => {
+                self.list_mut(id).items.clear();
+                self.list_mut(id).open = None;
+                none
+            }
+            "index" | "count" => None,
+            _ => {
+                // `remove`, `pop`, `sort` and whatever else changes it in a way that is not followed.
+                self.list_mut(id).open = Some(open.unwrap_or(span));
+                None
+            }
+        }
+    }
+
+    fn dict_method(
+        &mut self,
+        id: DictId,
+        name: &str,
+        args: &[Arg],
+        open: Option<Span>,
+        span: Span,
+    ) -> Option<Value> {
+        let first = args.first().map(|a| a.value.clone());
+        match name {
+            "get" | "setdefault" => {
+                let key = first?;
+                let dict = self.dict(id);
+                let found: Vec<Value> =
+                    dict.entries.iter().filter(|(k, _)| self.same(k, &key)).map(|(_, v)| v.clone()).collect();
+                let settled = dict.open.is_none() && key.as_str().is_some();
+                let default = args.get(1).map_or(Value::new(Kind::None, span), |a| a.value.clone());
+                Some(match &found[..] {
+                    [one] if settled && !one.maybe => one.clone(),
+                    [] if settled => {
+                        if name == "setdefault" {
+                            self.put(id, key, default.clone());
+                        }
+                        default
+                    }
+                    _ => Value::unknown("an entry that is not known", span),
+                })
+            }
+            "keys" | "values" | "items" => {
+                let Dict { entries, open } = self.dict(id).clone();
+                self.step(entries.len(), span);
+                let mut items = Vec::with_capacity(entries.len());
+                for (key, value) in entries {
+                    let maybe = value.maybe;
+                    let item = match name {
+                        "keys" => key,
+                        "values" => value,
+                        _ => self.list_value(vec![key, value], ListKind::Tuple, None, span),
+                    };
+                    items.push(Value { maybe, ..item });
+                }
+                Some(self.list_value(items, ListKind::List, open, span))
+            }
+            "update" => {
+                for arg in args {
+                    match &arg.name {
+                        Some(name) => {
+                            let key = Value::new(Kind::Str(name.clone()), arg.span);
+                            self.put(id, key, arg.value.clone());
+                        }
+                        None => self.update(id, &arg.value, span),
+                    }
+                }
+                Some(Value::new(Kind::None, span))
+            }
+            "copy" => {
+                let dict = self.dict(id).clone();
+                self.step(dict.entries.len(), span);
+                let id = self.add_dict(dict);
+                Some(Value::new(Kind::Dict(id), span))
+            }
+            _ => {
+                self.dict_mut(id).open = Some(open.unwrap_or(span));
+                None
+            }
+        }
+    }
+
+    fn text_method(&mut self, on: &Value, name: &str, args: &[Arg], span: Span) -> Option<Value> {
+        if name == "format" {
+            return self.formatted(on, args, span);
+        }
+        if name == "join" {
+            let separator = on.as_str()?.to_string();
+            let (items, open) = self.iterate(&args.first()?.value)?;
+            let mut pieces = Vec::new();
+            for (i, item) in items.into_iter().enumerate() {
+                if i > 0 {
+                    pieces.push(Piece::Text(separator.as_str().into()));
+                }
+                let why = self.why(&item);
+                let plain = !item.maybe;
+                self.shown(item, plain, why, &mut pieces);
+            }
+            if let Some(at) = open {
+                let more = Value::unknown("more items", at);
+                pieces.push(Piece::Hole(more, "more".into()));
+            }
+            return Some(self.joined(pieces, span));
+        }
+        if matches!(on.kind, Kind::Text(_))
+            && matches!(name, "strip" | "lstrip" | "rstrip")
+            && args.is_empty()
+        {
+            return Some(self.trimmed(on, name, span));
+        }
+        let text = on.as_str()?.to_string();
+        let argument = |i: usize| args.get(i).and_then(|a: &Arg| a.value.as_str());
+        let kind = match (name, args.len()) {
+            ("strip", 0) => Kind::Str(text.trim().into()),
+            ("lstrip", 0) => Kind::Str(text.trim_start().into()),
+            ("rstrip", 0) => Kind::Str(text.trim_end().into()),
+            ("strip", 1) => {
+                let set = argument(0)?;
+                Kind::Str(text.trim_matches(|c| set.contains(c)).into())
+            }
+            ("lower", 0) => self.text_kind(text.to_lowercase().into(), span),
+            ("upper", 0) => self.text_kind(text.to_uppercase().into(), span),
+            ("title", 0) => Kind::Str(titled(&text).into()),
+            ("capitalize", 0) => {
+                let mut chars = text.chars();
+                let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+                Kind::Str(format!("{first}{}", chars.as_str().to_lowercase()).into())
+            }
+            ("replace", 2) => {
+                let (from, to) = (argument(0)?, argument(1)?);
+                let grown = text.matches(from).count().saturating_mul(to.len());
+                if self.text.saturating_add(grown) > self.limits.text {
+                    return None;
+                }
+                self.text_kind(text.replace(from, to).into(), span)
+            }
+            ("removeprefix", 1) => Kind::Str(text.strip_prefix(argument(0)?).unwrap_or(&text).into()),
+            ("removesuffix", 1) => Kind::Str(text.strip_suffix(argument(0)?).unwrap_or(&text).into()),
+            ("startswith", 1) => Kind::Bool(text.starts_with(argument(0)?)),
+            ("endswith", 1) => Kind::Bool(text.ends_with(argument(0)?)),
+            ("split", 0 | 1) => {
+                let parts: Vec<Arc<str>> = match args.first() {
+                    None => text.split_whitespace().map(Arc::from).collect(),
+                    Some(_) => match argument(0)? {
+                        "" => return None,
+                        by => text.split(by).map(Arc::from).collect(),
+                    },
+                };
+                self.step(parts.len(), span);
+                let items = parts.into_iter().map(|p| Value::new(Kind::Str(p), span)).collect();
+                return Some(self.list_value(items, ListKind::List, None, span));
+            }
+            ("splitlines", 0) => {
+                self.step(text.len() / 16, span);
+                let items = text.lines().map(|l| Value::new(Kind::Str(l.into()), span)).collect();
+                return Some(self.list_value(items, ListKind::List, None, span));
+            }
+            _ => return None,
+        };
+        Some(Value::new(kind, span))
+    }
+
+    fn trimmed(&mut self, on: &Value, name: &str, span: Span) -> Value {
+        let Some(mut pieces) = self.text_of(on) else { return on.clone() };
+        if let (true, Some(Piece::Text(t))) = (name != "rstrip", pieces.first_mut()) {
+            *t = t.trim_start().into();
+        }
+        if let (true, Some(Piece::Text(t))) = (name != "lstrip", pieces.last_mut()) {
+            *t = t.trim_end().into();
+        }
+        self.joined(pieces, span)
+    }
+
+    /// `"…{name}…{}".format(…)`.
+    fn formatted(&mut self, on: &Value, args: &[Arg], span: Span) -> Option<Value> {
+        let text = on.as_str()?.to_string();
+        let mut pieces = Vec::new();
+        let mut next = 0;
+        let mut rest = text.as_str();
+        let positional: Vec<&Arg> = args.iter().filter(|a| a.name.is_none()).collect();
+        while let Some(at) = rest.find(['{', '}']) {
+            pieces.push(Piece::Text(rest[..at].into()));
+            let brace = &rest[at..at + 1];
+            if rest[at + 1..].starts_with(brace) {
+                pieces.push(Piece::Text(brace.into()));
+                rest = &rest[at + 2..];
+                continue;
+            }
+            let end = (brace == "{").then(|| rest[at..].find('}')).flatten()?;
+            let field = &rest[at + 1..at + end];
+            rest = &rest[at + end + 1..];
+            let name = field.split([':', '!']).next().unwrap_or("");
+            let plain = name.len() == field.len();
+            let arg = match name {
+                "" => {
+                    next += 1;
+                    positional.get(next - 1).copied()
+                }
+                n => match n.parse::<usize>() {
+                    Ok(i) => positional.get(i).copied(),
+                    Err(_) => args.iter().find(|a| a.name.as_deref() == Some(n)),
+                },
+            };
+            let value = arg.map_or_else(|| Value::unknown("a part of a format", span), |a| a.value.clone());
+            self.shown(value, plain, name.into(), &mut pieces);
+        }
+        pieces.push(Piece::Text(rest.into()));
+        Some(self.joined(pieces, span))
+    }
+
+    /// `"…%s…" % value`.
+    pub(crate) fn percent(&mut self, text: &str, right: &Value, span: Span) -> Value {
+        let values = match right.kind {
+            Kind::List(id) if self.list(id).kind == ListKind::Tuple => self.list(id).items.clone(),
+            _ => vec![right.clone()],
+        };
+        let mut values = values.into_iter();
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('%') {
+            pieces.push(Piece::Text(rest[..at].into()));
+            let after = &rest[at + 1..];
+            let Some(c) = after.chars().next() else { break };
+            rest = &after[c.len_utf8()..];
+            match c {
+                '%' => pieces.push(Piece::Text("%".into())),
+                's' | 'd' => match values.next() {
+                    Some(value) => self.shown(value, true, "%s".into(), &mut pieces),
+                    None => return Value::unknown("a format without a value", span),
+                },
+                _ => return Value::unknown("a format that is not followed", span),
+            }
+        }
+        pieces.push(Piece::Text(rest.into()));
+        self.joined(pieces, span)
+    }
+
+    /// Without the white space that all lines begin with.
+    pub(crate) fn dedented(&mut self, value: &Value, trim: bool, span: Span) -> Value {
+        let Some(pieces) = self.text_of(value) else { return value.clone() };
+        // A hole within a line is no white space.
+        let mut line_start = true;
+        let mut least: Option<usize> = None;
+        let mut indent = 0;
+        for piece in &pieces {
+            match piece {
+                Piece::Text(t) => {
+                    for c in t.chars() {
+                        match c {
+                            '\n' => (line_start, indent) = (true, 0),
+                            ' ' | '\t' if line_start => indent += 1,
+                            _ if line_start => {
+                                least = Some(least.map_or(indent, |l| l.min(indent)));
+                                line_start = false;
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                Piece::Hole(..) if line_start => {
+                    least = Some(least.map_or(indent, |l| l.min(indent)));
+                    line_start = false;
+                }
+                Piece::Hole(..) => {}
+            }
+        }
+        let least = least.unwrap_or(0);
+        let mut left = least;
+        let mut out = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            match piece {
+                Piece::Text(t) => {
+                    let mut text = String::with_capacity(t.len());
+                    for c in t.chars() {
+                        match c {
+                            '\n' => {
+                                left = least;
+                                text.push(c);
+                            }
+                            ' ' | '\t' if left > 0 => left -= 1,
+                            _ => {
+                                left = 0;
+                                text.push(c);
+                            }
+                        }
+                    }
+                    out.push(Piece::Text(text.into()));
+                }
+                hole => {
+                    left = 0;
+                    out.push(hole);
+                }
+            }
+        }
+        let value = self.joined(out, span);
+        if trim { self.trimmed_lines(&value, span) } else { value }
+    }
+
+    fn trimmed_lines(&mut self, value: &Value, span: Span) -> Value {
+        match &value.kind {
+            Kind::Str(s) => Value::new(Kind::Str(s.trim().into()), span),
+            _ => self.trimmed(value, "strip", span),
+        }
+    }
+}
+
+/// As Python's `str.title`: the first letter of each word in upper case, the others in lower case.
+fn titled(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut inside = false;
+    for c in text.chars() {
+        if inside {
+            out.extend(c.to_lowercase())
+        } else {
+            out.extend(c.to_uppercase())
+        }
+        inside = c.is_alphabetic();
+    }
+    out
+}
