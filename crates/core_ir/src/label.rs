@@ -1,22 +1,61 @@
 //! Labels: the join-semilattices of integrity × secrecy.
 //!
+//! Entry point: [`Lattice`]. A lattice of labels is a file in `label/` and a line in [`LatticeKind::ALL`].
+//!
+//! Invariant: ⊥ is [`Label::BOTTOM`] in every lattice.
+//! Invariant: what a label joins, compares, reads and writes does not depend on whether origins are kept
+//! ([`Lattice::keep_origins`]).
+//!
 //! Source: `docs/calculus.md` §1.
 
-use crate::{Data, Name};
+mod bits;
+mod levels;
+mod origin;
+mod sets;
+
+pub use origin::{Chain, Hop, Step, What};
+
+use crate::Data;
+use bits::BitLattice;
+use origin::Origins;
+use sets::Sets;
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
 
 /// An element of the run's [`Lattice`]. Meaningful only together with it.
 ///
-/// For the bit lattices the number is the set itself; for sources × readers it is an index into the
+/// For lattices whose labels are sets of bits the number is the set itself; otherwise it is an index into the
 /// lattice's table. Zero is always ⊥.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Label(u32);
+pub struct Label(#[cfg(not(entail_unlabelled))] u32);
+
+// `entail_unlabelled` is for `scripts/bench-labels` alone: a label that takes no space and restricts nothing, to measure what labels cost.
+#[cfg(not(entail_unlabelled))]
+impl Label {
+    #[inline]
+    const fn of(number: u32) -> Label {
+        Label(number)
+    }
+
+    #[inline]
+    const fn number(self) -> u32 {
+        self.0
+    }
+}
+
+#[cfg(entail_unlabelled)]
+impl Label {
+    const fn of(_: u32) -> Label {
+        Label()
+    }
+
+    const fn number(self) -> u32 {
+        0
+    }
+}
 
 impl Label {
     /// ⊥: trusted and public.
-    pub const BOTTOM: Label = Label(0);
+    pub const BOTTOM: Label = Label::of(0);
 }
 
 /// Which of the shipped lattices a run uses.
@@ -29,6 +68,48 @@ pub enum LatticeKind {
     Endorsed,
     /// `{sources: […] or "*", readers: […] or "*"}`.
     SourcesReaders,
+    /// `["U"]` and one of `["internal"]`, `["confidential"]`, `["secret"]`, each above the one before.
+    Levels,
+}
+
+impl LatticeKind {
+    /// All of them, with the names that policies call them by: the register of lattices.
+    pub const ALL: [(&str, LatticeKind); 4] = [
+        ("two-axis", LatticeKind::TwoAxis),
+        ("endorsed", LatticeKind::Endorsed),
+        ("sources-readers", LatticeKind::SourcesReaders),
+        ("levels", LatticeKind::Levels),
+    ];
+
+    /// The lattice of that name.
+    pub fn named(name: &str) -> Option<LatticeKind> {
+        LatticeKind::ALL.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind)
+    }
+
+    /// The name that policies call it by.
+    pub fn name(self) -> &'static str {
+        // INVARIANT: `ALL` has every kind (a test counts them).
+        LatticeKind::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+
+    /// How a label of it is written, as an example for messages.
+    pub fn example(self) -> &'static str {
+        match self {
+            LatticeKind::TwoAxis => "[\"U\", \"S\"] or fewer of them",
+            LatticeKind::Endorsed => "[\"U\", \"S\", \"E\"] or fewer of them",
+            LatticeKind::SourcesReaders => "{ sources = [\"web\"], readers = [\"alice\"] }",
+            LatticeKind::Levels => levels::EXAMPLE,
+        }
+    }
+
+    fn algebra(self) -> Algebra {
+        match self {
+            LatticeKind::TwoAxis => Algebra::Bits(&bits::TWO_AXIS),
+            LatticeKind::Endorsed => Algebra::Bits(&bits::ENDORSED),
+            LatticeKind::SourcesReaders => Algebra::Sets(Box::new(Sets::new())),
+            LatticeKind::Levels => Algebra::Bits(&levels::LEVELS),
+        }
+    }
 }
 
 /// A label as a program text or signature states it, before a lattice is chosen.
@@ -53,96 +134,91 @@ impl LabelSpec {
     pub const TOP: LabelSpec = LabelSpec::Axes { untrusted: true, secret: true };
 }
 
-const UNTRUSTED: u32 = 1;
-const SECRET: u32 = 2;
-const ENDORSED: u32 = 4;
-
-/// A set of names, or all of them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Names {
-    All,
-    Some(BTreeSet<Name>),
+/// One of the two things that a label is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Axis {
+    Integrity,
+    Secrecy,
 }
 
-impl Names {
-    fn union(&self, other: &Names) -> Names {
-        match (self, other) {
-            (Names::Some(a), Names::Some(b)) => Names::Some(a.union(b).cloned().collect()),
-            _ => Names::All,
-        }
-    }
+/// A part of a label that has an origin of its own: a bit, a source, or who may read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Component {
+    axis: Axis,
+    /// As it is written in labels.
+    name: String,
+    /// What is in words.
+    words: String,
+}
 
-    fn intersection(&self, other: &Names) -> Names {
-        match (self, other) {
-            (Names::All, x) | (x, Names::All) => x.clone(),
-            (Names::Some(a), Names::Some(b)) => Names::Some(a.intersection(b).cloned().collect()),
-        }
-    }
+/// How the labels of a lattice are joined and compared.
+#[derive(Clone, Debug)]
+enum Algebra {
+    /// Sets of bits, joined by union.
+    Bits(&'static dyn BitLattice),
+    /// Sources and readers.
+    Sets(Box<Sets>),
+}
 
-    fn includes(&self, other: &Names) -> bool {
-        match (self, other) {
-            (Names::All, _) => true,
-            (Names::Some(_), Names::All) => false,
-            (Names::Some(a), Names::Some(b)) => b.is_subset(a),
-        }
-    }
-
-    fn from_data(data: &Data) -> Option<Names> {
-        match data {
-            Data::Str(s) if &**s == "*" => Some(Names::All),
-            Data::List(items) => {
-                items.iter().map(|i| i.as_str().map(Name::from)).collect::<Option<_>>().map(Names::Some)
-            }
-            _ => None,
-        }
-    }
-
-    fn to_data(&self) -> Data {
+impl Algebra {
+    fn join(&mut self, a: u32, b: u32) -> u32 {
         match self {
-            Names::All => Data::str("*"),
-            Names::Some(set) => Data::list(set.iter().map(|n| Data::str(&**n))),
-        }
-    }
-}
-
-/// Sources ∪, readers ∩: more sources and fewer readers is higher.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Provenance {
-    sources: Names,
-    readers: Names,
-}
-
-/// A [`Provenance`] as bits, one for each name, so that labels are compared in nanoseconds. A set of all
-/// names has all bits.
-#[derive(Clone, Copy, Debug)]
-struct Bits {
-    sources: u64,
-    readers: u64,
-    all_sources: bool,
-    all_readers: bool,
-}
-
-/// More names than this are compared as sets.
-const MOST_BITS: u32 = 64;
-
-/// For pairs of labels, which are small numbers.
-#[derive(Clone, Default)]
-struct PairHasher(u64);
-
-impl Hasher for PairHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for b in bytes {
-            self.write_u64(u64::from(*b));
+            Algebra::Bits(_) => a | b,
+            Algebra::Sets(sets) => sets.join(a, b),
         }
     }
 
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 ^= self.0 >> 32;
+    #[inline]
+    fn flows(&self, a: u32, b: u32) -> bool {
+        match self {
+            Algebra::Bits(_) => a & !b == 0,
+            Algebra::Sets(sets) => sets.flows(a, b),
+        }
+    }
+
+    fn top(&mut self) -> u32 {
+        match self {
+            Algebra::Bits(lattice) => lattice.top(),
+            Algebra::Sets(sets) => sets.top(),
+        }
+    }
+
+    fn reclassify(&mut self, integrity: u32, secrecy: u32) -> u32 {
+        match self {
+            Algebra::Bits(lattice) => (integrity & lattice.integrity()) | (secrecy & !lattice.integrity()),
+            Algebra::Sets(sets) => sets.reclassify(integrity, secrecy),
+        }
+    }
+
+    fn read(&mut self, data: &Data) -> Option<u32> {
+        match self {
+            Algebra::Bits(lattice) => lattice.read(data),
+            Algebra::Sets(sets) => sets.read(data),
+        }
+    }
+
+    fn write(&self, label: u32) -> Data {
+        match self {
+            Algebra::Bits(lattice) => lattice.write(label),
+            Algebra::Sets(sets) => sets.write(label),
+        }
+    }
+
+    fn components(&self, label: u32) -> Vec<Component> {
+        match self {
+            Algebra::Bits(lattice) => {
+                let parts = lattice.parts(label).into_iter();
+                let axis = |bit| if bit & lattice.integrity() != 0 { Axis::Integrity } else { Axis::Secrecy };
+                parts
+                    .map(|(bit, name, words)| Component {
+                        axis: axis(bit),
+                        name: name.into(),
+                        words: words.into(),
+                    })
+                    .collect()
+            }
+            Algebra::Sets(sets) => sets.components(label),
+        }
     }
 }
 
@@ -161,30 +237,18 @@ impl Hasher for PairHasher {
 #[derive(Clone, Debug)]
 pub struct Lattice {
     kind: LatticeKind,
-    /// Only for sources × readers: the labels met so far; index 0 is ⊥.
-    table: Vec<Provenance>,
-    index: HashMap<Provenance, u32>,
-    joins: HashMap<u64, u32, BuildHasherDefault<PairHasher>>,
-    /// The names met so far, and each label of the table as bits; empty once there are too many names.
-    names: HashMap<Name, u32>,
-    bits: Vec<Bits>,
+    /// Whether labels are sets of bits, and a join is their union: nothing else needs to be looked at then.
+    plain: bool,
+    algebra: Algebra,
+    /// Where labels come from, if that is kept. Labels are indices into it then.
+    origins: Option<Box<Origins>>,
 }
 
 impl Lattice {
     /// A lattice of the given kind.
     pub fn new(kind: LatticeKind) -> Lattice {
-        let mut lattice = Lattice {
-            kind,
-            table: Vec::new(),
-            index: HashMap::new(),
-            joins: HashMap::default(),
-            names: HashMap::new(),
-            bits: Vec::new(),
-        };
-        if kind == LatticeKind::SourcesReaders {
-            lattice.intern(Provenance { sources: Names::Some(BTreeSet::new()), readers: Names::All });
-        }
-        lattice
+        let algebra = kind.algebra();
+        Lattice { kind, plain: matches!(algebra, Algebra::Bits(_)), algebra, origins: None }
     }
 
     /// Which lattice this is.
@@ -192,166 +256,86 @@ impl Lattice {
         self.kind
     }
 
-    fn intern(&mut self, p: Provenance) -> Label {
-        if let Some(i) = self.index.get(&p) {
-            return Label(*i);
+    /// The label without where it came from, as a number of the algebra.
+    #[inline]
+    fn base(&self, label: Label) -> u32 {
+        match &self.origins {
+            None => label.number(),
+            Some(origins) => origins.base(label.number()),
         }
-        let i = self.table.len() as u32;
-        match self.bits_of(&p) {
-            Some(bits) if self.bits.len() == self.table.len() => self.bits.push(bits),
-            _ => self.bits.clear(),
-        }
-        self.table.push(p.clone());
-        self.index.insert(p, i);
-        Label(i)
     }
 
-    /// The bits of a label; `None` if there are too many names.
-    fn bits_of(&mut self, p: &Provenance) -> Option<Bits> {
-        let mut set = |names: &Names| match names {
-            Names::All => Some((u64::MAX, true)),
-            Names::Some(all) => {
-                let mut bits = 0u64;
-                for name in all {
-                    let next = self.names.len() as u32;
-                    let bit = *self.names.entry(name.clone()).or_insert(next);
-                    if bit >= MOST_BITS {
-                        return None;
-                    }
-                    bits |= 1 << bit;
-                }
-                Some((bits, false))
-            }
-        };
-        let ((sources, all_sources), (readers, all_readers)) = (set(&p.sources)?, set(&p.readers)?);
-        Some(Bits { sources, readers, all_sources, all_readers })
-    }
-
-    // INVARIANT: a label of the sources × readers lattice was made by `intern` of this lattice, so its
-    // index is in the table. A foreign label reads as ⊤, the safe side.
-    fn provenance(&self, l: Label) -> Provenance {
-        self.table
-            .get(l.0 as usize)
-            .cloned()
-            .unwrap_or(Provenance { sources: Names::All, readers: Names::Some(BTreeSet::new()) })
+    /// A label of the algebra, of which no origin is known.
+    fn unmarked(&mut self, base: u32) -> Label {
+        match &mut self.origins {
+            None => Label::of(base),
+            Some(origins) => Label::of(origins.unmarked(base)),
+        }
     }
 
     /// ⊤: from anyone, for nobody.
     pub fn top(&mut self) -> Label {
-        match self.kind {
-            LatticeKind::TwoAxis => Label(UNTRUSTED | SECRET),
-            LatticeKind::Endorsed => Label(UNTRUSTED | SECRET | ENDORSED),
-            LatticeKind::SourcesReaders => {
-                self.intern(Provenance { sources: Names::All, readers: Names::Some(BTreeSet::new()) })
-            }
-        }
+        let top = self.algebra.top();
+        self.unmarked(top)
     }
 
     /// `a ⊔ b`.
     #[inline]
     pub fn join(&mut self, a: Label, b: Label) -> Label {
-        if a == b || b == Label::BOTTOM {
+        if cfg!(entail_unlabelled) || a == b || b == Label::BOTTOM {
             return a;
         }
         if a == Label::BOTTOM {
             return b;
         }
-        match self.kind {
-            LatticeKind::TwoAxis | LatticeKind::Endorsed => Label(a.0 | b.0),
-            LatticeKind::SourcesReaders => self.join_interned(a, b),
-        }
+        if self.plain { Label::of(a.number() | b.number()) } else { self.join_interned(a, b) }
     }
 
     fn join_interned(&mut self, a: Label, b: Label) -> Label {
-        let key = u64::from(a.0.min(b.0)) << 32 | u64::from(a.0.max(b.0));
-        if let Some(c) = self.joins.get(&key) {
-            return Label(*c);
-        }
-        let (p, q) = (self.provenance(a), self.provenance(b));
-        let joined =
-            Provenance { sources: p.sources.union(&q.sources), readers: p.readers.intersection(&q.readers) };
-        let c = self.intern(joined);
-        self.joins.insert(key, c.0);
-        c
+        Label::of(match &mut self.origins {
+            None => self.algebra.join(a.number(), b.number()),
+            Some(origins) => origins.join(&mut self.algebra, a.number(), b.number()),
+        })
     }
 
     /// `a ⊑ b`: data labelled `a` may flow to where `b` is allowed.
     #[inline]
     pub fn flows(&self, a: Label, b: Label) -> bool {
-        if a == b || a == Label::BOTTOM {
+        if cfg!(entail_unlabelled) || a == b || a == Label::BOTTOM {
             return true;
         }
-        match self.kind {
-            LatticeKind::TwoAxis | LatticeKind::Endorsed => a.0 & !b.0 == 0,
-            LatticeKind::SourcesReaders => {
-                if let (Some(p), Some(q)) = (self.bits.get(a.0 as usize), self.bits.get(b.0 as usize)) {
-                    // All names are more than all that have a bit.
-                    return p.sources & !q.sources == 0
-                        && q.readers & !p.readers == 0
-                        && (q.all_sources || !p.all_sources)
-                        && (p.all_readers || !q.all_readers);
-                }
-                let (p, q) = (self.provenance(a), self.provenance(b));
-                q.sources.includes(&p.sources) && p.readers.includes(&q.readers)
-            }
+        if self.plain {
+            a.number() & !b.number() == 0
+        } else {
+            self.algebra.flows(self.base(a), self.base(b))
         }
+    }
+
+    /// Whether two labels are the same, wherever they come from.
+    #[inline]
+    pub fn same(&self, a: Label, b: Label) -> bool {
+        a == b || (self.origins.is_some() && self.base(a) == self.base(b))
     }
 
     /// `⟨a←, b→⟩`: the integrity of `a` with the secrecy of `b`.
     pub fn reclassify(&mut self, integrity: Label, secrecy: Label) -> Label {
-        match self.kind {
-            LatticeKind::TwoAxis | LatticeKind::Endorsed => {
-                Label((integrity.0 & (UNTRUSTED | ENDORSED)) | (secrecy.0 & SECRET))
-            }
-            LatticeKind::SourcesReaders => {
-                let (i, s) = (self.provenance(integrity), self.provenance(secrecy));
-                self.intern(Provenance { sources: i.sources, readers: s.readers })
-            }
-        }
+        let (a, b) = (self.base(integrity), self.base(secrecy));
+        let base = self.algebra.reclassify(a, b);
+        Label::of(match &mut self.origins {
+            None => base,
+            Some(origins) => origins.reclassify(base, integrity.number(), secrecy.number()),
+        })
     }
 
     /// `toLabel`: the label that a value of the program denotes, if it denotes one.
     pub fn label_of(&mut self, data: &Data) -> Option<Label> {
-        let letters: &[(&str, u32)] = match self.kind {
-            LatticeKind::TwoAxis => &[("U", UNTRUSTED), ("S", SECRET)],
-            LatticeKind::Endorsed => &[("U", UNTRUSTED), ("S", SECRET), ("E", ENDORSED)],
-            LatticeKind::SourcesReaders => {
-                let Data::Record(fields) = data else { return None };
-                if fields.iter().any(|(n, _)| !matches!(&**n, "sources" | "readers")) {
-                    return None;
-                }
-                let sources =
-                    data.field("sources").map_or(Some(Names::Some(BTreeSet::new())), Names::from_data)?;
-                let readers = data.field("readers").map_or(Some(Names::All), Names::from_data)?;
-                return Some(self.intern(Provenance { sources, readers }));
-            }
-        };
-        let Data::List(items) = data else { return None };
-        let mut bits = 0;
-        for item in items.iter() {
-            let text = item.as_str()?;
-            bits |= letters.iter().find(|(l, _)| *l == text)?.1;
-        }
-        Some(Label(bits))
+        let base = self.algebra.read(data)?;
+        Some(self.unmarked(base))
     }
 
     /// `fromLabel`: the value that denotes a label.
     pub fn data_of(&self, label: Label) -> Data {
-        match self.kind {
-            LatticeKind::TwoAxis | LatticeKind::Endorsed => Data::list(
-                [("U", UNTRUSTED), ("S", SECRET), ("E", ENDORSED)]
-                    .into_iter()
-                    .filter(|(_, bit)| label.0 & bit != 0)
-                    .map(|(l, _)| Data::str(l)),
-            ),
-            LatticeKind::SourcesReaders => {
-                let p = self.provenance(label);
-                Data::record([
-                    (Name::from("sources"), p.sources.to_data()),
-                    (Name::from("readers"), p.readers.to_data()),
-                ])
-            }
-        }
+        self.algebra.write(self.base(label))
     }
 
     /// The label that a signature states; `None` if an exact label is none of this lattice.
@@ -374,19 +358,46 @@ impl Lattice {
 
     /// [`Lattice::show`], without making a text where there is one.
     pub fn text(&self, label: Label) -> Cow<'static, str> {
-        const SETS: [&str; 8] = [
-            "[]",
-            r#"["U"]"#,
-            r#"["S"]"#,
-            r#"["U","S"]"#,
-            r#"["E"]"#,
-            r#"["U","E"]"#,
-            r#"["S","E"]"#,
-            r#"["U","S","E"]"#,
-        ];
-        match (self.kind, SETS.get(label.0 as usize)) {
+        let base = self.base(label);
+        match (self.kind, bits::TEXTS.get(base as usize)) {
             (LatticeKind::TwoAxis | LatticeKind::Endorsed, Some(text)) => Cow::Borrowed(text),
-            _ => Cow::Owned(self.data_of(label).to_json().to_string()),
+            _ => Cow::Owned(self.algebra.write(base).to_json().to_string()),
+        }
+    }
+
+    /// From here on labels keep where they come from: see [`Lattice::mark`] and [`Lattice::why`]. To be called before any
+    /// label but ⊥ has been made.
+    pub fn keep_origins(&mut self) {
+        if !cfg!(entail_unlabelled) {
+            self.plain = false;
+            self.origins = Some(Box::default());
+        }
+    }
+
+    /// Whether labels keep where they come from.
+    #[inline]
+    pub fn keeps_origins(&self) -> bool {
+        self.origins.is_some()
+    }
+
+    /// The label with what has just happened as the only thing it comes from: a step that depended on everything labelled
+    /// `before` and that added the label `own` itself. Nothing, and nothing is asked of `step`, unless origins are kept.
+    #[inline]
+    pub fn mark(&mut self, label: Label, before: Label, own: Label, step: impl FnOnce() -> Step) -> Label {
+        match &mut self.origins {
+            None => label,
+            Some(origins) => {
+                let [label, before, own] = [label, before, own].map(Label::number);
+                Label::of(origins.mark(&mut self.algebra, label, before, own, step()))
+            }
+        }
+    }
+
+    /// Where each component of a label comes from, as far as that was kept.
+    pub fn why(&self, label: Label) -> Vec<Chain> {
+        match &self.origins {
+            None => Vec::new(),
+            Some(origins) => origins.why(&self.algebra, label.number()),
         }
     }
 }
@@ -394,6 +405,7 @@ impl Lattice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Name;
     use proptest::prelude::*;
 
     fn any_label(kind: LatticeKind) -> BoxedStrategy<Data> {
@@ -404,6 +416,7 @@ mod tests {
         match kind {
             LatticeKind::TwoAxis => names(&["U", "S"]).boxed(),
             LatticeKind::Endorsed => names(&["U", "S", "E"]).boxed(),
+            LatticeKind::Levels => names(&["U", "internal", "confidential", "secret"]).boxed(),
             LatticeKind::SourcesReaders => (
                 prop_oneof![names(&["web", "mail", "user"]), Just(Data::str("*"))],
                 prop_oneof![names(&["alice", "bob"]), Just(Data::str("*"))],
@@ -414,27 +427,38 @@ mod tests {
     }
 
     fn any_three() -> impl Strategy<Value = (LatticeKind, Data, Data, Data)> {
-        prop_oneof![
-            Just(LatticeKind::TwoAxis),
-            Just(LatticeKind::Endorsed),
-            Just(LatticeKind::SourcesReaders)
-        ]
-        .prop_flat_map(|k| (Just(k), any_label(k), any_label(k), any_label(k)))
+        proptest::sample::select(LatticeKind::ALL.to_vec())
+            .prop_flat_map(|(_, k)| (Just(k), any_label(k), any_label(k), any_label(k)))
+    }
+
+    /// A step of a request with this number, at this byte.
+    fn step(n: u32) -> Step {
+        let span = diagnostics::Span { file: diagnostics::FileId(0), start: n, end: n + 1 };
+        let what = What::Tool(Name::from(format!("t{n}")));
+        Step { what, span, request: Some((0, n)), place: Some([n, u32::MAX].into()) }
+    }
+
+    fn named(lattice: &mut Lattice, data: &Data, marked: bool, n: u32) -> Label {
+        let label = lattice.label_of(data).unwrap();
+        if marked { lattice.mark(label, Label::BOTTOM, label, || step(n)) } else { label }
     }
 
     proptest! {
         #[test]
-        fn every_lattice_is_a_join_semilattice_that_factors((kind, a, b, c) in any_three()) {
+        fn every_lattice_is_a_join_semilattice_that_factors((kind, a, b, c) in any_three(), origins: bool, marks: [bool; 3]) {
             let mut l = Lattice::new(kind);
+            if origins {
+                l.keep_origins();
+            }
             let (a, b, c) =
-                (l.label_of(&a).unwrap(), l.label_of(&b).unwrap(), l.label_of(&c).unwrap());
+                (named(&mut l, &a, marks[0], 1), named(&mut l, &b, marks[1], 2), named(&mut l, &c, marks[2], 3));
             let ab = l.join(a, b);
             prop_assert_eq!(ab, l.join(b, a));
             prop_assert_eq!(l.join(a, a), a);
             prop_assert_eq!(l.join(a, Label::BOTTOM), a);
             let bc = l.join(b, c);
             prop_assert_eq!(l.join(ab, c), l.join(a, bc));
-            prop_assert_eq!(l.flows(a, b), ab == b);
+            prop_assert_eq!(l.flows(a, b), l.same(ab, b));
             prop_assert!(l.flows(Label::BOTTOM, a));
             let top = l.top();
             prop_assert!(l.flows(a, top));
@@ -445,13 +469,110 @@ mod tests {
         }
 
         #[test]
-        fn a_label_written_and_read_is_the_same((kind, a, _b, _c) in any_three()) {
+        fn a_label_written_and_read_is_the_same((kind, a, _b, _c) in any_three(), origins: bool) {
             let mut l = Lattice::new(kind);
+            if origins {
+                l.keep_origins();
+            }
             let a = l.label_of(&a).unwrap();
             let data = l.data_of(a);
             prop_assert_eq!(l.label_of(&data), Some(a));
             prop_assert_eq!(l.show(a), data.to_json().to_string());
+            prop_assert_eq!(l.same(a, Label::BOTTOM), a == Label::BOTTOM);
         }
+
+        #[test]
+        fn origins_change_no_label((kind, a, b, c) in any_three(), marks: [bool; 3]) {
+            let (mut plain, mut kept) = (Lattice::new(kind), Lattice::new(kind));
+            kept.keep_origins();
+            let mut shown = Vec::new();
+            for l in [&mut plain, &mut kept] {
+                let [a, b, c] = [(&a, 0), (&b, 1), (&c, 2)].map(|(d, i)| named(l, d, marks[i], i as u32));
+                let ab = l.join(a, b);
+                let all = l.reclassify(ab, c);
+                let marked = l.mark(all, ab, c, || step(9));
+                shown.push([ab, all, marked].map(|x| l.show(x)).to_vec());
+                shown.push(vec![format!("{}{}{}", l.flows(a, b), l.flows(marked, all), l.flows(all, marked))]);
+            }
+            prop_assert_eq!(&shown[0..2], &shown[2..4]);
+        }
+
+        /// Each component of a joined label names the steps of all that brought it, and no others.
+        #[test]
+        fn a_component_comes_from_those_that_have_it((kind, a, b, c) in any_three()) {
+            let mut l = Lattice::new(kind);
+            l.keep_origins();
+            let all = [&a, &b, &c];
+            let labels: Vec<Label> = (0..3).map(|i| named(&mut l, all[i], true, i as u32)).collect();
+            let joined = labels.iter().fold(Label::BOTTOM, |x, y| l.join(x, *y));
+            for chain in l.why(joined) {
+                let mut tools: Vec<String> = Vec::new();
+                for way in &chain.ways {
+                    prop_assert_eq!(way.len(), 1);
+                    tools.extend(way[0].what.name().map(String::from));
+                }
+                let has = |i: &usize| l.why(labels[*i]).iter().any(|c| c.component == chain.component);
+                let expected: Vec<String> = (0..3).filter(has).map(|i| format!("t{i}")).collect();
+                prop_assert_eq!(tools, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn every_lattice_has_a_name() {
+        for (name, kind) in LatticeKind::ALL {
+            assert_eq!((LatticeKind::named(name), kind.name()), (Some(kind), name));
+            assert!(!kind.example().is_empty());
+            let mut l = Lattice::new(kind);
+            // The words of signatures mean something in each of them.
+            let [u, s] = [(true, false), (false, true)]
+                .map(|(untrusted, secret)| l.resolve(&LabelSpec::Axes { untrusted, secret }).unwrap());
+            assert!(u != Label::BOTTOM && s != Label::BOTTOM && !l.flows(u, s) && !l.flows(s, u), "{name}");
+        }
+        assert_eq!(LatticeKind::named("three-axis"), None);
+    }
+
+    #[test]
+    fn a_level_is_above_the_one_before() {
+        let mut l = Lattice::new(LatticeKind::Levels);
+        let label = |l: &mut Lattice, names: &[&str]| {
+            l.label_of(&Data::list(names.iter().map(|n| Data::str(*n)))).unwrap()
+        };
+        let levels = ["public", "internal", "confidential", "secret"].map(|name| label(&mut l, &[name]));
+        assert_eq!(levels[0], Label::BOTTOM);
+        for (i, a) in levels.iter().enumerate() {
+            for (j, b) in levels.iter().enumerate() {
+                assert_eq!(l.flows(*a, *b), i <= j);
+                assert_eq!(l.join(*a, *b), levels[i.max(j)]);
+            }
+        }
+        let mixed = label(&mut l, &["internal", "U"]);
+        assert_eq!(l.show(mixed), r#"["U","internal"]"#);
+        assert_eq!(l.label_of(&Data::list([Data::str("S")])), None);
+    }
+
+    #[test]
+    fn a_chain_leads_through_the_steps_between() {
+        let mut l = Lattice::new(LatticeKind::TwoAxis);
+        l.keep_origins();
+        let u = l.label_of(&Data::list([Data::str("U")])).unwrap();
+        let page = l.mark(u, Label::BOTTOM, u, || step(1));
+        let reply = l.mark(page, page, Label::BOTTOM, || step(2));
+        // What is endorsed comes from nowhere; what is read after it does again.
+        let endorsed = l.reclassify(Label::BOTTOM, reply);
+        assert_eq!((endorsed, l.why(endorsed)), (Label::BOTTOM, Vec::new()));
+        let chains = l.why(reply);
+        assert_eq!(chains.len(), 1);
+        let way: Vec<u32> = chains[0].ways[0].iter().map(|hop| hop.span.start).collect();
+        assert_eq!((way, chains[0].ways.len(), chains[0].more), (vec![2, 1], 1, false));
+        // A set has a bound, and says when something is left out: the earliest stay.
+        let many = (0..100).rev().fold(u, |all, n| {
+            let one = l.mark(u, Label::BOTTOM, u, || step(n));
+            l.join(all, one)
+        });
+        let chain = &l.why(many)[0];
+        assert!(chain.more);
+        assert_eq!(chain.ways[0][0].span.start, 0);
     }
 
     #[test]
@@ -461,7 +582,7 @@ mod tests {
             let sources = Data::list(names.iter().map(|n| Data::str(&**n)));
             l.label_of(&Data::record([("sources".into(), sources)])).unwrap()
         };
-        let names: Vec<String> = (0..MOST_BITS as usize + 6).map(|i| format!("s{i}")).collect();
+        let names: Vec<String> = (0..sets::MOST_BITS as usize + 6).map(|i| format!("s{i}")).collect();
         let singles: Vec<Label> = names.chunks(1).map(|n| label(&mut l, n)).collect();
         let most = label(&mut l, &names[..names.len() - 1]);
         let all = label(&mut l, &names);

@@ -7,10 +7,12 @@ mod ask;
 use crate::prim::{self, PrimError};
 use crate::value::{Body, Kind, Node, NotData, Tool, Value};
 use crate::{
-    Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Request, RequestId,
+    Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Refusal, Request,
+    RequestId,
 };
 use core_ir::{
-    Bound, Catches, Code, Data, Label, Lattice, ModelParams, Name, Recv, Role, Term, TermId, ToolId,
+    Bound, Catches, Code, Data, Label, Lattice, ModelParams, Name, Recv, Role, Step, Term, TermId, ToolId,
+    What,
 };
 use diagnostics::{Span, clip};
 use std::sync::Arc;
@@ -70,7 +72,7 @@ impl Counts {
     /// Counts one more at a label and names it: a hash of label and count that does not depend on
     /// anything that happened at other labels.
     fn next(&mut self, lattice: &Lattice, label: Label) -> u64 {
-        let at = match self.0.iter().position(|(l, _)| *l == label) {
+        let at = match self.0.iter().position(|(l, _)| lattice.same(*l, label)) {
             Some(at) => at,
             None => {
                 self.0.push((label, 0));
@@ -79,7 +81,7 @@ impl Counts {
         };
         let count = self.0[at].1;
         self.0[at].1 += 1;
-        // The label's text, not its number: numbers are given in the order in which labels are met.
+        // The label's text, not its number: numbers are given in the order in which labels are met, and say where they come from.
         lattice.text(label).bytes().fold(count, |h, b| mix(h, u64::from(b)))
     }
 }
@@ -113,6 +115,8 @@ struct Question {
     channel: Label,
     answer: Label,
     span: Span,
+    /// What it depends on; only if the run explains flow.
+    given: Vec<(Part, Label)>,
 }
 
 /// A tool call whose arguments have passed the tool's bounds and types.
@@ -446,7 +450,15 @@ impl Strand {
 
     fn fail(&mut self, code: ErrorCode, label: Label, span: Span, message: impl Into<String>) {
         let message = message.into();
-        self.state = State::Raise(Box::new(Failure { code, message, label, span, notes: Vec::new() }));
+        let failure = Failure { code, message, label, span, notes: Vec::new(), refusal: None };
+        self.state = State::Raise(Box::new(failure));
+    }
+
+    /// Says of a failure which bound was broken.
+    fn refused(&mut self, part: Part, name: Option<&Name>, label: Label, bound: Label) {
+        if let State::Raise(f) = &mut self.state {
+            f.refusal = Some(Box::new(Refusal { part, name: name.cloned(), label, bound }));
+        }
     }
 
     fn explain(&mut self, span: Span, note: impl Into<String>) {
@@ -506,13 +518,19 @@ impl Machine {
     }
 
     fn request(&mut self, s: &mut Strand, question: Question) -> Outcome {
-        let Question { pending, call, channel, answer, span } = question;
+        let Question { pending, call, channel, answer, span, mut given } = question;
+        if self.lattice.keeps_origins() {
+            given.push((Part::Control, s.pc));
+        }
         let id = RequestId { strand: s.id, number: s.requests };
         s.state = State::Waiting;
         s.waiting = Some(Waiting { number: s.requests, pending, answer, span });
         let place = [&s.place[..], &[s.requests, u32::MAX]].concat().into();
         s.requests += 1;
-        Outcome::Request(id, Request { call, channel, answer, deadlines: s.deadlines.clone(), span, place })
+        Outcome::Request(
+            id,
+            Request { call, channel, answer, deadlines: s.deadlines.clone(), given, span, place },
+        )
     }
 
     fn deep(&mut self, v: &Value) -> Label {
@@ -626,14 +644,28 @@ impl Machine {
                 let label = self.lattice.join(label, s.pc);
                 let pending = Pending::Recall { code: code.clone(), store, key };
                 let call = Call::Recall { store: decl, key };
-                return Some(Question { pending, call, channel: label, answer: label, span });
+                return Some(Question {
+                    pending,
+                    call,
+                    channel: label,
+                    answer: label,
+                    span,
+                    given: Vec::new(),
+                });
             }
             Term::Choose(p, left, right) => {
                 let span = code.span(id);
                 let draw = mix(s.id, s.draws.next(&self.lattice, s.pc));
                 let call = Call::Sample { probability: p.clone(), draw };
                 let pending = Pending::Sample { left: *left, right: *right };
-                return Some(Question { pending, call, channel: s.pc, answer: s.pc, span });
+                return Some(Question {
+                    pending,
+                    call,
+                    channel: s.pc,
+                    answer: s.pc,
+                    span,
+                    given: Vec::new(),
+                });
             }
             Term::Tool(tool) => {
                 let (code, tool) = (code.clone(), *tool);
@@ -792,6 +824,9 @@ impl Machine {
             }
             Frame::Let(term, index) => {
                 let local = closure(&s.act).0.locals(term) + index;
+                if self.lattice.keeps_origins() {
+                    self.note_definition(s, term, index, &v);
+                }
                 s.bind(local, v);
                 self.definitions(s, term, index + 1);
             }
@@ -860,6 +895,24 @@ impl Machine {
         Some(self.leaf(s, id))
     }
 
+    /// Takes note of the value of a definition.
+    fn note_definition(&mut self, s: &Strand, term: TermId, index: usize, v: &Value) {
+        let (code, _, _) = closure(&s.act);
+        if let Term::Let { bindings, .. } = code.term(term)
+            && let Some((name, definition)) = bindings.get(index)
+        {
+            self.note_binding(name, code.span(*definition), v);
+        }
+    }
+
+    /// A label that something raises to: with this step as what it comes from, if it does raise it.
+    fn raised(&mut self, by: Label, to: Label, what: What, span: Span) -> Label {
+        if self.lattice.keeps_origins() && !self.lattice.flows(by, to) {
+            return self.lattice.mark(by, by, Label::BOTTOM, || local(what, span));
+        }
+        by
+    }
+
     /// Goes on with a `let` at the definition of this index.
     fn definitions(&mut self, s: &mut Strand, term: TermId, mut index: usize) {
         loop {
@@ -871,7 +924,12 @@ impl Machine {
             };
             let (definition, local) = (*definition, code.locals(term) + index);
             match self.atom(s, definition) {
-                Some(v) => s.bind(local, v),
+                Some(v) => {
+                    if self.lattice.keeps_origins() {
+                        self.note_definition(s, term, index, &v);
+                    }
+                    s.bind(local, v);
+                }
                 None => {
                     s.kont.push(Frame::Let(term, index));
                     s.state = State::Eval(definition);
@@ -996,7 +1054,8 @@ impl Machine {
             Term::If(_, then, otherwise, _) => match v.kind {
                 Kind::Bool(b) => {
                     let branch = if b { *then } else { *otherwise };
-                    let pc = self.lattice.join(s.pc, v.label);
+                    let by = self.raised(v.label, s.pc, What::Decided, span);
+                    let pc = self.lattice.join(s.pc, by);
                     s.set_pc(pc, span);
                     s.state = State::Eval(branch);
                 }
@@ -1017,7 +1076,8 @@ impl Machine {
                     _ => (None, None),
                 };
                 let found = tag.and_then(|tag| branches.iter().find(|b| &*b.tag == tag));
-                let pc = self.lattice.join(s.pc, v.label);
+                let by = self.raised(v.label, s.pc, What::Decided, span);
+                let pc = self.lattice.join(s.pc, by);
                 match (found, default) {
                     (Some(branch), _) => {
                         let body = branch.body;
@@ -1095,6 +1155,7 @@ impl Machine {
                     Ok(text) => {
                         self.charge(text.len() as u64 / 16);
                         let deep = self.deep(&v);
+                        let deep = self.raised(deep, s.conversation.label, What::Sent, span);
                         s.conversation.label = self.lattice.join(s.conversation.label, deep);
                         s.message(role, text, None);
                         s.state = State::Return(Value::unit(s.pc));
@@ -1149,6 +1210,7 @@ impl Machine {
                     s.fail(ErrorCode::NotALabel, at, span, format!("{what} is not a label"));
                     return None;
                 };
+                let l = self.lattice.mark(l, n, l, || local(What::Stated, span));
                 let (code, _, _) = closure(&s.act);
                 match code.term(term) {
                     Term::Relabel(..) => {
@@ -1262,8 +1324,12 @@ impl Machine {
                     let found = format!("the value is labelled {}", self.lattice.show(v.label));
                     let label = self.lattice.join(s.pc, n);
                     let label = self.lattice.join(label, l);
+                    let (n_flows, own) = (self.lattice.flows(n, s.pc), v.label);
                     s.fail(ErrorCode::Assert, label, span, message);
                     s.explain(span, found);
+                    if n_flows {
+                        s.refused(Part::Value, None, own, l);
+                    }
                 }
             }
             _ => unreachable!("a term with two subterms"),
@@ -1337,6 +1403,7 @@ impl Machine {
                 s.message(Role::User, text, None);
                 let (a, b) = (self.deep(&prompt), self.deep(&v));
                 let label = self.lattice.join(a, b);
+                let label = self.raised(label, s.conversation.label, What::Sent, span);
                 s.conversation.label = self.lattice.join(s.conversation.label, label);
                 return self.receive(s, Mode::Data(params, code), 0, from);
             }
@@ -1446,8 +1513,14 @@ impl Machine {
             ),
         );
         s.explain(s.pc_from, format!("what runs here depends on a value labelled {pc}"));
+        s.refused(Part::Control, None, s.pc, s.conversation.label);
         false
     }
+}
+
+/// A step that asked nobody.
+pub(super) fn local(what: What, span: Span) -> Step {
+    Step { what, span, request: None, place: None }
 }
 
 fn missing_field(v: &Value, name: &str) -> String {

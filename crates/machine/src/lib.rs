@@ -42,11 +42,12 @@ mod value;
 
 pub use value::{Reified, ReifiedKind, Value};
 
+pub use core_ir::{Chain, Hop, What};
 use core_ir::{
     Code, Data, Label, LabelSpec, Lattice, LatticeKind, ModelParams, Name, Num, Role, StoreDecl, ToolDecl,
 };
 use diagnostics::Span;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, LazyLock};
 
@@ -78,6 +79,8 @@ pub struct Config {
     pub clearances: Vec<(Name, LabelSpec)>,
     /// Whether generated code may contain `endorse` and `declassify`. It may never name a tool.
     pub generated_endorse: bool,
+    /// Whether labels keep where they come from, for [`Machine::why`]. Nothing else about the run changes.
+    pub explain_flow: bool,
 }
 
 impl Default for Config {
@@ -93,6 +96,7 @@ impl Default for Config {
             clearance: LabelSpec::TOP,
             clearances: Vec::new(),
             generated_endorse: false,
+            explain_flow: false,
         }
     }
 }
@@ -131,9 +135,64 @@ pub struct Request {
     pub deadlines: Deadlines,
     /// The term that asks.
     pub span: Span,
+    /// What the request depends on, and the label that has: whether it is made, the conversation or each argument, what is kept. Only if the run
+    /// explains flow ([`Config::explain_flow`]); it is for the operator, who may see it all.
+    pub given: Vec<(Part, Label)>,
     /// Where it stands in the order of a run whose branches are run one after another: requests compare as their
     /// places do; branches within a hundred others share the place of the outer one. Depends on the program's own course alone, so a trace in this order is the same every time.
     pub place: Arc<[u32]>,
+}
+
+/// A part of a request or refusal that has a label of its own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Whether it is made at all: the program counter.
+    Control,
+    /// An argument of a tool.
+    Argument(Name),
+    /// The conversation that a model is shown.
+    Conversation,
+    /// What is kept under a key, or asserted about.
+    Value,
+    /// What the policy of a tool says.
+    Verdict,
+}
+
+impl Part {
+    /// `the argument `to``, and so on.
+    pub fn describe(&self) -> String {
+        match self {
+            Part::Control => "whether it happens".into(),
+            Part::Argument(name) => format!("the argument `{name}`"),
+            Part::Conversation => "the conversation".into(),
+            Part::Value => "the value".into(),
+            Part::Verdict => "what the policy says".into(),
+        }
+    }
+
+    /// The name used in traces: `control`, `conversation`, `value`, `verdict`, or that of the argument.
+    pub fn name(&self) -> &str {
+        match self {
+            Part::Control => "control",
+            Part::Argument(name) => name,
+            Part::Conversation => "conversation",
+            Part::Value => "value",
+            Part::Verdict => "verdict",
+        }
+    }
+}
+
+/// What a flow rule refused, for the operator: labels are in it that the refusal's own label does not cover.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// What broke the bound.
+    pub part: Part,
+    /// The tool, model or key that has the bound; `None` for conversations and assertions.
+    pub name: Option<Name>,
+    /// The label that it has.
+    pub label: Label,
+    /// The bound.
+    pub bound: Label,
 }
 
 /// The enclosing `within[n]` of a request. Empty for most, and then it costs nothing.
@@ -376,6 +435,8 @@ pub struct Failure {
     pub span: Span,
     /// Other places that explain it.
     pub notes: Vec<(Span, String)>,
+    /// If it is a refused flow: which.
+    pub refusal: Option<Box<Refusal>>,
 }
 
 /// What [`Machine::poll`] has to say.
@@ -406,6 +467,9 @@ impl Conversation {
         Conversation { label, messages: NONE.clone(), pending: Vec::new() }
     }
 }
+
+/// The most bound names that are remembered for explanations.
+const MOST_BINDINGS: usize = 100_000;
 
 /// The name of the strand that is the run itself.
 const ROOT: u64 = 0;
@@ -468,12 +532,17 @@ pub struct Machine {
     fuel: u64,
     conversation: Conversation,
     done: Option<Result<Value, Failure>>,
+    /// What names were bound to; only if the run explains flow.
+    bound: BTreeMap<(Name, Span), Label>,
 }
 
 impl Machine {
     /// A machine about to evaluate the code; with an input, about to apply it to that.
     pub fn new(code: Arc<Code>, input: Option<Data>, config: Config) -> Machine {
         let mut lattice = Lattice::new(config.lattice);
+        if config.explain_flow {
+            lattice.keep_origins();
+        }
         // A clearance that is no label of this lattice admits nothing, the safe side.
         let clearance = lattice.resolve(&config.clearance).unwrap_or_default();
         let named = config.clearances.iter();
@@ -492,6 +561,7 @@ impl Machine {
             fuel: config.fuel,
             conversation: conversation.clone(),
             done: None,
+            bound: BTreeMap::new(),
             lattice,
             config,
         };
@@ -573,6 +643,7 @@ impl Machine {
                 label: Label::BOTTOM,
                 span,
                 notes: Vec::new(),
+                refusal: None,
             }));
         }
     }
@@ -600,6 +671,32 @@ impl Machine {
     /// The join of all labels in a value.
     pub fn deep_label(&mut self, value: &Value) -> Label {
         value.deep_label(&mut self.lattice)
+    }
+
+    /// Where each component of a label of this run comes from. Empty unless the run explains flow ([`Config::explain_flow`]).
+    pub fn why(&self, label: Label) -> Vec<Chain> {
+        self.lattice.why(label)
+    }
+
+    /// The names that were bound so far, where, and the join of all labels in what they were bound to there. Empty unless
+    /// the run explains flow.
+    pub fn bindings(&self) -> impl Iterator<Item = (&Name, Span, Label)> {
+        self.bound.iter().map(|((name, span), label)| (name, *span, *label))
+    }
+
+    /// The labelled parts of a value, at most `most` of them: the way to each, and the join of all labels in it and around it.
+    pub fn labelled_parts(&mut self, value: &Value, most: usize) -> Vec<(String, Label)> {
+        value.labelled_parts(&mut self.lattice, most)
+    }
+
+    /// Takes note of what a name is bound to.
+    fn note_binding(&mut self, name: &Name, span: Span, value: &Value) {
+        let label = value.deep_label(&mut self.lattice);
+        // A bound on what is kept: a program may have been made by a machine, with any number of names.
+        if label != Label::BOTTOM && self.bound.len() < MOST_BINDINGS {
+            let before = self.bound.entry((name.clone(), span)).or_default();
+            *before = self.lattice.join(*before, label);
+        }
     }
 
     fn finish(&mut self, result: Result<Value, Failure>) {

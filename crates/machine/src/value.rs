@@ -1,6 +1,7 @@
 //! Labelled values.
 
 use core_ir::{Bound, Code, Data, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolDecl};
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
@@ -217,6 +218,42 @@ impl Value {
             Kind::Node(n) => lattice.join(self.label, n.deep),
             _ => self.label,
         }
+    }
+
+    /// The parts that have a label of their own: the way to each, and the join of the labels in it and around it.
+    pub(crate) fn labelled_parts(&self, lattice: &mut Lattice, most: usize) -> Vec<(String, Label)> {
+        let mut out = Vec::new();
+        // Breadth first: what is left out is the deepest. Each visit is counted, whether it gives something or not.
+        let mut work = VecDeque::from([(String::new(), self, Label::BOTTOM)]);
+        let mut left = most.saturating_mul(10);
+        while let Some((way, value, around)) = work.pop_front() {
+            if out.len() == most || left == 0 {
+                break;
+            }
+            left -= 1;
+            let here = lattice.join(around, value.label);
+            let deep = value.deep_label(lattice);
+            let label = lattice.join(here, deep);
+            if label == Label::BOTTOM {
+                continue;
+            }
+            out.push((way.clone(), label));
+            match value.body() {
+                Some(Body::Record(fields)) => {
+                    work.extend(fields.iter().take(left).map(|(n, v)| (format!("{way}.{n}"), v, here)));
+                }
+                Some(Body::List(items)) => {
+                    let items = items.iter().take(left).enumerate();
+                    work.extend(items.map(|(i, v)| (format!("{way}[{i}]"), v, here)));
+                }
+                Some(Body::Pair(a, b)) => {
+                    work.extend([(format!("{way}.fst"), a, here), (format!("{way}.snd"), b, here)]);
+                }
+                Some(Body::Tag(name, v)) => work.push_back((format!("{way}.{name}"), v, here)),
+                _ => {}
+            }
+        }
+        out
     }
 
     /// The value read under a label: `(l ⊔ pc):v`.

@@ -39,7 +39,11 @@ pub fn run(
     world: &mut dyn World,
     order: Order,
 ) -> Outcome {
-    let mut machine = Machine::new(code.clone(), input.cloned(), config);
+    run_on(&mut Machine::new(code.clone(), input.cloned(), config), world, order)
+}
+
+/// The same with a machine that has not begun; it can be asked about the run after it.
+pub fn run_on(machine: &mut Machine, world: &mut dyn World, order: Order) -> Outcome {
     let mut requests = Vec::new();
     let mut limits = Vec::new();
     let mut kept = 0;
@@ -98,7 +102,7 @@ pub fn run(
     let messages = messages.iter().map(message).collect();
     Outcome {
         result,
-        conversation_label: label_data(&machine, label),
+        conversation_label: label_data(machine, label),
         conversation: messages,
         requests,
         limits,

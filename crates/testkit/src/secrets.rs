@@ -215,6 +215,11 @@ fn labels(kind: LatticeKind) -> Vec<Data> {
     match kind {
         LatticeKind::TwoAxis => subsets(&["U", "S"]),
         LatticeKind::Endorsed => subsets(&["U", "S", "E"]),
+        LatticeKind::Levels => ["public", "internal", "confidential", "secret"]
+            .iter()
+            .flat_map(|level| [vec![*level], vec!["U", level]])
+            .map(|names| Data::list(names.into_iter().map(Data::str)))
+            .collect(),
         LatticeKind::SourcesReaders => {
             let or_all = |mut names: Vec<Data>| {
                 names.push(Data::str("*"));
@@ -298,6 +303,7 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
         parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
         clearance: program.clearance.clone(),
         clearances: Vec::new(),
+        explain_flow: false,
         generated_endorse: program.generated_endorse,
     };
     let secret = label(lattice, &pair.secret);

@@ -99,9 +99,9 @@ fn every_rule_does_what_its_cases_say() {
         let text = std::fs::read_to_string(&path).expect("a file");
         let (head, all) = read(&text);
         let lattice = match head.lines().next().and_then(|l| l.strip_prefix("lattice: ")) {
-            Some("sources-readers") => LatticeKind::SourcesReaders,
-            Some("endorsed") => LatticeKind::Endorsed,
-            Some(other) => panic!("{}: no lattice `{other}`", path.display()),
+            Some(name) => {
+                LatticeKind::named(name).unwrap_or_else(|| panic!("{}: no lattice `{name}`", path.display()))
+            }
             None => LatticeKind::TwoAxis,
         };
         let mut out = head;

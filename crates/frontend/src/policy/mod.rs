@@ -415,21 +415,17 @@ impl Reader {
     }
 
     fn lattice(&mut self, value: &Value<'_>) -> LatticeKind {
-        const NAMES: [(&str, LatticeKind); 3] = [
-            ("two-axis", LatticeKind::TwoAxis),
-            ("endorsed", LatticeKind::Endorsed),
-            ("sources-readers", LatticeKind::SourcesReaders),
-        ];
         let DeValue::String(s) = value.get_ref() else {
             self.wrong(value, "the name of a lattice");
             return LatticeKind::TwoAxis;
         };
-        if let Some((_, kind)) = NAMES.iter().find(|(n, _)| *n == &**s) {
-            return *kind;
+        if let Some(kind) = LatticeKind::named(s) {
+            return kind;
         }
         let message = format!("there is no lattice `{}`", clip(s));
         let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
-        self.found.push(d.help("there is: two-axis, endorsed, sources-readers"));
+        let names: Vec<&str> = LatticeKind::ALL.iter().map(|(name, _)| *name).collect();
+        self.found.push(d.help(format!("there is: {}", names.join(", "))));
         LatticeKind::TwoAxis
     }
 
@@ -542,11 +538,7 @@ impl Reader {
         }
         let spec = spec.filter(|s| self.lattice.resolve(s).is_some());
         if spec.is_none() {
-            let how = match self.lattice.kind() {
-                LatticeKind::SourcesReaders => "{ sources = [\"web\"], readers = [\"alice\"] }",
-                LatticeKind::Endorsed => "[\"U\", \"S\", \"E\"] or fewer of them",
-                LatticeKind::TwoAxis => "[\"U\", \"S\"] or fewer of them",
-            };
+            let how = self.lattice.kind().example();
             let message = "this is no label of the lattice";
             let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
             let words = "words out of `trusted`, `untrusted`, `public`, `secret`";

@@ -1,9 +1,9 @@
 //! What a run asks of the world, and what it makes of the answers.
 
-use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, closed};
+use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, closed, local};
 use crate::value::{Body, Kind, Node, NotData, Tool, Value};
-use crate::{Call, ErrorCode, Machine, Reply, Response, decode};
-use core_ir::{Code, Data, Label, ModelParams, Name, Recv, Role, Term};
+use crate::{Call, ErrorCode, Machine, Part, Reply, Response, decode};
+use core_ir::{Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
 
@@ -30,13 +30,15 @@ impl Machine {
         let clearance = named.map_or(self.clearance, |(_, l)| *l);
         if !self.lattice.flows(lc, clearance) {
             let label = self.lattice.join(s.pc, lc);
-            let (shown, clearance) = (self.lattice.show(lc), self.lattice.show(clearance));
+            let (shown, most) = (self.lattice.show(lc), self.lattice.show(clearance));
+            let name = asked.cloned();
             s.fail(
                 ErrorCode::Flow,
                 label,
                 span,
-                format!("the conversation is labelled {shown}, but the model may see {clearance} at most"),
+                format!("the conversation is labelled {shown}, but the model may see {most} at most"),
             );
+            s.refused(Part::Conversation, name.as_ref(), lc, clearance);
             return None;
         }
         let (params, tools) = match &mode {
@@ -54,7 +56,8 @@ impl Machine {
         s.conversation.pending.clear();
         let call = Call::Model { messages: s.conversation.messages.clone(), params, tools, attempt };
         let pending = Pending::Model { mode, attempt };
-        Some(Question { pending, call, channel: lc, answer: self.lattice.join(s.pc, lc), span })
+        let given = if self.lattice.keeps_origins() { vec![(Part::Conversation, lc)] } else { Vec::new() };
+        Some(Question { pending, call, channel: lc, answer: self.lattice.join(s.pc, lc), span, given })
     }
 
     /// `tool[f] V`.
@@ -75,6 +78,7 @@ impl Machine {
             );
             s.fail(ErrorCode::Flow, s.pc, span, message);
             s.explain(s.pc_from, format!("what runs here depends on a value labelled {pc}"));
+            s.refused(Part::Control, Some(&decl.name), s.pc, tool.control);
             return None;
         }
         let fields: Option<&[(Name, Value)]> = match v.body() {
@@ -101,7 +105,10 @@ impl Machine {
                     "the argument `{}` of `{}` must be labelled {allowed} at most",
                     param.name, decl.name
                 );
-                let mut label = self.lattice.join(s.pc, *bound);
+                let broke = label;
+                let mut label =
+                    self.lattice.mark(*bound, Label::BOTTOM, *bound, || local(What::Refused, span));
+                label = self.lattice.join(s.pc, label);
                 if decl.approve {
                     // The refusal says something about secrecy only, but may have been brought about by anyone.
                     let top = self.lattice.top();
@@ -110,6 +117,7 @@ impl Machine {
                 }
                 s.fail(ErrorCode::Flow, label, span, message);
                 s.explain(span, format!("this argument is labelled {found}"));
+                s.refused(Part::Argument(param.name.clone()), Some(&decl.name), broke, *bound);
                 return None;
             }
         }
@@ -124,7 +132,7 @@ impl Machine {
         };
         let label = self.lattice.join(given, tool.result);
         let mut call = Cleared { tool: node.clone(), args, labels: Vec::new(), given, label, span };
-        if !decl.approve && decl.policy.is_none() {
+        if !decl.approve && decl.policy.is_none() && !self.lattice.keeps_origins() {
             return Some(call.question());
         }
         let shown: Vec<(Name, Value)> = decl
@@ -228,6 +236,7 @@ impl Machine {
             let message =
                 format!("what the policy of `{name}` says depends on {found}, but {channel} sees the call");
             s.fail(ErrorCode::Flow, label, span, message);
+            s.refused(Part::Verdict, Some(name), label, tool.channel);
             return None;
         }
         match &verdict.kind {
@@ -262,13 +271,51 @@ impl Machine {
     fn proceed(&mut self, call: Cleared) -> Option<Question> {
         let tool = tool_of(&call.tool);
         if !tool.decl.approve {
-            return Some(call.question());
+            let given = self.given(&call);
+            return Some(Question { given, ..call.question() });
         }
         let asked =
             Call::Approve { tool: tool.decl.clone(), args: call.args.clone(), labels: call.labels.clone() };
         let channel = self.lattice.join(tool.channel, call.given);
-        let (answer, span) = (call.label, call.span);
-        Some(Question { pending: Pending::Approve(Box::new(call)), call: asked, channel, answer, span })
+        let (answer, span, given) = (call.label, call.span, self.given(&call));
+        Some(Question {
+            pending: Pending::Approve(Box::new(call)),
+            call: asked,
+            channel,
+            answer,
+            span,
+            given,
+        })
+    }
+
+    /// The arguments with their labels, if the run explains flow.
+    fn given(&self, call: &Cleared) -> Vec<(Part, Label)> {
+        if !self.lattice.keeps_origins() {
+            return Vec::new();
+        }
+        call.args
+            .iter()
+            .zip(&call.labels)
+            .map(|((name, _), label)| (Part::Argument(name.clone()), *label))
+            .collect()
+    }
+
+    /// The label of an answer that came from the world: the request is where it comes from.
+    fn from_request(
+        &mut self,
+        s: &Strand,
+        label: Label,
+        before: Label,
+        own: Label,
+        what: impl FnOnce() -> What,
+        span: Span,
+    ) -> Label {
+        self.lattice.mark(label, before, own, || {
+            // The strand waits for its last request only.
+            let number = s.requests.saturating_sub(1);
+            let place = [&s.place[..], &[number, u32::MAX]].concat().into();
+            Step { what: what(), span, request: Some((s.id, number)), place: Some(place) }
+        })
     }
 
     /// `remember k V`.
@@ -284,19 +331,23 @@ impl Machine {
         let bound = self.lattice.resolve(&decl.label).unwrap_or_default();
         let deep = self.blame(s, &v);
         if !self.lattice.flows(deep, bound) {
-            let label = self.lattice.join(s.pc, bound);
+            let label = self.lattice.mark(bound, Label::BOTTOM, bound, || local(What::Refused, span));
+            let label = self.lattice.join(s.pc, label);
             let message =
                 format!("the key `{}` holds values labelled {} at most", decl.name, self.lattice.show(bound));
             let found = format!("this value is labelled {}", self.lattice.show(deep));
             s.fail(ErrorCode::StoreRefused, label, span, message);
             s.explain(span, found);
+            s.refused(Part::Value, Some(&decl.name), deep, bound);
             return None;
         }
         match v.to_data(self.config.max_text) {
             Ok(value) => match decl.ty.check(&value) {
                 Ok(()) => {
                     let (pending, call) = (Pending::Remember, Call::Remember { store, key, value });
-                    return Some(Question { pending, call, channel: bound, answer: bound, span });
+                    let given =
+                        if self.lattice.keeps_origins() { vec![(Part::Value, deep)] } else { Vec::new() };
+                    return Some(Question { pending, call, channel: bound, answer: bound, span, given });
                 }
                 Err((path, cause)) => {
                     s.fail(ErrorCode::Type, deep, span, format!("the key `{}`: {path}: {cause}", decl.name));
@@ -316,14 +367,21 @@ impl Machine {
         let error = pending.error();
         match (pending, response) {
             (Pending::Model { mode, attempt }, Response::Model(Ok(reply))) => {
+                let model = || match &mode {
+                    Mode::Data(params, _) => What::Model(params.model.clone().unwrap_or_else(|| "".into())),
+                    Mode::Code => What::Model("".into()),
+                };
+                let lc = s.conversation.label;
+                s.conversation.label = self.from_request(s, lc, lc, Label::BOTTOM, model, span);
                 self.replied(s, mode, attempt, span, reply);
             }
-            (Pending::Tool(tool), Response::Tool(result)) => self.returned(s, &tool, label, span, result),
+            (Pending::Tool(tool), Response::Tool(result)) => {
+                self.returned(s, &tool, label, Label::BOTTOM, span, result);
+            }
             (Pending::Tool(tool), Response::LabelledTool(result, own)) => {
                 let own = self.lattice.resolve(&own);
                 let own = own.unwrap_or_else(|| self.lattice.top());
-                let label = self.lattice.join(label, own);
-                self.returned(s, &tool, label, span, result);
+                self.returned(s, &tool, label, own, span, result);
             }
             (Pending::Approve(call), Response::Approve(Ok(()))) => self.ask_again(s, call.question()),
             (Pending::Approve(call), Response::Approve(Err(why))) => {
@@ -332,6 +390,7 @@ impl Machine {
             }
             (Pending::Recall { code, store, key }, Response::Recall(Ok(Some(data)))) => {
                 let decl = &code.store(store).keys[key as usize];
+                let label = self.recalled(s, decl, label, span);
                 match decl.ty.check(&data) {
                     Ok(()) => s.state = State::Return(Value::from_data(&mut self.lattice, label, &data)),
                     Err((path, cause)) => {
@@ -340,7 +399,8 @@ impl Machine {
                     }
                 }
             }
-            (Pending::Recall { .. }, Response::Recall(Ok(None))) => {
+            (Pending::Recall { code, store, key }, Response::Recall(Ok(None))) => {
+                let label = self.recalled(s, &code.store(store).keys[key as usize], label, span);
                 s.state = State::Return(Value::new(label, Kind::Null));
             }
             (Pending::Remember, Response::Remember(Ok(()))) => s.state = State::Return(Value::unit(s.pc)),
@@ -365,16 +425,31 @@ impl Machine {
         true
     }
 
-    /// A tool returned, or failed.
+    /// The label of what a key holds.
+    fn recalled(&mut self, s: &Strand, key: &core_ir::KeyDecl, label: Label, span: Span) -> Label {
+        if !self.lattice.keeps_origins() {
+            return label;
+        }
+        let own = self.lattice.resolve(&key.label).unwrap_or_default();
+        self.from_request(s, label, s.pc, own, || What::Key(key.name.clone()), span)
+    }
+
+    /// A tool returned, or failed; it may have stated a label of its own.
     fn returned(
         &mut self,
         s: &mut Strand,
         tool: &Node,
         label: Label,
+        own: Label,
         span: Span,
         result: Result<Data, String>,
     ) {
-        let decl = &tool_of(tool).decl;
+        let tool = tool_of(tool);
+        let decl = &tool.decl;
+        let before = label;
+        let label = self.lattice.join(label, own);
+        let own = self.lattice.join(tool.result, own);
+        let label = self.from_request(s, label, before, own, || What::Tool(decl.name.clone()), span);
         match result {
             Ok(data) => match decl.result.check(&data) {
                 Ok(()) => s.state = State::Return(Value::from_data(&mut self.lattice, label, &data)),
@@ -527,7 +602,7 @@ impl Cleared {
         let tool = tool_of(&self.tool);
         let call = Call::Tool { tool: tool.decl.clone(), args: self.args };
         let (channel, answer, span) = (tool.channel, self.label, self.span);
-        Question { pending: Pending::Tool(self.tool), call, channel, answer, span }
+        Question { pending: Pending::Tool(self.tool), call, channel, answer, span, given: Vec::new() }
     }
 }
 

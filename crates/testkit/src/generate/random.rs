@@ -207,6 +207,7 @@ fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
     match kind {
         LatticeKind::TwoAxis => some(rng, &["U", "S"]),
         LatticeKind::Endorsed => some(rng, &["U", "S", "E"]),
+        LatticeKind::Levels => some(rng, &["U", "internal", "confidential", "secret"]),
         LatticeKind::SourcesReaders => {
             let sources = if rng.chance(10) { Data::str("*") } else { some(rng, &["web", "mail"]) };
             let readers = if rng.chance(50) { Data::str("*") } else { some(rng, &["ann", "bob"]) };
@@ -224,7 +225,8 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let lattice = match (style.lattice, rng.below(6)) {
         (Some(kind), _) => kind,
         (None, 0) => LatticeKind::Endorsed,
-        (None, 1 | 2) => LatticeKind::SourcesReaders,
+        (None, 1) => LatticeKind::SourcesReaders,
+        (None, 2) => LatticeKind::Levels,
         (None, _) => LatticeKind::TwoAxis,
     };
     let tools = tools(rng, lattice, style.approve);

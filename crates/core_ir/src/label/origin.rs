@@ -1,0 +1,394 @@
+//! Where labels come from: for each component of a label the steps of the run that brought it.
+//!
+//! A label that keeps its origin is a label of the lattice with two sets of steps, one for integrity and one for secrecy. A join joins all three, so what
+//! carries labels carries origins. A step knows what it depended on itself, which gives the chain.
+//!
+//! Invariant: a step holds names and places of the program and no data.
+//! Invariant: origins do not depend on the order in which answers arrive: sets are ordered by what their steps are.
+//! Invariant: a set has at most [`MOST_STEPS`] steps, and there are at most [`MOST_LABELS`] labels and steps; what is left out is known to be.
+
+use super::sets::{Joins, pair};
+use super::{Algebra, Axis, Component};
+use crate::{Data, Name};
+use diagnostics::Span;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// The most steps of a set.
+const MOST_STEPS: usize = 16;
+
+/// The most labels, and the most steps, that are kept. Labels that are met later have no origin.
+const MOST_LABELS: usize = 1 << 20;
+
+/// The most chains that are shown for a component: the shortest.
+const MOST_CHAINS: usize = 3;
+
+/// Something in the course of a run that gave data their label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What it was.
+    pub what: What,
+    /// The term that did it.
+    pub span: Span,
+    /// If it was a request: which, as strand and number.
+    pub request: Option<(u64, u32)>,
+    /// If it was a request: where it stands in the run.
+    pub place: Option<Arc<[u32]>>,
+}
+
+/// The kinds of steps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// The program states the label.
+    Stated,
+    /// Something was said in the conversation.
+    Sent,
+    /// It decided what runs.
+    Decided,
+    /// A call, a message or a key was refused: that it was says what the bound is about.
+    Refused,
+    /// A model replied; the empty name is the run's own model.
+    Model(Name),
+    /// A tool answered.
+    Tool(Name),
+    /// A key was read.
+    Key(Name),
+}
+
+impl What {
+    /// The name used in JSON.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            What::Stated => "stated",
+            What::Sent => "sent",
+            What::Decided => "decided",
+            What::Refused => "refused",
+            What::Model(_) => "model",
+            What::Tool(_) => "tool",
+            What::Key(_) => "key",
+        }
+    }
+
+    /// The model, tool or key.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            What::Model(name) | What::Tool(name) | What::Key(name) => {
+                Some(name).filter(|n| !n.is_empty()).map(|n| &**n)
+            }
+            _ => None,
+        }
+    }
+
+    /// What happened, in words.
+    pub fn describe(&self) -> String {
+        match self {
+            What::Stated => "the program states this label".into(),
+            What::Sent => "it was said in the conversation".into(),
+            What::Decided => "it decided what runs".into(),
+            What::Refused => "something was refused".into(),
+            What::Model(name) if name.is_empty() => "the model replied, having read the conversation".into(),
+            What::Model(name) => format!("the model `{name}` replied, having read the conversation"),
+            What::Tool(name) => format!("the tool `{name}` answered"),
+            What::Key(name) => format!("it was read from the key `{name}`"),
+        }
+    }
+}
+
+/// A step of a [`Chain`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// What it was.
+    pub what: What,
+    /// The term that did it.
+    pub span: Span,
+    /// The request, if it was one.
+    pub request: Option<(u64, u32)>,
+}
+
+/// Where one component of a label comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// The component as it is written in labels: `U`, `S`, a source, `readers`.
+    pub component: String,
+    /// What it says of data: `is untrusted`.
+    pub words: String,
+    /// The shortest ways to steps that brought it, each from the data back to that step.
+    pub ways: Vec<Vec<Hop>>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+/// A set of steps, in their order.
+type Set = (Box<[u32]>, bool);
+
+/// A label and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+struct Entry {
+    base: u32,
+    integrity: u32,
+    secrecy: u32,
+}
+
+/// A step and what it depended on.
+#[derive(Clone, Debug)]
+struct Event {
+    step: Step,
+    before: Entry,
+    /// What it added itself.
+    own: u32,
+    /// Tells steps apart whatever order they were met in.
+    digest: u64,
+}
+
+/// What makes two steps the same one.
+type EventKey = (What, Span, Option<(u64, u32)>, Entry, u32);
+
+/// The labels of a run that keeps origins.
+#[derive(Clone, Debug)]
+pub(super) struct Origins {
+    entries: Vec<Entry>,
+    entry_index: HashMap<Entry, u32>,
+    joins: Joins,
+    sets: Vec<Set>,
+    set_index: HashMap<Set, u32>,
+    events: Vec<Event>,
+    event_index: HashMap<EventKey, u32>,
+}
+
+/// The set without steps.
+const NONE: u32 = 0;
+
+/// The set of which nothing is known any more.
+const FORGOTTEN: u32 = 1;
+
+impl Default for Origins {
+    fn default() -> Origins {
+        let bottom = Entry::default();
+        Origins {
+            entries: vec![bottom],
+            entry_index: HashMap::from([(bottom, 0)]),
+            joins: HashMap::default(),
+            sets: vec![(Box::default(), false), (Box::default(), true)],
+            set_index: HashMap::from([((Box::default(), false), NONE), ((Box::default(), true), FORGOTTEN)]),
+            events: Vec::new(),
+            event_index: HashMap::new(),
+        }
+    }
+}
+
+impl Origins {
+    // INVARIANT: labels that are given in were made by `intern`; a foreign one reads as ⊤, the safe side.
+    fn entry(&self, label: u32) -> Entry {
+        self.entries.get(label as usize).copied().unwrap_or(Entry {
+            base: u32::MAX,
+            integrity: FORGOTTEN,
+            secrecy: FORGOTTEN,
+        })
+    }
+
+    pub(super) fn base(&self, label: u32) -> u32 {
+        self.entry(label).base
+    }
+
+    /// A label of which no origin is known.
+    pub(super) fn unmarked(&mut self, base: u32) -> u32 {
+        self.intern(Entry { base, ..Entry::default() })
+    }
+
+    fn intern(&mut self, mut entry: Entry) -> u32 {
+        if let Some(i) = self.entry_index.get(&entry) {
+            return *i;
+        }
+        if self.entries.len() >= MOST_LABELS && (entry.integrity, entry.secrecy) != (FORGOTTEN, FORGOTTEN) {
+            (entry.integrity, entry.secrecy) = (FORGOTTEN, FORGOTTEN);
+            return self.intern(entry);
+        }
+        let i = self.entries.len() as u32;
+        self.entries.push(entry);
+        self.entry_index.insert(entry, i);
+        i
+    }
+
+    pub(super) fn join(&mut self, algebra: &mut Algebra, a: u32, b: u32) -> u32 {
+        if let Some(c) = self.joins.get(&pair(a, b)) {
+            return *c;
+        }
+        let (p, q) = (self.entry(a), self.entry(b));
+        let joined = Entry {
+            base: algebra.join(p.base, q.base),
+            integrity: self.union(p.integrity, q.integrity),
+            secrecy: self.union(p.secrecy, q.secrecy),
+        };
+        let c = self.intern(joined);
+        if self.joins.len() < MOST_LABELS {
+            self.joins.insert(pair(a, b), c);
+        }
+        c
+    }
+
+    pub(super) fn reclassify(&mut self, base: u32, integrity: u32, secrecy: u32) -> u32 {
+        let (integrity, secrecy) = (self.entry(integrity).integrity, self.entry(secrecy).secrecy);
+        if base == 0 { 0 } else { self.intern(Entry { base, integrity, secrecy }) }
+    }
+
+    fn union(&mut self, a: u32, b: u32) -> u32 {
+        if a == b || b == NONE {
+            return a;
+        }
+        if a == NONE {
+            return b;
+        }
+        let ((x, more), (y, also)) = (&self.sets[a as usize], &self.sets[b as usize]);
+        let mut all: Vec<u32> = x.iter().chain(y.iter()).copied().collect();
+        let mut more = *more || *also;
+        all.sort_by(|a, b| self.order(*a).cmp(&self.order(*b)));
+        all.dedup();
+        more |= all.len() > MOST_STEPS;
+        all.truncate(MOST_STEPS);
+        self.intern_set((all.into(), more))
+    }
+
+    /// The place of a step in sets.
+    fn order(&self, event: u32) -> (Option<&[u32]>, Span, u64) {
+        let e = &self.events[event as usize];
+        (e.step.place.as_deref(), e.step.span, e.digest)
+    }
+
+    fn intern_set(&mut self, set: Set) -> u32 {
+        if let Some(i) = self.set_index.get(&set) {
+            return *i;
+        }
+        if self.sets.len() >= MOST_LABELS {
+            return FORGOTTEN;
+        }
+        let i = self.sets.len() as u32;
+        self.sets.push(set.clone());
+        self.set_index.insert(set, i);
+        i
+    }
+
+    /// See [`super::Lattice::mark`].
+    pub(super) fn mark(
+        &mut self,
+        algebra: &mut Algebra,
+        label: u32,
+        before: u32,
+        own: u32,
+        step: Step,
+    ) -> u32 {
+        let base = self.base(label);
+        if base == 0 {
+            return 0;
+        }
+        let (before, own) = (self.entry(before), self.base(own));
+        let key = (step.what.clone(), step.span, step.request, before, own);
+        let event = match self.event_index.get(&key) {
+            Some(event) => *event,
+            None if self.events.len() >= MOST_LABELS => return label,
+            None => {
+                let digest = self.digest(&step, before, &algebra.write(own));
+                let event = self.events.len() as u32;
+                self.events.push(Event { step, before, own, digest });
+                self.event_index.insert(key, event);
+                event
+            }
+        };
+        let set = self.intern_set((Box::new([event]), false));
+        let on = |axis| {
+            algebra.reclassify(
+                if axis == Axis::Integrity { base } else { 0 },
+                if axis == Axis::Secrecy { base } else { 0 },
+            )
+        };
+        let [integrity, secrecy] =
+            [Axis::Integrity, Axis::Secrecy].map(on).map(|part| if part == 0 { NONE } else { set });
+        self.intern(Entry { base, integrity, secrecy })
+    }
+
+    fn digest(&self, step: &Step, before: Entry, own: &Data) -> u64 {
+        // FNV-1a over what does not depend on the order in which anything was met, as numbers of interned labels do.
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        let mut add = |bytes: &[u8]| {
+            for b in bytes {
+                hash = (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        add(step.what.kind().as_bytes());
+        add(step.what.name().unwrap_or_default().as_bytes());
+        let (strand, number) = step.request.unwrap_or_default();
+        add(&strand.to_le_bytes());
+        add(&number.to_le_bytes());
+        add(own.to_json().to_string().as_bytes());
+        for set in [before.integrity, before.secrecy] {
+            for event in self.sets[set as usize].0.iter() {
+                add(&self.events[*event as usize].digest.to_le_bytes());
+            }
+            add(b"|");
+        }
+        hash
+    }
+
+    /// See [`super::Lattice::why`].
+    pub(super) fn why(&self, algebra: &Algebra, label: u32) -> Vec<Chain> {
+        let entry = self.entry(label);
+        algebra.components(entry.base).iter().map(|c| self.chain(algebra, entry, c)).collect()
+    }
+
+    fn set(&self, entry: Entry, axis: Axis) -> &Set {
+        let set = if axis == Axis::Integrity { entry.integrity } else { entry.secrecy };
+        &self.sets[set as usize]
+    }
+
+    fn chain(&self, algebra: &Algebra, entry: Entry, component: &Component) -> Chain {
+        let has = |base: u32| {
+            algebra.components(base).iter().any(|c| (c.axis, &c.name) == (component.axis, &component.name))
+        };
+        let mut chain = Chain {
+            component: component.name.clone(),
+            words: component.words.clone(),
+            ways: Vec::new(),
+            more: false,
+        };
+        // Breadth first, so that the shortest ways are found first; `from` is the step it was reached from.
+        let mut from: HashMap<u32, Option<u32>> = HashMap::new();
+        let mut queue = VecDeque::new();
+        let (first, more) = self.set(entry, component.axis);
+        chain.more |= more;
+        for event in first {
+            from.insert(*event, None);
+            queue.push_back(*event);
+        }
+        while let Some(at) = queue.pop_front() {
+            let event = &self.events[at as usize];
+            let own = has(event.own);
+            let before = has(event.before.base);
+            if !own && !before {
+                continue;
+            }
+            let (earlier, more) = self.set(event.before, component.axis);
+            if own || earlier.is_empty() {
+                if chain.ways.len() == MOST_CHAINS {
+                    chain.more = true;
+                    break;
+                }
+                let way = std::iter::successors(Some(at), |at| from.get(at).copied().flatten());
+                let mut way: Vec<Hop> = way
+                    .map(|e| &self.events[e as usize].step)
+                    .map(|s| Hop { what: s.what.clone(), span: s.span, request: s.request })
+                    .collect();
+                way.reverse();
+                chain.ways.push(way);
+            }
+            chain.more |= more;
+            if before {
+                for event in earlier {
+                    from.entry(*event).or_insert_with(|| {
+                        queue.push_back(*event);
+                        Some(at)
+                    });
+                }
+            }
+        }
+        chain
+    }
+}
