@@ -138,6 +138,13 @@ fn spread<'p>(p: &'p Pred, holds: bool, all: &mut Vec<Parts<'p>>) -> bool {
             true
         }
         (Pred::Not(p), _) => spread(p, !holds, all),
+        (Pred::Schema(schema), _) if schema.necessary().1 => spread(schema.necessary().0, holds, all),
+        (Pred::Schema(schema), true) => {
+            for parts in all.iter_mut() {
+                parts.push((p, true));
+            }
+            spread(schema.necessary().0, true, all)
+        }
         (Pred::And(p), true) | (Pred::Or(p), false) => spread(&p.0, holds, all) && spread(&p.1, holds, all),
         (Pred::And(p), false) | (Pred::Or(p), true) => {
             let mut other = all.clone();
@@ -178,7 +185,7 @@ fn conjunct(parts: &Parts<'_>, kind: Kind, depth: u32) -> Answer {
         Pred::Compare(Measure::Words, ..) | Pred::Matches(_) | Pred::Contains(_) => kind == Kind::Str,
         Pred::Compare(Measure::Value, ..) => kind == Kind::Num,
         Pred::Field(..) => kind == Kind::Record,
-        Pred::Every(_) => kind == Kind::List,
+        Pred::Every(_) | Pred::Some(_) => kind == Kind::List,
         _ => true,
     };
     if parts.iter().any(|(p, holds)| *holds && !about(p)) {
@@ -360,13 +367,17 @@ fn texts<'p>(parts: &Parts<'p>, sign: bool) -> Vec<&'p str> {
         .collect()
 }
 
-/// What every item satisfies, and for each item that must be there what it does not satisfy.
-fn quantified<'p>(parts: &Parts<'p>) -> (Parts<'p>, Vec<&'p Pred>) {
+/// What every item satisfies, and what an item that must be there does.
+fn quantified<'p>(parts: &Parts<'p>) -> (Parts<'p>, Parts<'p>) {
     let mut every = Vec::new();
     let mut some = Vec::new();
     for (p, holds) in parts {
-        if let Pred::Every(inner) = p {
-            if *holds { every.push((&**inner, true)) } else { some.push(&**inner) }
+        match (p, holds) {
+            (Pred::Every(p), true) => every.push((&**p, true)),
+            (Pred::Every(p), false) => some.push((&**p, false)),
+            (Pred::Some(p), true) => some.push((&**p, true)),
+            (Pred::Some(p), false) => every.push((&**p, false)),
+            _ => {}
         }
     }
     (every, some)
@@ -374,14 +385,14 @@ fn quantified<'p>(parts: &Parts<'p>) -> (Parts<'p>, Vec<&'p Pred>) {
 
 fn no_list(parts: &Parts<'_>, length: &Range, depth: u32) -> bool {
     let (every, some) = quantified(parts);
-    let impossible = |without: Option<&Pred>| {
-        let mut item = every.clone();
-        item.extend(without.map(|p| (p, false)));
+    let impossible = |one: Option<(&Pred, bool)>| {
+        let mut item: Parts<'_> = every.clone();
+        item.extend(one);
         satisfiable(&item, &KINDS, depth + 1) == Answer::No
     };
     length.is_empty(true)
         || !some.is_empty() && length.last() == Some(Some(0))
-        || some.iter().any(|p| impossible(Some(p)))
+        || some.iter().any(|p| impossible(Some(*p)))
         || length.first() > 0 && !every.is_empty() && impossible(None)
 }
 
@@ -470,7 +481,7 @@ fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Da
             let mut items = Vec::new();
             for p in &some {
                 let mut all = every.clone();
-                all.push((p, false));
+                all.push(*p);
                 match example(&all, depth + 1) {
                     Some(d) => items.push(d),
                     None => return Vec::new(),
@@ -586,9 +597,43 @@ mod tests {
         let every = |p: Pred| Pred::Every(Arc::new(p));
         assert_eq!(implies(&every(c(Value, Gt, 3)), &every(c(Value, Gt, 2))), Answer::Yes);
         assert_eq!(implies(&every(c(Value, Gt, 2)), &every(c(Value, Gt, 3))), Answer::No);
+        let some = |p: Pred| Pred::Some(Arc::new(p));
+        assert_eq!(implies(&some(c(Value, Gt, 3)), &some(c(Value, Gt, 2))), Answer::Yes);
+        assert_eq!(implies(&some(c(Value, Gt, 2)), &some(c(Value, Gt, 3))), Answer::No);
+        assert_eq!(implies(&some(c(Value, Gt, 2)), &c(Length, Ge, 1)), Answer::Yes);
+        assert_eq!(implies(&and(every(set(&["a"])), c(Length, Gt, 0)), &some(set(&["a"]))), Answer::Yes);
+        assert_eq!(implies(&every(set(&["a"])), &some(set(&["a"]))), Answer::No);
+        assert_eq!(possible(&and(some(set(&["b"])), every(set(&["a"]))), &Type::Dyn), Answer::No);
         let field = |p: Pred| Pred::Field("a".into(), Arc::new(p));
         assert_eq!(implies(&field(c(Value, Gt, 3)), &field(c(Value, Gt, 2))), Answer::Yes);
         assert_eq!(implies(&field(c(Value, Gt, 2)), &field(c(Value, Gt, 3))), Answer::No);
+    }
+
+    #[test]
+    fn schemas_are_what_they_say_as_far_as_predicates_can() {
+        let schema = |text: &str| {
+            let json = serde_json::from_str(text).unwrap();
+            Pred::Schema(Arc::new(core_ir::Schema::new(&Data::from_json(&json).unwrap()).unwrap()))
+        };
+        let short = schema(r#"{"type": "string", "minLength": 1, "maxLength": 5}"#);
+        assert_eq!(implies(&short, &c(Length, Le, 9)), Answer::Yes);
+        assert_eq!(implies(&c(Length, Eq, 3), &short), Answer::No);
+        assert_eq!(implies(&and(Pred::Contains("x".into()), c(Length, Eq, 3)), &short), Answer::Yes);
+        let list = schema(r#"{"type": "array", "items": {"type": "number", "minimum": 2}, "minItems": 1}"#);
+        assert_eq!(implies(&list, &Pred::Every(Arc::new(c(Value, Gt, 1)))), Answer::Yes);
+        assert_eq!(implies(&list, &Pred::Some(Arc::new(c(Value, Gt, 1)))), Answer::Yes);
+        assert_eq!(possible(&list, &Type::Str), Answer::No);
+        let record = schema(r#"{"type": "object", "required": ["a"], "properties": {"a": {"const": 1}}}"#);
+        let field = |n: i64| Pred::Field("a".into(), Arc::new(Pred::OneOf([Data::Num(Num::from(n))].into())));
+        assert_eq!(implies(&record, &field(1)), Answer::Yes);
+        assert_eq!(implies(&field(1), &record), Answer::Yes);
+        assert_eq!(possible(&and(record, field(2)), &Type::Dyn), Answer::No);
+        // What predicates cannot say is only a condition that is necessary.
+        let whole = schema(r#"{"type": "integer", "minimum": 3}"#);
+        assert_eq!(implies(&whole, &c(Value, Gt, 2)), Answer::Yes);
+        assert_eq!(implies(&whole, &whole), Answer::Yes);
+        assert_eq!(implies(&c(Value, Ge, 3), &whole), Answer::No);
+        assert_eq!(possible(&and(whole, c(Value, Lt, 3)), &Type::Num), Answer::No);
     }
 
     #[test]

@@ -10,8 +10,8 @@
 use crate::{
     Abs, AbsSugar, Bound, Branch, BuildError, Builder, Catches, Code, Comparison, Data, Effect, EffectClass,
     EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, MAX_DATA_DEPTH, Measure,
-    ModelParams, Name, Num, Pred, Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId,
-    ToolParam, Type,
+    ModelParams, Name, Num, Pred, Prim, Recv, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl,
+    ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Sources, Span};
 use serde_json::{Map, Value, json};
@@ -420,6 +420,8 @@ fn pred_json(p: &Pred) -> Value {
         Pred::OneOf(items) => json!({"in": items.iter().map(data_json).collect::<Vec<_>>()}),
         Pred::Field(n, p) => json!({"field": [**n, pred_json(p)]}),
         Pred::Every(p) => json!({"every": pred_json(p)}),
+        Pred::Some(p) => json!({"some": pred_json(p)}),
+        Pred::Schema(s) => json!({"schema": data_json(s.source())}),
         Pred::And(p) => json!({"and": [pred_json(&p.0), pred_json(&p.1)]}),
         Pred::Or(p) => json!({"or": [pred_json(&p.0), pred_json(&p.1)]}),
         Pred::Not(p) => json!({"not": pred_json(p)}),
@@ -1126,6 +1128,11 @@ impl Reader {
                     Pred::Field(self.name(&n)?, Arc::new(self.pred(&q)?))
                 }
                 "every" => Pred::Every(Arc::new(self.pred(&p)?)),
+                "some" => Pred::Some(Arc::new(self.pred(&p)?)),
+                "schema" => match Schema::new(&self.data(&p, 0)?) {
+                    Ok(schema) => Pred::Schema(Arc::new(schema)),
+                    Err(why) => return self.wrong(&p, format!("no JSON Schema: {why}")),
+                },
                 "not" => Pred::Not(Arc::new(self.pred(&p)?)),
                 "and" | "or" => {
                     let [a, b] = self.parts::<2>(&p)?;

@@ -22,6 +22,7 @@ pub mod paper;
 mod pred;
 pub mod print;
 mod read;
+mod schema;
 mod term;
 mod ty;
 
@@ -31,6 +32,7 @@ pub use label::{Chain, Hop, Label, LabelSpec, Lattice, LatticeKind, Step, What};
 pub use num::{Num, NumError};
 pub use pred::{Comparison, Measure, Pred};
 pub use print::{Style, print_code, print_data, print_term, print_with, write_data};
+pub use schema::Schema;
 pub use term::{
     Abs, AbsSugar, Bound, Branch, BuildError, Builder, Catches, Code, EffectClass, Globals, IfSugar, KeyDecl,
     LetSugar, MAX_DEPTH, ModelParams, Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl,

@@ -1,6 +1,6 @@
 //! The decidable predicates of `guard` and of refinement types.
 
-use crate::{Data, Name, Num};
+use crate::{Data, Name, Num, Schema};
 use std::sync::Arc;
 
 /// What is measured of a value before it is compared.
@@ -74,6 +74,10 @@ pub enum Pred {
     Field(Name, Arc<Pred>),
     /// `every P`: each item of the list.
     Every(Arc<Pred>),
+    /// `some P`: at least one item of the list.
+    Some(Arc<Pred>),
+    /// `schema {…}`: what a JSON Schema admits.
+    Schema(Arc<Schema>),
     /// `P && Q`.
     And(Arc<(Pred, Pred)>),
     /// `P || Q`.
@@ -103,6 +107,36 @@ impl Pred {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.decide(data))
     }
 
+    /// What a model is told when a guard tries again: why the last result was refused. `value` is that result, if it
+    /// is data. Never longer than [`Pred::REMARK_BYTES`].
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Comparison, Data, Measure, Num, Pred};
+    /// let three_words = Pred::Compare(Measure::Words, Comparison::Eq, Num::from(3));
+    /// let value = Data::str("a b");
+    /// let reason = three_words.holds(&value).unwrap_err();
+    /// assert_eq!(
+    ///     three_words.remark(&reason, Some(&value)),
+    ///     "The last result was refused: words is 2, expected == 3.\nIt was: a b\nTry again."
+    /// );
+    /// ```
+    pub fn remark(&self, reason: &str, value: Option<&Data>) -> String {
+        let Some(value) = value else {
+            return format!("{} it is not data.\nTry again.", Pred::REMARK);
+        };
+        let shown = match value {
+            Data::Str(s) => first(s, 200),
+            other => first(&other.to_json().to_string(), 200),
+        };
+        format!("{} {}.\nIt was: {shown}\nTry again.", Pred::REMARK, first(reason, 300))
+    }
+
+    /// How every remark begins.
+    pub const REMARK: &str = "The last result was refused:";
+    /// The most bytes of a remark: 300 characters of the reason and 200 of the result, four bytes each, and what stands between.
+    pub const REMARK_BYTES: u64 = 2_100;
+
     fn decide(&self, data: &Data) -> Result<(), String> {
         match self {
             Pred::True => Ok(()),
@@ -123,10 +157,10 @@ impl Pred {
             }
             Pred::Matches(pattern) => {
                 let Data::Str(s) = data else { return Err(format!("{} is not text", data.kind())) };
-                match regex::RegexBuilder::new(pattern).size_limit(REGEX_SIZE).build() {
-                    Ok(r) if r.is_match(s) => Ok(()),
-                    Ok(_) => Err(format!("does not match `{pattern}`")),
-                    Err(_) => Err(format!("`{pattern}` is not a usable regular expression")),
+                match regex(pattern) {
+                    Some(r) if r.is_match(s) => Ok(()),
+                    Some(_) => Err(format!("does not match `{pattern}`")),
+                    None => Err(format!("`{pattern}` is not a usable regular expression")),
                 }
             }
             Pred::Contains(part) => match data {
@@ -153,6 +187,18 @@ impl Pred {
                     .try_for_each(|(i, d)| p.holds(d).map_err(|e| format!("item {i}: {e}"))),
                 _ => Err(format!("{} is not a list", data.kind())),
             },
+            Pred::Some(p) => {
+                let Data::List(items) = data else { return Err(format!("{} is not a list", data.kind())) };
+                let mut why = None;
+                for (i, d) in items.iter().enumerate() {
+                    match p.holds(d) {
+                        Ok(()) => return Ok(()),
+                        Err(e) => why = why.or(Some(format!("no item is as expected; item {i}: {e}"))),
+                    }
+                }
+                Err(why.unwrap_or_else(|| "the list is empty".into()))
+            }
+            Pred::Schema(schema) => schema.check(data),
             Pred::And(p) => p.0.holds(data).and_then(|()| p.1.holds(data)),
             Pred::Or(p) => p.0.holds(data).or_else(|a| p.1.holds(data).map_err(|b| format!("{a}, and {b}"))),
             Pred::Not(p) => match p.holds(data) {
@@ -163,8 +209,21 @@ impl Pred {
     }
 }
 
+/// A compiled regular expression, unless it is none or too large.
+pub(crate) fn regex(pattern: &str) -> Option<regex::Regex> {
+    regex::RegexBuilder::new(pattern).size_limit(REGEX_SIZE).build().ok()
+}
+
+/// The first characters of a text, with a mark if there are more.
+fn first(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
 /// Equality of data as `==` of the calculus has it: the order of a record's fields does not count.
-fn same(a: &Data, b: &Data) -> bool {
+pub(crate) fn same(a: &Data, b: &Data) -> bool {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match (a, b) {
         (Data::List(x), Data::List(y)) => {
             x.len() == y.len() && x.iter().zip(y.iter()).all(|(a, b)| same(a, b))

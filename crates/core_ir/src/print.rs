@@ -411,6 +411,8 @@ impl fmt::Display for Pred {
                 }
                 Pred::Field(name, p) => write!(f, ".{} {}", name_text(name), atom(p)),
                 Pred::Every(p) => write!(f, "every {}", atom(p)),
+                Pred::Some(p) => write!(f, "some {}", atom(p)),
+                Pred::Schema(s) => write!(f, "schema {}", data_string(s.source())),
                 Pred::And(p) => write!(f, "{} && {}", atom(&p.0), atom(&p.1)),
                 Pred::Or(p) => write!(f, "{} || {}", atom(&p.0), atom(&p.1)),
                 Pred::Not(p) => write!(f, "!{}", atom(p)),

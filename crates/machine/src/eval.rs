@@ -7,8 +7,8 @@ mod ask;
 use crate::prim::{self, PrimError};
 use crate::value::{Body, Kind, Node, NotData, Tool, Value};
 use crate::{
-    Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Refusal, Request,
-    RequestId,
+    Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Refusal, Remark,
+    Request, RequestId,
 };
 use core_ir::{
     Bound, Catches, Code, Data, Label, Lattice, ModelParams, Name, Recv, Role, Step, Term, TermId, ToolId,
@@ -49,6 +49,8 @@ pub(crate) struct Strand {
     scopes: Counts,
     /// The time limits that requests made here have.
     deadlines: Deadlines,
+    /// What models are told that are asked here: this is a further attempt of a guard.
+    remark: Option<Arc<Remark>>,
     /// The closure whose body is being evaluated.
     act: Arc<Node>,
     /// Where its locals begin on the stack.
@@ -214,8 +216,8 @@ enum Frame {
     Labelled { term: TermId, l: Label, at: Label, pc: Label, pc_from: Span },
     /// The function to be applied to this argument.
     FixArg(Value, Span),
-    /// An attempt of a `guard`, with the attempts left.
-    Guard { guarded: Guarded, left: u32, pc: Label, pc_from: Span },
+    /// An attempt of a `guard`, with the attempts left and what models are told outside.
+    Guard { guarded: Guarded, left: u32, remark: Option<Arc<Remark>>, pc: Label, pc_from: Span },
     /// The body of a `try`.
     Try { term: TermId, at: Label, pc: Label, pc_from: Span },
     /// The body of a `within`, with the limits outside.
@@ -301,6 +303,7 @@ impl Strand {
             pars: Counts::default(),
             scopes: Counts::default(),
             deadlines: Deadlines::default(),
+            remark: None,
             act: closed(code, root),
             base: 0,
             stack: Vec::new(),
@@ -387,12 +390,14 @@ impl Strand {
                 label: lattice.join(self.conversation.label, self.pc),
                 messages: self.conversation.messages.clone(),
                 pending: self.conversation.pending.clone(),
+                told: self.conversation.told.clone(),
             },
             requests: 0,
             draws: Counts::default(),
             pars: Counts::default(),
             scopes: Counts::default(),
             deadlines: self.deadlines.clone(),
+            remark: self.remark.clone(),
             act: self.act.clone(),
             base: 0,
             stack: self.stack[self.base..self.base + in_scope].to_vec(),
@@ -614,7 +619,8 @@ impl Machine {
             }
             Term::Guard { term, retry, .. } => {
                 let (term, left) = (*term, *retry);
-                s.kont.push(Frame::Guard { guarded: Guarded::Term(id), left, pc: s.pc, pc_from: s.pc_from });
+                let (guarded, remark) = (Guarded::Term(id), s.remark.clone());
+                s.kont.push(Frame::Guard { guarded, left, remark, pc: s.pc, pc_from: s.pc_from });
                 s.state = State::Eval(term);
             }
             Term::Mem(_, e) => s.state = State::Eval(*e),
@@ -787,9 +793,13 @@ impl Machine {
                     }
                 }
             }
-            Frame::Pc { pc, pc_from }
-            | Frame::Labelled { pc, pc_from, .. }
-            | Frame::Guard { pc, pc_from, .. } => (s.pc, s.pc_from) = (pc, pc_from),
+            Frame::Pc { pc, pc_from } | Frame::Labelled { pc, pc_from, .. } => {
+                (s.pc, s.pc_from) = (pc, pc_from);
+            }
+            Frame::Guard { remark, pc, pc_from, .. } => {
+                s.remark = remark;
+                (s.pc, s.pc_from) = (pc, pc_from);
+            }
             Frame::Within(outer) => s.deadlines = outer,
             Frame::Parts(_, start) => s.parts.truncate(start),
             Frame::First(_)
@@ -835,7 +845,8 @@ impl Machine {
                 self.gather(s, term, start);
             }
             Frame::FixArg(argument, span) => return self.apply(s, v, argument, span),
-            Frame::Guard { guarded, left, pc, pc_from } => {
+            Frame::Guard { guarded, left, remark, pc, pc_from } => {
+                s.remark = remark;
                 return self.guarded(s, guarded, left, (pc, pc_from), v);
             }
             Frame::Labelled { term, l, at, pc, pc_from } => {
@@ -1371,7 +1382,8 @@ impl Machine {
             Body::Guarded { code, term, function } => {
                 let Term::Guard { retry, .. } = code.term(*term) else { unreachable!("a guard") };
                 let guarded = Guarded::Call(node.clone(), v.clone());
-                s.kont.push(Frame::Guard { guarded, left: *retry, pc: s.pc, pc_from: s.pc_from });
+                let (left, remark) = (*retry, s.remark.clone());
+                s.kont.push(Frame::Guard { guarded, left, remark, pc: s.pc, pc_from: s.pc_from });
                 s.set_pc(f.label, span);
                 let function = function.read(&mut self.lattice, s.pc);
                 return self.apply(s, function, v, span);
@@ -1454,8 +1466,9 @@ impl Machine {
             return None;
         }
         let deep = self.deep(&v);
-        let verdict = match v.to_data(self.config.max_text) {
-            Ok(data) => pred.holds(&data),
+        let data = v.to_data(self.config.max_text);
+        let verdict = match &data {
+            Ok(data) => pred.holds(data),
             Err(e) => Err(e.message()),
         };
         match verdict {
@@ -1463,7 +1476,7 @@ impl Machine {
                 (s.pc, s.pc_from) = saved;
                 s.state = State::Return(Value::new(deep, v.kind));
             }
-            Err(_) if left > 0 => {
+            Err(reason) if left > 0 => {
                 s.pc = self.lattice.join(s.pc, deep);
                 s.pc_from = span;
                 let (pc, pc_from) = saved;
@@ -1477,7 +1490,9 @@ impl Machine {
                     },
                 };
                 let tried = *tried;
-                s.kont.push(Frame::Guard { guarded, left: left - 1, pc, pc_from });
+                let text = pred.remark(&reason, data.as_ref().ok());
+                let remark = s.remark.replace(Arc::new(Remark { label: s.pc, text }));
+                s.kont.push(Frame::Guard { guarded, left: left - 1, remark, pc, pc_from });
                 match again {
                     None => s.state = State::Eval(tried),
                     Some((function, argument)) => return self.apply(s, function, argument, span),

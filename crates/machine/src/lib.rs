@@ -459,12 +459,21 @@ pub(crate) struct Conversation {
     pub messages: Arc<Vec<Message>>,
     /// Tool calls of the last reply that were not received yet, the next one last.
     pub pending: Vec<(Name, Data)>,
+    /// The remark that was made last.
+    pub told: Option<Arc<Remark>>,
+}
+
+/// Why the last attempt of a guard was refused, for the models that the next one asks.
+#[derive(Debug)]
+pub(crate) struct Remark {
+    pub label: Label,
+    pub text: String,
 }
 
 impl Conversation {
     pub(crate) fn empty(label: Label) -> Conversation {
         static NONE: LazyLock<Arc<Vec<Message>>> = LazyLock::new(Arc::default);
-        Conversation { label, messages: NONE.clone(), pending: Vec::new() }
+        Conversation { label, messages: NONE.clone(), pending: Vec::new(), told: None }
     }
 }
 

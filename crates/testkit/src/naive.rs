@@ -47,6 +47,8 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
             fuel: config.fuel,
             conversation: Conversation::empty(Label::BOTTOM),
             requests: Vec::new(),
+            remark: None,
+            remarks: 0,
             limits: Vec::new(),
             limited: Vec::new(),
         };
@@ -177,11 +179,20 @@ struct Conversation {
     messages: Vec<Message>,
     /// Tool calls of the last reply that were not received yet.
     pending: VecDeque<(Name, Data)>,
+    /// The number of the remark that was made last.
+    told: u64,
+}
+
+/// Why the last attempt of a guard was refused.
+struct Remark {
+    number: u64,
+    label: Label,
+    text: String,
 }
 
 impl Conversation {
     fn empty(label: Label) -> Conversation {
-        Conversation { label, messages: Vec::new(), pending: VecDeque::new() }
+        Conversation { label, messages: Vec::new(), pending: VecDeque::new(), told: 0 }
     }
 }
 
@@ -216,6 +227,9 @@ struct Run<'a> {
     /// `C`, threaded through evaluation as state. An error leaves it as it stood.
     conversation: Conversation,
     requests: Vec<(Call, Label)>,
+    /// What models are told in a further attempt of a guard, and how many such remarks there were.
+    remark: Option<Remark>,
+    remarks: u64,
     /// The time limits in force, innermost last, and those of each request.
     limits: Vec<Num>,
     limited: Vec<Vec<Num>>,
@@ -820,8 +834,16 @@ impl Run<'_> {
             None => Ok(Value { label: deep, node: v.node }),
             // None remains: the error guard, labelled pc ⊔ deep V.
             Some(why) if retry == 0 => error("guard", raised, why),
-            // Attempts remain: e again at pc ⊔ deep V.
-            Some(_) => self.deeper(raised, |run| run.guard(raised, pred, retry - 1, attempt)),
+            // Attempts remain: e again at pc ⊔ deep V, with a remark.
+            Some(why) => {
+                let text = pred.remark(&why, Self::data(&v).ok().as_ref());
+                self.remarks += 1;
+                let remark = Remark { number: self.remarks, label: raised, text };
+                let outer = self.remark.replace(remark);
+                let result = self.deeper(raised, |run| run.guard(raised, pred, retry - 1, attempt));
+                self.remark = outer;
+                result
+            }
         }
     }
 
@@ -845,8 +867,8 @@ impl Run<'_> {
     /// `(lc ⊔ pc) : messages`.
     fn copied(&mut self, pc: Label) -> Conversation {
         let label = self.join(self.conversation.label, pc);
-        let Conversation { messages, pending, .. } = &self.conversation;
-        Conversation { label, messages: messages.clone(), pending: pending.clone() }
+        let Conversation { messages, pending, told, .. } = &self.conversation;
+        Conversation { label, messages: messages.clone(), pending: pending.clone(), told: *told }
     }
 
     /// `pc ⊑ lc`, or the error `flow` labelled `pc ⊔ lc`.
@@ -883,6 +905,14 @@ impl Run<'_> {
             return Ok(Answer::ToolCall(name, args));
         }
         self.conversation.pending.clear();
+        // **Remarks**: once a conversation, if the remark's label flows to lc.
+        if let Some(remark) = &self.remark
+            && remark.number != self.conversation.told
+            && self.lattice.flows(remark.label, lc)
+        {
+            self.conversation.messages.push((Role::User, remark.text.clone()));
+            self.conversation.told = remark.number;
+        }
         let call = Call::Model {
             messages: self.conversation.messages.clone(),
             params: model.map(|m| m.params.clone()),

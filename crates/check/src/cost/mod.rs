@@ -16,7 +16,7 @@ mod values;
 pub use grade::{Interval, Line};
 pub use prices::{Model, Prices};
 
-use core_ir::{Bound, Code, Data, Globals, ModelParams, Name, Recv, Slot, Term, TermId, Type};
+use core_ir::{Bound, Code, Data, Globals, ModelParams, Name, Pred, Recv, Slot, Term, TermId, Type};
 use diagnostics::{FileId, Span};
 use grade::{Cost, Step, Times};
 use std::rc::Rc;
@@ -80,6 +80,7 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, model: Optio
         reasons: Vec::new(),
         prices,
         model,
+        retrying: 0,
         undecided: 0,
         trials: Vec::new(),
         given_up: None,
@@ -132,6 +133,8 @@ struct Analysis<'p> {
     prices: &'p Prices,
     /// The run's default model.
     model: Option<&'p str>,
+    /// How many guards around may be trying again, and tell models so.
+    retrying: u32,
     /// How many choices are open of which it is not known how they go.
     undecided: u32,
     /// The loops that are followed round by round: what was undecided before, and the steps that were left.
@@ -368,13 +371,9 @@ impl Analysis<'_> {
             }
             Term::Guard { term, retry, .. } => {
                 let attempts = u64::from(*retry) + 1;
-                if attempts > 1 {
-                    self.undecided += 1;
-                }
+                self.again(attempts, 1);
                 let (v, c) = self.eval(code, *term, env);
-                if attempts > 1 {
-                    self.undecided -= 1;
-                }
+                self.again(attempts, -1);
                 let all = c.times(attempts).least_of(&c);
                 let all = if attempts > 1 { all.told(span, Times::Attempts(attempts)) } else { all };
                 match v {
@@ -432,6 +431,14 @@ impl Analysis<'_> {
                 (Value::join(v, w), c.plus(&both.least_of(&some)))
             }
             Term::Unknown(reason) => self.give_up(span, format!("not known before the run: {reason}")),
+        }
+    }
+
+    /// What is looked at next may happen again (1), or no longer (-1).
+    fn again(&mut self, attempts: u64, change: i32) {
+        if attempts > 1 {
+            self.undecided = self.undecided.saturating_add_signed(change);
+            self.retrying = self.retrying.saturating_add_signed(change);
         }
     }
 
@@ -569,9 +576,9 @@ impl Analysis<'_> {
             Value::Guarded(f, retry, at) => {
                 let attempts = u64::from(*retry) + 1;
                 let (f, at) = (f.clone(), *at);
-                self.undecided += u32::from(attempts > 1);
+                self.again(attempts, 1);
                 let (v, c) = self.apply(&f, x, span);
-                self.undecided -= u32::from(attempts > 1);
+                self.again(attempts, -1);
                 let all = c.times(attempts).least_of(&c);
                 (v, if attempts > 1 { all.told(at, Times::Attempts(attempts)) } else { all })
             }
@@ -723,8 +730,10 @@ impl Analysis<'_> {
         let sizes = model.unwrap_or_default();
         // A token is a byte at least; a message takes a few beside its text. What tools look like to the
         // model, and what repairs add, is not known here.
-        let text =
-            bytes.filter(|_| most == 1 && params.tools.is_empty()).map(|b| b.saturating_add(TOKENS_AROUND));
+        let remark = if self.retrying > 0 { Pred::REMARK_BYTES } else { 0 };
+        let text = bytes
+            .filter(|_| most == 1 && params.tools.is_empty())
+            .map(|b| b.saturating_add(TOKENS_AROUND).saturating_add(remark));
         let read = match (text, sizes.context) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -813,7 +822,7 @@ pub fn dollars(billionths: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core_ir::{Builder, Catches, EffectClass, Globals, IfSugar, LabelSpec, Num, Pred, ToolDecl};
+    use core_ir::{Builder, Catches, EffectClass, Globals, IfSugar, LabelSpec, Num, ToolDecl};
     use diagnostics::FileId;
 
     const AT: Span = Span { file: FileId(0), start: 0, end: 0 };

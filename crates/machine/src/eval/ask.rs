@@ -54,10 +54,23 @@ impl Machine {
             }
         };
         s.conversation.pending.clear();
+        self.remark(s);
         let call = Call::Model { messages: s.conversation.messages.clone(), params, tools, attempt };
         let pending = Pending::Model { mode, attempt };
         let given = if self.lattice.keeps_origins() { vec![(Part::Conversation, lc)] } else { Vec::new() };
         Some(Question { pending, call, channel: lc, answer: self.lattice.join(s.pc, lc), span, given })
+    }
+
+    /// Tells the conversation why the last attempt of the guard around was refused, once, if it may know.
+    fn remark(&mut self, s: &mut Strand) {
+        let Some(remark) = s.remark.clone() else { return };
+        let told = s.conversation.told.as_ref().is_some_and(|told| Arc::ptr_eq(told, &remark));
+        if told || !self.lattice.flows(remark.label, s.conversation.label) {
+            return;
+        }
+        self.charge(remark.text.len() as u64 / 16);
+        s.message(Role::User, remark.text.as_str().into(), None);
+        s.conversation.told = Some(remark);
     }
 
     /// `tool[f] V`.

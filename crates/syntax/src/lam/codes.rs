@@ -36,6 +36,8 @@ pub const NO_TERM: &str = "C015";
 pub const PRELUDE: &str = "C016";
 /// A policy of a tool that asks the world.
 pub const POLICY: &str = "C017";
+/// Data that is no JSON Schema.
+pub const SCHEMA: &str = "C018";
 
 /// Every code that the reader of `.lam` reports, in order.
 pub const EXPLANATIONS: &[Explanation] = &[
@@ -175,6 +177,14 @@ pub const EXPLANATIONS: &[Explanation] = &[
                anything happens. It may compute and use the functions of the prelude, but not those that ask a model.",
         wrong: "tool pay(to: Str) -> Null write policy (\\a. (llm \"ok?\") a.to.value)\ntool[pay] \"Ann\"",
         right: "tool pay(to: Str) -> Null write policy (\\a. a.to.value == \"Ann\")\ntool[pay] \"Ann\"",
+    },
+    Explanation {
+        code: SCHEMA,
+        title: "not a JSON Schema",
+        text: "`schema {…}` is a predicate that a JSON Schema (2020-12) states. A keyword that is not known here is an \
+               error, because it would be believed to be checked. `$ref` may name `#` and what is under `$defs`.",
+        wrong: "guard 1 schema {type: \"int\"}",
+        right: "guard 1 schema {type: \"integer\"}",
     },
 ];
 

@@ -7,7 +7,7 @@ use super::parser::Parser;
 use core_ir::print::{DEFAULT_REPAIR, default_flow};
 use core_ir::{
     Comparison, Data, Effect, EffectClass, EffectRow, EnumType, KeyDecl, LabelSpec, MAX_DATA_DEPTH, Measure,
-    ModelParams, Name, Pred, StoreDecl, StoreId, ToolDecl, ToolId, ToolParam, Type,
+    ModelParams, Name, Pred, Schema, StoreDecl, StoreId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, nearest};
 use std::collections::BTreeSet;
@@ -282,6 +282,23 @@ impl Parser<'_> {
                 self.bump();
                 return Pred::Every(Arc::new(self.pred_atom()));
             }
+            "some" => {
+                self.bump();
+                return Pred::Some(Arc::new(self.pred_atom()));
+            }
+            "schema" => {
+                self.bump();
+                let at = self.start();
+                let source = self.data();
+                return match Schema::new(&source) {
+                    Ok(schema) => Pred::Schema(Arc::new(schema)),
+                    Err(why) => {
+                        let span = self.span(at);
+                        self.error(codes::SCHEMA, format!("this is no JSON Schema: {why}"), span);
+                        Pred::True
+                    }
+                };
+            }
             "matches" => {
                 self.bump();
                 return Pred::Matches(Arc::from(&*self.text("a regular expression, a string")));
@@ -304,7 +321,7 @@ impl Parser<'_> {
             _ => {
                 self.expected_with(
                     "a predicate",
-                    "such as `length >= 3`, `matches '^a'`, `in [1, 2]`, `.field P`, `every P`, `any`",
+                    "such as `length >= 3`, `matches '^a'`, `in [1, 2]`, `.field P`, `every P`, `some P`, `schema {…}`, `any`",
                 );
                 return Pred::True;
             }

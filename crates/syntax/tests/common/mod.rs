@@ -228,7 +228,7 @@ impl Gen<'_> {
     }
 
     fn pred(&mut self) -> Pred {
-        let forms = if self.depth > 8 { 5 } else { 10 };
+        let forms = if self.depth > 8 { 6 } else { 12 };
         self.nested(|g| match g.pick(forms) {
             0 => Pred::True,
             1 => {
@@ -246,10 +246,17 @@ impl Gen<'_> {
             2 => Pred::Matches(g.text()),
             3 => Pred::Contains(g.text()),
             4 => Pred::OneOf(g.many(3, Self::data).into()),
-            5 => Pred::Field(g.name(), Arc::new(g.pred())),
-            6 => Pred::Every(Arc::new(g.pred())),
-            7 => Pred::And(Arc::new((g.pred(), g.pred()))),
-            8 => Pred::Or(Arc::new((g.pred(), g.pred()))),
+            5 => {
+                let n = Data::Num(Num::from(g.pick(5) as i64));
+                let items = Data::record([("enum".into(), Data::list(g.many(3, Self::data)))]);
+                let schema = Data::record([("minimum".into(), n), ("items".into(), items)]);
+                Pred::Schema(Arc::new(core_ir::Schema::new(&schema).expect("a schema")))
+            }
+            6 => Pred::Field(g.name(), Arc::new(g.pred())),
+            7 => Pred::Every(Arc::new(g.pred())),
+            8 => Pred::Some(Arc::new(g.pred())),
+            9 => Pred::And(Arc::new((g.pred(), g.pred()))),
+            10 => Pred::Or(Arc::new((g.pred(), g.pred()))),
             _ => Pred::Not(Arc::new(g.pred())),
         })
     }

@@ -4,8 +4,8 @@ use super::build::{FIELDS, PRELUDE, TAGS, role};
 use super::{Ast, Op, Program, Reply};
 use core_ir::{
     Bound, Builder, Catches, Code, Comparison, Data, EffectClass, EnumType, Globals, IfSugar, KeyDecl,
-    LabelSpec, LatticeKind, Measure, ModelParams, Name, Num, Pred, Prim, StoreDecl, Term, ToolDecl, ToolId,
-    ToolParam, Type,
+    LabelSpec, LatticeKind, Measure, ModelParams, Name, Num, Pred, Prim, Schema, StoreDecl, Term, ToolDecl,
+    ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
@@ -586,6 +586,7 @@ impl Making<'_> {
                 Pred::Compare(Measure::Length, c, n)
             }
             Ty::Record(_) => Pred::Field("a".into(), Arc::new(Pred::True)),
+            Ty::List(t) if self.rng.chance(50) => Pred::Some(Arc::new(self.predicate(t))),
             Ty::List(t) => Pred::Every(Arc::new(self.predicate(t))),
             Ty::Bool => Pred::OneOf([Data::Bool(true)].into()),
             _ => Pred::True,
@@ -594,7 +595,25 @@ impl Making<'_> {
             0 => Pred::True,
             1 => Pred::Not(Arc::new(p)),
             2 => Pred::Or(Arc::new((p.clone(), Pred::Not(Arc::new(p))))),
+            3 => self.schema(ty),
             _ => p,
+        }
+    }
+
+    /// A JSON Schema about values of the type.
+    fn schema(&mut self, ty: &Ty) -> Pred {
+        let n = Data::Num(Num::from(self.rng.below(3) as i64));
+        let (kind, about) = match ty {
+            Ty::Num => (self.rng.one(&["number", "integer"]), "minimum"),
+            Ty::Str => ("string", "minLength"),
+            Ty::List(_) => ("array", "minItems"),
+            Ty::Record(_) => ("object", "maxProperties"),
+            _ => return Pred::True,
+        };
+        let fields = [("type".into(), Data::str(kind)), (about.into(), n)];
+        match Schema::new(&Data::record(fields)) {
+            Ok(schema) => Pred::Schema(Arc::new(schema)),
+            Err(_) => Pred::True,
         }
     }
 
