@@ -90,7 +90,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: emit::UNDEFINED,
         title: "a name that nothing defines",
         text: "An agent, task or part is referred to and not defined in these files.",
-        wrong: "agentId: a\ntype: chain\nmodel: m\nagents: []",
+        wrong: "agentId: a\ntype: chain\nagents: [b]",
         right: "agentId: a\ntype: simple\nmodel: m\nsystemPrompt: p",
     },
     Explanation {

@@ -3,6 +3,7 @@
 use crate::emit::{LoopBound, Template};
 use crate::graph::{Edge, Env, Graph, GraphNode, Steps, lower};
 use crate::kit::Kit;
+use crate::outline::NodeRole;
 use core_ir::{Data, Name, Prim, Term, TermId};
 use diagnostics::Span;
 use std::collections::HashMap;
@@ -19,6 +20,9 @@ pub(crate) struct FlowNode<'d> {
     pub run: Run<'d>,
     /// From its value, which edge is taken.
     pub choose: Option<Run<'d>>,
+    /// The outcomes it can have, each with its place, if the source lists them.
+    pub outcomes: Option<Vec<(String, Span)>>,
+    pub role: NodeRole,
 }
 
 /// A graph of such nodes.
@@ -26,8 +30,8 @@ pub(crate) struct Flow<'d> {
     pub nodes: Vec<FlowNode<'d>>,
     /// From, to, and the label that is chosen.
     pub edges: Vec<(String, String, Option<String>)>,
-    /// The node to begin with; without it, one that no edge leads to.
-    pub start: Option<String>,
+    /// The nodes to begin with; without any, those that no edge leads to.
+    pub start: Vec<String>,
     /// Of several nodes to begin with, one begins: a trigger each. Otherwise all do.
     pub triggers: bool,
     pub bound: LoopBound,
@@ -56,15 +60,16 @@ impl Flow<'_> {
         if self.nodes.is_empty() {
             return kit.unknown("a graph without nodes", self.at);
         }
-        let named = self.start.as_ref().and_then(|s| index.get(s).copied());
-        let firsts: Vec<usize> =
-            (0..self.nodes.len()).filter(|n| edges.iter().all(|e| e.to != *n || e.from == *n)).collect();
+        let mut firsts: Vec<usize> = self.start.iter().filter_map(|s| index.get(s).copied()).collect();
+        if firsts.is_empty() {
+            firsts =
+                (0..self.nodes.len()).filter(|n| edges.iter().all(|e| e.to != *n || e.from == *n)).collect();
+        }
         // Several nodes to begin with begin at the same time.
-        let start = match (named, &firsts[..]) {
-            (Some(start), _) => start,
-            (None, [one]) => *one,
-            (None, []) => 0,
-            (None, several) => {
+        let start = match &firsts[..] {
+            [one] => *one,
+            [] => 0,
+            several => {
                 let at = self.at;
                 self.nodes.push(FlowNode::pass("", "begin", at).undecided("what begins the run".into()));
                 let begin = self.nodes.len() - 1;
@@ -137,6 +142,14 @@ impl Steps for Lower<'_, '_> {
         if ran.is_empty() { kit.text("", self.at) } else { joined(kit, env, &ran, self.at) }
     }
 
+    fn outcomes(&self, node: usize) -> Option<Vec<(String, Span)>> {
+        self.nodes[node].outcomes.clone()
+    }
+
+    fn role(&self, node: usize) -> NodeRole {
+        self.nodes[node].role
+    }
+
     fn bound(&mut self, _: &mut Kit<'_>) -> LoopBound {
         self.bound.take().unwrap_or_else(|| LoopBound::unknown("the graph is run more than once"))
     }
@@ -163,7 +176,15 @@ impl<'d> FlowNode<'d> {
         at: Span,
         run: impl FnMut(&mut Kit<'_>, TermId) -> TermId + 'd,
     ) -> FlowNode<'d> {
-        FlowNode { id: id.into(), name: name.into(), at, run: Box::new(run), choose: None }
+        FlowNode {
+            id: id.into(),
+            name: name.into(),
+            at,
+            run: Box::new(run),
+            choose: None,
+            outcomes: None,
+            role: NodeRole::Plain,
+        }
     }
 
     /// Hands on what it is given.

@@ -14,6 +14,7 @@
 
 use crate::emit::{LoopBound, codes, undecided};
 use crate::kit::Kit;
+use crate::outline::{GraphOutline, NodeOutline, NodeRole};
 use core_ir::{Branch, Data, IfSugar, Name, Num, Prim, Term, TermId, Type};
 use diagnostics::Span;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -56,6 +57,16 @@ pub(crate) trait Steps {
 
     /// The text that is the result, when these nodes have run.
     fn result(&mut self, kit: &mut Kit<'_>, env: &Env) -> TermId;
+
+    /// For a node that decides: the outcomes it can have, each with its place, if the source lists them.
+    fn outcomes(&self, _node: usize) -> Option<Vec<(String, Span)>> {
+        None
+    }
+
+    /// What a node does that matters for policies.
+    fn role(&self, _node: usize) -> NodeRole {
+        NodeRole::Plain
+    }
 
     /// How often nodes may run if the graph has a cycle.
     fn bound(&mut self, kit: &mut Kit<'_>) -> LoopBound;
@@ -132,6 +143,19 @@ pub(crate) fn lower(kit: &mut Kit<'_>, graph: &Graph, steps: &mut dyn Steps) -> 
         let why = format!("a graph of more than {MOST_NODES} nodes");
         return kit.undecided(codes::TOO_MUCH, why, at);
     }
+    let nodes = graph.nodes.iter().enumerate().map(|(i, n)| NodeOutline {
+        name: n.name.clone(),
+        at: n.at,
+        outcomes: steps.outcomes(i),
+        role: steps.role(i),
+    });
+    let edges = graph.edges.iter().map(|e| (e.from, e.to, e.when.clone()));
+    kit.outline.graph(GraphOutline {
+        at,
+        nodes: nodes.collect(),
+        edges: edges.collect(),
+        start: graph.start,
+    });
     let shape = Shape::of(graph, steps);
     let body = match &shape.order {
         None => machine(kit, graph, &shape, steps),

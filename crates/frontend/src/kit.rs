@@ -17,6 +17,7 @@
 use crate::doc::{Entry, Node};
 use crate::emit::{self, LoopBound, Part, Template, clip, codes, undecided};
 use crate::lambda_yaml::not_built;
+use crate::outline::Outline;
 use crate::project::{AgentPlace, Project, Unit, UnitKind};
 use crate::versions::Versions;
 use core_ir::{
@@ -156,6 +157,8 @@ pub(crate) struct Kit<'o> {
     pub budget: &'o mut Budget,
     /// The versions of the project's packages.
     pub versions: &'o Versions,
+    /// How the parts hang together.
+    pub outline: Outline,
     agents: Vec<AgentPlace>,
     inputs: BTreeSet<String>,
     tools: HashMap<String, ToolId>,
@@ -173,6 +176,7 @@ impl<'o> Kit<'o> {
             out,
             budget,
             versions,
+            outline: Outline::default(),
             agents: Vec::new(),
             inputs: BTreeSet::new(),
             tools: HashMap::new(),
@@ -409,9 +413,11 @@ impl<'o> Kit<'o> {
 
     /// Finishes a unit whose inputs are around it already.
     pub fn finish_bare(self, term: TermId, name: &str, kind: UnitKind, span: Span) -> Option<Unit> {
-        let Kit { b, out, agents, .. } = self;
+        let Kit { b, out, agents, outline, .. } = self;
         match b.finish(term, &Globals::none()) {
-            Ok(code) => Some(Unit { name: name.to_string(), kind, code: Arc::new(code), span, agents }),
+            Ok(code) => {
+                Some(Unit { name: name.to_string(), kind, code: Arc::new(code), span, agents, outline })
+            }
             Err(errors) => {
                 out.extend(errors.into_iter().take(1).map(|e| not_built(&e, span)));
                 None

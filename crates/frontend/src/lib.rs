@@ -42,6 +42,7 @@ mod ms_agent;
 mod ms_declarative;
 mod n8n;
 mod nemo_nat;
+mod outline;
 pub mod policy;
 mod praisonai;
 mod project;
@@ -56,6 +57,7 @@ mod swe_agent;
 mod versions;
 mod watsonx;
 
+pub use outline::{GraphOutline, Leftover, NodeOutline, NodeRole, Outline, Retried};
 pub use project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words};
 pub use registry::{FRONTENDS, Recognised, compile, recognise};
 pub use versions::Versions;

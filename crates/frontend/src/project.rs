@@ -1,6 +1,7 @@
 //! What a front end is given, and what it gives back.
 
 use crate::doc::{self, Document, Format, Limits};
+use crate::outline::Outline;
 use crate::versions::Versions;
 use core_ir::Code;
 use diagnostics::{Diagnostic, FileId, Span};
@@ -123,6 +124,8 @@ pub struct Unit {
     pub span: Span,
     /// The agents in it with the place that defines each, outer before inner.
     pub agents: Vec<AgentPlace>,
+    /// How its parts hang together, where the term does not tell.
+    pub outline: Outline,
 }
 
 impl Unit {

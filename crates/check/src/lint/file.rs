@@ -78,7 +78,7 @@ pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Repo
             let project = Project { files: vec![file], ..Project::default() };
             let compiled = frontend.lower(&project, 0);
             let mut findings = load;
-            findings.extend(all(&compiled, project.files.first()));
+            findings.extend(all(&compiled, project.files.first(), config));
             let silenced = if text.contains("entail:") {
                 let known = codes();
                 let is_code = |c: &str| known.iter().any(|k| k.code.starts_with(c));

@@ -19,7 +19,8 @@ pub use file::{Outcome, Report, Skip, lint_bytes};
 pub use rules::{RULES, rule};
 pub use suppress::{Day, EXPLANATIONS, Suppressions};
 
-use core_ir::Code;
+use crate::cost::{self, CostBound};
+use core_ir::{Code, TermId};
 use diagnostics::report::RuleInfo;
 use diagnostics::{Diagnostic, Level, Span};
 use frontend::{Compiled, File, Unit};
@@ -70,12 +71,15 @@ impl std::fmt::Debug for Rule {
 pub(crate) struct Context<'a> {
     pub compiled: &'a Compiled,
     pub unit: &'a Unit,
+    /// How often a run may ask models without a remark.
+    pub most_model_calls: Option<u64>,
     loops: OnceCell<Vec<Loop>>,
+    cost: OnceCell<CostBound>,
 }
 
 impl<'a> Context<'a> {
-    fn new(compiled: &'a Compiled, unit: &'a Unit) -> Self {
-        Context { compiled, unit, loops: OnceCell::new() }
+    fn new(compiled: &'a Compiled, unit: &'a Unit, most_model_calls: Option<u64>) -> Self {
+        Context { compiled, unit, most_model_calls, loops: OnceCell::new(), cost: OnceCell::new() }
     }
 
     /// The term.
@@ -87,6 +91,21 @@ impl<'a> Context<'a> {
     pub fn loops(&self) -> &[Loop] {
         self.loops.get_or_init(|| paths::loops(self.code()))
     }
+
+    /// What a run of it may cost.
+    pub fn cost(&self) -> &CostBound {
+        self.cost.get_or_init(|| cost::bound(&self.unit.code, true))
+    }
+}
+
+/// A term and everything in it.
+pub(crate) fn below(code: &Code, root: TermId) -> impl Iterator<Item = TermId> {
+    let mut left = vec![root];
+    std::iter::from_fn(move || {
+        let id = left.pop()?;
+        left.extend(code.term(id).children());
+        Some(id)
+    })
 }
 
 /// What a rule about files looks at.
@@ -127,6 +146,8 @@ pub struct Config {
     pub level: Level,
     /// Other levels for codes that begin so; the longest beginning counts, of two equal ones the later.
     pub levels: Vec<(String, Level)>,
+    /// How often a run may ask models before L018 reports it; `None` if that does not matter.
+    pub most_model_calls: Option<u64>,
     /// Today, for suppressions that hold until a date; without it, none has expired.
     pub today: Option<Day>,
 }
@@ -139,12 +160,16 @@ impl Default for Config {
             ignore: Vec::new(),
             level: Level::Unknown,
             levels: Vec::new(),
+            most_model_calls: Some(Config::MOST_MODEL_CALLS),
             today: None,
         }
     }
 }
 
 impl Config {
+    /// How often a run may ask models, where nobody says otherwise.
+    pub const MOST_MODEL_CALLS: u64 = 1_000;
+
     /// Whether a finding is wanted.
     pub fn wants(&self, d: &Diagnostic) -> bool {
         d.level >= self.level
@@ -189,22 +214,23 @@ pub fn codes() -> Vec<RuleInfo> {
 /// assert_eq!(lint(&compiled, &Config::default())[0].code, "L003");
 /// ```
 pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
-    let mut found = all(compiled, None);
+    let mut found = all(compiled, None, config);
     config.filter(&mut found);
     found
 }
 
 /// All findings, of every level; those about the file itself if it is there.
-fn all(compiled: &Compiled, file: Option<&File>) -> Vec<Diagnostic> {
+fn all(compiled: &Compiled, file: Option<&File>, config: &Config) -> Vec<Diagnostic> {
     let mut found = compiled.diagnostics.clone();
     for unit in &compiled.units {
-        let context = Context::new(compiled, unit);
+        let context = Context::new(compiled, unit, config.most_model_calls);
         for rule in RULES {
             let Check::Term(check) = rule.check else { continue };
             let from = found.len();
             check(rule, &context, &mut found);
             for d in &mut found[from..] {
-                d.agent = d.span.and_then(|s| unit.agent_at(s)).map(|a| a.name.clone());
+                let agent = d.span.and_then(|s| unit.agent_at(s)).map(|a| &a.name);
+                d.agent = Some(agent.unwrap_or(&unit.name).clone());
             }
         }
     }

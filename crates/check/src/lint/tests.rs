@@ -47,7 +47,11 @@ fn the_page_of_each_rule_holds() {
             assert!(!own[0].help.is_empty() && own[0].agent.is_some() && own[0].framework.is_some());
         }
         for text in right {
-            assert_eq!(findings(text, &everything()), vec![], "{} on\n{text}", rule.code);
+            // A framework's own remarks are no business of the page.
+            let all = findings(text, &everything());
+            let objections: Vec<_> =
+                all.iter().filter(|d| d.code == rule.code || d.level > Level::Info).collect();
+            assert!(objections.is_empty(), "{} on\n{text}\n{objections:#?}", rule.code);
         }
     }
 }
@@ -298,7 +302,14 @@ fn a_term_that_no_front_end_made_is_linted_too() {
     let prompt = b.lit(Data::str(" "), Terms::AT);
     let oracle = b.add(Term::Llm(prompt, Arc::new(ModelParams::default())), Terms::AT);
     let code = Arc::new(b.finish(oracle, &Globals::none()).unwrap());
-    let unit = Unit { name: "u".into(), kind: UnitKind::Agent, code, span: Terms::AT, agents: vec![] };
+    let unit = Unit {
+        name: "u".into(),
+        kind: UnitKind::Agent,
+        code,
+        span: Terms::AT,
+        agents: vec![],
+        outline: frontend::Outline::default(),
+    };
     let facts = Facts { default_model: Some("somebody picks one"), ..Facts::default() };
     let compiled = Compiled { framework: "test", units: vec![unit], facts, diagnostics: vec![] };
     let codes: Vec<_> = lint(&compiled, &everything()).iter().map(|d| (d.code, d.level)).collect();

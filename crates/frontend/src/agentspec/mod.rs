@@ -253,7 +253,7 @@ impl<'d> Spec<'d> {
             let branch = e.get("from_branch").and_then(|b| b.text()).filter(|b| decides && *b != "default");
             edges.push((id(from), id(self.field(e, "to_node")), branch.map(str::to_string)));
         }
-        let start = self.field(flow, "start_node").map(|s| id(Some(s)));
+        let start = self.field(flow, "start_node").map(|s| id(Some(s))).into_iter().collect();
         let bound = LoopBound::unknown("Agent Spec has no limit of a flow's cycles");
         Flow { nodes, edges, start, triggers: false, bound, at: flow.head() }.lower(kit)
     }
@@ -313,18 +313,24 @@ impl<'d> Spec<'d> {
             }),
             "ToolNode" => FlowNode::tool(id, self.field(n, "tool").map_or(label, name), at),
             "ApiNode" => FlowNode::tool(id, label, at),
-            "BranchingNode" => FlowNode::pass(id, label, at).deciding(move |kit, value| {
-                let mut branches: Vec<Branch> = Vec::new();
-                for e in n.get("mapping").into_iter().flat_map(|m| m.entries()) {
-                    if branches.iter().all(|b| &*b.tag != e.name()) {
-                        let body = kit.text(e.value.text().unwrap_or(""), at);
-                        branches.push(Branch { tag: e.name().into(), binder: None, body });
+            "BranchingNode" => {
+                let mapped = n.get("mapping").into_iter().flat_map(|m| m.entries());
+                let outcomes: Vec<_> =
+                    mapped.filter_map(|e| Some((e.value.text()?.to_string(), e.span()))).collect();
+                let node = FlowNode::pass(id, label, at).deciding(move |kit, value| {
+                    let mut branches: Vec<Branch> = Vec::new();
+                    for e in n.get("mapping").into_iter().flat_map(|m| m.entries()) {
+                        if branches.iter().all(|b| &*b.tag != e.name()) {
+                            let body = kit.text(e.value.text().unwrap_or(""), at);
+                            branches.push(Branch { tag: e.name().into(), binder: None, body });
+                        }
                     }
-                }
-                let default = kit.text("default", at);
-                let scrutinee = kit.b.add(Term::Prim(Prim::Trim, vec![value]), at);
-                kit.b.add(Term::Case { scrutinee, branches, default: Some(default) }, at)
-            }),
+                    let default = kit.text("default", at);
+                    let scrutinee = kit.b.add(Term::Prim(Prim::Trim, vec![value]), at);
+                    kit.b.add(Term::Case { scrutinee, branches, default: Some(default) }, at)
+                });
+                FlowNode { outcomes: Some(outcomes), ..node }
+            }
             other => {
                 FlowNode::unknown(id, label, format!("a node of type `{}`", clip(other)), at).undecided(which)
             }

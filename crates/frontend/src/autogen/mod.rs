@@ -370,5 +370,6 @@ fn graph(kit: &mut Kit<'_>, config: Node<'_>, list: &[Node<'_>], head: Span) -> 
     let start = config.at(&["graph", "default_start_node"]).and_then(|s| s.text()).map(str::to_string);
     let bound = defaults::bound(&defaults::AUTOGEN_TURNS, kit.versions)
         .or_written(config.entry("max_turns"), kit.out);
+    let start = start.into_iter().collect();
     Flow { nodes, edges, start, triggers: false, bound, at: head }.lower(kit)
 }

@@ -121,6 +121,11 @@ impl Frontend for Cagent {
             units.add(name, kind, node.head(), |kit| {
                 let term = agent(kit, &agents, name, node);
                 reached = all.iter().map(|(_, n)| kit.seen(n.span())).collect();
+                // Older files list what runs under `workflow`.
+                let listed = root.get("workflow").is_some();
+                for ((name, node), _) in all.iter().zip(&reached).filter(|(_, r)| !**r && !listed) {
+                    kit.outline.leftover("agent", name, node.definition(), true);
+                }
                 term
             });
             // What the main agent does not reach is still something that can be run by name.
@@ -143,7 +148,12 @@ fn agent<'d>(kit: &mut Kit<'_>, agents: &Agents<'d>, name: &str, node: Node<'d>)
             let at = item.span();
             let term = match agents.known.get(sub) {
                 // Who transferred the task gets the answer: a transfer back is no way out of itself.
-                Some(found) if kit.is_open(found.span()) => continue,
+                Some(found) if kit.is_open(found.span()) => {
+                    if over {
+                        kit.outline.circles.push((name.to_string(), sub.to_string(), at));
+                    }
+                    continue;
+                }
                 Some(found) => agent(kit, agents, sub, *found),
                 None if sub.contains('/') => kit.unknown(&format!("the agent {sub} of a registry"), at),
                 None => {

@@ -148,8 +148,8 @@ fn lower(kit: &mut Kit<'_>, root: Node<'_>, graph: Node<'_>, at: Span) -> TermId
         let when = condition.filter(|c| *c != "true").map(|c| format!("{c} {}", end("to")));
         edges.push((end("from"), end("to"), when));
     }
-    let start =
-        graph.get("start").and_then(|s| s.text().or_else(|| s.items().next()?.text())).map(str::to_string);
+    let start = graph.get("start").into_iter().flat_map(|s| s.items().chain(s.text().map(|_| s)));
+    let start = start.filter_map(|s| s.text()).map(str::to_string).collect();
     let bound = most.unwrap_or_else(|| LoopBound::none("no `loop_counter` ends the cycles of this graph"));
     Flow { nodes, edges, start, triggers: false, bound, at }.lower(kit)
 }

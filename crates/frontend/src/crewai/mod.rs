@@ -23,6 +23,7 @@ use crate::emit::{
     self, Part, Template, Unused, clip, codes, near, parts, report_keys, undecided, value_span, wrong_kind,
 };
 use crate::lambda_yaml::not_built;
+use crate::outline::Outline;
 use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words};
 use core_ir::{Branch, Builder, Data, Globals, Name, Term, TermId, ToolDecl, ToolId, Type};
 use diagnostics::{Diagnostic, Span};
@@ -409,7 +410,10 @@ impl<'a, 'd> Lower<'a, 'd> {
     fn finish(self, term: TermId, name: &str, kind: UnitKind, span: Span) -> Option<Unit> {
         let Lower { b, out, agents, .. } = self;
         match b.finish(term, &Globals::none()) {
-            Ok(code) => Some(Unit { name: name.to_string(), kind, code: Arc::new(code), span, agents }),
+            Ok(code) => {
+                let outline = Outline::default();
+                Some(Unit { name: name.to_string(), kind, code: Arc::new(code), span, agents, outline })
+            }
             Err(errors) => {
                 out.extend(errors.into_iter().take(1).map(|e| not_built(&e, span)));
                 None

@@ -19,10 +19,12 @@ use crate::doc::{Entry, Node};
 use crate::emit::{LoopBound, Part, Template, Unused, clip, codes, report_keys, undecided, value_span};
 use crate::graph::{Edge, Env, Graph, GraphNode, Steps, lower};
 use crate::kit::{Agent, Hand, Kit, Units, first, first_text, mark, setting};
+use crate::outline::{NodeRole, Retried};
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::shape::{by_name, model_of, why};
 use core_ir::{
-    Bound, Data, IfSugar, KeyDecl, LabelSpec, ModelParams, Name, Num, Prim, StoreDecl, Term, TermId, Type,
+    Bound, Branch, Data, IfSugar, KeyDecl, LabelSpec, ModelParams, Name, Num, Prim, StoreDecl, Term, TermId,
+    Type,
 };
 use diagnostics::{Diagnostic, Span};
 use std::collections::HashMap;
@@ -273,7 +275,10 @@ impl<'d> Run<'_, '_, 'd> {
                         let of = kit.b.add(Term::Field(outer, outer_name(id)), at);
                         rest.iter().fold(of, |v, f| kit.b.add(Term::Field(v, (*f).into()), at))
                     }
-                    None => kit.b.lit(missing, at),
+                    None => {
+                        kit.outline.missing(&path.join("."), at);
+                        kit.b.lit(missing, at)
+                    }
                 }
             }
             [] => kit.b.lit(missing, at),
@@ -693,6 +698,32 @@ impl<'d> Run<'_, '_, 'd> {
     }
 }
 
+/// Notes that a request or tool is repeated when it fails.
+fn retried(kit: &mut Kit<'_>, data: Node<'_>, kind: &str, title: &str) {
+    let Some(entry) = data.entry("retry_config") else { return };
+    if entry.value.get("retry_enabled").and_then(|e| e.as_bool()) != Some(true) {
+        return;
+    }
+    let writes = match kind {
+        "http-request" => {
+            match data.get("method").and_then(|m| m.text()).map(str::to_ascii_lowercase).as_deref() {
+                // A request of these kinds may be repeated by the rules of HTTP; one with a key is told apart by the service.
+                Some("post" | "patch") if !mentions_idempotency(data) => None,
+                _ => return,
+            }
+        }
+        _ => return,
+    };
+    let times = entry.value.get("max_retries").and_then(|n| n.as_u64());
+    kit.outline.retried(Retried { name: title.to_string(), at: entry.key.span(), times, writes });
+}
+
+/// Whether a node sends a key by which a service recognises a repeated request.
+fn mentions_idempotency(node: Node<'_>) -> bool {
+    let texts = node.descendants().filter_map(|n| n.as_str());
+    texts.into_iter().any(|t| t.to_ascii_lowercase().contains("idempoten"))
+}
+
 /// How the value of a node is called inside of an iteration.
 fn outer_name(id: &str) -> Name {
     format!("n{id}").into()
@@ -728,6 +759,7 @@ impl Steps for Run<'_, '_, '_> {
             }
         }
         let title = data.get("title").and_then(|t| t.text()).unwrap_or(kind);
+        retried(kit, data, kind, title);
         match kind {
             "start" => {
                 let mut fields: Vec<(Name, TermId)> = Vec::new();
@@ -906,9 +938,19 @@ impl Steps for Run<'_, '_, '_> {
         match data.get("type").and_then(|t| t.text()) {
             Some("question-classifier") => {
                 let classes = data.get("classes").into_iter().flat_map(|c| c.items());
-                let tags: Vec<Name> = classes.filter_map(|c| Some(c.get("id")?.text()?.into())).collect();
+                let ids: Vec<&str> = classes.filter_map(|c| c.get("id")?.text()).collect();
                 let reply = env.read(kit, node, &["class"], Data::str(""), at);
-                kit.b.add(Term::Classify(tags, reply), at)
+                // Dify takes the first class for a reply that names none.
+                let mut branches: Vec<Branch> = Vec::new();
+                for id in &ids {
+                    if branches.iter().all(|b| &*b.tag != *id) {
+                        let body = kit.text(id, at);
+                        branches.push(Branch { tag: (*id).into(), binder: None, body });
+                    }
+                }
+                let first = kit.text(ids.first().copied().unwrap_or(""), at);
+                let scrutinee = kit.b.add(Term::Prim(Prim::Trim, vec![reply]), at);
+                kit.b.add(Term::Case { scrutinee, branches, default: Some(first) }, at)
             }
             Some("if-else") => {
                 let mut cases: Vec<(&str, Node<'_>)> = Vec::new();
@@ -931,6 +973,33 @@ impl Steps for Run<'_, '_, '_> {
                 // The edge of a failure, which the term has as an error.
                 kit.text("success-branch", at)
             }
+        }
+    }
+
+    fn outcomes(&self, node: usize) -> Option<Vec<(String, Span)>> {
+        let data = self.data(node);
+        let listed = |key: &str, id: &str| -> Option<Vec<(String, Span)>> {
+            let items = data.get(key)?.items();
+            Some(items.filter_map(|c| Some((c.get(id)?.text()?.to_string(), c.head()))).collect())
+        };
+        match data.get("type").and_then(|t| t.text())? {
+            "question-classifier" => listed("classes", "id"),
+            "if-else" => {
+                let mut all = match listed("cases", "case_id") {
+                    Some(cases) => cases,
+                    None => vec![("true".to_string(), data.head())],
+                };
+                all.push(("false".into(), data.head()));
+                Some(all)
+            }
+            _ => None,
+        }
+    }
+
+    fn role(&self, node: usize) -> NodeRole {
+        match self.data(node).get("type").and_then(|t| t.text()) {
+            Some("human-input") => NodeRole::Approves,
+            _ => NodeRole::Plain,
         }
     }
 

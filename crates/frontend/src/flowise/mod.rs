@@ -163,8 +163,8 @@ impl<'d> All<'d> {
             edges.push((from.to_string(), to.to_string(), label));
         }
         let start = self.nodes.iter().find(|(_, n)| matches!(kind(*n), "startAgentflow" | "seqStart"));
-        Flow { nodes, edges, start: start.map(|(id, _)| id.to_string()), triggers: false, bound, at }
-            .lower(kit)
+        let start = start.map(|(id, _)| id.to_string()).into_iter().collect();
+        Flow { nodes, edges, start, triggers: false, bound, at }.lower(kit)
     }
 
     fn node(&self, id: &'d str, n: Node<'d>) -> FlowNode<'_> {

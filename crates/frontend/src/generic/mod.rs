@@ -152,7 +152,17 @@ fn add(units: &mut Units, node: Node<'_>, called: Option<&str>) {
         if let Err(term) = kit.open(name, node.span(), node.head(), crate::kit::size(node.span())) {
             return term;
         }
-        let term = shape::agent(kit, node, Some(name), &SHAPE, Vec::new(), &by_name);
+        let silent =
+            PROMPTS.iter().all(|k| node.get(k).and_then(|p| p.text()).is_none_or(|t| t.trim().is_empty()));
+        // A class brings instructions of its own, and for a proxy a person speaks.
+        let why = if node.get("model_path").or(node.get("class")).is_some() {
+            Some("the instructions of the agent's class")
+        } else {
+            name.to_ascii_lowercase().contains("proxy").then_some("a person speaks for this agent")
+        };
+        let prompt = why.filter(|_| silent).map(|why| kit.unknown(why, node.head()));
+        let given = shape::Given { called: Some(name), prompt, ..Default::default() };
+        let term = shape::agent_with(kit, node, &SHAPE, given, Vec::new(), &by_name);
         kit.close();
         term
     });

@@ -73,12 +73,45 @@ impl Frontend for Goose {
     }
 }
 
+/// The parameters against the placeholders: Goose refuses a recipe where they differ. A recipe with statements of its template
+/// language (loops, inclusions) may define names of its own and is left alone.
+fn parameters(kit: &mut Kit<'_>, node: Node<'_>) {
+    let declared: Vec<(&str, diagnostics::Span)> = node
+        .get("parameters")
+        .into_iter()
+        .flat_map(|p| p.items())
+        .filter_map(|p| Some((p.get("key")?.text()?, p.head())))
+        .collect();
+    let texts: Vec<_> = node.descendants().filter_map(|n| Some((n.as_str()?, n.span()))).collect();
+    if texts.iter().any(|(t, _)| t.contains("{%") || t.contains("{#")) {
+        return;
+    }
+    let mut read: Vec<&str> = Vec::new();
+    for (text, at) in &texts {
+        for part in double(text) {
+            if let crate::emit::Part::Hole(name) = part {
+                read.push(name);
+                let own = name == "recipe_dir" || name.contains('.');
+                if !own && !declared.iter().any(|(d, _)| *d == name) {
+                    kit.outline.missing(name, *at);
+                }
+            }
+        }
+    }
+    // Anything else in braces may be an expression that reads a parameter.
+    let mentioned = |d: &str| texts.iter().any(|(t, _)| t.contains("{{") && t.contains(d));
+    for (name, at) in declared.iter().filter(|(d, _)| !read.contains(d) && !mentioned(d)) {
+        kit.outline.unread.push((name.to_string(), *at));
+    }
+}
+
 fn recipe(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> TermId {
     let name = SHAPE.name_of(node).unwrap_or("recipe");
     let head = node.head();
     if let Err(term) = kit.open(name, node.span(), head, size(node.span())) {
         return term;
     }
+    parameters(kit, node);
     let mut hands: Vec<Hand> = Vec::new();
     for item in node.get("extensions").into_iter().flat_map(|e| e.items()) {
         let tool = item.text().or_else(|| item.get("name")?.text()).unwrap_or("");

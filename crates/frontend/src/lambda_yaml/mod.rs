@@ -22,6 +22,7 @@ use crate::doc::{Document, Entry, Node, NodeId};
 use crate::emit::{
     self, LoopBound, Template, Unused, clip, codes, near, report_keys, undecided, value_span, wrong_kind,
 };
+use crate::outline::Outline;
 use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words};
 use core_ir::{
     Branch, Builder, Comparison, Data, EffectClass, Globals, KeyDecl, LabelSpec, Measure, ModelParams, Name,
@@ -115,6 +116,7 @@ fn lower_document(document: &Document, file: &File, left: &mut usize, compiled: 
             code: Arc::new(code),
             span: root.head(),
             agents,
+            outline: Outline::default(),
         }),
         Err(errors) => {
             compiled.diagnostics.extend(errors.into_iter().take(1).map(|e| not_built(&e, root.head())))
@@ -532,18 +534,11 @@ impl<'d> Lower<'d, '_> {
         };
         let Some(entry) = keys.iter().find_map(|k| node.entry(k)) else {
             let at = node.entry("type").map_or(node.head(), |e| value_span(&e));
-            self.out.push(
-                Diagnostic::error(codes::UNDEFINED, "this agent has no parts", at)
-                    .help(format!("list them under `{}`", keys[0])),
-            );
             return (Vec::new(), at);
         };
         let list = entry.value;
         let mut parts: Vec<TermId> = list.items().map(|n| self.child(n)).collect();
         parts.extend(list.entries().map(|e| self.agent_entry(&e)));
-        if parts.is_empty() {
-            self.out.push(Diagnostic::error(codes::UNDEFINED, "this agent has no parts", value_span(&entry)));
-        }
         (parts, value_span(&entry))
     }
 
@@ -559,7 +554,10 @@ impl<'d> Lower<'d, '_> {
     fn chain(&mut self, node: Node<'d>) -> TermId {
         let (mut parts, at) = self.children(node);
         match parts.len() {
-            0 => self.unknown("a chain without agents", at),
+            0 => {
+                let x = self.b.var("x", at);
+                self.b.abs("x", Some(Type::Str), x, at)
+            }
             1 => parts.remove(0),
             _ => self.b.compose(parts, at),
         }
@@ -568,7 +566,6 @@ impl<'d> Lower<'d, '_> {
     fn parallel(&mut self, node: Node<'d>) -> TermId {
         let (parts, at) = self.children(node);
         match parts[..] {
-            [] => self.unknown("a parallel agent without agents", at),
             [a, b] => self.b.par_pair(a, b, at),
             _ => {
                 let sides = parts

@@ -84,7 +84,7 @@ impl Frontend for MsDeclarative {
                     let limit = root.entry("maxTurns");
                     let bound = LoopBound::none("the actions go back as often as their conditions say")
                         .or_written(limit, kit.out);
-                    let start = lower.nodes.first().map(|n| n.id.clone());
+                    let start = lower.nodes.first().map(|n| n.id.clone()).into_iter().collect();
                     Flow {
                         nodes: lower.nodes,
                         edges: lower.edges,

@@ -17,6 +17,7 @@ use crate::doc::{Entry, Node};
 use crate::emit::{LoopBound, Template, value_span};
 use crate::flow::{Flow, FlowNode};
 use crate::kit::{Agent, Hand, Kit, Units, first_text, mark, size};
+use crate::outline::{NodeRole, Retried};
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use core_ir::{ModelParams, Name, TermId};
 use diagnostics::Span;
@@ -115,12 +116,39 @@ impl<'d> Graph<'d> {
 
     fn flow(&self, kit: &mut Kit<'_>, at: Span) -> TermId {
         let nodes = self.main.iter().map(|(name, n)| self.node(name, *n)).collect();
+        self.outline(kit);
         let bound =
             LoopBound::unknown("the cycle runs as often as there are batches, or until its condition holds");
-        Flow { nodes, edges: self.edges.clone(), start: None, triggers: true, bound, at }.lower(kit)
+        Flow { nodes, edges: self.edges.clone(), start: Vec::new(), triggers: true, bound, at }.lower(kit)
+    }
+
+    /// What is not seen in the term: nodes that nothing starts, and those that are repeated.
+    fn outline(&self, kit: &mut Kit<'_>) {
+        let starts = |n: Node<'d>| {
+            let short = kind(n).rsplit('.').next().unwrap_or("").to_ascii_lowercase();
+            short.contains("trigger")
+                || ["webhook", "start", "cron", "interval", "emailreadimap"].contains(&&*short)
+        };
+        let enabled = |n: Node<'d>| n.get("disabled").and_then(|d| d.as_bool()) != Some(true);
+        let any_trigger = self.main.iter().any(|(_, n)| starts(*n));
+        for (name, n) in self.main.iter().filter(|(_, n)| enabled(*n)) {
+            let led_to = self.edges.iter().any(|(_, to, _)| to == name);
+            if any_trigger && !led_to && !starts(*n) {
+                kit.outline.leftover("node", name, n.head(), false);
+            }
+            if n.get("retryOnFail").and_then(|r| r.as_bool()) == Some(true) && role(*n) == NodeRole::Writes {
+                let at = n.entry("retryOnFail").map_or(n.head(), |e| e.key.span());
+                let times = n.get("maxTries").and_then(|t| t.as_u64());
+                kit.outline.retried(Retried { name: name.to_string(), at, times, writes: Some(true) });
+            }
+        }
     }
 
     fn node<'g>(&'g self, name: &'g str, node: Node<'d>) -> FlowNode<'g> {
+        FlowNode { role: role(node), ..self.plain_node(name, node) }
+    }
+
+    fn plain_node<'g>(&'g self, name: &'g str, node: Node<'d>) -> FlowNode<'g> {
         let at = node.head();
         let short = kind(node).rsplit('.').next().unwrap_or("");
         if is_ai(node) {
@@ -194,6 +222,39 @@ impl<'d> Graph<'d> {
 
 fn kind<'d>(node: Node<'d>) -> &'d str {
     node.get("type").and_then(|t| t.text()).unwrap_or("")
+}
+
+/// What a node does that matters for policies: services are known by the operation that is chosen.
+fn role(node: Node<'_>) -> NodeRole {
+    let chosen = |key: &str| node.at(&["parameters", key]).and_then(|o| o.text()).unwrap_or("");
+    let short = kind(node).rsplit('.').next().unwrap_or("");
+    let operation = chosen("operation");
+    if operation == "sendAndWait" || operation == "dispatchAndWait" {
+        return NodeRole::Approves;
+    }
+    // Of these services the operation that is not written down is to send or to insert.
+    let sends = [
+        "gmail",
+        "slack",
+        "telegram",
+        "emailSend",
+        "discord",
+        "twilio",
+        "whatsApp",
+        "sendGrid",
+        "mattermost",
+    ];
+    let writing =
+        ["send", "post", "create", "delete", "reply", "sendMessage", "publish", "append", "insert", "charge"];
+    let service = kind(node).starts_with("n8n-nodes-base.")
+        && !["code", "set", "function", "executeWorkflow"].contains(&short);
+    let resource = chosen("resource");
+    let draft = resource == "draft" || resource == "label";
+    if service && !draft && (writing.contains(&operation) || operation.is_empty() && sends.contains(&short)) {
+        NodeRole::Writes
+    } else {
+        NodeRole::Plain
+    }
 }
 
 /// Whether a node asks a model.

@@ -112,10 +112,27 @@ impl Frontend for NemoNat {
             let Some(entry) = root.entry("workflow") else { continue };
             report_keys(root, TOP, TOP_UNUSED, "a NeMo Agent Toolkit file", &mut units.compiled.diagnostics);
             units.add("workflow", UnitKind::Agent, entry.key.span(), |kit| {
+                unused(kit, root);
                 function(kit, root, "workflow", entry.value, entry.key.span())
             });
         }
         units.done(file.documents.first().map(|d| d.root().head()), "no workflow is defined")
+    }
+}
+
+/// Functions whose name stands nowhere else in the file. A file that names a `base` is part of another, and one with a front
+/// end of its own may serve its functions by name.
+fn unused(kit: &mut Kit<'_>, root: Node<'_>) {
+    let serves = root.at(&["general", "front_end"]).is_some() || root.get("base").is_some();
+    let mut mentioned: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+    for text in root.descendants().filter_map(|n| n.text()) {
+        *mentioned.entry(text).or_default() += 1;
+    }
+    for f in root.get("functions").into_iter().flat_map(|f| f.entries()) {
+        // Its own key is one mention.
+        if !serves && !f.merged && mentioned.get(f.name()).is_none_or(|n| *n < 2) {
+            kit.outline.leftover("tool", f.name(), f.key.span(), false);
+        }
     }
 }
 

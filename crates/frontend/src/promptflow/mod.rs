@@ -71,6 +71,8 @@ fn flow(kit: &mut Kit<'_>, root: Node<'_>, at: Span) -> TermId {
                 let from = reference.split(['.', '}']).next().unwrap_or("");
                 if names.contains(&from) && from != *name {
                     edges.push((from.to_string(), name.to_string(), None));
+                } else if reference.contains(".output}") && from != "inputs" && !names.contains(&from) {
+                    kit.outline.missing(from, place);
                 }
             }
         }
@@ -83,7 +85,7 @@ fn flow(kit: &mut Kit<'_>, root: Node<'_>, at: Span) -> TermId {
         });
     }
     let bound = LoopBound::unknown("a flow without cycles");
-    Flow { nodes, edges, start: None, triggers: false, bound, at }.lower(kit)
+    Flow { nodes, edges, start: Vec::new(), triggers: false, bound, at }.lower(kit)
 }
 
 fn oracle(kit: &mut Kit<'_>, node: Node<'_>, name: &str, input: TermId, at: Span) -> TermId {

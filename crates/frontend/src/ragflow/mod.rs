@@ -122,6 +122,7 @@ fn flow(kit: &mut Kit<'_>, parts: Node<'_>, at: Span) -> TermId {
     });
     let start = start.and_then(|e| e.key.text().map(str::to_string));
     let bound = LoopBound::unknown("each turn of the talk with the user goes round once");
+    let start = start.into_iter().collect();
     Flow { nodes, edges, start, triggers: false, bound, at }.lower(kit)
 }
 

@@ -91,7 +91,13 @@ impl Frontend for SemanticKernel {
                 if let Err(term) = kit.open(name, root.span(), root.head(), size(root.span())) {
                     return term;
                 }
-                let term = shape::agent(kit, root, Some(name), &SHAPE, Vec::new(), &by_name);
+                // What a service hosts may have its instructions there.
+                let hosted =
+                    mark::text(root, "type").is_some_and(|t| t.contains("foundry") || t.contains("azure"));
+                let prompt = (hosted && root.get("instructions").is_none())
+                    .then(|| kit.unknown("the instructions of a hosted agent", root.head()));
+                let given = shape::Given { called: Some(name), prompt, ..Default::default() };
+                let term = shape::agent_with(kit, root, &SHAPE, given, Vec::new(), &by_name);
                 kit.close();
                 term
             });

@@ -23,6 +23,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             None => format!("how often this loop may run is not stated here: its bound is {origin}"),
         };
         let mut d = rule.finding(message, code.span(l.fix));
+        if let (Bound::Finite(_), Some(most)) = (l.bound, context.cost().model_calls.most) {
+            d = d.label(format!("a run may ask models up to {most} times"));
+        }
         // A bound that someone sets at run time is neither missing nor known.
         if l.bound == Bound::Infinite && !origin.starts_with("none") {
             d.level = Level::Unknown;

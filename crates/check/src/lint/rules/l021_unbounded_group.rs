@@ -1,7 +1,7 @@
 //! L021: agents that talk without end.
 
 use crate::lint::paths::Loop;
-use crate::lint::{Check, Context, Rule};
+use crate::lint::{Check, Context, Rule, below};
 use core_ir::{Bound, Code, Term, TermId};
 use diagnostics::{Diagnostic, Level};
 
@@ -32,12 +32,5 @@ pub(super) fn is_endless_group(code: &Code, l: &Loop) -> bool {
 
 /// How many oracles stand in a term.
 fn oracles(code: &Code, root: TermId) -> usize {
-    let mut found = 0;
-    let mut left = vec![root];
-    while let Some(id) = left.pop() {
-        let term = code.term(id);
-        found += usize::from(matches!(term, Term::Llm(..)));
-        left.extend(term.children());
-    }
-    found
+    below(code, root).filter(|id| matches!(code.term(*id), Term::Llm(..))).count()
 }

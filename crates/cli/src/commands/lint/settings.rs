@@ -31,6 +31,9 @@ pub struct LintSettings {
     levels: BTreeMap<String, LevelSetting>,
     paths: Vec<PathSettings>,
     baseline: Option<PathBuf>,
+    /// How often a run may ask models before L018 reports it.
+    #[serde(rename = "most-model-calls")]
+    most_model_calls: Option<u64>,
 }
 
 /// `[[lint.paths]]`: what else holds for some files. Of several that match, the later counts.
@@ -88,7 +91,8 @@ impl Wanted {
         let ignore = settings.ignore.iter().chain(&args.ignore).cloned().collect();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let today = now.map(|t| Day::of_unix(t.as_secs()));
-        let mut base = Config { select: select.clone(), ignore, level, levels: Vec::new(), today };
+        let most_model_calls = settings.most_model_calls.or(Some(Config::MOST_MODEL_CALLS));
+        let mut base = Config { select: select.clone(), ignore, level, levels: Vec::new(), most_model_calls, today };
         set_levels(&mut base, &settings.levels);
         let mut paths = Vec::new();
         for p in &settings.paths {

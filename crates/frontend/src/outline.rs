@@ -1,0 +1,149 @@
+//! How the parts of a unit hang together, where its term does not tell.
+//!
+//! A graph becomes a term in which only what is reached is left, and a placeholder without a value becomes an empty text:
+//! the term means what the framework does. What the author most likely meant is seen here.
+//!
+//! Invariant: no judgement. A front end lists what is written; whether that is a defect is a rule's business.
+
+use diagnostics::Span;
+
+/// What a front end saw of a unit beside its term.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// Its graphs, inner ones included, each once.
+    pub graphs: Vec<GraphOutline>,
+    /// Placeholders that nothing gives a value: what they name, and where.
+    pub missing: Vec<(String, Span)>,
+    /// Inputs that the source declares and nothing reads.
+    pub unread: Vec<(String, Span)>,
+    /// Operations that are repeated when they fail.
+    pub retried: Vec<Retried>,
+    /// What is defined and used by nothing.
+    pub leftover: Vec<Leftover>,
+    /// Agents that hand over to one that handed over to them: who, to whom, and where that is written.
+    pub circles: Vec<(String, String, Span)>,
+}
+
+/// A graph of nodes and edges as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphOutline {
+    /// Where it begins.
+    pub at: Span,
+    /// Its nodes.
+    pub nodes: Vec<NodeOutline>,
+    /// From, to (numbers of nodes), and the outcome for which the edge is taken.
+    pub edges: Vec<(usize, usize, Option<String>)>,
+    /// The node to begin with.
+    pub start: usize,
+}
+
+/// A node of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeOutline {
+    /// What people call it.
+    pub name: String,
+    /// Where it is written.
+    pub at: Span,
+    /// The outcomes it can have, each with its place, if the source lists them.
+    pub outcomes: Option<Vec<(String, Span)>>,
+    /// What it does that matters for policies.
+    pub role: NodeRole,
+}
+
+/// What a node does that matters for policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum NodeRole {
+    /// Nothing that is known.
+    #[default]
+    Plain,
+    /// Asks a person and goes on by the answer.
+    Approves,
+    /// Certainly changes the world: sends, pays, deletes.
+    Writes,
+}
+
+/// An operation that is repeated when it fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retried {
+    /// What people call it.
+    pub name: String,
+    /// Where it says that it is repeated.
+    pub at: Span,
+    /// How often at most, if that is written.
+    pub times: Option<u64>,
+    /// Whether it certainly changes the world; `None` if that depends on the service it calls.
+    pub writes: Option<bool>,
+}
+
+/// Something that is defined and used by nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// What it is: `agent`, `node`, `tool`, `component`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Where it is defined.
+    pub at: Span,
+    /// Whether somebody may still run it by its name.
+    pub by_name: bool,
+}
+
+impl Outline {
+    /// Adds a graph, once however often it is compiled.
+    pub(crate) fn graph(&mut self, graph: GraphOutline) {
+        if !self.graphs.iter().any(|g| g.at == graph.at && g.nodes.len() == graph.nodes.len()) {
+            self.graphs.push(graph);
+        }
+    }
+
+    /// Adds a placeholder without a value, once per place.
+    pub(crate) fn missing(&mut self, name: &str, at: Span) {
+        let new = (name.to_string(), at);
+        if self.missing.len() < MOST && !self.missing.contains(&new) {
+            self.missing.push(new);
+        }
+    }
+
+    /// Adds an operation that is repeated, once.
+    pub(crate) fn retried(&mut self, retried: Retried) {
+        if self.retried.len() < MOST && !self.retried.contains(&retried) {
+            self.retried.push(retried);
+        }
+    }
+
+    /// Adds something that is defined and used by nothing.
+    pub(crate) fn leftover(&mut self, kind: &'static str, name: &str, at: Span, by_name: bool) {
+        if self.leftover.len() < MOST {
+            self.leftover.push(Leftover { kind, name: name.to_string(), at, by_name });
+        }
+    }
+}
+
+/// Entries of one list at most: a hostile file shall not be answered by as large a report.
+const MOST: usize = 200;
+
+impl GraphOutline {
+    /// Which nodes are reached from one, itself included.
+    pub fn reached(&self, from: usize) -> Vec<bool> {
+        self.reached_around(from, None)
+    }
+
+    /// Which nodes are reached from one without going through another.
+    pub fn reached_around(&self, from: usize, without: Option<usize>) -> Vec<bool> {
+        let mut next: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
+        for (a, b, _) in &self.edges {
+            if let (Some(list), true) = (next.get_mut(*a), *b < self.nodes.len()) {
+                list.push(*b);
+            }
+        }
+        let mut seen = vec![false; self.nodes.len()];
+        let mut left = vec![from];
+        while let Some(node) = left.pop() {
+            if Some(node) == without || node >= seen.len() || std::mem::replace(&mut seen[node], true) {
+                continue;
+            }
+            left.extend(&next[node]);
+        }
+        seen
+    }
+}
