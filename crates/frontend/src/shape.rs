@@ -108,18 +108,6 @@ fn secretless(entry: &Entry<'_>, params: &mut ModelParams, kit: &mut Kit<'_>) {
     }
 }
 
-/// An agent that is one mapping. `more` are things it may do beside its tools.
-pub(crate) fn agent<'d>(
-    kit: &mut Kit<'_>,
-    node: Node<'d>,
-    called: Option<&str>,
-    shape: &Shape,
-    more: Vec<Hand>,
-    resolve: Resolve<'_, 'd>,
-) -> TermId {
-    agent_with(kit, node, shape, Given { called, ..Given::default() }, more, resolve)
-}
-
 /// What is known of an agent before its mapping is read.
 #[derive(Default)]
 pub(crate) struct Given<'a> {
@@ -133,7 +121,7 @@ pub(crate) struct Given<'a> {
     pub model_at: Option<Span>,
 }
 
-/// As [`agent`], with what is known already.
+/// An agent that is one mapping, with what is known already. `more` are things it may do beside its tools.
 pub(crate) fn agent_with<'d>(
     kit: &mut Kit<'_>,
     node: Node<'d>,
