@@ -429,11 +429,9 @@ impl Draw<'_> {
         let mut oracle: Option<&ModelParams> = None;
         for id in &terms {
             match code.term(*id) {
-                Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => {
-                    if oracle.replace(params).is_some() {
-                        return None;
-                    }
-                }
+                // A second question is not one agent's loop.
+                Term::Llm(..) | Term::Recv(Recv::Data(_)) if oracle.is_some() => return None,
+                Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => oracle = Some(params),
                 Term::Fix { .. } | Term::Unknown(_) | Term::Each(..) | Term::Recv(Recv::Code) => return None,
                 Term::App(f, _) => match code.term(*f) {
                     Term::Var(name, slot) if name == again || matches!(slot, Slot::Global(_)) => {}
