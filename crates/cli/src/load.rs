@@ -3,7 +3,7 @@
 use crate::policy;
 use core_ir::{Code, Term, Type};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
-use frontend::doc::{Format, Limits, decode};
+use frontend::doc::{Limits, decode};
 use frontend::policy::Policy;
 use frontend::surface::{self, EntryKind};
 use frontend::{File, Project, Recognised, Versions};
@@ -179,6 +179,13 @@ pub fn reason(e: &std::io::Error) -> String {
 
 /// Loads a file and applies the policy to what can be run in it.
 pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Loaded, Problem> {
+    let main;
+    let path = if Path::new(path).is_dir() {
+        main = main_of(path)?;
+        &main
+    } else {
+        path
+    };
     let (id, text) = read_text(sources, path)?;
     let kind = match Kind::of(path) {
         // Standard input has no name: it is a configuration if it looks like one.
@@ -194,7 +201,13 @@ pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Load
         Kind::Config => {
             let (limits, main) = (Limits::default(), Path::new(path));
             let mut files = vec![File::read(id, path, &text, &limits)];
-            for sibling in siblings(main) {
+            let others = match File::is_python(path) {
+                // Most modules build no agents; what is around them is not looked at.
+                true if !matches!(frontend::recognise(&files[0]), Recognised::Frontend(_)) => Vec::new(),
+                true => around(main),
+                false => siblings(main),
+            };
+            for sibling in others {
                 // A neighbour that cannot be read is one that is not there.
                 if let Ok((id, text)) = read_text(sources, &sibling) {
                     files.push(File::read(id, &sibling, &text, &limits));
@@ -203,6 +216,89 @@ pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Load
             let (runnables, found) = config(path, files)?;
             with_policy(sources, runnables, found, options)
         }
+    }
+}
+
+/// The modules that a module of Python may import, and the configurations that it may load: those of the project that
+/// it is of, as far as it can be told, and otherwise of its folder, at any depth.
+fn around(main: &Path) -> Vec<String> {
+    /// Files at most, bytes of one of them, folders within one another, and folders upwards.
+    const MOST: (usize, u64, usize, usize) = (600, 1 << 20, 7, 5);
+    const MARKS: &[&str] =
+        &["pyproject.toml", "setup.py", "requirements.txt", "uv.lock", "langgraph.json", ".git"];
+    let absolute = std::path::absolute(main).unwrap_or_else(|_| main.to_path_buf());
+    let own = absolute.parent().unwrap_or(Path::new("/"));
+    let marked = own.ancestors().take(MOST.3).find(|f| MARKS.iter().any(|m| f.join(m).exists()));
+    let package = own.ancestors().take(MOST.3).find(|f| !f.join("__init__.py").exists());
+    let root = marked.or(package).unwrap_or(own);
+    let accepts = |e: &ignore::DirEntry| {
+        let name = e.file_name().to_string_lossy();
+        !matches!(&*name, "node_modules" | "site-packages" | "venv" | "__pycache__")
+    };
+    // Shown as they would be written beside the main file.
+    let shown = |p: &Path| match (p.strip_prefix(own), p.strip_prefix(root)) {
+        (Ok(below), _) => main.with_file_name(below),
+        (Err(_), Ok(below)) => {
+            let up = own.strip_prefix(root).map_or(0, |f| f.components().count());
+            let base = main.parent().unwrap_or(Path::new(""));
+            let base = if up < base.components().count() { base.ancestors().nth(up) } else { None };
+            base.map_or_else(|| p.to_path_buf(), |b| b.join(below))
+        }
+        _ => p.to_path_buf(),
+    };
+    ignore::WalkBuilder::new(root)
+        .require_git(false)
+        .max_depth(Some(MOST.2))
+        .filter_entry(accepts)
+        .sort_by_file_name(Ord::cmp)
+        .build()
+        .filter_map(Result::ok)
+        .filter(|e| e.path() != absolute && File::is_read(&e.path().display().to_string()))
+        .filter(|e| e.metadata().is_ok_and(|m| m.is_file() && m.len() <= MOST.1))
+        .take(MOST.0)
+        .map(|e| shown(e.path()).display().to_string())
+        .collect()
+}
+
+/// The file of a project that is its program: of those that a front end reads, the one that makes most of the others its parts.
+fn main_of(directory: &str) -> Result<String, Problem> {
+    const MOST: usize = 600;
+    let found = files_under(Path::new(directory), File::is_read);
+    let mut ranked: Vec<(usize, usize, String)> = Vec::new();
+    for path in found.into_iter().take(MOST) {
+        let shown = path.display().to_string();
+        let Ok(bytes) = read_bytes(&shown) else { continue };
+        let Ok(text) = decode(FileId(0), &bytes, &Limits::default()) else { continue };
+        let file = File::read(FileId(0), &shown, &text, &Limits::default());
+        if !matches!(frontend::recognise(&file), Recognised::Frontend(_)) {
+            continue;
+        }
+        // What starts a run says most about it; then Python, which loads configurations; then tasks, which name agents.
+        let starts = ["Runner.run", ".kickoff(", ".invoke(", "run_stream("].iter().any(|s| text.contains(s));
+        let stem = path.file_stem().map_or(String::new(), |s| s.to_string_lossy().into_owned());
+        let rank = match (File::is_python(&shown), &*stem) {
+            (true, "crew") => 0,
+            (true, "main" | "app" | "__main__") if starts => 1,
+            (true, _) if starts => 2,
+            (true, _) => 3,
+            (false, "tasks" | "crew") => 4,
+            (false, _) => 5,
+        };
+        ranked.push((rank, path.components().count(), shown));
+    }
+    ranked.sort();
+    match &ranked[..] {
+        [] => Err(Problem::Unreadable(
+            format!("`{directory}` holds no configuration of a known framework"),
+            Some("name a program: a file that ends in `.agent` or `.lam`".into()),
+        )),
+        [first, second, ..] if first.0 == second.0 && first.1 == second.1 && first.0 != 5 && first.0 > 1 => {
+            Err(Problem::Unreadable(
+                format!("`{directory}` holds several programs: `{}`, `{}`", first.2, second.2),
+                Some("name one of them".into()),
+            ))
+        }
+        [first, ..] => Ok(first.2.clone()),
     }
 }
 
@@ -357,7 +453,7 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
                 None,
             ));
         }
-        Recognised::Unknown if has_errors(&file.diagnostics) && Format::of_path(path).is_some() => {
+        Recognised::Unknown if has_errors(&file.diagnostics) && File::is_read(path) => {
             return Err(Problem::Wrong(file.diagnostics.clone()));
         }
         Recognised::Unknown => {

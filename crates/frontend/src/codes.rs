@@ -18,8 +18,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
     },
     Explanation {
         code: doc::SYNTAX,
-        title: "neither YAML nor JSON",
-        text: "The text stops being YAML (or JSON) at this place. What stands before it is still read.",
+        title: "neither YAML nor JSON, or no Python",
+        text: "The text stops being YAML (or JSON, or Python, as its name says) at this place. What stands before it is still read.",
         wrong: "agentId: [a",
         right: "agentId: a",
     },

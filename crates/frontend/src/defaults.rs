@@ -193,3 +193,15 @@ pub(crate) const MAF_CALLS: Default = Default {
         "microsoft/agent-framework python/packages/core/agent_framework/_tools.py: DEFAULT_MAX_ITERATIONS = 40",
     )],
 };
+
+/// Turns of a run of the OpenAI Agents SDK.
+pub(crate) const OPENAI_AGENTS_TURNS: Default = Default {
+    framework: "the OpenAI Agents SDK",
+    package: "openai-agents",
+    counts: "turns",
+    ranges: &[(
+        "",
+        Some(10),
+        "openai/openai-agents-python src/agents/run_config.py (0.24.0): DEFAULT_MAX_TURNS = 10",
+    )],
+};

@@ -405,6 +405,19 @@ impl<'o> Kit<'o> {
         id
     }
 
+    /// A declaration of a tool, made once.
+    pub fn declared(&mut self, decl: ToolDecl) -> ToolId {
+        let key = format!("{}\0{:?}\0{:?}\0{:?}", decl.name, decl.params, decl.result, decl.handler);
+        match self.tools.get(&key) {
+            Some(id) => *id,
+            None => {
+                let id = self.b.tool(decl);
+                self.tools.insert(key, id);
+                id
+            }
+        }
+    }
+
     /// Finishes the unit: a term that was made with this kit, with its inputs around it.
     pub fn finish(mut self, term: TermId, name: &str, kind: UnitKind, span: Span) -> Option<Unit> {
         let term = self.with_inputs(term, span);

@@ -18,18 +18,36 @@ pub struct File {
     pub documents: Vec<Document>,
     /// What was wrong with its text.
     pub diagnostics: Vec<Diagnostic>,
+    /// The module, if it is Python. Then there are no documents.
+    pub python: Option<Arc<python::Source>>,
 }
 
 impl File {
-    /// Loads a text. The path's extension says whether it is JSON or YAML.
+    /// Loads a text. The path's extension says whether it is JSON, YAML or Python.
     pub fn read(id: FileId, path: &str, text: &Arc<str>, limits: &Limits) -> File {
+        if File::is_python(path) {
+            let python = Some(Arc::new(python::Source::new(id, path, text.clone())));
+            return File {
+                id,
+                path: path.to_string(),
+                documents: Vec::new(),
+                diagnostics: Vec::new(),
+                python,
+            };
+        }
         let loaded = doc::load(id, text, Format::of_path(path), limits);
-        File { id, path: path.to_string(), documents: loaded.documents, diagnostics: loaded.diagnostics }
+        let (documents, diagnostics) = (loaded.documents, loaded.diagnostics);
+        File { id, path: path.to_string(), documents, diagnostics, python: None }
     }
 
-    /// Whether a path is that of a file that can be read here: YAML or JSON by its extension.
+    /// Whether a path is that of a file that can be read here: YAML, JSON or Python by its extension.
     pub fn is_read(path: &str) -> bool {
-        Format::of_path(path).is_some()
+        Format::of_path(path).is_some() || File::is_python(path)
+    }
+
+    /// Whether a path is that of a module of Python.
+    pub fn is_python(path: &str) -> bool {
+        path.ends_with(".py")
     }
 
     /// The folder it is in, without a closing slash; empty for none.
@@ -39,6 +57,15 @@ impl File {
 }
 
 impl Project {
+    /// The modules of Python among the files. What was parsed already stays parsed.
+    pub fn python(&self) -> python::Sources {
+        let mut sources = python::Sources::new();
+        for module in self.files.iter().filter_map(|f| f.python.clone()) {
+            sources.push(module);
+        }
+        sources
+    }
+
     /// The loaded file that another names by a path relative to its own folder.
     pub fn beside(&self, from: &File, path: &str) -> Option<&File> {
         let wanted = join(from.folder(), path);

@@ -3,8 +3,8 @@
 use crate::project::{Compiled, File, Frontend, Project};
 use crate::{
     adk, agentspec, aiwaves, ark, autogen, cagent, chatdev, crewai, dify, flowise, generic, goose, kagent,
-    known, lambda_yaml, letta, lobechat, metagpt, ms_agent, ms_declarative, n8n, nemo_nat, praisonai,
-    promptflow, ragflow, semantic_kernel, solace, swe_agent, watsonx,
+    known, lambda_yaml, letta, lobechat, metagpt, ms_agent, ms_declarative, n8n, nemo_nat, openai_agents,
+    praisonai, promptflow, ragflow, semantic_kernel, solace, swe_agent, watsonx,
 };
 
 /// All front ends, one line each.
@@ -36,6 +36,7 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
     &cagent::Cagent,                  // Docker agent
     &metagpt::MetaGpt,                // MetaGPT's models
     &ms_agent::MsAgent,               // ModelScope-Agent
+    &openai_agents::OpenAiAgents,     // OpenAI Agents SDK, Python
     &generic::MultiAgent,             // lists of agents
     &generic::Generic,                // anything with instructions
 ];

@@ -97,6 +97,12 @@ impl<'a> World<'a> {
             Kind::Method(on, name) => self.method(on, name, args, open, span),
             Kind::Object(id) => {
                 let id = *id;
+                // `Agent[Context](…)` is a call of `Agent`.
+                let object = self.object(id);
+                if let (Some(name), None) = (object.callee.strip_suffix("[]"), object.base) {
+                    let name = name.to_string();
+                    return self.external(&name, args, open, span);
+                }
                 if let Some((value, _)) = self.object(id).class.and_then(|c| self.class_lookup(c, "__call__"))
                     && let Kind::Function(f) = value.kind
                 {

@@ -44,6 +44,11 @@ impl Drop for Tree {
 }
 
 impl Source {
+    /// A module's text; it is parsed when it is first looked at.
+    pub fn new(id: FileId, path: &str, text: Arc<str>) -> Source {
+        Source { id, path: normal(path), text, tree: OnceLock::new() }
+    }
+
     /// The place of a range.
     pub(crate) fn span(&self, range: TextRange) -> Span {
         Span { file: self.id, start: range.start().into(), end: range.end().into() }
@@ -126,10 +131,14 @@ impl Sources {
 
     /// Adds a module and gives its number. Of two of the same path the first counts for imports.
     pub fn add(&mut self, id: FileId, path: &str, text: Arc<str>) -> usize {
-        let path = normal(path);
+        self.push(Arc::new(Source::new(id, path, text)))
+    }
+
+    /// Adds a module that may be parsed already, and gives its number.
+    pub fn push(&mut self, source: Arc<Source>) -> usize {
         let index = self.files.len();
-        self.by_path.entry(path.clone()).or_insert(index);
-        self.files.push(Arc::new(Source { id, path, text, tree: OnceLock::new() }));
+        self.by_path.entry(source.path.clone()).or_insert(index);
+        self.files.push(source);
         index
     }
 

@@ -8,7 +8,7 @@ use crate::policy;
 use crate::ui::{Exit, Ui};
 use check::{cost, flow, types};
 use diagnostics::{Sources, has_errors};
-use frontend::doc::Format;
+use frontend::File;
 use frontend::policy::Policy;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -149,5 +149,5 @@ fn programs_under(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_path_buf()];
     }
-    files_under(path, |p| Kind::of(p) != Kind::Config || Format::of_path(p).is_some())
+    files_under(path, |p| Kind::of(p) != Kind::Config || File::is_read(p))
 }
