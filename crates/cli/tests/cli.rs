@@ -315,6 +315,17 @@ fn an_endpoint_that_is_down_fails_the_run_with_the_cause() {
 }
 
 #[test]
+fn what_counts_down_has_a_bound_where_the_beginning_is_known() {
+    let bounds = |pipeline: &str| {
+        let file = "suite/agent/run/recursion.agent";
+        let ran = entail(&["cost", "--format", "json", "--pipeline", pipeline, file]);
+        json(&ran)["toolCalls"].clone()
+    };
+    assert_eq!(bounds("twice"), serde_json::json!({"least": 1, "most": 4}));
+    assert_eq!(bounds("refine"), serde_json::json!({"least": 1, "most": null}));
+}
+
+#[test]
 fn a_policy_of_a_name_comes_from_the_file_that_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let program = "tool pay(amount: Number) -> String writes policy spending { exec \"echo\" \"\\\"paid\\\"\" }\n\

@@ -124,6 +124,12 @@ impl Interpreter {
                 let v = self.sub(&n)?;
                 self.env.insert(run.name.text.clone(), v);
             }
+            StmtKind::Run(run) if run.target.text == "down" => {
+                let Args::Positional(args) = &run.args else { panic!() };
+                let n = self.expr(&args[0]);
+                let v = self.down(&n)?;
+                self.env.insert(run.name.text.clone(), v);
+            }
             StmtKind::Let(x, e) => {
                 let v = self.expr(e);
                 self.env.insert(x.text.clone(), v);
@@ -230,6 +236,21 @@ impl Interpreter {
             return Ok(Data::Num(Num::ZERO));
         }
         task(n, &mut self.calls).map_err(|m| Signal::Fail(format!("`t`: {m}"), Vec::new()))
+    }
+
+    /// The pipeline `down`, which calls itself.
+    fn down(&mut self, n: &Data) -> Result<Data, Signal> {
+        let (mut left, mut sum) = (n.clone(), Num::ZERO);
+        loop {
+            self.fuel = self.fuel.checked_sub(1).ok_or(Signal::Tired)?;
+            let Data::Num(number) = &left else { panic!() };
+            if *number < Num::from(1) {
+                return Ok(Data::Num(sum.add(number).unwrap()));
+            }
+            let Data::Num(more) = task(&left, &mut self.calls).unwrap_or(left.clone()) else { panic!() };
+            sum = sum.add(&more).unwrap();
+            left = Data::Num(number.sub(&Num::from(1)).unwrap());
+        }
     }
 
     /// A block with a name of its own, which means what it did before afterwards.
@@ -398,7 +419,8 @@ impl Choices<'_> {
             }
             20 => out.push_str("let s = endorse s in [\"x\", \"xx\"] else \"xxx\"; "),
             21 => {
-                let line = format!("let {} = sub({}); ", self.var(), self.number());
+                let target = if self.below(2) == 0 { "sub" } else { "down" };
+                let line = format!("let {} = {target}({}); ", self.var(), self.number());
                 out.push_str(&line);
             }
             22 => {
@@ -497,6 +519,7 @@ fn program(bytes: &[u8]) -> String {
     format!(
         "enum E {{ red, green, blue }}\ntask t(n: Number) -> Number {{}}\n\
          pipeline sub(n: Number) -> Number {{ if n < 2 {{ return 0; }} let m = t(n); return m; }}\n\
+         pipeline down(n: Number) -> Number {{ if n < 1 {{ return n; }} let m = t(n) on_fail use n; let r = down(n - 1); return m + r; }}\n\
          pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E) -> List[Number] {{\n\
          {body}\nreturn [a, b, c, length(s)]; }}"
     )

@@ -7,6 +7,7 @@ use super::decls::{Decls, Kind, Signature};
 use super::exits::ExitTable;
 use super::functions::{self, Function};
 use super::predicate;
+use super::recursion::{self, Descent};
 use super::types::{join, same, show, why_not};
 use core_ir::{Num, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
@@ -23,6 +24,8 @@ pub(super) struct Facts {
     pub(super) optional_fields: HashSet<Span>,
     /// For each statement with blocks, the variables that it binds for what follows, sorted.
     pub(super) outs: HashMap<Span, Arc<[String]>>,
+    /// How the pipelines count down that call themselves.
+    pub(super) descents: HashMap<String, Descent>,
 }
 
 /// Checks the bodies of a program against its declarations.
@@ -55,8 +58,8 @@ pub(super) fn check(
             _ => {}
         }
     }
-    let facts = c.facts;
-    circles(program, decls, out);
+    let mut facts = c.facts;
+    circles(program, decls, exits, &mut facts.descents, out);
     facts
 }
 
@@ -1524,9 +1527,16 @@ fn open_end(block: &Block, exits: &ExitTable) -> (Span, &'static str) {
     }
 }
 
-/// Reports pipelines that call each other in a circle.
-fn circles(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
+/// Reports pipelines that call each other in a circle, unless it is one pipeline that counts down.
+fn circles(
+    program: &ast::Program,
+    decls: &Decls,
+    exits: &ExitTable,
+    descents: &mut HashMap<String, Descent>,
+    out: &mut Vec<Diagnostic>,
+) {
     let mut calls: HashMap<&str, Vec<(&str, Span)>> = HashMap::new();
+    let mut bodies: HashMap<&str, &ast::Pipeline> = HashMap::new();
     let mut order = Vec::new();
     for item in &program.items {
         let Item::Pipeline(p) = item else { continue };
@@ -1536,9 +1546,11 @@ fn circles(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
             .map(|r| (r.target.text.as_str(), r.target.span))
             .collect();
         calls.insert(&p.name.text, called);
+        bodies.insert(&p.name.text, p);
         order.push(&*p.name.text);
     }
     let mut done: HashSet<&str> = HashSet::new();
+    let mut looked_at: HashSet<&str> = HashSet::new();
     for start in order {
         // Depth first with an explicit stack: the path, and how far each of its pipelines is looked through.
         let mut path: Vec<(&str, usize)> = vec![(start, 0)];
@@ -1552,18 +1564,43 @@ fn circles(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
                 continue;
             };
             if let Some(at) = path.iter().position(|(n, _)| *n == target) {
+                let mut why = None;
+                if let (true, Some(p), Some(s)) =
+                    (name == target, bodies.get(name), decls.callables.get(name))
+                {
+                    // Each call of itself is a circle of one.
+                    if descents.contains_key(name) || !looked_at.insert(name) {
+                        continue;
+                    }
+                    match recursion::descent(p, &s.params, exits) {
+                        Ok(descent) => {
+                            descents.insert(name.to_string(), descent);
+                            continue;
+                        }
+                        Err(reason) => why = reason,
+                    }
+                }
                 let circle: Vec<&str> = path[at..].iter().map(|(n, _)| *n).chain([target]).collect();
-                out.push(
-                    Diagnostic::error(
-                        codes::RECURSION,
-                        format!(
-                            "no bound is known for how often these pipelines call themselves: {}",
-                            circle.join(" → ")
-                        ),
-                        span,
-                    )
-                    .help("repeat with `while … max n { … }`, which says how often at most"),
-                );
+                let alone = circle.len() == 2;
+                let message = match alone {
+                    true => format!("no bound is known for how often `{target}` calls itself"),
+                    false => format!(
+                        "no bound is known for how often these pipelines call themselves: {}",
+                        circle.join(" → ")
+                    ),
+                };
+                let mut d = Diagnostic::error(codes::RECURSION, message, span);
+                if let Some(why) = why {
+                    d = d.remark(why.span, why.text);
+                }
+                d = d.help("repeat with `while … max n { … }`, which says how often at most");
+                out.push(match alone {
+                    true => d.help(format!(
+                        "or count down: with a parameter `n: Number`, `if n <= 0 {{ return …; }}` before the call, and \
+                         `{target}(…, n - 1)`"
+                    )),
+                    false => d.help("or make it one pipeline, which may call itself if it counts down"),
+                });
             } else if !done.contains(target) {
                 path.push((target, 0));
             }

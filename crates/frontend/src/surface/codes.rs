@@ -339,9 +339,9 @@ LEAVES_PARALLEL "A074" "leaving the rounds of `parallel for`"
 "task t(x: String) -> Bool {}\npipeline p(xs: List[String]) -> Bool { parallel for x in xs { let ok = t(x); } return contains(ok, true); }"
 
 RECURSION "A080" "pipelines that call themselves"
-"Recursion is only permitted with a bound, and nothing in the language states one: whether a call ends may depend on data that a model has made. Repeat with `while … max n`, which says how often at most."
-"pipeline p() -> String { let x = p(); return x; }"
-"task t() -> String {}\npipeline p() -> String { let x = t(); return x; }"
+"A pipeline may call itself if it counts down, so that it ends whatever a model says: one of its parameters is a Number, every call of itself has it with a constant taken away, and a condition before the call makes certain that it is above a constant. `n == 0` does not: a fraction may never be equal. Otherwise repeat with `while … max n`, which says how often at most."
+"pipeline p(x: Number, n: Number) -> Number { let y = p(x, n - 1); return x * y; }"
+"pipeline p(x: Number, n: Number) -> Number { if n <= 0 { return 1; } let y = p(x, n - 1); return x * y; }"
 
 TERM_TOO_DEEP "A081" "a program that becomes too deep a term"
 "Blocks inside blocks become terms inside terms, and at most 1,000 levels of those can be run. Put an inner block into a pipeline of its own."

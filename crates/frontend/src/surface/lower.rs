@@ -69,6 +69,7 @@ pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Di
         tools: HashMap::new(),
         stores: HashMap::new(),
         functions: HashMap::new(),
+        again: HashMap::new(),
         definitions: Vec::new(),
         binders: Vec::new(),
         pc: Taint::NONE,
@@ -77,7 +78,7 @@ pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Di
         last_reads: HashMap::new(),
     };
     let root = match (&entry.kind, &checked.program.items.get(entry.item)) {
-        (EntryKind::Pipeline, Some(Item::Pipeline(p))) => lower.pipeline(p, Taint::NONE),
+        (EntryKind::Pipeline, Some(Item::Pipeline(p))) => lower.pipeline(p, Taint::NONE, None),
         (EntryKind::Test, Some(Item::Test(t))) => lower.test(t),
         // Entries are made from these items.
         _ => lower.b.add(Term::Unknown("entry".into()), entry.span),
@@ -235,6 +236,19 @@ struct Rest<'a> {
     end: Span,
 }
 
+/// What a function is made for.
+#[derive(PartialEq, Eq, Hash)]
+struct Callable {
+    name: String,
+    /// Who carries it out, if it is a task.
+    agent: Option<String>,
+    /// What is known of the labels of a pipeline's arguments, and of the program counter.
+    given: Taint,
+    pc: Taint,
+    /// How often a pipeline calls itself at most, if that is known.
+    calls: Option<u64>,
+}
+
 struct Lower<'a> {
     c: &'a Checked<'a>,
     b: Builder,
@@ -242,9 +256,10 @@ struct Lower<'a> {
     tools: HashMap<(bool, String), ToolId>,
     /// The memories of agents.
     stores: HashMap<String, StoreId>,
-    /// The variables of the functions that agent tasks (with their agents) and pipelines (with what is
-    /// known of the labels they are called with) became.
-    functions: HashMap<(String, Option<String>, Taint, Taint), Name>,
+    /// The variables of the functions that agent tasks and pipelines became.
+    functions: HashMap<Callable, Name>,
+    /// The variables by which pipelines call themselves that are being lowered.
+    again: HashMap<String, Name>,
     definitions: Vec<(Name, TermId)>,
     /// The names that are bound for the blocks around this place, outermost first.
     binders: Vec<Binder>,
@@ -287,7 +302,7 @@ impl Lower<'_> {
 
     /// The function of a pipeline that is called with inputs of at most the label `given`, under the program
     /// counter that is set.
-    fn pipeline(&mut self, p: &ast::Pipeline, given: Taint) -> TermId {
+    fn pipeline_once(&mut self, p: &ast::Pipeline, given: Taint) -> TermId {
         let Some(signature) = self.c.decls.callables.get(&p.name.text) else {
             return self.b.add(Term::Unknown(p.name.text.as_str().into()), p.span);
         };
@@ -342,26 +357,58 @@ impl Lower<'_> {
         self.b.abs(input, None, body, t.span)
     }
 
-    /// The variable of the function of a pipeline.
-    fn pipeline_function(&mut self, s: &Signature, given: Taint) -> Name {
-        let key = (s.name.text.clone(), None, given, self.pc);
+    /// The variable of the function of a pipeline that may call itself so often, as far as that is known.
+    fn pipeline_function(&mut self, s: &Signature, given: Taint, calls: Option<u64>) -> Name {
+        let key = Callable { name: s.name.text.clone(), agent: None, given, pc: self.pc, calls };
         if let Some(name) = self.functions.get(&key) {
             return name.clone();
         }
         let name = self.b.fresh(&s.name.text);
         self.functions.insert(key, name.clone());
-        // What it calls is defined first; the checker has ruled out circles.
+        // What it calls is defined first; the checker has ruled out circles of several.
         if let Some(Item::Pipeline(p)) = self.c.program.items.get(s.item) {
-            let term = stacker::maybe_grow(128 << 10, 1 << 20, || self.pipeline(p, given));
+            let term = stacker::maybe_grow(128 << 10, 1 << 20, || self.pipeline(p, given, calls));
             self.definitions.push((name.clone(), term));
         }
         name
     }
 
+    /// The function of a pipeline; of one that calls itself, the fixpoint that calls itself so often at most.
+    fn pipeline(&mut self, p: &ast::Pipeline, given: Taint, calls: Option<u64>) -> TermId {
+        let name = &p.name.text;
+        let Some(descent) = self.c.facts.descents.get(name) else { return self.pipeline_once(p, given) };
+        // One function for all calls: with whatever one of them may be given, under whatever may decide it.
+        let added = self.c.decls.callables.get(name).map_or(Taint::NONE, |s| self.added(s, None));
+        let given = given.join(added);
+        let pc = self.pc;
+        self.pc = pc.join(given);
+        let again = self.b.fresh(name);
+        self.again.insert(name.clone(), again.clone());
+        let body = self.pipeline_once(p, given);
+        self.again.remove(name);
+        self.pc = pc;
+        let body = self.b.abs(again, None, body, p.name.span);
+        let (bound, origin) = match calls {
+            Some(n) => (Bound::Finite(n), None),
+            None => {
+                let origin =
+                    format!("`{name}` counts `{}` down, which is known only when it runs", descent.param);
+                (Bound::Infinite, Some(Name::from(origin)))
+            }
+        };
+        self.b.add(Term::Fix { bound, origin, body }, p.name.span)
+    }
+
     /// The variable of the function of an agent task carried out by an agent.
     fn agent_function(&mut self, s: &Signature, agent: &str) -> Name {
         // It calls nothing at a label that would have to be known.
-        let key = (s.name.text.clone(), Some(agent.to_string()), Taint::NONE, Taint::NONE);
+        let key = Callable {
+            name: s.name.text.clone(),
+            agent: Some(agent.to_string()),
+            given: Taint::NONE,
+            pc: Taint::NONE,
+            calls: None,
+        };
         if let Some(name) = self.functions.get(&key) {
             return name.clone();
         }
@@ -1335,6 +1382,8 @@ impl Lower<'_> {
                     return *known;
                 }
                 let mut taint = s.params.iter().fold(Taint::NONE, |t, p| t.join(Taint::of(&p.flow)));
+                // What a call of itself adds is what it adds.
+                self.results.insert(s.name.text.clone(), Taint::NONE);
                 if let Some(Item::Pipeline(p)) = self.c.program.items.get(s.item) {
                     for run in super::check::runs_in(&p.body) {
                         if let Some(callee) = self.c.decls.callable(&run.target.text) {
@@ -1639,7 +1688,7 @@ impl Lower<'_> {
         let limit = limit.as_ref();
         let given =
             super::check::arguments_of(run).into_iter().fold(Taint::NONE, |t, e| t.join(self.taint(e)));
-        let callee = self.callee(s, by_of(run), given);
+        let callee = self.callee(s, run, given);
         // The label of every error that the call can have. What a bound keeps out can't label one.
         let given = match &callee {
             Callee::Tool(_) if self.c.world.bounds.contains(&self.c.decls.handler_name(s)) => given,
@@ -1720,10 +1769,17 @@ impl Lower<'_> {
         self.b.app(fix, start, at)
     }
 
-    fn callee(&mut self, s: &Signature, by: Option<&str>, given: Taint) -> Callee {
-        match (s.kind, by) {
+    fn callee(&mut self, s: &Signature, run: &Run, given: Taint) -> Callee {
+        match (s.kind, by_of(run)) {
             (Kind::Tool | Kind::Task, _) => self.tool(s).map_or(Callee::Unknown, Callee::Tool),
-            (Kind::Pipeline, _) => Callee::Function(self.pipeline_function(s, given)),
+            (Kind::Pipeline, _) => Callee::Function(match self.again.get(&s.name.text) {
+                Some(again) => again.clone(),
+                None => {
+                    let descent = self.c.facts.descents.get(&s.name.text);
+                    let calls = descent.and_then(|d| d.calls_of(run, &s.params));
+                    self.pipeline_function(s, given, calls)
+                }
+            }),
             (Kind::AgentTask, Some(agent)) => Callee::Function(self.agent_function(s, agent)),
             // The checker has asked for an agent.
             (Kind::AgentTask, None) => Callee::Unknown,

@@ -16,6 +16,7 @@ mod files;
 mod functions;
 mod lower;
 mod predicate;
+mod recursion;
 mod types;
 mod workflow;
 
@@ -215,7 +216,8 @@ impl Module {
         let mut called = std::collections::HashSet::new();
         for item in &self.program.items {
             if let Item::Pipeline(p) = item {
-                called.extend(check::runs_in(&p.body).into_iter().map(|r| r.target.text.as_str()));
+                let runs = check::runs_in(&p.body).into_iter().map(|r| r.target.text.as_str());
+                called.extend(runs.filter(|target| *target != p.name.text));
             }
         }
         let mut outermost = pipelines().filter(|e| !called.contains(&*e.name));
