@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// Characters of an argument that are shown.
-const MOST: usize = 1000;
+pub(crate) const MOST: usize = 1000;
 
 /// A terminal with a person at it.
 #[derive(Clone, Default)]
@@ -117,6 +117,15 @@ fn is_yes(line: &str) -> bool {
     matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
+/// Asks a question at the terminal and waits for its answer.
+pub(crate) fn ask_here(question: &str) -> bool {
+    discard_typed();
+    say(question);
+    let mut line = String::new();
+    // No answer is not a yes.
+    std::io::stdin().lock().read_line(&mut line).is_ok_and(|n| n > 0) && is_yes(&line)
+}
+
 /// The question: the tool, and each argument with its label.
 fn question(call: &Approval) -> String {
     let mut text = format!("the program wants to call the tool `{}`", visible(&call.tool, MOST));
@@ -135,7 +144,7 @@ fn question(call: &Approval) -> String {
 
 /// A text with everything escaped that controls a terminal or is not seen: control characters, and those that change the direction
 /// of writing or have no width. Of long texts the beginning, and how much is left out.
-fn visible(text: &str, most: usize) -> String {
+pub(crate) fn visible(text: &str, most: usize) -> String {
     let mut out = String::new();
     let mut chars = text.chars();
     for c in chars.by_ref().take(most) {

@@ -100,6 +100,8 @@ pub enum Command {
     Compile(CompileArgs),
     /// List, show, fork and delete the runs of a journal.
     Runs(RunsArgs),
+    /// Answer a run that waits for somebody to approve a call.
+    Approve(ApproveArgs),
     /// Show the term of a program in the notation of the literature.
     Lambda(LambdaArgs),
     /// Manage local models.
@@ -158,6 +160,21 @@ pub struct JournalArgs {
     /// A tool call that was under way and may have changed the world.
     #[arg(long, value_enum, default_value_t = UnfinishedArg::Ask, requires = "resume")]
     pub unfinished: UnfinishedArg,
+    /// What becomes of calls that want approval where no terminal is. Without a journal they are refused.
+    #[arg(long, value_enum, default_value_t = ApprovalsArg::Wait)]
+    pub approvals: ApprovalsArg,
+}
+
+/// `--approvals`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ApprovalsArg {
+    /// The run waits for `entail approve`.
+    #[default]
+    Wait,
+    /// The run ends, and is resumed after `entail approve`.
+    Leave,
+    /// They are refused.
+    Refuse,
 }
 
 /// `--unfinished`.
@@ -256,6 +273,33 @@ pub enum RunsAction {
         #[arg(required = true)]
         runs: Vec<String>,
     },
+}
+
+/// `entail approve`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail runs list                    shows which runs wait, and for what
+  entail approve 19aa                 shows the call and asks
+  entail approve 19aa --deny --reason 'not to bob'")]
+pub struct ApproveArgs {
+    /// The run, or the beginning of its identifier.
+    pub run: String,
+    /// Which of its questions, if several wait: the beginning of its name.
+    #[arg(long, value_name = "REQUEST")]
+    pub request: Option<String>,
+    /// Refuse the call.
+    #[arg(long, conflicts_with = "yes")]
+    pub deny: bool,
+    /// Why it is refused; the program is told.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Approve the call without asking here.
+    #[arg(long)]
+    pub yes: bool,
+    /// The journal: a directory, or a file.
+    #[arg(long, value_name = "PATH", default_value = ".entail")]
+    pub journal: PathBuf,
 }
 
 /// `entail eval`.

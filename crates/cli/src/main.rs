@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => commands::trace::trace(&ui, &args),
         Command::Fmt(args) => commands::fmt::fmt(&ui, &args),
         Command::Compile(args) => commands::compile::compile(&ui, &args),
+        Command::Approve(args) => commands::approve::approve(&ui, &args),
         Command::Runs(args) => commands::runs::runs(&ui, &args),
         Command::Lambda(args) => commands::lambda::lambda(&ui, &args),
         Command::Model(args) => commands::model::model(&ui, &args),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
-    model: Option<String>,
+    model: Option<runtime::Chain>,
     models: BTreeMap<String, ModelEntry>,
     handlers: BTreeMap<String, serde_json::Value>,
     mcp: BTreeMap<String, McpServer>,
@@ -46,6 +46,8 @@ pub struct LimitsEntry {
     pub usd: Option<f64>,
     /// Seconds.
     pub timeout: Option<f64>,
+    /// Seconds for which a question whether a tool may be called can be answered; a week without it.
+    pub approval: Option<f64>,
 }
 
 /// The settings of a run.

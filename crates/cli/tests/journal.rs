@@ -111,7 +111,7 @@ fn without_a_terminal_nobody_approves() {
     std::fs::write(dir.path().join("pay.lam"), format!("{tool}\ntool[pay] \"bob\"\n")).unwrap();
     // A `y` in a pipe is not a person's.
     let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
-    command.args(["run", "pay.lam", "--journal", "j"]).current_dir(dir.path());
+    command.args(["run", "pay.lam", "--journal", "j", "--approvals", "refuse"]).current_dir(dir.path());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // That nobody reads it is as it should be.
@@ -126,10 +126,93 @@ fn without_a_terminal_nobody_approves() {
     let list = entail(dir.path(), &["runs", "list", "--journal", "j", "--format", "json"]).1;
     let id = serde_json::from_str::<Value>(list.lines().next().unwrap()).unwrap();
     let id = id["id"].as_str().or(id["run"].as_str()).unwrap().to_string();
-    let resumed = entail(dir.path(), &["run", "pay.lam", "--journal", "j", "--resume", &id]);
+    let resumed =
+        entail(dir.path(), &["run", "pay.lam", "--journal", "j", "--resume", &id, "--approvals", "refuse"]);
     assert!(resumed.0 == 1 && resumed.2.contains("nobody is there"), "{resumed:?}");
     let show = entail(dir.path(), &["runs", "show", &id, "--journal", "j"]).1;
     assert!(show.contains(r#"approve pay: {"to":"bob"}"#) && show.matches("→").count() == 1, "{show}");
+}
+
+/// A run that wants to pay bob, from which it is known what it says and which run it is.
+fn paying(dir: &Path, extra: &[&str]) -> (i32, String, String) {
+    let tool =
+        r#"tool pay(to: Str) -> Str write approve by {exec: ["sh", "-c", "echo paid >> ledger; echo paid"]}"#;
+    std::fs::write(dir.join("pay.lam"), format!("{tool}\ntool[pay] \"bob\"\n")).unwrap();
+    let args = [&["run", "pay.lam", "--journal", "j"], extra].concat();
+    entail(dir, &args)
+}
+
+fn listed(dir: &Path) -> Value {
+    let list = entail(dir, &["runs", "list", "--journal", "j", "--format", "json"]).1;
+    serde_json::from_str(list.lines().next().unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_ends_while_it_waits_and_goes_on_after_the_approval() {
+    let dir = folder();
+    let left = paying(dir.path(), &["--approvals", "leave"]);
+    assert!(left.0 == 1 && left.2.contains("waits until somebody approves a call of `pay`"), "{left:?}");
+    let run = listed(dir.path());
+    assert_eq!(
+        run["waiting"][0]["args"][0],
+        serde_json::json!({"name": "to", "value": "bob", "label": []}),
+        "{run}"
+    );
+    let id = run["run"].as_str().unwrap();
+
+    // Nobody decides by accident.
+    let unsure = entail(dir.path(), &["approve", id, "--journal", "j"]);
+    assert!(unsure.0 == 2 && unsure.1.contains("to = \"bob\""), "{unsure:?}");
+    let again = paying(dir.path(), &["--resume", id, "--approvals", "leave"]);
+    assert!(again.0 == 1 && !dir.path().join("ledger").exists(), "{again:?}");
+
+    assert_eq!(entail(dir.path(), &["approve", id, "--yes", "--journal", "j"]).0, 0);
+    let twice = entail(dir.path(), &["approve", id, "--deny", "--journal", "j"]);
+    assert!(twice.0 == 2 && twice.2.contains("nothing of run"), "{twice:?}");
+    let done = paying(dir.path(), &["--resume", id, "--approvals", "leave"]);
+    assert_eq!((done.0, done.1.trim()), (0, "\"paid\""), "{done:?}");
+    // Once.
+    let done = paying(dir.path(), &["--resume", id]);
+    assert_eq!(done.0, 0, "{done:?}");
+    assert_eq!(std::fs::read_to_string(dir.path().join("ledger")).unwrap(), "paid\n");
+}
+
+#[test]
+fn another_process_answers_while_the_run_waits() {
+    let dir = folder();
+    for (answer, want) in [(&["--yes"][..], 0), (&["--deny", "--reason", "not today"], 1)] {
+        let (sender, waits) = std::sync::mpsc::channel();
+        let path = dir.path().to_path_buf();
+        let run = std::thread::spawn(move || {
+            let ran = paying(&path, &[]);
+            let _ = sender.send(());
+            ran
+        });
+        let id = loop {
+            let list = entail(dir.path(), &["runs", "list", "--journal", "j", "--format", "json"]).1;
+            let first = list.lines().next().and_then(|l| serde_json::from_str::<Value>(l).ok());
+            if let Some(run) = first.filter(|r| r["waiting"][0].is_object()) {
+                break run["run"].as_str().unwrap().to_string();
+            }
+            assert!(waits.try_recv().is_err(), "the run ended by itself");
+        };
+        let args = [&["approve", &*id, "--journal", "j"], answer].concat();
+        assert_eq!(entail(dir.path(), &args).0, 0);
+        let ran = run.join().unwrap();
+        assert_eq!(ran.0, want, "{ran:?}");
+        assert!(want == 0 || ran.2.contains("not approved: it was refused: not today"), "{ran:?}");
+    }
+    assert_eq!(std::fs::read_to_string(dir.path().join("ledger")).unwrap(), "paid\n");
+}
+
+#[test]
+fn what_has_expired_is_asked_anew() {
+    let dir = folder();
+    std::fs::write(dir.path().join("entail.toml"), "[limits]\napproval = 0.001\n").unwrap();
+    let late = paying(dir.path(), &[]);
+    assert!(late.0 == 1 && late.2.contains("nobody approved it in time"), "{late:?}");
+    assert_eq!(listed(dir.path())["waiting"], serde_json::json!([]));
+    assert!(!dir.path().join("ledger").exists());
 }
 
 #[test]

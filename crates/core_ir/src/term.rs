@@ -160,6 +160,20 @@ pub struct ModelParams {
     pub extra: Vec<(Name, Data)>,
 }
 
+impl ModelParams {
+    /// The models that are asked if the one named can't be, in their order: `fallback` of what else the source said, a text or a list of texts.
+    pub fn fallbacks(&self) -> Vec<&str> {
+        match self.extra.iter().find(|(n, _)| &**n == "fallback").map(|(_, d)| d) {
+            Some(Data::Str(name)) => vec![name],
+            Some(Data::List(names)) => {
+                let names = names.iter().filter_map(|d| if let Data::Str(s) = d { Some(&**s) } else { None });
+                names.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// What `recv` makes of the reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Recv {

@@ -144,16 +144,23 @@ impl Budget {
     }
 
     /// Reserves what a model call may use at most, of the run's budget and of that of the agent that asks.
-    pub(crate) fn model_call(&mut self, call: &ModelCall, model: &str, price: Option<&Price>) -> Verdict {
+    /// `attempts` is how often it may be charged.
+    pub(crate) fn model_call(
+        &mut self,
+        call: &ModelCall,
+        model: &str,
+        price: Option<&Price>,
+        attempts: u64,
+    ) -> Verdict {
         let own = call.params.as_deref().and_then(own_budget);
-        let Some((agent, limits)) = own else { return self.own_call(call, model, price) };
+        let Some((agent, limits)) = own else { return self.own_call(call, model, price, attempts) };
         let own = self.agents.entry(agent.clone()).or_insert_with(|| Budget::new(limits));
-        let reserve = match own.own_call(call, model, price) {
+        let reserve = match own.own_call(call, model, price, attempts) {
             Verdict::Go(reserve) => reserve,
             Verdict::Wait => return Verdict::Wait,
             Verdict::Stop(why) => return Verdict::Stop(format!("agent `{agent}`: {why}")),
         };
-        match self.own_call(call, model, price) {
+        match self.own_call(call, model, price, attempts) {
             Verdict::Go(mut all) => {
                 all.max_output = all.max_output.into_iter().chain(reserve.max_output).min();
                 all.agent = Some((agent, Box::new(reserve)));
@@ -169,7 +176,8 @@ impl Budget {
         }
     }
 
-    fn own_call(&mut self, call: &ModelCall, model: &str, price: Option<&Price>) -> Verdict {
+    fn own_call(&mut self, call: &ModelCall, model: &str, price: Option<&Price>, attempts: u64) -> Verdict {
+        let attempts = attempts.max(1);
         if let Some(most) = self.limits.max_model_calls
             && self.usage.model_calls >= most
         {
@@ -191,7 +199,7 @@ impl Budget {
                     .input_tokens
                     .saturating_add(self.usage.output_tokens)
                     .saturating_add(self.tokens);
-                let left = most.saturating_sub(used);
+                let left = most.saturating_sub(used) / attempts;
                 output = output.min(left.saturating_sub(input));
                 if left < input.saturating_add(least) {
                     short = Some(format!(
@@ -209,6 +217,7 @@ impl Budget {
                 };
                 let spent = self.usage.usd.clone().unwrap_or(Num::ZERO);
                 let left = minus(&minus(most, &spent), &self.usd);
+                let left = left.div(&count(attempts)).unwrap_or(Num::ZERO);
                 let need = price.of(Tokens { input, output: least });
                 if left < need {
                     short = Some(format!(
@@ -224,8 +233,8 @@ impl Budget {
             }
             let worst = Tokens { input, output };
             reserve = Reserve {
-                tokens: input.saturating_add(output),
-                usd: price.map_or(Num::ZERO, |p| p.of(worst)),
+                tokens: input.saturating_add(output).saturating_mul(attempts),
+                usd: price.and_then(|p| p.of(worst).mul(&count(attempts)).ok()).unwrap_or(Num::ZERO),
                 max_output: Some(output),
                 agent: None,
             };
@@ -244,26 +253,29 @@ impl Budget {
         self.usd = minus(&self.usd, &reserve.usd);
     }
 
-    /// Replaces what was reserved by what was used; what that cost, if known.
-    pub(crate) fn settle(&mut self, reserve: &Reserve, tokens: Tokens, price: Option<&Price>) -> Option<Num> {
+    /// Replaces what was reserved by what was used and what that cost, if it is known; gives the cost.
+    pub(crate) fn settle(&mut self, reserve: &Reserve, tokens: Tokens, cost: Option<Num>) -> Option<Num> {
         if let Some((agent, own)) = &reserve.agent
             && let Some(budget) = self.agents.get_mut(agent)
         {
-            budget.settle(own, tokens, price);
+            budget.settle(own, tokens, cost.clone());
         }
         self.release(reserve);
         self.usage.input_tokens = self.usage.input_tokens.saturating_add(tokens.input);
         self.usage.output_tokens = self.usage.output_tokens.saturating_add(tokens.output);
-        let cost = match price {
-            Some(price) => Some(price.of(tokens)),
-            // What used nothing costs nothing at any price.
-            None => (tokens == Tokens::default()).then_some(Num::ZERO),
-        };
         self.usage.usd = match (&self.usage.usd, &cost) {
             (Some(sum), Some(cost)) => Some(plus(sum, cost)),
             _ => None,
         };
         cost
+    }
+}
+
+/// What tokens cost at a price. What used nothing costs nothing at any price.
+pub(crate) fn cost(price: Option<&Price>, tokens: Tokens) -> Option<Num> {
+    match price {
+        Some(price) => Some(price.of(tokens)),
+        None => (tokens == Tokens::default()).then_some(Num::ZERO),
     }
 }
 
@@ -328,9 +340,9 @@ mod tests {
     fn calls_are_counted_when_they_begin() {
         let mut b =
             Budget::new(Limits { max_model_calls: Some(1), max_tool_calls: Some(1), ..Limits::default() });
-        assert!(matches!(b.model_call(&call("x"), "m", None), Verdict::Go(_)));
+        assert!(matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Go(_)));
         assert_eq!(
-            b.model_call(&call("x"), "m", None),
+            b.model_call(&call("x"), "m", None, 1),
             Verdict::Stop("the limit of 1 model calls is reached".into())
         );
         assert_eq!(b.tool_call(), Ok(()));
@@ -344,21 +356,21 @@ mod tests {
         let bound = call("hello").input_bound();
         let mut held = Vec::new();
         // Each call may cost bound + 4·1024 millionths of a dollar; the last is given what is left.
-        while let Verdict::Go(reserve) = b.model_call(&call("hello"), "m", Some(&price)) {
+        while let Verdict::Go(reserve) = b.model_call(&call("hello"), "m", Some(&price), 1) {
             held.push(reserve);
         }
-        assert_eq!(b.model_call(&call("hello"), "m", Some(&price)), Verdict::Wait);
+        assert_eq!(b.model_call(&call("hello"), "m", Some(&price), 1), Verdict::Wait);
         assert!(b.usd <= dollars("0.01"), "{}", b.usd);
         assert_eq!(held.len(), 3);
         assert_eq!(held[0].max_output, Some(1024));
         let left = 10_000 - 2 * (bound + 4 * 1024);
         assert_eq!(held[2].max_output, Some((left - bound) / 4));
         for r in &held {
-            b.settle(r, Tokens { input: 3, output: 2 }, Some(&price));
+            b.settle(r, Tokens { input: 3, output: 2 }, Some(price.of(Tokens { input: 3, output: 2 })));
         }
         assert_eq!(b.usage.usd, Some(dollars("0.000033")));
         assert_eq!((b.tokens, b.usd.clone(), b.under_way), (0, Num::ZERO, 0));
-        assert!(matches!(b.model_call(&call("hello"), "m", Some(&price)), Verdict::Go(_)));
+        assert!(matches!(b.model_call(&call("hello"), "m", Some(&price), 1), Verdict::Go(_)));
     }
 
     #[test]
@@ -370,16 +382,16 @@ mod tests {
             ModelCall { params: Some(Arc::new(params)), ..call("x") }
         };
         let mut b = Budget::new(Limits { max_model_calls: Some(3), ..Limits::default() });
-        let Verdict::Go(first) = b.model_call(&asks("a", 1), "m", None) else { panic!("within both") };
+        let Verdict::Go(first) = b.model_call(&asks("a", 1), "m", None, 1) else { panic!("within both") };
         assert_eq!(
-            b.model_call(&asks("a", 1), "m", None),
+            b.model_call(&asks("a", 1), "m", None, 1),
             Verdict::Stop("agent `a`: the limit of 1 model calls is reached".into())
         );
-        assert!(matches!(b.model_call(&asks("b", 2), "m", None), Verdict::Go(_)));
-        assert!(matches!(b.model_call(&call("x"), "m", None), Verdict::Go(_)));
+        assert!(matches!(b.model_call(&asks("b", 2), "m", None, 1), Verdict::Go(_)));
+        assert!(matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Go(_)));
         // What the run refuses is not counted against the agent.
         assert_eq!(
-            b.model_call(&asks("b", 2), "m", None),
+            b.model_call(&asks("b", 2), "m", None, 1),
             Verdict::Stop("the limit of 3 model calls is reached".into())
         );
         assert_eq!(b.agents["b"].usage.model_calls, 1);
@@ -392,18 +404,18 @@ mod tests {
     fn a_limit_that_can_never_be_met_stops() {
         let mut b = Budget::new(Limits { max_tokens: Some(100), ..Limits::default() });
         assert!(
-            matches!(b.model_call(&call("hello"), "m", None), Verdict::Stop(m) if m.starts_with("100 tokens are left"))
+            matches!(b.model_call(&call("hello"), "m", None, 1), Verdict::Stop(m) if m.starts_with("100 tokens are left"))
         );
         let mut b = Budget::new(Limits { max_usd: Some(dollars("1")), ..Limits::default() });
         assert!(
-            matches!(b.model_call(&call("x"), "m", None), Verdict::Stop(m) if m.contains("price of `m` is not known"))
+            matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Stop(m) if m.contains("price of `m` is not known"))
         );
     }
 
     #[test]
     fn an_unknown_price_makes_the_sum_unknown() {
         let mut b = Budget::new(Limits::default());
-        let Verdict::Go(r) = b.model_call(&call("x"), "m", None) else { panic!("no limits") };
+        let Verdict::Go(r) = b.model_call(&call("x"), "m", None, 1) else { panic!("no limits") };
         assert_eq!(b.settle(&r, Tokens { input: 1, output: 1 }, None), None);
         assert_eq!((b.usage.usd.clone(), b.usage.input_tokens), (None, 1));
     }

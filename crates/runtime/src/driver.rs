@@ -1,12 +1,13 @@
 //! The loop around the machine.
 
 use crate::approve::{Approval, ApprovalArg, Approver, NOBODY};
-use crate::budget::{Budget, Reserve, Verdict};
+use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
 use crate::event::{Answered, Asked, Event, Note, Progress};
-use crate::journal::{self, Known, Recorded, Session, Spent, Unfinished};
-use crate::provider::{Answer, ModelCall, ModelError, Price, Tokens, Work};
+use crate::journal::{self, ApprovalDesk, Known, Recorded, Session, Spent, Unfinished};
+use crate::provider::{Answer, Finish, ModelCall, ModelError, Price, Tokens, Work};
 use crate::rng;
+use crate::secret::RedactedStream;
 use crate::tools::ToolAnswer;
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
 use core_ir::{Data, EffectClass, Name, Num};
@@ -33,6 +34,10 @@ pub struct Handlers {
     pub stores: Stores,
     /// Who is asked before a tool with `approve` is called; without one such calls are refused.
     pub approver: Option<Approver>,
+    /// Where such a call waits for somebody who is not there yet; whoever answers first, here or there, decides.
+    pub desk: Option<ApprovalDesk>,
+    /// Whether replies are told as they grow, in [`Event::Text`].
+    pub stream: bool,
     /// What samples are drawn from: the same seed gives the same samples, whatever the timing.
     pub seed: u64,
     /// Where answers are kept, or come from. A session is for one run.
@@ -43,7 +48,16 @@ impl Handlers {
     /// These models; tools as their declarations say; empty stores; nobody to approve calls; seed 0.
     pub fn new(models: Models) -> Handlers {
         let tools = Tools::new(models.environment());
-        Handlers { models, tools, stores: Stores::new(), approver: None, seed: 0, journal: None }
+        Handlers {
+            models,
+            tools,
+            stores: Stores::new(),
+            approver: None,
+            desk: None,
+            stream: false,
+            seed: 0,
+            journal: None,
+        }
     }
 }
 
@@ -105,6 +119,7 @@ pub async fn run(
         ids: HashMap::new(),
         open: HashMap::new(),
         clocks: Clocks::default(),
+        texts: HashMap::new(),
         told,
         events,
     };
@@ -165,6 +180,8 @@ struct Driver<'a> {
     ids: HashMap<tokio::task::Id, RequestId>,
     open: HashMap<RequestId, Open>,
     clocks: Clocks,
+    /// Replies that are told while they grow.
+    texts: HashMap<RequestId, RedactedStream>,
     told: UnboundedSender<(RequestId, Note)>,
     events: &'a mut (dyn FnMut(Event) + Send),
 }
@@ -318,7 +335,11 @@ impl Driver<'_> {
             }
             _ => {}
         }
-        (self.events)(Event::Answered { id, what, tokens, usd, elapsed });
+        let finish = match &what {
+            Answered::Reply(reply) => Finish::of(reply),
+            _ => Finish::Other,
+        };
+        (self.events)(Event::Answered { id, what, tokens, usd, finish, elapsed });
         self.machine.handle(id, response);
     }
 
@@ -343,9 +364,11 @@ impl Driver<'_> {
                     match what {
                         Doing::Tool | Doing::Approval => self.answered(id, Answered::Late, begun),
                         Doing::Model(OpenModel { reserve, price, spent, name: _ }) => {
-                            let usd = self.budget.settle(&reserve, spent, price.as_ref());
+                            let usd = self.budget.settle(&reserve, spent, cost(price.as_ref(), spent));
                             let (what, elapsed) = (Answered::Late, begun.elapsed());
-                            (self.events)(Event::Answered { id, what, tokens: spent, usd, elapsed });
+                            self.end_of_text(id);
+                            let finish = Finish::Other;
+                            (self.events)(Event::Answered { id, what, tokens: spent, usd, finish, elapsed });
                         }
                     }
                 }
@@ -421,7 +444,7 @@ impl Driver<'_> {
                     max_output: None,
                     attempt: *attempt,
                 };
-                let provider = match self.handlers.models.resolve(named) {
+                let provider = match self.handlers.models.resolve_for(params.as_deref()) {
                     Ok(provider) => provider,
                     Err(e) => {
                         self.asked(id, request, named.unwrap_or_default());
@@ -435,7 +458,12 @@ impl Driver<'_> {
                     return Begin::NotYet;
                 }
                 let (price, name) = (provider.price(), provider.name().to_string());
-                let reserve = match self.budget.model_call(&call, provider.name(), price.as_ref()) {
+                let reserve = match self.budget.model_call(
+                    &call,
+                    provider.name(),
+                    price.as_ref(),
+                    provider.most_attempts(),
+                ) {
                     Verdict::Go(reserve) => reserve,
                     Verdict::Wait => return Begin::NotYet,
                     Verdict::Stop(message) => {
@@ -447,7 +475,7 @@ impl Driver<'_> {
                 call.max_output = reserve.max_output;
                 let spent = Tokens { input: call.input_bound().div_ceil(4), output: 0 };
                 self.asked(id, request, provider.name());
-                match provider.ask(call, Progress::to(id, self.told.clone())) {
+                match provider.ask(call, Progress::to(id, self.told.clone(), self.handlers.stream)) {
                     Work::Now(answer) => {
                         self.model_answered(id, answer, &reserve, price.as_ref(), name, begun);
                     }
@@ -482,11 +510,12 @@ impl Driver<'_> {
                 }
             }
             Call::Approve { tool, args, labels } => {
-                let Some(approver) = &self.handlers.approver else {
+                let (approver, desk) = (self.handlers.approver.clone(), self.handlers.desk.clone());
+                if approver.is_none() && desk.is_none() {
                     self.asked(id, request, "");
                     self.approved(id, Err(NOBODY.to_string()), begun);
                     return Begin::Begun;
-                };
+                }
                 if !free {
                     return Begin::NotYet;
                 }
@@ -498,8 +527,49 @@ impl Driver<'_> {
                     label: lattice.data_of(label),
                 };
                 let args = args.iter().zip(labels.iter().copied()).map(arg).collect();
-                let verdict = approver.ask(Approval { tool: tool.name.clone(), args });
-                self.spawn(id, begun, Doing::Approval, async { Done::Approval(verdict.await) });
+                let approval = Approval { tool: tool.name.clone(), args };
+                let Some(desk) = desk else {
+                    // One of them is there.
+                    let verdict = approver.map(|a| a.ask(approval));
+                    self.spawn(id, begun, Doing::Approval, async {
+                        Done::Approval(match verdict {
+                            Some(verdict) => verdict.await,
+                            None => Err(NOBODY.to_string()),
+                        })
+                    });
+                    return Begin::Begun;
+                };
+                let question = match desk.put(&self.run, id, &approval) {
+                    Ok(question) => question,
+                    Err(why) => {
+                        self.end(id, ErrorCode::Cancelled, why);
+                        return Begin::Begun;
+                    }
+                };
+                if let Some(verdict) = desk.take(&question) {
+                    self.approved(id, verdict, begun);
+                } else if let Some(approver) = approver {
+                    let here = approver.ask(approval);
+                    self.spawn(id, begun, Doing::Approval, async move {
+                        Done::Approval(tokio::select! {
+                            verdict = desk.wait(&question) => verdict,
+                            verdict = here => {
+                                desk.note(&question, &verdict, "the terminal");
+                                verdict
+                            }
+                        })
+                    });
+                } else if desk.stays() {
+                    self.spawn(id, begun, Doing::Approval, async move {
+                        Done::Approval(desk.wait(&question).await)
+                    });
+                } else {
+                    let message = format!(
+                        "the run waits until somebody approves a call of `{}` (help: `entail approve {}`, then resume it)",
+                        tool.name, self.run
+                    );
+                    self.end(id, ErrorCode::Cancelled, message);
+                }
             }
             Call::Recall { store, key } => {
                 self.asked(id, request, "");
@@ -583,8 +653,13 @@ impl Driver<'_> {
         model: String,
         begun: Instant,
     ) {
-        let usd = self.budget.settle(reserve, answer.tokens, price);
-        let result = match answer.result {
+        let Answer { result, tokens, finish, by } = answer;
+        let (model, usd) = match by {
+            Some((name, usd)) => (name, usd),
+            None => (model, cost(price, tokens)),
+        };
+        let usd = self.budget.settle(reserve, tokens, usd);
+        let result = match result {
             Ok(reply) => Ok(self.redactor.reply(&reply)),
             Err(e) => Err(self.redactor.owned(e.to_string())),
         };
@@ -593,8 +668,9 @@ impl Driver<'_> {
             Err(e) => Answered::Failed(e.clone()),
         };
         let elapsed = begun.elapsed();
-        (self.events)(Event::Answered { id, what, tokens: answer.tokens, usd: usd.clone(), elapsed });
-        self.respond_with(id, Response::Model(result), Spent { model, tokens: answer.tokens, usd, elapsed });
+        self.end_of_text(id);
+        (self.events)(Event::Answered { id, what, tokens, usd: usd.clone(), finish, elapsed });
+        self.respond_with(id, Response::Model(result), Spent { model, tokens, usd, elapsed });
     }
 
     fn tool_answered(&mut self, id: RequestId, answer: ToolAnswer, begun: Instant) {
@@ -625,8 +701,8 @@ impl Driver<'_> {
     }
 
     fn answered(&mut self, id: RequestId, what: Answered, begun: Instant) {
-        let tokens = Tokens::default();
-        (self.events)(Event::Answered { id, what, tokens, usd: None, elapsed: begun.elapsed() });
+        let (tokens, finish) = (Tokens::default(), Finish::Other);
+        (self.events)(Event::Answered { id, what, tokens, usd: None, finish, elapsed: begun.elapsed() });
     }
 
     fn asked(&mut self, id: RequestId, request: &Request, model: &str) {
@@ -669,10 +745,27 @@ impl Driver<'_> {
     fn tell(&mut self, id: RequestId, note: Note) {
         (self.events)(match note {
             Note::Retry { number, wait, cause } => {
+                self.texts.remove(&id);
                 Event::Retry { id, number, wait, cause: self.redactor.owned(cause) }
             }
             Note::Growing { output_tokens } => Event::Growing { id, output_tokens },
+            // What comes after the answer is no news.
+            Note::Text(_) if !self.open.contains_key(&id) => return,
+            Note::Text(piece) => {
+                let text = self.texts.entry(id).or_default().push(&self.redactor, &piece);
+                if text.is_empty() {
+                    return;
+                }
+                Event::Text { id, text }
+            }
         });
+    }
+
+    /// Tells what was held back of a reply, because it could have been the beginning of a secret.
+    fn end_of_text(&mut self, id: RequestId) {
+        if let Some(text) = self.texts.remove(&id).map(|t| t.end(&self.redactor)).filter(|t| !t.is_empty()) {
+            (self.events)(Event::Text { id, text });
+        }
     }
 
     /// Tells what has been noted so far.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: events hold no secret; everything in them has been through the run's [`crate::Redactor`].
 
-use crate::provider::Tokens;
+use crate::provider::{Finish, Tokens};
 use core_ir::{Data, Name, Num};
 use diagnostics::Span;
 use machine::{Message, Reply, RequestId};
@@ -45,6 +45,13 @@ pub enum Event {
         /// Tokens of the reply so far.
         output_tokens: u64,
     },
+    /// A reply goes on with this text. Only where the handlers of the run ask for it ([`crate::Handlers::stream`]); a repetition begins anew.
+    Text {
+        /// Which request.
+        id: RequestId,
+        /// What is added.
+        text: String,
+    },
     /// The answer is there and goes to the machine.
     Answered {
         /// Which request.
@@ -55,6 +62,8 @@ pub enum Event {
         tokens: Tokens,
         /// What it cost in US dollars, if that is known.
         usd: Option<Num>,
+        /// Why the reply ends, if it was a model's.
+        finish: Finish,
         /// How long it took.
         elapsed: Duration,
     },
@@ -139,24 +148,33 @@ pub enum Answered {
 pub(crate) enum Note {
     Retry { number: u32, wait: Duration, cause: String },
     Growing { output_tokens: u64 },
+    Text(String),
 }
 
 /// Where a handler tells how it gets on. May lead nowhere.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Option<(RequestId, UnboundedSender<(RequestId, Note)>)>);
+pub struct Progress {
+    to: Option<(RequestId, UnboundedSender<(RequestId, Note)>)>,
+    wants_text: bool,
+}
 
 impl Progress {
     /// Leads nowhere.
     pub fn none() -> Progress {
-        Progress(None)
+        Progress::default()
     }
 
-    pub(crate) fn to(id: RequestId, notes: UnboundedSender<(RequestId, Note)>) -> Progress {
-        Progress(Some((id, notes)))
+    pub(crate) fn to(id: RequestId, notes: UnboundedSender<(RequestId, Note)>, wants_text: bool) -> Progress {
+        Progress { to: Some((id, notes)), wants_text }
+    }
+
+    /// Whether somebody watches the reply grow.
+    pub fn wants_text(&self) -> bool {
+        self.wants_text
     }
 
     fn tell(&self, note: Note) {
-        if let Some((id, notes)) = &self.0 {
+        if let Some((id, notes)) = &self.to {
             // The receiver is gone when the run is over; nobody cares then.
             let _ = notes.send((*id, note));
         }
@@ -165,6 +183,14 @@ impl Progress {
     /// An attempt failed; repetition `number` (from 1) follows after `wait`.
     pub fn retry(&self, number: u32, wait: Duration, cause: impl Into<String>) {
         self.tell(Note::Retry { number, wait, cause: cause.into() });
+    }
+
+    /// The reply goes on with this text.
+    pub fn text(&self, text: impl Into<String>) {
+        let text = text.into();
+        if self.wants_text && !text.is_empty() {
+            self.tell(Note::Text(text));
+        }
     }
 
     /// The reply has so many tokens by now.

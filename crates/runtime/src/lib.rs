@@ -59,17 +59,20 @@ pub use config::ConfigError;
 pub use driver::{Handlers, RunReport, run};
 pub use environment::Environment;
 pub use event::{Answered, Asked, Event, Progress};
-pub use journal::{About, Journal, JournalError, RunInfo, Session, StepInfo, Unfinished, journal_file};
+pub use journal::{
+    About, ApprovalDesk, Decision, Journal, JournalError, RunInfo, Session, StepInfo, Unfinished, Waiting,
+    journal_file,
+};
 pub use mcp::McpServer;
 #[cfg(feature = "local")]
 pub use provider::Local;
 pub use provider::{
-    Answer, Backoff, BoxFuture, ModelCall, ModelError, OpenAi, OpenAiOptions, Price, Provider, Scripted,
-    Structured, Tokens, Work,
+    Answer, Backoff, BoxFuture, FaultKind, Finish, ModelCall, ModelError, Price, Protocol, Provider,
+    RateLimit, Recorded, Remote, RemoteOptions, Scripted, Structured, Tokens, Work,
 };
 pub use schema::Schema;
 pub use secret::{Redactor, Secret};
-pub use settings::{FileSettings, ModelEntry, ModelSettings, Models, PriceEntry};
+pub use settings::{Chain, FileSettings, ModelEntry, ModelSettings, Models, PROVIDERS, PriceEntry};
 pub use store::Stores;
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{BUILTINS, CustomTool, ToolLimits, Tools};

@@ -134,9 +134,51 @@ impl Redactor {
     }
 }
 
+/// Removes secrets from a text that comes in pieces: what may be the beginning of one is held back until more has come.
+#[derive(Debug, Default)]
+pub(crate) struct RedactedStream {
+    held: String,
+}
+
+impl RedactedStream {
+    /// What can be shown now.
+    pub(crate) fn push(&mut self, redactor: &Redactor, piece: &str) -> String {
+        self.held.push_str(piece);
+        let mut text = redactor.owned(std::mem::take(&mut self.held));
+        let begins = |s: &Secret| {
+            let most = s.0.len().saturating_sub(1).min(text.len());
+            (1..=most).rev().find(|n| text.ends_with(s.0.get(..*n).unwrap_or("\0")))
+        };
+        let keep = redactor.secrets.iter().filter_map(begins).max().unwrap_or(0);
+        self.held = text.split_off(text.len() - keep);
+        text
+    }
+
+    /// What was held back, at the end.
+    pub(crate) fn end(self, redactor: &Redactor) -> String {
+        redactor.owned(self.held)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_in_pieces_never_shows() {
+        let r = Redactor::new([Secret::new("sk-plänted"), Secret::new("planned-ahead")]);
+        let text = "a sk-plänted b sk-pl sk-sk-plänted planned-aheasplanned-ahead plan";
+        let chars: Vec<char> = text.chars().collect();
+        for size in 1..12 {
+            let (mut stream, mut out) = (RedactedStream::default(), String::new());
+            for piece in chars.chunks(size) {
+                out += &stream.push(&r, &piece.iter().collect::<String>());
+                assert!(!out.contains("sk-plä") || !out.contains("sk-plänt"), "{out}");
+            }
+            out += &stream.end(&r);
+            assert_eq!(out, r.text(text), "{size}");
+        }
+    }
 
     #[test]
     fn secrets_are_replaced_wherever_they_stand() {

@@ -2,9 +2,11 @@
 
 #[cfg(feature = "local")]
 use crate::provider::Local;
-use crate::provider::{OpenAi, OpenAiOptions, Price, Provider, Scripted, Structured};
+use crate::provider::{
+    Fallback, Price, Protocol, Provider, RateLimit, Recorded, Remote, RemoteOptions, Scripted, Structured,
+};
 use crate::{ConfigError, Environment, Redactor, Secret};
-use core_ir::{Code, Num, Recv, Term};
+use core_ir::{Code, ModelParams, Num, Recv, Term};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,13 @@ const LOCAL: &str = "local";
 
 /// OpenAI's own endpoint.
 const OPENAI: &str = "https://api.openai.com/v1";
+
+/// Anthropic's own endpoint.
+const ANTHROPIC: &str = "https://api.anthropic.com/v1";
+
+/// Where Ollama listens, and llama.cpp's server.
+const OLLAMA: &str = "http://127.0.0.1:11434/v1";
+const LLAMA_CPP: &str = "http://127.0.0.1:8080/v1";
 
 /// What `entail.toml` may say about models.
 ///
@@ -35,25 +44,55 @@ const OPENAI: &str = "https://api.openai.com/v1";
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FileSettings {
-    /// The model of calls that name none.
-    pub model: Option<String>,
+    /// The model of calls that name none; or several, of which the first that can answers.
+    pub model: Option<Chain>,
     /// Models by the names that programs use.
     pub models: BTreeMap<String, ModelEntry>,
 }
+
+/// A model, or several of which the first that can answers.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Chain {
+    /// One.
+    One(String),
+    /// Several, at least one.
+    Several(Vec<String>),
+}
+
+impl Chain {
+    /// The names.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Chain::One(name) => std::slice::from_ref(name),
+            Chain::Several(names) => names,
+        }
+    }
+}
+
+/// What `provider` may be.
+pub const PROVIDERS: [&str; 8] =
+    ["openai", "openai-responses", "anthropic", "ollama", "llama.cpp", "local", "scripted", "recorded"];
 
 /// One `[models.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelEntry {
-    /// `openai` (any compatible endpoint, the default), `local` or `scripted`.
+    /// One of [`PROVIDERS`]; without it `openai`, which is any endpoint with Chat Completions.
     pub provider: Option<String>,
     /// The name under which the endpoint, or the store of local models, knows it.
     pub model: Option<String>,
-    /// The address up to and without `/chat/completions`. Without it, that of the environment.
+    /// The address up to and without `/chat/completions`, `/responses` or `/messages`. Without it, that of the environment.
     pub base_url: Option<String>,
     /// The variable that holds the key. With `base_url` and without this, no key is sent.
     pub key_env: Option<String>,
-    /// A GGUF file, or a script.
+    /// The models that are asked if this one can't be, one after another.
+    pub fallback: Vec<String>,
+    /// Whether answers come as streams; without it, where somebody watches them grow.
+    pub stream: Option<bool>,
+    /// How many calls and tokens a minute may have.
+    pub rate: RateLimit,
+    /// A GGUF file, a script, or a recording.
     pub file: Option<PathBuf>,
     /// How typed answers are asked for at first.
     pub structured: Option<Structured>,
@@ -185,12 +224,49 @@ impl Models {
     /// # Errors
     /// There is no such model, or it is not configured; the error says what to do.
     pub fn resolve(&self, name: Option<&str>) -> Result<Arc<dyn Provider>, ConfigError> {
+        self.resolve_chain(name, &[])
+    }
+
+    /// The model that answers a call with these parameters.
+    ///
+    /// # Errors
+    /// As [`Models::resolve`].
+    pub fn resolve_for(&self, params: Option<&ModelParams>) -> Result<Arc<dyn Provider>, ConfigError> {
+        let Some(params) = params else { return self.resolve(None) };
+        self.resolve_chain(params.model.as_deref(), &params.fallbacks())
+    }
+
+    fn resolve_chain(&self, name: Option<&str>, then: &[&str]) -> Result<Arc<dyn Provider>, ConfigError> {
         let inner = &*self.inner;
         if let Some(only) = &inner.only {
             return Ok(only.clone());
         }
-        let default = || inner.environment.get("ENTAIL_MODEL").or(inner.settings.file.model.as_deref());
-        self.named(name.or_else(default).unwrap_or(LOCAL))
+        let mut names: Vec<&str> =
+            match (name, inner.environment.get("ENTAIL_MODEL"), &inner.settings.file.model) {
+                (Some(name), _, _) | (None, Some(name), _) => vec![name],
+                (None, None, Some(chain)) => chain.names().iter().map(String::as_str).collect(),
+                (None, None, None) => vec![LOCAL],
+            };
+        names.extend(then);
+        let mut all: Vec<&str> = Vec::new();
+        for name in names {
+            // An entry's own chain is not followed further.
+            let entry = inner.settings.file.models.get(name);
+            let chain = entry.into_iter().flat_map(|e| e.fallback.iter().map(String::as_str));
+            for name in std::iter::once(name).chain(chain) {
+                if !all.contains(&name) {
+                    all.push(name);
+                }
+            }
+        }
+        match *all {
+            [] => Err(ConfigError::new("the list of models is empty")),
+            [name] => self.named(name),
+            _ => {
+                let chain = all.iter().map(|n| self.named(n)).collect::<Result<Vec<_>, _>>()?;
+                Ok(Arc::new(Fallback::new(chain)))
+            }
+        }
     }
 
     /// Looks every model up that a program can ask for, before it runs.
@@ -199,12 +275,12 @@ impl Models {
     /// The first that can't be used.
     pub fn check(&self, code: &Code) -> Result<(), ConfigError> {
         for (_, term) in code.iter() {
-            let name = match term {
-                Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => params.model.as_deref(),
+            let params = match term {
+                Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => Some(&**params),
                 Term::Recv(Recv::Code) => None,
                 _ => continue,
             };
-            self.resolve(name)?;
+            self.resolve_for(params)?;
         }
         Ok(())
     }
@@ -229,7 +305,7 @@ impl Models {
             if let Some(found) = installed(name, environment) {
                 return found;
             }
-            return remote(name, &ModelEntry::default(), environment, redactor);
+            return remote(name, &unnamed(name, environment), environment, redactor);
         };
         let file = entry.file.as_ref().map(|f| settings.file_dir.join(f));
         let bad = |why: &str| ConfigError::new(format!("model `{name}`: {why}"));
@@ -245,10 +321,15 @@ impl Models {
                 Some(file) => Ok(Arc::new(Scripted::load(&file)?)),
                 None => Err(bad("a scripted model needs a `file`")),
             },
-            None | Some("openai") => remote(name, entry, environment, redactor),
-            Some(other) => {
-                Err(bad(&format!("`{other}` is none of the providers `openai`, `local` and `scripted`")))
+            Some("recorded") => match file {
+                Some(file) => Ok(Arc::new(Recorded::load(&file)?)),
+                None => Err(bad("a recorded model needs a `file`")),
+            },
+            None | Some("openai" | "openai-responses" | "anthropic" | "ollama" | "llama.cpp") => {
+                remote(name, entry, environment, redactor)
             }
+            Some(other) => Err(bad(&format!("`{other}` is none of the providers"))
+                .with_help(format!("write one of `{}`", PROVIDERS.join("`, `")))),
         }
     }
 }
@@ -259,37 +340,86 @@ fn secrets(settings: &ModelSettings, environment: &Environment) -> Vec<Secret> {
     environment.secrets().map(|(_, s)| s).chain(named).collect()
 }
 
+/// What a name says by itself where the settings have no entry for it. Frameworks write `anthropic/…` and `ollama/…`.
+fn unnamed(name: &str, environment: &Environment) -> ModelEntry {
+    let entry = |provider: &str, model: &str| ModelEntry {
+        provider: Some(provider.into()),
+        model: Some(model.into()),
+        ..ModelEntry::default()
+    };
+    let elsewhere = ["ENTAIL_BASE_URL", "OPENAI_BASE_URL"].iter().any(|v| environment.get(v).is_some());
+    match name.split_once('/') {
+        Some((provider @ ("anthropic" | "ollama"), model))
+            if environment.get("ENTAIL_BASE_URL").is_none() =>
+        {
+            entry(provider, model)
+        }
+        None if name.starts_with("claude-")
+            && !elsewhere
+            && environment.get("ANTHROPIC_API_KEY").is_some() =>
+        {
+            entry("anthropic", name)
+        }
+        _ => ModelEntry::default(),
+    }
+}
+
 fn remote(
     name: &str,
     entry: &ModelEntry,
     environment: &Environment,
     redactor: &Redactor,
 ) -> Result<Arc<dyn Provider>, ConfigError> {
-    let (base, key_env) = if let Some(base) = &entry.base_url {
-        (base.clone(), entry.key_env.as_deref())
-    } else if let Some(base) = environment.get("ENTAIL_BASE_URL") {
-        (base.to_string(), entry.key_env.as_deref().or(Some("ENTAIL_API_KEY")))
-    } else {
-        let base = environment.get("OPENAI_BASE_URL").unwrap_or(OPENAI);
-        (base.to_string(), entry.key_env.as_deref().or(Some("OPENAI_API_KEY")))
+    let provider = entry.provider.as_deref().unwrap_or("openai");
+    // An address, and the variable with the key that was set for it.
+    let (base, key_env) = match (&entry.base_url, provider) {
+        (Some(base), _) => (base.clone(), None),
+        (None, "anthropic") => match environment.get("ANTHROPIC_BASE_URL") {
+            Some(base) => (anthropic_base(base), Some("ANTHROPIC_API_KEY")),
+            None => (ANTHROPIC.to_string(), Some("ANTHROPIC_API_KEY")),
+        },
+        (None, "ollama") => (OLLAMA.to_string(), None),
+        (None, "llama.cpp") => (LLAMA_CPP.to_string(), None),
+        (None, _) => match environment.get("ENTAIL_BASE_URL") {
+            Some(base) => (base.to_string(), Some("ENTAIL_API_KEY")),
+            None => {
+                let base = environment.get("OPENAI_BASE_URL").unwrap_or(OPENAI);
+                (base.to_string(), Some("OPENAI_API_KEY"))
+            }
+        },
     };
+    let key_env = entry.key_env.as_deref().or(key_env);
     let key = key_env.and_then(|n| environment.secret(n));
-    if key.is_none() && (base == OPENAI || entry.key_env.is_some()) {
+    if key.is_none() && (base == OPENAI || base == ANTHROPIC || entry.key_env.is_some()) {
         let variable = key_env.unwrap_or("OPENAI_API_KEY");
-        return Err(ConfigError::new(format!("no key for model `{name}`: `{variable}` is not set")).with_help(format!(
-            "set `{variable}` in the environment or in `.env` (and `OPENAI_BASE_URL` for an endpoint other than OpenAI's), \
-             or run with `--model local`"
-        )));
+        let other = match provider {
+            "anthropic" => "",
+            _ => " (and `OPENAI_BASE_URL` for an endpoint other than OpenAI's)",
+        };
+        return Err(ConfigError::new(format!("no key for model `{name}`: `{variable}` is not set"))
+            .with_help(format!(
+                "set `{variable}` in the environment or in `.env`{other}, or run with `--model local`"
+            )));
     }
     // Frameworks write `openai/gpt-4o`.
     let model = entry.model.as_deref().unwrap_or_else(|| name.strip_prefix("openai/").unwrap_or(name));
-    let mut options = OpenAiOptions::new(model, base, key);
+    let mut options = RemoteOptions::new(model, base, key);
+    options.protocol = match provider {
+        "openai-responses" => Protocol::Responses,
+        "anthropic" => Protocol::Anthropic,
+        _ => Protocol::Chat,
+    };
+    options.stream = entry.stream;
+    options.rate = entry.rate;
     options.key_source = key_env.unwrap_or("key_env").to_string();
     options.redactor = redactor.clone();
     if let Some(structured) = entry.structured {
         options.structured = structured;
     }
     options.price = entry.price.map(|p| p.price(name)).transpose()?;
+    if matches!(provider, "ollama" | "llama.cpp") && options.price.is_none() {
+        options.price = Some(Price::FREE);
+    }
     let seconds = |field: &str, value: Option<f64>, default: &mut Duration| -> Result<(), ConfigError> {
         if let Some(s) = value {
             *default =
@@ -305,7 +435,13 @@ fn remote(
     if let Some(n) = entry.retries {
         options.backoff.retries = n;
     }
-    Ok(Arc::new(OpenAi::new(options)?))
+    Ok(Arc::new(Remote::new(options)?))
+}
+
+/// Anthropic's own clients take the address without the version.
+fn anthropic_base(base: &str) -> String {
+    let base = base.trim_end_matches('/');
+    if base.ends_with("/v1") { base.to_string() } else { format!("{base}/v1") }
 }
 
 fn not_installed(name: &str) -> ConfigError {
@@ -407,10 +543,7 @@ mod tests {
         let wrong = |entry: serde_json::Value| {
             resolve(file(serde_json::json!({"models": {"m": entry}})), &[], Some("m")).unwrap_err().message
         };
-        assert_eq!(
-            wrong(serde_json::json!({"provider": "x"})),
-            "model `m`: `x` is none of the providers `openai`, `local` and `scripted`"
-        );
+        assert_eq!(wrong(serde_json::json!({"provider": "x"})), "model `m`: `x` is none of the providers");
         assert_eq!(
             wrong(serde_json::json!({"provider": "scripted"})),
             "model `m`: a scripted model needs a `file`"

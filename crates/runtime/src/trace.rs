@@ -78,7 +78,7 @@ impl Recorder {
                 }
             }
             // Repetitions and growing replies are matters of time.
-            Event::Retry { .. } | Event::Growing { .. } => {}
+            Event::Retry { .. } | Event::Growing { .. } | Event::Text { .. } => {}
         }
     }
 

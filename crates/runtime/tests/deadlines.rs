@@ -6,8 +6,8 @@ mod support;
 use core_ir::{Builder, Data, LabelSpec, ModelParams, Num, Term, TermId, Type};
 use machine::{ErrorCode, Machine};
 use runtime::{
-    Answered, Backoff, CancellationToken, Environment, Event, Handlers, Limits, Models, OpenAi,
-    OpenAiOptions, RunReport, Scripted, Tools,
+    Answered, Backoff, CancellationToken, Environment, Event, Handlers, Limits, Models, Remote,
+    RemoteOptions, RunReport, Scripted, Tools,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -240,7 +240,7 @@ async fn a_process_is_killed_with_its_group() {
 #[tokio::test]
 async fn a_socket_is_closed_and_the_call_is_counted() {
     let server = Arc::new(Server::start([Act::Hang]).await);
-    let mut o = OpenAiOptions::new("gpt-test", &server.url, None);
+    let mut o = RemoteOptions::new("gpt-test", &server.url, None);
     o.backoff = Backoff { retries: 3, ..Backoff::default() };
     let tries = Arc::new(AtomicUsize::new(0));
     let (watched, counted) = (server.clone(), tries.clone());
@@ -248,7 +248,7 @@ async fn a_socket_is_closed_and_the_call_is_counted() {
         counted.store(watched.seen().len(), Ordering::SeqCst);
         watched.busy() == 0
     });
-    let handlers = Handlers { tools, ..Handlers::new(Models::only(Arc::new(OpenAi::new(o).unwrap()))) };
+    let handlers = Handlers { tools, ..Handlers::new(Models::only(Arc::new(Remote::new(o).unwrap()))) };
     let m = give_up_and_wait(|b| ask(b, "hello", ModelParams::default()));
     let (report, _) = run(m, &handlers).await;
     assert_eq!(texts(&report), r#"["no answer within 0.3 s",null]"#);
@@ -261,8 +261,8 @@ async fn a_socket_is_closed_and_the_call_is_counted() {
 #[tokio::test]
 async fn a_budget_that_was_kept_back_is_given_back() {
     let server = Server::start([Act::Hang, Act::Say("ok".into())]).await;
-    let o = OpenAiOptions::new("gpt-test", &server.url, None);
-    let handlers = Handlers::new(Models::only(Arc::new(OpenAi::new(o).unwrap())));
+    let o = RemoteOptions::new("gpt-test", &server.url, None);
+    let handlers = Handlers::new(Models::only(Arc::new(Remote::new(o).unwrap())));
     let m = machine(|b| {
         par(b, Some(1), 2, |b, i| {
             let e = ask(b, "hello", ModelParams { max_tokens: Some(100), ..ModelParams::default() });

@@ -8,7 +8,7 @@ use core_ir::{
 use diagnostics::{FileId, Span};
 use machine::{Message, Reply};
 use runtime::{
-    Answer, Backoff, ModelCall, OpenAi, OpenAiOptions, Progress, Provider, Secret, Structured, Work,
+    Answer, Backoff, ModelCall, Progress, Provider, Remote, RemoteOptions, Secret, Structured, Work,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -35,18 +35,18 @@ fn call(result: Option<Type>) -> ModelCall {
     }
 }
 
-fn options(server: &Server) -> OpenAiOptions {
-    let mut o = OpenAiOptions::new("gpt-test", &server.url, Some(Secret::new(KEY)));
+fn options(server: &Server) -> RemoteOptions {
+    let mut o = RemoteOptions::new("gpt-test", &server.url, Some(Secret::new(KEY)));
     o.backoff = Backoff { retries: 2, base: Duration::from_millis(1), ..Backoff::default() };
     o
 }
 
-async fn ask(options: OpenAiOptions, call: ModelCall) -> Answer {
-    let provider = Arc::new(OpenAi::new(options).unwrap());
+async fn ask(options: RemoteOptions, call: ModelCall) -> Answer {
+    let provider = Arc::new(Remote::new(options).unwrap());
     ask_provider(&provider, call).await
 }
 
-async fn ask_provider(provider: &Arc<OpenAi>, call: ModelCall) -> Answer {
+async fn ask_provider(provider: &Arc<Remote>, call: ModelCall) -> Answer {
     let answer = match provider.clone().ask(call, Progress::none()) {
         Work::Now(answer) => answer,
         Work::Later(answer) => answer.await,
@@ -240,7 +240,7 @@ async fn silence_ends_in_an_error_and_the_connection_is_closed() {
 #[tokio::test]
 async fn dropping_the_question_closes_the_connection() {
     let server = Server::start([Act::Hang]).await;
-    let provider = Arc::new(OpenAi::new(options(&server)).unwrap());
+    let provider = Arc::new(Remote::new(options(&server)).unwrap());
     let Work::Later(answer) = provider.ask(call(None), Progress::none()) else { panic!("takes time") };
     let task = tokio::spawn(answer);
     server.until_busy(1).await;
@@ -311,7 +311,7 @@ async fn endpoints_without_schemas_are_asked_in_simpler_ways() {
     ])
     .await;
     let record = Type::record([("n".into(), Type::Num)]);
-    let provider = Arc::new(OpenAi::new(options(&server)).unwrap());
+    let provider = Arc::new(Remote::new(options(&server)).unwrap());
     let first = ask_provider(&provider, call(Some(record.clone()))).await;
     assert_eq!(first.result, Ok(Reply::Text("```json\n{\"n\": 1}\n```".into())));
     // The way is remembered.
@@ -431,7 +431,7 @@ async fn the_key_never_shows_even_if_the_endpoint_says_it() {
         assert!(!format!("{reply:?}").contains("planted"), "{reply:?}");
     }
     // An address with a password would show it.
-    let o = OpenAiOptions::new("m", format!("http://user:{KEY}@127.0.0.1/v1"), None);
-    let e = OpenAi::new(o).unwrap_err();
+    let o = RemoteOptions::new("m", format!("http://user:{KEY}@127.0.0.1/v1"), None);
+    let e = Remote::new(o).unwrap_err();
     assert!(e.message.contains("contains a user or a password") && !format!("{e:?}").contains("planted"));
 }

@@ -5,8 +5,8 @@ mod support;
 use core_ir::{Data, ModelParams, Num, Prim, StoreDecl, Term, Type};
 use machine::{ErrorCode, Machine};
 use runtime::{
-    Answered, Asked, Backoff, CancellationToken, Environment, Event, Handlers, Limits, Models, OpenAi,
-    OpenAiOptions, Price, RunReport, Scripted, Secret, Stores, Tools,
+    Answered, Asked, Backoff, CancellationToken, Environment, Event, Handlers, Limits, Models, Price, Remote,
+    RemoteOptions, RunReport, Scripted, Secret, Stores, Tools,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,10 +21,10 @@ fn scripted(script: &str) -> Handlers {
 }
 
 fn endpoint(server: &Server) -> Handlers {
-    let mut o = OpenAiOptions::new("gpt-test", &server.url, Some(Secret::new(KEY)));
+    let mut o = RemoteOptions::new("gpt-test", &server.url, Some(Secret::new(KEY)));
     o.backoff = Backoff { retries: 1, base: Duration::from_millis(1), ..Backoff::default() };
     o.price = Some(Price { input: "1".parse().unwrap(), output: "2".parse().unwrap() });
-    Handlers::new(Models::only(Arc::new(OpenAi::new(o).unwrap())))
+    Handlers::new(Models::only(Arc::new(Remote::new(o).unwrap())))
 }
 
 async fn run_with(
@@ -285,6 +285,7 @@ async fn a_key_in_the_conversation_is_not_told() {
             Event::Asked { .. } => "other",
             Event::Retry { .. } => "retry",
             Event::Growing { .. } => "growing",
+            Event::Text { .. } => "text",
             Event::Answered { .. } => "answer",
         })
         .collect();

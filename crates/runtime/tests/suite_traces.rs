@@ -49,7 +49,7 @@ impl Provider for World {
         match self.next("model") {
             Some(Turn::Model(reply)) => {
                 let tokens = Tokens { input: call.messages.len() as u64, output: 1 };
-                Work::Now(Answer { result: Ok(reply), tokens })
+                Work::Now(Answer::new(Ok(reply), tokens))
             }
             Some(_) => Work::Later(Box::pin(std::future::pending())),
             None => panic!("the model is asked {:?}", call.messages),

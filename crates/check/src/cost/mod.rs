@@ -726,8 +726,55 @@ impl Analysis<'_> {
         let calls = asks(params);
         let most = calls.most.unwrap_or(1);
         let name = params.model.as_deref().or(self.model).unwrap_or("");
-        let model = self.prices.model(name);
-        let sizes = model.unwrap_or_default();
+        // At worst each model of a chain is asked, and charged, before the last one answers.
+        let mut chain: Vec<&str> = vec![name];
+        chain.extend(params.fallbacks());
+        let mut unpriced: Vec<(Name, Option<u64>)> = Vec::new();
+        let (mut read, mut written, mut dearest, mut time) = (Some(0), Some(0), Some(0), Some(0));
+        for model in &chain {
+            let (r, w, money, millis) = self.one_call(model, params, bytes, most);
+            let add = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a.saturating_add(b));
+            (read, written, time) = (add(read, r), add(written, w), add(time, millis));
+            if money.is_none() {
+                unpriced.push((Name::from(*model), Some(most)));
+            }
+            dearest = add(dearest, money);
+        }
+        let money = dearest;
+        let one = Cost {
+            models: Interval::up_to(1, 1),
+            input: Interval { least: 1, most: read },
+            output: Interval { least: 0, most: written },
+            money: Interval { least: 0, most: Some(money.unwrap_or(0)) },
+            millis: Interval { least: 0, most: time },
+            ..Cost::zero()
+        };
+        let mut all = one.times(most).least_of(&one);
+        if !unpriced.is_empty() {
+            all.unpriced = Rc::new(unpriced.into_iter().collect());
+        }
+        let shown = match (name.is_empty(), chain.len()) {
+            (true, 1) => "the run's default model".to_string(),
+            _ => format!("`{}`", chain.join("`, else `")),
+        };
+        let mut what =
+            format!("{} of {shown}", if most == 1 { "a call".into() } else { format!("up to {most} calls") });
+        if let Some(money) = money {
+            what.push_str(&format!(", at most {}", dollars(money.saturating_mul(most))));
+        }
+        all.trail = Some(Rc::new(Step::Call { at, what }));
+        all
+    }
+
+    /// Of one of so many calls of one model: the tokens that it reads and writes, its price, and the time it takes.
+    fn one_call(
+        &self,
+        name: &str,
+        params: &ModelParams,
+        bytes: Option<u64>,
+        most: u64,
+    ) -> (Option<u64>, Option<u64>, Option<u64>, Option<u64>) {
+        let sizes = self.prices.model(name).unwrap_or_default();
         // A token is a byte at least; a message takes a few beside its text. What tools look like to the
         // model, and what repairs add, is not known here.
         let remark = if self.retrying > 0 { Pred::REMARK_BYTES } else { 0 };
@@ -748,26 +795,8 @@ impl Analysis<'_> {
             _ => None,
         };
         let money = price(sizes.input, read).zip(price(sizes.output, written));
-        let one = Cost {
-            models: Interval::up_to(1, 1),
-            input: Interval { least: 1, most: read },
-            output: Interval { least: 0, most: written },
-            money: Interval { least: 0, most: Some(money.map_or(0, |(a, b)| a.saturating_add(b))) },
-            millis: Interval { least: 0, most: sizes.millis.or(self.prices.millis()) },
-            ..Cost::zero()
-        };
-        let mut all = one.times(most).least_of(&one);
-        if money.is_none() {
-            all.unpriced = Rc::new([(Name::from(name), Some(most))].into());
-        }
-        let shown = if name.is_empty() { "the run's default model".to_string() } else { format!("`{name}`") };
-        let mut what =
-            format!("{} of {shown}", if most == 1 { "a call".into() } else { format!("up to {most} calls") });
-        if let Some((a, b)) = money {
-            what.push_str(&format!(", at most {}", dollars(a.saturating_add(b).saturating_mul(most))));
-        }
-        all.trail = Some(Rc::new(Step::Call { at, what }));
-        all
+        let money = money.map(|(a, b)| a.saturating_add(b));
+        (read, written, money, sizes.millis.or(self.prices.millis()))
     }
 
     fn call_tool(&mut self, name: &Name, at: Span) -> Cost {

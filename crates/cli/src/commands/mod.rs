@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod approve;
 pub mod check;
 pub mod compile;
 mod compile_stats;

@@ -2,7 +2,7 @@
 
 use super::{choose, load_or_say, say_problem, worth_saying};
 use crate::approve::Terminal;
-use crate::args::{EvalArgs, JournalArgs, RunArgs, UnfinishedArg, WorldArgs};
+use crate::args::{ApprovalsArg, EvalArgs, JournalArgs, RunArgs, UnfinishedArg, WorldArgs};
 use crate::load::{self, Loaded, Runnable, read_bytes, reason};
 use crate::policy;
 use crate::settings::{LimitsEntry, Settings};
@@ -14,8 +14,8 @@ use frontend::policy::Policy;
 use machine::{CodeParser, Config, ErrorCode, Failure, Machine, Reified};
 use runtime::trace::{Head, Recorder};
 use runtime::{
-    About, Asked, CancellationToken, Event, Handlers, Journal, JournalError, Limits, ModelSettings, Models,
-    Redactor, RunReport, Session, Tools, Unfinished,
+    About, ApprovalDesk, Asked, CancellationToken, Event, Handlers, Journal, JournalError, Limits,
+    ModelSettings, Models, Redactor, RunReport, Session, Tools, Unfinished,
 };
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -257,10 +257,12 @@ pub(super) fn world(
     };
     let mut input = input;
     let (mut seed, mut fuel) = (args.seed.unwrap_or(0), args.fuel);
+    let mut desk = None;
     let session = match journal {
         None => None,
         Some((journal, name)) => {
             let about = About::new(name, code, input.clone(), json!({"seed": seed, "fuel": fuel}));
+            desk = approval_desk(journal, settings.limits.approval);
             session(journal, &about, models.redactor())
                 .map_err(|e| ui.usage(&e.message, e.help.as_deref()))?
         }
@@ -274,6 +276,9 @@ pub(super) fn world(
     handlers.stores = handlers.stores.with_files(settings.stores.clone());
     let terminal = Terminal::open();
     handlers.approver = terminal.as_ref().map(Terminal::approver);
+    handlers.desk = desk;
+    let waits = session.as_ref().filter(|_| handlers.desk.is_some() && terminal.is_none());
+    let waits = waits.map(|s| s.id().to_string());
     handlers.journal = session.map(|s| Arc::new(Mutex::new(s)));
     let mut config = config(fuel, policy);
     if let Some(policy) = policy {
@@ -290,6 +295,9 @@ pub(super) fn world(
         on_interrupt(cancel.clone());
         let mut events = |event: Event| {
             watch(&event);
+            if let (Some(run), Event::Asked { what: Asked::Approve { name, .. }, .. }) = (&waits, &event) {
+                ui.note(&format!("a call of `{name}` wants approval: `entail approve {run}`"));
+            }
             show(ui, &event, terminal.as_ref().is_some_and(Terminal::is_asking));
         };
         runtime::run(machine, &handlers, &limits, &cancel, &mut events).await
@@ -300,6 +308,19 @@ pub(super) fn world(
         ui.status("");
     }
     Ok((report, has_input))
+}
+
+/// Where questions wait for an answer: in the journal, if the run has one and may wait.
+fn approval_desk(args: &JournalArgs, seconds: Option<f64>) -> Option<ApprovalDesk> {
+    /// A week.
+    const USUAL: f64 = 7.0 * 86_400.0;
+    if args.approvals == ApprovalsArg::Refuse || (args.journal.is_none() && args.resume.is_none()) {
+        return None;
+    }
+    let file = runtime::journal_file(args.journal.as_deref().unwrap_or(Path::new(".entail")));
+    let lifetime = Duration::try_from_secs_f64(seconds.unwrap_or(USUAL)).unwrap_or(Duration::MAX);
+    let desk = ApprovalDesk::new(file, lifetime);
+    Some(if args.approvals == ApprovalsArg::Leave { desk.leaving() } else { desk })
 }
 
 /// The run in the journal or recording that the options name, if they name one.
@@ -491,7 +512,7 @@ fn show(ui: &Ui, event: &Event, asking: bool) {
         Event::Growing { output_tokens, .. } if ui.is_live() && !ui.args.verbose && !asking => {
             return ui.status(&format!("reading the reply … {output_tokens} tokens"));
         }
-        Event::Growing { .. } => return,
+        Event::Growing { .. } | Event::Text { .. } => return,
         Event::Answered { elapsed, .. } => {
             if ui.args.verbose {
                 ui.say(&format!("  answered after {} ms", elapsed.as_millis()));
@@ -529,7 +550,7 @@ pub(super) fn as_diagnostic(failure: &Failure, report: &RunReport, code: &Code) 
     }
     if failure.code == ErrorCode::Tool && failure.message.ends_with(runtime::NOBODY) {
         d = d.help(
-            "run it with standard input and standard error at a terminal, where you are asked; see `approve` in docs/policies.md",
+            "run it with standard input and standard error at a terminal, where you are asked, or with `--journal`, and answer with `entail approve`; see `approve` in docs/policies.md",
         );
     }
     let label = report.label.to_json().to_string();

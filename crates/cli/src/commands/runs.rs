@@ -20,7 +20,17 @@ fn act(ui: &Ui, args: &RunsArgs) -> Result<(), JournalError> {
     match &args.action {
         RunsAction::List => {
             for run in journal.runs()? {
-                ui.result(&if ui.is_json() { run_json(&run).to_string() } else { line(&run) });
+                let waiting = journal.waiting(Some(&run.id))?;
+                if ui.is_json() {
+                    let mut object = run_json(&run);
+                    object["waiting"] = waiting.iter().map(super::approve::waiting_json).collect();
+                    ui.result(&object.to_string());
+                    continue;
+                }
+                ui.result(&line(&run));
+                for w in &waiting {
+                    ui.result(&indented(&super::approve::shown(w)));
+                }
             }
         }
         RunsAction::Show { run } => {
@@ -29,12 +39,17 @@ fn act(ui: &Ui, args: &RunsArgs) -> Result<(), JournalError> {
             if ui.is_json() {
                 let mut object = run_json(&run);
                 object["steps"] = steps.iter().map(step_json).collect();
+                let waiting = journal.waiting(Some(&run.id))?;
+                object["waiting"] = waiting.iter().map(super::approve::waiting_json).collect();
                 ui.result(&object.to_string());
                 return Ok(());
             }
             ui.result(&line(&run));
             for step in &steps {
                 ui.result(&shown(step));
+            }
+            for w in &journal.waiting(Some(&run.id))? {
+                ui.result(&indented(&super::approve::shown(w)));
             }
             if let Some(outcome) = &run.outcome {
                 ui.result(&format!("{}: {}", run.status, clip(outcome)));
@@ -68,6 +83,10 @@ fn line(run: &RunInfo) -> String {
         run.steps,
         run.name
     )
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|l| format!("    {l}")).collect::<Vec<_>>().join("\n")
 }
 
 fn clip(value: &Value) -> String {

@@ -71,6 +71,8 @@ pub(super) struct Signature {
 pub(super) struct AgentDecl {
     pub(super) span: Span,
     pub(super) model: Option<String>,
+    /// The models that are asked if that one can't be.
+    pub(super) fallback: Vec<String>,
     /// Names of declared tools.
     pub(super) tools: Vec<String>,
     pub(super) max_steps: u64,
@@ -230,6 +232,7 @@ impl Decls {
         let mut decl = AgentDecl {
             span: a.name.span,
             model: None,
+            fallback: Vec::new(),
             tools: Vec::new(),
             max_steps: DEFAULT_MAX_STEPS,
             max_steps_given: false,
@@ -246,7 +249,10 @@ impl Decls {
             }
             has_tools |= field.name.text == "tools";
             match &field.value {
-                AgentValue::Model(m) => decl.model = Some(m.value.clone()),
+                AgentValue::Model(names) => {
+                    let mut names = names.iter().map(|m| m.value.clone());
+                    (decl.model, decl.fallback) = (names.next(), names.collect());
+                }
                 AgentValue::Tools(names, _) => self.agent_tools(names, &mut decl, out),
                 AgentValue::MaxSteps(n) => match n.text.parse::<u64>() {
                     Ok(0) => out.push(

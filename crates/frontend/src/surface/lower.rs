@@ -458,6 +458,10 @@ impl Lower<'_> {
             decl.memory.iter().flat_map(|m| &m.keys).map(|k| (k, self.remember_tool(k))).collect();
         let mut extra = vec![("agent".into(), Data::str(agent))];
         extra.extend(decl.budget.as_ref().map(|b| ("budget".into(), limits(b))));
+        if !decl.fallback.is_empty() {
+            let names = decl.fallback.iter().map(|n| Data::str(n.as_str()));
+            extra.push(("fallback".into(), Data::list(names)));
+        }
         let params = ModelParams {
             model: decl.model.as_deref().map(Name::from),
             temperature: decl.temperature.clone(),

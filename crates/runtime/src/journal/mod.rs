@@ -12,11 +12,15 @@
 //! and its replay see the same.
 //! Invariant: samples are not kept; they depend on the seed alone, which is.
 
+mod approvals;
 mod session;
 mod wire;
 
+pub use approvals::{ApprovalDesk, Decision, Waiting};
+
 pub(crate) use session::{Known, Recorded, Spent};
 pub use session::{Session, Unfinished};
+pub(crate) use wire::{messages_json, read_response};
 
 use crate::rng::SplitMix;
 use core_ir::{Code, Data};
@@ -189,6 +193,7 @@ impl Journal {
         let (application, version) =
             (number(&db, "application_id").map_err(failed)?, number(&db, "user_version").map_err(failed)?);
         if version == VERSION && application == APPLICATION {
+            approvals::prepare(&db).map_err(failed)?;
             return Ok(Journal { db, path: path.to_path_buf() });
         }
         if application == APPLICATION {
@@ -208,6 +213,7 @@ impl Journal {
             // Another process may have been faster.
             if number(&t, "user_version")? == 0 {
                 t.execute_batch(TABLES)?;
+                approvals::prepare(&t)?;
                 t.pragma_update(None, "application_id", APPLICATION)?;
                 t.pragma_update(None, "user_version", VERSION)?;
             }
@@ -369,6 +375,7 @@ impl Journal {
     /// There is no such run.
     pub fn delete(&mut self, run: &str) -> Result<(), JournalError> {
         let id = self.run(run)?.id;
+        approvals::forget(&self.db, &id).map_err(|e| self.failed(&e))?;
         self.db.execute("DELETE FROM runs WHERE id = ?1", [&id]).map(|_| ()).map_err(|e| self.failed(&e))
     }
 }

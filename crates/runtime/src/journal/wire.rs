@@ -2,7 +2,7 @@
 
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Data, LabelSpec, Name, Role, ToolDecl};
-use machine::{Call, Reply, Response};
+use machine::{Call, Message, Reply, Response};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write as _;
 
@@ -12,17 +12,7 @@ pub(super) fn request(call: &Call) -> Json {
         Call::Model { messages, params, tools, attempt } => {
             let mut o = Map::new();
             o.insert("kind".into(), "model".into());
-            let messages = messages.iter().map(|m| {
-                let mut o = Map::new();
-                o.insert("role".into(), role(m.role).into());
-                o.insert("content".into(), (&*m.content).into());
-                if let Some(call) = &m.call {
-                    o.insert("call".into(), (&*call.0).into());
-                    o.insert("args".into(), data_json(&call.1));
-                }
-                Json::Object(o)
-            });
-            o.insert("messages".into(), messages.collect());
+            o.insert("messages".into(), messages_json(messages));
             match params {
                 None => drop(o.insert("reply".into(), "code".into())),
                 Some(p) => {
@@ -66,6 +56,21 @@ pub(super) fn request(call: &Call) -> Json {
             json!({"kind": "sample", "probability": probability.to_string(), "draw": draw.to_string()})
         }
     }
+}
+
+/// A conversation.
+pub(crate) fn messages_json(messages: &[Message]) -> Json {
+    let messages = messages.iter().map(|m| {
+        let mut o = Map::new();
+        o.insert("role".into(), role(m.role).into());
+        o.insert("content".into(), (&*m.content).into());
+        if let Some(call) = &m.call {
+            o.insert("call".into(), (&*call.0).into());
+            o.insert("args".into(), data_json(&call.1));
+        }
+        Json::Object(o)
+    });
+    messages.collect()
 }
 
 fn key_name(store: &core_ir::StoreDecl, key: u32) -> &str {
@@ -127,7 +132,7 @@ pub(super) fn response(r: &Response) -> Option<Json> {
 }
 
 /// A kept response to a request of this kind.
-pub(super) fn read_response(call: &Call, json: &Json) -> Result<Response, String> {
+pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String> {
     if let Some(which) = json.get("late").and_then(Json::as_u64).and_then(|n| u32::try_from(n).ok()) {
         return Ok(Response::Late(which));
     }

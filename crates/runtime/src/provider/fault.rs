@@ -2,9 +2,75 @@
 
 use std::fmt;
 
+/// The kinds of failures of a model, as far as programs that handle them would act differently.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// The model declined to answer.
+    Refused,
+    /// The provider withheld the answer.
+    Filtered,
+    /// The answer reached the limit of its length.
+    CutOff,
+    /// The answer holds nothing.
+    Empty,
+    /// What came is no answer of the protocol: wrong media type, broken JSON, a stream that ends in the middle.
+    Malformed,
+    /// What came is larger than the limit.
+    TooLarge,
+    /// Too many calls for now.
+    RateLimited,
+    /// The account has used what it may use.
+    Quota,
+    /// The key is missing or wrong.
+    Unauthorized,
+    /// There is no such model or address.
+    NotFound,
+    /// The provider finds the request wrong.
+    Rejected,
+    /// The provider is broken or overloaded.
+    Server,
+    /// There is no connection, or it broke.
+    Connection,
+    /// No answer in time.
+    Slow,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+impl FaultKind {
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FaultKind::Refused => "refused",
+            FaultKind::Filtered => "filtered",
+            FaultKind::CutOff => "cut_off",
+            FaultKind::Empty => "empty",
+            FaultKind::Malformed => "malformed",
+            FaultKind::TooLarge => "too_large",
+            FaultKind::RateLimited => "rate_limited",
+            FaultKind::Quota => "quota",
+            FaultKind::Unauthorized => "unauthorized",
+            FaultKind::NotFound => "not_found",
+            FaultKind::Rejected => "rejected",
+            FaultKind::Server => "server",
+            FaultKind::Connection => "connection",
+            FaultKind::Slow => "slow",
+            FaultKind::Other => "other",
+        }
+    }
+
+    /// Whether another model may do better. An answer that is not liked is an answer.
+    pub(crate) fn is_of_the_provider(self) -> bool {
+        !matches!(self, FaultKind::Refused | FaultKind::Filtered | FaultKind::CutOff)
+    }
+}
+
 /// Why a model did not answer, in words for people, without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelError {
+    /// What kind of failure it is.
+    pub kind: FaultKind,
     /// The problem and what was received.
     pub message: String,
     /// The remedy, if there is one.
@@ -12,11 +78,19 @@ pub struct ModelError {
 }
 
 impl ModelError {
-    pub(crate) fn new(message: impl Into<String>) -> ModelError {
-        ModelError { message: message.into(), help: None }
+    /// A failure of no particular kind.
+    pub fn new(message: impl Into<String>) -> ModelError {
+        ModelError::of(FaultKind::Other, message)
     }
 
-    pub(crate) fn with_help(mut self, help: impl Into<String>) -> ModelError {
+    /// A failure of this kind.
+    pub fn of(kind: FaultKind, message: impl Into<String>) -> ModelError {
+        ModelError { kind, message: message.into(), help: None }
+    }
+
+    /// The same with a remedy.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> ModelError {
         self.help = Some(help.into());
         self
     }

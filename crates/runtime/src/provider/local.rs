@@ -50,7 +50,8 @@ pub(crate) fn config_error(e: &Error) -> ConfigError {
 }
 
 fn model_error(e: &Error) -> ModelError {
-    ModelError { message: format!("the local model: {e}"), help: e.help() }
+    let error = ModelError::new(format!("the local model: {e}"));
+    ModelError { help: e.help(), ..error }
 }
 
 /// Tells the computation to end when the one who waits for it is gone.
@@ -84,7 +85,8 @@ impl Local {
                 None => slot.insert(LocalModel::load(&path)?),
             };
             model.generate(&request, &mut |made| {
-                if let localmodel::Progress::Text { output_tokens, .. } = made {
+                if let localmodel::Progress::Text { piece, output_tokens } = made {
+                    progress.text(piece);
                     progress.growing(output_tokens as u64);
                 }
                 if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -93,10 +95,10 @@ impl Local {
         let reply = computed.await;
         drop(guard);
         match reply {
-            Ok(Ok(reply)) => Answer {
-                result: plan.read(&call, reply.text),
-                tokens: Tokens { input: reply.input_tokens as u64, output: reply.output_tokens as u64 },
-            },
+            Ok(Ok(reply)) => {
+                let tokens = Tokens { input: reply.input_tokens as u64, output: reply.output_tokens as u64 };
+                Answer::new(plan.read(&call, reply.text), tokens)
+            }
             Ok(Err(e)) => Answer::failed(model_error(&e)),
             Err(_) => Answer::failed(ModelError::new("the local model crashed")),
         }

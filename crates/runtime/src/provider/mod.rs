@@ -1,18 +1,24 @@
-//! Models: one trait, three providers.
+//! Models: one trait and those who answer: models behind HTTP, the embedded one, a script, a recording, and chains of them.
 
+mod fallback;
 mod fault;
 #[cfg(feature = "local")]
 mod local;
-mod openai;
+mod rate;
+mod recorded;
+mod remote;
 mod retry;
 mod scripted;
 
-pub use fault::ModelError;
+pub(crate) use fallback::Fallback;
+pub use fault::{FaultKind, ModelError};
 #[cfg(feature = "local")]
 pub use local::Local;
 #[cfg(feature = "local")]
 pub(crate) use local::config_error as local_error;
-pub use openai::{OpenAi, OpenAiOptions, Structured};
+pub use rate::RateLimit;
+pub use recorded::Recorded;
+pub use remote::{Protocol, Remote, RemoteOptions, Structured};
 pub use retry::Backoff;
 pub use scripted::Scripted;
 
@@ -97,6 +103,14 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    /// The sum; saturates.
+    pub(crate) fn and(self, other: Tokens) -> Tokens {
+        Tokens {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+        }
+    }
+
     /// A guess for a provider that does not say: four bytes a token.
     pub(crate) fn guess(input_bytes: usize, output_bytes: usize) -> Tokens {
         Tokens { input: input_bytes.div_ceil(4) as u64, output: output_bytes.div_ceil(4) as u64 }
@@ -110,12 +124,61 @@ pub struct Answer {
     pub result: Result<Reply, ModelError>,
     /// What was used.
     pub tokens: Tokens,
+    /// Why the reply ends where it ends.
+    pub finish: Finish,
+    /// Who answered and what that cost (if it is known), where it was not simply the provider that was asked.
+    pub by: Option<(String, Option<Num>)>,
+}
+
+/// Why a reply ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Finish {
+    /// It was said.
+    Stop,
+    /// Tools are to be called.
+    ToolCalls,
+    /// The limit of its length was reached.
+    Length,
+    /// The provider withheld it.
+    Filtered,
+    /// The model declined.
+    Refused,
+    /// The provider did not say.
+    #[default]
+    Other,
+}
+
+impl Finish {
+    /// The name that OpenTelemetry's conventions give it; `None` if it is not known.
+    pub fn as_str(self) -> Option<&'static str> {
+        match self {
+            Finish::Stop => Some("stop"),
+            Finish::ToolCalls => Some("tool_call"),
+            Finish::Length => Some("length"),
+            Finish::Filtered | Finish::Refused => Some("content_filter"),
+            Finish::Other => None,
+        }
+    }
+
+    /// What can be seen from a reply.
+    pub(crate) fn of(reply: &Reply) -> Finish {
+        match reply {
+            Reply::Text(_) => Finish::Stop,
+            Reply::ToolCall { .. } | Reply::ToolCalls(_) => Finish::ToolCalls,
+        }
+    }
 }
 
 impl Answer {
+    /// An answer with what it used.
+    pub fn new(result: Result<Reply, ModelError>, tokens: Tokens) -> Answer {
+        let finish = result.as_ref().map_or(Finish::Other, Finish::of);
+        Answer { result, tokens, finish, by: None }
+    }
+
     /// A failure that used nothing.
-    pub(crate) fn failed(error: ModelError) -> Answer {
-        Answer { result: Err(error), tokens: Tokens::default() }
+    pub fn failed(error: ModelError) -> Answer {
+        Answer::new(Err(error), Tokens::default())
     }
 }
 
@@ -161,6 +224,11 @@ pub trait Provider: Send + Sync {
 
     /// What it costs; `None` if that is not known.
     fn price(&self) -> Option<Price>;
+
+    /// How often a call may be charged: a chain of models may ask each of them.
+    fn most_attempts(&self) -> u64 {
+        1
+    }
 
     /// Asks. What depends on the order of calls is decided before this returns, so that runs are deterministic.
     fn ask(self: Arc<Self>, call: ModelCall, progress: Progress) -> Work<Answer>;

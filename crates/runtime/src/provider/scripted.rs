@@ -202,7 +202,7 @@ impl Provider for Scripted {
     }
 
     fn ask(self: Arc<Self>, call: ModelCall, _: Progress) -> Work<Answer> {
-        Work::Now(Answer { result: self.answer(&call), tokens: Tokens::default() })
+        Work::Now(Answer::new(self.answer(&call), Tokens::default()))
     }
 }
 

@@ -153,8 +153,8 @@ pub struct AgentField {
 /// The value of an agent's field.
 #[derive(Clone, Debug)]
 pub enum AgentValue {
-    /// `model: "…"`
-    Model(StrLit),
+    /// `model: "…"`, or `model: ["…", "…"]`: the first that can answers
+    Model(Vec<StrLit>),
     /// `tools: [a, b]`, with the span of the list
     Tools(Vec<Name>, Span),
     /// `prompt: "…"`

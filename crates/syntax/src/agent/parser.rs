@@ -817,7 +817,18 @@ impl Parser<'_> {
         }
         let open = self.here();
         let value = match &*name.text {
-            "model" => self.string("the name of a model in quotes").map(AgentValue::Model),
+            "model" if self.eat("[") => {
+                let model = |p: &mut Self| p.string("the name of a model in quotes");
+                let (names, span) = self.list(open, "]", "the models", model);
+                if names.is_empty() {
+                    let d =
+                        Diagnostic::error("A010", "expected the name of a model, found an empty list", span);
+                    self.diagnostics
+                        .push(d.help("name a model, and perhaps others to ask where it can't be"));
+                }
+                Some(AgentValue::Model(names))
+            }
+            "model" => self.string("the name of a model in quotes").map(|name| AgentValue::Model(vec![name])),
             "prompt" => self.template("the prompt in quotes").map(AgentValue::Prompt),
             "max_steps" => self.whole("a whole number of steps").map(AgentValue::MaxSteps),
             "temperature" => self.number("a number").map(AgentValue::Temperature),

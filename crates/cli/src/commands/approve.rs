@@ -1,0 +1,102 @@
+//! `entail approve`: answers the questions of a run that waits, from another terminal or after its process has ended.
+
+use crate::approve::{self, MOST, visible};
+use crate::args::ApproveArgs;
+use crate::ui::{Exit, Ui};
+use core_ir::exchange::data_from_json;
+use runtime::{Decision, Journal, JournalError, Waiting};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+
+/// Runs `entail approve`.
+pub fn approve(ui: &Ui, args: &ApproveArgs) -> Exit {
+    match act(ui, args) {
+        Ok(exit) => exit,
+        Err(e) => ui.usage(&e.message, e.help.as_deref()),
+    }
+}
+
+fn act(ui: &Ui, args: &ApproveArgs) -> Result<Exit, JournalError> {
+    let file =
+        if args.journal.is_file() { args.journal.clone() } else { runtime::journal_file(&args.journal) };
+    let mut journal = Journal::existing(&file)?;
+    let run = journal.run(&args.run)?.id;
+    let mut waiting = journal.waiting(Some(&run))?;
+    if let Some(wanted) = &args.request {
+        waiting.retain(|w| w.token.starts_with(wanted.as_str()));
+    }
+    if waiting.is_empty() {
+        return Ok(ui.usage(
+            &format!("nothing of run `{run}` waits for an answer"),
+            Some("`entail runs show` shows what it asked"),
+        ));
+    }
+    let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !args.yes && !args.deny && !person {
+        for w in &waiting {
+            ui.result(&if ui.is_json() { waiting_json(w).to_string() } else { shown(w) });
+        }
+        let help =
+            "answer at a terminal, or with `--yes` (approve) or `--deny`; `--request` names one of several";
+        return Ok(ui.usage("there is no terminal to answer at", Some(help)));
+    }
+    if args.yes && waiting.len() > 1 {
+        for w in &waiting {
+            ui.say(&shown(w));
+        }
+        let help = "name one with `--request`, or answer at a terminal";
+        return Ok(ui.usage("several questions wait, and `--yes` approves one", Some(help)));
+    }
+    for w in &waiting {
+        ui.say(&shown(w));
+        let decision = match (args.yes, args.deny) {
+            (_, true) => Decision::Deny(args.reason.clone()),
+            (true, _) => Decision::Approve,
+            _ if approve::ask_here("approve? [y/N] ") => Decision::Approve,
+            _ => Decision::Deny(args.reason.clone()),
+        };
+        journal.decide(&w.token, &decision, "entail approve")?;
+        let verdict = if decision == Decision::Approve { "approved" } else { "denied" };
+        if ui.is_json() {
+            ui.result(&json!({"run": w.run, "request": w.token, "verdict": verdict}).to_string());
+        } else {
+            ui.result(verdict);
+        }
+    }
+    ui.note(&format!(
+        "the run goes on if its process is still there; if not, resume it with `--resume {run}`"
+    ));
+    Ok(Exit::Done)
+}
+
+/// A question as data.
+pub(super) fn waiting_json(w: &Waiting) -> Value {
+    json!({"run": w.run, "request": w.token, "tool": w.tool, "args": w.args, "asked": w.asked, "expires": w.expires})
+}
+
+/// A question for people: the tool, and each argument with its label. It controls no terminal.
+pub(super) fn shown(w: &Waiting) -> String {
+    let mut text = format!(
+        "waits for approval: `{}`  (request {})\n",
+        visible(&w.tool, MOST),
+        &w.token[..8.min(w.token.len())]
+    );
+    for arg in w.args.as_array().into_iter().flatten() {
+        let name = arg["name"].as_str().unwrap_or_default();
+        let value = data_from_json(&arg["value"]).map_or_else(|_| arg["value"].clone(), |d| d.to_json());
+        let label =
+            data_from_json(&arg["label"]).map_or_else(|_| arg["label"].clone(), |d| d.to_json()).to_string();
+        let label =
+            if label == "[]" { String::new() } else { format!("  (label {})", visible(&label, MOST)) };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {} = {}{label}", visible(name, MOST), visible(&value.to_string(), MOST));
+    }
+    let _ = write!(
+        text,
+        "  asked {}, expires {}",
+        runtime::utc(w.asked.div_euclid(1000)),
+        runtime::utc(w.expires.div_euclid(1000))
+    );
+    text
+}

@@ -1,0 +1,76 @@
+//! Several models, of which the first that can answers.
+
+use super::{Answer, FaultKind, ModelCall, ModelError, Price, Provider, Tokens, Work};
+use crate::event::Progress;
+use core_ir::Num;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A chain of models: if one fails for a reason of its provider (no connection, no key, an error, nonsense), the next is asked. An answer that
+/// was refused, filtered or cut off is an answer; asking elsewhere would go round it.
+pub(crate) struct Fallback {
+    name: String,
+    chain: Vec<Arc<dyn Provider>>,
+}
+
+impl Fallback {
+    /// `chain` is not empty.
+    pub(crate) fn new(chain: Vec<Arc<dyn Provider>>) -> Fallback {
+        let names: Vec<&str> = chain.iter().map(|p| p.name()).collect();
+        Fallback { name: names.join(", else "), chain }
+    }
+
+    async fn answer(self: Arc<Self>, call: ModelCall, progress: Progress) -> Answer {
+        let (mut used, mut cost) = (Tokens::default(), Some(Num::ZERO));
+        let mut reasons: Vec<String> = Vec::new();
+        let mut last = FaultKind::Other;
+        let most = self.chain.len();
+        for (i, provider) in self.chain.iter().enumerate() {
+            let mut answer = match provider.clone().ask(call.clone(), progress.clone()) {
+                Work::Now(answer) => answer,
+                Work::Later(answer) => answer.await,
+            };
+            used = used.and(answer.tokens);
+            cost = cost.zip(provider.price().map(|p| p.of(answer.tokens))).and_then(|(a, b)| a.add(&b).ok());
+            let goes_on = answer.result.as_ref().is_err_and(|e| e.kind.is_of_the_provider());
+            if !goes_on {
+                answer.tokens = used;
+                answer.by = Some((provider.name().to_string(), cost));
+                return answer;
+            }
+            if let Err(e) = answer.result {
+                if i + 1 < most {
+                    let number = u32::try_from(i + 1).unwrap_or(u32::MAX);
+                    progress.retry(number, Duration::ZERO, format!("{}: {}", provider.name(), e.message));
+                }
+                last = e.kind;
+                reasons.push(format!("{}: {e}", provider.name()));
+            }
+        }
+        let what = format!("none of {most} models answered: {}", reasons.join("; "));
+        let failed = Answer::failed(ModelError::of(last, what));
+        Answer { tokens: used, by: Some((self.name.clone(), cost)), ..failed }
+    }
+}
+
+impl Provider for Fallback {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The highest price of each kind: what a budget has to keep back. A model whose price is not known could have any.
+    fn price(&self) -> Option<Price> {
+        let prices: Option<Vec<Price>> = self.chain.iter().map(|p| p.price()).collect();
+        prices?
+            .into_iter()
+            .reduce(|a, b| Price { input: a.input.max(b.input), output: a.output.max(b.output) })
+    }
+
+    fn most_attempts(&self) -> u64 {
+        self.chain.len() as u64
+    }
+
+    fn ask(self: Arc<Self>, call: ModelCall, progress: Progress) -> Work<Answer> {
+        Work::Later(Box::pin(self.answer(call, progress)))
+    }
+}

@@ -1,0 +1,81 @@
+//! A model that answers as it did in a recording, whatever else the run does: tools and stores are real.
+
+use super::{Answer, ModelCall, ModelError, Price, Provider, Tokens, Work};
+use crate::event::Progress;
+use crate::journal::{messages_json, read_response};
+use crate::{ConfigError, Journal};
+use diagnostics::clip_to as clip;
+use machine::{Call, Response};
+use serde_json::Value as Json;
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Answers a question as it was answered in the newest run of a recording (`entail run --record`, or a journal): the conversation must be the same.
+/// The same question again gets the next answer that it got, at the end the last one.
+///
+/// `entail run --replay` repeats a run as a whole; this repeats its models alone, so that tools, policies and prompts after the
+/// recorded part can be changed.
+#[derive(Debug)]
+pub struct Recorded {
+    source: String,
+    /// By the conversation as JSON.
+    answers: Mutex<HashMap<String, VecDeque<(Json, Tokens)>>>,
+}
+
+impl Recorded {
+    /// Reads a recording.
+    ///
+    /// # Errors
+    /// There is none, or it can't be read.
+    pub fn load(path: &Path) -> Result<Recorded, ConfigError> {
+        let failed = |e: crate::JournalError| ConfigError::new(e.message);
+        let journal = Journal::existing(path).map_err(failed)?;
+        let run = journal.latest(None).map_err(failed)?;
+        let mut answers: HashMap<String, VecDeque<(Json, Tokens)>> = HashMap::new();
+        for step in journal.steps(&run.id).map_err(failed)? {
+            if let (Some(messages), Some(response)) = (step.request.get("messages"), step.response) {
+                let tokens = Tokens { input: step.tokens.0, output: step.tokens.1 };
+                answers.entry(messages.to_string()).or_default().push_back((response, tokens));
+            }
+        }
+        Ok(Recorded { source: path.display().to_string(), answers: Mutex::new(answers) })
+    }
+
+    fn answer(&self, call: ModelCall) -> Answer {
+        let question = messages_json(&call.messages).to_string();
+        // A panic while the lock was held can't leave an answer half taken.
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = answers.get_mut(&question);
+        let found = found.and_then(|q| if q.len() > 1 { q.pop_front() } else { q.front().cloned() });
+        let Some((json, tokens)) = found else {
+            let what = format!(
+                "the recording `{}` has no answer to this conversation, whose end is `{}`",
+                self.source,
+                clip(call.last_text(), 200)
+            );
+            return Answer::failed(ModelError::new(what).with_help("record the run again"));
+        };
+        let ModelCall { messages, params, tools, attempt, .. } = call;
+        let result = match read_response(&Call::Model { messages, params, tools, attempt }, &json) {
+            Ok(Response::Model(result)) => result.map_err(ModelError::new),
+            Ok(_) => Err(ModelError::new("the recording has no reply here")),
+            Err(why) => Err(ModelError::new(format!("the reply in the recording can't be read: {why}"))),
+        };
+        Answer::new(result, tokens)
+    }
+}
+
+impl Provider for Recorded {
+    fn name(&self) -> &str {
+        "recorded"
+    }
+
+    fn price(&self) -> Option<Price> {
+        Some(Price::FREE)
+    }
+
+    fn ask(self: Arc<Self>, call: ModelCall, _: Progress) -> Work<Answer> {
+        Work::Now(self.answer(call))
+    }
+}

@@ -1,0 +1,265 @@
+//! Anthropic's Messages.
+
+use super::convert::{Plan, Received, Turn, no_message};
+use super::excerpt;
+use super::http::{Fault, event_json};
+use super::sse::SseEvent;
+use crate::provider::{Finish, ModelError};
+use core_ir::Data;
+use serde_json::{Map, Value as Json, json};
+
+/// The version of the protocol that requests name.
+pub(super) const VERSION: &str = "2023-06-01";
+
+/// Tokens of a reply where neither the source nor a limit says how many: the protocol wants a number.
+const USUAL_OUTPUT: u64 = 4096;
+
+/// Model parameters that the source may give and the protocol knows.
+const PASSED_ON: &[&str] = &["top_p", "top_k", "service_tier", "thinking", "metadata"];
+
+/// The request.
+pub(super) fn body(plan: &Plan<'_>) -> Json {
+    let mut body = Map::new();
+    body.insert("model".into(), plan.options.model.as_str().into());
+    body.insert("max_tokens".into(), plan.call.output_limit().unwrap_or(USUAL_OUTPUT).into());
+    let mut system: Vec<String> = plan.instruction().into_iter().collect();
+    let mut messages: Vec<Json> = Vec::new();
+    for turn in plan.turns() {
+        match turn {
+            // Instructions have a place of their own at the beginning; later ones are said.
+            Turn::System(text) if messages.is_empty() => system.push(text.to_string()),
+            turn => add(&mut messages, &turn, plan.call.tools.is_empty()),
+        }
+    }
+    if messages.first().is_none_or(|m| m["role"] != "user") {
+        // A conversation begins with the user's words.
+        messages.insert(0, json!({"role": "user", "content": [{"type": "text", "text": "(begin)"}]}));
+    }
+    if !system.is_empty() {
+        body.insert("system".into(), system.join("\n\n").into());
+    }
+    body.insert("messages".into(), messages.into());
+    if let Some(schema) = plan.schema() {
+        let format = json!({"type": "json_schema", "schema": accepted(&schema.json)});
+        body.insert("output_config".into(), json!({ "format": format }));
+    }
+    if let Some(t) = plan.temperature() {
+        body.insert("temperature".into(), t);
+    }
+    body.extend(plan.passed_on(PASSED_ON));
+    for (_, stop) in plan.passed_on(&["stop"]) {
+        let stop = if stop.is_array() { stop } else { json!([stop]) };
+        body.insert("stop_sequences".into(), stop);
+    }
+    let tools: Vec<Json> = plan
+        .offers()
+        .map(|o| {
+            let mut tool = Map::new();
+            tool.insert("name".into(), o.name.into());
+            if let Some(text) = o.description {
+                tool.insert("description".into(), text.into());
+            }
+            tool.insert("input_schema".into(), o.parameters);
+            Json::Object(tool)
+        })
+        .collect();
+    if !tools.is_empty() {
+        body.insert("tools".into(), tools.into());
+    }
+    if plan.stream {
+        body.insert("stream".into(), true.into());
+    }
+    Json::Object(body)
+}
+
+/// Adds a turn to the messages, in which user and assistant take turns. Where no tools are on offer the protocol allows no calls:
+/// earlier ones are told `in_words`.
+fn add(messages: &mut Vec<Json>, turn: &Turn<'_>, in_words: bool) {
+    // A block without text is refused.
+    let text = |t: &str| json!({"type": "text", "text": if t.trim().is_empty() { "(nothing)" } else { t }});
+    let (role, block) = match turn {
+        Turn::System(t) | Turn::User(t) => ("user", text(t)),
+        Turn::Assistant(t) => ("assistant", text(t)),
+        Turn::Call { name, args, .. } if in_words => {
+            ("assistant", text(&format!("I call the tool {name} with {}", args.to_json())))
+        }
+        Turn::Result { text: result, .. } if in_words => ("user", text(&format!("Its result: {result}"))),
+        Turn::Call { id, name, args } => {
+            // Arguments that are no object can't be shown as they were.
+            let input = match args {
+                Data::Record(_) => args.to_json(),
+                other => json!({ "arguments": other.to_json() }),
+            };
+            ("assistant", json!({"type": "tool_use", "id": id, "name": name, "input": input}))
+        }
+        Turn::Result { id, text } => {
+            ("user", json!({"type": "tool_result", "tool_use_id": id, "content": text}))
+        }
+    };
+    if let Some(last) = messages.last_mut()
+        && last["role"] == role
+        && let Some(blocks) = last["content"].as_array_mut()
+    {
+        blocks.push(block);
+    } else {
+        messages.push(json!({"role": role, "content": [block]}));
+    }
+}
+
+/// The schema without what structured outputs do not know: bounds of numbers, lengths and counts. They stand in the description
+/// instead, and are checked when the answer is there.
+fn accepted(schema: &Json) -> Json {
+    const UNKNOWN: [&str; 9] = [
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "maxItems",
+        "minItems",
+    ];
+    let Json::Object(fields) = schema else { return schema.clone() };
+    let mut out = Map::new();
+    let mut left_out = Vec::new();
+    for (name, value) in fields {
+        let is_small = name == "minItems" && value.as_u64().is_some_and(|n| n <= 1);
+        if UNKNOWN.contains(&&**name) && !is_small {
+            left_out.push(format!("{name}: {value}"));
+            continue;
+        }
+        let value = match (&**name, value) {
+            // These hold schemas by name, where a name is no keyword.
+            ("properties" | "$defs", Json::Object(parts)) => {
+                parts.iter().map(|(n, s)| (n.clone(), accepted(s))).collect()
+            }
+            ("anyOf" | "allOf", Json::Array(parts)) => parts.iter().map(accepted).collect(),
+            ("items", part) => accepted(part),
+            (_, value) => value.clone(),
+        };
+        out.insert(name.clone(), value);
+    }
+    if !left_out.is_empty() {
+        let mut text = left_out.join(", ");
+        if let Some(said) = out.get("description").and_then(Json::as_str) {
+            text = format!("{said} ({text})");
+        }
+        out.insert("description".into(), text.into());
+    }
+    Json::Object(out)
+}
+
+/// Reads an answer.
+pub(super) fn read(json: &Json) -> Result<Received, ModelError> {
+    let Some(blocks) = json.get("content").and_then(Json::as_array) else { return Err(no_message(json)) };
+    let mut out = Received::default();
+    for block in blocks {
+        match block.get("type").and_then(Json::as_str) {
+            Some("text") => {
+                let text = block.get("text").and_then(Json::as_str).unwrap_or_default();
+                out.text.get_or_insert_default().push_str(text);
+            }
+            Some("tool_use") => {
+                let name = block.get("name").and_then(Json::as_str).map(String::from);
+                out.calls.push((name, block.get("input").cloned().unwrap_or_default()));
+            }
+            // Thinking, and tools of the provider.
+            _ => {}
+        }
+    }
+    let usage = |name: &str| json.pointer("/usage").and_then(|u| u.get(name)).and_then(Json::as_u64);
+    out.input = usage("input_tokens").map(|n| {
+        let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];
+        cached.into_iter().filter_map(usage).fold(n, u64::saturating_add)
+    });
+    out.output = usage("output_tokens");
+    out.finish = match json.get("stop_reason").and_then(Json::as_str) {
+        Some("end_turn" | "stop_sequence") => Finish::Stop,
+        Some("tool_use") => Finish::ToolCalls,
+        Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
+        Some("refusal") => Finish::Refused,
+        _ => Finish::Other,
+    };
+    Ok(out)
+}
+
+/// Makes of the events of a stream the answer that would have come without one.
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    message: Option<Json>,
+    blocks: Vec<Json>,
+    /// What each block has grown by: its text, or the arguments of a call.
+    grown: Vec<String>,
+    stopped: bool,
+}
+
+impl Assembly {
+    /// Takes an event; what it adds to the text. `None` after the last.
+    pub(super) fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
+        let json = event_json(event)?;
+        let wrong = |what: &str| Fault::Nonsense(format!("{what}: {}", excerpt(&event.data)));
+        let index = json.get("index").and_then(Json::as_u64).and_then(|i| usize::try_from(i).ok());
+        match json.get("type").and_then(Json::as_str).unwrap_or_default() {
+            "message_start" => self.message = json.get("message").filter(|m| m.is_object()).cloned(),
+            "content_block_start" => {
+                let block = json.get("content_block").filter(|b| b.is_object());
+                let (Some(block), true) = (block, index == Some(self.blocks.len())) else {
+                    return Err(wrong("a block begins out of order"));
+                };
+                self.blocks.push(block.clone());
+                self.grown.push(String::new());
+            }
+            "content_block_delta" => {
+                let at = index.filter(|i| *i < self.blocks.len());
+                let Some(at) = at else { return Err(wrong("a block goes on that did not begin")) };
+                let part = |name: &str| json.get("delta").and_then(|d| d.get(name)).and_then(Json::as_str);
+                if let Some(input) = part("partial_json") {
+                    self.grown[at].push_str(input);
+                } else if let Some(text) = part("text") {
+                    self.grown[at].push_str(text);
+                    return Ok(Some(text.to_string()));
+                }
+            }
+            "message_delta" => {
+                let Some(message) = &mut self.message else { return Err(wrong("no message has begun")) };
+                if let Some(reason) = json.pointer("/delta/stop_reason").filter(|r| r.is_string()) {
+                    message["stop_reason"] = reason.clone();
+                    self.stopped = true;
+                }
+                for (name, n) in json.get("usage").and_then(Json::as_object).into_iter().flatten() {
+                    if n.is_u64() {
+                        if !message["usage"].is_object() {
+                            message["usage"] = json!({});
+                        }
+                        message["usage"][name] = n.clone();
+                    }
+                }
+            }
+            "message_stop" => {
+                self.stopped |= self.message.is_some();
+                return Ok(None);
+            }
+            // `ping`, the end of a block, and what later versions add.
+            _ => {}
+        }
+        Ok(Some(String::new()))
+    }
+
+    /// The whole answer, if it is whole.
+    pub(super) fn end(self) -> Option<Json> {
+        let mut message = self.message.filter(|_| self.stopped)?;
+        let blocks = self.blocks.into_iter().zip(self.grown).map(|(mut block, grown)| {
+            if block["type"] == "tool_use" && !grown.is_empty() {
+                // What is no JSON stays a text, and the model is told.
+                block["input"] = serde_json::from_str(&grown).unwrap_or(Json::String(grown));
+            } else if block["type"] == "text" {
+                let begun = block.get("text").and_then(Json::as_str).unwrap_or_default();
+                block["text"] = format!("{begun}{grown}").into();
+            }
+            block
+        });
+        message["content"] = blocks.collect();
+        Some(message)
+    }
+}

@@ -1,0 +1,230 @@
+//! Chat Completions, as OpenAI describes it and as Ollama, llama.cpp, vLLM and others speak it.
+
+use super::convert::{Plan, Received, Turn, arguments, no_message};
+use super::http::Fault;
+use super::sse::SseEvent;
+use super::{Structured, excerpt};
+use crate::provider::{Finish, ModelError};
+use serde_json::{Map, Value as Json, json};
+
+/// Model parameters that the source may give and the protocol knows.
+const PASSED_ON: &[&str] = &[
+    "top_p",
+    "stop",
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+    "reasoning_effort",
+    "verbosity",
+    "service_tier",
+    "user",
+];
+
+/// The request.
+pub(super) fn body(plan: &Plan<'_>) -> Json {
+    let mut body = Map::new();
+    body.insert("model".into(), plan.options.model.as_str().into());
+    let mut messages: Vec<Json> = Vec::new();
+    if let Some(say) = plan.instruction() {
+        messages.push(json!({"role": "system", "content": say}));
+    }
+    messages.extend(plan.turns().iter().map(message));
+    if let Some(schema) = plan.schema() {
+        let format = json!({
+            "type": "json_schema",
+            "json_schema": {"name": plan.answer_name(), "strict": schema.strict, "schema": schema.json},
+        });
+        body.insert("response_format".into(), format);
+    } else if plan.is_structured() && plan.way == Structured::JsonObject {
+        body.insert("response_format".into(), json!({"type": "json_object"}));
+    }
+    body.insert("messages".into(), messages.into());
+    if let Some(t) = plan.temperature() {
+        body.insert("temperature".into(), t);
+    }
+    body.extend(plan.passed_on(PASSED_ON));
+    if let Some(most) = plan.call.output_limit() {
+        // The endpoint of OpenAI wants the new name, most others know only the old one.
+        let new = plan.options.base_url.contains("//api.openai.com");
+        body.insert(if new { "max_completion_tokens" } else { "max_tokens" }.into(), most.into());
+    }
+    let tools: Vec<Json> = plan
+        .offers()
+        .map(|o| {
+            let mut function = Map::new();
+            function.insert("name".into(), o.name.into());
+            if let Some(text) = o.description {
+                function.insert("description".into(), text.into());
+            }
+            function.insert("parameters".into(), o.parameters);
+            if o.strict {
+                function.insert("strict".into(), true.into());
+            }
+            json!({"type": "function", "function": function})
+        })
+        .collect();
+    if !tools.is_empty() {
+        body.insert("tools".into(), tools.into());
+    }
+    if plan.stream {
+        body.insert("stream".into(), true.into());
+        body.insert("stream_options".into(), json!({"include_usage": true}));
+    }
+    Json::Object(body)
+}
+
+fn message(turn: &Turn<'_>) -> Json {
+    match turn {
+        Turn::System(text) => json!({"role": "system", "content": text}),
+        Turn::User(text) => json!({"role": "user", "content": text}),
+        Turn::Assistant(text) => json!({"role": "assistant", "content": text}),
+        Turn::Call { id, name, args } => json!({
+            "role": "assistant",
+            "content": null,
+            "tool_calls": [{"id": id, "type": "function", "function": {"name": name, "arguments": arguments(args)}}],
+        }),
+        Turn::Result { id, text } => json!({"role": "tool", "tool_call_id": id, "content": text}),
+    }
+}
+
+/// Reads an answer.
+pub(super) fn read(json: &Json) -> Result<Received, ModelError> {
+    let choice = json.pointer("/choices/0");
+    let usage = |name: &str| json.pointer("/usage").and_then(|u| u.get(name)).and_then(Json::as_u64);
+    let message = choice.and_then(|c| c.get("message")).filter(|m| m.is_object());
+    let Some(message) = message else { return Err(no_message(json)) };
+    let refusal = message.get("refusal").and_then(Json::as_str).filter(|r| !r.is_empty());
+    let calls = message.get("tool_calls").and_then(Json::as_array).into_iter().flatten().map(|c| {
+        let function = c.get("function").unwrap_or(c);
+        let name = function.get("name").and_then(Json::as_str).map(String::from);
+        (name, function.get("arguments").cloned().unwrap_or_default())
+    });
+    let finish = match choice.and_then(|c| c.get("finish_reason")).and_then(Json::as_str) {
+        _ if refusal.is_some() => Finish::Refused,
+        Some("stop") => Finish::Stop,
+        Some("tool_calls" | "function_call") => Finish::ToolCalls,
+        Some("length") => Finish::Length,
+        Some("content_filter") => Finish::Filtered,
+        _ => Finish::Other,
+    };
+    Ok(Received {
+        text: content(message),
+        calls: calls.collect(),
+        finish,
+        refusal: refusal.map(String::from),
+        input: usage("prompt_tokens"),
+        output: usage("completion_tokens"),
+    })
+}
+
+/// The text of a message: a string, or a list of parts.
+fn content(message: &Json) -> Option<String> {
+    match message.get("content")? {
+        Json::String(s) => Some(s.clone()),
+        Json::Array(parts) => {
+            Some(parts.iter().filter_map(|p| p.get("text").and_then(Json::as_str)).collect::<String>())
+        }
+        _ => None,
+    }
+}
+
+/// Makes of the events of a stream the answer that would have come without one.
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    content: String,
+    refusal: String,
+    calls: Vec<Call>,
+    finish: Option<String>,
+    usage: Option<Json>,
+    any: bool,
+    done: bool,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    id: String,
+    name: Option<String>,
+    arguments: String,
+}
+
+/// Calls of one reply; a server that counts further is broken.
+const MOST_CALLS: u64 = 1024;
+
+impl Assembly {
+    /// Takes an event; what it adds to the text. `None` after the last.
+    pub(super) fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
+        if event.data.trim() == "[DONE]" {
+            self.done = true;
+            return Ok(None);
+        }
+        let json = super::http::event_json(event)?;
+        if let Some(usage) = json.get("usage").filter(|u| u.is_object()) {
+            self.usage = Some(usage.clone());
+        }
+        let Some(choice) = json.pointer("/choices/0") else { return Ok(Some(String::new())) };
+        self.any = true;
+        if let Some(finish) = choice.get("finish_reason").and_then(Json::as_str) {
+            self.finish = Some(finish.to_string());
+        }
+        let Some(delta) = choice.get("delta").or_else(|| choice.get("message")) else {
+            return Ok(Some(String::new()));
+        };
+        if let Some(text) = delta.get("refusal").and_then(Json::as_str) {
+            self.refusal.push_str(text);
+        }
+        for (place, part) in
+            delta.get("tool_calls").and_then(Json::as_array).into_iter().flatten().enumerate()
+        {
+            // Some servers give whole calls without an index, one or several in an event.
+            let index = match part.get("index").and_then(Json::as_u64) {
+                Some(index) => index,
+                None if place == 0 || part.get("id").is_some() => self.calls.len() as u64,
+                None => self.calls.len().saturating_sub(1) as u64,
+            };
+            if index > self.calls.len() as u64 || index >= MOST_CALLS {
+                let what = format!("a call of a tool begins as number {index}: {}", excerpt(&event.data));
+                return Err(Fault::Nonsense(what));
+            }
+            if index == self.calls.len() as u64 {
+                self.calls.push(Call::default());
+            }
+            let call = &mut self.calls[usize::try_from(index).unwrap_or_default()];
+            let function = part.get("function").unwrap_or(part);
+            if let Some(id) = part.get("id").and_then(Json::as_str).filter(|_| call.id.is_empty()) {
+                call.id = id.to_string();
+            }
+            if let Some(name) = function.get("name").and_then(Json::as_str) {
+                call.name.get_or_insert_default().push_str(name);
+            }
+            match function.get("arguments") {
+                Some(Json::String(text)) => call.arguments.push_str(text),
+                None | Some(Json::Null) => {}
+                Some(whole) => call.arguments.push_str(&whole.to_string()),
+            }
+        }
+        let text = content(delta).unwrap_or_default();
+        self.content.push_str(&text);
+        Ok(Some(text))
+    }
+
+    /// The whole answer, if it is whole.
+    pub(super) fn end(self) -> Option<Json> {
+        if self.finish.is_none() && !(self.done && self.any) {
+            return None;
+        }
+        let text = |s: String| if s.is_empty() { Json::Null } else { s.into() };
+        let mut message =
+            json!({"role": "assistant", "content": text(self.content), "refusal": text(self.refusal)});
+        if !self.calls.is_empty() {
+            let calls = self.calls.into_iter().map(|c| {
+                json!({"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}})
+            });
+            message["tool_calls"] = calls.collect();
+        }
+        Some(json!({
+            "choices": [{"index": 0, "message": message, "finish_reason": self.finish}],
+            "usage": self.usage,
+        }))
+    }
+}

@@ -1,0 +1,309 @@
+//! What the protocols of remote models have in common: names of tools, shapes of answers, and the reading of both. No IO.
+
+use super::{RemoteOptions, Structured, excerpt};
+use crate::Schema;
+use crate::provider::{FaultKind, Finish, ModelCall, ModelError, Tokens};
+use core_ir::{Data, Name, ToolDecl, Type};
+use machine::Reply;
+use serde_json::{Value as Json, json};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A question on its way: what decides the request and the reading of its answer.
+pub(super) struct Plan<'a> {
+    pub(super) call: &'a ModelCall,
+    pub(super) options: &'a RemoteOptions,
+    pub(super) way: Structured,
+    pub(super) stream: bool,
+    shape: Shape,
+    schema: Option<Schema>,
+    /// For each tool of the call the name it has in the request.
+    names: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Text, as it comes.
+    Text,
+    /// JSON as the type says.
+    Direct,
+    /// JSON in a `value` field.
+    Wrapped,
+}
+
+/// What an answer says, whatever the protocol.
+#[derive(Debug, Default)]
+pub(super) struct Received {
+    pub(super) text: Option<String>,
+    /// Calls of tools: name and arguments, which may be a text that should be JSON.
+    pub(super) calls: Vec<(Option<String>, Json)>,
+    pub(super) finish: Finish,
+    /// The model's words if it declined.
+    pub(super) refusal: Option<String>,
+    pub(super) input: Option<u64>,
+    pub(super) output: Option<u64>,
+}
+
+/// A tool as it is offered.
+pub(super) struct Offer<'a> {
+    pub(super) name: &'a str,
+    pub(super) description: Option<&'a str>,
+    pub(super) parameters: Json,
+    pub(super) strict: bool,
+}
+
+/// A message on its way. What follows a call is its result, also a complaint about its arguments.
+pub(super) enum Turn<'a> {
+    System(&'a str),
+    User(&'a str),
+    Assistant(&'a str),
+    Call { id: String, name: String, args: &'a Data },
+    Result { id: String, text: &'a str },
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(
+        call: &'a ModelCall,
+        options: &'a RemoteOptions,
+        way: Structured,
+        stream: bool,
+    ) -> Plan<'a> {
+        // Plain text needs no schema. Anything else is JSON to the machine, also where the type says nothing.
+        let schema = match call.result() {
+            None | Some(Type::Str) => None,
+            Some(ty) => Schema::of(ty),
+        };
+        let (shape, schema) = match schema {
+            None => (Shape::Text, None),
+            Some(s) if s.is_object() || way == Structured::Prompt => (Shape::Direct, Some(s)),
+            Some(s) => (Shape::Wrapped, Some(s.wrapped())),
+        };
+        Plan { call, options, way, stream, shape, schema, names: tool_names(&call.tools) }
+    }
+
+    /// The schema, if the request says in a field of its own what the answer must be.
+    pub(super) fn schema(&self) -> Option<&Schema> {
+        self.schema.as_ref().filter(|_| self.way == Structured::JsonSchema)
+    }
+
+    /// Whether the request says in a field of its own that the answer must be JSON.
+    pub(super) fn is_structured(&self) -> bool {
+        self.schema.is_some() && self.way != Structured::Prompt
+    }
+
+    /// The name of the answer's type, as protocols want names to be.
+    pub(super) fn answer_name(&self) -> String {
+        identifier(self.call.purpose().unwrap_or("answer"))
+    }
+
+    /// What says in words what the answer must be, where no field does.
+    pub(super) fn instruction(&self) -> Option<String> {
+        let schema = self.schema.as_ref().filter(|_| self.way != Structured::JsonSchema)?;
+        Some(format!("Answer with JSON and nothing else, according to this JSON Schema:\n{}", schema.json))
+    }
+
+    /// The tools on offer.
+    pub(super) fn offers(&self) -> impl Iterator<Item = Offer<'_>> {
+        self.call.tools.iter().zip(&self.names).map(|(decl, name)| {
+            let schema = Schema::of_params(decl.params.iter().map(|p| (&p.name, &p.ty)));
+            let (parameters, strict) = match schema {
+                Some(s) => (s.json, s.strict),
+                None => (json!({"type": "object"}), false),
+            };
+            Offer { name, description: decl.description.as_deref(), parameters, strict }
+        })
+    }
+
+    /// The conversation.
+    pub(super) fn turns(&self) -> Vec<Turn<'_>> {
+        let messages = &*self.call.messages;
+        let known = |name: &Name| {
+            let at = self.call.tools.iter().position(|t| t.name == *name);
+            at.and_then(|i| self.names.get(i).cloned()).unwrap_or_else(|| identifier(name))
+        };
+        let mut out = Vec::with_capacity(messages.len());
+        // The call that the next message answers.
+        let mut open: Option<String> = None;
+        for (i, m) in messages.iter().enumerate() {
+            if let Some(id) = open.take() {
+                out.push(Turn::Result { id, text: &m.content });
+                continue;
+            }
+            out.push(match (&m.call, m.role) {
+                // A call that nothing follows can't be shown as one.
+                (Some(call), _) if i + 1 < messages.len() => {
+                    let id = format!("call_{i}");
+                    open = Some(id.clone());
+                    Turn::Call { id, name: known(&call.0), args: &call.1 }
+                }
+                (_, core_ir::Role::System) => Turn::System(&m.content),
+                (_, core_ir::Role::Assistant) => Turn::Assistant(&m.content),
+                // A result with role tool is that of a call which the program made, not the model.
+                (_, core_ir::Role::User | core_ir::Role::Tool) => Turn::User(&m.content),
+            });
+        }
+        out
+    }
+
+    /// The parameters of the source that the protocol knows under the same name.
+    pub(super) fn passed_on(&self, known: &'static [&str]) -> impl Iterator<Item = (String, Json)> {
+        let extra = self.call.params.iter().flat_map(|p| &p.extra);
+        extra.filter(|(n, _)| known.contains(&&**n)).map(|(n, v)| (n.to_string(), v.to_json()))
+    }
+
+    /// The sampling temperature, if the source says one.
+    pub(super) fn temperature(&self) -> Option<Json> {
+        self.call.params.as_ref()?.temperature.as_ref().map(core_ir::Num::to_json)
+    }
+
+    /// What was used, as the provider counts it, or a guess.
+    pub(super) fn tokens(&self, received: &Received, sent: usize) -> Tokens {
+        let guess = Tokens::guess(sent, received.text.as_ref().map_or(0, String::len));
+        Tokens {
+            input: received.input.unwrap_or(guess.input),
+            output: received.output.unwrap_or(guess.output),
+        }
+    }
+
+    /// The reply, or why it is none. `json` is the whole answer, for messages.
+    pub(super) fn reply(&self, received: Received, json: &Json) -> Result<Reply, ModelError> {
+        let Received { text, calls, finish, refusal, .. } = received;
+        match finish {
+            Finish::Refused => {
+                let words = refusal.or(text).unwrap_or_default();
+                return Err(ModelError::of(
+                    FaultKind::Refused,
+                    format!("the model refused: {}", excerpt(&words)),
+                ));
+            }
+            Finish::Filtered => {
+                return Err(ModelError::of(
+                    FaultKind::Filtered,
+                    "the endpoint's content filter withheld the answer",
+                ));
+            }
+            Finish::Length => return Err(self.cut_off(text.as_deref())),
+            Finish::Stop | Finish::ToolCalls | Finish::Other => {}
+        }
+        if !calls.is_empty() {
+            let calls = calls.into_iter().map(|(name, args)| self.tool_call(name, args));
+            let mut calls = calls.collect::<Result<Vec<_>, _>>()?;
+            return Ok(match (calls.len(), calls.pop()) {
+                (1, Some((name, args))) => Reply::ToolCall { name, args },
+                (_, last) => Reply::ToolCalls(calls.into_iter().chain(last).collect()),
+            });
+        }
+        let Some(text) = text.filter(|t| !t.trim().is_empty()) else {
+            return Err(ModelError::of(
+                FaultKind::Empty,
+                format!("the model's answer is empty: {}", excerpt(&json.to_string())),
+            ));
+        };
+        Ok(Reply::Text(match self.shape {
+            Shape::Text => text,
+            Shape::Direct => self.unquote(text),
+            Shape::Wrapped => match serde_json::from_str::<Json>(&text) {
+                Ok(Json::Object(mut fields)) if fields.len() == 1 && fields.contains_key("value") => {
+                    let value = fields.remove("value").unwrap_or_default();
+                    self.unquote(value.to_string())
+                }
+                // Not as asked for; the machine says what is wrong with it, or finds that it is fine.
+                _ => text,
+            },
+        }))
+    }
+
+    fn cut_off(&self, text: Option<&str>) -> ModelError {
+        let received = excerpt(text.unwrap_or_default());
+        let limit = self.call.output_limit().map_or(String::new(), |n| format!(" of {n} tokens"));
+        let own = self.call.params.as_ref().and_then(|p| p.max_tokens);
+        let help = if self.call.max_output.is_some_and(|n| own.is_none_or(|own| n < own)) {
+            "allow a larger budget"
+        } else {
+            "allow more `max_tokens`, or ask for less"
+        };
+        let what = format!("the answer was cut off at the limit{limit}: {received}");
+        ModelError::of(FaultKind::CutOff, what).with_help(help)
+    }
+
+    /// Where the type is a text, the text that JSON denotes.
+    fn unquote(&self, text: String) -> String {
+        match self.call.result().map(base) {
+            Some(Type::Str) => serde_json::from_str::<String>(&text).unwrap_or(text),
+            _ => text,
+        }
+    }
+
+    fn tool_call(&self, sent: Option<String>, args: Json) -> Result<(Name, Data), ModelError> {
+        let Some(sent) = sent else {
+            let what = format!("the model called a tool without a name: {}", excerpt(&args.to_string()));
+            return Err(ModelError::of(FaultKind::Malformed, what));
+        };
+        let tool = self.names.iter().position(|n| *n == sent).and_then(|i| self.call.tools.get(i));
+        let name = tool.map_or_else(|| Name::from(&*sent), |t| t.name.clone());
+        let raw = match args {
+            Json::String(s) if s.trim().is_empty() => "{}".to_string(),
+            Json::String(s) => s,
+            Json::Null => "{}".to_string(),
+            other => other.to_string(),
+        };
+        let args = match serde_json::from_str::<Json>(&raw) {
+            Ok(json) => match tool {
+                Some(t) => Type::record(t.params.iter().map(|p| (p.name.clone(), p.ty.clone()))).read(&json),
+                None => Data::from_json(&json),
+            }
+            .map_err(|e| {
+                ModelError::of(FaultKind::Malformed, format!("the arguments of a call of `{name}`: {e}"))
+            })?,
+            // The machine finds no argument in a text and tells the model.
+            Err(_) => Data::str(raw),
+        };
+        Ok((name, args))
+    }
+}
+
+/// Why an answer holds no message.
+pub(super) fn no_message(json: &Json) -> ModelError {
+    let what = format!("the answer holds no message: {}", excerpt(&json.to_string()));
+    ModelError::of(FaultKind::Malformed, what)
+}
+
+/// The arguments of a call as a text of JSON.
+pub(super) fn arguments(args: &Data) -> String {
+    match args {
+        Data::Str(raw) => raw.to_string(),
+        args => args.to_json().to_string(),
+    }
+}
+
+/// The base of a refined type.
+fn base(ty: &Type) -> &Type {
+    match ty {
+        Type::Refined(r) => base(&r.0),
+        other => other,
+    }
+}
+
+/// A text as the protocols allow names to be: letters, digits, `_` and `-`, 1 to 64 of them.
+fn identifier(text: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let out: String = text.chars().take(64).map(keep).collect();
+    if out.is_empty() { "_".into() } else { out }
+}
+
+/// A name for each tool, all different.
+fn tool_names(tools: &[Arc<ToolDecl>]) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let names = tools.iter().map(|t| {
+        let plain = identifier(&t.name);
+        let mut name = plain.clone();
+        let mut n = 2;
+        while !taken.insert(name.clone()) {
+            let end = format!("_{n}");
+            name = format!("{}{end}", plain.get(..plain.len().min(64 - end.len())).unwrap_or_default());
+            n += 1;
+        }
+        name
+    });
+    names.collect()
+}

@@ -1,0 +1,370 @@
+//! One request and its answer, with everything that can happen to them.
+
+use super::sse::{SseError, SseEvent, SseReader};
+use super::{Protocol, RemoteOptions, excerpt};
+use crate::event::Progress;
+use crate::provider::retry::Trouble;
+use crate::provider::{FaultKind, ModelError};
+use crate::secret::RedactedStream;
+use crate::web;
+use crate::{ConfigError, Redactor};
+use diagnostics::clip_to as clip;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value as Json, json};
+use std::fmt;
+use std::time::Duration;
+
+/// The media type of streams.
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// What an endpoint calls an account that has nothing left.
+fn is_quota(code: &str) -> bool {
+    matches!(code, "insufficient_quota" | "billing_error" | "billing_hard_limit_reached")
+}
+
+/// The endpoint.
+#[derive(Debug)]
+pub(super) struct Http {
+    client: reqwest::Client,
+    url: reqwest::Url,
+    place: String,
+    max_body: usize,
+    redactor: Redactor,
+}
+
+/// Why there is no answer to read.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// No connection, or it broke, or it fell silent.
+    Connection {
+        what: String,
+        /// Whether the request may have been carried out all the same.
+        sent: bool,
+        /// Whether it was given up.
+        slow: bool,
+    },
+    /// The endpoint refused.
+    Status {
+        status: u16,
+        message: String,
+        /// What the endpoint calls it.
+        code: String,
+    },
+    /// An answer that is none: what is wrong with it.
+    Nonsense(String),
+    /// An answer of more bytes than this.
+    TooLarge(usize),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Connection { what, .. } | Fault::Nonsense(what) => f.write_str(what),
+            Fault::Status { status, message, code } => {
+                write!(f, "HTTP {status}: {message}")?;
+                // A code in the manner of HTTP says nothing more.
+                if code.is_empty() { Ok(()) } else { write!(f, " ({code})") }
+            }
+            Fault::TooLarge(most) => write!(f, "the answer is larger than the limit of {most} bytes"),
+        }
+    }
+}
+
+impl Fault {
+    pub(super) fn may_have_answered(&self) -> bool {
+        matches!(self, Fault::Connection { sent: true, .. } | Fault::Nonsense(_) | Fault::TooLarge(_))
+    }
+
+    pub(super) fn kind(&self) -> FaultKind {
+        match self {
+            Fault::Connection { slow: true, .. } => FaultKind::Slow,
+            Fault::Connection { .. } => FaultKind::Connection,
+            Fault::Nonsense(_) => FaultKind::Malformed,
+            Fault::TooLarge(_) => FaultKind::TooLarge,
+            Fault::Status { code, .. } if is_quota(code) => FaultKind::Quota,
+            Fault::Status { status: 401 | 403, .. } => FaultKind::Unauthorized,
+            Fault::Status { status: 404, .. } => FaultKind::NotFound,
+            Fault::Status { status: 429, .. } => FaultKind::RateLimited,
+            Fault::Status { status: 408 | 409 | 425 | 500.., .. } => FaultKind::Server,
+            Fault::Status { .. } => FaultKind::Rejected,
+        }
+    }
+
+    /// Whether it may pass. An exhausted quota has the status of a rate limit, but waiting does not help.
+    fn may_pass(&self) -> bool {
+        let Fault::Status { status, code, .. } = self else { return false };
+        matches!(status, 408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 529) && !is_quota(code)
+    }
+
+    /// What to do about a fault that the endpoint tells, which may say when to come again.
+    fn trouble(self, retry_after: Option<Duration>) -> Trouble<Fault> {
+        if self.may_pass() { Trouble::Passing(self, retry_after) } else { Trouble::Final(self) }
+    }
+
+    /// Whether the endpoint complains about the way in which a typed answer was asked for.
+    pub(super) fn rejects_structure(&self) -> bool {
+        self.complains_of(&[
+            "response_format",
+            "json_schema",
+            "response format",
+            "structured output",
+            "json_object",
+            "output_config",
+            "output_format",
+            "text.format",
+        ])
+    }
+
+    /// Whether the endpoint complains about being asked for a stream.
+    pub(super) fn rejects_stream(&self) -> bool {
+        self.complains_of(&["stream"])
+    }
+
+    fn complains_of(&self, words: &[&str]) -> bool {
+        let Fault::Status { status: 400 | 404 | 415 | 422 | 501, message, .. } = self else { return false };
+        let message = message.to_lowercase();
+        words.iter().any(|word| message.contains(word))
+    }
+
+    /// For people, with the remedy.
+    pub(super) fn explain(&self, options: &RemoteOptions, place: &str, attempts: u32) -> ModelError {
+        let after = if attempts > 1 { format!(" (after {attempts} attempts)") } else { String::new() };
+        let error = ModelError::of(self.kind(), format!("{place}: {self}{after}"));
+        match self {
+            Fault::Status { status: 401 | 403, .. } if options.key.is_some() => {
+                error.with_help(format!("check the key in `{}`", options.key_source))
+            }
+            Fault::Status { status: 401 | 403, .. } => {
+                error.with_help(format!("set `{}` in the environment or in `.env`", options.key_source))
+            }
+            Fault::Status { status: 404, .. } => {
+                error.with_help(format!("check the model's name `{}` and the base URL", options.model))
+            }
+            Fault::Status { .. } if self.may_pass() => {
+                error.with_help("try again later, or with fewer calls at once")
+            }
+            Fault::Status { .. } | Fault::TooLarge(_) => error,
+            Fault::Connection { sent: false, .. } => {
+                error.with_help("check the base URL and that the endpoint is running")
+            }
+            Fault::Connection { .. } => error,
+            Fault::Nonsense(_) => {
+                let (of, such_as) = options.protocol.described();
+                error.with_help(format!("check that the base URL is that of {of}, such as `{such_as}`"))
+            }
+        }
+    }
+}
+
+impl Http {
+    pub(super) fn new(options: &RemoteOptions) -> Result<Http, ConfigError> {
+        let mut base = web::url(&options.base_url, "the base URL of the model")?;
+        let path = format!("{}{}", base.path().trim_end_matches('/'), options.protocol.path());
+        base.set_path(&path);
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if options.protocol == Protocol::Anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static(super::anthropic::VERSION));
+        }
+        if let Some(key) = &options.key {
+            let (name, text) = match options.protocol {
+                Protocol::Anthropic => (HeaderName::from_static("x-api-key"), key.expose().to_string()),
+                Protocol::Chat | Protocol::Responses => (AUTHORIZATION, format!("Bearer {}", key.expose())),
+            };
+            let mut value = HeaderValue::from_str(&text).map_err(|_| {
+                ConfigError::new(format!(
+                    "the key in `{}` has characters that no header can have",
+                    options.key_source
+                ))
+            })?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let client = web::client(&base, options.connect_timeout, Some(options.read_timeout), headers)?;
+        Ok(Http {
+            client,
+            place: format!("`{}`", web::shown(&base)),
+            url: base,
+            max_body: options.max_body,
+            redactor: options.redactor.clone(),
+        })
+    }
+
+    /// The address, for messages.
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Sends a request once. The answer is JSON without the key, and no error of the endpoint; that of a stream is put together, and told as it
+    /// grows.
+    pub(super) async fn post(
+        &self,
+        protocol: Protocol,
+        body: &str,
+        stream: bool,
+        progress: &Progress,
+    ) -> Result<Json, Trouble<Fault>> {
+        let accept = if stream { "text/event-stream, application/json" } else { "application/json" };
+        let request = self.client.post(self.url.clone()).header(ACCEPT, accept).body(body.to_string());
+        let response = request.send().await.map_err(|e| self.broken(&e))?;
+        let status = response.status().as_u16();
+        let kind = web::content_type(&response);
+        let retry_after = web::retry_after(&response);
+        if stream && status == 200 && kind.as_deref().is_some_and(|k| k.eq_ignore_ascii_case(EVENT_STREAM)) {
+            let json = self.stream(protocol, response, progress).await?;
+            return no_error(&json).map(|()| json).map_err(|fault| fault.trouble(retry_after));
+        }
+        let bytes = match web::body(response, self.max_body).await {
+            Ok(bytes) => bytes,
+            Err(web::BodyError::TooLarge) => return Err(Trouble::Final(self.too_large())),
+            Err(web::BodyError::Broken(e)) => return Err(self.broken(&e)),
+        };
+        let text = self.redactor.owned(String::from_utf8_lossy(&bytes).into_owned());
+        let json = serde_json::from_str::<Json>(&text).map(|mut json| {
+            self.redactor.json(&mut json);
+            json
+        });
+        if status != 200 {
+            return Err(refusal(status, json.as_ref().ok(), &text).trouble(retry_after));
+        }
+        if std::str::from_utf8(&bytes).is_err() {
+            let what = format!("the answer is not UTF-8: {}", excerpt(&text));
+            return Err(Trouble::Final(Fault::Nonsense(what)));
+        }
+        let json = json.map_err(|e| {
+            let what = if kind.as_deref().is_some_and(|k| !k.contains("json")) {
+                format!(
+                    "the answer is `{}`, not JSON: {}",
+                    kind.as_deref().unwrap_or_default(),
+                    excerpt(&text)
+                )
+            } else if e.is_eof() {
+                format!("the answer is cut off: {}", excerpt(&text))
+            } else {
+                format!("the answer is not JSON ({e}): {}", excerpt(&text))
+            };
+            Trouble::Final(Fault::Nonsense(what))
+        })?;
+        no_error(&json).map(|()| json).map_err(|fault| fault.trouble(retry_after))
+    }
+
+    /// Reads a stream to its end. Events after the last one of the protocol are not waited for.
+    async fn stream(
+        &self,
+        protocol: Protocol,
+        mut response: reqwest::Response,
+        progress: &Progress,
+    ) -> Result<Json, Trouble<Fault>> {
+        let mut reader = SseReader::new(self.max_body);
+        let mut assembly = protocol.assembly();
+        let (mut size, mut pieces) = (0usize, 0u64);
+        let mut shown = RedactedStream::default();
+        'reading: while let Some(chunk) = response.chunk().await.map_err(|e| self.broken(&e))? {
+            size = size.saturating_add(chunk.len());
+            let events = if size > self.max_body { Err(SseError::TooLong) } else { reader.push(&chunk) };
+            let events = events.map_err(|e| {
+                Trouble::Final(match e {
+                    SseError::TooLong => self.too_large(),
+                    SseError::NotUtf8 => Fault::Nonsense("the answer is not UTF-8".into()),
+                })
+            })?;
+            for event in events {
+                let grown = assembly.event(&event).map_err(|fault| self.clean(fault).trouble(None))?;
+                match grown {
+                    None => break 'reading,
+                    Some(text) if text.is_empty() => {}
+                    Some(text) => {
+                        pieces += 1;
+                        progress.text(shown.push(&self.redactor, &text));
+                        progress.growing(pieces);
+                    }
+                }
+            }
+        }
+        let Some(mut json) = assembly.end() else {
+            let what = "the answer broke off: the stream ends before the answer does".to_string();
+            return Err(Trouble::Passing(Fault::Connection { what, sent: true, slow: false }, None));
+        };
+        progress.text(shown.end(&self.redactor));
+        self.redactor.json(&mut json);
+        Ok(json)
+    }
+
+    fn too_large(&self) -> Fault {
+        Fault::TooLarge(self.max_body)
+    }
+
+    /// What an event says, without secrets.
+    fn clean(&self, fault: Fault) -> Fault {
+        match fault {
+            Fault::Nonsense(what) => Fault::Nonsense(self.redactor.owned(what)),
+            Fault::Status { status, message, code } => {
+                Fault::Status { status, message: self.redactor.owned(message), code }
+            }
+            other => other,
+        }
+    }
+
+    fn broken(&self, e: &reqwest::Error) -> Trouble<Fault> {
+        let sent = !e.is_connect();
+        let what = self.redactor.owned(web::cause(e));
+        let fault = Fault::Connection { what, sent, slow: e.is_timeout() };
+        // A silent endpoint was given its time. A connection that can't be made, or breaks, may work next time.
+        if sent && e.is_timeout() { Trouble::Final(fault) } else { Trouble::Passing(fault, None) }
+    }
+}
+
+/// The JSON of an event; an error if the event tells one.
+pub(super) fn event_json(event: &SseEvent) -> Result<Json, Fault> {
+    let json: Json = serde_json::from_str(&event.data).map_err(|e| {
+        Fault::Nonsense(format!("an event of the answer is not JSON ({e}): {}", excerpt(&event.data)))
+    })?;
+    let is_error = event.name == "error" || json.get("type").is_some_and(|t| t == "error");
+    if is_error && json.get("error").is_none_or(Json::is_null) {
+        // The error itself, without an object around it.
+        return Err(reported(&json!({ "error": json })));
+    }
+    no_error(&json).map(|()| json)
+}
+
+/// Some endpoints report errors as success, and streams have no other way.
+pub(super) fn no_error(json: &Json) -> Result<(), Fault> {
+    if json.get("error").is_some_and(|e| !e.is_null()) { Err(reported(json)) } else { Ok(()) }
+}
+
+/// An error that did not come with a status of its own.
+fn reported(json: &Json) -> Fault {
+    let said = json.pointer("/error/code").and_then(Json::as_u64).and_then(|s| u16::try_from(s).ok());
+    let named = |at: &str| {
+        let status = match json.pointer(at).and_then(Json::as_str)? {
+            "overloaded_error" => 529,
+            "rate_limit_error" | "rate_limit_exceeded" => 429,
+            "api_error" | "server_error" => 500,
+            "timeout_error" => 504,
+            "authentication_error" => 401,
+            "permission_error" => 403,
+            "not_found_error" => 404,
+            "request_too_large" => 413,
+            "invalid_request_error" => 400,
+            _ => return None,
+        };
+        Some(status)
+    };
+    let status = said.filter(|s| (400..600).contains(s));
+    let status = status.or_else(|| named("/error/code")).or_else(|| named("/error/type")).unwrap_or(200);
+    refusal(status, Some(json), &json.to_string())
+}
+
+fn refusal(status: u16, json: Option<&Json>, text: &str) -> Fault {
+    let said = json.and_then(|j| {
+        let error = j.get("error").unwrap_or(j);
+        let message = error.get("message").or_else(|| j.get("message")).or_else(|| j.get("detail"));
+        message.and_then(Json::as_str).or_else(|| error.as_str()).map(|m| clip(m, 500))
+    });
+    let message = said.unwrap_or_else(|| excerpt(text));
+    let named = |at: &str| json.and_then(|j| j.pointer(at)).and_then(Json::as_str);
+    // A type says something where it is the name of an error.
+    let kind = named("/error/type").filter(|t| t.ends_with("_error") || is_quota(t));
+    let code = clip(named("/error/code").or(kind).unwrap_or_default(), 60);
+    Fault::Status { status, message, code }
+}

@@ -1,0 +1,312 @@
+//! Models behind HTTP: one client for all protocols, which differ in how a question is written and an answer is read.
+//!
+//! Invariant: the key is in one header and nowhere else; what the endpoint says has been through the
+//! redactor before any other code sees it.
+
+mod anthropic;
+mod chat;
+mod convert;
+mod http;
+mod responses;
+mod sse;
+
+use super::rate::{Rate, RateLimit};
+use super::retry::Trouble;
+use super::{Answer, Backoff, FaultKind, ModelCall, ModelError, Price, Provider, Tokens, Work};
+use crate::event::Progress;
+use crate::rng::SplitMix;
+use crate::{ConfigError, Redactor, Secret};
+use convert::{Plan, Received};
+use diagnostics::clip_to as clip;
+use http::{Fault, Http};
+use serde_json::Value as Json;
+use sse::SseEvent;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Duration;
+
+/// How a model is told the type of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Structured {
+    /// By `response_format: json_schema`. An endpoint that does not know it is asked again with the next.
+    JsonSchema,
+    /// By `response_format: json_object`, and the schema in the instructions.
+    JsonObject,
+    /// By the instructions alone.
+    Prompt,
+}
+
+impl Structured {
+    const ALL: [Structured; 3] = [Structured::JsonSchema, Structured::JsonObject, Structured::Prompt];
+}
+
+/// How an endpoint is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// OpenAI's Chat Completions, which Ollama, llama.cpp, vLLM and many others speak too.
+    #[default]
+    Chat,
+    /// OpenAI's Responses.
+    Responses,
+    /// Anthropic's Messages.
+    Anthropic,
+}
+
+impl Protocol {
+    /// What is added to the base URL.
+    fn path(self) -> &'static str {
+        match self {
+            Protocol::Chat => "/chat/completions",
+            Protocol::Responses => "/responses",
+            Protocol::Anthropic => "/messages",
+        }
+    }
+
+    /// What has such a base URL, and which.
+    fn described(self) -> (&'static str, &'static str) {
+        match self {
+            Protocol::Chat => ("an OpenAI-compatible API", "https://api.openai.com/v1"),
+            Protocol::Responses => ("an API with OpenAI's Responses", "https://api.openai.com/v1"),
+            Protocol::Anthropic => ("an API with Anthropic's Messages", "https://api.anthropic.com/v1"),
+        }
+    }
+
+    fn body(self, plan: &Plan<'_>) -> Json {
+        match self {
+            Protocol::Chat => chat::body(plan),
+            Protocol::Responses => responses::body(plan),
+            Protocol::Anthropic => anthropic::body(plan),
+        }
+    }
+
+    fn read(self, json: &Json) -> Result<Received, ModelError> {
+        match self {
+            Protocol::Chat => chat::read(json),
+            Protocol::Responses => responses::read(json),
+            Protocol::Anthropic => anthropic::read(json),
+        }
+    }
+
+    fn assembly(self) -> Assembly {
+        match self {
+            Protocol::Chat => Assembly::Chat(chat::Assembly::default()),
+            Protocol::Responses => Assembly::Responses(responses::Assembly::default()),
+            Protocol::Anthropic => Assembly::Anthropic(anthropic::Assembly::default()),
+        }
+    }
+}
+
+/// A stream on its way to be an answer.
+enum Assembly {
+    Chat(chat::Assembly),
+    Responses(responses::Assembly),
+    Anthropic(anthropic::Assembly),
+}
+
+impl Assembly {
+    /// Takes an event; what it adds to the text. `None` after the last.
+    fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
+        match self {
+            Assembly::Chat(a) => a.event(event),
+            Assembly::Responses(a) => a.event(event),
+            Assembly::Anthropic(a) => a.event(event),
+        }
+    }
+
+    /// The answer as it would have come without a stream; `None` if it is not whole.
+    fn end(self) -> Option<Json> {
+        match self {
+            Assembly::Chat(a) => a.end(),
+            Assembly::Responses(a) => a.end(),
+            Assembly::Anthropic(a) => a.end(),
+        }
+    }
+}
+
+/// Where a model is and how it is asked.
+#[derive(Clone, Debug)]
+pub struct RemoteOptions {
+    /// How the endpoint is spoken to.
+    pub protocol: Protocol,
+    /// The name under which the endpoint knows the model.
+    pub model: String,
+    /// The address up to and without `/chat/completions`, `/responses` or `/messages`.
+    pub base_url: String,
+    /// The key, if the endpoint wants one.
+    pub key: Option<Secret>,
+    /// Where the key came from, for messages: `OPENAI_API_KEY`.
+    pub key_source: String,
+    /// How typed answers are asked for at first.
+    pub structured: Structured,
+    /// What it costs, if that is known.
+    pub price: Option<Price>,
+    /// The longest time to establish a connection.
+    pub connect_timeout: Duration,
+    /// The longest silence.
+    pub read_timeout: Duration,
+    /// The longest time for an answer, repetitions included.
+    pub total_timeout: Duration,
+    /// The largest answer in bytes.
+    pub max_body: usize,
+    /// Repetitions.
+    pub backoff: Backoff,
+    /// What the repetitions' waits are drawn from: the same seed, the same waits. Without one they are arbitrary.
+    pub jitter: Option<u64>,
+    /// How many calls and tokens a minute may have.
+    pub rate: RateLimit,
+    /// Whether answers are asked for as streams; without it, where somebody watches them grow.
+    pub stream: Option<bool>,
+    /// Further secrets to remove from what is shown. The key always is.
+    pub redactor: Redactor,
+}
+
+impl RemoteOptions {
+    /// The usual limits: 10 s to connect, 2 min of silence, 10 min in all, 8 MiB.
+    pub fn new(model: impl Into<String>, base_url: impl Into<String>, key: Option<Secret>) -> RemoteOptions {
+        RemoteOptions {
+            protocol: Protocol::Chat,
+            model: model.into(),
+            base_url: base_url.into(),
+            redactor: Redactor::new(key.clone()),
+            key,
+            key_source: "OPENAI_API_KEY".into(),
+            structured: Structured::JsonSchema,
+            price: None,
+            connect_timeout: Duration::from_secs(10),
+            read_timeout: Duration::from_secs(120),
+            total_timeout: Duration::from_secs(600),
+            max_body: 8 << 20,
+            backoff: Backoff::default(),
+            jitter: None,
+            rate: RateLimit::default(),
+            stream: None,
+        }
+    }
+}
+
+/// A model behind HTTP. Its connections are kept from call to call.
+#[derive(Debug)]
+pub struct Remote {
+    options: RemoteOptions,
+    http: Http,
+    rate: Rate,
+    /// The index in [`Structured::ALL`] of the way that the endpoint is known to accept.
+    structured: AtomicU8,
+    /// Whether the endpoint is known to have no streams.
+    whole: AtomicBool,
+}
+
+impl Remote {
+    /// A client. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The address is no `http` or `https` URL, the key has characters that no header can have, or there are no
+    /// root certificates for `https`.
+    pub fn new(options: RemoteOptions) -> Result<Remote, ConfigError> {
+        let http = Http::new(&options)?;
+        let structured = AtomicU8::new(options.structured as u8);
+        let rate = Rate::new(options.rate);
+        Ok(Remote { options, http, rate, structured, whole: AtomicBool::new(false) })
+    }
+
+    async fn answer(self: Arc<Self>, call: ModelCall, progress: Progress) -> Answer {
+        let limit = self.options.total_timeout;
+        let mut rng = self.options.jitter.map_or_else(SplitMix::arbitrary, SplitMix::new);
+        let asked = tokio::time::timeout(limit, self.ask_until_understood(&call, &progress, &mut rng)).await;
+        asked.unwrap_or_else(|_| {
+            let what = format!("{}: no answer within {} s", self.http.place(), limit.as_secs_f64());
+            let bytes = call.messages.iter().map(|m| m.content.len()).sum();
+            // Whether the endpoint charges for what nobody waited for is not known; assume it does.
+            let tokens = Tokens::guess(bytes, 0);
+            Answer { tokens, ..Answer::failed(ModelError::of(FaultKind::Slow, what)) }
+        })
+    }
+
+    /// Asks, and asks again in a simpler way if the endpoint does not know how typed answers, or streams, were asked for.
+    async fn ask_until_understood(
+        &self,
+        call: &ModelCall,
+        progress: &Progress,
+        rng: &mut SplitMix,
+    ) -> Answer {
+        let wanted = self.options.stream.unwrap_or(progress.wants_text());
+        loop {
+            let way = self.structured.load(Ordering::Relaxed);
+            let stream = wanted && !self.whole.load(Ordering::Relaxed);
+            let plan = Plan::new(call, &self.options, Structured::ALL[usize::from(way) % 3], stream);
+            let protocol = self.options.protocol;
+            let body = protocol.body(&plan).to_string();
+            let tokens = Tokens::guess(body.len(), 0).input;
+            let sent = self.options.backoff.run(
+                rng,
+                || async {
+                    self.rate.wait(tokens).await;
+                    let sent = self.http.post(protocol, &body, stream, progress).await;
+                    if let Err(Trouble::Passing(_, Some(pause))) = &sent {
+                        // The others need not find out for themselves.
+                        self.rate.pause(*pause, self.options.backoff.patience);
+                    }
+                    sent
+                },
+                |number, wait, fault: &Fault| progress.retry(number, wait, fault.to_string()),
+            );
+            let (result, attempts) = sent.await;
+            let fault = match result {
+                Ok(json) => return self.read(&plan, &json, body.len()),
+                Err(fault) => fault,
+            };
+            if plan.is_structured() && fault.rejects_structure() && way < 2 {
+                // Remember it for all further questions. Another call may have gone further already.
+                self.structured.fetch_max(way + 1, Ordering::Relaxed);
+                continue;
+            }
+            if stream && fault.rejects_stream() {
+                self.whole.store(true, Ordering::Relaxed);
+                continue;
+            }
+            let mut answer = Answer::failed(fault.explain(&self.options, self.http.place(), attempts));
+            if fault.may_have_answered() {
+                answer.tokens = Tokens::guess(body.len(), 0);
+            }
+            return answer;
+        }
+    }
+
+    fn read(&self, plan: &Plan<'_>, json: &Json, sent: usize) -> Answer {
+        let named = |why: ModelError| ModelError {
+            message: format!("{}: {}", self.http.place(), why.message),
+            ..why
+        };
+        match self.options.protocol.read(json) {
+            Err(why) => Answer { tokens: Tokens::guess(sent, 0), ..Answer::failed(named(why)) },
+            Ok(received) => {
+                let (tokens, finish) = (plan.tokens(&received, sent), received.finish);
+                let result = plan.reply(received, json).map_err(named);
+                Answer { result, tokens, finish, by: None }
+            }
+        }
+    }
+}
+
+impl Provider for Remote {
+    fn name(&self) -> &str {
+        &self.options.model
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.options.price.clone()
+    }
+
+    fn ask(self: Arc<Self>, call: ModelCall, progress: Progress) -> Work<Answer> {
+        Work::Later(Box::pin(self.answer(call, progress)))
+    }
+}
+
+/// The beginning of what was received, for messages.
+fn excerpt(text: &str) -> String {
+    match text.trim() {
+        "" => "nothing".into(),
+        text => format!("`{}`", clip(text, 300)),
+    }
+}
