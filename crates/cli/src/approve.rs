@@ -137,6 +137,17 @@ fn question(call: &Approval) -> String {
             if label == "[]" { String::new() } else { format!("  (label {})", visible(&label, MOST)) };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {} = {value}{label}", visible(&arg.name, MOST));
+        for chain in &arg.chains {
+            for way in &chain.ways {
+                let steps: Vec<String> = way.iter().map(|hop| hop.what.describe()).collect();
+                let _ = writeln!(
+                    text,
+                    "      {}: {}",
+                    visible(&chain.words, MOST),
+                    visible(&steps.join(" <- "), MOST)
+                );
+            }
+        }
     }
     text.push_str("approve? [y/N] ");
     text
@@ -167,7 +178,8 @@ mod tests {
 
     #[test]
     fn a_question_shows_what_is_asked_and_controls_nothing() {
-        let arg = |name: &str, value, label| ApprovalArg { name: name.into(), value, label };
+        let arg =
+            |name: &str, value, label| ApprovalArg { name: name.into(), value, label, chains: Vec::new() };
         let call = Approval {
             tool: "send\x1b[2J".into(),
             args: vec![

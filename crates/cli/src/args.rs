@@ -190,7 +190,7 @@ pub enum UnfinishedArg {
 }
 
 /// Options of commands that run terms.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct WorldArgs {
     /// The model where the program names none: a name that `entail.toml` or the provider knows, or `local`.
     #[arg(long, value_name = "NAME")]
@@ -228,6 +228,9 @@ pub struct WorldArgs {
     /// A policy file: what tools do, what may reach them, and what models may see.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+    /// Keep for each label where it comes from: a refusal and a trace then say so.
+    #[arg(long)]
+    pub explain_flow: bool,
 }
 
 /// `entail runs`.
@@ -401,6 +404,9 @@ pub struct LintArgs {
     /// Leave out the findings that this file lists.
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
+    /// A policy file: also find the flows that it refuses in each configuration.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
     /// Write the findings to the baseline file instead of reporting them.
     #[arg(long, requires = "baseline")]
     pub write_baseline: bool,
@@ -475,7 +481,8 @@ Examples:
   entail run triage.agent 'charged twice' --trace run.jsonl; entail trace run.jsonl
   entail trace triage.agent 'charged twice' --script replies.json
   entail trace run.jsonl --step 2           everything about the second request
-  entail trace run.jsonl --timeline         what happened beside what")]
+  entail trace run.jsonl --timeline         what happened beside what
+  entail trace pay.agent --why 3.account    where the label of this argument of request 3 comes from")]
 pub struct TraceArgs {
     /// A trace that `--trace` wrote, or a program, which is run.
     pub file: String,
@@ -487,6 +494,10 @@ pub struct TraceArgs {
     /// Show everything about one request.
     #[arg(long, value_name = "N", conflicts_with = "timeline")]
     pub step: Option<usize>,
+    /// Where the label of something comes from: a name of the program, `result` or a part of it such as `result.to`, `error`, a request such as `3`, or an
+    /// argument of one such as `3.account`. A trace has it if it was written with `--explain-flow`.
+    #[arg(long, value_name = "VALUE", conflicts_with_all = ["timeline", "step"])]
+    pub why: Option<String>,
     /// Show what happens beside what.
     #[arg(long)]
     pub timeline: bool,

@@ -5,7 +5,7 @@
 //! Invariant: nothing here approves anything by itself; without an approver each call that wants approval is refused.
 
 use crate::BoxFuture;
-use core_ir::{Data, Name};
+use core_ir::{Chain, Data, Name};
 use std::fmt;
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub struct ApprovalArg {
     pub value: Data,
     /// Where it came from and who may see it: the join of all labels in it, as a label value.
     pub label: Data,
+    /// Where each component of the label comes from; empty unless the run explains flow.
+    pub chains: Vec<Chain>,
 }
 
 /// Whoever is asked before a tool with `approve` is called. The answer holds for this one call and endorses its arguments

@@ -9,6 +9,7 @@ use crate::provider::{Answer, Finish, ModelCall, ModelError, Price, Tokens, Work
 use crate::rng;
 use crate::secret::RedactedStream;
 use crate::tools::ToolAnswer;
+use crate::why::{self, Explainer, Why};
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
 use core_ir::{Data, EffectClass, Name, Num};
 use machine::{
@@ -78,6 +79,8 @@ pub struct RunReport {
     pub fuel: u64,
     /// The conversation of the run itself at its end.
     pub conversation: Vec<Message>,
+    /// Where labels come from.
+    pub why: Why,
 }
 
 /// Runs a machine to its end.
@@ -520,11 +523,12 @@ impl Driver<'_> {
                     return Begin::NotYet;
                 }
                 self.asked(id, request, "");
-                let lattice = self.machine.lattice();
+                let explainer = Explainer { lattice: self.machine.lattice(), redactor: &self.redactor };
                 let arg = |((name, value), label): (&(Name, Data), _)| ApprovalArg {
                     name: name.clone(),
                     value: self.redactor.data(value),
-                    label: lattice.data_of(label),
+                    label: explainer.lattice.data_of(label),
+                    chains: explainer.chains(label),
                 };
                 let args = args.iter().zip(labels.iter().copied()).map(arg).collect();
                 let approval = Approval { tool: tool.name.clone(), args };
@@ -739,7 +743,8 @@ impl Driver<'_> {
         };
         let channel = self.machine.lattice().data_of(request.channel);
         let place = request.place.clone();
-        (self.events)(Event::Asked { id, span: request.span, channel, place, what });
+        let why = Explainer { lattice: self.machine.lattice(), redactor: r }.given(&request.given);
+        (self.events)(Event::Asked { id, span: request.span, channel, place, what, why });
     }
 
     fn tell(&mut self, id: RequestId, note: Note) {
@@ -786,6 +791,7 @@ impl Driver<'_> {
             Ok(value) => self.machine.deep_label(value),
             Err(failure) => failure.label,
         };
+        let why = why::at_the_end(&mut self.machine, &self.redactor, &result);
         let result = match result {
             Ok(value) => Ok(self.machine.reify(&value)),
             Err(mut failure) => {
@@ -813,6 +819,7 @@ impl Driver<'_> {
             elapsed: begun.elapsed(),
             fuel: self.machine.fuel_used(),
             conversation: messages.to_vec(),
+            why,
         }
     }
 }

@@ -26,6 +26,8 @@ pub enum Event {
         place: Arc<[u32]>,
         /// What is asked.
         what: Asked,
+        /// What it depends on that has a label, and where that comes from; empty unless the run explains flow.
+        why: Vec<crate::Explained>,
     },
     /// An attempt failed and is repeated after a wait.
     Retry {

@@ -52,6 +52,7 @@ mod store;
 mod tools;
 pub mod trace;
 mod web;
+mod why;
 
 pub use approve::{Approval, ApprovalArg, Approver, NOBODY};
 pub use budget::{Limits, Usage};
@@ -76,6 +77,7 @@ pub use settings::{Chain, FileSettings, ModelEntry, ModelSettings, Models, PROVI
 pub use store::Stores;
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{BUILTINS, CustomTool, ToolLimits, Tools};
+pub use why::{Binding, Explained, Refused, Why};
 
 /// A time as text, such as 2026-01-31T09:30:00Z, from seconds since the beginning of 1970; times before that are shown as that.
 ///

@@ -9,7 +9,7 @@
 //! Invariant: no secret is in it, because none is in events and reports.
 
 use crate::provider::Tokens;
-use crate::{Answered, Asked, Event, RunReport};
+use crate::{Answered, Asked, Binding, Event, Explained, RunReport};
 use core_ir::{Data, Num, Role};
 use diagnostics::{Sources, Span};
 use machine::{Message, Reply, RequestId};
@@ -48,6 +48,7 @@ struct Asking {
     span: Span,
     channel: Data,
     what: Asked,
+    why: Vec<Explained>,
     answer: Option<(Answered, Tokens, Option<Num>)>,
 }
 
@@ -60,13 +61,14 @@ impl Recorder {
     /// Takes note of an event.
     pub fn note(&mut self, event: &Event) {
         match event {
-            Event::Asked { id, span, channel, place, what } => {
+            Event::Asked { id, span, channel, place, what, why } => {
                 self.places.insert(*id, place.clone());
                 let asking = Asking {
                     id: *id,
                     span: *span,
                     channel: channel.clone(),
                     what: what.clone(),
+                    why: why.clone(),
                     answer: None,
                 };
                 self.requests.insert((place.clone(), *id), asking);
@@ -115,6 +117,9 @@ impl Recorder {
             "event": "run", "version": VERSION, "program": head.program, "entry": head.entry, "input": input,
         })];
         let all: Vec<(&[u32], &Asking)> = self.requests.iter().map(|((p, _), a)| (&**p, a)).collect();
+        let numbers: HashMap<RequestId, usize> =
+            all.iter().enumerate().map(|(i, (_, a))| (a.id, i + 1)).collect();
+        let number = |id: RequestId| numbers.get(&id).copied();
         // For each request the one before and the one after in the same branch.
         let mut last: HashMap<u64, usize> = HashMap::new();
         let mut before = vec![None; all.len()];
@@ -149,7 +154,11 @@ impl Recorder {
             if let (Some((agent, k)), Asked::Tool { name, .. }) = (&carried_out, &asking.what) {
                 out.push(phase("invoke", *k, agent, object(json!({"tool": &**name}))));
             }
-            out.push(request(n, place, asking, sources, &mut said));
+            let mut line = request(n, place, asking, sources, &mut said);
+            if !asking.why.is_empty() {
+                line["why"] = asking.why.iter().map(|w| w.to_json(sources, &number)).collect();
+            }
+            out.push(line);
             let Some((answer, tokens, usd)) = &asking.answer else { continue };
             out.push(response(n, answer, *tokens, usd.as_ref(), matches!(asking.what, Asked::Model { .. })));
             if let Some((agent, k)) = &looping {
@@ -190,7 +199,21 @@ impl Recorder {
                 out.push(phase("check", *k, agent, object(json!({"again": again}))));
             }
         }
-        out.push(end(sources, report));
+        for Binding { span, value } in &report.why.bindings {
+            let mut line =
+                object(json!({"event": "value", "name": value.of, "label": value.label.to_json()}));
+            place_json(sources, *span, &mut line);
+            line.insert("from".into(), value.to_json(sources, &number)["from"].take());
+            out.push(Json::Object(line));
+        }
+        let mut end = end(sources, report);
+        if let Some(refused) = &report.why.refused {
+            end["error"]["refused"] = refused.to_json(sources, &number);
+        }
+        if !report.why.result.is_empty() {
+            end["why"] = report.why.result.iter().map(|w| w.to_json(sources, &number)).collect();
+        }
+        out.push(end);
         out
     }
 }
@@ -272,7 +295,7 @@ fn shown(next: &Asking) -> Option<String> {
     messages.iter().rev().find(|m| m.role == Role::Tool).map(|m| m.content.to_string())
 }
 
-fn place_json(sources: &Sources, span: Span, line: &mut Map<String, Json>) {
+pub(crate) fn place_json(sources: &Sources, span: Span, line: &mut Map<String, Json>) {
     if let Some(source) = sources.get(span.file) {
         let at = source.line_column(span.start);
         line.insert("path".into(), source.path.clone().into());

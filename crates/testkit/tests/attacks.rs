@@ -136,6 +136,12 @@ fn run(attack: &Attack, code: Code, config: Config) -> Run {
                         assert!(!answer.is_null(), "{}: `{}`", attack.path.display(), tool.name);
                         Response::Tool(Ok(Data::from_json(answer).expect("data")))
                     }
+                    // The person knows what there is to pay.
+                    Call::Approve { args, .. } => {
+                        let knows = |text: &str| args.iter().any(|(_, d)| d.as_str() == Some(text));
+                        let approved = about["approves"].as_str().is_some_and(knows);
+                        Response::Approve(approved.then_some(()).ok_or_else(|| "not that one".into()))
+                    }
                     Call::Recall { store, key } => {
                         let key = &store.keys[*key as usize].name;
                         Response::Recall(Ok(kept.get(&(store.name.clone(), key.clone())).cloned()))
@@ -252,7 +258,7 @@ fn every_refusal_was_foreseen() {
 #[test]
 fn patterns_do_their_work_and_at_worst_what_they_say() {
     let patterns = programs("patterns");
-    assert!(patterns.len() >= 3, "{}", patterns.len());
+    assert!(patterns.len() >= 4, "{}", patterns.len());
     for mut pattern in patterns {
         let name = pattern.path.display().to_string();
         let done = run(&pattern, pattern.code.clone(), enforced(&pattern).0);
@@ -275,7 +281,8 @@ fn patterns_do_their_work_and_at_worst_what_they_say() {
             done.result
         );
         let report = analyse(&Arc::new(pattern.code.clone()), &enforced(&pattern).1);
-        let refused = report.sites.iter().filter(|s| s.verdict != Verdict::Always);
+        // Only somebody who is asked may still refuse.
+        let refused = report.sites.iter().filter(|s| s.verdict != Verdict::Always && s.asks.is_none());
         assert_eq!(refused.count(), 0, "{name}: {:#?}", report.sites);
     }
 }

@@ -42,37 +42,83 @@ fn read(text: &str) -> (String, Vec<Case>) {
 
 fn answer(text: &str) -> Answer {
     let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
-    let data = || Data::from_json(&serde_json::from_str(rest).expect("JSON")).expect("data");
+    let read = |text: &str| Data::from_json(&serde_json::from_str(text).expect("JSON")).expect("data");
+    let data = || read(rest);
+    // Two of them: the first has no spaces.
+    let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
     match kind {
-        "text" => Answer::Text(rest.into()),
+        "text" => Answer::Text(rest.replace("\\n", "\n")),
         "data" => Answer::Data(data()),
         "found" => Answer::Found(Some(data())),
         "nothing" => Answer::Found(None),
         "kept" => Answer::Kept,
         "yes" | "no" => Answer::Drawn(kind == "yes"),
         "fail" => Answer::Failed(rest.into()),
+        "call" => Answer::ToolCall(first.into(), read(second)),
+        "calls" => {
+            let calls: Vec<(String, serde_json::Value)> = serde_json::from_str(rest).expect("pairs");
+            let call = |(name, args): (String, _)| (name.into(), Data::from_json(&args).expect("data"));
+            Answer::ToolCalls(calls.into_iter().map(call).collect())
+        }
+        "labelled" => Answer::Labelled(read(second), LabelSpec::Exact(read(first))),
+        "approve" => Answer::Approved(Ok(())),
+        "refuse" => Answer::Approved(Err(rest.into())),
+        "late" => Answer::Late(rest.parse().expect("a number")),
         _ => panic!("no kind of answer: {text}"),
     }
 }
 
-fn run(place: &str, lattice: LatticeKind, case: &Case) -> String {
+/// What the first lines of a file say of its cases.
+struct World {
+    lattice: LatticeKind,
+    clearance: LabelSpec,
+    generated_endorse: bool,
+}
+
+impl World {
+    fn of(head: &str, path: &Path) -> World {
+        let mut world =
+            World { lattice: LatticeKind::TwoAxis, clearance: LabelSpec::TOP, generated_endorse: false };
+        for line in head.lines().filter(|l| !l.starts_with('#')) {
+            match line.split_once(": ") {
+                Some(("lattice", name)) => {
+                    world.lattice = LatticeKind::named(name)
+                        .unwrap_or_else(|| panic!("{}: no lattice `{name}`", path.display()));
+                }
+                Some(("clearance", label)) => {
+                    let label = serde_json::from_str(label).expect("JSON");
+                    world.clearance = LabelSpec::Exact(Data::from_json(&label).expect("data"));
+                }
+                None if line == "generated_endorse" => world.generated_endorse = true,
+                _ => panic!("{}: not understood: {line}", path.display()),
+            }
+        }
+        world
+    }
+}
+
+fn run(place: &str, world: &World, case: &Case) -> String {
     let parsed = frontend::calculus::compile(diagnostics::FileId(0), &case.program);
     let code: Arc<Code> =
         Arc::new(parsed.code.unwrap_or_else(|| panic!("{place}: {:?}", parsed.diagnostics)));
-    let world = || Prepared(case.answers.iter().map(|a| answer(a)).collect());
-    let parser = |text: &str| frontend::calculus::parse_generated(text);
+    let answers = || Prepared(case.answers.iter().map(|a| answer(a)).collect());
+    let options =
+        syntax::lam::Options { endorse: world.generated_endorse, ..syntax::lam::Options::GENERATED };
+    let parser = move |text: &str| frontend::calculus::parse_generated_with(text, options);
     let config = naive::Config {
-        lattice,
+        lattice: world.lattice,
         fuel: FUEL,
         max_text: MAX_TEXT,
-        clearance: LabelSpec::TOP,
-        generated_endorse: false,
+        clearance: world.clearance.clone(),
+        generated_endorse: world.generated_endorse,
         parser: &parser,
     };
-    let (mut for_naive, mut for_machine) = (world(), world());
+    let (mut for_naive, mut for_machine) = (answers(), answers());
     let naive = naive::run(&code, None, &config, &mut for_naive);
     let config = machine::Config {
-        lattice,
+        lattice: world.lattice,
+        clearance: world.clearance.clone(),
+        generated_endorse: world.generated_endorse,
         max_text: MAX_TEXT,
         parser: Some(Arc::new(ParseWith(parser))),
         ..machine::Config::default()
@@ -98,16 +144,11 @@ fn every_rule_does_what_its_cases_say() {
     for path in files() {
         let text = std::fs::read_to_string(&path).expect("a file");
         let (head, all) = read(&text);
-        let lattice = match head.lines().next().and_then(|l| l.strip_prefix("lattice: ")) {
-            Some(name) => {
-                LatticeKind::named(name).unwrap_or_else(|| panic!("{}: no lattice `{name}`", path.display()))
-            }
-            None => LatticeKind::TwoAxis,
-        };
+        let world = World::of(&head, &path);
         let mut out = head;
         for case in &all {
             let place = format!("{}: {}", path.display(), case.title);
-            let found = run(&place, lattice, case);
+            let found = run(&place, &world, case);
             cases += 1;
             if case.expected.as_deref() != Some(&*found) {
                 wrong.push(format!("{place}\n  found    {found}\n  expected {:?}", case.expected));
@@ -122,4 +163,27 @@ fn every_rule_does_what_its_cases_say() {
     }
     assert!(bless || wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(cases >= 100, "only {cases} cases");
+}
+
+/// `docs/seed-llmbda.md`: no row has an empty cell, and every file that it names is there.
+#[test]
+fn the_page_of_the_seed_names_what_there_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/seed-llmbda.md")).expect("the page");
+    let mut named = 0;
+    for (n, line) in page.lines().enumerate().filter(|(_, l)| l.starts_with('|')) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        // The first column of a head may be empty, no other cell.
+        assert!(cells.iter().all(|c| !c.is_empty()), "line {}: an empty cell", n + 1);
+        for path in line.split('`').skip(1).step_by(2).filter(|p| p.contains('/') && !p.contains(' ')) {
+            named += 1;
+            assert!(root.join(path).exists(), "line {}: there is no `{path}`", n + 1);
+        }
+    }
+    assert!(named > 40, "{named}");
+    // And each file of cases is named by it.
+    for file in files() {
+        let name = format!("suite/lam/{}", file.file_name().expect("a name").to_string_lossy());
+        assert!(page.contains(&name), "`{name}` is not on the page");
+    }
 }

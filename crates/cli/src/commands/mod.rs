@@ -15,6 +15,7 @@ pub mod run;
 pub mod runs;
 pub mod test;
 pub mod trace;
+mod why;
 
 use crate::load::{Loaded, Options, Problem, Runnable, load};
 use crate::ui::{Exit, Ui};

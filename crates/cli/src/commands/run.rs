@@ -281,6 +281,8 @@ pub(super) fn world(
     let waits = waits.map(|s| s.id().to_string());
     handlers.journal = session.map(|s| Arc::new(Mutex::new(s)));
     let mut config = config(fuel, policy);
+    // Who is asked to approve something is shown where it comes from.
+    config.explain_flow = args.explain_flow || (terminal.is_some() && code.tools.iter().any(|t| t.approve));
     if let Some(policy) = policy {
         policy::configure(policy, args.model.as_deref(), &mut config);
     }
@@ -540,6 +542,9 @@ pub(super) fn as_diagnostic(failure: &Failure, report: &RunReport, code: &Code) 
     for (span, note) in &failure.notes {
         d = d.remark(*span, note.clone());
     }
+    if let Some(refused) = &report.why.refused {
+        d = super::why::remarks(d, refused);
+    }
     if failure.code == ErrorCode::Flow
         && let Some(tool) = code
             .tools
@@ -547,6 +552,10 @@ pub(super) fn as_diagnostic(failure: &Failure, report: &RunReport, code: &Code) 
             .find(|t| frontend::policy::is_unknown(t) && failure.message.contains(&format!("`{}`", t.name)))
     {
         d = d.help(check::flow::of_unknown(&tool.name));
+    } else if let Some(refused) = &report.why.refused {
+        for way in super::why::lawful(refused) {
+            d = d.help(way);
+        }
     }
     if failure.code == ErrorCode::Tool && failure.message.ends_with(runtime::NOBODY) {
         d = d.help(
@@ -602,6 +611,9 @@ fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Value {
                 let at = source.line_column(f.span.start);
                 o.insert("line".into(), at.line.into());
                 o.insert("column".into(), at.column.into());
+            }
+            if let (Some(o), Some(refused)) = (error.as_object_mut(), &report.why.refused) {
+                o.insert("refused".into(), refused.to_json(sources, &|_| None));
             }
             object.insert("error".into(), error);
         }

@@ -1,6 +1,7 @@
 //! `entail trace`: what happened in a run, from a file that `--trace` wrote or by running a program.
 
 use super::run::{InputArgs, conclude, input, world};
+use super::why;
 use super::{choose, load_or_say, worth_saying};
 use crate::args::TraceArgs;
 use crate::load::{Kind, Loaded, read_bytes, reason};
@@ -21,11 +22,15 @@ pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
         Ok(found) => found,
         Err(exit) => return exit,
     };
-    let shown = if args.json || ui.is_json() {
+    let shown = if let (Some(value), true) = (&args.why, args.json || ui.is_json()) {
+        why::found(ui, &lines, value).map(|found| found.iter().for_each(|w| ui.result(&w.to_string())))
+    } else if args.json || ui.is_json() {
         lines.iter().for_each(|l| ui.result(&l.to_string()));
         Ok(())
     } else if let Some(n) = args.step {
         step(ui, &lines, n)
+    } else if let Some(value) = &args.why {
+        why::show(ui, &lines, value)
     } else if args.timeline {
         timeline(ui, &lines);
         Ok(())
@@ -76,11 +81,13 @@ fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
     let head = Head { program: args.file.clone(), entry: runnable.name.clone(), input: input.clone() };
     let mut recorder = Recorder::new();
     let mut watch = |event: &runtime::Event| recorder.note(event);
-    let (report, _) = world(ui, &args.world, policy.as_ref(), &runnable.code, input, None, &mut watch)?;
+    let mut options = args.world.clone();
+    options.explain_flow |= args.why.is_some();
+    let (report, _) = world(ui, &options, policy.as_ref(), &runnable.code, input, None, &mut watch)?;
     Ok((recorder.lines(&head, &sources, &report), conclude(ui, &report, &bound)))
 }
 
-fn text_of<'a>(line: &'a Value, key: &str) -> &'a str {
+pub(super) fn text_of<'a>(line: &'a Value, key: &str) -> &'a str {
     line[key].as_str().unwrap_or("")
 }
 
@@ -97,7 +104,7 @@ fn short(value: &Value, used: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-fn place(line: &Value) -> String {
+pub(super) fn place(line: &Value) -> String {
     match (line["path"].as_str(), line["line"].as_u64(), line["column"].as_u64()) {
         (Some(path), Some(l), Some(c)) => format!("{path}:{l}:{c}"),
         _ => String::new(),

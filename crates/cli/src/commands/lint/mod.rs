@@ -1,6 +1,7 @@
 //! `entail lint`: defects in agent configurations.
 
 mod baseline;
+mod flow;
 mod repair;
 mod settings;
 
@@ -57,6 +58,7 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
         },
         _ => None,
     };
+    let policy = args.policy.as_deref().map(|path| settings.loading(Some(path)));
     let mut written = args.write_baseline.then(Baseline::new);
     // A file named on the command line that cannot be read is a wrong request; one met in a directory is a finding.
     let reports = lint_all(&files, &wanted);
@@ -113,6 +115,16 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
             Outcome::Checked { framework, findings, silenced, .. } => {
                 *tally.checked.entry(framework).or_default() += 1;
                 tally.silenced += silenced;
+                let mut findings = findings;
+                if let Some(options) = &policy {
+                    match flow::findings(&mut sources, &shown, options, args) {
+                        Ok(more) => findings.extend(more),
+                        Err(wrong) => {
+                            ui.problems(&sources, &wrong);
+                            return Exit::Usage;
+                        }
+                    }
+                }
                 findings
             }
         };

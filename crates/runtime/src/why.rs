@@ -1,0 +1,186 @@
+//! Where labels come from, as plain data: for refusals, traces and questions to people.
+//!
+//! Entry point: [`Explained`]. Source: `docs/security.md`, provenance.
+//!
+//! Invariant: an explanation has names, labels and places, and no data; secrets of the environment are removed from it.
+
+use crate::Redactor;
+use core_ir::{Chain, Data, Label, Lattice, Name};
+use diagnostics::{Sources, Span};
+use machine::{Machine, Part, Refusal, RequestId};
+use serde_json::{Value as Json, json};
+
+/// The label of something, and where each component of it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explained {
+    /// What: an argument, `control`, `conversation`, `value`; a part of a result: `result.to`; a name.
+    pub of: String,
+    /// Its label.
+    pub label: Data,
+    /// Where that comes from. Empty unless the run explains flow (`Config::explain_flow`).
+    pub chains: Vec<Chain>,
+}
+
+/// A name of the program, what it was bound to, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Binding {
+    /// The definition.
+    pub span: Span,
+    /// The name, and the join of what it was bound to in the course of the run.
+    pub value: Explained,
+}
+
+/// A flow that was refused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refused {
+    /// What broke the bound.
+    pub part: Part,
+    /// The tool, model or key that has the bound.
+    pub name: Option<Name>,
+    /// What it was labelled.
+    pub value: Explained,
+    /// The bound.
+    pub bound: Data,
+    /// Whether it was not trusted enough.
+    pub integrity: bool,
+    /// Whether it was too secret.
+    pub secrecy: bool,
+    /// Whether a bound that admits it would admit what is untrusted, and what is secret.
+    pub admits: (bool, bool),
+}
+
+/// Where the labels at the end of a run come from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Why {
+    /// The labelled parts of the result, `result` itself first; or `error`.
+    pub result: Vec<Explained>,
+    /// The refused flow that the run ended with. Known of every run.
+    pub refused: Option<Refused>,
+    /// What names were bound to, as far as it has a label.
+    pub bindings: Vec<Binding>,
+}
+
+/// The most parts of a result that are explained.
+const MOST_PARTS: usize = 200;
+
+/// Explains the labels of one run.
+pub(crate) struct Explainer<'a> {
+    pub lattice: &'a Lattice,
+    pub redactor: &'a Redactor,
+}
+
+impl Explainer<'_> {
+    pub(crate) fn chains(&self, label: Label) -> Vec<Chain> {
+        let mut chains = self.lattice.why(label);
+        for chain in &mut chains {
+            chain.component = self.redactor.owned(std::mem::take(&mut chain.component));
+            chain.words = self.redactor.owned(std::mem::take(&mut chain.words));
+        }
+        chains
+    }
+
+    pub(crate) fn explain(&self, of: impl Into<String>, label: Label) -> Explained {
+        let data = self.redactor.data(&self.lattice.data_of(label));
+        Explained { of: of.into(), label: data, chains: self.chains(label) }
+    }
+
+    /// What a request depends on, as far as it has a label.
+    pub(crate) fn given(&self, given: &[(Part, Label)]) -> Vec<Explained> {
+        let labelled = given.iter().filter(|(_, label)| *label != Label::BOTTOM);
+        labelled.map(|(part, label)| self.explain(part.name(), *label)).collect()
+    }
+}
+
+/// What there is to know at the end.
+pub(crate) fn at_the_end(
+    machine: &mut Machine,
+    redactor: &Redactor,
+    result: &Result<machine::Value, machine::Failure>,
+) -> Why {
+    let mut why = Why::default();
+    match result {
+        Ok(value) if machine.lattice().keeps_origins() => {
+            let parts = machine.labelled_parts(value, MOST_PARTS);
+            let explainer = Explainer { lattice: machine.lattice(), redactor };
+            why.result = parts
+                .into_iter()
+                .map(|(way, label)| explainer.explain(format!("result{way}"), label))
+                .collect();
+        }
+        Ok(_) => {}
+        Err(failure) => {
+            why.refused = failure.refusal.as_deref().map(|r| refused(machine, redactor, r));
+            if machine.lattice().keeps_origins() && failure.label != Label::BOTTOM {
+                let explainer = Explainer { lattice: machine.lattice(), redactor };
+                why.result = vec![explainer.explain("error", failure.label)];
+            }
+        }
+    }
+    let bindings: Vec<_> =
+        machine.bindings().map(|(name, span, label)| (name.clone(), span, label)).collect();
+    let explainer = Explainer { lattice: machine.lattice(), redactor };
+    let binding =
+        |(name, span, label): (Name, Span, Label)| Binding { span, value: explainer.explain(&*name, label) };
+    why.bindings = bindings.into_iter().map(binding).collect();
+    why
+}
+
+fn refused(machine: &Machine, redactor: &Redactor, refusal: &Refusal) -> Refused {
+    let Refusal { part, name, label, bound } = refusal;
+    let mut lattice = machine.lattice().clone();
+    let integrity = lattice.reclassify(*label, *bound);
+    let secrecy = lattice.reclassify(*bound, *label);
+    let explainer = Explainer { lattice: machine.lattice(), redactor };
+    Refused {
+        part: part.clone(),
+        name: name.clone(),
+        value: explainer.explain(part.name(), *label),
+        bound: redactor.data(&machine.lattice().data_of(*bound)),
+        integrity: !lattice.flows(integrity, *bound),
+        secrecy: !lattice.flows(secrecy, *bound),
+        admits: {
+            let both = lattice.join(*label, *bound);
+            let [i, s] =
+                [(both, Label::BOTTOM), (Label::BOTTOM, both)].map(|(i, s)| lattice.reclassify(i, s));
+            (i != Label::BOTTOM, s != Label::BOTTOM)
+        },
+    }
+}
+
+impl Explained {
+    /// The object of traces. `number` gives the number of a request in the trace.
+    pub fn to_json(&self, sources: &Sources, number: &dyn Fn(RequestId) -> Option<usize>) -> Json {
+        json!({"of": self.of, "label": self.label.to_json(), "from": chains(&self.chains, sources, number)})
+    }
+}
+
+impl Refused {
+    /// The object of traces and of `--format json`.
+    pub fn to_json(&self, sources: &Sources, number: &dyn Fn(RequestId) -> Option<usize>) -> Json {
+        json!({
+            "of": self.part.name(), "name": self.name.as_deref(), "label": self.value.label.to_json(),
+            "bound": self.bound.to_json(), "from": chains(&self.value.chains, sources, number),
+        })
+    }
+}
+
+fn chains(chains: &[Chain], sources: &Sources, number: &dyn Fn(RequestId) -> Option<usize>) -> Json {
+    let hop = |hop: &core_ir::Hop| {
+        let mut step = serde_json::Map::new();
+        step.insert("step".into(), hop.what.kind().into());
+        if let Some(name) = hop.what.name() {
+            step.insert("name".into(), name.into());
+        }
+        if let Some(n) = hop.request.and_then(|(strand, n)| number(RequestId { strand, number: n })) {
+            step.insert("n".into(), n.into());
+        }
+        crate::trace::place_json(sources, hop.span, &mut step);
+        step.insert("says".into(), hop.what.describe().into());
+        Json::Object(step)
+    };
+    let chain = |chain: &Chain| {
+        let ways: Vec<Json> = chain.ways.iter().map(|way| way.iter().map(hop).collect()).collect();
+        json!({"component": chain.component, "says": chain.words, "ways": ways, "more": chain.more})
+    };
+    chains.iter().map(chain).collect()
+}
