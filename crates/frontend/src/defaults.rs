@@ -205,3 +205,15 @@ pub(crate) const OPENAI_AGENTS_TURNS: Default = Default {
         "openai/openai-agents-python src/agents/run_config.py (0.24.0): DEFAULT_MAX_TURNS = 10",
     )],
 };
+
+/// Turns of a flow of CrewAI that goes in circles.
+pub(crate) const CREWAI_FLOW: Default = Default {
+    framework: "CrewAI",
+    package: "crewai",
+    counts: "turns of a flow",
+    ranges: &[(
+        "",
+        None,
+        "crewAIInc/crewAI (commit f4731f50) flow/flow.py: a method runs each time that what it listens to ends",
+    )],
+};

@@ -273,6 +273,15 @@ impl<'o> Kit<'o> {
         template.build(&mut self.b)
     }
 
+    /// A function of text that takes the unit's inputs instead, if it uses any: it begins with an empty text.
+    pub fn begun(&mut self, term: TermId, at: Span) -> TermId {
+        if self.inputs.is_empty() {
+            return term;
+        }
+        let nothing = self.text("", at);
+        self.b.app(term, nothing, at)
+    }
+
     /// The function of the inputs around a term that uses them; the term itself if it uses none.
     pub fn with_inputs(&mut self, term: TermId, at: Span) -> TermId {
         if self.inputs.is_empty() {

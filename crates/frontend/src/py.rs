@@ -28,7 +28,12 @@ pub(crate) fn mentions(file: &File, words: &[&str]) -> bool {
 
 /// A module of a project with all that it makes.
 pub(crate) fn evaluated<'s>(sources: &'s Sources, file: &File, out: &mut Vec<Diagnostic>) -> World<'s> {
-    let mut world = World::new(sources, python::Limits::default());
+    evaluate(World::new(sources, python::Limits::default()), file, out)
+}
+
+/// As [`evaluated`], in a world of one's own.
+pub(crate) fn evaluate<'s>(mut world: World<'s>, file: &File, out: &mut Vec<Diagnostic>) -> World<'s> {
+    let sources = world.sources();
     let Some(index) = sources.of_file(file.id) else { return world };
     if let Some((span, message)) = sources.get(index).and_then(python::Source::syntax_error) {
         out.push(Diagnostic::error(crate::doc::codes::SYNTAX, format!("this is no Python: {message}"), span));
@@ -99,21 +104,34 @@ pub(crate) fn report(
 
 /// A text as a term: what is not known of it are unknown terms in it.
 pub(crate) fn text(kit: &mut Kit<'_>, world: &World<'_>, value: &Value, split: Splitter) -> TermId {
+    let mut template = Template::new(value.span);
+    fill(kit, world, value, &mut template, split);
+    template.build(&mut kit.b)
+}
+
+/// Adds a text to a template.
+pub(crate) fn fill(
+    kit: &mut Kit<'_>,
+    world: &World<'_>,
+    value: &Value,
+    template: &mut Template,
+    split: Splitter,
+) {
     let Some(pieces) = world.text_of(value) else {
         let why = world.why(value);
-        return kit.unknown(&why, value.span);
+        let unknown = kit.unknown(&why, value.span);
+        template.term(unknown);
+        return;
     };
-    let mut template = Template::new(value.span);
     for piece in pieces {
         match piece {
-            Piece::Text(t) => kit.fill(&mut template, &t, value.span, split),
+            Piece::Text(t) => kit.fill(template, &t, value.span, split),
             Piece::Hole(_, written) => {
                 let hole = kit.unknown(&written, value.span);
                 template.term(hole);
             }
         }
     }
-    template.build(&mut kit.b)
 }
 
 /// How long a text is at least, for the budget.

@@ -247,6 +247,9 @@ impl<'a> World<'a> {
         let callee = self.class(class).qualified.clone();
         let id = self.new_object(callee, args.clone(), open, span, None);
         self.object_mut(id).class = Some(class);
+        if let Some(framework) = self.framework {
+            framework.made(self, id, class);
+        }
         if let Some((init, _)) = self.class_lookup(class, "__init__") {
             if let Kind::Function(f) = init.kind {
                 self.enter(f, Some(id), args, open, span);

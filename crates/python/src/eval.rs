@@ -26,6 +26,21 @@ impl Default for Limits {
     }
 }
 
+/// What a framework adds to instances of the project's classes, such as those under one of its decorators.
+pub trait Framework: std::fmt::Debug + Sync {
+    /// An instance was made; its `__init__` comes after this.
+    fn made(&self, world: &mut World<'_>, instance: ObjectId, class: ClassId);
+
+    /// An attribute that neither the instance nor its class has.
+    fn attribute(
+        &self,
+        world: &mut World<'_>,
+        instance: ObjectId,
+        class: ClassId,
+        name: &str,
+    ) -> Option<Value>;
+}
+
 /// Names of one scope.
 #[derive(Debug, Default)]
 pub(crate) struct Scope<'a> {
@@ -60,6 +75,7 @@ enum Loaded {
 #[derive(Debug)]
 pub struct World<'a> {
     pub(crate) sources: &'a Sources,
+    pub(crate) framework: Option<&'a dyn Framework>,
     pub(crate) limits: Limits,
     pub(crate) steps: usize,
     pub(crate) text: usize,
@@ -114,6 +130,7 @@ impl<'a> World<'a> {
     pub fn new(sources: &'a Sources, limits: Limits) -> World<'a> {
         World {
             sources,
+            framework: None,
             limits,
             steps: 0,
             text: 0,
@@ -135,6 +152,11 @@ impl<'a> World<'a> {
             envs: Vec::new(),
             exceeded: None,
         }
+    }
+
+    /// Nothing is evaluated yet; a framework adds to what the project's classes have.
+    pub fn with_framework(sources: &'a Sources, limits: Limits, framework: &'a dyn Framework) -> World<'a> {
+        World { framework: Some(framework), ..World::new(sources, limits) }
     }
 
     /// The modules.
@@ -256,9 +278,14 @@ impl<'a> World<'a> {
         self.object_mut(object).attrs.push((name.into(), value));
     }
 
+    /// A list that nothing in the project makes.
+    pub fn listed(&mut self, items: Vec<Value>, span: Span) -> Value {
+        self.list_value(items, ListKind::List, None, span)
+    }
+
     /// Makes an object that nothing in the project makes, such as what a framework hands in.
-    pub fn made(&mut self, callee: &str, span: Span) -> Value {
-        let id = self.new_object(callee.into(), Vec::new(), None, span, None);
+    pub fn made(&mut self, callee: &str, args: Vec<Arg>, span: Span) -> Value {
+        let id = self.new_object(callee.into(), args, None, span, None);
         Value::new(Kind::Object(id), span)
     }
 

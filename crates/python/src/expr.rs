@@ -844,7 +844,8 @@ impl<'a> World<'a> {
                     return Value::new(Kind::Class(class), span);
                 }
                 let Some((value, _)) = self.class_lookup(class, name) else {
-                    return Value::new(Kind::Member(id, name.into()), span);
+                    let given = self.framework.and_then(|f| f.attribute(self, id, class, name));
+                    return given.unwrap_or_else(|| Value::new(Kind::Member(id, name.into()), span));
                 };
                 match value.kind {
                     Kind::Function(f) => {

@@ -39,7 +39,7 @@ mod stmt;
 mod text;
 mod value;
 
-pub use eval::{Limits, World};
+pub use eval::{Framework, Limits, World};
 pub use sources::{Source, Sources};
 pub use value::{
     Arg, Class, ClassId, Dict, DictId, Env, EnvId, Field, Function, FunctionId, Kind, List, ListId, ListKind,

@@ -1,4 +1,4 @@
-//! CrewAI: `agents.yaml`, `tasks.yaml`, and files that hold both.
+//! CrewAI: `agents.yaml`, `tasks.yaml`, and files that hold both; crews and flows that Python builds ([`code`]).
 //!
 //! | source | term |
 //! |---|---|
@@ -11,17 +11,22 @@
 //! CrewAI ends an agent's loop at the first reply without a tool call, though nothing in the files
 //! says so ([`Facts::ends_loops`]), and picks a model if none is named ([`Facts::default_model`]).
 //! A task without `context` is told the results of all tasks before it, so the stages of a composition
-//! hand on what was said so far. Agents that are built in Python are unknown terms here.
+//! hand on what was said so far.
 //!
 //! Not reproduced: the words that CrewAI puts around a request (`Current Task: …`) and around tools.
 //!
 //! Source: seed 000 Listing 2, §7.6; CrewAI 1.15.17 (commit f4731f50): `translations/en.json` for the
 //! texts, `crew.py` (`_get_context`) and `utilities/formatter.py` for contexts.
 
+mod code;
+
+pub use code::{Supplied, supplied};
+
 use crate::doc::{Entry, Node};
 use crate::emit::{
     self, Part, Template, Unused, clip, codes, near, parts, report_keys, undecided, value_span, wrong_kind,
 };
+use crate::kit::Budget;
 use crate::lambda_yaml::not_built;
 use crate::outline::Outline;
 use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words};
@@ -39,10 +44,6 @@ pub struct CrewAi;
 pub const DEFAULT_MAX_ITER: u64 = 25;
 const DEFAULT_ORIGIN: &str = "the default of CrewAI 1.15, 25 steps";
 
-/// Agents and tasks compiled for one file, counting each use of an agent.
-const MOST_PARTS: usize = 4_000;
-/// Bytes of prompts compiled for one file, counting each use.
-const MOST_TEXT: usize = 32 << 20;
 /// What a reference to an earlier result counts as, in bytes of text.
 const SIZE_OF_A_NAME: usize = 16;
 
@@ -52,6 +53,9 @@ impl Frontend for CrewAi {
     }
 
     fn detect(&self, file: &File) -> u8 {
+        if file.python.is_some() {
+            return code::detect(file);
+        }
         let parts = Parts::of(file);
         // These are PraisonAI's, which borrows the words: its agents have instructions and their tasks
         // inside, and its files a topic.
@@ -84,6 +88,9 @@ impl Frontend for CrewAi {
         let mut compiled =
             Compiled { framework: self.name(), units: Vec::new(), facts, diagnostics: Vec::new() };
         let Some(file) = project.files.get(main) else { return compiled };
+        if file.python.is_some() {
+            return code::lower(project, file, compiled.facts);
+        }
         let own = Parts::of(file);
         own.report(&mut compiled.diagnostics);
         // Tasks find their agents in this file, or in the files beside it.
@@ -94,7 +101,7 @@ impl Frontend for CrewAi {
         for definition in own.agents.iter().chain(others.iter().flat_map(|p| &p.agents)) {
             agents.entry(definition.name).or_insert(*definition);
         }
-        let mut budget = Budget { parts: MOST_PARTS, text: MOST_TEXT, exceeded: false };
+        let mut budget = Budget::new();
         let mut used = HashSet::new();
         if !own.tasks.is_empty() {
             let mut lower = Lower::new(&agents, &mut compiled.diagnostics, &mut budget);
@@ -105,7 +112,7 @@ impl Frontend for CrewAi {
             compiled.units.extend(unit);
         }
         for definition in own.agents.iter().filter(|d| !used.contains(d.name)) {
-            if budget.exceeded {
+            if budget.exceeded() {
                 break;
             }
             let mut lower = Lower::new(&agents, &mut compiled.diagnostics, &mut budget);
@@ -329,47 +336,6 @@ const CREW_UNUSED: &[Unused] = &[
     ("tracing", RUNTIME),
     ("framework", "it says what this is already"),
 ];
-
-/// What may still be compiled.
-struct Budget {
-    parts: usize,
-    text: usize,
-    exceeded: bool,
-}
-
-impl Budget {
-    /// Whether one more part with so much text is allowed.
-    fn take(&mut self, text: usize, at: Span, out: &mut Vec<Diagnostic>) -> bool {
-        let left = self.parts > 0;
-        self.parts = self.parts.saturating_sub(1);
-        if !left {
-            self.report(at, out);
-        }
-        left && self.take_text(text, at, out)
-    }
-
-    /// Whether so much more text is allowed.
-    fn take_text(&mut self, text: usize, at: Span, out: &mut Vec<Diagnostic>) -> bool {
-        let left = self.text >= text;
-        if left {
-            self.text -= text;
-        } else {
-            self.report(at, out);
-        }
-        left
-    }
-
-    /// Reports that something is left out, once.
-    fn report(&mut self, at: Span, out: &mut Vec<Diagnostic>) {
-        if !std::mem::replace(&mut self.exceeded, true) {
-            out.push(Diagnostic::error(
-                codes::TOO_MUCH,
-                format!("more than {MOST_PARTS} agents and tasks, or more than {MOST_TEXT} bytes of prompts"),
-                at,
-            ));
-        }
-    }
-}
 
 struct Lower<'a, 'd> {
     b: Builder,
