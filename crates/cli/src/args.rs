@@ -387,7 +387,8 @@ Examples:
   entail lint .                                        the project, with `[lint]` of entail.toml
   entail lint --fix --diff agents.yaml                 what repairs would change
   entail lint --baseline lint.json --write-baseline .  accept what there is; later only new findings count
-  entail lint --format sarif . > lint.sarif            for code scanning")]
+  entail lint --format sarif . > lint.sarif            for code scanning
+  entail lint --watch .                                again whenever a file changes")]
 pub struct LintArgs {
     /// Files or directories (directories respect .gitignore).
     #[arg(required = true)]
@@ -419,9 +420,21 @@ pub struct LintArgs {
     /// Show what --fix would change, and change nothing.
     #[arg(long)]
     pub diff: bool,
-    /// Count findings by code, files by format, and what was skipped.
+    /// Count findings by code and format, files by format, and what was skipped.
     #[arg(long)]
     pub stats: bool,
+    /// Lint again whenever a file changes.
+    #[arg(long, conflicts_with_all = ["fix", "unsafe_fixes", "diff", "write_baseline"])]
+    pub watch: bool,
+    /// Look at configurations alone, not at the Python and the environment files around them.
+    #[arg(long)]
+    pub no_python: bool,
+    /// Neither use nor keep what earlier runs found out.
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Forget first what earlier runs found out.
+    #[arg(long)]
+    pub clear_cache: bool,
 }
 
 /// `--level`.

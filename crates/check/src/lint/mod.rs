@@ -8,6 +8,7 @@
 //! Invariant: each rule's page in `docs/rules` holds a wrong and a right example, and is its test.
 
 mod file;
+mod joint;
 pub mod paths;
 pub mod rules;
 mod suppress;
@@ -16,6 +17,7 @@ mod suppress;
 mod tests;
 
 pub use file::{Outcome, Report, Skip, lint_bytes};
+pub use joint::{MOST_MODULES, Surroundings};
 pub use rules::{RULES, rule};
 pub use suppress::{Day, EXPLANATIONS, Suppressions};
 

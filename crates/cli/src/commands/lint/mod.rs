@@ -1,9 +1,12 @@
 //! `entail lint`: defects in agent configurations.
 
+mod around;
 mod baseline;
+mod cache;
 mod flow;
 mod repair;
 mod settings;
+mod watch;
 
 pub use settings::LintSettings;
 
@@ -11,8 +14,10 @@ use crate::args::{Format as OutputFormat, LintArgs};
 use crate::load::{files_under, on_all_cores, read_bytes, reason};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
+use around::Around;
 use baseline::Baseline;
-use check::lint::{Outcome, Report, Skip, lint_bytes};
+use cache::Cache;
+use check::lint::{Config, Outcome, Report, Skip, Surroundings, lint_bytes};
 use diagnostics::{FileId, Level, Sources};
 use frontend::doc::Format;
 use serde_json::json;
@@ -26,7 +31,8 @@ struct Tally {
     checked: BTreeMap<&'static str, usize>,
     skipped: BTreeMap<String, usize>,
     unreadable: usize,
-    findings: BTreeMap<(&'static str, Level), usize>,
+    /// By code and level, then by format.
+    findings: BTreeMap<(&'static str, Level), BTreeMap<&'static str, usize>>,
     /// Silenced by comments.
     silenced: usize,
     /// Left out because the baseline has them.
@@ -36,6 +42,67 @@ struct Tally {
 
 /// Runs the command.
 pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
+    if args.clear_cache {
+        Cache::clear();
+    }
+    if args.watch { watch::watch(ui, args) } else { once(ui, args) }
+}
+
+/// What a file is linted with.
+pub struct Linter {
+    wanted: Wanted,
+    cache: Cache,
+    /// The code around the files; `None` if it is not looked at.
+    around: Option<Around>,
+}
+
+impl Linter {
+    /// The report of a file of these bytes, from the cache if it is there.
+    pub fn lint(&self, path: &Path, bytes: &[u8]) -> Report {
+        let config = self.wanted.config_for(path);
+        // Settings that hold for some files only are no part of the cache's name.
+        let mut own = if self.wanted.is_uniform() { String::new() } else { format!("{config:?}") };
+        if std::str::from_utf8(bytes).is_ok_and(|t| t.contains("entail:")) {
+            own.push_str(&format!("{:?}", config.today));
+        }
+        let alone = self.cached(path, bytes, own.as_bytes(), || {
+            lint_bytes(&path.display().to_string(), FileId(0), bytes, &config)
+        });
+        match (&alone.outcome, &self.around) {
+            (Outcome::Checked { findings, .. }, Some(around)) if Surroundings::concerns(findings) => {
+                let Some(found) = around.of(path) else { return alone };
+                let mut more = own.into_bytes();
+                more.extend(found.key());
+                self.cached(path, bytes, &more, || judged(alone.clone(), path, &found, &config))
+            }
+            _ => alone,
+        }
+    }
+
+    fn cached(&self, path: &Path, bytes: &[u8], more: &[u8], make: impl FnOnce() -> Report) -> Report {
+        if !self.cache.is_on() {
+            return make();
+        }
+        let key = self.cache.key(path, bytes, more);
+        self.cache.get(&key, bytes).unwrap_or_else(|| {
+            let report = make();
+            self.cache.put(key, &report);
+            report
+        })
+    }
+}
+
+/// The report in the light of the code around the file.
+fn judged(mut report: Report, path: &Path, found: &around::Found, config: &Config) -> Report {
+    if let (Outcome::Checked { findings, .. }, Some(code)) = (&mut report.outcome, found.code()) {
+        code.judge(&path.display().to_string(), findings);
+        findings.retain(|d| config.wants(d));
+    }
+    report
+}
+
+/// Lints everything once.
+fn once(ui: &Ui, args: &LintArgs) -> Exit {
     let mut files = Vec::new();
     for path in &args.paths {
         match files_of(path) {
@@ -61,7 +128,14 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
     let policy = args.policy.as_deref().map(|path| settings.loading(Some(path)));
     let mut written = args.write_baseline.then(Baseline::new);
     // A file named on the command line that cannot be read is a wrong request; one met in a directory is a finding.
-    let reports = lint_all(&files, &wanted);
+    let linter = Linter {
+        cache: Cache::open(&wanted.key(), args.no_cache),
+        around: (!args.no_python).then(Around::default),
+        wanted,
+    };
+    let wanted = &linter.wanted;
+    let reports = lint_all(&files, &linter);
+    linter.cache.save();
     let mut tally = Tally::default();
     let mut report = diagnostics::report::Report::default();
     let mut failed = false;
@@ -70,7 +144,7 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
         let shown = path.display().to_string();
         let linted = match linted {
             Ok(linted) if args.fix || args.unsafe_fixes || args.diff => {
-                match repair::repair(ui, args, path, linted, &wanted) {
+                match repair::repair(ui, args, path, linted, &linter) {
                     Ok((linted, n)) => {
                         tally.fixed += n;
                         linted
@@ -137,7 +211,8 @@ pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
         }
         for d in &findings {
             failed |= d.level == Level::Error;
-            *tally.findings.entry((d.code, d.level)).or_default() += 1;
+            let by_format = tally.findings.entry((d.code, d.level)).or_default();
+            *by_format.entry(d.framework.unwrap_or("unread")).or_default() += 1;
         }
         match ui.args.format {
             // What would be changed is the result then.
@@ -197,11 +272,11 @@ fn files_of(path: &Path) -> Result<Vec<(PathBuf, bool)>, String> {
 }
 
 /// Lints the files on all cores; the reports are in the order of the files.
-fn lint_all(files: &[(PathBuf, bool)], wanted: &Wanted) -> Vec<Result<Report, String>> {
+fn lint_all(files: &[(PathBuf, bool)], linter: &Linter) -> Vec<Result<Report, String>> {
     on_all_cores(files, |(path, _)| {
         let shown = path.display().to_string();
         match read_bytes(&shown) {
-            Ok(bytes) => Ok(lint_bytes(&shown, FileId(0), &bytes, &wanted.config_for(path))),
+            Ok(bytes) => Ok(linter.lint(path, &bytes)),
             Err(e) => Err(reason(&e)),
         }
     })
@@ -210,8 +285,9 @@ fn lint_all(files: &[(PathBuf, bool)], wanted: &Wanted) -> Vec<Result<Report, St
 fn summary(ui: &Ui, args: &LintArgs, tally: &Tally) {
     let checked: usize = tally.checked.values().sum();
     let skipped: usize = tally.skipped.values().sum();
-    let count =
-        |level| tally.findings.iter().filter(|((_, l), _)| *l == level).map(|(_, n)| n).sum::<usize>();
+    let count = |level| {
+        tally.findings.iter().filter(|((_, l), _)| *l == level).flat_map(|(_, n)| n.values()).sum::<usize>()
+    };
     let (errors, warnings, unknown) = (count(Level::Error), count(Level::Warn), count(Level::Unknown));
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     if args.stats {
@@ -219,15 +295,23 @@ fn summary(ui: &Ui, args: &LintArgs, tally: &Tally) {
             let findings: Vec<_> = tally
                 .findings
                 .iter()
-                .map(|((c, l), n)| json!({"code": c, "level": l.as_str(), "count": n}))
+                .map(|((c, l), n)| {
+                    let all: usize = n.values().sum();
+                    json!({"code": c, "level": l.as_str(), "count": all, "formats": n})
+                })
                 .collect();
             let line = json!({"stats": {
                 "checked": tally.checked, "skipped": tally.skipped, "unreadable": tally.unreadable, "findings": findings,
             }});
             ui.result(&line.to_string());
         } else {
-            for ((code, level), n) in &tally.findings {
-                ui.result(&format!("{n:>6}  {code} ({})", level.as_str()));
+            for ((code, level), formats) in &tally.findings {
+                let all: usize = formats.values().sum();
+                let mut formats: Vec<(&str, usize)> = formats.iter().map(|(f, n)| (*f, *n)).collect();
+                formats.sort_by_key(|(f, n)| (std::cmp::Reverse(*n), *f));
+                let formats: Vec<String> = formats.iter().map(|(f, n)| format!("{f} {n}")).collect();
+                let code = format!("{code} ({})", level.as_str());
+                ui.result(&format!("{all:>6}  {code:<16} {}", formats.join(", ")));
             }
             for (framework, n) in &tally.checked {
                 ui.result(&format!("{n:>6}  files of {framework} checked"));

@@ -1,10 +1,10 @@
 //! `--fix`, `--unsafe-fixes`, `--diff`.
 
-use super::settings::Wanted;
+use super::Linter;
 use crate::args::LintArgs;
 use crate::load::{reason, replace_file};
 use crate::ui::Ui;
-use check::lint::{Outcome, Report, lint_bytes};
+use check::lint::{Outcome, Report};
 use diagnostics::{Applicability, Diagnostic, FileId, fix};
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub fn repair(
     args: &LintArgs,
     path: &Path,
     mut linted: Report,
-    wanted: &Wanted,
+    linter: &Linter,
 ) -> Result<(Report, usize), String> {
     let least = if args.unsafe_fixes { Applicability::Unsafe } else { Applicability::Safe };
     let shown = path.display().to_string();
@@ -35,7 +35,7 @@ pub fn repair(
         }
         repaired += n;
         text = better;
-        linted = lint_bytes(&shown, FileId(0), text.as_bytes(), &wanted.config_for(path));
+        linted = linter.lint(path, text.as_bytes());
     }
     if repaired == 0 {
         return Ok((linted, 0));

@@ -92,7 +92,8 @@ impl Wanted {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let today = now.map(|t| Day::of_unix(t.as_secs()));
         let most_model_calls = settings.most_model_calls.or(Some(Config::MOST_MODEL_CALLS));
-        let mut base = Config { select: select.clone(), ignore, level, levels: Vec::new(), most_model_calls, today };
+        let mut base =
+            Config { select: select.clone(), ignore, level, levels: Vec::new(), most_model_calls, today };
         set_levels(&mut base, &settings.levels);
         let mut paths = Vec::new();
         for p in &settings.paths {
@@ -108,6 +109,17 @@ impl Wanted {
         }
         let baseline = args.baseline.clone().or(settings.baseline.as_ref().map(|p| dir.join(p)));
         Ok(Wanted { base, paths, dir: dir.to_path_buf(), baseline })
+    }
+
+    /// Whether the same holds for all files.
+    pub fn is_uniform(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    /// What stands for it in the name of a cache.
+    pub fn key(&self) -> String {
+        // The day counts only for files with comments that hold until one.
+        format!("{:?} {}", Config { today: None, ..self.base.clone() }, self.is_uniform())
     }
 
     /// What holds for a file.

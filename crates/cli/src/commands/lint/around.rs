@@ -1,0 +1,106 @@
+//! The code around a configuration: which files of a project may supply what a configuration leaves out.
+
+use super::cache::{Key, key_of};
+use crate::load::files_under;
+use check::lint::Surroundings;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// A project begins at a directory that has one of these.
+const MARKS: &[&str] = &[
+    "pyproject.toml",
+    "requirements.txt",
+    "setup.py",
+    "uv.lock",
+    "poetry.lock",
+    "Pipfile",
+    ".git",
+    "entail.toml",
+];
+/// How far up a project's beginning is looked for.
+const HIGHEST: usize = 6;
+/// Directories of other people's code.
+const FOREIGN: &[&str] = &["node_modules", "site-packages", ".venv", "venv", "__pycache__", ".tox"];
+
+/// What is around configurations, read once for each project.
+#[derive(Default)]
+pub struct Around {
+    roots: Mutex<HashMap<PathBuf, Option<PathBuf>>>,
+    projects: Mutex<HashMap<PathBuf, Arc<OnceLock<(Surroundings, Key)>>>>,
+}
+
+/// The code around one file, with what stands for it in a key.
+pub struct Found(Arc<OnceLock<(Surroundings, Key)>>);
+
+impl Found {
+    /// The code.
+    pub fn code(&self) -> Option<&Surroundings> {
+        self.0.get().map(|(s, _)| s)
+    }
+
+    /// What stands for it in a key.
+    pub fn key(&self) -> Key {
+        self.0.get().map_or_else(Key::default, |(_, k)| *k)
+    }
+}
+
+impl Around {
+    /// The code around a file; `None` if there is none.
+    pub fn of(&self, file: &Path) -> Option<Found> {
+        let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let root = self.root(folder)?;
+        let cell = self.projects.lock().ok()?.entry(root.clone()).or_default().clone();
+        let (code, _) = cell.get_or_init(|| read(&root));
+        (!code.is_empty()).then(|| Found(cell.clone()))
+    }
+
+    /// The directory in which a project begins.
+    fn root(&self, folder: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.roots.lock().ok()?.get(folder) {
+            return known.clone();
+        }
+        // A relative path ends before the directory that the command was given in does.
+        let whole = std::path::absolute(folder).ok()?;
+        let found = whole.ancestors().take(HIGHEST).find(|d| MARKS.iter().any(|m| d.join(m).exists()));
+        // Nobody's home directory is a project.
+        let found = found.filter(|d| d.parent().is_some()).map(Path::to_path_buf);
+        self.roots.lock().ok()?.insert(folder.to_path_buf(), found.clone());
+        found
+    }
+}
+
+/// Python modules and environment files below a directory, and a key for all of them.
+fn read(root: &Path) -> (Surroundings, Key) {
+    let wanted = |path: &str| {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        let foreign = path.split(['/', '\\']).any(|p| FOREIGN.contains(&p));
+        !foreign && (name.ends_with(".py") || is_environment(name))
+    };
+    let mut files = files_under(root, wanted);
+    // Environment files are hidden, and as a rule ignored by git.
+    for name in [".env", ".env.example", ".env.sample", ".env.template"] {
+        files.push(root.join(name));
+    }
+    files.sort();
+    files.dedup();
+    let mut modules = Vec::new();
+    let mut environment = Vec::new();
+    let mut parts: Vec<u8> = Vec::new();
+    for file in files.iter().take(4 * check::lint::MOST_MODULES) {
+        let Ok(bytes) = std::fs::read(file) else { continue };
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        let shown = file.strip_prefix(root).unwrap_or(file).display().to_string().replace('\\', "/");
+        parts.extend(key_of(&[shown.as_bytes(), text.as_bytes()]));
+        if shown.ends_with(".py") {
+            modules.push((shown, Arc::from(text)));
+        } else {
+            environment.push((shown, Arc::from(text)));
+        }
+    }
+    (Surroundings::new(modules, environment), key_of(&[&parts]))
+}
+
+fn is_environment(name: &str) -> bool {
+    name == ".env" || name.starts_with(".env.")
+}
