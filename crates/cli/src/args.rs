@@ -332,6 +332,9 @@ pub struct CheckArgs {
     /// Files or directories.
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
+    /// Whether the programs of two files are equal up to the laws of the calculus; `unknown` is a failure.
+    #[arg(long, conflicts_with_all = ["show", "policy"])]
+    pub equiv: bool,
     /// What is shown of each entry point.
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["cost"], value_name = "WHAT")]
     pub show: Vec<Show>,
@@ -561,6 +564,10 @@ pub struct CompileArgs {
     /// Also show which place of the source each part of the term came from.
     #[arg(long)]
     pub origins: bool,
+    /// Rewrite the term first: by the laws (results, labels and requests stay the same), or by the rules named, of which
+    /// `laws` and `cost` stand for all of a kind. Rules that save calls also show the bounds before and after.
+    #[arg(long, value_name = "RULES", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "laws")]
+    pub optimise: Vec<String>,
     /// A policy file; pictures mark what it refuses.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,

@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// Runs the command.
 pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
+    if args.equiv {
+        return super::equiv::equiv(ui, &args.paths);
+    }
     let mut exit = Exit::Done;
     let mut programs = 0;
     let options = match super::options(ui, args.policy.as_deref()) {

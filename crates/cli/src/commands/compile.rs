@@ -5,10 +5,11 @@ use crate::args::{CompileArgs, Format};
 use crate::load::{Loaded, Runnable};
 use crate::ui::{Exit, Ui};
 use crate::{picture, policy};
-use check::flow;
-use core_ir::{Style, print_with};
+use check::{cost, flow, types};
+use core_ir::{Style, Type, print_with};
 use diagnostics::{Sources, has_errors};
 use frontend::policy::Policy;
+use std::sync::Arc;
 
 /// Runs the command.
 pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
@@ -25,6 +26,10 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));
     }
+    let all = match rewritten(ui, args, all) {
+        Ok(all) => all,
+        Err(exit) => return exit,
+    };
     let shown: Vec<&Runnable> = match &args.pipeline {
         Some(name) => match choose(ui, &args.file, &all, Some(name)) {
             Ok(one) => vec![one],
@@ -65,6 +70,41 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
         }
     }
     if failed { Exit::Failed } else { Exit::Done }
+}
+
+/// What is run, rewritten as `--optimise` says.
+fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runnable>, Exit> {
+    if args.optimise.is_empty() {
+        return Ok(all);
+    }
+    let rules = optimise::rules(args.optimise.iter().map(|n| n.trim())).map_err(|name| {
+        let names: Vec<&str> = optimise::RULES.iter().map(|r| r.name).collect();
+        ui.usage(
+            &format!("there is no rewrite `{name}`"),
+            Some(&format!("there is `laws`, `cost`, {}", names.join(", "))),
+        )
+    })?;
+    let saves = rules.iter().any(|r| r.kind == optimise::Kind::Cost);
+    let optimised = all.into_iter().map(|r| {
+        let done = optimise::optimise(&r.code, &rules);
+        let mut used: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
+        done.steps.iter().for_each(|s| *used.entry(s.rule).or_default() += 1);
+        let used: Vec<String> = used.iter().map(|(name, n)| format!("{name} {n}")).collect();
+        let used = if used.is_empty() { "nothing to rewrite".into() } else { used.join(", ") };
+        ui.note(&format!("{}: {used}", r.name));
+        let code = Arc::new(done.code);
+        if saves {
+            // A function costs what a call of it does.
+            let called = r.input.is_some() || matches!(types::check(&r.code, None).ty, Type::Fun(_));
+            let bound = |code: &Arc<core_ir::Code>| cost::bound(code, called);
+            let (before, after) = (bound(&r.code), bound(&code));
+            for ((what, old), (_, new)) in super::cost::rows(&before).iter().zip(super::cost::rows(&after)) {
+                ui.note(&format!("  {what:<15}{old}, then {new}"));
+            }
+        }
+        Runnable { code, ..r }
+    });
+    Ok(optimised.collect())
 }
 
 /// The term as a picture, with what the flow analysis says of it.

@@ -2,7 +2,8 @@
 
 use crate::load::{files_under, on_all_cores, read_bytes};
 use crate::ui::{Exit, Ui};
-use core_ir::Term;
+use check::types;
+use core_ir::{Term, Type};
 use diagnostics::{Diagnostic, FileId, Level};
 use frontend::doc::{Limits, decode};
 use frontend::{File, Project, Recognised, recognise};
@@ -18,8 +19,12 @@ struct Outcome {
     took: Duration,
     state: State,
     units: usize,
+    /// The units in which types fit.
+    typed: usize,
     terms: usize,
     unknown: usize,
+    /// The first error of a type.
+    ill: Option<Diagnostic>,
     /// Why it did not compile, or compiled to nothing.
     why: Option<Diagnostic>,
 }
@@ -45,6 +50,7 @@ struct Row {
     nothing: usize,
     failed: usize,
     units: usize,
+    typed: usize,
     terms: usize,
     unknown: usize,
     bytes: usize,
@@ -77,12 +83,16 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         if let (true, Some(why)) = (ui.args.verbose, &outcome.why) {
             ui.say(&format!("{}: {}: {} {}", outcome.format, file.display(), why.code, why.message));
         }
+        if let (true, Some(ill)) = (ui.args.verbose, &outcome.ill) {
+            ui.say(&format!("{}: {}: {} {}", outcome.format, file.display(), ill.code, ill.message));
+        }
         for row in [rows.entry(&outcome.format).or_default(), &mut total] {
             row.files += 1;
             row.compiled += usize::from(outcome.state == State::Compiled);
             row.nothing += usize::from(outcome.state == State::Nothing);
             row.failed += usize::from(outcome.state == State::Failed);
             row.units += outcome.units;
+            row.typed += outcome.typed;
             row.terms += outcome.terms;
             row.unknown += outcome.unknown;
             row.took += outcome.took;
@@ -96,16 +106,32 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         return Exit::Done;
     }
     ui.result(&format!(
-        "{:<20} {:>6} {:>9} {:>8} {:>7} {:>7} {:>6} {:>9} {:>8}",
-        "format", "files", "compiled", "nothing", "failed", "rate", "units", "terms", "unknown"
+        "{:<20} {:>6} {:>9} {:>8} {:>7} {:>7} {:>6} {:>12} {:>9} {:>8}",
+        "format",
+        "files",
+        "compiled",
+        "nothing",
+        "failed",
+        "rate",
+        "units",
+        "type checks",
+        "terms",
+        "unknown"
     ));
     for (name, r) in rows.iter().map(|(n, r)| (*n, r)).chain([("all", &total)]) {
         // A file that defines nothing that runs is rightly compiled to nothing.
         let could = (r.files - r.nothing).max(1);
         let rate = 100.0 * r.compiled as f64 / could as f64;
         ui.result(&format!(
-            "{name:<20} {:>6} {:>9} {:>8} {:>7} {rate:>6.1}% {:>6} {:>9} {:>8}",
-            r.files, r.compiled, r.nothing, r.failed, r.units, r.terms, r.unknown
+            "{name:<20} {:>6} {:>9} {:>8} {:>7} {rate:>6.1}% {:>6} {:>11.1}% {:>9} {:>8}",
+            r.files,
+            r.compiled,
+            r.nothing,
+            r.failed,
+            r.units,
+            100.0 * r.typed as f64 / r.units.max(1) as f64,
+            r.terms,
+            r.unknown
         ));
     }
     let seconds = wall.as_secs_f64().max(1e-9);
@@ -120,7 +146,7 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
 }
 
 fn json_of(r: &Row) -> serde_json::Value {
-    json!({"files": r.files, "compiled": r.compiled, "nothing": r.nothing, "failed": r.failed, "units": r.units, "terms": r.terms, "unknown": r.unknown})
+    json!({"files": r.files, "compiled": r.compiled, "nothing": r.nothing, "failed": r.failed, "units": r.units, "typeChecks": r.typed, "terms": r.terms, "unknown": r.unknown})
 }
 
 fn one(path: &Path) -> Option<Outcome> {
@@ -134,8 +160,10 @@ fn one(path: &Path) -> Option<Outcome> {
         took: Duration::ZERO,
         state: State::Skipped,
         units: 0,
+        typed: 0,
         terms: 0,
         unknown: 0,
+        ill: None,
         why: None,
     };
     let text = match decode(FileId(0), &bytes, &limits) {
@@ -157,6 +185,16 @@ fn one(path: &Path) -> Option<Outcome> {
             let compiled = frontend.lower(&Project { files: vec![file], ..Project::default() }, 0);
             outcome.units = compiled.units.len();
             for unit in &compiled.units {
+                // What it takes is written at its function, or a text.
+                let input = match unit.code.term(unit.code.root()) {
+                    Term::Abs(abs) => abs.ty.clone().unwrap_or(Type::Str),
+                    _ => Type::Str,
+                };
+                let typing = types::check(&unit.code, Some(&input));
+                match typing.diagnostics.into_iter().find(|d| d.level == Level::Error) {
+                    Some(d) => outcome.ill = outcome.ill.or(Some(d)),
+                    None => outcome.typed += usize::from(typing.complete),
+                }
                 outcome.terms += unit.code.len();
                 outcome.unknown += unit.code.iter().filter(|(_, t)| matches!(t, Term::Unknown(_))).count();
             }

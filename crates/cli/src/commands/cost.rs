@@ -81,7 +81,7 @@ fn show(ui: &Ui, sources: &Sources, args: &CostArgs, r: &Runnable, bound: &CostB
 }
 
 /// The table of one entry point.
-fn rows(bound: &CostBound) -> Vec<(&'static str, String)> {
+pub(super) fn rows(bound: &CostBound) -> Vec<(&'static str, String)> {
     let number = |i: Interval, unit: &dyn Fn(u64) -> String| match (i.least, i.most) {
         (least, Some(most)) if least == most => unit(most),
         (0, Some(most)) => format!("at most {}", unit(most)),

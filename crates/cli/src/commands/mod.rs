@@ -6,6 +6,7 @@ pub mod compile;
 mod compile_stats;
 pub mod cost;
 pub mod dist;
+mod equiv;
 pub mod explain;
 pub mod fmt;
 pub mod lambda;

@@ -1,0 +1,276 @@
+//! The equational theory of the calculus: named rewrites, an optimiser, and equality of programs up to the laws.
+//!
+//! Entry points: [`optimise`] with [`laws`] or rules chosen by [`rules`], and [`equivalent`].
+//!
+//! A law keeps results, labels and requests; each is a property of `tests/laws.rs` over generated programs. A cost rewrite saves
+//! calls, so it changes requests, and is applied only where it is asked for by name.
+//!
+//! Invariant: pure and total. A term that is too large, or that cannot be written down again, is given back as it is.
+//!
+//! Source: `docs/calculus.md` §4 (equational theory); seed 000 Theorem 5.7 and §9 (3).
+
+mod cost;
+mod laws;
+mod tree;
+
+use core_ir::{Code, TermId};
+use diagnostics::Span;
+use std::collections::{BTreeMap, HashSet};
+use tree::Tree;
+
+/// What a rewrite keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Results, labels and requests; it makes the term smaller, or opens the way for others.
+    Law,
+    /// As a law, but the term becomes harder to read: for comparing programs.
+    Normal,
+    /// Neither requests nor, with real models, results: it saves calls.
+    Cost,
+}
+
+/// A named rewrite.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// Its name, as the command line has it.
+    pub name: &'static str,
+    /// What it keeps.
+    pub kind: Kind,
+    /// What it says, as an equation.
+    pub equation: &'static str,
+    apply: fn(&mut Tree<'_>, TermId) -> Option<TermId>,
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+macro_rules! rules {
+    ($($name:literal $kind:ident $apply:path, $equation:literal;)*) => {
+        &[$(Rule { name: $name, kind: Kind::$kind, equation: $equation, apply: $apply }),*]
+    };
+}
+
+/// Every rewrite, in the order in which they are tried.
+pub const RULES: &[Rule] = rules! {
+    "compose-assoc" Law laws::compose_assoc, "(a >> b) >> c = a >> b >> c";
+    "compose-id" Law laws::compose_id, "a >> id >> b = a >> b";
+    "compose-apply" Law laws::compose_apply, "(a >> b) e = b (a e), if a and b do nothing themselves";
+    "eta" Law laws::eta, "\\x. f x = f, for a function that is written there";
+    "beta" Law laws::beta, "(\\x. b) e = let x = e in b";
+    "let-dead" Law laws::let_dead, "let x = e in b = b, if b has no x and e does nothing";
+    "let-copy" Law laws::let_copy, "let x = y in b = b[x := y], for a variable or a scalar";
+    "let-return" Law laws::let_return, "let x = e in x = e";
+    "let-let" Law laws::let_let, "let x = (let y = a in b) in c = let y = a in let x = b in c";
+    "let-apply" Law laws::let_apply, "(let x = a in f) e = let x = a in f e";
+    "if-known" Law laws::if_known, "if true then a else b = a";
+    "case-known" Law laws::case_known, "case `l e of {l x => b, …} = let x = e in b";
+    "project-known" Law laws::project_known, "fst (a, b) = a, {f: a, …}.f = a, [a, …].[0] = a, if the other parts do nothing";
+    "classify-known" Law laws::classify_known, "classify[l, …] \"l\" = `l";
+    "check-known" Law laws::check_known, "check[t] k = k, for a scalar of the type";
+    "guard-known" Law laws::guard_known, "guard k P = k, for a scalar that satisfies P";
+    "guard-implied" Law laws::guard_implied, "guard (guard e P) Q = guard e P, if P implies Q";
+    "guard-and" Law laws::guard_and, "guard (guard e P) Q = guard e (P && Q), without retries";
+    "fix-zero" Law laws::fix_zero, "fix[0] F e = e, if F does nothing";
+    "fix-unused" Law laws::fix_unused, "fix[n] (\\s. f) = f, if f has no s and n > 0";
+    "try-total" Law laws::try_total, "try[l] e catch x. h = l : e, if e cannot fail";
+    "scope-idle" Law laws::scope_idle, "fork e = e, fresh e = e, if e leaves the conversation alone";
+    "scope-twice" Law laws::scope_twice, "fork (fork e) = fork e, fresh (fork e) = fresh e, fork (fresh e) = fresh e";
+    "par-total" Law laws::par_total, "par [a, …] = [a, …], if the branches do nothing; each f [] = []";
+    "mem-unused" Law laws::mem_unused, "mem e s = e, if e uses no key of s";
+    "compose-unfold" Normal laws::compose_unfold, "a >> b = \\x. b (a x)";
+    "let-once" Normal laws::let_once, "let x = e in C[x] = C[e], if x is used once and nothing happens before it";
+    "fuse-models" Cost cost::fuse_models, "llm p >> llm q = llm (p, then q), for plain answers of one model";
+    "hoist-reads" Cost cost::hoist_reads, "… recall k … recall k … = let x = recall k in … x … x …";
+    "share-calls" Cost cost::share_calls, "… tool[f] e … tool[f] e … = let x = tool[f] e in … x … x …, for a pure tool";
+};
+
+/// The laws that an optimiser may always apply.
+pub fn laws() -> Vec<&'static Rule> {
+    RULES.iter().filter(|r| r.kind == Kind::Law).collect()
+}
+
+/// The rules of a list of names; `laws` and `cost` stand for all of a kind.
+///
+/// # Errors
+/// The first name that is none.
+///
+/// # Examples
+/// ```
+/// assert_eq!(optimise::rules(["beta", "fuse-models"]).unwrap().len(), 2);
+/// assert_eq!(optimise::rules(["bogus"]).unwrap_err(), "bogus");
+/// ```
+pub fn rules<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Vec<&'static Rule>, String> {
+    let mut chosen: Vec<&'static Rule> = Vec::new();
+    for name in names {
+        let found: Vec<&'static Rule> = match name {
+            "laws" => laws(),
+            "cost" => RULES.iter().filter(|r| r.kind == Kind::Cost).collect(),
+            name => RULES.iter().filter(|r| r.name == name).collect(),
+        };
+        if found.is_empty() {
+            return Err(name.to_string());
+        }
+        for rule in found {
+            if !chosen.iter().any(|r| r.name == rule.name) {
+                chosen.push(rule);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// A rewrite that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// Where.
+    pub at: Span,
+}
+
+/// A term after rewriting.
+#[derive(Clone, Debug)]
+pub struct Optimised {
+    /// The term; the one that was given if nothing was rewritten.
+    pub code: Code,
+    /// What was done, in order.
+    pub steps: Vec<Step>,
+}
+
+/// Larger terms are left as they are.
+const MOST_TERMS: usize = 20_000;
+/// How often a term is gone through.
+const MOST_ROUNDS: u32 = 10;
+/// The most rewrites of one term, and nodes made.
+const MOST_STEPS: usize = 20_000;
+const MOST_NODES: usize = 2_000_000;
+
+/// Rewrites a term until none of the rules applies.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Builder, Data, Globals, IfSugar, Term};
+/// use diagnostics::{FileId, Span};
+/// let at = Span { file: FileId(0), start: 0, end: 0 };
+/// let mut b = Builder::new();
+/// let (c, x, y) = (b.lit(true, at), b.lit("a", at), b.lit("b", at));
+/// let term = b.add(Term::If(c, x, y, IfSugar::Plain), at);
+/// let code = b.finish(term, &Globals::none()).unwrap();
+/// let done = optimise::optimise(&code, &optimise::laws());
+/// assert_eq!(*done.code.term(done.code.root()), Term::Lit(Data::str("a")));
+/// assert_eq!(done.steps[0].rule, "if-known");
+/// ```
+pub fn optimise(code: &Code, rules: &[&Rule]) -> Optimised {
+    let mut done = Optimised { code: code.clone(), steps: Vec::new() };
+    // What a law may do depends on what occurs anywhere in the program, which there may be less of now.
+    for _ in 0..MOST_ROUNDS {
+        if done.code.len() > MOST_TERMS {
+            break;
+        }
+        let (mut tree, root) = Tree::new(&done.code);
+        let mut run = Run { rules, steps: Vec::new(), normal: HashSet::new() };
+        let root = run.simplify(&mut tree, root);
+        if run.steps.is_empty() {
+            break;
+        }
+        match tree.finish(root) {
+            Some(code) => done.code = code,
+            None => break,
+        }
+        done.steps.append(&mut run.steps);
+    }
+    done
+}
+
+struct Run<'r> {
+    rules: &'r [&'r Rule],
+    steps: Vec<Step>,
+    /// Nodes that no rule applies to, nor to what is in them.
+    normal: HashSet<TermId>,
+}
+
+impl Run<'_> {
+    fn simplify(&mut self, t: &mut Tree<'_>, id: TermId) -> TermId {
+        stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || self.simplify_inner(t, id))
+    }
+
+    fn simplify_inner(&mut self, t: &mut Tree<'_>, mut id: TermId) -> TermId {
+        loop {
+            if self.normal.contains(&id) {
+                return id;
+            }
+            let kids = t.kids(id);
+            let new: Vec<TermId> = kids.iter().map(|(k, _)| self.simplify(t, *k)).collect();
+            if new.iter().ne(kids.iter().map(|(k, _)| k)) {
+                id = t.with_kids(id, &new);
+            }
+            if self.steps.len() >= MOST_STEPS || t.len() >= MOST_NODES {
+                return id;
+            }
+            let rewritten = self.rules.iter().find_map(|r| Some((r.name, (r.apply)(t, id)?)));
+            match rewritten {
+                Some((rule, next)) => {
+                    self.steps.push(Step { rule, at: t.span(id) });
+                    id = next;
+                }
+                None => {
+                    self.normal.insert(id);
+                    return id;
+                }
+            }
+        }
+    }
+}
+
+/// Whether two programs are equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// They are, by these laws, with how often each was used on either side.
+    Equal(BTreeMap<&'static str, (usize, usize)>),
+    /// The laws do not show it; they may be equal all the same.
+    Unknown,
+}
+
+/// Whether two terms are equal up to the laws: whether they have one normal form. Names of variables, types that are
+/// written and places do not count.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Builder, Globals, ModelParams, Term};
+/// use diagnostics::{FileId, Span};
+/// use optimise::{Verdict, equivalent};
+/// let at = Span { file: FileId(0), start: 0, end: 0 };
+/// let stage = |b: &mut Builder, text: &str| {
+///     let p = b.lit(text, at);
+///     b.add(Term::Llm(p, ModelParams::default().into()), at)
+/// };
+/// let mut b = Builder::new();
+/// let stages = vec![stage(&mut b, "one"), stage(&mut b, "two")];
+/// let pipe = b.compose(stages, at);
+/// let pipe = b.finish(pipe, &Globals::none()).unwrap();
+/// let mut b = Builder::new();
+/// let (f, g, x) = (stage(&mut b, "one"), stage(&mut b, "two"), b.var("x", at));
+/// let inner = b.app(f, x, at);
+/// let outer = b.app(g, inner, at);
+/// let function = b.abs("x", None, outer, at);
+/// let function = b.finish(function, &Globals::none()).unwrap();
+/// assert!(matches!(equivalent(&pipe, &function), Verdict::Equal(_)));
+/// ```
+pub fn equivalent(a: &Code, b: &Code) -> Verdict {
+    if a.len() > MOST_TERMS || b.len() > MOST_TERMS || a.globals().names() != b.globals().names() {
+        return Verdict::Unknown;
+    }
+    let rules: Vec<&Rule> = RULES.iter().filter(|r| r.kind != Kind::Cost).collect();
+    let (first, second) = (optimise(a, &rules), optimise(b, &rules));
+    let ((left, x), (right, y)) = (Tree::new(&first.code), Tree::new(&second.code));
+    if !left.same(x, &right, y) {
+        return Verdict::Unknown;
+    }
+    let mut used: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
+    first.steps.iter().for_each(|s| used.entry(s.rule).or_default().0 += 1);
+    second.steps.iter().for_each(|s| used.entry(s.rule).or_default().1 += 1);
+    Verdict::Equal(used)
+}
