@@ -91,6 +91,16 @@ pub(super) fn suggest(d: Diagnostic, near: &str) -> Diagnostic {
     }
 }
 
+/// The text of an expression that can stand in the hole of a text: a name, or fields of one.
+fn plain_text(e: &Expr) -> Option<String> {
+    match &e.kind {
+        ExprKind::Var(name) => Some(name.clone()),
+        ExprKind::Number(n) => Some(n.clone()),
+        ExprKind::Field(base, name) => Some(format!("{}.{}", plain_text(base)?, name.text)),
+        _ => None,
+    }
+}
+
 /// A repair that takes something away that does nothing.
 fn removal(span: Span) -> Fix {
     Fix { span, replacement: String::new(), applicability: Applicability::Safe }
@@ -300,9 +310,14 @@ impl Checker<'_> {
             let mut reachable = true;
             for (i, stmt) in block.stmts.iter().enumerate() {
                 if !reachable {
+                    let last = block.stmts.last().map_or(stmt.span, |s| s.span);
                     self.report(
                         Diagnostic::warn(codes::UNREACHABLE, "this can't be reached", stmt.span)
-                            .help("remove it, or move it before the statement that leaves the block"),
+                            .help("remove it, or move it before the statement that leaves the block")
+                            .fix(Fix {
+                                applicability: Applicability::Unsafe,
+                                ..removal(Span { end: last.end, ..stmt.span })
+                            }),
                     );
                     // One report is enough, and what is never run needs no types.
                     return;
@@ -553,11 +568,19 @@ impl Checker<'_> {
             Type::List(t) => (*t).clone(),
             Type::Dyn => Type::Dyn,
             other => {
-                self.report(Diagnostic::error(
-                    codes::MISMATCH,
-                    format!("`for` goes through a list, found {}", show(&other)),
-                    list.span,
-                ));
+                self.report(
+                    Diagnostic::error(
+                        codes::MISMATCH,
+                        format!("`for` goes through a list, found {}", show(&other)),
+                        list.span,
+                    )
+                    .help(match other {
+                        Type::Num => "to count, write `range(0, n)`",
+                        Type::Str => "a text becomes a list with `split(text, \" \")`",
+                        Type::Option(_) => "look inside the option with `if let xs = …`",
+                        _ => "a list of one item is written `[…]`",
+                    }),
+                );
                 Type::Dyn
             }
         }
@@ -574,7 +597,8 @@ impl Checker<'_> {
             d = match ty {
                 Type::Option(_) => d.help("write `if let x = …` to look inside an option"),
                 Type::Str => d.help("compare it: `… != \"\"`"),
-                _ => d,
+                Type::Num => d.help("compare it: `… != 0`"),
+                _ => d.help("write a comparison, or the name of something that is a Bool"),
             };
             self.report(d);
         }
@@ -651,7 +675,16 @@ impl Checker<'_> {
                         e.span,
                     )
                     .label(format!("a value of `{}`", t.name))
-                    .help("add the missing cases, or `_ => { … }` for all others"),
+                    .help("add the missing cases, or `_ => { … }` for all others")
+                    .fix(Fix {
+                        span: Span {
+                            start: stmt.end.saturating_sub(1),
+                            end: stmt.end.saturating_sub(1),
+                            ..stmt
+                        },
+                        replacement: format!("{} => {{ }} ", missing.join(" | ")),
+                        applicability: Applicability::Unsafe,
+                    }),
                 );
             }
         }
@@ -973,8 +1006,20 @@ impl Checker<'_> {
             (Type::Option(_), _) => d.help("look inside the option with `if let x = …`"),
             (Type::Null, _) => d.help("only an `Option[…]` can be null"),
             (_, Type::Str) => d.help("write it into a string: `f\"{…}\"`"),
-            _ => d,
+            (_, Type::List(_)) if !matches!(found, Type::List(_)) => {
+                d.help("a list of one item is written `[…]`")
+            }
+            (_, Type::Bool) => d.help("compare it: `… == …`"),
+            _ => d.help(format!("give a value of type {}", show(want))),
         };
+        // Holes hold no quotes, so only what has none can be moved into one.
+        if let (Type::Num | Type::Bool, Type::Str, Some(text)) = (&found, want, plain_text(e)) {
+            d = d.fix(Fix {
+                span: e.span,
+                replacement: format!("f\"{{{text}}}\""),
+                applicability: Applicability::Unsafe,
+            });
+        }
         self.report(d);
     }
 
@@ -989,7 +1034,10 @@ impl Checker<'_> {
             ExprKind::Str(s) => self.string(s, e.span, want),
             ExprKind::Number(n) => {
                 if n.parse::<Num>().is_err() {
-                    self.report(Diagnostic::error(codes::HUGE_NUMBER, "this number is too large", e.span));
+                    self.report(
+                        Diagnostic::error(codes::HUGE_NUMBER, "this number is too large", e.span)
+                            .help("write one of fewer digits"),
+                    );
                 }
                 Type::Num
             }
@@ -1011,7 +1059,12 @@ impl Checker<'_> {
                                 "only a list or a string has an index",
                                 base.span,
                             )
-                            .label(format!("this is {}", show(&other))),
+                            .label(format!("this is {}", show(&other)))
+                            .help(match other {
+                                Type::Record(_) => "the fields of a record are reached with `.name`",
+                                Type::Option(_) => "look inside the option with `if let x = …`",
+                                _ => "use the value itself",
+                            }),
                         );
                         Type::Dyn
                     }
@@ -1051,11 +1104,14 @@ impl Checker<'_> {
         let ty = self.expr(value, None);
         let kind = [Type::Str, Type::Num, Type::Bool].into_iter().find(|t| ty.is_subtype(t));
         if kind.is_none() {
-            self.report(Diagnostic::error(
-                codes::MISMATCH,
-                format!("only a String, a Number or a Bool can be endorsed, found {}", show(&ty)),
-                value.span,
-            ));
+            self.report(
+                Diagnostic::error(
+                    codes::MISMATCH,
+                    format!("only a String, a Number or a Bool can be endorsed, found {}", show(&ty)),
+                    value.span,
+                )
+                .help("endorse the part of it that is needed"),
+            );
         }
         if values.is_empty() {
             self.report(
@@ -1088,7 +1144,8 @@ impl Checker<'_> {
                         format!("expected {}, found {}", show(kind), show(&found)),
                         e.span,
                     )
-                    .remark(value.span, format!("this is {}", show(&ty))),
+                    .remark(value.span, format!("this is {}", show(&ty)))
+                    .help("the permitted values have the type of what is endorsed"),
                 );
                 continue;
             }
@@ -1180,7 +1237,12 @@ impl Checker<'_> {
                 );
                 let d = match nearest(&name.text, fields.iter().map(|(n, _)| &**n)) {
                     Some(near) => suggest(d, near),
-                    None => d,
+                    None if fields.is_empty() => d.help("it has no fields"),
+                    None => {
+                        let names: Vec<String> =
+                            fields.iter().take(20).map(|(n, _)| format!("`{n}`")).collect();
+                        d.help(format!("its fields are {}", names.join(", ")))
+                    }
                 };
                 self.report(d);
                 Type::Dyn
@@ -1194,7 +1256,8 @@ impl Checker<'_> {
                 .remark(base.span, format!("of type {}", show(other)));
                 self.report(match other {
                     Type::Option(_) => d.help("look inside the option with `if let x = …`"),
-                    _ => d,
+                    Type::List(_) => d.help("an item of a list is reached with `[0]`"),
+                    _ => d.help(format!("remove `.{}`", name.text)),
                 });
                 Type::Dyn
             }
@@ -1277,11 +1340,17 @@ impl Checker<'_> {
     fn operand(&mut self, op: &str, e: &Expr, want: &Type) {
         let ty = self.expr(e, None);
         if !ty.is_subtype(want) {
-            self.report(Diagnostic::error(
+            let d = Diagnostic::error(
                 codes::BAD_OPERAND,
                 format!("`{op}` works on a {}, found {}", show(want), show(&ty)),
                 e.span,
-            ));
+            );
+            self.report(d.help(match (&ty, want) {
+                (Type::Option(_), _) => "look inside the option with `if let x = …`",
+                (Type::Str, Type::Num) => "read the number with `to_number(…)`",
+                (_, Type::Bool) => "compare it: `… == …`",
+                _ => "use a number here",
+            }));
         }
     }
 
@@ -1347,6 +1416,8 @@ impl Checker<'_> {
             d = d.help("write the number into a string: `f\"… {x} …\"`");
         } else if matches!(ta, Type::Option(_)) || matches!(tb, Type::Option(_)) {
             d = d.help("look inside the option with `if let x = …`");
+        } else {
+            d = d.help("compare and add fields or items that are strings or numbers");
         }
         self.report(d);
         Type::Dyn
@@ -1366,6 +1437,8 @@ impl Checker<'_> {
             .remark(b.span, show(tb));
             if matches!(ta, Type::Option(_)) || matches!(tb, Type::Option(_)) {
                 d = d.help("an option can be compared with `null`; look inside it with `if let x = …`");
+            } else {
+                d = d.help("compare values of one type; `to_string(…)` and `to_number(…)` convert");
             }
             self.report(d);
             return;

@@ -85,7 +85,7 @@ NOT_WHOLE "A016" "a whole number is expected"
 
 UNKNOWN_SETTING "A017" "an unknown field of an agent"
 "The fields of an agent are `model`, `tools`, `prompt`, `max_steps`, `temperature`, `memory` and `budget`."
-"agent a { modle: \"m\", tools: [] }"
+"agent a { modl: \"m\", tools: [] }"
 "agent a { model: \"m\", tools: [] }"
 
 DUPLICATE "A020" "a name is declared twice"
@@ -215,8 +215,8 @@ RETRIED_WRITE "A047" "a call that changes the world is repeated"
 
 MISMATCH "A050" "a value of another type is expected"
 "A type may stand where another is asked for if it is the same, an enum for `String`, a record with more fields, `null` for an `Option`, or a list or option of such types."
-"pipeline p() -> Number { return \"12\"; }"
-"pipeline p() -> Number { return 12; }"
+"pipeline p(n: Number) -> String { return n; }"
+"pipeline p(n: Number) -> String { return f\"{n}\"; }"
 
 BAD_OPERAND "A051" "an operator does not work on these types"
 "`+` and the comparisons work on two strings or two numbers and never mix them; `- * / %` work on numbers, `&& || !` on truth values."
@@ -320,7 +320,7 @@ BODY_MISMATCH "A070" "a body that does not fit the declaration"
 
 HOLE_IN_PROMPT "A071" "a hole that can't be filled"
 "The holes of a command or URL name parameters, and an agent's own prompt has none."
-"task t(path: String) -> String { exec \"cat\" \"{file}\" }"
+"task t(path: String) -> String { exec \"cat\" \"{pth}\" }"
 "task t(path: String) -> String { exec \"cat\" \"{path}\" }"
 
 BAD_CALL "A072" "a function of the language with other arguments"
@@ -374,8 +374,9 @@ UNKNOWN_POLICY "A086" "a policy that nobody knows"
 "tool pay(amount: Number) -> String writes requires trusted {}"
 
 COMPILER_FAULT "A098" "a fault of the compiler"
-"The program was accepted, but its term is not well formed. This is never the program's fault; please report it."
-"" ""
+"The program was accepted, but its term is not well formed. This is never the program's fault; please report it together with the program."
+""
+"pipeline p(x: Number) -> Number { return x; }"
 }
 
 /// The explanation of a code of the surface language.

@@ -4,7 +4,7 @@ use super::check::duplicate;
 use super::codes;
 use super::types::Types;
 use core_ir::{Num, Type};
-use diagnostics::{Diagnostic, Span, nearest};
+use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
 use std::collections::HashMap;
 use syntax::agent::ast::{self, AgentValue, BodyKind, FlowKind, Item};
 
@@ -290,7 +290,16 @@ impl Decls {
                     format!("agent `{}` does not say which tools it has", a.name.text),
                     a.name.span,
                 )
-                .help("add `tools: []` if it needs none"),
+                .help("add `tools: []` if it needs none")
+                .fix({
+                    let at = a.fields.first().map_or(a.span.end.saturating_sub(1), |f| f.name.span.start);
+                    let comma = if a.fields.is_empty() { " " } else { ", " };
+                    Fix {
+                        span: Span { start: at, end: at, ..a.span },
+                        replacement: format!("tools: []{comma}"),
+                        applicability: Applicability::Unsafe,
+                    }
+                }),
             );
         }
         for key in decl.memory.iter().flat_map(|m| &m.keys) {
@@ -500,18 +509,20 @@ fn check_body(c: &ast::Callable, kind: Kind, out: &mut Vec<Diagnostic>) {
                 matches!(&e.kind, ast::ExprKind::Var(x) if c.params.iter().any(|p| p.name.text == *x));
             if !known && !matches!(e.kind, ast::ExprKind::Error) {
                 let names: Vec<&str> = c.params.iter().map(|p| p.name.text.as_str()).collect();
-                out.push(
-                    Diagnostic::error(
-                        codes::HOLE_IN_PROMPT,
-                        "a hole here must be the name of a parameter",
-                        e.span,
-                    )
-                    .help(if names.is_empty() {
-                        format!("`{}` has no parameters", c.name.text)
-                    } else {
-                        format!("the parameters are `{}`", names.join("`, `"))
-                    }),
+                let d = Diagnostic::error(
+                    codes::HOLE_IN_PROMPT,
+                    "a hole here must be the name of a parameter",
+                    e.span,
                 );
+                let near = match &e.kind {
+                    ast::ExprKind::Var(name) => nearest(name, names.iter().copied()),
+                    _ => None,
+                };
+                out.push(match near {
+                    Some(near) => super::check::suggest(d, near),
+                    None if names.is_empty() => d.help(format!("`{}` has no parameters", c.name.text)),
+                    None => d.help(format!("the parameters are `{}`", names.join("`, `"))),
+                });
             }
         }
     }

@@ -2138,3 +2138,28 @@ fn handler(body: &BodyKind) -> Option<Data> {
         BodyKind::Empty | BodyKind::Prompt(_) | BodyKind::Error => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No program is known to be accepted and not to have a term; a term that is not well formed is said to be our fault.
+    #[test]
+    fn a_term_that_is_not_well_formed_is_a_fault_of_the_compiler() {
+        let at = Span { file: diagnostics::FileId(0), start: 3, end: 4 };
+        let mut b = Builder::new();
+        let root = b.var(Name::from("nobody"), at);
+        let errors = b.finish(root, &Globals::none()).err().unwrap();
+        let entry = Entry {
+            name: "p".into(),
+            kind: EntryKind::Pipeline,
+            input: Type::record([]),
+            result: Type::Null,
+            span: at,
+            item: 0,
+        };
+        let found: Vec<Diagnostic> = errors.iter().map(|e| failure(e, &entry)).collect();
+        assert_eq!((found.len(), found[0].code, found[0].span), (1, "A098", Some(at)));
+        assert!(found[0].message.contains("`nobody` is not resolved") && found[0].help[0].contains("report"));
+    }
+}

@@ -20,7 +20,7 @@ use super::codes;
 use super::decls::{Decls, Signature};
 use super::types::show;
 use core_ir::Type;
-use diagnostics::{Diagnostic, Span};
+use diagnostics::{Applicability, Diagnostic, Fix, Span};
 use std::collections::HashMap;
 use syntax::agent::ast::{
     Args, Block, Clause, ClauseKind, Expr, ExprKind, Name, Number, Pipeline, Run, Step, Stmt, StmtKind,
@@ -47,7 +47,12 @@ pub(super) fn pipeline(w: &Workflow, decls: &Decls, out: &mut Vec<Diagnostic>) -
                             at,
                         )
                         .remark(review.span, "here")
-                        .help(format!("use `{}`, the last version", review.text)),
+                        .help(format!("use `{}`, the last version", review.text))
+                        .fix(Fix {
+                            span: at,
+                            replacement: review.text.clone(),
+                            applicability: Applicability::Unsafe,
+                        }),
                     );
                 }
             });

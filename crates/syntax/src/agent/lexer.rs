@@ -105,11 +105,13 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
         } else if let Some(length) = single_quoted(rest) {
             at += length;
             out.diagnostics.push(
-                Diagnostic::error("A001", "strings are written in double quotes", span(start, at)).fix(Fix {
-                    span: span(start, at),
-                    replacement: format!("\"{}\"", &rest[1..length - 1]),
-                    applicability: Applicability::Unsafe,
-                }),
+                Diagnostic::error("A001", "strings are written in double quotes", span(start, at))
+                    .help("write `\"…\"`")
+                    .fix(Fix {
+                        span: span(start, at),
+                        replacement: format!("\"{}\"", &rest[1..length - 1]),
+                        applicability: Applicability::Unsafe,
+                    }),
             );
             Token::Str
         } else if starts_name(c) {
@@ -170,8 +172,13 @@ fn unexpected(junk: &str, span: Span) -> Diagnostic {
         }
         Some('#') => found.help("comments begin with `--` or `//`"),
         Some('&') => found.help("`and` is written `&&`"),
-        _ => found,
+        _ => found.help("remove it; text stands between double quotes"),
     }
+}
+
+/// A repair that writes a character twice, which makes it text.
+fn doubled(character: &str, span: Span) -> Fix {
+    Fix { span, replacement: character.repeat(2), applicability: Applicability::Unsafe }
 }
 
 fn number_length(text: &str) -> usize {
@@ -309,6 +316,7 @@ pub fn parts(
                     Err((length, why)) => {
                         diagnostics.push(
                             Diagnostic::error("A003", why, span(at, at + length))
+                                .fix(doubled("\\", span(at, at + 1)))
                                 .help("the escapes are `\\n` `\\t` `\\r` `\\\\` `\\\"` `\\'` `\\0` `\\u00e9` `\\u{1f600}`"),
                         );
                         (char::REPLACEMENT_CHARACTER, length)
@@ -325,7 +333,8 @@ pub fn parts(
                 let Some(length) = hole_length(rest) else {
                     diagnostics.push(
                         Diagnostic::error("A005", "this `{` has no matching `}`", span(at, at + 1))
-                            .help("write `{{` for a brace that is text"),
+                            .help("write `{{` for a brace that is text")
+                            .fix(doubled("{", span(at, at + 1))),
                     );
                     text.push(c);
                     at += 1;
@@ -346,7 +355,8 @@ pub fn parts(
             '}' if holes => {
                 diagnostics.push(
                     Diagnostic::error("A005", "this `}` closes nothing", span(at, at + 1))
-                        .help("write `}}` for a brace that is text"),
+                        .help("write `}}` for a brace that is text")
+                        .fix(doubled("}", span(at, at + 1))),
                 );
                 text.push(c);
                 at += 1;

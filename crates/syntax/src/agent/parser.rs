@@ -200,7 +200,12 @@ impl Parser<'_> {
 
     fn expected(&mut self, what: &str) -> Diagnostic {
         let span = if self.at_end() { self.before() } else { self.here() };
-        Diagnostic::error("A010", format!("expected {what}, found {}", self.found()), span)
+        let found = self.found();
+        let d = Diagnostic::error("A010", format!("expected {what}, found {found}"), span);
+        match self.at_end() {
+            true => d.help(format!("write {what} here")),
+            false => d.help(format!("write {what} here, or remove {found}")),
+        }
     }
 
     fn expect(&mut self, p: &'static str, after: &str) -> bool {
@@ -234,11 +239,9 @@ impl Parser<'_> {
         let token = self.peek(0);
         if token.first_on_line || self.at("}") || self.at_end() {
             let span = self.before();
-            let d = Diagnostic::error("A011", format!("missing `;` after {after}"), span).fix(Fix {
-                span,
-                replacement: ";".into(),
-                applicability: Applicability::Safe,
-            });
+            let d = Diagnostic::error("A011", format!("missing `;` after {after}"), span)
+                .help("statements end with `;`")
+                .fix(Fix { span, replacement: ";".into(), applicability: Applicability::Safe });
             // What stands here begins something new, so an error in it is another error.
             if self.error_at != Some(self.at) && !self.open.contains(&span.start) {
                 self.diagnostics.push(d);
@@ -418,7 +421,8 @@ impl Parser<'_> {
             return true;
         }
         let d = Diagnostic::error("A011", format!("missing `{close}` at the end of {of}"), self.before())
-            .remark(open, "opened here");
+            .remark(open, "opened here")
+            .help(format!("write `{close}`"));
         self.report(d);
         false
     }
@@ -806,7 +810,14 @@ impl Parser<'_> {
             let mut d =
                 Diagnostic::error("A017", format!("an agent has no field `{}`", name.text), name.span);
             d = match nearest(&name.text, AGENT_FIELDS.iter().copied()) {
-                Some(near) => d.help(format!("did you mean `{near}`?")),
+                Some(near) => {
+                    let fix = Fix {
+                        span: name.span,
+                        replacement: near.into(),
+                        applicability: Applicability::Unsafe,
+                    };
+                    d.help(format!("did you mean `{near}`?")).fix(fix)
+                }
                 None => d.help(format!("its fields are `{}`", AGENT_FIELDS.join("`, `"))),
             };
             self.diagnostics.push(d);
@@ -1260,7 +1271,8 @@ impl Parser<'_> {
                 format!("{found} can only follow the call of a task or pipeline"),
                 self.here(),
             )
-            .remark(value.span, "this is not a call");
+            .remark(value.span, "this is not a call")
+            .help("remove it: only a call can be given to somebody, late, or tried again");
             self.report(d);
             self.clauses();
         }
@@ -1323,7 +1335,12 @@ impl Parser<'_> {
                 self.diagnostics.push(
                     Diagnostic::error("A014", format!("`{word}` is given twice"), clause.span)
                         .remark(first.span, "first here")
-                        .help("remove one of them"),
+                        .help("remove one of them")
+                        .fix(Fix {
+                            span: clause.span,
+                            replacement: String::new(),
+                            applicability: Applicability::Unsafe,
+                        }),
                 );
                 continue;
             }
