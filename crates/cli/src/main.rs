@@ -6,6 +6,7 @@
 mod approve;
 mod args;
 mod commands;
+mod interrupt;
 mod load;
 mod picture;
 mod policy;
@@ -21,6 +22,9 @@ fn main() -> ExitCode {
     let ui = ui::Ui::new(cli.output);
     if let Some(exit) = refuse_format(&ui, &cli.command) {
         return exit.into();
+    }
+    if matches!(cli.command, Command::Run(_) | Command::Eval(_) | Command::Test(_) | Command::Trace(_)) {
+        interrupt::listen();
     }
     let exit = match cli.command {
         Command::Run(args) => commands::run::run(&ui, &args),

@@ -314,6 +314,43 @@ fn an_endpoint_that_is_down_fails_the_run_with_the_cause() {
     assert_eq!(error["path"], file.as_str());
 }
 
+/// Sends Ctrl-C to a run as soon as something is true of it; its exit status and what it said.
+#[cfg(unix)]
+fn interrupted(args: &[&str], ready: impl Fn(u32) -> bool) -> (Option<i32>, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Held until the process has ended: what it reads has no end.
+    let stdin = child.stdin.take();
+    while !ready(child.id()) {
+        std::thread::yield_now();
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let out = child.wait_with_output().unwrap();
+    drop(stdin);
+    (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+}
+
+/// Whether a process has a handler for Ctrl-C, which is signal 2.
+#[cfg(target_os = "linux")]
+fn listens(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|l| l.strip_prefix("SigCgt:")).unwrap_or("0").trim();
+    u64::from_str_radix(caught, 16).is_ok_and(|set| set & 2 != 0)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_before_the_run_begins_says_so_and_ends_with_130() {
+    // It waits for a program on standard input, which never comes.
+    let (status, said) = interrupted(&["run", "-", "x"], listens);
+    assert_eq!((status, said.contains("cancelled")), (Some(130), true), "{said}");
+}
+
 #[test]
 fn what_counts_down_has_a_bound_where_the_beginning_is_known() {
     let bounds = |pipeline: &str| {
@@ -398,7 +435,10 @@ fn ctrl_c_ends_a_run_with_130() {
     let mut line = String::new();
     std::io::BufRead::read_line(&mut reader, &mut line).unwrap();
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{line}");
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{line}{rest}");
+    assert!(rest.contains("error[cancelled]"), "{line}{rest}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{choose, load_or_say, say_problem, worth_saying};
 use crate::approve::Terminal;
 use crate::args::{ApprovalsArg, EvalArgs, JournalArgs, RunArgs, UnfinishedArg, WorldArgs};
+use crate::interrupt;
 use crate::load::{self, Loaded, Runnable, read_bytes, reason};
 use crate::policy;
 use crate::settings::{LimitsEntry, Settings};
@@ -215,19 +216,6 @@ pub(super) fn config(fuel: Option<u64>, policy: Option<&Policy>) -> Config {
     config
 }
 
-/// Cancels when Ctrl-C is pressed; ends the process when it is pressed again.
-pub(super) fn on_interrupt(cancel: CancellationToken) {
-    tokio::spawn(async move {
-        // Without a handler Ctrl-C ends the process, which is all that can be done then.
-        if tokio::signal::ctrl_c().await.is_ok() {
-            cancel.cancel();
-        }
-        if tokio::signal::ctrl_c().await.is_ok() {
-            std::process::exit(130);
-        }
-    });
-}
-
 /// Runs a term with the models, tools and limits that the options and settings say, and perhaps a journal for a run of this
 /// name. Also says whether it had an input.
 pub(super) fn world(
@@ -294,7 +282,7 @@ pub(super) fn world(
     let machine = Machine::new(code.clone(), input, config);
     let report = runtime.block_on(async {
         let cancel = CancellationToken::new();
-        on_interrupt(cancel.clone());
+        interrupt::cancels(cancel.clone());
         let mut events = |event: Event| {
             watch(&event);
             if let (Some(run), Event::Asked { what: Asked::Approve { name, .. }, .. }) = (&waits, &event) {

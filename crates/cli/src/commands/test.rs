@@ -5,9 +5,10 @@
 //!
 //! Invariant: without `--record` no model is asked, so a test costs nothing and gives the same result every time.
 
-use super::run::{as_diagnostic, config, handlers, on_interrupt};
+use super::run::{as_diagnostic, config, handlers};
 use super::say_problem;
 use crate::args::{Format, TestArgs};
+use crate::interrupt;
 use crate::load::{self, Kind, Options, Problem, Test, files_under, read_bytes, reason};
 use crate::policy;
 use crate::settings::Settings;
@@ -253,7 +254,7 @@ fn run_all(
     }
     let (ran, cancelled) = runtime.block_on(async {
         let cancel = CancellationToken::new();
-        on_interrupt(cancel.clone());
+        interrupt::cancels(cancel.clone());
         let free = Arc::new(Semaphore::new(jobs));
         let mut tasks = JoinSet::new();
         for (at, code, handlers, config) in waiting {

@@ -58,7 +58,10 @@ pub(super) fn lawful(refused: &Refused) -> Vec<String> {
             ways.push(raise(tool, &format!("`control = \"{word}\"` under `[tools.{tool}]`")));
         }
         (Part::Control, None) => {
-            ways.push("speak in a conversation of its own (`fork`, `fresh`), of which only the answer is kept".into());
+            ways.push(
+                "speak in a conversation of its own (`fork`, `fresh`), of which only the answer is kept"
+                    .into(),
+            );
         }
         (Part::Conversation, model) => {
             ways.push("ask a model that may see it, or leave what is secret out of the conversation".into());
