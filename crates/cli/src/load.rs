@@ -221,7 +221,7 @@ pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Load
 
 /// The modules that a module of Python may import, and the configurations that it may load: those of the project that
 /// it is of, as far as it can be told, and otherwise of its folder, at any depth.
-fn around(main: &Path) -> Vec<String> {
+pub fn around(main: &Path) -> Vec<String> {
     /// Files at most, bytes of one of them, folders within one another, and folders upwards.
     const MOST: (usize, u64, usize, usize) = (600, 1 << 20, 7, 5);
     const MARKS: &[&str] =

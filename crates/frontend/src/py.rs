@@ -26,12 +26,7 @@ pub(crate) fn mentions(file: &File, words: &[&str]) -> bool {
     file.python.as_ref().is_some_and(|s| words.iter().any(|w| s.text.contains(w)))
 }
 
-/// A module of a project with all that it makes.
-pub(crate) fn evaluated<'s>(sources: &'s Sources, file: &File, out: &mut Vec<Diagnostic>) -> World<'s> {
-    evaluate(World::new(sources, python::Limits::default()), file, out)
-}
-
-/// As [`evaluated`], in a world of one's own.
+/// Evaluates a module of a project, and what nothing calls in it.
 pub(crate) fn evaluate<'s>(mut world: World<'s>, file: &File, out: &mut Vec<Diagnostic>) -> World<'s> {
     let sources = world.sources();
     let Some(index) = sources.of_file(file.id) else { return world };

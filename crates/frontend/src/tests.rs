@@ -154,6 +154,28 @@ fn mistakes_in_lambda_yaml_have_places() {
 }
 
 #[test]
+fn code_supplies_what_configurations_lack() {
+    let text = "from crewai import Agent\nfrom crewai.project import CrewBase, agent\n@CrewBase\nclass C:\n  @agent\n  def scout(self):\n    a = Agent(config=self.agents_config['scout'], llm='m', max_iter=3, tools=[f()])\n    a.verbose = True\n    return a\n";
+    let (project, sources) = project(&[("c.py", text)]);
+    let given: Vec<String> = crewai::supplied(&project)
+        .iter()
+        .map(|s| {
+            let value = s.value.as_deref().unwrap_or("-");
+            format!("{} {} {}={value} {} {}", s.of, s.name, s.key, s.config.0, sources.text(s.span))
+        })
+        .collect();
+    assert_eq!(
+        given,
+        [
+            "agent scout llm=m config/agents.yaml llm='m'",
+            "agent scout max_iter=3 config/agents.yaml max_iter=3",
+            "agent scout tools=- config/agents.yaml tools=[f()]",
+            "agent scout verbose=true config/agents.yaml True",
+        ]
+    );
+}
+
+#[test]
 fn crewai_agents_and_tasks() {
     let (agents, sources) = compiled(&[("agents.yaml", fixture("crewai/agents.yaml"))]);
     assert_eq!(said(&agents, &sources), ["F003 info verbose", "F002 info max_itr"]);

@@ -26,10 +26,12 @@ impl Default for Limits {
     }
 }
 
-/// What a framework adds to instances of the project's classes, such as those under one of its decorators.
+/// What a framework adds to instances of the project's classes, such as those under one of its decorators, and what is its own.
 pub trait Framework: std::fmt::Debug + Sync {
     /// An instance was made; its `__init__` comes after this.
-    fn made(&self, world: &mut World<'_>, instance: ObjectId, class: ClassId);
+    fn made(&self, world: &mut World<'_>, instance: ObjectId, class: ClassId) {
+        let _ = (world, instance, class);
+    }
 
     /// An attribute that neither the instance nor its class has.
     fn attribute(
@@ -38,7 +40,17 @@ pub trait Framework: std::fmt::Debug + Sync {
         instance: ObjectId,
         class: ClassId,
         name: &str,
-    ) -> Option<Value>;
+    ) -> Option<Value> {
+        let _ = (world, instance, class, name);
+        None
+    }
+
+    /// Whether a name of a module, or the module itself if the name is empty, is the framework's, also where the project has a module
+    /// of that name: its own folder `agents` beside the package `agents`.
+    fn owns(&self, module: &str, name: &str) -> bool {
+        let _ = (module, name);
+        false
+    }
 }
 
 /// Names of one scope.

@@ -596,11 +596,11 @@ impl<'a> World<'a> {
         let name = alias.name.id.as_str();
         let head = name.split('.').next().unwrap_or(name);
         let found = |w: &mut Self, name: &str| match w.sources.import(at.module, 0, name) {
-            Some(module) => {
+            Some(module) if !w.framework.is_some_and(|f| f.owns(name, "")) => {
                 w.load(module);
                 Value::new(Kind::Module(module), span)
             }
-            None => Value::new(Kind::External(name.into()), span),
+            _ => Value::new(Kind::External(name.into()), span),
         };
         match &alias.asname {
             Some(bound) => {
@@ -627,7 +627,8 @@ impl<'a> World<'a> {
                 continue;
             }
             let bound = alias.asname.as_ref().map_or(wanted, |n| n.id.as_str());
-            let inside = module.and_then(|m| {
+            let owned = s.level == 0 && self.framework.is_some_and(|f| f.owns(name, wanted));
+            let inside = module.filter(|_| !owned).and_then(|m| {
                 let scope = self.load(m)?;
                 self.lookup_in(scope, wanted)
             });
@@ -635,7 +636,7 @@ impl<'a> World<'a> {
                 Some(value) => value,
                 None => {
                     let full = if name.is_empty() { wanted.to_string() } else { format!("{name}.{wanted}") };
-                    match self.sources.import(at.module, s.level, &full) {
+                    match self.sources.import(at.module, s.level, &full).filter(|_| !owned) {
                         Some(m) => {
                             self.load(m);
                             Value::new(Kind::Module(m), span)

@@ -1,6 +1,6 @@
 //! `entail compile --stats`: how much of a directory compiles, by format.
 
-use crate::load::{files_under, on_all_cores, read_bytes};
+use crate::load::{around, files_under, on_all_cores, read_bytes};
 use crate::ui::{Exit, Ui};
 use check::types;
 use core_ir::{Term, Type};
@@ -182,7 +182,16 @@ fn one(path: &Path) -> Option<Outcome> {
     match recognise(&file) {
         Recognised::Frontend(frontend) => {
             outcome.format = frontend.name().into();
-            let compiled = frontend.lower(&Project { files: vec![file], ..Project::default() }, 0);
+            // A module is of a project; a configuration is looked at by itself.
+            let mut files = vec![file];
+            if File::is_python(&shown) {
+                files.extend(around(path).into_iter().enumerate().filter_map(|(i, other)| {
+                    let id = FileId(u32::try_from(i + 1).ok()?);
+                    let text = decode(id, &read_bytes(&other).ok()?, &limits).ok()?;
+                    Some(File::read(id, &other, &text, &limits))
+                }));
+            }
+            let compiled = frontend.lower(&Project { files, ..Project::default() }, 0);
             outcome.units = compiled.units.len();
             for unit in &compiled.units {
                 // What it takes is written at its function, or a text.

@@ -54,6 +54,10 @@ fn is_base(world: &World<'_>, class: ClassId) -> bool {
 }
 
 impl python::Framework for CrewBase {
+    fn owns(&self, module: &str, _: &str) -> bool {
+        module.split('.').next() == Some("crewai")
+    }
+
     fn made(&self, world: &mut World<'_>, instance: ObjectId, class: ClassId) {
         if !is_base(world, class) {
             return;

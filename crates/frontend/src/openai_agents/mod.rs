@@ -104,7 +104,8 @@ impl Frontend for OpenAiAgents {
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };
         let sources = py::modules(project, file);
-        let mut world = py::evaluated(&sources, file, &mut units.compiled.diagnostics);
+        let world = World::with_framework(&sources, python::Limits::default(), &Sdk);
+        let mut world = py::evaluate(world, file, &mut units.compiled.diagnostics);
         let said = said_by_functions(&mut world);
         let reader = Reader { world: &world, said };
         let mut used: HashSet<ObjectId> = HashSet::new();
@@ -167,6 +168,46 @@ fn function_style(name: &str) -> String {
 
 /// The most agents of one conversation.
 const MOST_SPEAKERS: usize = 200;
+
+/// The names of the SDK that matter here; a project may have a folder `agents` of its own.
+#[derive(Debug)]
+struct Sdk;
+
+const NAMES: &[&str] = &[
+    "",
+    "Agent",
+    "Runner",
+    "function_tool",
+    "FunctionTool",
+    "handoff",
+    "Handoff",
+    "ModelSettings",
+    "RunConfig",
+    "RunContextWrapper",
+    "ToolContext",
+    "StopAtTools",
+    "AgentOutputSchema",
+    "InputGuardrail",
+    "OutputGuardrail",
+    "GuardrailFunctionOutput",
+    "input_guardrail",
+    "output_guardrail",
+    "OpenAIChatCompletionsModel",
+    "OpenAIResponsesModel",
+    "SQLiteSession",
+    "trace",
+    "HostedMCPTool",
+    "TResponseInputItem",
+    "MaxTurnsExceeded",
+];
+
+impl python::Framework for Sdk {
+    fn owns(&self, module: &str, name: &str) -> bool {
+        let known = NAMES.contains(&name) || HOSTED.iter().any(|(tool, _)| *tool == name);
+        module == "agents" && known
+            || ["agents.mcp", "agents.extensions"].iter().any(|m| module.starts_with(m))
+    }
+}
 
 /// What functions that make instructions give, when nothing is known of what they are given.
 fn said_by_functions(world: &mut World<'_>) -> HashMap<FunctionId, Value> {
@@ -239,7 +280,23 @@ impl Reader<'_, '_> {
     }
 
     fn items(&self, id: ObjectId, name: &str) -> Vec<Value> {
-        self.get(id, None, name).and_then(|g| self.world.items(g.value)).map_or(Vec::new(), <[Value]>::to_vec)
+        let written = self.get(id, None, name).and_then(|g| self.world.items(g.value));
+        let mut items = written.map_or(Vec::new(), <[Value]>::to_vec);
+        // `agent.handoffs.append(other)` where none were given.
+        for call in &self.world.object(id).calls {
+            let Some(method) = call.name.strip_prefix(name).and_then(|n| n.strip_prefix('.')) else {
+                continue;
+            };
+            let given = self.world.object(call.result).args.first();
+            match (method, given.map(|a| &a.value)) {
+                ("append", Some(value)) => items.push(value.clone()),
+                ("extend", Some(value)) => {
+                    items.extend(self.world.items(value).unwrap_or(&[]).iter().cloned())
+                }
+                _ => {}
+            }
+        }
+        items
     }
 
     /// The agent that a handoff leads to.

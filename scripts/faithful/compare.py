@@ -1,0 +1,196 @@
+"""Runs each program twice on a scripted model server, with its framework and with Entail, and compares what they ask.
+
+Of a program `NAME.py` the file `NAME.json` says: `input`; `replies` of the model in order (a text, or a tool with arguments);
+`known`, a difference that the documentation lists; `fails`, that the run is to fail with words that hold this; `json`, that
+results are compared as JSON.
+"""
+
+import argparse
+import http.server
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SUITE = ROOT / "suite" / "faithful"
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Gives the replies in order and remembers the requests."""
+
+    daemon_threads = True
+
+    def __init__(self, replies):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.replies = list(replies)
+        self.requests = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.requests.append(body)
+        reply = self.server.replies.pop(0) if self.server.replies else "nothing is left to say"
+        message = {"role": "assistant", "content": None}
+        if isinstance(reply, str):
+            message["content"] = reply
+        else:
+            call = {"name": reply["tool"], "arguments": json.dumps(reply["args"])}
+            message["tool_calls"] = [{"id": f"c{len(self.server.requests)}", "type": "function", "function": call}]
+        reason = "stop" if isinstance(reply, str) else "tool_calls"
+        answer = {
+            "id": "r",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
+            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        }
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+def text_of(content):
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content)
+    return content or ""
+
+
+def as_data(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def shape(request, without_instructions):
+    """What is compared of a request."""
+    messages = []
+    for m in request["messages"]:
+        calls = [(c["function"]["name"], as_data(c["function"]["arguments"] or "{}")) for c in m.get("tool_calls") or []]
+        content = "" if calls else text_of(m.get("content"))
+        role = {"developer": "system"}.get(m["role"], m["role"])
+        if role == "system" and without_instructions:
+            continue
+        messages.append((role, as_data(content) if role == "tool" else content, calls))
+    tools = {t["function"]["name"]: sorted(t["function"].get("parameters", {}).get("properties", {})) for t in request.get("tools") or []}
+    settings = {k: request[k] for k in ("model", "temperature", "max_tokens") if request.get(k) is not None}
+    typed = request.get("response_format") is not None
+    return {"messages": messages, "tools": tools, "settings": settings, "typed": typed}
+
+
+def environment(server):
+    env = dict(os.environ)
+    for name in list(env):
+        if name.lower() in ("http_proxy", "https_proxy", "all_proxy"):
+            del env[name]
+    env.update(
+        OPENAI_API_KEY="none",
+        OPENAI_BASE_URL=f"http://127.0.0.1:{server.server_port}/v1",
+        OPENAI_AGENTS_DISABLE_TRACING="1",
+        PYTHONDONTWRITEBYTECODE="1",
+    )
+    return env
+
+
+def ran(command, env, folder):
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+def real(program, script):
+    server = Server(script["replies"])
+    command = [sys.executable, str(ROOT / "scripts/faithful/run_openai_agents.py"), str(program)]
+    outcome = ran(command, environment(server), program.parent)
+    return outcome, server.requests
+
+
+def ours(program, script, entail, requests):
+    server = Server(script["replies"])
+    offered = {name for r in requests for name in (t["function"]["name"] for t in r.get("tools") or [])}
+    models = {r["model"] for r in requests}
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        shim = str(ROOT / "scripts/faithful/call_tool.py")
+        settings = ["[handlers]"]
+        policy = []
+        for name in sorted(offered):
+            command = json.dumps([sys.executable, shim, str(program), name])
+            settings.append(f"{name} = {{ exec = {command} }}")
+        for model in sorted(models):
+            url = f"http://127.0.0.1:{server.server_port}/v1"
+            settings.append(f'[models.{model}]\nbase_url = "{url}"\nkey_env = "OPENAI_API_KEY"')
+        # What tools return is trusted here: the frameworks know no labels.
+        for name in sorted(offered):
+            if not name.startswith("transfer_to_"):
+                policy.append(f'[tools.{name}]\neffect = "read"\nresult = "trusted"')
+        (folder / "entail.toml").write_text("\n".join(settings) + "\n")
+        (folder / "policy.toml").write_text("\n".join(policy) + "\n")
+        command = [entail, "run", "--quiet", "--config", str(folder / "entail.toml"), "--policy", str(folder / "policy.toml")]
+        outcome = ran([*command, str(program), script["input"]], environment(server), folder)
+    return outcome, server.requests
+
+
+def differences(script, theirs, mine):
+    (their_code, their_out, their_err), their_requests = theirs
+    (my_code, my_out, my_err), my_requests = mine
+    if their_code != 0:
+        return [f"the framework failed: {their_err[-800:]}"]
+    out = []
+    if "fails" in script:
+        if my_code == 0 or script["fails"] not in my_err:
+            out.append(f"was to fail with `{script['fails']}`: {my_code} {my_out} {my_err[-300:]}")
+    elif my_code != 0:
+        out.append(f"failed: {my_err[-600:]}")
+    # Entail prints values as JSON.
+    elif as_data(my_out) != (as_data(their_out) if script.get("json") else their_out):
+        out.append(f"the result: {their_out!r} there, {my_out!r} here")
+    if len(their_requests) != len(my_requests):
+        out.append(f"requests: {len(their_requests)} there, {len(my_requests)} here")
+    known = "known" in script
+    for i, (a, b) in enumerate(zip(their_requests, my_requests), 1):
+        a, b = shape(a, known), shape(b, known)
+        for key in a:
+            if a[key] != b[key]:
+                out.append(f"request {i}, {key}:\n    there {a[key]}\n    here  {b[key]}")
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--entail", default=str(ROOT / "target/debug/entail"))
+    parser.add_argument("which", nargs="?", default="")
+    args = parser.parse_args()
+    same, all_ = 0, 0
+    for program in sorted(SUITE.glob("*/*.py")):
+        name = f"{program.parent.name}/{program.stem}"
+        if not name.startswith(args.which):
+            continue
+        script = json.loads(program.with_suffix(".json").read_text())
+        theirs = real(program, script)
+        mine = ours(program, script, args.entail, theirs[1])
+        found = differences(script, theirs, mine)
+        all_ += 1
+        same += not found
+        note = f" (but for {script['known']})" if "known" in script else ""
+        print(f"{name}: {len(theirs[1])} requests, {'the same' + note if not found else 'different'}", flush=True)
+        for line in found:
+            print(f"  {line}")
+    print(f"{same} of {all_} the same")
+    return 0 if same == all_ else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
