@@ -4,6 +4,7 @@ use super::{Config, Suppressions, all, codes};
 use diagnostics::{Diagnostic, FileId};
 use frontend::doc::{Format, Limits, decode};
 use frontend::{File, Project, Recognised, recognise};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What linting a file gave.
@@ -59,6 +60,29 @@ impl std::fmt::Display for Skip {
     }
 }
 
+/// Findings of one code in one file.
+const MOST_OF_A_CODE: usize = 500;
+
+/// Leaves out what comes after the first findings of a code, and says how many that are: a file made to be long shall not
+/// be answered by a report as long.
+fn cap(findings: &mut Vec<Diagnostic>) {
+    if findings.len() <= MOST_OF_A_CODE {
+        return;
+    }
+    let mut counts: HashMap<&'static str, usize> = HashMap::new();
+    findings.retain(|d| {
+        let n = counts.entry(d.code).or_default();
+        *n += 1;
+        *n <= MOST_OF_A_CODE
+    });
+    for (code, n) in counts.into_iter().filter(|(_, n)| *n > MOST_OF_A_CODE) {
+        if let Some(last) = findings.iter_mut().rev().find(|d| d.code == code) {
+            last.help
+                .push(format!("{} more findings of {code} in this file are left out", n - MOST_OF_A_CODE));
+        }
+    }
+}
+
 /// Lints a file by itself. Total: any path, any bytes.
 pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
     let skipped = |skip, text| Report { text, outcome: Outcome::Skipped(skip) };
@@ -88,6 +112,7 @@ pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Repo
             };
             config.filter(&mut findings);
             findings.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
+            cap(&mut findings);
             Outcome::Checked {
                 framework: compiled.framework,
                 units: compiled.units.len(),

@@ -24,7 +24,7 @@ pub use suppress::{Day, EXPLANATIONS, Suppressions};
 use crate::cost::{self, CostBound};
 use core_ir::{Code, TermId};
 use diagnostics::report::RuleInfo;
-use diagnostics::{Diagnostic, Level, Span};
+use diagnostics::{Applicability, Diagnostic, Fix, Level, Span};
 use frontend::{Compiled, File, Unit};
 use paths::Loop;
 use std::cell::OnceCell;
@@ -98,6 +98,22 @@ impl<'a> Context<'a> {
     pub fn cost(&self) -> &CostBound {
         self.cost.get_or_init(|| cost::bound(&self.unit.code, true))
     }
+}
+
+/// The replacement of a part of a text at a place, if the place holds the text as it is, in quotes or without.
+pub(crate) fn replace(
+    text: &str,
+    at: Span,
+    part: std::ops::Range<usize>,
+    by: &str,
+    applicability: Applicability,
+) -> Option<Fix> {
+    let quotes = (at.end - at.start).checked_sub(u32::try_from(text.len()).ok()?)?;
+    // Anything else has escapes, or is folded over lines.
+    let start = at.start + [0, 1].get(usize::from(quotes == 2)).filter(|_| quotes == 0 || quotes == 2)?;
+    let (from, to) = (start + part.start as u32, start + part.end as u32);
+    let span = Span { start: from, end: to, ..at };
+    Some(Fix { span, replacement: by.to_string(), applicability })
 }
 
 /// A term and everything in it.

@@ -57,6 +57,42 @@ fn the_page_of_each_rule_holds() {
 }
 
 #[test]
+fn repairs_keep_quotes_and_comments() {
+    for (before, after) in [
+        (
+            "agentId: a\nmodel: {name: m, baseUrl: 'http://m.example.org/v1'} # ours\nsystemPrompt: p\ntype: simple\n",
+            "agentId: a\nmodel: {name: m, baseUrl: 'https://m.example.org/v1'} # ours\nsystemPrompt: p\ntype: simple\n",
+        ),
+        (
+            "a: # one\n  role: r\n  goal: g\n  backstory: b\n  code_execution_mode: unsafe # two\n",
+            "a: # one\n  role: r\n  goal: g\n  backstory: b\n  code_execution_mode: safe # two\n",
+        ),
+        (
+            "a:\n  role: r\n  goal: g\n  backstory: b\n  code_execution_mode: \"unsafe\"\n",
+            "a:\n  role: r\n  goal: g\n  backstory: b\n  code_execution_mode: \"safe\"\n",
+        ),
+    ] {
+        let found = findings(before, &everything());
+        let (text, n) = diagnostics::fix::apply(before, FileId(0), &found, Applicability::Unsafe);
+        assert_eq!((text.as_str(), n), (after, 1), "{before}");
+        assert_eq!(diagnostics::fix::apply(before, FileId(0), &found, Applicability::Safe).1, 0);
+    }
+}
+
+#[test]
+fn a_file_made_to_be_long_has_a_short_report() {
+    let key = "8f14e45fceea167a5a36dedd4bea2543";
+    let mut text = String::from("agentId: a\ntype: simple\nmodel: m\nsystemPrompt: p\nmore:\n");
+    for i in 0..2_000 {
+        text.push_str(&format!("  - {{api_key: {key}, n: {i}}}\n"));
+    }
+    let found = findings(&text, &everything());
+    let keys: Vec<_> = found.iter().filter(|d| d.code == "S001").collect();
+    assert_eq!(keys.len(), 500);
+    assert_eq!(keys[499].help.last().unwrap(), "1500 more findings of S001 in this file are left out");
+}
+
+#[test]
 fn rules_are_in_order_and_found_by_code() {
     assert!(RULES.windows(2).all(|w| w[0].code < w[1].code));
     assert_eq!(rule("l004B").map(|r| r.name), Some("forced-truncation"));

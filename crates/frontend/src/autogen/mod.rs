@@ -199,7 +199,11 @@ fn assistant<'d>(kit: &mut Kit<'_>, config: Node<'d>, name: &str, others: &[Node
     }
     let prompt = match first_text(config, &["system_message"]) {
         Some((text, e)) => kit.text(text, value_span(&e)),
-        None => kit.text(DEFAULT_PROMPT, head),
+        // An empty text is what the model is told; the default holds where there is none.
+        None => match config.entry("system_message").filter(|e| e.value.as_str().is_some()) {
+            Some(e) if config.get("model_client").is_some() => kit.text("", value_span(&e)),
+            _ => kit.text(DEFAULT_PROMPT, head),
+        },
     };
     let (params, model_at) = model(kit, config);
     let mut hands = Vec::new();

@@ -1,5 +1,6 @@
 //! L017: a bound that the source does not state.
 
+use crate::lint::rules::l023_no_way_to_end::never_ends;
 use crate::lint::{Check, Context, Rule};
 use core_ir::Bound;
 use diagnostics::{Diagnostic, Level};
@@ -16,8 +17,13 @@ pub(super) static RULE: Rule = Rule {
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     // A loop that nothing ends, not even a default, is L004a's and L021's.
+    // A graph that goes round for ever is L023's.
+    let graph = context.unit.outline.graphs.iter().any(never_ends);
     for l in context.loops().iter().filter(|l| l.bound != Bound::Infinite || !l.is_endless()) {
         let Some(origin) = &l.origin else { continue };
+        if graph && l.bound == Bound::Infinite {
+            continue;
+        }
         let message = match origin.strip_prefix("none: ") {
             Some(why) => format!("nothing bounds this loop: {why}"),
             None => format!("how often this loop may run is not stated here: its bound is {origin}"),

@@ -2,6 +2,7 @@
 
 use crate::lint::{Check, Context, Rule};
 use diagnostics::{Diagnostic, Level};
+use frontend::GraphOutline;
 
 pub(super) static RULE: Rule = Rule {
     code: "L023",
@@ -13,29 +14,32 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
-    for graph in &context.unit.outline.graphs {
-        let reached = graph.reached(graph.start);
-        let ends = |node: usize| {
-            let mut edges = graph.edges.iter().filter(|(from, ..)| *from == node).peekable();
-            if edges.peek().is_none() {
-                return true;
-            }
-            // A decision ends the run where it has an outcome that no edge is for, and may do so where its outcomes are not listed.
-            let edges: Vec<_> = edges.collect();
-            let always = edges.iter().any(|(.., when)| when.is_none());
-            !always
-                && graph.nodes[node].outcomes.as_ref().is_none_or(|all| {
-                    all.iter().any(|(label, _)| !edges.iter().any(|(.., when)| when.as_ref() == Some(label)))
-                })
-        };
-        let mut nodes = (0..graph.nodes.len()).filter(|n| reached[*n]).peekable();
-        if nodes.peek().is_some() && !nodes.any(ends) {
-            let Some(start) = graph.nodes.get(graph.start) else { continue };
-            let d = rule.finding(
-                "no path of this graph comes to an end: it goes round until something stops it",
-                start.at,
-            );
-            out.push(d.help("add an edge from the cycle to a node that nothing follows"));
-        }
+    for graph in context.unit.outline.graphs.iter().filter(|g| never_ends(g)) {
+        let Some(start) = graph.nodes.get(graph.start) else { continue };
+        let d = rule.finding(
+            "no path of this graph comes to an end: it goes round until something stops it",
+            start.at,
+        );
+        out.push(d.help("add an edge from the cycle to a node that nothing follows"));
     }
+}
+
+/// Whether every node that is reached is followed by another.
+pub(super) fn never_ends(graph: &GraphOutline) -> bool {
+    let reached = graph.reached(graph.start);
+    let ends = |node: usize| {
+        let mut edges = graph.edges.iter().filter(|(from, ..)| *from == node).peekable();
+        if edges.peek().is_none() {
+            return true;
+        }
+        // A decision ends the run where it has an outcome that no edge is for, and may do so where its outcomes are not listed.
+        let edges: Vec<_> = edges.collect();
+        let always = edges.iter().any(|(.., when)| when.is_none());
+        !always
+            && graph.nodes[node].outcomes.as_ref().is_none_or(|all| {
+                all.iter().any(|(label, _)| !edges.iter().any(|(.., when)| when.as_ref() == Some(label)))
+            })
+    };
+    let mut nodes = (0..graph.nodes.len()).filter(|n| reached[*n]).peekable();
+    nodes.peek().is_some() && !nodes.any(ends)
 }

@@ -1,7 +1,7 @@
 //! S002: a service that is talked to in the clear.
 
-use crate::lint::{Check, FileContext, Rule};
-use diagnostics::{Diagnostic, Level};
+use crate::lint::{Check, FileContext, Rule, replace};
+use diagnostics::{Applicability, Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
     code: "S002",
@@ -20,7 +20,9 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
             let message = format!(
                 "`{host}` is called over plain HTTP: what is sent and answered can be read and changed"
             );
-            out.push(rule.finding(message, span).help("use `https://`"));
+            let mut d = rule.finding(message, span).help("use `https://`");
+            d.fix = replace(text, span, 0..4, "https", Applicability::Unsafe);
+            out.push(d);
         }
     });
 }

@@ -1,7 +1,7 @@
 //! S003: what a model writes is run without a fence.
 
-use crate::lint::{Check, FileContext, Rule};
-use diagnostics::{Diagnostic, Level};
+use crate::lint::{Check, FileContext, Rule, replace};
+use diagnostics::{Applicability, Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
     code: "S003",
@@ -22,7 +22,14 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
         };
         if unfenced {
             let d = rule.finding("code that a model writes runs here with every right of the process", span);
-            out.push(d.help("run it in a container, or give the agent tools with signatures instead"));
+            let fenced = match key {
+                "code_execution_mode" => Some("safe"),
+                "use_docker" => Some(if text == "False" { "True" } else { "true" }),
+                _ => None,
+            };
+            let mut d = d.help("run it in a container, or give the agent tools with signatures instead");
+            d.fix = fenced.and_then(|by| replace(text, span, 0..text.len(), by, Applicability::Unsafe));
+            out.push(d);
         }
     });
 }

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Draws findings on real projects for judging by hand: `docs/precision.md`.
+
+    sample.py draw PROJECTS.tsv SCRATCH OUT.tsv [--clone URL] [--entail BIN] [--seed N] [--count N]
+    sample.py report JUDGED.tsv
+
+`draw` checks the projects out below SCRATCH (repository and folder are the first two columns of PROJECTS.tsv; URL is a pattern for
+`git clone`, with {repo} and {name}), lints each folder with and without the Python around it, and writes a sample of
+the findings of level error, warn and unknown to OUT.tsv, with an empty verdict and reason. Python's generator with the seed draws,
+at most eight findings of one rule in one repository, so that a single layout does not decide.
+
+`report` prints the precision of each rule with Wilson intervals from a judged file: verdicts are `true` and `false`.
+Nothing of the projects is stored but paths and lines.
+"""
+import argparse
+import collections
+import csv
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+
+COLUMNS = ["repo", "path", "line", "rule", "level_alone", "level_joint", "message", "verdict", "reason"]
+
+
+def projects(path):
+    seen = set()
+    for line in open(path, encoding="utf-8"):
+        parts = line.rstrip("\n").split("\t")
+        if line.startswith("#") or len(parts) < 2 or parts[0] == "repository":
+            continue
+        if (parts[0], parts[1]) not in seen:
+            seen.add((parts[0], parts[1]))
+            yield parts[0], parts[1]
+
+
+def checkout(repo, scratch, url):
+    to = os.path.join(scratch, repo.replace("/", "__"))
+    if not os.path.isdir(to):
+        source = url.format(repo=repo, name=repo.replace("/", "+"))
+        command = ["git", "clone", "--quiet", "--depth", "1", source, to]
+        if subprocess.run(command, stderr=subprocess.DEVNULL).returncode != 0:
+            return None
+    return to
+
+
+def lint(binary, folder, *more):
+    command = [binary, "lint", "--no-cache", "--format", "json", "--level", "info", *more, folder]
+    out = subprocess.run(command, capture_output=True, text=True).stdout
+    found = {}
+    for line in out.splitlines():
+        row = json.loads(line)
+        # Codes of rules; remarks about the format itself are no findings of lint.
+        if row.get("code", "")[:1] in "LS" and row.get("line"):
+            found[(row["path"], row["line"], row["column"], row["code"])] = row
+    return found
+
+
+def draw(args):
+    rows = {}
+    for repo, folder in projects(args.projects):
+        root = checkout(repo, args.scratch, args.clone)
+        where = root and os.path.join(root, folder)
+        if not where or not os.path.isdir(where):
+            continue
+        alone, joint = lint(args.entail, where, "--no-python"), lint(args.entail, where)
+        for key, row in alone.items():
+            if row["level"] in ("error", "warn"):
+                path = os.path.relpath(row["path"], root)
+                after = joint.get(key, {"level": "none"})
+                said = (row["message"] + " | " + after.get("help", "")).replace("\t", " ").replace("\n", " ")
+                rows[(repo, path, key[1], key[2], row["code"])] = (row["level"], after["level"], said)
+    counts = collections.Counter((code, a, j) for (*_, code), (a, j, _) in rows.items())
+    for (code, a, j), n in sorted(counts.items()):
+        print(f"{n:>6}  {code} alone {a}, joint {j}", file=sys.stderr)
+    keys = sorted(rows)
+    random.Random(args.seed).shuffle(keys)
+    per, chosen = collections.Counter(), []
+    for key in keys:
+        group = (key[0], key[4])
+        if per[group] < 8 and len(chosen) < args.count:
+            per[group] += 1
+            chosen.append(key)
+    with open(args.out, "w", encoding="utf-8", newline="") as f:
+        writer = csv.writer(f, delimiter="\t", lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for key in sorted(chosen):
+            repo, path, line, _, code = key
+            alone, joint, said = rows[key]
+            writer.writerow([repo, path, line, code, alone, joint, said, "", ""])
+    print(f"{len(chosen)} of {len(keys)} findings are in {args.out}", file=sys.stderr)
+
+
+def wilson(good, n, z=1.96):
+    if n == 0:
+        return 0.0, 1.0
+    p = good / n
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def report(args):
+    rows = list(csv.DictReader(open(args.judged, encoding="utf-8"), delimiter="\t"))
+    rows = [r for r in rows if r["verdict"] in ("true", "false")]
+    print("| rule | alone: true of findings | 95 % | joint: true of findings | 95 % |")
+    print("|---|---|---|---|---|")
+    for rule in sorted({r["rule"] for r in rows}) + ["all"]:
+        of = [r for r in rows if rule in ("all", r["rule"])]
+        cells = []
+        for column in ("level_alone", "level_joint"):
+            said = [r for r in of if r[column] in ("error", "warn")]
+            good = sum(r["verdict"] == "true" for r in said)
+            low, high = wilson(good, len(said))
+            share = f"{good} of {len(said)}" + (f" ({100 * good / len(said):.0f} %)" if said else "")
+            cells += [share, f"{100 * low:.0f}–{100 * high:.0f} %" if said else "–"]
+        print(f"| {rule} | " + " | ".join(cells) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    d = commands.add_parser("draw")
+    d.add_argument("projects")
+    d.add_argument("scratch")
+    d.add_argument("out")
+    d.add_argument("--clone", default="https://github.com/{repo}.git")
+    d.add_argument("--entail", default="entail")
+    d.add_argument("--seed", type=int, default=42)
+    d.add_argument("--count", type=int, default=150)
+    d.set_defaults(run=draw)
+    r = commands.add_parser("report")
+    r.add_argument("judged")
+    r.set_defaults(run=report)
+    args = parser.parse_args()
+    args.run(args)
+
+
+main()
