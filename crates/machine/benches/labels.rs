@@ -9,7 +9,7 @@
     reason = "it measures time, and prints what it measured"
 )]
 
-use core_ir::{Data, Globals, LatticeKind, Num};
+use core_ir::{Data, Globals, Label, Lattice, LatticeKind, Num};
 use diagnostics::FileId;
 use machine::{Call, Config, Machine, Output, Reply, Response};
 use std::hint::black_box;
@@ -20,38 +20,23 @@ use syntax::lam::{Options, parse};
 /// How long each program is run at most, over and over.
 const EACH: Duration = Duration::from_millis(60);
 
-/// Name, declarations and definitions, and the term with `A` and `B` for two values that are labelled or not.
+/// Name, declarations and definitions, and what is done two hundred times, with `A` and `B` for two values that are labelled or not and `i` for a
+/// number.
 const PROGRAMS: [(&str, &str, &str); 10] = [
-    ("function calls", "let f = \\x. x", "each[1] (\\i. [f A, f B, f A, f B]) (prim[range](0, 200))"),
-    ("recursion", "", "fix[1001] (\\self. \\n. if n == 0 then A else n + self (n - 1)) 1000"),
-    ("loop, decided by data", "", "fix[inf] (\\self. \\n. if n > 1000 then n else self (n + B)) A"),
-    (
-        "records",
-        "",
-        "each[1] (\\i. let r = {a: A, b: {c: B, d: i}} in [r.a, r.b.c, r.b.d, (r.a := B).a]) (prim[range](0, 200))",
-    ),
-    (
-        "lists",
-        "",
-        "let l = prim[range](0, 1000) in prim[length]([A, l, B, prim[append](l, A), prim[concat]([l, [B]])])",
-    ),
-    (
-        "arithmetic",
-        "",
-        "each[1] (\\i. (i + A) * (i + B) - A * B + (if i > 100 then A else B)) (prim[range](0, 200))",
-    ),
-    ("closures", "", "each[1] (\\i. let f = \\x. \\y. x + y + A in f i B) (prim[range](0, 200))"),
-    ("texts", "", "each[1] (\\i. \"{A} of {i} and {B}\") (prim[range](0, 200))"),
+    ("function calls", "let f = \\x. x", "[f A, f B, f A, f B]"),
+    ("recursion", "", "fix[11] (\\self. \\n. if n == 0 then A else n + self (n - 1)) 10"),
+    ("loop, decided by data", "", "fix[inf] (\\self. \\n. if n > 60 then n else self (n + B)) A"),
+    ("records", "", "let r = {a: A, b: {c: B, d: i}} in [r.a, r.b.c, r.b.d, (r.a := B).a]"),
+    ("lists", "let l = prim[range](0, 100)", "prim[length]([A, l, B, prim[append](l, A), l + [B]])"),
+    ("arithmetic", "", "(i + A) * (i + B) - A * B + (if i > 100 then A else B)"),
+    ("closures", "", "let f = \\x. \\y. x + y + A in f i B"),
+    ("texts", "", "\"{A} of {i} and {B}\""),
     (
         "tools",
         "tool t(x: Num @ [\"U\", \"S\"], y: Num @ [\"U\", \"S\"]) -> Num @ [\"U\"] read control [\"U\", \"S\"]",
-        "each[1] (\\i. tool[t] {x: A, y: B}) (prim[range](0, 200))",
+        "tool[t] {x: A, y: B}",
     ),
-    (
-        "conversations",
-        "",
-        "each[1] (\\i. fresh (let _ = send A in let _ = send \"and {B}\" in recv {result: Num})) (prim[range](0, 200))",
-    ),
+    ("conversations", "", "fresh (let _ = send A in let _ = send \"and {B}\" in recv {result: Num})"),
 ];
 
 fn answer(call: &Call) -> Response {
@@ -104,11 +89,61 @@ fn main() {
                 continue;
             }
             // The two values are labelled once; the rest of the program uses them by name.
+            let body = term.replace('A', "one").replace('B', "two");
             let text = format!(
-                "{head}\nlet one = {a}\nlet two = {b}\n{}",
-                term.replace('A', "one").replace('B', "two")
+                "{head}\nlet one = {a}\nlet two = {b}\n\
+                 fix[inf] (\\again. \\i. if i == 0 then 0 else let _ = {body} in again (i - 1)) 200"
             );
             println!("{labels}\t{name}\t{}", fastest(&text, config));
         }
     }
+    for (name, kind) in LatticeKind::ALL {
+        let (join, flows) = operations(kind);
+        println!("join\t{name}\t{join:.2}\nflows\t{name}\t{flows:.2}");
+    }
+}
+
+/// The nanoseconds of a join and of a comparison in a lattice, over all pairs of eight labels that were met before.
+fn operations(kind: LatticeKind) -> (f64, f64) {
+    let mut lattice = Lattice::new(kind);
+    let texts = match kind {
+        LatticeKind::SourcesReaders => ["web", "mail", "user", "disk"]
+            .map(|s| Data::record([("sources".into(), Data::list([Data::str(s)]))]))
+            .to_vec(),
+        LatticeKind::Levels => {
+            ["public", "internal", "confidential", "secret"].map(|s| Data::list([Data::str(s)])).to_vec()
+        }
+        _ => vec![Data::list([]), Data::list([Data::str("U")]), Data::list([Data::str("S")])],
+    };
+    let mut labels: Vec<Label> = texts.iter().filter_map(|d| lattice.label_of(d)).collect();
+    while labels.len() < 8 {
+        let joined = labels.iter().fold(Label::BOTTOM, |a, b| lattice.join(a, *b));
+        labels.push(joined);
+    }
+    let pairs: Vec<(Label, Label)> =
+        labels.iter().flat_map(|a| labels.iter().map(move |b| (*a, *b))).collect();
+    let fastest = |mut work: Box<dyn FnMut() + '_>| {
+        let (begun, mut best) = (Instant::now(), f64::MAX);
+        while begun.elapsed() < EACH {
+            let start = Instant::now();
+            work();
+            best = best.min(start.elapsed().as_nanos() as f64 / (1_000 * pairs.len()) as f64);
+        }
+        best
+    };
+    let join = fastest(Box::new(|| {
+        for _ in 0..1_000 {
+            for (a, b) in &pairs {
+                black_box(lattice.join(*black_box(a), *black_box(b)));
+            }
+        }
+    }));
+    let flows = fastest(Box::new(|| {
+        for _ in 0..1_000 {
+            for (a, b) in &pairs {
+                black_box(lattice.flows(*black_box(a), *black_box(b)));
+            }
+        }
+    }));
+    (join, flows)
 }

@@ -134,7 +134,7 @@ pub(crate) fn apply(
                     return Err(NotData::TooLarge.into());
                 }
                 let items = (a..b).map(|i| Value::new(Label::BOTTOM, Kind::Num(Num::from(i)))).collect();
-                Ok(Value::node(lattice, Label::BOTTOM, Body::List(items)))
+                Ok(Value::known(Label::BOTTOM, Body::List(items), Label::BOTTOM, false))
             }
             _ => wrong("two integers"),
         },
@@ -265,15 +265,26 @@ fn list<'a>(
     items: impl Iterator<Item = &'a Value>,
     limit: usize,
 ) -> Result<Value, PrimError> {
-    let mut out = Vec::new();
+    // A list item takes about 64 bytes.
+    let most = limit / 64;
+    let mut out = Vec::with_capacity(items.size_hint().0.min(most));
+    // What is no node has no label once it is stripped, so only nodes are looked into.
+    let (mut deep, mut has_function) = (Label::BOTTOM, false);
     for item in items {
-        // A list item takes about 64 bytes.
-        if out.len() >= limit / 64 {
+        if out.len() >= most {
             return Err(NotData::TooLarge.into());
         }
-        out.push(item.strip(lattice, limit)?);
+        out.push(match &item.kind {
+            Kind::Node(_) => {
+                let stripped = item.strip(lattice, limit)?;
+                deep = stripped.deep_label_in(lattice, deep);
+                has_function |= stripped.has_function();
+                stripped
+            }
+            kind => Value::new(Label::BOTTOM, kind.clone()),
+        });
     }
-    Ok(Value::node(lattice, Label::BOTTOM, Body::List(out)))
+    Ok(Value::known(Label::BOTTOM, Body::List(out), deep, has_function))
 }
 
 /// `classify`: the tag that a text names. Source: `docs/calculus.md` §10.

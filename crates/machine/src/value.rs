@@ -159,6 +159,22 @@ fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>) {
     }
 }
 
+/// The join of the labels of parts, and whether a function is among them or in them.
+#[inline]
+fn inside<'a>(lattice: &mut Lattice, parts: impl Iterator<Item = &'a Value>) -> (Label, bool) {
+    let (mut deep, mut functions) = (Label::BOTTOM, false);
+    for part in parts {
+        if part.label != Label::BOTTOM {
+            deep = lattice.join(deep, part.label);
+        }
+        if let Kind::Node(n) = &part.kind {
+            deep = lattice.join(deep, n.deep);
+            functions |= n.has_function;
+        }
+    }
+    (deep, functions)
+}
+
 /// Why a value cannot be taken as data or text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotData {
@@ -183,15 +199,18 @@ impl Value {
     }
 
     pub(crate) fn node(lattice: &mut Lattice, label: Label, body: Body) -> Value {
-        let mut deep = Label::BOTTOM;
-        let mut has_function = body.is_function();
-        for part in body.parts() {
-            deep = lattice.join(deep, part.label);
-            if let Kind::Node(n) = &part.kind {
-                deep = lattice.join(deep, n.deep);
-                has_function |= n.has_function;
-            }
-        }
+        // Lists and records are long: each has a loop of its own, in which labels that are ⊥ cost a comparison.
+        let (deep, functions) = match &body {
+            Body::List(items) => inside(lattice, items.iter()),
+            Body::Record(fields) => inside(lattice, fields.iter().map(|f| &f.1)),
+            _ => inside(lattice, body.parts()),
+        };
+        let has_function = functions || body.is_function();
+        Value::known(label, body, deep, has_function)
+    }
+
+    /// The same where it is known what is inside: the join of all labels there, and whether there is a function.
+    pub(crate) fn known(label: Label, body: Body, deep: Label, has_function: bool) -> Value {
         Value { label, kind: Kind::Node(Arc::new(Node { deep, has_function, body })) }
     }
 
@@ -218,6 +237,12 @@ impl Value {
             Kind::Node(n) => lattice.join(self.label, n.deep),
             _ => self.label,
         }
+    }
+
+    /// Another label, joined with every label in the value.
+    pub(crate) fn deep_label_in(&self, lattice: &mut Lattice, other: Label) -> Label {
+        let deep = self.deep_label(lattice);
+        lattice.join(other, deep)
     }
 
     /// The parts that have a label of their own: the way to each, and the join of the labels in it and around it.

@@ -19,6 +19,20 @@ impl Analysis {
             .collect();
         let always = verdicts.iter().all(|v| v.0);
         let never = verdicts.iter().any(|v| v.1);
+        let state = |((what, found, bound), (always, never)): (&(Checked, Range, Label), _)| CheckState {
+            what: what.clone(),
+            found: *found,
+            bound: *bound,
+            always,
+            never,
+        };
+        let checks = checks.iter().zip(verdicts).map(state).collect();
+        self.note(place, sink, (always, never), checks);
+        !never
+    }
+
+    /// Adds to what is known of a sink: whether it is always, or never, admitted this time, and how each bound fared.
+    fn note(&mut self, place: Span, sink: Sink, (always, never): (bool, bool), checks: Vec<CheckState>) {
         let taints = &mut self.taints;
         let site = self.sites.entry((place, sink)).or_insert_with(|| SiteState {
             checks: Vec::new(),
@@ -27,23 +41,17 @@ impl Analysis {
         });
         site.always &= always;
         site.never &= never;
-        for ((what, found, bound), (always, never)) in checks.iter().zip(verdicts) {
-            match site.checks.iter_mut().find(|c| c.what == *what) {
+        for check in checks {
+            match site.checks.iter_mut().find(|c| c.what == check.what) {
                 Some(c) => {
-                    c.found = taints.either(c.found, *found);
-                    c.always &= always;
-                    c.never &= never;
+                    c.found = taints.either(c.found, check.found);
+                    c.bound = taints.meet(c.bound, check.bound);
+                    c.always &= check.always;
+                    c.never &= check.never;
                 }
-                None => site.checks.push(CheckState {
-                    what: what.clone(),
-                    found: *found,
-                    bound: *bound,
-                    always,
-                    never,
-                }),
+                None => site.checks.push(check),
             }
         }
-        !never
     }
 
     /// `pc ⊑ lc`: the conversation may be touched.
@@ -53,26 +61,8 @@ impl Analysis {
         let always = by_label || (pc.under != 0 && pc.under == lc.under);
         let never = !self.taints.lattice.flows(pc.lo, self.taints.label_with_input(lc.hi));
         let place = self.place(span);
-        let taints = &mut self.taints;
-        let site = self.sites.entry((place, sink)).or_insert_with(|| SiteState {
-            checks: Vec::new(),
-            always: true,
-            never: true,
-        });
-        site.always &= always;
-        site.never &= never;
-        match site.checks.iter_mut().find(|c| c.what == Checked::Control) {
-            Some(c) => {
-                c.found = taints.either(c.found, pc);
-                c.bound = taints.meet(c.bound, lc.lo);
-                c.always &= always;
-                c.never &= never;
-            }
-            None => {
-                let what = Checked::Control;
-                site.checks.push(CheckState { what, found: pc, bound: lc.lo, always, never });
-            }
-        }
+        let check = CheckState { what: Checked::Control, found: pc, bound: lc.lo, always, never };
+        self.note(place, sink, (always, never), vec![check]);
         if !always {
             let label = self.join(pc, lc);
             self.raise(state, label);

@@ -314,7 +314,7 @@ impl Machine {
     }
 
     /// The label of an answer that came from the world: the request is where it comes from.
-    fn from_request(
+    fn answered_by(
         &mut self,
         s: &Strand,
         label: Label,
@@ -385,7 +385,7 @@ impl Machine {
                     Mode::Code => What::Model("".into()),
                 };
                 let lc = s.conversation.label;
-                s.conversation.label = self.from_request(s, lc, lc, Label::BOTTOM, model, span);
+                s.conversation.label = self.answered_by(s, lc, lc, Label::BOTTOM, model, span);
                 self.replied(s, mode, attempt, span, reply);
             }
             (Pending::Tool(tool), Response::Tool(result)) => {
@@ -444,7 +444,7 @@ impl Machine {
             return label;
         }
         let own = self.lattice.resolve(&key.label).unwrap_or_default();
-        self.from_request(s, label, s.pc, own, || What::Key(key.name.clone()), span)
+        self.answered_by(s, label, s.pc, own, || What::Key(key.name.clone()), span)
     }
 
     /// A tool returned, or failed; it may have stated a label of its own.
@@ -462,7 +462,7 @@ impl Machine {
         let before = label;
         let label = self.lattice.join(label, own);
         let own = self.lattice.join(tool.result, own);
-        let label = self.from_request(s, label, before, own, || What::Tool(decl.name.clone()), span);
+        let label = self.answered_by(s, label, before, own, || What::Tool(decl.name.clone()), span);
         match result {
             Ok(data) => match decl.result.check(&data) {
                 Ok(()) => s.state = State::Return(Value::from_data(&mut self.lattice, label, &data)),
