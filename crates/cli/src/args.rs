@@ -106,6 +106,8 @@ pub enum Command {
     Lambda(LambdaArgs),
     /// Manage local models.
     Model(ModelArgs),
+    /// The language server for editors, on standard input and output.
+    Lsp,
     /// Say what a diagnostic means.
     Explain(ExplainArgs),
     /// Print version and features.

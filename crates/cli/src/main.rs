@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         Command::Lambda(args) => commands::lambda::lambda(&ui, &args),
         Command::Model(args) => commands::model::model(&ui, &args),
         Command::Explain(args) => commands::explain::explain(&ui, &args),
+        Command::Lsp => commands::lsp::lsp(&ui),
         Command::Version => commands::version(&ui),
     };
     exit.into()

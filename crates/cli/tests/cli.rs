@@ -352,6 +352,35 @@ fn ctrl_c_before_the_run_begins_says_so_and_ends_with_130() {
 }
 
 #[test]
+fn a_client_talks_to_the_language_server() {
+    use std::io::Write;
+    let mut server = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .arg("lsp")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text = "pipeline p() -> String { return 1; }";
+    let document =
+        serde_json::json!({"uri": "file:///p.agent", "languageId": "agent", "version": 1, "text": text});
+    let mut input = server.stdin.take().unwrap();
+    for message in [
+        serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}),
+        serde_json::json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": document}}),
+        serde_json::json!({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}),
+        serde_json::json!({"jsonrpc": "2.0", "method": "exit"}),
+    ] {
+        let text = message.to_string();
+        write!(input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+    }
+    drop(input);
+    let out = server.wait_with_output().unwrap();
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    assert!(said.contains("hoverProvider") && said.contains("A050"), "{said}");
+}
+
+#[test]
 fn what_counts_down_has_a_bound_where_the_beginning_is_known() {
     let bounds = |pipeline: &str| {
         let file = "suite/agent/run/recursion.agent";

@@ -11,6 +11,7 @@ pub mod explain;
 pub mod fmt;
 pub mod lambda;
 pub mod lint;
+pub mod lsp;
 pub mod model;
 pub mod run;
 pub mod runs;

@@ -1,0 +1,124 @@
+//! What is found in a document, through the functions of `entail check` and `entail lint`.
+
+use check::cost::{self, Interval};
+use check::lint::{self, Outcome};
+use diagnostics::{Diagnostic, FileId, Sources};
+use frontend::surface::{self, EntryKind, Loader};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    Agent,
+    Lam,
+    Config,
+}
+
+impl Language {
+    pub(crate) fn of(path: &str) -> Language {
+        match Path::new(path).extension().and_then(|e| e.to_str()) {
+            Some("agent") => Language::Agent,
+            Some("lam") => Language::Lam,
+            _ => Language::Config,
+        }
+    }
+}
+
+/// The files that a program imports: what an editor has of them, or what is on disk.
+struct Imports<'a> {
+    sources: &'a mut Sources,
+    open: &'a HashMap<PathBuf, Arc<str>>,
+    known: HashMap<PathBuf, FileId>,
+}
+
+impl Loader for Imports<'_> {
+    fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String> {
+        /// A file is refused beyond this by the parser anyway.
+        const LONGEST: u64 = 16 << 20;
+        let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
+        let path = Path::new(&importing).parent().unwrap_or(Path::new("")).join(path);
+        let place = path.canonicalize().map_err(|_| "no such file".to_string())?;
+        if let Some(id) = self.known.get(&place) {
+            return Ok((*id, self.sources.get(*id).map_or_else(|| "".into(), |s| s.text.clone())));
+        }
+        let text: Arc<str> = match self.open.get(&place) {
+            Some(text) => text.clone(),
+            None => {
+                let small = std::fs::metadata(&place).is_ok_and(|m| m.is_file() && m.len() <= LONGEST);
+                let text = small.then(|| std::fs::read_to_string(&place).ok()).flatten();
+                text.ok_or("it can't be read")?.into()
+            }
+        };
+        let id = self.sources.add(place.display().to_string(), text.clone());
+        self.known.insert(place, id);
+        Ok((id, text))
+    }
+}
+
+/// What is known of a pipeline before it runs.
+pub(crate) struct Bound {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// What is found in a document.
+pub(crate) struct Analysis {
+    pub(crate) sources: Sources,
+    pub(crate) found: Vec<Diagnostic>,
+    /// Whether a program was accepted; a configuration never is one.
+    module: Option<surface::Module>,
+}
+
+pub(crate) fn analyse(path: &str, text: &str, open: &HashMap<PathBuf, Arc<str>>) -> Analysis {
+    let mut sources = Sources::new();
+    let id = sources.add(path, text);
+    let mut module = None;
+    let found = match Language::of(path) {
+        Language::Agent => {
+            let known = Path::new(path).canonicalize().ok().map(|p| (p, id)).into_iter().collect();
+            let mut imports = Imports { sources: &mut sources, open, known };
+            let (read, found) = surface::check_files(id, text, &mut imports);
+            module = read;
+            found
+        }
+        Language::Lam => frontend::calculus::compile(id, text).diagnostics,
+        Language::Config => {
+            match lint::lint_bytes(path, id, text.as_bytes(), &lint::Config::default()).outcome {
+                Outcome::Checked { findings, .. } => findings,
+                Outcome::Unreadable(found) => found,
+                Outcome::Skipped(_) => Vec::new(),
+            }
+        }
+    };
+    Analysis { sources, found, module }
+}
+
+impl Analysis {
+    /// How often each pipeline of the document asks models and tools at most.
+    pub(crate) fn bounds(&self) -> Vec<Bound> {
+        let Some(module) = &self.module else { return Vec::new() };
+        let pipelines = module.entries().iter().filter(|e| e.kind == EntryKind::Pipeline);
+        pipelines
+            .filter_map(|e| {
+                let bound = cost::bound(&Arc::new(module.lower(e).ok()?), true);
+                let text = format!(
+                    "{}, {}",
+                    calls(bound.model_calls, "model call"),
+                    calls(bound.tool_calls, "tool call")
+                );
+                Some(Bound { name: e.name.clone(), text })
+            })
+            .collect()
+    }
+}
+
+fn calls(i: Interval, what: &str) -> String {
+    let plural = |n: u64| if n == 1 { "" } else { "s" };
+    match (i.least, i.most) {
+        (least, Some(most)) if least == most => format!("{most} {what}{}", plural(most)),
+        (_, Some(most)) => format!("≤ {most} {what}{}", plural(most)),
+        (least, None) => format!("≥ {least} {what}s, no bound known"),
+    }
+}

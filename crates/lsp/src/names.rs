@@ -1,0 +1,330 @@
+//! The names of an `.agent` program: where they are declared and where they are used.
+
+use diagnostics::{FileId, Span};
+use syntax::agent::ast::{
+    AgentValue, Args, Block, BodyKind, Callable, ClauseKind, Expr, Field, FlowKind, Item, Program, Run, Step,
+    StmtKind, Template, TemplatePart, TypeExpr, TypeKind,
+};
+
+/// What a name names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Type,
+    Agent,
+    Tool,
+    /// A task, pipeline or workflow; in a call, perhaps a tool.
+    Callable,
+    /// A variable of the item with this number.
+    Variable(usize),
+    Policy,
+}
+
+/// A place with a name.
+#[derive(Clone, Debug)]
+pub(crate) struct Occurrence {
+    pub(crate) kind: Kind,
+    pub(crate) text: String,
+    pub(crate) span: Span,
+    pub(crate) declares: bool,
+}
+
+/// All names of a program, in the order of the text.
+pub(crate) struct Names {
+    pub(crate) all: Vec<Occurrence>,
+    /// Keys of records, for completion.
+    pub(crate) fields: Vec<String>,
+}
+
+impl Names {
+    pub(crate) fn of(program: &Program) -> Names {
+        let mut walk = Walk { names: Names { all: Vec::new(), fields: Vec::new() }, item: 0 };
+        for (i, item) in program.items.iter().enumerate() {
+            walk.item = i;
+            walk.item(item);
+        }
+        let mut names = walk.names;
+        // In a call, a tool is meant where no task has the name.
+        let declared = |all: &[Occurrence], kind: Kind, text: &str| {
+            all.iter().any(|o| o.declares && o.kind == kind && o.text == text)
+        };
+        let tools: Vec<usize> = (0..names.all.len())
+            .filter(|i| {
+                let o = &names.all[*i];
+                o.kind == Kind::Callable
+                    && !o.declares
+                    && !declared(&names.all, Kind::Callable, &o.text)
+                    && declared(&names.all, Kind::Tool, &o.text)
+            })
+            .collect();
+        for i in tools {
+            names.all[i].kind = Kind::Tool;
+        }
+        names.all.sort_by_key(|o| (o.span.start, o.span.end));
+        names.fields.sort();
+        names.fields.dedup();
+        names
+    }
+
+    /// The name at a place, the end of a name included.
+    pub(crate) fn at(&self, offset: usize) -> Option<&Occurrence> {
+        self.all.iter().find(|o| (o.span.start as usize..=o.span.end as usize).contains(&offset))
+    }
+
+    /// All places of what a place names.
+    pub(crate) fn same<'a>(&'a self, as_this: &'a Occurrence) -> impl Iterator<Item = &'a Occurrence> {
+        self.all.iter().filter(move |o| o.kind == as_this.kind && o.text == as_this.text)
+    }
+
+    /// Where it is declared; of a variable, where it is bound first.
+    pub(crate) fn declaration<'a>(&'a self, of: &'a Occurrence) -> Option<&'a Occurrence> {
+        self.same(of).find(|o| o.declares)
+    }
+}
+
+struct Walk {
+    names: Names,
+    item: usize,
+}
+
+impl Walk {
+    fn add(&mut self, kind: Kind, name: &syntax::agent::ast::Name, declares: bool) {
+        self.put(kind, &name.text, name.span, declares);
+    }
+
+    fn put(&mut self, kind: Kind, text: &str, span: Span, declares: bool) {
+        self.names.all.push(Occurrence { kind, text: text.to_string(), span, declares });
+    }
+
+    fn variable(&mut self, name: &syntax::agent::ast::Name, binds: bool) {
+        self.add(Kind::Variable(self.item), name, binds);
+    }
+
+    fn item(&mut self, item: &Item) {
+        match item {
+            Item::Use(_) => {}
+            Item::Alias(a) => {
+                self.add(Kind::Type, &a.name, true);
+                self.ty(&a.ty);
+            }
+            Item::Enum(e) => self.add(Kind::Type, &e.name, true),
+            Item::Agent(a) => {
+                self.add(Kind::Agent, &a.name, true);
+                for field in &a.fields {
+                    match &field.value {
+                        AgentValue::Tools(tools, _) => {
+                            tools.iter().for_each(|t| self.add(Kind::Tool, t, false))
+                        }
+                        AgentValue::Memory(m) => m.keys.iter().for_each(|k| self.ty(&k.ty)),
+                        _ => {}
+                    }
+                }
+            }
+            Item::Tool(c) => {
+                self.add(Kind::Tool, &c.name, true);
+                self.callable(c);
+            }
+            Item::Task(c) => {
+                self.add(Kind::Callable, &c.name, true);
+                self.callable(c);
+            }
+            Item::Pipeline(p) => {
+                self.add(Kind::Callable, &p.name, true);
+                self.params(&p.params);
+                self.ty(&p.result);
+                self.block(&p.body);
+            }
+            Item::Workflow(w) => {
+                self.add(Kind::Callable, &w.name, true);
+                self.params(&w.params);
+                self.ty(&w.result);
+                for step in &w.steps {
+                    match step {
+                        Step::Stage { name, agent, task, args, .. } => {
+                            self.variable(name, true);
+                            self.add(Kind::Agent, agent, false);
+                            self.add(Kind::Callable, task, false);
+                            args.iter().for_each(|e| self.expr(e));
+                        }
+                        Step::Review { name, reviewer, subject, reviser, task, .. } => {
+                            self.variable(name, true);
+                            self.add(Kind::Agent, reviewer, false);
+                            self.variable(subject, false);
+                            self.add(Kind::Agent, reviser, false);
+                            self.add(Kind::Callable, task, false);
+                        }
+                        Step::Return(e, _) => self.expr(e),
+                    }
+                }
+            }
+            Item::Test(t) => self.block(&t.body),
+        }
+    }
+
+    fn callable(&mut self, c: &Callable) {
+        self.params(&c.params);
+        self.ty(&c.result);
+        self.flow(&c.flow);
+        match &c.body.kind {
+            BodyKind::Prompt(t) | BodyKind::Http(_, t) => self.template(t),
+            BodyKind::Exec(words) => words.iter().for_each(|t| self.template(t)),
+            BodyKind::Empty | BodyKind::Builtin(_) | BodyKind::Mcp(..) | BodyKind::Error => {}
+        }
+    }
+
+    fn flow(&mut self, words: &[syntax::agent::ast::FlowWord]) {
+        for word in words {
+            if let FlowKind::Policy(name) = &word.kind {
+                self.add(Kind::Policy, name, false);
+            }
+        }
+    }
+
+    fn params(&mut self, params: &[Field]) {
+        for p in params {
+            self.variable(&p.name, true);
+            self.ty(&p.ty);
+            self.flow(&p.flow);
+        }
+    }
+
+    fn ty(&mut self, ty: &TypeExpr) {
+        let mut work = vec![ty];
+        while let Some(t) = work.pop() {
+            match &t.kind {
+                TypeKind::Name(n) if !["String", "Number", "Bool"].contains(&n.as_str()) => {
+                    self.put(Kind::Type, n, t.span, false);
+                }
+                TypeKind::List(t) | TypeKind::Option(t) => work.push(t),
+                TypeKind::Obj(fields) => {
+                    self.names.fields.extend(fields.iter().map(|f| f.name.text.clone()));
+                    work.extend(fields.iter().map(|f| &f.ty));
+                }
+                TypeKind::Name(_) | TypeKind::Error => {}
+            }
+        }
+    }
+
+    /// Deep blocks need no deep stack.
+    fn block(&mut self, block: &Block) {
+        let mut work = vec![block];
+        while let Some(block) = work.pop() {
+            for stmt in &block.stmts {
+                match &stmt.kind {
+                    StmtKind::Run(run) => self.run(run),
+                    StmtKind::Let(name, e) => {
+                        self.expr(e);
+                        self.variable(name, true);
+                    }
+                    StmtKind::Parallel { runs, .. } => runs.iter().for_each(|r| self.run(r)),
+                    StmtKind::If(e, a, b) => {
+                        self.expr(e);
+                        work.push(a);
+                        work.extend(b);
+                    }
+                    StmtKind::IfLet(name, e, a, b) => {
+                        self.expr(e);
+                        self.variable(name, true);
+                        work.push(a);
+                        work.extend(b);
+                    }
+                    StmtKind::While(e, _, body) => {
+                        self.expr(e);
+                        work.push(body);
+                    }
+                    StmtKind::For(name, e, body) | StmtKind::ParallelFor(name, e, _, body) => {
+                        self.expr(e);
+                        self.variable(name, true);
+                        work.push(body);
+                    }
+                    StmtKind::Match(e, arms) => {
+                        self.expr(e);
+                        work.extend(arms.iter().map(|a| &a.body));
+                    }
+                    StmtKind::Try(a, name, b) => {
+                        self.variable(name, true);
+                        work.extend([a, b]);
+                    }
+                    StmtKind::Assert(e, _) | StmtKind::Return(e) => self.expr(e),
+                    StmtKind::Guard(name, e, _) => {
+                        self.variable(name, false);
+                        self.expr(e);
+                    }
+                    StmtKind::Break | StmtKind::Continue | StmtKind::Error(_) => {}
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, run: &Run) {
+        self.add(Kind::Callable, &run.target, false);
+        match &run.args {
+            Args::Named(args) => args.iter().for_each(|(_, e)| self.expr(e)),
+            Args::Positional(args) => args.iter().for_each(|e| self.expr(e)),
+        }
+        for clause in &run.clauses {
+            match &clause.kind {
+                ClauseKind::By(agent) => self.add(Kind::Agent, agent, false),
+                ClauseKind::Use(e) => self.expr(e),
+                ClauseKind::Retries(_) | ClauseKind::Timeout(_) | ClauseKind::Abort => {}
+            }
+        }
+        self.variable(&run.name, true);
+    }
+
+    fn template(&mut self, template: &Template) {
+        for part in &template.parts {
+            if let TemplatePart::Hole(e) = part {
+                self.expr(e);
+            }
+        }
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        let mut found = Vec::new();
+        e.each_variable(&mut |name, span| found.push((name.to_string(), span)));
+        for (name, span) in found {
+            self.put(Kind::Variable(self.item), &name, span, false);
+        }
+    }
+}
+
+/// The item around a place.
+pub(crate) fn item_at(program: &Program, offset: usize) -> Option<(usize, &Item)> {
+    let inside = |s: Span| (s.start as usize..=s.end as usize).contains(&offset);
+    program.items.iter().enumerate().find(|(_, i)| inside(span_of(i)))
+}
+
+/// Where an item stands.
+pub(crate) fn span_of(item: &Item) -> Span {
+    match item {
+        Item::Use(i) => i.span,
+        Item::Alias(i) => i.span,
+        Item::Enum(i) => i.span,
+        Item::Agent(i) => i.span,
+        Item::Tool(i) | Item::Task(i) => i.span,
+        Item::Pipeline(i) => i.span,
+        Item::Workflow(i) => i.span,
+        Item::Test(i) => i.span,
+    }
+}
+
+/// The name of an item, where it stands, and the protocol's number for what it is.
+pub(crate) fn title(item: &Item) -> (String, Span, u32) {
+    const CLASS: u32 = 5;
+    const ENUM: u32 = 10;
+    const INTERFACE: u32 = 11;
+    const FUNCTION: u32 = 12;
+    match item {
+        Item::Use(i) => (i.path.value.clone(), i.path.span, 2),
+        Item::Alias(i) => (i.name.text.clone(), i.name.span, INTERFACE),
+        Item::Enum(i) => (i.name.text.clone(), i.name.span, ENUM),
+        Item::Agent(i) => (i.name.text.clone(), i.name.span, CLASS),
+        Item::Tool(i) | Item::Task(i) => (i.name.text.clone(), i.name.span, FUNCTION),
+        Item::Pipeline(i) => (i.name.text.clone(), i.name.span, FUNCTION),
+        Item::Workflow(i) => (i.name.text.clone(), i.name.span, FUNCTION),
+        Item::Test(i) => (format!("test {}", i.name.value), i.name.span, 24),
+    }
+}
+
+/// The first and only file of what is looked at.
+pub(crate) const MAIN: FileId = FileId(0);

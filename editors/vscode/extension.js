@@ -1,0 +1,32 @@
+// Starts `entail lsp` and connects the editor with it.
+"use strict";
+
+const vscode = require("vscode");
+const { LanguageClient, TransportKind } = require("vscode-languageclient/node");
+
+let client;
+
+async function activate(context) {
+  const settings = vscode.workspace.getConfiguration("entail");
+  const run = { command: settings.get("path", "entail"), args: ["lsp"], transport: TransportKind.stdio };
+  const languages = ["entail-agent", "entail-lam"];
+  if (settings.get("configurations", true)) {
+    languages.push("yaml", "json");
+  }
+  const documentSelector = languages.map((language) => ({ scheme: "file", language }));
+  client = new LanguageClient("entail", "Entail", { run, debug: run }, { documentSelector });
+  context.subscriptions.push({ dispose: () => client && client.stop() });
+  try {
+    await client.start();
+  } catch (error) {
+    vscode.window.showErrorMessage(
+      `The language server \`${run.command} lsp\` does not start: ${error.message}. Is \`entail.path\` right?`,
+    );
+  }
+}
+
+function deactivate() {
+  return client ? client.stop() : undefined;
+}
+
+module.exports = { activate, deactivate };

@@ -1,0 +1,77 @@
+// Starts the language server as the extension does, and checks that it finds what is wrong and repairs it.
+// The command is `$ENTAIL`, or `entail`.
+"use strict";
+
+const { spawn } = require("node:child_process");
+const assert = require("node:assert");
+const path = require("node:path");
+
+const manifest = require(path.join(__dirname, "..", "package.json"));
+for (const grammar of manifest.contributes.grammars) {
+  const read = require(path.join(__dirname, "..", grammar.path));
+  assert.strictEqual(read.scopeName, grammar.scopeName);
+  const patterns = [...read.patterns, ...Object.values(read.repository || {})];
+  for (const pattern of patterns.filter((p) => p.match)) {
+    new RegExp(pattern.match, "u".repeat(0));
+  }
+}
+
+const server = spawn(process.env.ENTAIL || manifest.contributes.configuration.properties["entail.path"].default, ["lsp"]);
+server.on("error", (error) => {
+  console.error(`the server does not start: ${error.message}`);
+  process.exit(1);
+});
+
+let buffer = Buffer.alloc(0);
+const waiting = [];
+server.stdout.on("data", (data) => {
+  buffer = Buffer.concat([buffer, data]);
+  for (;;) {
+    const end = buffer.indexOf("\r\n\r\n");
+    if (end < 0) return;
+    const length = Number(/Content-Length: (\d+)/i.exec(buffer.toString("utf8", 0, end))[1]);
+    if (buffer.length < end + 4 + length) return;
+    const message = JSON.parse(buffer.toString("utf8", end + 4, end + 4 + length));
+    buffer = buffer.subarray(end + 4 + length);
+    const at = waiting.findIndex((w) => w.wants(message));
+    if (at >= 0) waiting.splice(at, 1)[0].resolve(message);
+  }
+});
+
+function send(message) {
+  const text = Buffer.from(JSON.stringify({ jsonrpc: "2.0", ...message }));
+  server.stdin.write(`Content-Length: ${text.length}\r\n\r\n`);
+  server.stdin.write(text);
+}
+const next = (wants) => new Promise((resolve) => waiting.push({ wants, resolve }));
+async function ask(id, method, params) {
+  const answer = next((m) => m.id === id);
+  send({ id, method, params });
+  return (await answer).result;
+}
+
+async function main() {
+  const { capabilities } = await ask(1, "initialize", { capabilities: {} });
+  assert.strictEqual(capabilities.renameProvider.prepareProvider, true);
+  send({ method: "initialized", params: {} });
+  const uri = "file:///nowhere/p.agent";
+  const found = next((m) => m.method === "textDocument/publishDiagnostics");
+  const text = 'agent writer { tools: [] }\ntask t() -> String by agent {}\npipeline p() -> String { let x = t() by writr; return x; }\n';
+  send({ method: "textDocument/didOpen", params: { textDocument: { uri, languageId: "entail-agent", version: 1, text } } });
+  const { diagnostics } = (await found).params;
+  assert.deepStrictEqual(diagnostics.map((d) => d.code), ["A033"]);
+  const actions = await ask(2, "textDocument/codeAction", {
+    textDocument: { uri }, range: diagnostics[0].range, context: { diagnostics },
+  });
+  assert.strictEqual(actions[0].edit.changes[uri][0].newText, "writer");
+  await ask(3, "shutdown", null);
+  const ended = new Promise((resolve) => server.on("exit", resolve));
+  send({ method: "exit" });
+  assert.strictEqual(await ended, 0);
+  console.log("the server finds and repairs");
+}
+
+main().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});
