@@ -17,10 +17,11 @@ use crate::defaults;
 use crate::doc::Node;
 use crate::emit::{self, LoopBound, Template, clip, codes, parts, undecided, value_span};
 use crate::flow::{Flow, FlowNode};
-use crate::kit::{Agent, Hand, Kit, Units, settings};
+use crate::kit::{Agent, Kit, Units, settings};
 use crate::project::{Compiled, Facts, File, Project, UnitKind};
 use crate::py::{self, Given, field};
-use core_ir::{Bound, ModelParams, Name, TermId, Type};
+use crate::talk::{Choice, Move, Speaker, talk};
+use core_ir::{Bound, LabelSpec, ModelParams, Name, Term, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::{Diagnostic, FileId, Span};
 use python::{Arg, ClassId, FunctionId, Kind, Object, ObjectId, Value, World};
 use std::collections::{HashMap, HashSet};
@@ -378,8 +379,7 @@ impl<'r> Reader<'r, '_> {
         if let Some(Config::Yaml(node)) = self.config(id) {
             settings(node, &mut params, kit.out);
         }
-        let mut hands = self.tools(kit, id, "tools");
-        let hands_at = self.get(id, "tools").map(|w| w.at());
+        let mut choices = self.tools(kit, id, "tools");
         let delegates = match self.get(id, "allow_delegation") {
             Some(Written::Code(given)) => matches!(self.world.settled(given.value).kind, Kind::Bool(true)),
             Some(Written::Yaml(entry)) => entry.value.as_bool() == Some(true),
@@ -387,7 +387,7 @@ impl<'r> Reader<'r, '_> {
         };
         if delegates && depth < 1 {
             for other in others.iter().filter(|o| **o != id) {
-                hands.push(self.coworker(kit, *other, depth));
+                choices.push(self.coworker(kit, *other, depth));
             }
         }
         let written = self.get(id, "max_iter");
@@ -400,43 +400,46 @@ impl<'r> Reader<'r, '_> {
             }
             None => default,
         };
-        let model_at = model_at.or(Some(head));
         let fix_at = bound.span.unwrap_or(head);
-        let term = if hands.is_empty() && looped {
+        let term = if choices.is_empty() && looped {
             // The reply of a model without tools is the answer; the bound stays, for what it says.
             let nobody = LoopBound { bound: Bound::Finite(1), origin: None, span: None };
-            let oracle = kit.agent(Agent {
+            let agent = Agent {
                 name: &name,
                 head,
                 prompt,
                 params,
                 model_at,
-                hands,
-                hands_at,
+                hands: Vec::new(),
+                hands_at: None,
                 bound: nobody,
-            });
+            };
+            let oracle = kit.agent(agent);
             let think = kit.on_x(oracle, head);
             kit.fixpoint(think, bound, head, fix_at)
         } else {
-            kit.agent(Agent { name: &name, head, prompt, params, model_at, hands, hands_at, bound })
+            let model_at = model_at.unwrap_or(head);
+            let over = reached(&bound);
+            let speaker = Speaker { name, head, prompts: vec![prompt], params, model_at, choices };
+            talk(kit, vec![speaker], bound, &over, head)
         };
         kit.close();
         term
     }
 
-    fn coworker(&self, kit: &mut Kit<'_>, other: ObjectId, depth: usize) -> Hand {
+    fn coworker(&self, kit: &mut Kit<'_>, other: ObjectId, depth: usize) -> Choice {
         let role = self.known_text(other, "role").unwrap_or_else(|| self.agent_name(other));
         let at = self.world.object(other).span;
         let term = self.agent(kit, other, &[], depth + 1);
-        let slug: String = role
-            .trim()
-            .chars()
-            .map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
-            .collect();
-        let mut hand = Hand::ask(format!("delegate_to_{slug}"), term, at);
-        hand.description =
-            Some(format!("Delegate a task to the coworker `{}`, or ask a question", role.trim()));
-        hand
+        let mut decl = ToolDecl::unknown(sanitized(&format!("delegate to {}", role.trim())).into(), at);
+        let about = format!("Delegate a task to the coworker `{}`, or ask a question", role.trim());
+        decl.description = Some(about.into());
+        decl.params = vec![ToolParam { name: "input".into(), ty: Type::Str, bound: LabelSpec::TOP }];
+        decl.result = Type::Str;
+        decl.effect = core_ir::EffectClass::Pure;
+        decl.control = LabelSpec::TOP;
+        decl.label = LabelSpec::BOTTOM;
+        Choice { decl, does: Move::Ask(term) }
     }
 
     fn prompt(&self, kit: &mut Kit<'_>, id: ObjectId, at: Span) -> TermId {
@@ -493,54 +496,67 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn tools(&self, kit: &mut Kit<'_>, id: ObjectId, key: &str) -> Vec<Hand> {
+    fn tools(&self, kit: &mut Kit<'_>, id: ObjectId, key: &str) -> Vec<Choice> {
         match self.get(id, key) {
             Some(Written::Yaml(entry)) => {
                 let names = emit::names(&entry, kit.out);
-                return names.into_iter().map(|(name, node)| Hand::tool(name, node.span())).collect();
+                let called = |name: &str, at| {
+                    let decl = ToolDecl::unknown(name.into(), at);
+                    Choice { decl, does: Move::Call }
+                };
+                return names.into_iter().map(|(name, node)| called(name, node.span())).collect();
             }
             Some(Written::Code(_)) => {}
             None => return Vec::new(),
         }
         let mut out = Vec::new();
         for value in self.list(kit, id, key) {
-            let (name, description) = self.tool(&value).unwrap_or_else(|| {
+            let decl = self.tool(&value).unwrap_or_else(|| {
                 let message = format!("a tool that is not known: {}", self.world.why(&value));
                 kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
-                (py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1)), None)
+                let name = py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
+                ToolDecl::unknown(name.into(), value.span)
             });
             if value.maybe {
-                let message =
-                    format!("whether the tool `{}` is given is not known; it counts as given", clip(&name));
+                let message = format!(
+                    "whether the tool `{}` is given is not known; it counts as given",
+                    clip(&decl.name)
+                );
                 kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
             }
-            let mut hand = Hand::tool(name, value.span);
-            hand.description = description;
-            out.push(hand);
+            out.push(Choice { decl, does: Move::Call });
         }
         out
     }
 
-    /// What a tool is called, and what it is for.
-    fn tool(&self, value: &Value) -> Option<(String, Option<String>)> {
+    /// The declaration of a tool, with the name that models see.
+    fn tool(&self, value: &Value) -> Option<ToolDecl> {
+        let hidden = |_: &World<'_>, _: &Value| false;
         if let Some(f) = py::function_of(value) {
             let name =
                 py::decorator_arg(self.world, f, &["tool"], Some(0), "name").and_then(|v| self.world.str(v));
             let function = self.world.function(f);
             let name = name.map_or_else(|| function.name.to_string(), str::to_string);
-            return Some((name, function.doc.as_deref().map(str::to_string)));
+            return Some(py::signature(self.world, f, &sanitized(&name), function.name_span, hidden));
         }
+        let at = value.span;
         match &self.world.settled(value).kind {
             Kind::Object(id) => {
                 let object = self.world.object(*id);
                 let text =
                     |key| field(object, None, key).and_then(|g| self.world.str(g.value)).map(str::to_string);
                 let class = object.class.map(|c| self.world.class(c).name.to_string());
-                let name = text("name").or(class).unwrap_or_else(|| object.short().to_string());
-                Some((name, text("description")))
+                let name = sanitized(&text("name").or(class).unwrap_or_else(|| object.short().to_string()));
+                let run = object.class.and_then(|c| self.world.class_lookup(c, "_run"));
+                let mut decl = match run.as_ref().and_then(|(v, _)| py::function_of(v)) {
+                    Some(f) => py::signature(self.world, f, &name, at, hidden),
+                    None => ToolDecl::unknown(name.as_str().into(), at),
+                };
+                decl.description = text("description").map(Name::from).or(decl.description);
+                Some(decl)
             }
-            Kind::Class(id) => Some((self.world.class(*id).name.to_string(), None)),
-            Kind::Str(name) => Some((name.to_string(), None)),
+            Kind::Class(id) => Some(ToolDecl::unknown(sanitized(&self.world.class(*id).name).into(), at)),
+            Kind::Str(name) => Some(ToolDecl::unknown((&**name).into(), at)),
             _ => None,
         }
     }
@@ -660,6 +676,7 @@ impl<'r> Reader<'r, '_> {
         }
         let at = self.get(id, "description").map_or(head, |w| w.at());
         let mut template = Template::new(at);
+        template.text("\nCurrent Task: ");
         self.fill(kit, &mut template, id, "description");
         template.text("\n\nThis is the expected criteria for your final answer: ");
         self.fill(kit, &mut template, id, "expected_output");
@@ -668,38 +685,42 @@ impl<'r> Reader<'r, '_> {
             template.text(if i == 0 { "\n\nThis is the context you're working with:\n" } else { DIVIDER });
             template.term(earlier);
         }
+        let (agent, has_tools) = self.agent_of(kit, id, crew);
+        if !has_tools {
+            template.text("\n\nProvide your complete response:");
+        }
         let request = template.build(&mut kit.b);
-        let agent = self.agent_of(kit, id, crew);
         kit.b.app(agent, request, head)
     }
 
-    fn agent_of(&self, kit: &mut Kit<'_>, task: ObjectId, crew: &Members) -> TermId {
+    /// The agent of a task, and whether it has something to call.
+    fn agent_of(&self, kit: &mut Kit<'_>, task: ObjectId, crew: &Members) -> (TermId, bool) {
         if crew.managed {
-            return self.manager(kit, crew);
+            return (self.manager(kit, crew), true);
         }
-        match self.get(task, "agent") {
+        let found = match self.get(task, "agent") {
             Some(Written::Code(given)) => match self.world.object_of(given.value) {
-                Some((id, _)) if is_agent(self.world, id) => self.agent(kit, id, &crew.agents, 0),
-                _ => {
-                    let why = format!("the agent of a task: {}", self.world.why(given.value));
-                    kit.undecided(codes::NOT_COMPILED, why, given.at)
-                }
+                Some((id, _)) if is_agent(self.world, id) => Ok(id),
+                _ => Err((format!("the agent of a task: {}", self.world.why(given.value)), given.at)),
             },
             Some(Written::Yaml(entry)) => {
                 let name = entry.value.text().unwrap_or("");
                 // The configuration names a method under `@agent`.
-                match crew.agents.iter().find(|a| self.agent_name(**a) == name) {
-                    Some(id) => self.agent(kit, *id, &crew.agents, 0),
-                    None => {
-                        let why = format!("no agent of the crew is called `{}`", clip(name));
-                        kit.undecided(codes::UNDEFINED, why, value_span(&entry))
-                    }
-                }
+                let of_crew = crew.agents.iter().find(|a| self.agent_name(**a) == name);
+                of_crew.copied().ok_or_else(|| {
+                    (format!("no agent of the crew is called `{}`", clip(name)), value_span(&entry))
+                })
             }
-            None => {
-                let why = "the agent of a task that names none".to_string();
-                kit.undecided(codes::NOT_COMPILED, why, self.world.object(task).span)
+            None => Err(("the agent of a task that names none".to_string(), self.world.object(task).span)),
+        };
+        match found {
+            Ok(id) => {
+                let term = self.agent(kit, id, &crew.agents, 0);
+                // An agent that has nothing to call is one question, perhaps within a bound.
+                let plain = matches!(kit.b.term(term), Term::Llm(..) | Term::Fix { .. });
+                (term, !plain)
             }
+            Err((why, at)) => (kit.undecided(codes::NOT_COMPILED, why, at), false),
         }
     }
 
@@ -712,17 +733,17 @@ impl<'r> Reader<'r, '_> {
             && is_agent(self.world, id)
         {
             // A manager may always delegate.
-            let hands: Vec<Hand> = crew.agents.iter().map(|a| self.coworker(kit, *a, 0)).collect();
+            let choices: Vec<Choice> = crew.agents.iter().map(|a| self.coworker(kit, *a, 0)).collect();
             let head = self.world.object(id).span;
             let prompt = self.prompt(kit, id, head);
-            return self.managing(kit, &self.agent_name(id), head, prompt, self.get(id, "llm"), hands);
+            return self.managing(kit, &self.agent_name(id), head, prompt, self.get(id, "llm"), choices);
         }
-        let hands: Vec<Hand> = crew.agents.iter().map(|a| self.coworker(kit, *a, 0)).collect();
+        let choices: Vec<Choice> = crew.agents.iter().map(|a| self.coworker(kit, *a, 0)).collect();
         let [role, goal, backstory] = MANAGER;
         let text = format!("You are {role}. {backstory}\nYour personal goal is: {goal}");
         let prompt = kit.text(&text, at);
         let llm = field(object, None, "manager_llm").map(Written::Code);
-        self.managing(kit, "manager", at, prompt, llm, hands)
+        self.managing(kit, "manager", at, prompt, llm, choices)
     }
 
     fn managing(
@@ -732,7 +753,7 @@ impl<'r> Reader<'r, '_> {
         head: Span,
         prompt: TermId,
         llm: Option<Written<'_>>,
-        hands: Vec<Hand>,
+        choices: Vec<Choice>,
     ) -> TermId {
         let mut params = ModelParams { purpose: Some(name.into()), ..ModelParams::default() };
         let model_at = match llm {
@@ -745,7 +766,11 @@ impl<'r> Reader<'r, '_> {
             None => None,
         };
         let bound = LoopBound::by_default(DEFAULT_MAX_ITER, DEFAULT_ORIGIN);
-        kit.agent(Agent { name, head, prompt, params, model_at, hands, hands_at: None, bound })
+        let over = reached(&bound);
+        let model_at = model_at.unwrap_or(head);
+        let speaker =
+            Speaker { name: name.to_string(), head, prompts: vec![prompt], params, model_at, choices };
+        talk(kit, vec![speaker], bound, &over, head)
     }
 
     /// A flow: its methods as a graph.
@@ -858,6 +883,36 @@ impl<'r> Reader<'r, '_> {
         }
         object.args.iter().map(|a| a.value.as_str().map(str::to_string)).collect()
     }
+}
+
+/// What is said when an agent's steps are used up.
+fn reached(bound: &LoopBound) -> String {
+    match bound.bound {
+        Bound::Finite(n) => format!("max_iter ({n}) reached"),
+        Bound::Infinite => "max_iter reached".to_string(),
+    }
+}
+
+/// The name of a tool that models see: `CamelCase` and spaces become underscores, in lower case.
+fn sanitized(name: &str) -> String {
+    let mut out = String::new();
+    let chars: Vec<char> = name.chars().collect();
+    for (i, c) in chars.iter().enumerate() {
+        let before = i.checked_sub(1).and_then(|i| chars.get(i));
+        let next_is_lower = chars.get(i + 1).is_some_and(char::is_ascii_lowercase);
+        let begins = c.is_ascii_uppercase()
+            && before.is_some_and(|b| {
+                b.is_ascii_lowercase() || b.is_ascii_digit() || (b.is_ascii_uppercase() && next_is_lower)
+            });
+        let parts = begins || !(c.is_ascii_alphanumeric() || matches!(c, '\'' | '"'));
+        if parts && !out.ends_with('_') && !out.is_empty() {
+            out.push('_');
+        }
+        if c.is_ascii_alphanumeric() {
+            out.push(c.to_ascii_lowercase());
+        }
+    }
+    out.trim_end_matches('_').to_string()
 }
 
 /// Who works in a crew.
