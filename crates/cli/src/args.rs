@@ -100,6 +100,14 @@ pub enum Command {
     Compile(CompileArgs),
     /// List, show, fork and delete the runs of a journal.
     Runs(RunsArgs),
+    /// List the tools of a program, or of MCP servers, and approve what servers offer.
+    Tools(ToolsArgs),
+    /// Serve pipelines over HTTP, and as an agent of the A2A protocol.
+    #[cfg(feature = "serve")]
+    Serve(ServeArgs),
+    /// Serve as a server of the Model Context Protocol on standard input and output.
+    #[cfg(feature = "mcp")]
+    Mcp(McpArgs),
     /// Answer a run that waits for somebody to approve a call.
     Approve(ApproveArgs),
     /// Show the term of a program in the notation of the literature.
@@ -227,12 +235,105 @@ pub struct WorldArgs {
     /// The most evaluation steps.
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
+    /// Show the run as it happens: steps, the text of replies, calls of tools, and what is spent of the limits.
+    #[arg(long)]
+    pub watch: bool,
+    /// Write what happens to standard error in this format, one object a line.
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "watch")]
+    pub log: Option<LogArg>,
+    /// Send traces and metrics to this OpenTelemetry endpoint (OTLP over HTTP), such as `http://127.0.0.1:4318`.
+    #[arg(long, value_name = "URL")]
+    pub otlp: Option<String>,
     /// A policy file: what tools do, what may reach them, and what models may see.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Keep for each label where it comes from: a refusal and a trace then say so.
     #[arg(long)]
     pub explain_flow: bool,
+}
+
+/// `--log`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogArg {
+    /// JSON.
+    Json,
+}
+
+/// `entail tools`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail tools triage.agent            the tools of a program, with what they may do
+  entail tools --discover library      what a server of `entail.toml` offers, as it says itself
+  entail tools --approve library       writes it to `entail.lock`: a tool that changes is refused from then on")]
+pub struct ToolsArgs {
+    /// A program or configuration.
+    pub file: Option<String>,
+    /// Ask servers what they offer; all of them if none is named.
+    #[arg(long, value_name = "SERVER", num_args = 0.., conflicts_with = "file")]
+    pub discover: Option<Vec<String>>,
+    /// Approve what servers offer now; all of them if none is named.
+    #[arg(long, value_name = "SERVER", num_args = 0.., conflicts_with_all = ["file", "discover"])]
+    pub approve: Option<Vec<String>>,
+    /// A policy file.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+}
+
+/// `entail serve`.
+#[cfg(feature = "serve")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail serve triage.agent
+  curl -H 'content-type: application/json' -d '{\"ticket\": \"hi\"}' http://127.0.0.1:8080/v1/pipelines/main/runs
+  ENTAIL_SERVE_TOKEN=... entail serve triage.agent --listen 0.0.0.0:8080 --journal .entail")]
+pub struct ServeArgs {
+    /// Programs and configurations; all pipelines of them are served.
+    #[arg(required = true)]
+    pub files: Vec<String>,
+    /// The address to listen on.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub listen: std::net::SocketAddr,
+    /// The variable that holds the bearer token which requests must have.
+    #[arg(long, value_name = "NAME", default_value = "ENTAIL_SERVE_TOKEN")]
+    pub token_env: String,
+    /// How others reach the server, for its description.
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Keep the runs in a journal in this directory; calls that want approval wait there.
+    #[arg(long, value_name = "DIR")]
+    pub journal: Option<PathBuf>,
+    /// The most runs at a time.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub max_runs: usize,
+    /// The most bytes of a request.
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    pub max_body: usize,
+    /// Seconds that runs under way have when the server is told to stop.
+    #[arg(long, value_name = "S", default_value_t = 10.0)]
+    pub grace: f64,
+    /// How they are run.
+    #[command(flatten)]
+    pub world: WorldArgs,
+}
+
+/// `entail mcp`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail mcp                     lint, check, cost and explain for an editor's assistant, over standard input and output
+  entail mcp triage.agent        and the pipelines of a program as tools")]
+pub struct McpArgs {
+    /// Programs and configurations whose pipelines are tools.
+    pub files: Vec<String>,
+    /// The directory whose files may be looked at.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub root: PathBuf,
+    /// How pipelines are run.
+    #[command(flatten)]
+    pub world: WorldArgs,
 }
 
 /// `entail runs`.

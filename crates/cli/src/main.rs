@@ -10,8 +10,10 @@ mod interrupt;
 mod load;
 mod picture;
 mod policy;
+mod progress;
 mod settings;
 mod ui;
+mod watch;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -36,6 +38,11 @@ fn main() -> ExitCode {
         Command::Trace(args) => commands::trace::trace(&ui, &args),
         Command::Fmt(args) => commands::fmt::fmt(&ui, &args),
         Command::Compile(args) => commands::compile::compile(&ui, &args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => commands::serve::serve(&ui, &args),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => commands::mcp::mcp(&ui, &args),
+        Command::Tools(args) => commands::tools::tools(&ui, &args),
         Command::Approve(args) => commands::approve::approve(&ui, &args),
         Command::Runs(args) => commands::runs::runs(&ui, &args),
         Command::Lambda(args) => commands::lambda::lambda(&ui, &args),

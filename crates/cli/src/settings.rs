@@ -4,7 +4,7 @@ use crate::commands::lint::LintSettings;
 use crate::load::reason;
 use crate::ui::{Exit, Ui};
 use core_ir::Data;
-use runtime::{Environment, FileSettings, McpServer, ModelEntry};
+use runtime::{Environment, FileSettings, McpServer, ModelEntry, Pins};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -69,6 +69,8 @@ pub struct Settings {
     retry_timeouts: bool,
     /// The policy file.
     policy: Option<PathBuf>,
+    /// What was approved of MCP servers.
+    pub pins: Pins,
     /// The directory that paths in the settings are relative to.
     pub dir: PathBuf,
     /// The variables of the process and of `.env`.
@@ -76,6 +78,9 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What was approved of MCP servers, beside `entail.toml`.
+    pub const LOCK: &str = "entail.lock";
+
     /// Reads the file that `--config` names, or the nearest `entail.toml` upwards, and `.env` beside it.
     pub fn read(ui: &Ui) -> Result<Settings, Exit> {
         let path = match &ui.args.config {
@@ -108,7 +113,29 @@ impl Settings {
         let stores = stores.collect();
         let policy = file.policy.map(|p| dir.join(p));
         let (mcp, lint, limits, retry_timeouts) = (file.mcp, file.lint, file.limits, file.retry_timeouts);
-        Ok(Settings { models, handlers, mcp, stores, limits, lint, retry_timeouts, policy, dir, environment })
+        let lock = dir.join(Settings::LOCK);
+        let pins = match std::fs::read_to_string(&lock) {
+            Ok(text) => Pins::parse(&text)
+                .map_err(|why| ui.usage(&format!("`{}` is wrong: {why}", lock.display()), None))?,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Pins::default(),
+            // Without it nothing would be held to anything.
+            Err(e) => {
+                return Err(ui.usage(&format!("cannot read `{}`: {}", lock.display(), reason(&e)), None));
+            }
+        };
+        Ok(Settings {
+            models,
+            handlers,
+            mcp,
+            stores,
+            limits,
+            lint,
+            retry_timeouts,
+            policy,
+            pins,
+            dir,
+            environment,
+        })
     }
 
     /// How programs are loaded; a policy file that the command line names comes before that of the settings.

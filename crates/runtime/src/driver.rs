@@ -41,6 +41,8 @@ pub struct Handlers {
     pub stream: bool,
     /// What samples are drawn from: the same seed gives the same samples, whatever the timing.
     pub seed: u64,
+    /// Names the run where no journal does; without either it gets a new name.
+    pub run: Option<String>,
     /// Where answers are kept, or come from. A session is for one run.
     pub journal: Option<Arc<Mutex<Session>>>,
 }
@@ -57,6 +59,7 @@ impl Handlers {
             desk: None,
             stream: false,
             seed: 0,
+            run: None,
             journal: None,
         }
     }
@@ -105,7 +108,7 @@ pub async fn run(
     let redactor = handlers.models.redactor().clone();
     let run = match &handlers.journal {
         Some(session) => lock(session).id().to_string(),
-        None => journal::new_id(),
+        None => handlers.run.clone().unwrap_or_else(journal::new_id),
     };
     let mut driver = Driver {
         machine,

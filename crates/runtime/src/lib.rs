@@ -42,6 +42,7 @@ mod environment;
 mod event;
 mod journal;
 mod mcp;
+mod otel;
 mod process;
 mod provider;
 mod rng;
@@ -64,7 +65,8 @@ pub use journal::{
     About, ApprovalDesk, Decision, Journal, JournalError, RunInfo, Session, StepInfo, Unfinished, Waiting,
     journal_file,
 };
-pub use mcp::McpServer;
+pub use mcp::{McpServer, Pins, ServerTool};
+pub use otel::{Telemetry, TelemetryOptions};
 #[cfg(feature = "local")]
 pub use provider::Local;
 pub use provider::{
@@ -78,6 +80,11 @@ pub use store::Stores;
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{BUILTINS, CustomTool, ToolLimits, Tools};
 pub use why::{Binding, Explained, Refused, Why};
+
+/// A name for a run that no other run has.
+pub fn new_run_id() -> String {
+    journal::new_id()
+}
 
 /// A time as text, such as 2026-01-31T09:30:00Z, from seconds since the beginning of 1970; times before that are shown as that.
 ///

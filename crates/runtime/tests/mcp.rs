@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_server::{
 };
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use runtime::{
-    CancellationToken, Environment, Handlers, Limits, McpServer, Models, Scripted, ToolLimits, Tools,
+    CancellationToken, Environment, Handlers, Limits, McpServer, Models, Pins, Scripted, ToolLimits, Tools,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -187,6 +187,40 @@ async fn until(what: impl Fn() -> bool) {
     while !what() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
+}
+
+#[tokio::test]
+async fn a_tool_that_changed_since_it_was_approved_is_refused() {
+    let found = one(process(None)).discover("s").await.unwrap();
+    let names: Vec<&str> = found.iter().map(|t| &*t.name).collect();
+    assert!(
+        names.contains(&"add") && found.iter().all(|t| t.description == "for tests" && t.hash.len() == 64)
+    );
+    let approved = |change: &dyn Fn(&str, String) -> Option<String>| {
+        let mut pins = Pins::default();
+        pins.approve(
+            "s",
+            found.iter().filter_map(|t| Some((t.name.clone(), change(&t.name, t.hash.clone())?))),
+        );
+        // As it is read back from the file.
+        one(process(None)).with_pins(Pins::parse(&pins.to_toml()).unwrap())
+    };
+    let call = async |tools: Tools| {
+        let (decl, args) = add();
+        run(tools, decl, args).await
+    };
+    assert!(call(approved(&|_, hash| Some(hash))).await.is_ok());
+    let other = |name: &str, hash: String| Some(if name == "add" { "0".repeat(64) } else { hash });
+    let e = call(approved(&other)).await.unwrap_err();
+    assert!(
+        e.contains("it has changed since it was approved (help: look at it with `entail tools --discover s`"),
+        "{e}"
+    );
+    let e = call(approved(&|name, hash| (name != "add").then_some(hash))).await.unwrap_err();
+    assert!(e.contains("it was not there when the server was approved"), "{e}");
+    // What nobody has looked at is held to nothing.
+    assert!(call(one(process(None)).with_pins(Pins::default())).await.is_ok());
+    assert!(one(process(None)).discover("t").await.unwrap_err().contains("no MCP server `t` is declared"));
 }
 
 #[tokio::test]

@@ -12,10 +12,17 @@ pub mod fmt;
 pub mod lambda;
 pub mod lint;
 pub mod lsp;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod model;
 pub mod run;
 pub mod runs;
+#[cfg(feature = "serve")]
+pub mod serve;
+#[cfg(any(feature = "serve", feature = "mcp"))]
+mod service;
 pub mod test;
+pub mod tools;
 pub mod trace;
 mod why;
 
@@ -29,10 +36,14 @@ use std::path::Path;
 pub fn version(ui: &Ui) -> Exit {
     let version = env!("CARGO_PKG_VERSION");
     let commit = option_env!("ENTAIL_COMMIT").unwrap_or("unknown");
-    let features: Vec<&str> = [("local", cfg!(feature = "local")), ("mcp", cfg!(feature = "mcp"))]
-        .into_iter()
-        .filter_map(|(name, on)| on.then_some(name))
-        .collect();
+    let features: Vec<&str> = [
+        ("local", cfg!(feature = "local")),
+        ("mcp", cfg!(feature = "mcp")),
+        ("serve", cfg!(feature = "serve")),
+    ]
+    .into_iter()
+    .filter_map(|(name, on)| on.then_some(name))
+    .collect();
     if ui.is_json() {
         ui.result(&json!({"version": version, "commit": commit, "features": features}).to_string());
     } else {

@@ -2,12 +2,14 @@
 
 use super::{choose, load_or_say, say_problem, worth_saying};
 use crate::approve::Terminal;
-use crate::args::{ApprovalsArg, EvalArgs, JournalArgs, RunArgs, UnfinishedArg, WorldArgs};
+use crate::args::{ApprovalsArg, EvalArgs, JournalArgs, LogArg, RunArgs, UnfinishedArg, WorldArgs};
 use crate::interrupt;
 use crate::load::{self, Loaded, Runnable, read_bytes, reason};
 use crate::policy;
+use crate::progress::{Detail, event_json};
 use crate::settings::{LimitsEntry, Settings};
 use crate::ui::{Exit, Ui};
+use crate::watch::Watch;
 use check::cost::{self, CostBound, Interval};
 use core_ir::{Code, Data, Num, Type};
 use diagnostics::{Diagnostic, Sources};
@@ -16,7 +18,8 @@ use machine::{CodeParser, Config, ErrorCode, Failure, Machine, Reified};
 use runtime::trace::{Head, Recorder};
 use runtime::{
     About, ApprovalDesk, Asked, CancellationToken, Event, Handlers, Journal, JournalError, Limits,
-    ModelSettings, Models, Redactor, RunReport, Session, Tools, Unfinished,
+    ModelSettings, Models, Pins, Redactor, RunReport, Session, Telemetry, TelemetryOptions, Tools,
+    Unfinished,
 };
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -197,6 +200,9 @@ impl CodeParser for Generated {
 pub(super) fn handlers(models: Models, settings: &Settings, seed: u64) -> Handlers {
     let mut tools =
         Tools::new(&settings.environment).with_servers(settings.mcp.clone(), &settings.environment);
+    if settings.pins != Pins::default() {
+        tools = tools.with_pins(settings.pins.clone());
+    }
     for (name, handler) in &settings.handlers {
         tools = tools.with_handler(name.clone(), handler.clone());
     }
@@ -229,21 +235,17 @@ pub(super) fn world(
 ) -> Result<(RunReport, bool), Exit> {
     let settings = Settings::read(ui)?;
     let limits = limits(ui, args, &settings.limits)?;
-    let model_settings = ModelSettings {
-        model: args.model.clone(),
-        script: args.script.clone(),
-        file: settings.models.clone(),
-        file_dir: settings.dir.clone(),
-    };
+    let model_settings = model_settings(args, &settings);
     let replays = journal.as_ref().is_some_and(|(j, _)| j.replay.is_some());
     let models = if replays {
         // Nothing is asked, so nothing needs to be there.
         Models::new(model_settings, settings.environment.clone())
             .map_err(|e| ui.usage(&e.message, e.help.as_deref()))?
     } else {
-        models(ui, args, &model_settings, &settings.environment, code)?
+        models(ui, args, &model_settings, &settings.environment, &[code])?
     };
     let mut input = input;
+    let name = journal.as_ref().map_or("term", |(_, name)| name).to_string();
     let (mut seed, mut fuel) = (args.seed.unwrap_or(0), args.fuel);
     let mut desk = None;
     let session = match journal {
@@ -268,13 +270,12 @@ pub(super) fn world(
     let waits = session.as_ref().filter(|_| handlers.desk.is_some() && terminal.is_none());
     let waits = waits.map(|s| s.id().to_string());
     handlers.journal = session.map(|s| Arc::new(Mutex::new(s)));
-    let mut config = config(fuel, policy);
+    let mut config = config_of(fuel, policy, args.model.as_deref());
     // Who is asked to approve something is shown where it comes from.
     config.explain_flow = args.explain_flow || (terminal.is_some() && code.tools.iter().any(|t| t.approve));
-    if let Some(policy) = policy {
-        policy::configure(policy, args.model.as_deref(), &mut config);
-    }
     let has_input = input.is_some();
+    handlers.stream = args.watch;
+    let telemetry = telemetry(ui, args, &settings, name)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -283,14 +284,40 @@ pub(super) fn world(
     let report = runtime.block_on(async {
         let cancel = CancellationToken::new();
         interrupt::cancels(cancel.clone());
+        let mut view = Watch::new(ui, args.watch, &limits);
+        let mut telemetry = telemetry;
+        let log = args.log == Some(LogArg::Json);
         let mut events = |event: Event| {
             watch(&event);
+            if let Some(telemetry) = &mut telemetry {
+                telemetry.note(&event);
+            }
+            if log {
+                if let Some(json) = event_json(&event, Detail::Outline) {
+                    ui.say(&stamped(json));
+                }
+            }
             if let (Some(run), Event::Asked { what: Asked::Approve { name, .. }, .. }) = (&waits, &event) {
                 ui.note(&format!("a call of `{name}` wants approval: `entail approve {run}`"));
             }
-            show(ui, &event, terminal.as_ref().is_some_and(Terminal::is_asking));
+            let asking = terminal.as_ref().is_some_and(Terminal::is_asking);
+            match &mut view {
+                Some(view) => view.show(&event, asking),
+                None if log => {}
+                None => show(ui, &event, asking),
+            }
         };
-        runtime::run(machine, &handlers, &limits, &cancel, &mut events).await
+        let report = runtime::run(machine, &handlers, &limits, &cancel, &mut events).await;
+        if let Some(view) = view {
+            view.end();
+        }
+        if let Some(telemetry) = telemetry
+            && let Err(why) = telemetry.send(&report).await
+        {
+            // What the run gave counts more than what is told about it.
+            ui.say(&format!("warning: {why}"));
+        }
+        report
     });
     // A blocking task (the local model, between two looks at its cancellation) must not hold up the end.
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -300,16 +327,71 @@ pub(super) fn world(
     Ok((report, has_input))
 }
 
-/// Where questions wait for an answer: in the journal, if the run has one and may wait.
-fn approval_desk(args: &JournalArgs, seconds: Option<f64>) -> Option<ApprovalDesk> {
+/// A line of a structured log.
+fn stamped(mut json: Value) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    json["time"] = json!(now.as_secs_f64());
+    json.to_string()
+}
+
+/// Where traces and metrics go, if options or the environment say: the variables are those of OpenTelemetry.
+fn telemetry(
+    ui: &Ui,
+    args: &WorldArgs,
+    settings: &Settings,
+    name: String,
+) -> Result<Option<Telemetry>, Exit> {
+    let env = &settings.environment;
+    let Some(options) = TelemetryOptions::from_environment(env, args.otlp.as_deref(), name) else {
+        return Ok(None);
+    };
+    Telemetry::new(options).map(Some).map_err(|e| ui.usage(&e.message, e.help.as_deref()))
+}
+
+/// The models that options and settings name.
+fn model_settings(args: &WorldArgs, settings: &Settings) -> ModelSettings {
+    ModelSettings {
+        model: args.model.clone(),
+        script: args.script.clone(),
+        file: settings.models.clone(),
+        file_dir: settings.dir.clone(),
+    }
+}
+
+/// The configuration of the machine for a program under a policy.
+pub(super) fn config_of(fuel: Option<u64>, policy: Option<&Policy>, model: Option<&str>) -> Config {
+    let mut config = config(fuel, policy);
+    if let Some(policy) = policy {
+        policy::configure(policy, model, &mut config);
+    }
+    config
+}
+
+/// The models of several programs, all of which can be asked, and what a run may use.
+pub(super) fn models_of(
+    ui: &Ui,
+    args: &WorldArgs,
+    settings: &Settings,
+    codes: &[&Code],
+) -> Result<(Models, Limits), Exit> {
+    let limits = limits(ui, args, &settings.limits)?;
+    Ok((models(ui, args, &model_settings(args, settings), &settings.environment, codes)?, limits))
+}
+
+/// For how long a question whether a tool may be called can be answered.
+pub(super) fn approval_lifetime(seconds: Option<f64>) -> Duration {
     /// A week.
     const USUAL: f64 = 7.0 * 86_400.0;
+    Duration::try_from_secs_f64(seconds.unwrap_or(USUAL)).unwrap_or(Duration::MAX)
+}
+
+/// Where questions wait for an answer: in the journal, if the run has one and may wait.
+fn approval_desk(args: &JournalArgs, seconds: Option<f64>) -> Option<ApprovalDesk> {
     if args.approvals == ApprovalsArg::Refuse || (args.journal.is_none() && args.resume.is_none()) {
         return None;
     }
     let file = runtime::journal_file(args.journal.as_deref().unwrap_or(Path::new(".entail")));
-    let lifetime = Duration::try_from_secs_f64(seconds.unwrap_or(USUAL)).unwrap_or(Duration::MAX);
-    let desk = ApprovalDesk::new(file, lifetime);
+    let desk = ApprovalDesk::new(file, approval_lifetime(seconds));
     Some(if args.approvals == ApprovalsArg::Leave { desk.leaving() } else { desk })
 }
 
@@ -349,11 +431,13 @@ fn models(
     args: &WorldArgs,
     settings: &ModelSettings,
     environment: &runtime::Environment,
-    code: &Code,
+    codes: &[&Code],
 ) -> Result<Models, Exit> {
     let make = || {
         let models = Models::new(settings.clone(), environment.clone())?;
-        models.check(code)?;
+        for code in codes {
+            models.check(code)?;
+        }
         Ok::<_, runtime::ConfigError>(models)
     };
     match make() {
@@ -582,7 +666,7 @@ fn summary(report: &RunReport, bound: &CostBound) -> String {
 }
 
 /// The object of the command-line contract.
-fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Value {
+pub(super) fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Value {
     let mut object = Map::new();
     match &report.result {
         Ok(value) => {

@@ -1,5 +1,6 @@
 //! Connections to servers, with what can happen to them.
 
+use super::pins::{self, Pins, ServerTool};
 use super::{BEFORE, McpCall, McpServer, NEWEST, result, signature};
 use crate::process::{self, Group, STDERR_TAIL};
 use crate::tools::{ToolAnswer, ToolLimits};
@@ -50,6 +51,7 @@ const FRAME: usize = 64 << 10;
 #[derive(Default)]
 pub(crate) struct Connections {
     servers: Arc<BTreeMap<String, Declared>>,
+    pins: Arc<Pins>,
     open: Mutex<HashMap<String, Arc<OnceCell<Client>>>>,
 }
 
@@ -71,12 +73,33 @@ impl Connections {
             let key = settings.key_env.as_deref().and_then(|n| environment.secret(n));
             (name, Declared { settings, key })
         });
-        Connections { servers: Arc::new(declared.collect()), open: Mutex::default() }
+        Connections { servers: Arc::new(declared.collect()), pins: Arc::default(), open: Mutex::default() }
     }
 
     /// The same servers, none of them connected.
     pub(crate) fn afresh(&self) -> Connections {
-        Connections { servers: self.servers.clone(), open: Mutex::default() }
+        Connections { servers: self.servers.clone(), pins: self.pins.clone(), open: Mutex::default() }
+    }
+
+    /// The same servers, held to what was approved of them.
+    pub(crate) fn with_pins(&self, pins: Pins) -> Connections {
+        Connections { pins: Arc::new(pins), ..self.afresh() }
+    }
+
+    /// The tools of a server, as it describes them now.
+    pub(crate) async fn list(
+        &self,
+        server: &str,
+        limits: &ToolLimits,
+        hidden: &[String],
+    ) -> Result<Vec<ServerTool>, String> {
+        let declared = self.declared(server)?;
+        let limit = declared.settings.start_timeout.map_or(START, Duration::from_secs_f64);
+        let connected = Client::connect(declared, limits, hidden, limit).await;
+        let client = connected.map_err(|why| format!("MCP server `{server}`: {why}"))?;
+        let tools = client.tools.iter().map(described).collect();
+        client.close().await;
+        Ok(tools)
     }
 
     /// The keys of servers.
@@ -127,7 +150,7 @@ impl Connections {
             Client::connect(declared, call.limits, call.hidden, limit).await
         });
         let client = connected.await.map_err(|why| format!("MCP server `{server}`: {why}"))?;
-        let answer = match timeout(call.limit, client.call(call)).await {
+        let answer = match timeout(call.limit, client.call(call, &self.pins)).await {
             Ok(answer) => answer,
             // Dropping the call has told the server to give up.
             Err(_) => Err(format!("no result within {} s", call.limit.as_secs_f64())),
@@ -257,7 +280,7 @@ impl Client {
         }
     }
 
-    async fn call(&self, call: &McpCall<'_>) -> Result<ToolAnswer, String> {
+    async fn call(&self, call: &McpCall<'_>, pins: &Pins) -> Result<ToolAnswer, String> {
         let Some(tool) = self.tools.iter().find(|t| t.name == call.tool) else {
             let names: Vec<&str> = self.tools.iter().map(|t| &*t.name).collect();
             let help = match diagnostics::nearest(call.tool, names.iter().copied()) {
@@ -266,6 +289,20 @@ impl Client {
             };
             return Err(format!("the server has no such tool (help: {help})"));
         };
+        if pins.knows(call.server) {
+            let what = match pins.hash(call.server, call.tool) {
+                Some(hash) if hash == described(tool).hash => None,
+                Some(_) => Some("it has changed since it was approved"),
+                None => Some("it was not there when the server was approved"),
+            };
+            if let Some(what) = what {
+                let help = format!(
+                    "look at it with `entail tools --discover {0}`, and approve it with `entail tools --approve {0}`",
+                    call.server
+                );
+                return Err(format!("{what} (help: {help})"));
+            }
+        }
         let arguments = arguments(call, tool);
         let arguments = match arguments {
             Some(fields) => fields,
@@ -322,6 +359,15 @@ fn as_arguments(call: &McpCall<'_>, input: &Map<String, Json>) -> Map<String, Js
     let is_required = |n: &Name| required.is_some_and(|r| r.iter().any(|r| r.as_str() == Some(&**n)));
     let said = call.args.iter().filter(|(n, d)| *d != Data::Null || is_required(n));
     said.map(|(n, d)| (n.to_string(), d.to_json())).collect()
+}
+
+/// A tool as its server describes it.
+fn described(tool: &Tool) -> ServerTool {
+    let description = tool.description.as_deref().unwrap_or_default().to_string();
+    let input = Json::Object((*tool.input_schema).clone());
+    let output = tool.output_schema.as_deref().map(|o| Json::Object(o.clone()));
+    let hash = pins::hash(&tool.name, &description, &input, output.as_ref());
+    ServerTool { name: tool.name.to_string(), description, input, hash }
 }
 
 /// All tools of a server.

@@ -11,10 +11,13 @@
 
 #[cfg(feature = "mcp")]
 mod client;
+mod pins;
 #[cfg(feature = "mcp")]
 mod result;
 #[cfg(feature = "mcp")]
 mod signature;
+
+pub use pins::{Pins, ServerTool};
 
 use crate::tools::ToolLimits;
 use core_ir::{Data, Name, ToolDecl};
@@ -128,6 +131,19 @@ impl Connections {
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &crate::Secret> {
         std::iter::empty()
+    }
+
+    pub(crate) fn with_pins(&self, _: Pins) -> Connections {
+        Connections
+    }
+
+    pub(crate) async fn list(
+        &self,
+        server: &str,
+        _: &ToolLimits,
+        _: &[String],
+    ) -> Result<Vec<ServerTool>, String> {
+        self.check(server).map(|()| Vec::new())
     }
 
     pub(crate) fn check(&self, _: &str) -> Result<(), String> {

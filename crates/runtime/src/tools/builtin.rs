@@ -8,6 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub const BUILTINS: &[(&str, &str)] = &[
     ("clock.now", "the time in UTC, as text such as 2026-01-31T09:30:00Z"),
     ("clock.unix", "the time as whole seconds since the beginning of 1970"),
+    (
+        "json.query",
+        "what stands at a place of some JSON (data or its text, then a JSON Pointer such as /items/0/name); null if nothing does",
+    ),
     ("math.eval", "the exact value of an arithmetic expression such as (1 + 2) * 3 / 4"),
     ("text.length", "how many characters a text has"),
     ("text.lower", "a text in lower case"),
@@ -19,6 +23,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
 enum Act {
     Now,
     Unix,
+    Query,
     Eval,
     Length,
     Lower,
@@ -36,11 +41,12 @@ impl Builtin {
     pub(super) fn read(name: &str) -> Result<Builtin, String> {
         use Act::*;
         // In the order of `BUILTINS`.
-        const ACTS: [Act; BUILTINS.len()] = [Now, Unix, Eval, Length, Lower, Trim, Upper];
+        const ACTS: [Act; BUILTINS.len()] = [Now, Unix, Query, Eval, Length, Lower, Trim, Upper];
         match BUILTINS.iter().zip(ACTS).find(|((n, _), _)| *n == name) {
             Some(((name, _), act)) => Ok(Builtin { name, act }),
             None => {
-                let names: Vec<&str> = BUILTINS.iter().map(|(n, _)| *n).collect();
+                let names: Vec<&str> =
+                    BUILTINS.iter().chain(super::confined::CONFINED).map(|(n, _)| *n).collect();
                 Err(format!(
                     "`{}` is no built-in tool; there are `{}`",
                     diagnostics::clip_to(name, 40),
@@ -60,6 +66,19 @@ impl Builtin {
         Ok(match self.act {
             Act::Now => Data::str(utc(seconds())),
             Act::Unix => Data::Num(Num::from(i64::try_from(seconds()).unwrap_or(i64::MAX))),
+            Act::Query => {
+                let [(_, json), (_, Data::Str(place))] = args else {
+                    return Err("`json.query` takes JSON and a JSON Pointer".into());
+                };
+                let json = match json {
+                    Data::Str(text) => {
+                        serde_json::from_str(text).map_err(|e| format!("it is not JSON: {e}"))?
+                    }
+                    data => data.to_json(),
+                };
+                let found = json.pointer(place).unwrap_or(&serde_json::Value::Null);
+                Data::from_json(found).map_err(|e| e.to_string())?
+            }
             Act::Eval => match args {
                 [(_, d @ (Data::Str(_) | Data::Num(_)))] => Data::Num(evaluate(&as_text(d))?),
                 _ => Data::Num(evaluate(&text()?)?),

@@ -17,7 +17,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    fn of(&self, url: &reqwest::Url) -> Result<&reqwest::Client, String> {
+    pub(super) fn of(&self, url: &reqwest::Url) -> Result<&reqwest::Client, String> {
         let cell = if url.scheme() == "http" { &self.plain } else { &self.secure };
         if let Some(client) = cell.get() {
             return Ok(client);

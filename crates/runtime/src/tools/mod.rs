@@ -1,6 +1,7 @@
 //! Tools: how a declared tool is carried out.
 
 mod builtin;
+mod confined;
 mod exec;
 mod http;
 mod template;
@@ -8,7 +9,7 @@ mod template;
 pub use builtin::BUILTINS;
 pub(crate) use builtin::utc as utc_text;
 
-use crate::mcp::{Connections, McpCall, McpServer};
+use crate::mcp::{Connections, McpCall, McpServer, Pins, ServerTool};
 use crate::provider::{BoxFuture, Work};
 use crate::{Environment, Redactor};
 use core_ir::{Data, LabelSpec, Name, ToolDecl, Type};
@@ -61,7 +62,7 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 /// - `{exec: [program, argument, …], env?, memory?, timeout?}`: a process, see below;
 /// - `{http: {method, url, headers?}, timeout?}`: a request with `GET`, `POST`, `PUT`, `PATCH` or `DELETE`;
 /// - `{mcp: [server, tool], timeout?}`: a tool of a server of [`Tools::with_servers`]; `{mcp: server}` if it has the declared name;
-/// - `{builtin: name}`: one of [`BUILTINS`].
+/// - `{builtin: name}`: one of [`BUILTINS`]; those on files need `root`, and `http.fetch` needs `allow`.
 ///
 /// A tool that changes the world gets an idempotency key, the same whenever a run asks the same: a process as the variable `ENTAIL_IDEMPOTENCY_KEY`, a request as
 /// the header `Idempotency-Key`, an MCP server as `entail/idempotencyKey` in `_meta`. A handler with `idempotent: true` says that the tool heeds it, so that
@@ -100,6 +101,7 @@ impl std::fmt::Debug for Tools {
 /// A handler, understood.
 #[derive(Debug)]
 enum Handler {
+    Confined(confined::Confined),
     Exec(exec::Exec),
     Http(http::HttpTool),
     Builtin(builtin::Builtin),
@@ -143,6 +145,21 @@ impl Tools {
     pub fn with_limits(mut self, limits: ToolLimits) -> Tools {
         self.limits = limits;
         self
+    }
+
+    /// Held to what was approved of MCP servers (`entail.lock`): a tool that has changed since, or is new, is refused.
+    #[must_use]
+    pub fn with_pins(mut self, pins: Pins) -> Tools {
+        self.mcp = Arc::new(self.mcp.with_pins(pins));
+        self
+    }
+
+    /// The tools of an MCP server, as it describes them now.
+    ///
+    /// # Errors
+    /// It is not declared, or can't be reached; in words for people.
+    pub async fn discover(&self, server: &str) -> Result<Vec<ServerTool>, String> {
+        self.mcp.list(server, &self.limits, &self.hidden).await
     }
 
     /// With a handler for a tool, which replaces that of its declaration (`[handlers]` of `entail.toml`).
@@ -214,6 +231,13 @@ impl Tools {
         let result = tool.result.clone();
         match handler {
             Handler::Builtin(b) => Work::Now(b.call(&args).into()),
+            Handler::Confined(confined) => {
+                let (limits, web) = (self.limits.clone(), self.web.clone());
+                Work::Later(Box::pin(async move {
+                    let result = confined.call(args, limits, web).await;
+                    result.map_err(|e| redactor.owned(e)).into()
+                }))
+            }
             Handler::Exec(exec) => {
                 let (limits, hidden) = (self.limits.clone(), self.hidden.clone());
                 Work::Later(Box::pin(async move {
@@ -279,7 +303,7 @@ impl Tools {
         let kinds: Vec<&Name> = fields
             .iter()
             .map(|(n, _)| n)
-            .filter(|n| !matches!(&***n, "timeout" | "env" | "memory" | "idempotent"))
+            .filter(|n| !matches!(&***n, "timeout" | "env" | "memory" | "idempotent" | "root" | "allow"))
             .collect();
         let [kind] = kinds[..] else {
             return Err(bad("it needs exactly one of `exec`, `http`, `mcp` and `builtin`".into()));
@@ -291,6 +315,11 @@ impl Tools {
                 exec::Exec::read(words, &params, timeout, env, memory).map(Handler::Exec).map_err(bad)
             }
             _ if data.field("memory").is_some() => Err(bad("`memory` belongs to `exec`".into())),
+            (other, _)
+                if other != "builtin" && (data.field("root").is_some() || data.field("allow").is_some()) =>
+            {
+                Err(bad("`root` and `allow` belong to `builtin`".into()))
+            }
             _ if data.field("env").is_some() => Err(bad("`env` belongs to `exec`".into())),
             ("http", Some(about)) => {
                 http::HttpTool::read(about, &params, timeout).map(Handler::Http).map_err(bad)
@@ -301,6 +330,9 @@ impl Tools {
                 Ok(Handler::Mcp(Mcp { server: server.to_string(), tool: tool.to_string(), timeout }))
             }
             ("builtin", Some(Data::Str(which))) => {
+                if let Some(confined) = confined::Confined::read(which, data, timeout) {
+                    return confined.map(Handler::Confined).map_err(bad);
+                }
                 builtin::Builtin::read(which).map(Handler::Builtin).map_err(bad)
             }
             ("builtin", _) => Err(bad("`builtin` is not a string".into())),

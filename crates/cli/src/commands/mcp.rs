@@ -1,0 +1,260 @@
+//! `entail mcp`: this program as a server of the Model Context Protocol, for the assistants of editors.
+//!
+//! Tools: `lint`, `check`, `cost` and `explain`, and each pipeline of the files that are named. The first four are what the command line does, done by
+//! it in a process of its own, so that nothing else gets onto standard output; pipelines run here.
+//!
+//! Invariant: files outside of the root are not looked at, and no argument is taken for an option.
+
+use super::service::{Refused, Service, input_schema};
+use crate::args::McpArgs;
+use crate::settings::Settings;
+use crate::ui::{Exit, Ui};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::{ErrorData, ServerHandler, ServiceExt};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of a result.
+const MOST: usize = 1 << 20;
+
+/// How long a command may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Runs the command.
+pub fn mcp(ui: &Ui, args: &McpArgs) -> Exit {
+    let settings = match Settings::read(ui) {
+        Ok(settings) => settings,
+        Err(exit) => return exit,
+    };
+    let root = match args.root.canonicalize() {
+        Ok(root) if root.is_dir() => root,
+        _ => return ui.usage(&format!("`{}` is no directory", args.root.display()), None),
+    };
+    let service = match Service::new(ui, &args.files, &args.world, None, 16, &settings) {
+        Ok(service) => service,
+        Err(exit) => return exit,
+    };
+    let program = match std::env::current_exe() {
+        Ok(program) => program,
+        Err(e) => return ui.usage(&format!("cannot find this program itself: {e}"), None),
+    };
+    let server = Server { service: Arc::new(service), root, program };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
+    };
+    let exit = runtime.block_on(async {
+        let service = server.service.clone();
+        let running = match server.serve(rmcp::transport::stdio()).await {
+            Ok(running) => running,
+            // Whoever started us has gone without a word.
+            Err(e) => {
+                ui.note(&format!("no client: {e}"));
+                return Exit::Done;
+            }
+        };
+        let _ = running.waiting().await;
+        service.close(Duration::ZERO).await;
+        Exit::Done
+    });
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    exit
+}
+
+struct Server {
+    service: Arc<Service>,
+    root: PathBuf,
+    program: PathBuf,
+}
+
+/// The commands that are tools: name, what it does, its argument, what that is, and whether it names a file.
+const COMMANDS: [(&str, &str, &str, &str, bool); 4] = [
+    (
+        "lint",
+        "Finds defects in agent programs and in the configurations of agent frameworks (CrewAI, AutoGen, LangGraph, Dify, n8n and others). One JSON object a line for each finding.",
+        "path",
+        "a file or directory within the root",
+        true,
+    ),
+    (
+        "check",
+        "Checks types, effects, bounds and information flow of a .agent or .lam program or a configuration. One JSON object a line.",
+        "path",
+        "a file or directory within the root",
+        true,
+    ),
+    (
+        "cost",
+        "Tells what a run of a program or configuration may cost at most: calls, tokens, money, time. One JSON object a line for each pipeline.",
+        "path",
+        "a file within the root",
+        true,
+    ),
+    (
+        "explain",
+        "Tells what the code of a finding means, with a wrong and a right example.",
+        "code",
+        "such as A010",
+        false,
+    ),
+];
+
+impl Server {
+    /// A path within the root.
+    fn path(&self, given: &str) -> Result<PathBuf, String> {
+        let refused = || format!("`{given}` is not there, or is outside of `{}`", self.root.display());
+        let path = self.root.join(given).canonicalize().map_err(|_| refused())?;
+        let inside = path.strip_prefix(&self.root).map_err(|_| refused())?;
+        Ok(if inside.as_os_str().is_empty() { PathBuf::from(".") } else { inside.to_path_buf() })
+    }
+
+    /// What a command of the command line says.
+    async fn command(&self, name: &str, argument: &Path) -> Result<String, String> {
+        let mut command = tokio::process::Command::new(&self.program);
+        command.arg(name).args(["--format", "json", "--"]).arg(argument).current_dir(&self.root);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let done = tokio::time::timeout(PATIENCE, command.output()).await;
+        let done = done.map_err(|_| format!("`{name}` took longer than {} s", PATIENCE.as_secs()))?;
+        let done = done.map_err(|e| format!("`{name}` could not be run: {e}"))?;
+        let text = |bytes: &[u8]| diagnostics::clip_to(&String::from_utf8_lossy(bytes), 2000);
+        match done.status.code() {
+            // Findings are a result.
+            Some(0 | 1) => {
+                let mut out = String::from_utf8_lossy(&done.stdout).into_owned();
+                if out.len() > MOST {
+                    let end = out.floor_char_boundary(MOST);
+                    out.truncate(end);
+                    out.push_str("\n… (cut off)");
+                }
+                Ok(if out.trim().is_empty() { "nothing found".into() } else { out })
+            }
+            _ if !done.stdout.is_empty() => Err(text(&done.stdout)),
+            _ => Err(text(&done.stderr)),
+        }
+    }
+
+    /// Runs a pipeline to its end; a call that is cancelled ends it.
+    async fn pipeline(
+        &self,
+        name: &str,
+        args: Map<String, Value>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Value, String> {
+        let input = match args.get("input") {
+            Some(input) if args.len() == 1 => input.clone(),
+            _ => Value::Object(args),
+        };
+        let started = self.service.start(name, &input, false).map_err(|refused| match refused {
+            Refused::Unknown(why) | Refused::Input(why) | Refused::Journal(why) => why,
+            Refused::Full => "as many runs as may be are under way".into(),
+            Refused::Closing => "the server is shutting down".into(),
+        })?;
+        let _left = started.cancel.drop_guard();
+        let mut events = started.events;
+        loop {
+            tokio::select! {
+                () = context.ct.cancelled() => return Err("the call was cancelled".into()),
+                event = events.recv() => if event.is_none() { break },
+            }
+        }
+        self.service.outcome(&started.run).ok_or_else(|| "the run was lost".into())
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        let tool = |name: String, description: String, schema: Value, reads: bool| {
+            let schema = if let Value::Object(schema) = schema { schema } else { Map::new() };
+            let mut annotations = ToolAnnotations::default();
+            annotations.read_only_hint = Some(reads);
+            annotations.open_world_hint = Some(!reads);
+            Tool::new(name, description, Arc::new(schema)).with_annotations(annotations)
+        };
+        let mut all: Vec<Tool> = COMMANDS
+            .iter()
+            .map(|(name, what, argument, is, _)| {
+                let schema = json!({
+                    "type": "object", "properties": {*argument: {"type": "string", "description": is}},
+                    "required": [argument], "additionalProperties": false,
+                });
+                tool((*name).into(), (*what).into(), schema, true)
+            })
+            .collect();
+        all.extend(self.service.pipelines().map(|p| {
+            let most = |n: Option<u64>| n.map_or("any number of".to_string(), |n| format!("at most {n}"));
+            let what = format!(
+                "Runs the pipeline `{}`: {} calls of models, {} calls of tools.",
+                p.name,
+                most(p.bound.model_calls.most),
+                most(p.bound.tool_calls.most)
+            );
+            let schema = input_schema(p.input.as_ref());
+            // The arguments of a tool are an object; anything else is its only field.
+            let schema = if schema["type"] == "object" {
+                schema
+            } else {
+                json!({"type": "object", "properties": {"input": schema}, "required": ["input"], "additionalProperties": false})
+            };
+            tool(format!("run_{}", p.name), what, schema, false)
+        }));
+        all
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let args = request.arguments.unwrap_or_default();
+        let name = &*request.name;
+        let done = if let Some((_, _, argument, _, is_path)) = COMMANDS.iter().find(|c| c.0 == name) {
+            let Some(given) = args.get(*argument).and_then(Value::as_str) else {
+                return Err(ErrorData::invalid_params(format!("`{argument}` is missing"), None));
+            };
+            let given = if *is_path { self.path(given) } else { Ok(PathBuf::from(given)) };
+            match given {
+                Ok(given) => self.command(name, &given).await,
+                Err(why) => Err(why),
+            }
+        } else if let Some(pipeline) = name.strip_prefix("run_")
+            && self.service.pipelines().any(|p| p.name == pipeline)
+        {
+            let done = self.pipeline(pipeline, args, &context).await;
+            match done {
+                Ok(outcome) if outcome.get("error").is_none() => {
+                    return Ok(CallToolResult::structured(outcome).into());
+                }
+                Ok(outcome) => Err(outcome["error"]["message"].as_str().unwrap_or_default().to_string()),
+                Err(why) => Err(why),
+            }
+        } else {
+            return Err(ErrorData::invalid_params(
+                format!("there is no tool `{}`", diagnostics::clip_to(name, 80)),
+                None,
+            ));
+        };
+        Ok(match done {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]).into(),
+            Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]).into(),
+        })
+    }
+}

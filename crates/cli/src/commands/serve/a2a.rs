@@ -1,0 +1,247 @@
+//! The server as an agent of the A2A protocol, version 1.0 (JSON-RPC binding), and 0.3 for clients that name no version.
+//!
+//! A message is the input of a pipeline: a part with `data`, or a text where the pipeline takes one. The pipeline is the skill that the message's
+//! `metadata.skill` names, or the only one. A task is a run.
+
+use super::super::service::{Refused, Service, Started, input_schema};
+use super::{Failure, body_json};
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use core_ir::Type;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+const INVALID_REQUEST: i64 = -32600;
+const NO_METHOD: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+const INTERNAL: i64 = -32603;
+const NO_TASK: i64 = -32001;
+const NOT_CANCELABLE: i64 = -32002;
+const UNSUPPORTED: i64 = -32004;
+const NO_VERSION: i64 = -32009;
+
+/// How long a message waits for its answer before the task is given instead, to ask for later.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a client speaks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    V03,
+    V10,
+}
+
+/// The card, which everybody may read.
+pub(super) async fn card(State(service): State<Arc<Service>>) -> Json<Value> {
+    let skills: Vec<Value> = service
+        .pipelines()
+        .map(|p| {
+            let takes = p.input.as_ref().map_or("nothing".to_string(), Type::to_string);
+            let schema = input_schema(p.input.as_ref());
+            json!({"id": p.name, "name": p.name, "description": format!("Takes {takes}. As JSON Schema: {schema}"), "tags": ["entail"]})
+        })
+        .collect();
+    let url = format!("{}/a2a", service.base());
+    Json(json!({
+        "name": "entail",
+        "description": "Pipelines with bounds that are known before they run.",
+        "version": env!("CARGO_PKG_VERSION"),
+        "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        // For clients of 0.3.
+        "url": url, "protocolVersion": "0.3.0", "preferredTransport": "JSONRPC",
+        "capabilities": {"streaming": false, "pushNotifications": false, "extendedAgentCard": false},
+        "securitySchemes": {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
+        "securityRequirements": [{"schemes": {"bearer": {"list": []}}}],
+        "defaultInputModes": ["application/json", "text/plain"],
+        "defaultOutputModes": ["application/json", "text/plain"],
+        "skills": skills,
+    }))
+}
+
+/// An error of JSON-RPC.
+struct Fault(i64, String);
+
+impl From<Refused> for Fault {
+    fn from(refused: Refused) -> Fault {
+        match refused {
+            Refused::Unknown(message) | Refused::Input(message) => Fault(INVALID_PARAMS, message),
+            Refused::Full => Fault(INTERNAL, "as many tasks as may be are under way".into()),
+            Refused::Closing => Fault(INTERNAL, "the server is shutting down".into()),
+            Refused::Journal(message) => Fault(INTERNAL, message),
+        }
+    }
+}
+
+pub(super) async fn rpc(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Json<Value>, Failure> {
+    let request = body_json(&headers, &body)?;
+    let id = request.get("id").cloned().unwrap_or_default();
+    let answer = answer(&service, &headers, &request).await;
+    Ok(Json(match answer {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err(Fault(code, message)) => {
+            json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+        }
+    }))
+}
+
+async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) -> Result<Value, Fault> {
+    let version = match headers.get("a2a-version").map(|v| v.to_str().unwrap_or_default()) {
+        None | Some("") => Version::V03,
+        Some(v) if v == "1.0" || v.starts_with("1.0.") => Version::V10,
+        Some(v) if v == "0.3" || v.starts_with("0.3.") => Version::V03,
+        Some(v) => {
+            return Err(Fault(
+                NO_VERSION,
+                format!("version `{}` is not spoken here; 1.0 and 0.3 are", diagnostics::clip_to(v, 20)),
+            ));
+        }
+    };
+    let method = request.get("method").and_then(Value::as_str).filter(|_| request["jsonrpc"] == "2.0");
+    let Some(method) = method else {
+        return Err(Fault(INVALID_REQUEST, "this is no JSON-RPC request".into()));
+    };
+    let params = request.get("params").unwrap_or(&Value::Null);
+    let task_id = || {
+        params
+            .get("id")
+            .and_then(Value::as_str)
+            .ok_or_else(|| Fault(INVALID_PARAMS, "`id` names no task".into()))
+    };
+    match method {
+        "SendMessage" | "message/send" => send(service, params, version).await,
+        "GetTask" | "tasks/get" => task(service, task_id()?, None, version),
+        "CancelTask" | "tasks/cancel" => {
+            let id = task_id()?;
+            let before = service.status(id).map_err(|_| no_task(id))?;
+            if matches!(before["status"].as_str(), Some("done" | "failed")) {
+                return Err(Fault(NOT_CANCELABLE, "the task has ended".into()));
+            }
+            service.cancel(id)?;
+            // It ends as soon as it hears of it.
+            for _ in 0..200 {
+                if service.outcome(id).is_some() {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            task(service, id, None, version)
+        }
+        "SendStreamingMessage" | "message/stream" | "SubscribeToTask" | "tasks/resubscribe" => {
+            Err(Fault(UNSUPPORTED, "tasks are not streamed here; `POST /v1/pipelines/NAME/runs` is".into()))
+        }
+        other => Err(Fault(NO_METHOD, format!("there is no method `{}`", diagnostics::clip_to(other, 60)))),
+    }
+}
+
+fn no_task(id: &str) -> Fault {
+    Fault(NO_TASK, format!("there is no task `{}`", diagnostics::clip_to(id, 80)))
+}
+
+/// Takes a message, and waits a while for what comes of it.
+async fn send(service: &Arc<Service>, params: &Value, version: Version) -> Result<Value, Fault> {
+    let message = params.get("message").filter(|m| m.is_object());
+    let Some(message) = message else { return Err(Fault(INVALID_PARAMS, "there is no `message`".into())) };
+    if message.get("taskId").is_some_and(|t| !t.is_null()) {
+        return Err(Fault(UNSUPPORTED, "a task takes one message; begin another".into()));
+    }
+    let named = message.pointer("/metadata/skill").or_else(|| params.pointer("/metadata/skill"));
+    let mut all = service.pipelines();
+    let pipeline = match (named.and_then(Value::as_str), all.next(), all.next()) {
+        (Some(name), ..) => service.pipelines().find(|p| p.name == name),
+        (None, Some(only), None) => Some(only),
+        _ => None,
+    };
+    let Some(pipeline) = pipeline else {
+        return Err(Fault(INVALID_PARAMS, "`metadata.skill` must name one of the skills of the card".into()));
+    };
+    let parts = message.get("parts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let input = match parts.iter().find_map(|p| p.get("data")) {
+        Some(data) => data.clone(),
+        None => {
+            let text: Vec<&str> = parts.iter().filter_map(|p| p.get("text")?.as_str()).collect();
+            if text.is_empty() {
+                return Err(Fault(INVALID_PARAMS, "the message has no part with `data` or `text`".into()));
+            }
+            as_input(pipeline.input.as_ref(), text.join("\n"))
+        }
+    };
+    let later = params.pointer("/configuration/returnImmediately").and_then(Value::as_bool) == Some(true)
+        || params.pointer("/configuration/blocking").and_then(Value::as_bool) == Some(false);
+    let Started { run, mut events, .. } = service.start(&pipeline.name, &input, false)?;
+    if !later {
+        // Until it ends, waits for somebody, or takes too long; in any case the task can be asked for.
+        let until = tokio::time::Instant::now() + PATIENCE;
+        while let Ok(Some(event)) = tokio::time::timeout_at(until, events.recv()).await {
+            if event["event"] == "waiting" {
+                break;
+            }
+        }
+    }
+    let context = message.get("contextId").and_then(Value::as_str);
+    let task = task(service, &run, context, version)?;
+    Ok(if version == Version::V10 { json!({ "task": task }) } else { task })
+}
+
+/// A text as the input of a pipeline: as it is, as the only field, or as JSON.
+fn as_input(ty: Option<&Type>, text: String) -> Value {
+    match ty {
+        Some(Type::Record(fields))
+            if fields.len() == 1 && fields[0].1 == Type::Str && !text.trim_start().starts_with('{') =>
+        {
+            json!({ &*fields[0].0: text })
+        }
+        None | Some(Type::Str | Type::Dyn) => text.into(),
+        Some(_) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    }
+}
+
+/// A run as a task.
+fn task(service: &Service, run: &str, context: Option<&str>, version: Version) -> Result<Value, Fault> {
+    let status = service.status(run).map_err(|_| no_task(run))?;
+    let outcome = status.get("outcome");
+    let cancelled = outcome.is_some_and(|o| o["error"]["code"] == "cancelled");
+    let (new, old) = match status["status"].as_str() {
+        Some("done") => ("TASK_STATE_COMPLETED", "completed"),
+        Some("failed") if cancelled => ("TASK_STATE_CANCELED", "canceled"),
+        Some("failed") => ("TASK_STATE_FAILED", "failed"),
+        Some("waiting") => ("TASK_STATE_AUTH_REQUIRED", "auth-required"),
+        _ => ("TASK_STATE_WORKING", "working"),
+    };
+    let v10 = version == Version::V10;
+    let text = |t: &str| if v10 { json!({ "text": t }) } else { json!({"kind": "text", "text": t}) };
+    let mut task = json!({
+        "id": run, "contextId": context.unwrap_or(run),
+        "status": {"state": if v10 { new } else { old }},
+    });
+    let said = match (outcome.and_then(|o| o["error"]["message"].as_str()), status.get("waiting")) {
+        (Some(why), _) => Some(why.to_string()),
+        (None, Some(waiting)) => Some(format!("somebody has to approve: {waiting}")),
+        (None, None) => None,
+    };
+    if let Some(said) = said {
+        let role = if v10 { "ROLE_AGENT" } else { "agent" };
+        let mut message = json!({"messageId": format!("{run}-status"), "role": role, "parts": [text(&said)]});
+        if !v10 {
+            message["kind"] = "message".into();
+        }
+        task["status"]["message"] = message;
+    }
+    if let Some(result) = outcome.and_then(|o| o.get("result")) {
+        let part = match (result, v10) {
+            (Value::String(t), _) => text(t),
+            (other, true) => json!({"data": other, "mediaType": "application/json"}),
+            (other, false) => json!({"kind": "data", "data": other}),
+        };
+        task["artifacts"] = json!([{"artifactId": "result", "name": "result", "parts": [part]}]);
+    }
+    if !v10 {
+        task["kind"] = "task".into();
+    }
+    Ok(task)
+}

@@ -1,0 +1,165 @@
+//! `entail tools`: what a program can call, and what MCP servers offer.
+
+use super::load_or_say;
+use crate::approve::visible;
+use crate::args::ToolsArgs;
+use crate::load::{Loaded, replace_file};
+use crate::settings::Settings;
+use crate::ui::{Exit, Ui};
+use core_ir::{EffectClass, ToolDecl};
+use diagnostics::Sources;
+use runtime::{Pins, ServerTool, Tools};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// Characters of a description that are shown.
+const MOST: usize = 300;
+
+/// Runs the command.
+pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
+    let settings = match Settings::read(ui) {
+        Ok(settings) => settings,
+        Err(exit) => return exit,
+    };
+    if let Some(servers) = &args.approve {
+        return servers_of(ui, &settings, servers, true);
+    }
+    if let Some(servers) = &args.discover {
+        return servers_of(ui, &settings, servers, false);
+    }
+    let Some(file) = &args.file else {
+        let servers: Vec<&str> = settings.mcp.keys().map(String::as_str).collect();
+        let help = match servers.is_empty() {
+            true => "name a program: entail tools FILE".to_string(),
+            false => format!("name a program, or look at a server with `--discover`: {}", servers.join(", ")),
+        };
+        return ui.usage("there is no program to list the tools of", Some(&help));
+    };
+    let mut sources = Sources::new();
+    let loaded = match load_or_say(ui, &mut sources, file, args.policy.as_deref()) {
+        Ok(loaded) => loaded,
+        Err(exit) => return exit,
+    };
+    let Loaded { runnables, .. } = loaded;
+    let mut known: BTreeMap<String, Arc<ToolDecl>> = BTreeMap::new();
+    for tool in runnables.iter().flat_map(|r| &r.code.tools) {
+        known.entry(tool.name.to_string()).or_insert_with(|| tool.clone());
+    }
+    let handlers = of_settings(&settings);
+    let mut exit = Exit::Done;
+    for tool in known.values() {
+        let problem = handlers.check(tool).err();
+        if problem.is_some() {
+            exit = Exit::Failed;
+        }
+        if ui.is_json() {
+            ui.result(&json!({
+                "tool": &*tool.name, "signature": signature(tool), "effect": effect(tool), "approve": tool.approve,
+                "policy": tool.policy.is_some(), "description": tool.description.as_deref(), "problem": problem,
+            }).to_string());
+            continue;
+        }
+        let mut marks = vec![effect(tool).to_string()];
+        if tool.approve {
+            marks.push("approve".into());
+        }
+        if tool.policy.is_some() {
+            marks.push("policy".into());
+        }
+        ui.result(&format!("{}  {}", signature(tool), marks.join(", ")));
+        if let Some(text) = &tool.description {
+            ui.result(&format!("    {}", visible(text, MOST)));
+        }
+        if let Some(problem) = problem {
+            ui.result(&format!("    cannot be called: {problem}"));
+        }
+    }
+    exit
+}
+
+/// The tools as the settings carry them out.
+fn of_settings(settings: &Settings) -> Tools {
+    let mut tools =
+        Tools::new(&settings.environment).with_servers(settings.mcp.clone(), &settings.environment);
+    for (name, handler) in &settings.handlers {
+        tools = tools.with_handler(name.clone(), handler.clone());
+    }
+    tools
+}
+
+/// What a tool may do, as programs write it.
+fn effect(tool: &ToolDecl) -> &'static str {
+    match tool.effect {
+        EffectClass::Pure => "pure",
+        EffectClass::Read => "reads",
+        EffectClass::Write => "writes",
+    }
+}
+
+fn signature(tool: &ToolDecl) -> String {
+    let mut text = format!("{}(", tool.name);
+    for (i, p) in tool.params.iter().enumerate() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{}{}: {}", if i > 0 { ", " } else { "" }, p.name, p.ty);
+    }
+    let _ = write!(text, ") -> {}", tool.result);
+    text
+}
+
+/// Lists the tools of servers, of all that are declared if none is named; approves them if that is wanted.
+fn servers_of(ui: &Ui, settings: &Settings, named: &[String], approve: bool) -> Exit {
+    let all: Vec<String> =
+        if named.is_empty() { settings.mcp.keys().cloned().collect() } else { named.to_vec() };
+    if all.is_empty() {
+        return ui.usage("no MCP server is declared", Some("add `[mcp.NAME]` to `entail.toml`"));
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
+    };
+    let tools = of_settings(settings);
+    let mut pins = settings.pins.clone();
+    for server in &all {
+        let found = match runtime.block_on(tools.discover(server)) {
+            Ok(found) => found,
+            Err(why) => {
+                ui.usage(&why, None);
+                return Exit::Failed;
+            }
+        };
+        show(ui, &settings.pins, server, &found);
+        pins.approve(server, found.into_iter().map(|t| (t.name, t.hash)));
+    }
+    if approve {
+        let path = settings.dir.join(Settings::LOCK);
+        if let Err(e) = replace_file(&path, &pins.to_toml()) {
+            return ui.usage(&format!("cannot write `{}`: {e}", path.display()), None);
+        }
+        ui.note(&format!("approved in `{}`; a tool that changes is refused from now on", path.display()));
+    }
+    Exit::Done
+}
+
+fn show(ui: &Ui, pins: &Pins, server: &str, found: &[ServerTool]) {
+    for tool in found {
+        let state = match pins.hash(server, &tool.name) {
+            Some(hash) if hash == tool.hash => "approved",
+            Some(_) => "changed",
+            None if pins.knows(server) => "new",
+            None => "not approved",
+        };
+        if ui.is_json() {
+            ui.result(&json!({
+                "server": server, "tool": tool.name, "state": state, "description": tool.description, "input": tool.input, "hash": tool.hash,
+            }).to_string());
+            continue;
+        }
+        ui.result(&format!("{server}  {}  ({state})", visible(&tool.name, MOST)));
+        if !tool.description.is_empty() {
+            ui.result(&format!("    {}", visible(&tool.description, MOST)));
+        }
+        ui.result(&format!("    {}", visible(&tool.input.to_string(), 4 * MOST)));
+    }
+}

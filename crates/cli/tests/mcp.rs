@@ -1,0 +1,71 @@
+//! `entail mcp` as a client of the official SDK sees it, over the pipes of a real process.
+#![cfg(feature = "mcp")]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+use rmcp::ServiceExt;
+use rmcp::model::{CallToolRequestParams, CallToolResult};
+use rmcp::service::{RoleClient, RunningService};
+use rmcp::transport::TokioChildProcess;
+use serde_json::{Value, json};
+use std::path::Path;
+use tokio::process::Command;
+
+async fn client(dir: &Path, args: &[&str]) -> RunningService<RoleClient, ()> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    command.arg("mcp").args(args).current_dir(dir);
+    ().serve(TokioChildProcess::new(command).unwrap()).await.unwrap()
+}
+
+async fn call(client: &RunningService<RoleClient, ()>, tool: &'static str, args: Value) -> CallToolResult {
+    let args = args.as_object().unwrap().clone();
+    let request = CallToolRequestParams::new(tool).with_arguments(args);
+    client.call_tool(request).await.unwrap()
+}
+
+fn text(result: &CallToolResult) -> String {
+    serde_json::to_value(result).unwrap()["content"][0]["text"].as_str().unwrap_or_default().to_string()
+}
+
+#[tokio::test]
+async fn an_assistant_lints_checks_and_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = r#"
+agent a { tools: [], prompt: "answer" }
+task greeting(name: String) -> String by agent { prompt "greet {name}" }
+pipeline greet(name: String) -> String {
+    let words = run greeting with { name: name } by a;
+    return words;
+}
+"#;
+    std::fs::write(dir.path().join("greet.agent"), program).unwrap();
+    std::fs::write(dir.path().join("wrong.agent"), "pipeline p() -> String { return 1; }\n").unwrap();
+    std::fs::write(dir.path().join("s.json"), r#"["Hello, Ada", {"error": "out of words"}]"#).unwrap();
+    let client = client(dir.path(), &["greet.agent", "--script", "s.json"]).await;
+    let tools = client.list_all_tools().await.unwrap();
+    let names: Vec<&str> = tools.iter().map(|t| &*t.name).collect();
+    assert_eq!(names, ["lint", "check", "cost", "explain", "run_greet"]);
+    assert!(tools[4].description.as_deref().unwrap().contains("at most 1 calls of models"), "{:?}", tools[4]);
+
+    let ran = call(&client, "run_greet", json!({"name": "Ada"})).await;
+    assert_eq!(ran.structured_content.as_ref().unwrap()["result"], "Hello, Ada");
+    let failed = call(&client, "run_greet", json!({"name": "Ada"})).await;
+    assert!(failed.is_error == Some(true) && text(&failed).contains("out of words"), "{failed:?}");
+    let wrong = call(&client, "run_greet", json!({"nam": "Ada"})).await;
+    assert!(wrong.is_error == Some(true) && text(&wrong).contains("`greet` takes"), "{wrong:?}");
+
+    let cost = text(&call(&client, "cost", json!({"path": "greet.agent"})).await);
+    assert_eq!(serde_json::from_str::<Value>(&cost).unwrap()["entry"], "greet");
+    let checked = text(&call(&client, "check", json!({"path": "wrong.agent"})).await);
+    assert!(checked.contains("\"level\":\"error\""), "{checked}");
+    assert_eq!(text(&call(&client, "lint", json!({"path": "greet.agent"})).await), "nothing found");
+    assert!(text(&call(&client, "explain", json!({"code": "A010"})).await).contains("A010"));
+
+    // Files elsewhere are none of its business, and arguments are no options.
+    for path in ["/etc/passwd", "../..", "--help", "none.agent"] {
+        let refused = call(&client, "check", json!({ "path": path })).await;
+        assert!(refused.is_error == Some(true) && text(&refused).contains("outside of"), "{refused:?}");
+    }
+    let option = call(&client, "explain", json!({"code": "--help"})).await;
+    assert!(option.is_error == Some(true) && text(&option).contains("there is no diagnostic"), "{option:?}");
+    client.cancel().await.unwrap();
+}

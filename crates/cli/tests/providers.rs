@@ -1,0 +1,122 @@
+//! Models behind HTTP as the command line uses them: through a proxy, and with an endpoint that tells the key to everybody.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+const KEY: &str = "sk-planted-0123456789";
+
+/// Answers every request with this text; gives the heads of the requests.
+fn server(answer: String) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let heads = seen.clone();
+    // Ends with the test's process.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+            loop {
+                let n = stream.read(&mut buffer).unwrap_or(0);
+                bytes.extend_from_slice(&buffer[..n]);
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let Some((head, body)) = text.split_once("\r\n\r\n") else {
+                    if n == 0 { break } else { continue }
+                };
+                let length = head.to_lowercase();
+                let length = length
+                    .lines()
+                    .find_map(|l| l.strip_prefix("content-length: "))
+                    .unwrap_or("0")
+                    .to_string();
+                if n == 0 || body.len() >= length.trim().parse::<usize>().unwrap() {
+                    heads.lock().unwrap().push(head.to_string());
+                    break;
+                }
+            }
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                answer.len()
+            );
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(answer.as_bytes()));
+        }
+    });
+    (address, seen)
+}
+
+fn completion(text: &str) -> String {
+    format!(
+        r#"{{"choices": [{{"index": 0, "message": {{"role": "assistant", "content": "{text}"}}, "finish_reason": "stop"}}], "usage": {{"prompt_tokens": 1, "completion_tokens": 1}}}}"#
+    )
+}
+
+fn run(dir: &Path, env: &[(&str, &str)], args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    for name in [
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "ENTAIL_API_KEY",
+        "ENTAIL_BASE_URL",
+        "ENTAIL_MODEL",
+        "NO_PROXY",
+        "no_proxy",
+    ] {
+        command.env_remove(name);
+    }
+    command.envs(env.iter().copied()).args(args).current_dir(dir).stdin(Stdio::null()).output().unwrap()
+}
+
+fn folder(base: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let settings =
+        format!("model = \"m\"\n[models.m]\nbase_url = \"{base}\"\nkey_env = \"M_KEY\"\nretries = 0\n");
+    std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
+    std::fs::write(dir.path().join("p.lam"), "llm \"\" {} \"hello\"\n").unwrap();
+    dir
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_used() {
+    let (proxy, seen) = server(completion("by way of the proxy"));
+    let dir = folder("http://models.example/v1");
+    let proxy = format!("http://{proxy}");
+    let out =
+        run(dir.path(), &[("M_KEY", KEY), ("http_proxy", &proxy), ("HTTP_PROXY", &proxy)], &["run", "p.lam"]);
+    let said = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+    assert!(said.contains("by way of the proxy"), "{said}");
+    let head = seen.lock().unwrap()[0].clone();
+    assert!(head.starts_with("POST http://models.example/v1/chat/completions HTTP/1.1"), "{head}");
+}
+
+/// Everything that is written in a directory.
+fn written(dir: &Path, out: &mut Vec<u8>) {
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        match entry.path() {
+            path if path.is_dir() => written(&path, out),
+            path => out.extend(std::fs::read(path).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn a_key_that_the_endpoint_tells_is_in_no_output_journal_trace_or_log() {
+    let echo = format!("your key is {KEY}, or {}", KEY.replace('p', "\\u0070"));
+    for answer in [completion(&echo), format!("{{\"error\": {{\"message\": \"{echo}\"}}}}"), echo.clone()] {
+        let (endpoint, seen) = server(answer);
+        let dir = folder(&format!("http://{endpoint}/v1"));
+        for extra in [&["--watch"][..], &["--log", "json"], &["-v"], &["--format", "json"]] {
+            let args = [&["run", "p.lam", "--journal", "j", "--trace", "t.jsonl"], extra].concat();
+            let out = run(dir.path(), &[("M_KEY", KEY)], &args);
+            let said = String::from_utf8([out.stdout, out.stderr].concat()).unwrap();
+            assert!(said.contains("[redacted]"), "{said}");
+            let mut all = said.into_bytes();
+            written(dir.path(), &mut all);
+            assert!(!String::from_utf8_lossy(&all).contains("planted"), "{extra:?}");
+        }
+        assert!(seen.lock().unwrap()[0].contains(&format!("Bearer {KEY}")));
+    }
+}

@@ -1,0 +1,349 @@
+//! `entail serve` as its clients see it: real processes, real connections.
+#![cfg(feature = "serve")]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const TOKEN: &str = "planted-token-0123";
+
+/// A model greets.
+const PROGRAM: &str = r#"
+agent a { tools: [], prompt: "answer" }
+
+task greeting(name: String) -> String by agent { prompt "greet {name}" }
+
+pipeline greet(name: String) -> String {
+    let words = run greeting with { name: name } by a;
+    return words;
+}
+"#;
+
+const PAY: &str = r#"tool pay(to: Str) -> Str write approve by {exec: ["sh", "-c", "echo paid >> ledger; echo paid"]}
+\x. tool[pay] x
+"#;
+
+const SLOW: &str = r#"tool nap() -> Str reads by {exec: ["sh", "-c", "echo $$ > pid; exec sleep 60"]}
+\x. tool[nap] {}
+"#;
+
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    fn start(dir: &Path, args: &[&str], token: Option<&str>) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+        for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ENTAIL_API_KEY", "ENTAIL_BASE_URL", "ENTAIL_MODEL"]
+        {
+            command.env_remove(name);
+        }
+        if let Some(token) = token {
+            command.env("ENTAIL_SERVE_TOKEN", token);
+        }
+        command.args(["serve", "--format", "json", "--listen", "127.0.0.1:0"]).args(args);
+        let mut child = command
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| {
+            let mut err = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+            panic!("{e}: {line:?} {err}")
+        });
+        let address = said["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_string();
+        Server { child, address }
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut head =
+            format!("{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+        if !headers.iter().any(|(n, _)| *n == "host") {
+            head += &format!("host: {}\r\n", self.address);
+        }
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+        stream
+    }
+
+    /// Status, head and body of the answer.
+    fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String, String) {
+        let mut text = String::new();
+        self.send(method, path, headers, body).read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, head.to_string(), body.to_string())
+    }
+
+    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let (status, _, text) = self.raw("POST", path, &[JSON], &body.to_string());
+        (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
+    }
+
+    fn get(&self, path: &str) -> (u16, Value) {
+        let (status, _, text) = self.raw("GET", path, &[], "");
+        (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
+    }
+
+    /// Asks for something until it is as wanted.
+    fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let (_, json) = self.get(path);
+            if wanted(&json) {
+                return json;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("greet.agent"), PROGRAM).unwrap();
+    std::fs::write(dir.path().join("pay.lam"), PAY).unwrap();
+    std::fs::write(dir.path().join("slow.lam"), SLOW).unwrap();
+    std::fs::write(dir.path().join("s.json"), r#"[{"repeat": true, "reply": "Hello, Ada"}]"#).unwrap();
+    dir
+}
+
+fn greeter(dir: &Path) -> Server {
+    Server::start(dir, &["greet.agent", "--script", "s.json"], None)
+}
+
+#[test]
+fn a_pipeline_runs_and_its_server_describes_itself() {
+    let dir = folder();
+    let server = greeter(dir.path());
+    let (status, outcome) = server.post("/v1/pipelines/greet/runs", &json!({"name": "Ada"}));
+    assert_eq!((status, outcome["result"].as_str()), (200, Some("Hello, Ada")), "{outcome}");
+    assert_eq!(outcome["usage"]["modelCalls"], 1);
+    assert_eq!(server.get("/health").1["status"], "ok");
+    let (status, run) = server.get(&format!("/v1/runs/{}", outcome["run"].as_str().unwrap()));
+    assert_eq!((status, run["status"].as_str()), (200, Some("done")));
+
+    let (_, description) = server.get("/openapi.json");
+    assert_eq!(description["openapi"], "3.1.0");
+    let path = &description["paths"]["/v1/pipelines/greet/runs"]["post"];
+    let schema = &path["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(schema["properties"]["name"]["type"], "string", "{description}");
+    // Every reference leads somewhere.
+    let text = description.to_string();
+    for reference in text.split("\"#/").skip(1).map(|r| r.split('"').next().unwrap()) {
+        assert!(description.pointer(&format!("/{reference}")).is_some(), "{reference}");
+    }
+}
+
+#[test]
+fn wrong_requests_are_told_so() {
+    let dir = folder();
+    let server =
+        Server::start(dir.path(), &["greet.agent", "--script", "s.json", "--max-body", "1000"], None);
+    let run = "/v1/pipelines/greet/runs";
+    let code = |answer: (u16, Value)| (answer.0, answer.1["error"]["code"].as_str().unwrap().to_string());
+    assert_eq!(code(server.post("/v1/pipelines/nope/runs", &json!({}))), (404, "not_found".into()));
+    assert_eq!(code(server.post(run, &json!({"nam": "Ada"}))), (422, "input".into()));
+    assert_eq!(code(server.get("/v1/runs/none")), (404, "not_found".into()));
+    assert_eq!(code(server.get("/nothing")), (404, "not_found".into()));
+    assert_eq!(server.raw("POST", run, &[JSON], "{").0, 400);
+    assert_eq!(server.raw("POST", run, &[("content-type", "text/plain")], "{}").0, 415);
+    assert_eq!(server.raw("POST", run, &[JSON], &format!("\"{}\"", "x".repeat(2000))).0, 413);
+    // A page of a browser that has a name for this machine does not reach it.
+    assert_eq!(server.raw("GET", "/v1/pipelines", &[("host", "evil.example")], "").0, 403);
+}
+
+#[test]
+fn events_tell_how_a_run_goes() {
+    let dir = folder();
+    let server = greeter(dir.path());
+    let headers = [JSON, ("accept", "text/event-stream")];
+    let (status, head, body) = server.raw("POST", "/v1/pipelines/greet/runs", &headers, r#"{"name": "Ada"}"#);
+    assert_eq!(status, 200);
+    assert!(head.to_lowercase().contains("content-type: text/event-stream"), "{head}");
+    let names: Vec<&str> = body.lines().filter_map(|l| l.strip_prefix("event: ")).collect();
+    assert_eq!(names, ["run", "asked", "answered", "result"], "{body}");
+    let last = body.lines().filter_map(|l| l.strip_prefix("data: ")).next_back().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(last).unwrap()["result"], "Hello, Ada");
+}
+
+#[test]
+fn a_token_is_wanted_where_there_is_one() {
+    let dir = folder();
+    let server = Server::start(dir.path(), &["greet.agent", "--script", "s.json"], Some(TOKEN));
+    assert_eq!(server.get("/health").0, 200);
+    let (status, head, body) = server.raw("GET", "/v1/pipelines", &[], "");
+    assert!(
+        status == 401 && head.to_lowercase().contains("www-authenticate: bearer") && !body.contains(TOKEN)
+    );
+    assert_eq!(
+        server.raw("GET", "/v1/pipelines", &[("authorization", "Bearer planted-token-0124")], "").0,
+        401
+    );
+    let right = format!("Bearer {TOKEN}");
+    assert_eq!(server.raw("GET", "/v1/pipelines", &[("authorization", &right)], "").0, 200);
+
+    // Without one, other machines are not listened to.
+    let mut open = Command::new(env!("CARGO_BIN_EXE_entail"));
+    open.args(["serve", "greet.agent", "--script", "s.json", "--listen", "0.0.0.0:0"])
+        .env_remove("ENTAIL_SERVE_TOKEN");
+    let refused = open.current_dir(dir.path()).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && said.contains("only with a token"), "{said}");
+}
+
+/// Whether the process that the slow tool is still runs.
+fn sleeps(dir: &Path) -> bool {
+    let pid = std::fs::read_to_string(dir.join("pid")).unwrap_or_default();
+    !pid.trim().is_empty() && Path::new("/proc").join(pid.trim()).exists()
+}
+
+fn until(what: impl Fn() -> bool) {
+    while !what() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_nobody_waits_for_is_cancelled_unless_it_was_asked_for_so() {
+    let dir = folder();
+    let server = Server::start(dir.path(), &["slow.lam", "--max-runs", "1"], None);
+    let run = "/v1/pipelines/main/runs";
+    let waiting = server.send("POST", run, &[JSON], "\"x\"");
+    until(|| sleeps(dir.path()));
+    // There is room for one.
+    let (status, head, _) = server.raw("POST", run, &[JSON], "\"x\"");
+    assert!(status == 429 && head.to_lowercase().contains("retry-after: 1"), "{head}");
+    drop(waiting);
+    until(|| !sleeps(dir.path()));
+    server.until("/health", |h| h["running"] == 0);
+
+    let (status, _, body) = server.raw("POST", run, &[JSON, ("prefer", "respond-async")], "\"x\"");
+    assert_eq!(status, 202);
+    let id = serde_json::from_str::<Value>(&body).unwrap()["run"].as_str().unwrap().to_string();
+    until(|| sleeps(dir.path()));
+    let path = format!("/v1/runs/{id}");
+    assert_eq!(server.get(&path).1["status"], "running");
+    server.raw("DELETE", &path, &[], "");
+    let ended = server.until(&path, |r| r["status"] == "failed");
+    assert_eq!(ended["outcome"]["error"]["code"], "cancelled");
+    until(|| !sleeps(dir.path()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_that_is_told_to_stop_leaves_nothing_behind() {
+    let dir = folder();
+    let mut server = Server::start(dir.path(), &["slow.lam", "--grace", "0.1"], None);
+    let mut waiting = server.send("POST", "/v1/pipelines/main/runs", &[JSON], "\"x\"");
+    until(|| sleeps(dir.path()));
+    let told = Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    // Who waits is told, and then the server ends by itself.
+    let mut text = String::new();
+    waiting.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 503") && text.contains("cancelled"), "{text}");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    assert!(!sleeps(dir.path()));
+}
+
+#[test]
+fn approvals_wait_and_are_answered_over_http() {
+    let dir = folder();
+    let server = Server::start(dir.path(), &["pay.lam", "--journal", "j"], None);
+    let begin = || {
+        let (status, _, body) = server.raw(
+            "POST",
+            "/v1/pipelines/main/runs",
+            &[JSON, ("prefer", "respond-async")],
+            "{\"to\": \"bob\"}",
+        );
+        assert_eq!(status, 202, "{body}");
+        let run = serde_json::from_str::<Value>(&body).unwrap()["run"].as_str().unwrap().to_string();
+        let waits = server.until("/v1/approvals", |a| a[0]["run"] == *run);
+        assert_eq!(waits[0]["args"][0]["value"], "bob");
+        (format!("/v1/runs/{run}"), format!("/v1/approvals/{}", waits[0]["request"].as_str().unwrap()))
+    };
+    let (run, question) = begin();
+    assert_eq!(server.get(&run).1["status"], "waiting");
+    assert_eq!(server.post(&question, &json!({"decision": "perhaps"})).0, 422);
+    assert_eq!(server.post(&question, &json!({"decision": "approve"})).1["verdict"], "approved");
+    assert_eq!(server.post(&question, &json!({"decision": "deny"})).0, 409);
+    assert_eq!(server.until(&run, |r| r["status"] == "done")["outcome"]["result"], "paid");
+
+    let (run, question) = begin();
+    server.post(&question, &json!({"decision": "deny", "reason": "not again"}));
+    let failed = server.until(&run, |r| r["status"] == "failed");
+    assert!(failed.to_string().contains("it was refused: not again"), "{failed}");
+    assert_eq!(std::fs::read_to_string(dir.path().join("ledger")).unwrap(), "paid\n");
+}
+
+#[test]
+fn it_is_an_agent_of_the_a2a_protocol() {
+    let dir = folder();
+    let server = Server::start(dir.path(), &["greet.agent", "slow.lam", "--script", "s.json"], None);
+    let (_, card) = server.get("/.well-known/agent-card.json");
+    assert_eq!(card["supportedInterfaces"][0]["protocolVersion"], "1.0");
+    let skills: Vec<&str> =
+        card["skills"].as_array().unwrap().iter().map(|s| s["id"].as_str().unwrap()).collect();
+    assert_eq!(skills, ["greet", "main"]);
+    let rpc = |version: Option<&str>, method: &str, params: Value| {
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string();
+        let mut headers = vec![JSON];
+        headers.extend(version.map(|v| ("a2a-version", v)));
+        let (status, _, text) = server.raw("POST", "/a2a", &headers, &body);
+        assert_eq!(status, 200, "{text}");
+        let json: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(json["id"], 7);
+        json
+    };
+    let message = |skill: &str, part: Value| json!({"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [part], "metadata": {"skill": skill}}});
+    let v1 = Some("1.0");
+    let done = rpc(v1, "SendMessage", message("greet", json!({"data": {"name": "Ada"}})));
+    let task = &done["result"]["task"];
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{done}");
+    assert_eq!(task["artifacts"][0]["parts"][0]["text"], "Hello, Ada");
+    let again = rpc(v1, "GetTask", json!({"id": task["id"]}));
+    assert_eq!(again["result"]["artifacts"], task["artifacts"]);
+    // Clients of 0.3 name no version, and say things in another way.
+    let old = rpc(None, "message/send", message("greet", json!({"kind": "text", "text": "Ada"})));
+    assert_eq!(
+        (old["result"]["kind"].as_str(), old["result"]["status"]["state"].as_str()),
+        (Some("task"), Some("completed"))
+    );
+
+    let mut params = message("main", json!({"text": "x"}));
+    params["configuration"] = json!({"returnImmediately": true});
+    let begun = rpc(v1, "SendMessage", params);
+    let id = begun["result"]["task"]["id"].clone();
+    assert_eq!(begun["result"]["task"]["status"]["state"], "TASK_STATE_WORKING");
+    let ended = rpc(v1, "CancelTask", json!({ "id": id }));
+    assert_eq!(ended["result"]["status"]["state"], "TASK_STATE_CANCELED", "{ended}");
+    assert_eq!(rpc(v1, "CancelTask", json!({ "id": id }))["error"]["code"], -32002);
+    assert_eq!(rpc(v1, "GetTask", json!({"id": "none"}))["error"]["code"], -32001);
+    assert_eq!(rpc(v1, "Nothing", json!({}))["error"]["code"], -32601);
+    assert_eq!(rpc(Some("2.0"), "GetTask", json!({}))["error"]["code"], -32009);
+    assert_eq!(rpc(v1, "SendMessage", message("greet", json!({"data": 1})))["error"]["code"], -32602);
+}

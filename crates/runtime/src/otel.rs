@@ -1,0 +1,484 @@
+//! A run as traces and metrics of OpenTelemetry, sent by OTLP over HTTP in its JSON encoding.
+//!
+//! Entry point: [`Telemetry`]: give it every [`Event`] of a run, and send it at the end. Names follow the semantic conventions for generative AI
+//! (status Development, as of their version 1.40): `invoke_agent`, `chat`, `execute_tool`, `gen_ai.usage.*`.
+//!
+//! The encoding is written by hand: two messages of a stable protocol against a client of many crates. The tests decode it with the protocol's own types.
+//!
+//! Invariant: what was said, and arguments and results of tools, are told on request only; secrets never, because none is in events.
+
+use crate::provider::Tokens;
+use crate::web;
+use crate::{Answered, Asked, ConfigError, Environment, Event, RunReport};
+use core_ir::{Data, Num};
+use machine::{Reply, RequestId};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Where it goes, and how much.
+#[derive(Clone, Debug)]
+pub struct TelemetryOptions {
+    /// The address without `/v1/traces`.
+    pub endpoint: String,
+    /// Headers of requests: keys, mostly.
+    pub headers: Vec<(String, crate::Secret)>,
+    /// `service.name`.
+    pub service: String,
+    /// What was run.
+    pub name: String,
+    /// Whether what was said is told.
+    pub content: bool,
+    /// The span that the run is a part of: trace and span as hexadecimal numbers.
+    pub parent: Option<(String, String)>,
+}
+
+impl TelemetryOptions {
+    /// As OpenTelemetry's variables say: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, `OTEL_SDK_DISABLED`,
+    /// `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, and `TRACEPARENT`. `None` without an endpoint.
+    pub fn from_environment(
+        env: &Environment,
+        endpoint: Option<&str>,
+        name: String,
+    ) -> Option<TelemetryOptions> {
+        let is = |variable: &str| env.get(variable).is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        let endpoint = match endpoint {
+            Some(endpoint) => endpoint,
+            None => env.get("OTEL_EXPORTER_OTLP_ENDPOINT").filter(|_| !is("OTEL_SDK_DISABLED"))?,
+        };
+        let headers = env.get("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default().split(',');
+        let headers = headers.filter_map(|h| h.split_once('='));
+        Some(TelemetryOptions {
+            endpoint: endpoint.to_string(),
+            headers: headers.map(|(n, v)| (n.trim().to_string(), crate::Secret::new(v))).collect(),
+            service: env.get("OTEL_SERVICE_NAME").unwrap_or("entail").to_string(),
+            name,
+            content: is("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"),
+            parent: env.get("TRACEPARENT").and_then(parent),
+        })
+    }
+}
+
+/// The trace and the span of a `traceparent`.
+fn parent(text: &str) -> Option<(String, String)> {
+    let mut parts = text.trim().split('-');
+    let (_version, trace, span) = (parts.next()?, parts.next()?, parts.next()?);
+    let is = |t: &str, n: usize| {
+        t.len() == n && t.bytes().all(|b| b.is_ascii_hexdigit()) && t.bytes().any(|b| b != b'0')
+    };
+    (is(trace, 32) && is(span, 16)).then(|| (trace.to_lowercase(), span.to_lowercase()))
+}
+
+/// Collects what happens in a run.
+#[derive(Debug)]
+pub struct Telemetry {
+    options: TelemetryOptions,
+    client: reqwest::Client,
+    begun: SystemTime,
+    /// Under way, and ended.
+    open: HashMap<RequestId, Span>,
+    ended: Vec<Span>,
+    tokens: BTreeMap<(String, &'static str), Histogram>,
+    times: BTreeMap<(&'static str, String, String), Histogram>,
+}
+
+#[derive(Debug)]
+struct Span {
+    id: RequestId,
+    name: String,
+    kind: u32,
+    begun: SystemTime,
+    ended: SystemTime,
+    attributes: Vec<Json>,
+    events: Vec<Json>,
+    error: Option<String>,
+    operation: &'static str,
+    /// The model or tool.
+    target: String,
+}
+
+/// Kinds of spans.
+const INTERNAL: u32 = 1;
+const CLIENT: u32 = 3;
+
+/// The bounds that the conventions give.
+const TOKEN_BOUNDS: [f64; 14] = [
+    1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0,
+    16777216.0, 67108864.0,
+];
+const TIME_BOUNDS: [f64; 14] =
+    [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+
+#[derive(Debug)]
+struct Histogram {
+    bounds: &'static [f64],
+    counts: Vec<u64>,
+    sum: f64,
+}
+
+impl Histogram {
+    fn new(bounds: &'static [f64]) -> Histogram {
+        Histogram { bounds, counts: vec![0; bounds.len() + 1], sum: 0.0 }
+    }
+
+    fn add(&mut self, x: f64) {
+        let at = self.bounds.iter().position(|b| x <= *b).unwrap_or(self.bounds.len());
+        self.counts[at] += 1;
+        self.sum += x;
+    }
+
+    fn point(&self, attributes: Vec<Json>, begun: &str, now: &str) -> Json {
+        json!({
+            "attributes": attributes, "startTimeUnixNano": begun, "timeUnixNano": now,
+            "count": self.counts.iter().sum::<u64>().to_string(), "sum": self.sum,
+            "bucketCounts": self.counts.iter().map(u64::to_string).collect::<Vec<_>>(),
+            "explicitBounds": self.bounds,
+        })
+    }
+}
+
+impl Telemetry {
+    /// Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The endpoint is no URL, or a header can't be one.
+    pub fn new(options: TelemetryOptions) -> Result<Telemetry, ConfigError> {
+        let url = web::url(&options.endpoint, "the endpoint of OpenTelemetry")?;
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", HeaderValue::from_static("application/json"));
+        for (name, value) in &options.headers {
+            let bad =
+                || ConfigError::new(format!("the header `{name}` in `OTEL_EXPORTER_OTLP_HEADERS` is none"));
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+            let mut value = HeaderValue::from_str(value.expose()).map_err(|_| bad())?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let client = web::client(&url, Duration::from_secs(5), Some(Duration::from_secs(10)), headers)?;
+        Ok(Telemetry {
+            options,
+            client,
+            begun: SystemTime::now(),
+            open: HashMap::new(),
+            ended: Vec::new(),
+            tokens: BTreeMap::new(),
+            times: BTreeMap::new(),
+        })
+    }
+
+    /// Takes note of an event.
+    pub fn note(&mut self, event: &Event) {
+        let now = SystemTime::now();
+        match event {
+            Event::Asked { id, what, .. } => {
+                if let Some(span) = self.begin(*id, what, now) {
+                    self.open.insert(*id, span);
+                }
+            }
+            Event::Retry { id, number, wait, cause } => {
+                if let Some(span) = self.open.get_mut(id) {
+                    span.events.push(json!({
+                        "name": "retry", "timeUnixNano": nanos(now),
+                        "attributes": [
+                            int("entail.retry.number", u64::from(*number)),
+                            float("entail.retry.wait", wait.as_secs_f64()),
+                            text("error.message", cause),
+                        ],
+                    }));
+                }
+            }
+            Event::Growing { .. } | Event::Text { .. } => {}
+            Event::Answered { id, what, tokens, usd, finish, .. } => {
+                let Some(mut span) = self.open.remove(id) else { return };
+                span.ended = now;
+                span.error = match what {
+                    Answered::Failed(why) | Answered::Stopped(why) => Some(why.clone()),
+                    Answered::Late => Some("the time limit has passed".into()),
+                    _ => None,
+                };
+                if span.error.is_some() {
+                    span.attributes
+                        .push(text("error.type", if *what == Answered::Late { "timeout" } else { "_OTHER" }));
+                }
+                if span.operation == "chat" {
+                    self.chat(&mut span, *tokens, usd.as_ref());
+                    if let Some(finish) = finish.as_str() {
+                        let values = json!({"values": [{"stringValue": finish}]});
+                        span.attributes.push(
+                            json!({"key": "gen_ai.response.finish_reasons", "value": {"arrayValue": values}}),
+                        );
+                    }
+                }
+                if self.options.content
+                    && let Some(said) = said(what)
+                {
+                    let key = if span.operation == "chat" {
+                        "gen_ai.output.messages"
+                    } else {
+                        "gen_ai.tool.call.result"
+                    };
+                    span.attributes.push(text(key, &said.to_string()));
+                }
+                let time = now.duration_since(span.begun).unwrap_or_default().as_secs_f64();
+                let error = if span.error.is_some() { "_OTHER" } else { "" };
+                let key = (span.operation, span.target.clone(), error.to_string());
+                self.times.entry(key).or_insert_with(|| Histogram::new(&TIME_BOUNDS)).add(time);
+                self.ended.push(span);
+            }
+        }
+    }
+
+    fn begin(&self, id: RequestId, what: &Asked, now: SystemTime) -> Option<Span> {
+        let content = self.options.content;
+        let mut attributes = Vec::new();
+        let (operation, target, kind) = match what {
+            Asked::Model { model, purpose, agent, messages, attempt, .. } => {
+                attributes.push(text("gen_ai.request.model", model));
+                attributes.push(text("gen_ai.provider.name", provider(model)));
+                for (key, value) in [("entail.purpose", purpose), ("gen_ai.agent.name", agent)] {
+                    attributes.extend(value.as_ref().map(|v| text(key, v)));
+                }
+                if *attempt > 0 {
+                    attributes.push(int("entail.repair", u64::from(*attempt)));
+                }
+                if content {
+                    let messages: Vec<Json> = messages
+                        .iter()
+                        .map(|m| json!({"role": m.role.as_str(), "parts": [{"type": "text", "content": &*m.content}]}))
+                        .collect();
+                    attributes.push(text("gen_ai.input.messages", &Json::Array(messages).to_string()));
+                }
+                ("chat", model.clone(), CLIENT)
+            }
+            Asked::Tool { name, args } | Asked::Approve { name, args } => {
+                attributes.push(text("gen_ai.tool.name", name));
+                attributes.push(text("gen_ai.tool.type", "function"));
+                if content {
+                    let args = Data::record(args.iter().cloned()).to_json();
+                    attributes.push(text("gen_ai.tool.call.arguments", &args.to_string()));
+                }
+                let operation = if matches!(what, Asked::Tool { .. }) { "execute_tool" } else { "approve" };
+                (operation, name.to_string(), INTERNAL)
+            }
+            // Stores and samples are of this process.
+            Asked::Recall { .. } | Asked::Remember { .. } | Asked::Sample { .. } => return None,
+        };
+        attributes.insert(0, text("gen_ai.operation.name", operation));
+        Some(Span {
+            id,
+            name: format!("{operation} {target}"),
+            kind,
+            begun: now,
+            ended: now,
+            attributes,
+            events: Vec::new(),
+            error: None,
+            operation,
+            target,
+        })
+    }
+
+    fn chat(&mut self, span: &mut Span, tokens: Tokens, usd: Option<&Num>) {
+        span.attributes.push(int("gen_ai.usage.input_tokens", tokens.input));
+        span.attributes.push(int("gen_ai.usage.output_tokens", tokens.output));
+        if let Some(usd) = usd.and_then(|n| n.to_json().as_f64()) {
+            span.attributes.push(float("entail.cost.usd", usd));
+        }
+        for (kind, n) in [("input", tokens.input), ("output", tokens.output)] {
+            let all = self.tokens.entry((span.target.clone(), kind));
+            all.or_insert_with(|| Histogram::new(&TOKEN_BOUNDS)).add(n as f64);
+        }
+    }
+
+    /// Sends what has happened, and how the run ended.
+    ///
+    /// # Errors
+    /// The endpoint can't be reached or refuses; in words for people.
+    pub async fn send(mut self, report: &RunReport) -> Result<(), String> {
+        let now = SystemTime::now();
+        // What was given up with the run ends with it.
+        for (_, mut span) in std::mem::take(&mut self.open) {
+            (span.ended, span.error) = (now, Some("the run ended".into()));
+            self.ended.push(span);
+        }
+        let traces = self.traces(report, now);
+        let metrics = self.metrics(report, now);
+        for (path, body) in [("traces", traces), ("metrics", metrics)] {
+            let url = format!("{}/v1/{path}", self.options.endpoint.trim_end_matches('/'));
+            let failed =
+                |why: String| format!("{path} could not be sent to `{}`: {why}", self.options.endpoint);
+            let sent = self.client.post(url).body(body.to_string()).send().await;
+            let sent = sent.map_err(|e| failed(web::cause(&e)))?;
+            if !sent.status().is_success() {
+                return Err(failed(format!("HTTP {}", sent.status().as_u16())));
+            }
+        }
+        Ok(())
+    }
+
+    fn resource(&self) -> Json {
+        json!({"attributes": [
+            text("service.name", &self.options.service),
+            text("service.version", env!("CARGO_PKG_VERSION")),
+            text("telemetry.sdk.name", "entail"),
+            text("telemetry.sdk.language", "rust"),
+        ]})
+    }
+
+    /// The spans: the run, and in it its requests.
+    fn traces(&self, report: &RunReport, now: SystemTime) -> Json {
+        let trace = match &self.options.parent {
+            Some((trace, _)) => trace.clone(),
+            None => identifier(&["trace", &report.run], 32),
+        };
+        let root = identifier(&["run", &report.run], 16);
+        let usage = &report.usage;
+        let mut attributes = vec![
+            text("gen_ai.operation.name", "invoke_agent"),
+            text("gen_ai.agent.name", &self.options.name),
+            text("gen_ai.conversation.id", &report.run),
+            int("gen_ai.usage.input_tokens", usage.input_tokens),
+            int("gen_ai.usage.output_tokens", usage.output_tokens),
+            int("entail.model_calls", usage.model_calls),
+            int("entail.tool_calls", usage.tool_calls),
+        ];
+        if let Some(usd) = usage.usd.as_ref().and_then(|n| n.to_json().as_f64()) {
+            attributes.push(float("entail.cost.usd", usd));
+        }
+        let mut run = json!({
+            "traceId": trace, "spanId": root, "name": format!("invoke_agent {}", self.options.name), "kind": INTERNAL,
+            "startTimeUnixNano": nanos(self.begun), "endTimeUnixNano": nanos(now),
+            "status": status(report.result.as_ref().err().map(|f| &*f.message)),
+        });
+        if let Err(failure) = &report.result {
+            attributes.push(text("error.type", failure.code.as_str()));
+        }
+        run["attributes"] = attributes.into();
+        if let Some((_, span)) = &self.options.parent {
+            run["parentSpanId"] = span.clone().into();
+        }
+        let spans = self.ended.iter().map(|s| {
+            json!({
+                "traceId": trace, "parentSpanId": root,
+                "spanId": identifier(&["span", &report.run, &format!("{:x}.{}.{}", s.id.strand, s.id.number, s.operation)], 16),
+                "name": s.name, "kind": s.kind,
+                "startTimeUnixNano": nanos(s.begun), "endTimeUnixNano": nanos(s.ended),
+                "attributes": s.attributes, "events": s.events, "status": status(s.error.as_deref()),
+            })
+        });
+        let spans: Vec<Json> = std::iter::once(run).chain(spans).collect();
+        json!({"resourceSpans": [{"resource": self.resource(), "scopeSpans": [{"scope": scope(), "spans": spans}]}]})
+    }
+
+    fn metrics(&self, report: &RunReport, now: SystemTime) -> Json {
+        let (begun, now) = (nanos(self.begun), nanos(now));
+        let tokens: Vec<Json> = self
+            .tokens
+            .iter()
+            .map(|((model, kind), h)| {
+                let attributes = vec![
+                    text("gen_ai.operation.name", "chat"),
+                    text("gen_ai.provider.name", provider(model)),
+                    text("gen_ai.request.model", model),
+                    text("gen_ai.token.type", kind),
+                ];
+                h.point(attributes, &begun, &now)
+            })
+            .collect();
+        let times: Vec<Json> = self
+            .times
+            .iter()
+            .map(|((operation, target, error), h)| {
+                let key = if *operation == "chat" { "gen_ai.request.model" } else { "gen_ai.tool.name" };
+                let mut attributes = vec![text("gen_ai.operation.name", operation), text(key, target)];
+                if !error.is_empty() {
+                    attributes.push(text("error.type", error));
+                }
+                h.point(attributes, &begun, &now)
+            })
+            .collect();
+        // Each run tells what it used, not what all have used.
+        const DELTA: u32 = 1;
+        let histogram = |name: &str, unit: &str, points: Vec<Json>| json!({"name": name, "unit": unit, "histogram": {"aggregationTemporality": DELTA, "dataPoints": points}});
+        let mut metrics = vec![
+            histogram("gen_ai.client.token.usage", "{token}", tokens),
+            histogram("gen_ai.client.operation.duration", "s", times),
+        ];
+        if let Some(usd) = report.usage.usd.as_ref().and_then(|n| n.to_json().as_f64()) {
+            let point = json!({
+                "attributes": [text("gen_ai.agent.name", &self.options.name)],
+                "startTimeUnixNano": begun, "timeUnixNano": now, "asDouble": usd,
+            });
+            metrics.push(json!({
+                "name": "entail.cost", "unit": "{USD}",
+                "sum": {"aggregationTemporality": DELTA, "isMonotonic": true, "dataPoints": [point]},
+            }));
+        }
+        json!({"resourceMetrics": [{"resource": self.resource(), "scopeMetrics": [{"scope": scope(), "metrics": metrics}]}]})
+    }
+}
+
+/// What was answered, where that is content.
+fn said(what: &Answered) -> Option<Json> {
+    let call =
+        |name: &str, args: &Data| json!({"type": "tool_call", "name": name, "arguments": args.to_json()});
+    let message = |parts: Vec<Json>| json!([{"role": "assistant", "parts": parts}]);
+    match what {
+        Answered::Reply(Reply::Text(t)) => Some(message(vec![json!({"type": "text", "content": t})])),
+        Answered::Reply(Reply::ToolCall { name, args }) => Some(message(vec![call(name, args)])),
+        Answered::Reply(Reply::ToolCalls(calls)) => {
+            Some(message(calls.iter().map(|(n, a)| call(n, a)).collect()))
+        }
+        Answered::Data(data) => Some(data.to_json()),
+        _ => None,
+    }
+}
+
+/// What can be told of the provider from a model's name.
+fn provider(model: &str) -> &'static str {
+    match model {
+        "scripted" | "recorded" => "entail",
+        m if m.starts_with("claude") => "anthropic",
+        m if m.starts_with("gpt-") || m.starts_with("o1") || m.starts_with("o3") || m.starts_with("o4") => {
+            "openai"
+        }
+        m if m.starts_with("gemini") => "gcp.gemini",
+        _ => "_OTHER",
+    }
+}
+
+fn scope() -> Json {
+    json!({"name": "entail", "version": env!("CARGO_PKG_VERSION")})
+}
+
+fn status(error: Option<&str>) -> Json {
+    match error {
+        None => json!({}),
+        Some(why) => json!({"code": 2, "message": diagnostics::clip_to(why, 500)}),
+    }
+}
+
+fn text(key: &str, value: &str) -> Json {
+    json!({"key": key, "value": {"stringValue": value}})
+}
+
+fn int(key: &str, value: u64) -> Json {
+    json!({"key": key, "value": {"intValue": i64::try_from(value).unwrap_or(i64::MAX).to_string()}})
+}
+
+fn float(key: &str, value: f64) -> Json {
+    json!({"key": key, "value": {"doubleValue": value}})
+}
+
+fn nanos(time: SystemTime) -> String {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
+}
+
+/// A name of so many hexadecimal digits that depends on these parts.
+fn identifier(parts: &[&str], digits: usize) -> String {
+    let digest = Sha256::digest(parts.join("/").as_bytes());
+    let hex = digest.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+    hex[..digits].to_string()
+}

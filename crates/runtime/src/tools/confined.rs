@@ -1,0 +1,337 @@
+//! Built-in tools that reach outside of this process, each within what its handler allows: files under a root, and addresses of named hosts.
+//!
+//! Invariant: no path leads out of the root, neither by `..` nor by a link, and none is opened that is no regular file.
+//! Invariant: a fetch goes to allowed hosts only, and follows no redirect.
+
+use super::{ToolLimits, http};
+use crate::web;
+use core_ir::{Data, Name, Num};
+use diagnostics::clip_to as clip;
+use regex::RegexBuilder;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The tools with what each does.
+pub(super) const CONFINED: &[(&str, &str)] = &[
+    ("file.read", "the text of a file (path) under `root`"),
+    ("file.list", "the paths of the files under a directory (path) under `root`"),
+    (
+        "file.grep",
+        "the lines that match a regular expression (pattern, path), each with `path`, `line` and `text`",
+    ),
+    ("file.write", "replaces the text of a file (path, text) under `root`"),
+    ("http.fetch", "the text at an address (url) whose host is in `allow`"),
+];
+
+/// Files that are looked at, and lines that are given.
+const MOST_FILES: usize = 10_000;
+const MOST_LINES: usize = 1_000;
+
+#[derive(Clone, Debug)]
+pub(super) enum Confined {
+    Files { act: Act, root: PathBuf },
+    Fetch { allow: Arc<[String]>, timeout: Option<Duration> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Read,
+    List,
+    Grep,
+    Write,
+}
+
+impl Confined {
+    /// The tool of this name with what its handler says; `None` if there is none.
+    pub(super) fn read(
+        name: &str,
+        handler: &Data,
+        timeout: Option<Duration>,
+    ) -> Option<Result<Confined, String>> {
+        let act = match name {
+            "file.read" => Act::Read,
+            "file.list" => Act::List,
+            "file.grep" => Act::Grep,
+            "file.write" => Act::Write,
+            "http.fetch" => {
+                let hosts = match handler.field("allow") {
+                    Some(Data::List(items)) => {
+                        items.iter().map(|d| d.as_str().map(str::to_lowercase)).collect()
+                    }
+                    _ => None,
+                };
+                let missing = "`http.fetch` needs `allow`, a list of hosts such as \"example.com\" or \"*.example.com\"";
+                return Some(match hosts {
+                    Some(hosts) => Ok(Confined::Fetch { allow: hosts, timeout }),
+                    None => Err(missing.into()),
+                });
+            }
+            _ => return None,
+        };
+        Some(match handler.field("root").and_then(Data::as_str) {
+            Some(root) => Ok(Confined::Files { act, root: root.into() }),
+            None => Err(format!("`{name}` needs `root`, the directory that it does not leave")),
+        })
+    }
+
+    pub(super) async fn call(
+        self,
+        args: Vec<(Name, Data)>,
+        limits: ToolLimits,
+        clients: Arc<http::Clients>,
+    ) -> Result<Data, String> {
+        match self {
+            Confined::Files { act, root } => {
+                let limit = limits.timeout;
+                let work = tokio::task::spawn_blocking(move || files(act, &root, &args, &limits));
+                match tokio::time::timeout(limit, work).await {
+                    Ok(done) => done.map_err(|_| "it crashed".to_string())?,
+                    Err(_) => Err(format!("no result within {} s", limit.as_secs_f64())),
+                }
+            }
+            Confined::Fetch { allow, timeout } => {
+                let limit = timeout.unwrap_or(limits.timeout);
+                let done = tokio::time::timeout(limit, fetch(&allow, &args, &limits, &clients)).await;
+                done.map_err(|_| format!("no answer within {} s", limit.as_secs_f64()))?
+            }
+        }
+    }
+}
+
+/// The arguments, all of them texts.
+fn texts<const N: usize>(args: &[(Name, Data)], what: &str) -> Result<[String; N], String> {
+    let texts: Option<Vec<String>> = args.iter().map(|(_, d)| d.as_str().map(String::from)).collect();
+    let wrong = || format!("it takes {what}, {N} text{}", if N == 1 { "" } else { "s" });
+    texts.and_then(|t| t.try_into().ok()).ok_or_else(wrong)
+}
+
+fn files(act: Act, root: &Path, args: &[(Name, Data)], limits: &ToolLimits) -> Result<Data, String> {
+    let root = root.canonicalize().map_err(|e| format!("the root `{}`: {e}", root.display()))?;
+    match act {
+        Act::Read => {
+            let [path] = texts(args, "a path")?;
+            Ok(Data::str(text_of(&within(&root, &path)?, &path, limits.max_output)?))
+        }
+        Act::List => {
+            let [path] = texts(args, "a path")?;
+            let found = walk(&root, &within(&root, &path)?)?;
+            Ok(Data::list(found.iter().map(|p| Data::str(shown(&root, p)))))
+        }
+        Act::Grep => {
+            let [pattern, path] = texts(args, "a regular expression and a path")?;
+            let regex = RegexBuilder::new(&pattern).size_limit(1 << 20).build();
+            let regex = regex.map_err(|_| format!("`{}` is no regular expression", clip(&pattern, 100)))?;
+            let mut out = Vec::new();
+            for file in walk(&root, &within(&root, &path)?)? {
+                // What is too large or no text is passed over, as by other programs of the name.
+                let Ok(text) = text_of(&file, "", limits.max_output) else { continue };
+                for (n, line) in text.lines().enumerate().filter(|(_, l)| regex.is_match(l)) {
+                    let number = i64::try_from(n + 1).unwrap_or(i64::MAX);
+                    out.push(Data::record([
+                        ("path".into(), Data::str(shown(&root, &file))),
+                        ("line".into(), Data::Num(Num::from(number))),
+                        ("text".into(), Data::str(clip(line, 500))),
+                    ]));
+                    if out.len() > MOST_LINES {
+                        return Err(format!("more than {MOST_LINES} lines match"));
+                    }
+                }
+            }
+            Ok(Data::list(out))
+        }
+        Act::Write => {
+            let [path, text] = texts(args, "a path and a text")?;
+            let given = relative(&path)?;
+            let name = given.file_name().ok_or_else(|| format!("`{}` names no file", clip(&path, 100)))?;
+            let folder = within(&root, &given.parent().unwrap_or(Path::new("")).display().to_string())?;
+            let target = folder.join(name);
+            if target.is_dir() {
+                return Err(format!("`{}` is a directory", clip(&path, 100)));
+            }
+            // A link of that name is replaced, not followed; and the file is there whole or not at all.
+            let new = folder.join(format!(".{}.new", crate::new_run_id()));
+            let failed = |e: std::io::Error| format!("`{}`: {e}", clip(&path, 100));
+            let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &target));
+            if written.is_err() {
+                let _ = std::fs::remove_file(&new);
+            }
+            written.map_err(failed)?;
+            Ok(Data::str(shown(&root, &target)))
+        }
+    }
+}
+
+/// A path that goes down only.
+fn relative(path: &str) -> Result<PathBuf, String> {
+    let given = Path::new(path);
+    if given.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir)) {
+        Ok(given.to_path_buf())
+    } else {
+        Err(format!("`{}` is not a path within the root", clip(path, 100)))
+    }
+}
+
+/// The place of a path that exists within the root, links resolved.
+fn within(root: &Path, path: &str) -> Result<PathBuf, String> {
+    let place = root.join(relative(path)?).canonicalize();
+    let place = place.map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => format!("there is no `{}`", clip(path, 100)),
+        _ => format!("`{}`: {e}", clip(path, 100)),
+    })?;
+    if place.starts_with(root) {
+        Ok(place)
+    } else {
+        Err(format!("`{}` leads out of the root", clip(path, 100)))
+    }
+}
+
+fn shown(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+fn text_of(file: &Path, path: &str, most: usize) -> Result<String, String> {
+    let named = |why: String| format!("`{}`: {why}", clip(path, 100));
+    let about = std::fs::metadata(file).map_err(|e| named(e.to_string()))?;
+    if !about.is_file() {
+        return Err(named("it is no file".into()));
+    }
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file).map_err(|e| named(e.to_string()))?;
+    opened.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|e| named(e.to_string()))?;
+    if bytes.len() > most {
+        return Err(named(format!("it is larger than {most} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| named("it is no text".into()))
+}
+
+/// The files under a directory, or the file itself, in a stable order. Links are not followed.
+fn walk(root: &Path, from: &Path) -> Result<Vec<PathBuf>, String> {
+    if from.is_file() {
+        return Ok(vec![from.to_path_buf()]);
+    }
+    let (mut open, mut out) = (vec![from.to_path_buf()], Vec::new());
+    while let Some(folder) = open.pop() {
+        let entries = std::fs::read_dir(&folder).map_err(|e| format!("`{}`: {e}", shown(root, &folder)))?;
+        for entry in entries.filter_map(Result::ok) {
+            match entry.file_type() {
+                Ok(t) if t.is_dir() => open.push(entry.path()),
+                Ok(t) if t.is_file() => out.push(entry.path()),
+                _ => {}
+            }
+        }
+        if out.len() + open.len() > MOST_FILES {
+            return Err(format!("there are more than {MOST_FILES} files"));
+        }
+    }
+    out.sort();
+    Ok(out)
+}
+
+async fn fetch(
+    allow: &[String],
+    args: &[(Name, Data)],
+    limits: &ToolLimits,
+    clients: &http::Clients,
+) -> Result<Data, String> {
+    let [text] = texts(args, "an address")?;
+    let url = web::url(&text, "the address").map_err(|e| e.message)?;
+    let host = url.host_str().unwrap_or_default().to_lowercase();
+    let fits = |rule: &String| match rule.strip_prefix("*.") {
+        Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
+        None => host == *rule || url.port().is_some_and(|port| format!("{host}:{port}") == *rule),
+    };
+    if !allow.iter().any(fits) {
+        return Err(format!(
+            "the host `{}` is not allowed (help: `allow` of the handler names the hosts)",
+            clip(&host, 100)
+        ));
+    }
+    let place = format!("`{}`", web::shown(&url));
+    let response =
+        clients.of(&url)?.get(url).send().await.map_err(|e| format!("{place}: {}", web::cause(&e)))?;
+    let status = response.status();
+    if status.is_redirection() {
+        return Err(format!("{place}: it leads elsewhere, and redirects are not followed"));
+    }
+    let bytes = web::body(response, limits.max_output).await.map_err(|e| match e {
+        web::BodyError::TooLarge => format!("{place}: the answer is larger than {} bytes", limits.max_output),
+        web::BodyError::Broken(e) => format!("{place}: {}", web::cause(&e)),
+    })?;
+    if !status.is_success() {
+        return Err(format!("{place}: HTTP {}", status.as_u16()));
+    }
+    String::from_utf8(bytes).map(Data::str).map_err(|_| format!("{place}: the answer is no text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(act: Act, root: &Path, args: &[&str]) -> Result<String, String> {
+        let args: Vec<(Name, Data)> = args.iter().map(|a| ("x".into(), Data::str(*a))).collect();
+        files(act, root, &args, &ToolLimits::default()).map(|d| d.to_json().to_string())
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_are_read_and_written_within_the_root_and_nowhere_else() {
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("secret"), "planted").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        std::fs::create_dir_all(root.join("sub")).unwrap();
+        std::fs::write(root.join("a.txt"), "one\ntwo\n").unwrap();
+        std::fs::write(root.join("sub/b.txt"), "two too\n").unwrap();
+        std::fs::write(root.join("no-text"), [0xff, 0xfe]).unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.join("way-out")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("secret"), root.join("link")).unwrap();
+        assert_eq!(
+            call(Act::Read, &root, &["sub/../a.txt"]),
+            Err("`sub/../a.txt` is not a path within the root".into())
+        );
+        assert_eq!(call(Act::Read, &root, &["./a.txt"]).unwrap(), r#""one\ntwo\n""#);
+        assert_eq!(call(Act::List, &root, &["."]).unwrap(), r#"["a.txt","no-text","sub/b.txt"]"#);
+        let found = call(Act::Grep, &root, &["^t.o", "."]).unwrap();
+        assert_eq!(
+            found,
+            r#"[{"path":"a.txt","line":2,"text":"two"},{"path":"sub/b.txt","line":1,"text":"two too"}]"#
+        );
+        for path in ["../x", "/etc/passwd", "link", "way-out/secret", "none", "sub", "no-text"] {
+            let e = call(Act::Read, &root, &[path]).unwrap_err();
+            assert!(e.contains(path) && !e.contains("planted"), "{e}");
+        }
+        assert!(call(Act::Grep, &root, &["(", "."]).unwrap_err().contains("no regular expression"));
+        call(Act::Write, &root, &["sub/c.txt", "new"]).unwrap();
+        assert_eq!(call(Act::Read, &root, &["sub/c.txt"]).unwrap(), r#""new""#);
+        // A link is replaced, and what it led to stays as it was.
+        call(Act::Write, &root, &["link", "mine"]).unwrap();
+        assert_eq!(std::fs::read_to_string(outside.path().join("secret")).unwrap(), "planted");
+        for path in ["../x", "way-out/x", "/tmp/x", "sub", ""] {
+            call(Act::Write, &root, &[path, "x"]).unwrap_err();
+        }
+        assert!(!outside.path().join("x").exists() && !dir.path().join("x").exists());
+    }
+
+    #[tokio::test]
+    async fn a_fetch_goes_to_allowed_hosts_only() {
+        let allow: Vec<String> = ["example.com", "*.example.org", "127.0.0.1:9"].map(String::from).into();
+        for (url, want) in [
+            ("http://evil.com/", "is not allowed"),
+            ("http://notexample.org/", "is not allowed"),
+            ("http://example.org/", "is not allowed"),
+            ("http://example.com.evil.com/", "is not allowed"),
+            ("http://127.0.0.1:10/", "is not allowed"),
+            ("http://user@example.com/", "a user or a password"),
+            ("file:///etc/passwd", "scheme"),
+            // Allowed, and nobody is there.
+            ("http://127.0.0.1:9/", "no connection"),
+        ] {
+            let args = vec![("url".into(), Data::str(url))];
+            let e =
+                fetch(&allow, &args, &ToolLimits::default(), &http::Clients::default()).await.unwrap_err();
+            assert!(e.contains(want), "{url}: {e}");
+        }
+    }
+}
