@@ -7,7 +7,7 @@
 `draw` checks the projects out below SCRATCH (repository and folder are the first two columns of PROJECTS.tsv; URL is a pattern for
 `git clone`, with {repo} and {name}), lints each folder with and without the Python around it, and writes a sample of
 the findings of level error, warn and unknown to OUT.tsv, with an empty verdict and reason. Python's generator with the seed draws,
-at most eight findings of one rule in one repository, so that a single layout does not decide.
+at most `--most` findings of one rule in one repository, so that a single layout does not decide.
 
 `report` prints the precision of each rule with Wilson intervals from a judged file: verdicts are `true` and `false`.
 Nothing of the projects is stored but paths and lines.
@@ -80,7 +80,7 @@ def draw(args):
     per, chosen = collections.Counter(), []
     for key in keys:
         group = (key[0], key[4])
-        if per[group] < 8 and len(chosen) < args.count:
+        if per[group] < args.most and len(chosen) < args.count:
             per[group] += 1
             chosen.append(key)
     with open(args.out, "w", encoding="utf-8", newline="") as f:
@@ -130,6 +130,7 @@ def main():
     d.add_argument("--entail", default="entail")
     d.add_argument("--seed", type=int, default=42)
     d.add_argument("--count", type=int, default=150)
+    d.add_argument("--most", type=int, default=8, help="findings of one rule in one repository")
     d.set_defaults(run=draw)
     r = commands.add_parser("report")
     r.add_argument("judged")

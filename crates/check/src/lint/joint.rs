@@ -161,7 +161,7 @@ impl Surroundings {
         findings.iter().any(|d| missing(d).is_some())
     }
 
-    /// Looks at the findings of the configuration of a path again.
+    /// Looks at the findings of the configuration of a path again; the path is one like those of the modules.
     ///
     /// # Examples
     /// ```
@@ -180,7 +180,9 @@ impl Surroundings {
             return;
         }
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-        let loads: Vec<usize> = (0..self.sources.len()).filter(|m| self.loads(*m, name)).collect();
+        let near = |m: &usize| self.sources.get(*m).is_some_and(|s| is_near(&s.path, path));
+        let loads: Vec<usize> =
+            (0..self.sources.len()).filter(near).filter(|m| self.loads(*m, name)).collect();
         let calls = self.calls.get_or_init(|| calls(&self.sources));
         for d in findings.iter_mut().filter(|d| d.level > Level::Info) {
             let Some(part) = missing(d) else { continue };
@@ -354,6 +356,16 @@ fn slice(text: &str, span: Span) -> (String, usize) {
     let end = (start..=end.min(start + MOST).min(text.len())).rev().find(|e| text.is_char_boundary(*e));
     let shown = end.and_then(|end| text.get(start..end)).unwrap_or("");
     (shown.to_string(), line_of(text, start))
+}
+
+/// Whether a module may be the one that loads a file of a name that others have too: it stands around the file, or below the folder that
+/// the file's folder is in. Tests load what programs do not.
+fn is_near(module: &str, file: &str) -> bool {
+    let folder = |path: &str| path.rsplit_once('/').map_or(String::new(), |(f, _)| format!("{f}/"));
+    let file = file.replace('\\', "/");
+    let (own, around) = (folder(module), folder(folder(&file).trim_end_matches('/')));
+    let test = module.split('/').any(|p| p == "tests" || p == "test" || p.starts_with("test_"));
+    !test && (file.starts_with(&own) || module.starts_with(&around))
 }
 
 fn line_of(text: &str, at: usize) -> usize {

@@ -122,7 +122,9 @@ fn node(kit: &mut Kit<'_>, node: Node<'_>, at: diagnostics::Span, team: Option<N
         return kit.unknown(&format!("the agents of {name}, which are in a team"), at);
     }
     let entry = node.get("controller").and_then(|c| c.entry("max_chat_nums"));
-    let mut bound = LoopBound::none("this node states no `max_chat_nums`").or_written(entry, kit.out);
+    // `max_chat_nums` is 10 where it is missing: src/agents/task/node.py.
+    let default = LoopBound::by_default(10, "the default of aiwaves agents, 10 messages");
+    let mut bound = default.or_written(entry, kit.out);
     if let core_ir::Bound::Finite(n) = bound.bound {
         // Messages, not rounds.
         let rounds = n.div_ceil(members.len() as u64);

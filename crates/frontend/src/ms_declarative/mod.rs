@@ -82,7 +82,7 @@ impl Frontend for MsDeclarative {
                         return kit.identity(root.head());
                     }
                     let limit = root.entry("maxTurns");
-                    let bound = LoopBound::none("the actions go back as often as their conditions say")
+                    let bound = LoopBound::unknown("the actions go back as often as their conditions say")
                         .or_written(limit, kit.out);
                     let start = lower.nodes.first().map(|n| n.id.clone()).into_iter().collect();
                     Flow {

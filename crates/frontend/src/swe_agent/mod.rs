@@ -124,7 +124,7 @@ fn agent(kit: &mut Kit<'_>, node: Node<'_>, name: &str) -> TermId {
     let hands = tools(node);
     let limit = node.get("model").and_then(|m| m.entry("per_instance_call_limit"));
     let none = || {
-        LoopBound::none(
+        LoopBound::unknown(
             "SWE-agent stops by cost (`per_instance_cost_limit`) unless `per_instance_call_limit` is set",
         )
     };

@@ -32,6 +32,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if let (Bound::Finite(_), Some(most)) = (l.bound, context.cost().model_calls.most) {
             d = d.label(format!("a run may ask models up to {most} times"));
         }
+        // One round of tool calls and the answer is no loop to worry about.
+        if matches!(l.bound, Bound::Finite(0..=2)) {
+            d.level = Level::Info;
+        }
         // A bound that someone sets at run time is neither missing nor known.
         if l.bound == Bound::Infinite && !origin.starts_with("none") {
             d.level = Level::Unknown;

@@ -31,17 +31,21 @@ pub struct Around {
 }
 
 /// The code around one file, with what stands for it in a key.
-pub struct Found(Arc<OnceLock<(Surroundings, Key)>>);
+pub struct Found {
+    cell: Arc<OnceLock<(Surroundings, Key)>>,
+    /// The file's path in the project.
+    pub path: String,
+}
 
 impl Found {
     /// The code.
     pub fn code(&self) -> Option<&Surroundings> {
-        self.0.get().map(|(s, _)| s)
+        self.cell.get().map(|(s, _)| s)
     }
 
     /// What stands for it in a key.
     pub fn key(&self) -> Key {
-        self.0.get().map_or_else(Key::default, |(_, k)| *k)
+        self.cell.get().map_or_else(Key::default, |(_, k)| *k)
     }
 }
 
@@ -52,7 +56,9 @@ impl Around {
         let root = self.root(folder)?;
         let cell = self.projects.lock().ok()?.entry(root.clone()).or_default().clone();
         let (code, _) = cell.get_or_init(|| read(&root));
-        (!code.is_empty()).then(|| Found(cell.clone()))
+        let whole = std::path::absolute(file).ok()?;
+        let path = whole.strip_prefix(&root).unwrap_or(file).display().to_string().replace('\\', "/");
+        (!code.is_empty()).then(|| Found { cell: cell.clone(), path })
     }
 
     /// The directory in which a project begins.

@@ -73,7 +73,8 @@ impl Linter {
                 let Some(found) = around.of(path) else { return alone };
                 let mut more = own.into_bytes();
                 more.extend(found.key());
-                self.cached(path, bytes, &more, || judged(alone.clone(), path, &found, &config))
+                more.extend(found.path.as_bytes());
+                self.cached(path, bytes, &more, || judged(alone.clone(), &found, &config))
             }
             _ => alone,
         }
@@ -93,9 +94,9 @@ impl Linter {
 }
 
 /// The report in the light of the code around the file.
-fn judged(mut report: Report, path: &Path, found: &around::Found, config: &Config) -> Report {
+fn judged(mut report: Report, found: &around::Found, config: &Config) -> Report {
     if let (Outcome::Checked { findings, .. }, Some(code)) = (&mut report.outcome, found.code()) {
-        code.judge(&path.display().to_string(), findings);
+        code.judge(&found.path, findings);
         findings.retain(|d| config.wants(d));
     }
     report
