@@ -1,9 +1,10 @@
 //! What front ends share: making terms from nodes, and saying what was left out.
 
 use crate::doc::{Entry, Kind, Node};
-use core_ir::{Bound, Builder, Data, ModelParams, Name, Prim, Term, TermId};
+use core_ir::{Bound, Builder, Data, ModelParams, Name, Prim, Term, TermId, Type};
 pub use diagnostics::clip;
 use diagnostics::{Diagnostic, Level, Span, nearest};
+use std::collections::BTreeSet;
 
 /// Codes of the diagnostics of front ends.
 pub mod codes {
@@ -32,6 +33,57 @@ pub type Unused = (&'static str, &'static str);
 
 /// Keys that are reported for one mapping at most, so that a data file costs little.
 const MOST_KEYS: usize = 50;
+
+/// The parameter that holds the values of placeholders.
+pub const INPUTS: &str = "inputs";
+
+/// The field of the inputs that holds the text for an agent that has named inputs, too.
+const TEXT: &str = "input";
+
+/// The function of the inputs around a term that uses them; the term itself if it uses none. A term that takes a text gets
+/// it from the inputs as well, as `input`, unless it does not look at it: whoever runs the unit gives all at once.
+pub fn with_inputs(b: &mut Builder, inputs: &BTreeSet<String>, term: TermId, at: Span) -> TermId {
+    if inputs.is_empty() {
+        return term;
+    }
+    let mut fields: BTreeSet<Name> = inputs.iter().map(|n| Name::from(n.as_str())).collect();
+    let body = match without_argument(b, term) {
+        _ if !is_function(b, term) => term,
+        Some(body) => body,
+        None => {
+            fields.insert(TEXT.into());
+            let all = b.var(INPUTS, at);
+            let text = b.add(Term::Field(all, TEXT.into()), at);
+            b.app(term, text, at)
+        }
+    };
+    let ty = Type::record(fields.into_iter().map(|n| (n, Type::Str)).collect::<Vec<_>>());
+    b.abs(INPUTS, Some(ty), body, at)
+}
+
+fn is_function(b: &Builder, mut term: TermId) -> bool {
+    while let Term::Mem(_, inner) = b.term(term) {
+        term = *inner;
+    }
+    matches!(
+        b.term(term),
+        Term::Abs(_) | Term::Fix { .. } | Term::Llm(..) | Term::Guard { .. } | Term::Tool(_)
+    )
+}
+
+/// The body of a λ that does not mention its parameter.
+fn without_argument(b: &Builder, term: TermId) -> Option<TermId> {
+    let Term::Abs(abs) = b.term(term) else { return None };
+    let mut open = vec![abs.body];
+    while let Some(id) = open.pop() {
+        match b.term(id) {
+            Term::Var(name, _) if *name == abs.param => return None,
+            Term::Abs(inner) if inner.param == abs.param => {}
+            inner => open.extend(inner.children()),
+        }
+    }
+    Some(abs.body)
+}
 
 /// Reports the keys of a mapping that are not `used`: those of the framework with the reason, the
 /// others with the nearest known key. All at level info.

@@ -166,9 +166,6 @@ pub(crate) struct Kit<'o> {
     open: Vec<Span>,
 }
 
-/// The parameter that holds the values of placeholders.
-const INPUTS: &str = "inputs";
-
 impl<'o> Kit<'o> {
     pub fn new(out: &'o mut Vec<Diagnostic>, budget: &'o mut Budget, versions: &'o Versions) -> Self {
         Kit {
@@ -246,7 +243,7 @@ impl<'o> Kit<'o> {
 
     /// The value of a placeholder: a field of the unit's inputs.
     pub fn input(&mut self, name: &str, at: Span) -> TermId {
-        let inputs = self.b.var(INPUTS, at);
+        let inputs = self.b.var(emit::INPUTS, at);
         self.inputs.insert(name.to_string());
         self.b.add(Term::Field(inputs, name.into()), at)
     }
@@ -282,14 +279,9 @@ impl<'o> Kit<'o> {
         self.b.app(term, nothing, at)
     }
 
-    /// The function of the inputs around a term that uses them; the term itself if it uses none.
+    /// See [`emit::with_inputs`].
     pub fn with_inputs(&mut self, term: TermId, at: Span) -> TermId {
-        if self.inputs.is_empty() {
-            return term;
-        }
-        let fields = self.inputs.iter().map(|n| (Name::from(n.as_str()), Type::Str));
-        let ty = Type::record(fields.collect::<Vec<_>>());
-        self.b.abs(INPUTS, Some(ty), term, at)
+        emit::with_inputs(&mut self.b, &self.inputs, term, at)
     }
 
     /// `Str → Str`: one oracle, or a loop around one that is offered tools.

@@ -181,11 +181,13 @@ fn crewai_agents_and_tasks() {
     assert_eq!(said(&agents, &sources), ["F003 info verbose", "F002 info max_itr"]);
     let names: Vec<_> = agents.units.iter().map(|u| u.name.as_str()).collect();
     assert_eq!(names, ["scout", "writer"]);
-    // With a placeholder, an agent is a function of the inputs; without tools it is one oracle.
+    // With a placeholder, an agent is a function of the inputs, its text among them; without tools it is one oracle.
     let code = &agents.units[0].code;
     let Term::Abs(a) = code.term(code.root()) else { panic!("a function of the inputs") };
-    assert_eq!(a.ty.as_ref().unwrap().to_string(), "{topic: Str}");
-    assert!(matches!(code.term(a.body), Term::Llm(_, p) if p.model.as_deref() == Some("provider/small")));
+    assert_eq!(a.ty.as_ref().unwrap().to_string(), "{input: Str, topic: Str}");
+    let Term::App(oracle, text) = code.term(a.body) else { panic!("the oracle, asked") };
+    assert!(matches!(code.term(*oracle), Term::Llm(_, p) if p.model.as_deref() == Some("provider/small")));
+    assert!(matches!(code.term(*text), Term::Field(_, name) if **name == *"input"));
     // With tools it is a loop, bounded by CrewAI.
     let code = &agents.units[1].code;
     assert!(matches!(code.term(code.root()), Term::Fix { bound: Bound::Finite(25), origin: Some(_), .. }));

@@ -352,9 +352,6 @@ struct Lower<'a, 'd> {
 /// What stands between the results of several tasks.
 const DIVIDER: &str = "\n\n----------\n\n";
 
-/// The parameter that holds the crew's inputs.
-const INPUTS: &str = "inputs";
-
 impl<'a, 'd> Lower<'a, 'd> {
     fn new(
         known: &'a HashMap<&'d str, Definition<'d>>,
@@ -395,7 +392,7 @@ impl<'a, 'd> Lower<'a, 'd> {
                     template.text(t);
                 }
                 Part::Hole(name) => {
-                    let inputs = self.b.var(INPUTS, at);
+                    let inputs = self.b.var(emit::INPUTS, at);
                     let value = self.b.add(Term::Field(inputs, name.into()), at);
                     template.term(value);
                     self.inputs.insert(name.to_string());
@@ -404,19 +401,9 @@ impl<'a, 'd> Lower<'a, 'd> {
         }
     }
 
-    /// The function of the inputs around a term that uses them; the term itself if it uses none.
-    fn with_inputs(&mut self, term: TermId, at: Span) -> TermId {
-        if self.inputs.is_empty() {
-            return term;
-        }
-        let fields = self.inputs.iter().map(|n| (Name::from(n.as_str()), Type::Str));
-        let ty = Type::record(fields.collect::<Vec<_>>());
-        self.b.abs(INPUTS, Some(ty), term, at)
-    }
-
     fn agent_alone(&mut self, definition: &Definition<'d>) -> TermId {
         let term = self.agent(definition);
-        self.with_inputs(term, definition.node.head())
+        emit::with_inputs(&mut self.b, &self.inputs, term, definition.node.head())
     }
 
     /// `Str → Str`.
@@ -541,7 +528,7 @@ impl<'a, 'd> Lower<'a, 'd> {
         }
         let nothing = self.b.lit(Data::str(""), at);
         let run = self.b.app(term, nothing, at);
-        self.with_inputs(run, at)
+        emit::with_inputs(&mut self.b, &self.inputs, run, at)
     }
 
     /// Tasks each of which is told the results of all before it: what a stage is given is what it is told.
