@@ -199,24 +199,30 @@ pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Load
         Kind::Agent => agent(sources, id, &text, options),
         Kind::Lam => lam(sources, id, &text, options),
         Kind::Config => {
-            let (limits, main) = (Limits::default(), Path::new(path));
-            let mut files = vec![File::read(id, path, &text, &limits)];
-            let others = match File::is_python(path) {
-                // Most modules build no agents; what is around them is not looked at.
-                true if !matches!(frontend::recognise(&files[0]), Recognised::Frontend(_)) => Vec::new(),
-                true => around(main),
-                false => siblings(main),
-            };
-            for sibling in others {
-                // A neighbour that cannot be read is one that is not there.
-                if let Ok((id, text)) = read_text(sources, &sibling) {
-                    files.push(File::read(id, &sibling, &text, &limits));
-                }
-            }
+            let files = project(sources, id, path, &text);
             let (runnables, found) = config(path, files)?;
             with_policy(sources, runnables, found, options)
         }
     }
+}
+
+/// A configuration with the files that it may refer to.
+fn project(sources: &mut Sources, id: FileId, path: &str, text: &Arc<str>) -> Vec<File> {
+    let (limits, main) = (Limits::default(), Path::new(path));
+    let mut files = vec![File::read(id, path, text, &limits)];
+    let others = match File::is_python(path) {
+        // Most modules build no agents; what is around them is not looked at.
+        true if !matches!(frontend::recognise(&files[0]), Recognised::Frontend(_)) => Vec::new(),
+        true => around(main),
+        false => siblings(main),
+    };
+    for sibling in others {
+        // A neighbour that cannot be read is one that is not there.
+        if let Ok((id, text)) = read_text(sources, &sibling) {
+            files.push(File::read(id, &sibling, &text, &limits));
+        }
+    }
+    files
 }
 
 /// The modules that a module of Python may import, and the configurations that it may load: those of the project that
@@ -359,6 +365,11 @@ impl<'a> Imports<'a> {
 }
 
 impl surface::Loader for Imports<'_> {
+    fn units(&mut self, from: FileId, path: &str) -> Result<Vec<frontend::Unit>, String> {
+        let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
+        import_units(self.sources, &Path::new(&importing).parent().unwrap_or(Path::new("")).join(path))
+    }
+
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String> {
         let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
         let path = Path::new(&importing).parent().unwrap_or(Path::new("")).join(path);
@@ -377,6 +388,32 @@ impl surface::Loader for Imports<'_> {
             }
         }
     }
+}
+
+/// What the program is that a configuration's units make.
+fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend::Unit>, String> {
+    let said = |problem: Problem| match problem {
+        Problem::Unreadable(message, _) => message,
+        Problem::Wrong(found) | Problem::Policy(found) => found
+            .iter()
+            .find(|d| d.level == diagnostics::Level::Error)
+            .map_or("it is wrong".into(), |d| d.message.clone()),
+    };
+    let mut path = path.display().to_string();
+    if Path::new(&path).is_dir() {
+        path = main_of(&path).map_err(said)?;
+    }
+    if Kind::of(&path) != Kind::Config {
+        return Err("it is no configuration; `use \"path\";` imports a program".into());
+    }
+    let (id, text) = read_text(sources, &path).map_err(said)?;
+    let files = project(sources, id, &path, &text);
+    let (mut units, _) = compile(&path, files).map_err(said)?;
+    // The last crew is what the file is for.
+    if let Some(i) = units.iter().rposition(|u| u.kind == frontend::UnitKind::Crew) {
+        units[..=i].rotate_right(1);
+    }
+    Ok(units)
 }
 
 fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Result<Loaded, Problem> {
@@ -444,6 +481,21 @@ fn input_of(code: &Code) -> Type {
 
 /// Compiles the first of the files; the others are there to be referred to.
 fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
+    let (units, found) = compile(path, files)?;
+    // The last crew, or else the only agent, is what the file is for.
+    let only = units.len() == 1;
+    let crew = units.iter().rposition(|u| u.kind == frontend::UnitKind::Crew);
+    let out = units.into_iter().enumerate().map(|(i, unit)| Runnable {
+        name: unit.name,
+        input: Some(input_of(&unit.code)),
+        code: unit.code,
+        is_default: only || crew == Some(i),
+    });
+    Ok((out.collect(), found))
+}
+
+/// What the first of the files defines.
+fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend::Unit>, Vec<Diagnostic>), Problem> {
     let file = &files[0];
     let frontend = match frontend::recognise(file) {
         Recognised::Frontend(f) => f,
@@ -473,17 +525,7 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
     if has_errors(&found) {
         return Err(Problem::Wrong(found));
     }
-    // The last crew, or else the only agent, is what the file is for.
-    let only = compiled.units.len() == 1;
-    let crew = compiled.units.iter().rposition(|u| u.kind == frontend::UnitKind::Crew);
-    let units = compiled.units.into_iter().enumerate();
-    let out = units.map(|(i, unit)| Runnable {
-        name: unit.name,
-        input: Some(input_of(&unit.code)),
-        code: unit.code,
-        is_default: only || crew == Some(i),
-    });
-    Ok((out.collect(), found))
+    Ok((compiled.units, found))
 }
 
 /// A test of a program.

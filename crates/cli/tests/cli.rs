@@ -805,3 +805,30 @@ fn what_is_late_is_tried_again_only_if_the_settings_say_so() {
     let ran = run("retry_timeouts = true\n");
     assert_eq!(json(&ran)["result"], "found", "{}{}", ran.out, ran.err);
 }
+
+#[test]
+fn a_workflow_with_named_inputs_is_run_and_not_only_given_them() {
+    // Its term was a function of the inputs to a function of a text: nothing ran, and the bound was 0.
+    let dir = tempfile::tempdir().unwrap();
+    let script = write(dir.path(), "s.json", "[\"Bees at Work\"]");
+    let input = "{\"report\": \"bees\"}";
+    let ran = entail(&["run", "--script", &script, "examples/composition/headline.yml", input]);
+    assert!(ran.status == 0 && ran.out.contains("Bees at Work"), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("1 model call (bound: 1)"), "{}", ran.err);
+}
+
+#[test]
+fn three_frameworks_are_one_program() {
+    let script = "examples/composition/newsletter.script.json";
+    let ran = entail(&[
+        "run",
+        "--format",
+        "json",
+        "--script",
+        script,
+        "examples/composition/newsletter.agent",
+        "bees",
+    ]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    assert_eq!(json(&ran)["result"]["title"], "What bees see and say");
+}

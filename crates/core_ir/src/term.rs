@@ -985,6 +985,65 @@ impl Builder {
         &self.tools
     }
 
+    /// Adds a copy of a finished term, with its tools and stores; a tool that is declared here just so already is that
+    /// one. Its free names are those of the prelude, so nothing around it may bind them.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Builder, Globals, Term, ToolDecl};
+    /// use diagnostics::{FileId, Span};
+    /// let at = Span { file: FileId(0), start: 0, end: 0 };
+    /// let mut inner = Builder::new();
+    /// let tool = inner.tool(ToolDecl::unknown("search".into(), at));
+    /// let term = inner.add(Term::Tool(tool), at);
+    /// let code = inner.finish(term, &Globals::none()).unwrap();
+    /// let mut b = Builder::new();
+    /// let (first, second) = (b.graft(&code), b.graft(&code));
+    /// let both = b.add(Term::List(vec![first, second]), at);
+    /// assert_eq!(b.finish(both, &Globals::none()).unwrap().tools.len(), 1);
+    /// ```
+    pub fn graft(&mut self, code: &Code) -> TermId {
+        let tools: Vec<ToolId> = code.tools.iter().map(|t| self.same_tool(t)).collect();
+        let first_store = self.stores.len() as u32;
+        self.stores.extend(code.stores.iter().cloned());
+        let tool = |id: ToolId| tools.get(id.0 as usize).copied().unwrap_or(id);
+        let store = |id: StoreId| StoreId(id.0 + first_store);
+        let params = |p: &Arc<ModelParams>| {
+            let mut own = ModelParams::clone(p);
+            own.tools = p.tools.iter().map(|t| tool(*t)).collect();
+            Arc::new(own)
+        };
+        // A finished term has children first, so each has its new number when it is asked for.
+        let mut new: Vec<TermId> = Vec::with_capacity(code.len());
+        for (id, term) in code.iter() {
+            let mut copy = term.clone().map_children(&mut |c| new[c.0 as usize]);
+            match &mut copy {
+                Term::Tool(id) => *id = tool(*id),
+                Term::Llm(_, p) => *p = params(p),
+                Term::Recv(Recv::Data(p)) => *p = params(p),
+                Term::Mem(id, _) => *id = store(*id),
+                // Resolved again: what is not bound inside is a key of a store around it, or unknown.
+                Term::Recall(_, key) | Term::Remember(_, key, _) => *key = None,
+                Term::Abs(abs) => abs.captures = Box::default(),
+                _ => {}
+            }
+            new.push(self.add(copy, code.span(id)));
+        }
+        new[code.root().0 as usize]
+    }
+
+    fn same_tool(&mut self, tool: &Arc<ToolDecl>) -> ToolId {
+        let same = |t: &&Arc<ToolDecl>| {
+            let placed = ToolDecl { span: tool.span, ..ToolDecl::clone(t) };
+            placed.name == tool.name && placed == **tool
+        };
+        if let Some(i) = self.tools.iter().position(|t| same(&t)) {
+            return ToolId(i as u32);
+        }
+        self.tools.push(tool.clone());
+        ToolId(self.tools.len() as u32 - 1)
+    }
+
     /// Declares a store and gives its number.
     pub fn store(&mut self, store: StoreDecl) -> StoreId {
         self.stores.push(Arc::new(store));

@@ -884,12 +884,14 @@ impl Checker<'_> {
                     }
                     match signature.kind {
                         Kind::AgentTask => {}
-                        Kind::Pipeline => self.report(
+                        Kind::Pipeline | Kind::Import => self.report(
                             Diagnostic::error(
                                 codes::BY_ON_PIPELINE,
                                 format!(
-                                    "`{}` is a pipeline; the agents are chosen inside it",
-                                    signature.name.text
+                                    "`{}` is {} {}; the agents are chosen inside it",
+                                    signature.name.text,
+                                    if signature.kind == Kind::Import { "an" } else { "a" },
+                                    signature.kind.as_str()
                                 ),
                                 clause.span,
                             )

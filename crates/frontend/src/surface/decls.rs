@@ -18,6 +18,8 @@ pub(super) enum Kind {
     Task,
     AgentTask,
     Pipeline,
+    /// What a configuration defines.
+    Import,
 }
 
 impl Kind {
@@ -27,6 +29,7 @@ impl Kind {
             Kind::Task => "task",
             Kind::AgentTask => "agent task",
             Kind::Pipeline => "pipeline",
+            Kind::Import => "import",
         }
     }
 }
@@ -139,6 +142,9 @@ impl Decls {
                 }
                 Item::Workflow(w) => {
                     decls.add(Kind::Pipeline, &w.name, &w.params, &w.result, Flow::default(), index, out);
+                }
+                Item::Import(i) => {
+                    decls.add(Kind::Import, &i.name, &i.params, &i.result, Flow::default(), index, out);
                 }
                 Item::Use(_) | Item::Alias(_) | Item::Enum(_) | Item::Agent(_) | Item::Test(_) => {}
             }

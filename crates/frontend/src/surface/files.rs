@@ -3,10 +3,11 @@
 //! All of them are one program with one set of names. Each file is part of it once, however often it is imported.
 
 use super::codes;
+use crate::{Unit, UnitKind};
 use diagnostics::{Diagnostic, FileId, Span};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use syntax::agent::ast::{Comment, Item, Program, Use};
+use syntax::agent::ast::{Comment, Import, Item, Program, Use};
 
 /// A program has at most so many files.
 const MOST_FILES: usize = 1_000;
@@ -19,6 +20,15 @@ pub trait Loader {
     /// # Errors
     /// Why there is no such text, for a message: `no such file`.
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String>;
+
+    /// What the configuration defines that `path`, as it is written in the file `from`, means; the first is what it is
+    /// for, if it says so. A path may lead to a folder.
+    ///
+    /// # Errors
+    /// Why there is nothing, for a message.
+    fn units(&mut self, _from: FileId, _path: &str) -> Result<Vec<Unit>, String> {
+        Err("configurations are not read here".into())
+    }
 }
 
 /// A loader for programs of one file.
@@ -38,14 +48,19 @@ pub(super) struct SourceFile {
     pub(super) comments: Vec<Comment>,
 }
 
-/// The files of a program by number.
+/// The files of a program by number, and what it imports from configurations.
 #[derive(Debug, Default)]
-pub(super) struct Files(HashMap<FileId, SourceFile>);
+pub(super) struct Files(HashMap<FileId, SourceFile>, HashMap<Span, Unit>);
 
 impl Files {
     /// The text of a place.
     pub(super) fn text(&self, span: Span) -> Option<&str> {
         self.0.get(&span.file)?.text.get(span.start as usize..span.end as usize)
+    }
+
+    /// What an import brings, by the place of its declaration.
+    pub(super) fn unit(&self, import: Span) -> Option<&Unit> {
+        self.1.get(&import)
     }
 
     pub(super) fn get(&self, file: FileId) -> Option<&SourceFile> {
@@ -110,7 +125,57 @@ pub(super) fn collect(
     }
     // Left over only if there are too many files.
     items.extend(path.into_iter().rev().flat_map(|f| f.items));
+    for item in &items {
+        if let Item::Import(i) = item {
+            match loader.units(i.span.file, &i.path.value).and_then(|units| choose(i, units)) {
+                Ok(unit) => {
+                    files.1.insert(i.span, unit);
+                }
+                Err(why) => out.push(
+                    Diagnostic::error(
+                        codes::NOT_IMPORTED,
+                        format!("can't import `{}`: {why}", diagnostics::clip(&i.path.value)),
+                        i.path.span,
+                    )
+                    .help("the path is relative to the folder of this file"),
+                ),
+            }
+        }
+    }
     (Program { items, comments: Vec::new(), span: whole }, files)
+}
+
+/// The unit that is meant: the one of the name, or else the first of the kind.
+fn choose(import: &Import, units: Vec<Unit>) -> Result<Unit, String> {
+    let names = || units.iter().map(|u| format!("`{}`", u.name)).collect::<Vec<_>>().join(", ");
+    let crew = import.kind.text != "agent";
+    let wanted = match &import.unit {
+        Some(name) => units.iter().position(|u| u.name == name.value),
+        None => {
+            let fits = |u: &&Unit| (u.kind == UnitKind::Crew) == crew;
+            let mut fitting = units.iter().filter(fits);
+            match (fitting.next(), fitting.next()) {
+                (Some(_), Some(_)) if !crew => {
+                    return Err(format!(
+                        "it defines several agents: {}; say which one, in quotes after the path",
+                        names()
+                    ));
+                }
+                (Some(one), _) => units.iter().position(|u| u.name == one.name),
+                // A single unit is what is meant, whatever it is called.
+                (None, _) if units.len() == 1 => Some(0),
+                (None, _) => None,
+            }
+        }
+    };
+    match (wanted, &import.unit) {
+        (Some(i), _) => Ok(units.into_iter().nth(i).expect("the position was found in the list")),
+        (None, _) if units.is_empty() => Err("it defines nothing that can be run".into()),
+        (None, Some(name)) => {
+            Err(format!("it defines no `{}`, but {}", diagnostics::clip(&name.value), names()))
+        }
+        (None, None) => Err(format!("it defines no {}, but {}", import.kind.text, names())),
+    }
 }
 
 fn open(file: FileId, text: Arc<str>, files: &mut Files, out: &mut Vec<Diagnostic>) -> (Open, Span) {

@@ -427,6 +427,63 @@ impl Lower<'_> {
         name
     }
 
+    /// What an import brings.
+    fn unit(&self, s: &Signature) -> Option<&crate::Unit> {
+        let Item::Import(import) = self.c.program.items.get(s.item)? else { return None };
+        self.c.files.unit(import.span)
+    }
+
+    /// The variable of the function that an import became: the unit, given what it takes, and what it gives checked.
+    fn import_function(&mut self, s: &Signature) -> Name {
+        let key = Callable {
+            name: s.name.text.clone(),
+            agent: None,
+            given: Taint::NONE,
+            pc: Taint::NONE,
+            calls: None,
+        };
+        if let Some(name) = self.functions.get(&key) {
+            return name.clone();
+        }
+        let name = self.b.fresh(&s.name.text);
+        self.functions.insert(key, name.clone());
+        let Some(unit) = self.unit(s) else { return name };
+        let (code, at) = (unit.code.clone(), s.name.span);
+        let is_text = super::imports::inputs(unit).is_none();
+        // Outermost, where nothing of the program is bound.
+        let function = self.b.graft(&code);
+        let grafted = self.b.fresh(&format!("{}_unit", s.name.text));
+        self.definitions.push((grafted.clone(), function));
+        let args = self.b.fresh("args");
+        let mut input = self.b.var(args.clone(), at);
+        if let (true, Some(only)) = (is_text, s.params.first()) {
+            input = self.b.add(Term::Field(input, only.name.text.as_str().into()), at);
+        }
+        let function = self.b.var(grafted, at);
+        let called = self.b.app(function, input, at);
+        let called = if matches!(s.result, Type::Record(_) | Type::List(_) | Type::Num | Type::Bool) {
+            self.decoded(called, at)
+        } else {
+            called
+        };
+        let what = format!("the result of `{}`", s.name.text);
+        let checked = self.b.add(Term::Check(what.into(), s.result.clone(), called), at);
+        let function = self.b.abs(args, None, checked, at);
+        self.definitions.push((name.clone(), function));
+        name
+    }
+
+    /// What a text says as JSON; anything else as it is.
+    fn decoded(&mut self, value: TermId, at: Span) -> TermId {
+        let got = self.b.fresh("got");
+        let (tested, read, other) =
+            (self.b.var(got.clone(), at), self.b.var(got.clone(), at), self.b.var(got.clone(), at));
+        let test = self.b.add(Term::Prim(Prim::IsStr, vec![tested]), at);
+        let read = self.b.add(Term::Prim(Prim::FromJson, vec![read]), at);
+        let chosen = self.b.add(Term::If(test, read, other, IfSugar::Plain), at);
+        self.b.let_in(vec![(got, value)], chosen, at)
+    }
+
     /// `λargs. …`: the prompt is put together, and the agent's model asked for a value of the result type.
     fn agent_task(&mut self, s: &Signature, t: &ast::Callable, agent: &str, decl: &AgentDecl) -> TermId {
         let at = t.name.span;
@@ -1372,6 +1429,14 @@ impl Lower<'_> {
     fn added(&mut self, s: &Signature, by: Option<&str>) -> Taint {
         match s.kind {
             Kind::Tool | Kind::Task => self.c.returns(s),
+            Kind::Import => {
+                let Some(unit) = self.unit(s) else { return Taint::NONE };
+                let lattice = &mut Lattice::new(self.c.world.lattice);
+                unit.code.tools.iter().fold(Taint::NONE, |t, tool| {
+                    let label = self.c.world.results.get(&*tool.name).unwrap_or(&tool.label);
+                    t.join(Taint::covering(lattice, label))
+                })
+            }
             Kind::AgentTask => {
                 let Some(agent) = by.and_then(|a| self.c.decls.agents.get(a)) else {
                     return Taint::of(&s.flow);
@@ -1785,6 +1850,7 @@ impl Lower<'_> {
                 }
             }),
             (Kind::AgentTask, Some(agent)) => Callee::Function(self.agent_function(s, agent)),
+            (Kind::Import, _) => Callee::Function(self.import_function(s)),
             // The checker has asked for an agent.
             (Kind::AgentTask, None) => Callee::Unknown,
         }

@@ -14,6 +14,7 @@ mod decls;
 mod exits;
 mod files;
 mod functions;
+mod imports;
 mod lower;
 mod predicate;
 mod recursion;
@@ -135,6 +136,7 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
     let mut found = Vec::new();
     let (mut program, files) = files::collect(file, text, loader, &mut found);
     let decls = decls::Decls::collect(&program, &mut found);
+    imports::check(&program, &files, &decls, &mut found);
     for item in &mut program.items {
         if let Item::Workflow(w) = item {
             *item = Item::Pipeline(workflow::pipeline(w, &decls, &mut found));

@@ -73,6 +73,27 @@ impl surface::Loader for Files {
         self.known.insert(name, id);
         Ok((id, text.into()))
     }
+
+    fn units(&mut self, from: FileId, path: &str) -> Result<Vec<frontend::Unit>, String> {
+        let here = Path::new(&self.sources.get(from).unwrap().path).parent().unwrap().join(path);
+        // Of a folder, all files, the tasks of a crew first.
+        let mut paths = vec![path.to_string()];
+        if here.is_dir() {
+            let files = std::fs::read_dir(&here).unwrap().map(|e| e.unwrap().file_name());
+            paths = files.map(|f| format!("{path}/{}", f.display())).collect();
+            paths.sort_by_key(|p| (!p.ends_with("tasks.yaml"), p.clone()));
+        }
+        let mut files = Vec::new();
+        for path in paths {
+            let (id, text) = self.load(from, &path)?;
+            let name = self.sources.get(id).unwrap().path.clone();
+            files.push(frontend::File::read(id, &name, &text, &frontend::doc::Limits::default()));
+        }
+        let frontend::Recognised::Frontend(f) = frontend::recognise(&files[0]) else {
+            return Err("no framework's".into());
+        };
+        Ok(f.lower(&frontend::Project { files, versions: Default::default() }, 0).units)
+    }
 }
 
 pub fn found_in(text: &str) -> (Sources, Option<surface::Module>, Vec<Diagnostic>) {

@@ -81,6 +81,8 @@ pub struct Program {
 pub enum Item {
     /// `use "path";`
     Use(Use),
+    /// `use crew "path" as name(…) -> type;`
+    Import(Import),
     /// `type Name = type;`
     Alias(Alias),
     /// `enum Name { a, b }`
@@ -104,6 +106,25 @@ pub enum Item {
 pub struct Use {
     /// The path.
     pub path: StrLit,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// `use crew "path" "unit" as name(…) -> type;`: something that a configuration of another framework defines, as a task.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// What is imported: `crew`, `agent`, `graph` or `workflow`.
+    pub kind: Name,
+    /// The file or folder.
+    pub path: StrLit,
+    /// Which of several, if it is said.
+    pub unit: Option<StrLit>,
+    /// Its name in this program.
+    pub name: Name,
+    /// Its inputs.
+    pub params: Vec<Field>,
+    /// The type of its result.
+    pub result: TypeExpr,
     /// The declaration.
     pub span: Span,
 }

@@ -22,6 +22,8 @@ pub const RESERVED: &[&str] = &[
 ];
 
 const ITEMS: &[&str] = &["use", "type", "enum", "agent", "tool", "task", "pipeline", "workflow", "test"];
+/// What of another framework can be imported.
+const IMPORTS: &[&str] = &["crew", "agent", "graph", "workflow"];
 const STATEMENTS: &[&str] = &[
     "let", "if", "while", "break", "continue", "try", "assert", "return", "parallel", "for", "match", "guard",
 ];
@@ -598,6 +600,7 @@ impl Parser<'_> {
         }
         self.bump();
         match &*word {
+            "use" if self.now() == Token::Word => self.import(start),
             "use" => {
                 let path = self.string("the path of a file in quotes after `use`")?;
                 self.semicolon("the path")?;
@@ -637,6 +640,29 @@ impl Parser<'_> {
                 Some(Item::Test(Test { name, body, span: self.since(start) }))
             }
         }
+    }
+
+    /// What follows `use` if that is no path.
+    fn import(&mut self, start: Span) -> Option<Item> {
+        let word = self.word_ahead(0).unwrap_or("").to_string();
+        if !IMPORTS.contains(&&*word) {
+            let known = IMPORTS.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+            let mut d = self.expected(&format!("the path of a file in quotes, or one of {known}"));
+            if let Some(near) = nearest(&word, IMPORTS.iter().copied()) {
+                d = d.help(format!("did you mean `{near}`?"));
+            }
+            self.report(d);
+            return None;
+        }
+        let at = self.here();
+        self.bump();
+        let kind = Name { text: word, span: at };
+        let path = self.string(&format!("the path of a file or folder in quotes after `{}`", kind.text))?;
+        let unit = if self.now() == Token::Str { self.string("a name in quotes") } else { None };
+        self.expect_word("as", "and a name with its inputs and result type, after the path").then_some(())?;
+        let (name, params, result) = self.signature("as")?;
+        self.semicolon("the result type")?;
+        Some(Item::Import(Import { kind, path, unit, name, params, result, span: self.since(start) }))
     }
 
     fn signature(&mut self, of: &str) -> Option<(Name, Vec<Field>, TypeExpr)> {

@@ -119,6 +119,10 @@ impl Marks<'_> {
         for item in &program.items {
             let (span, block) = match item {
                 Item::Use(u) => (u.span, false),
+                Item::Import(i) => {
+                    self.signature(&i.params, &i.result);
+                    (i.span, false)
+                }
                 Item::Alias(a) => {
                     self.ty(&a.ty);
                     (a.span, false)
