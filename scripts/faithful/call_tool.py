@@ -40,16 +40,22 @@ TOOLS = {}
 
 def tool(function=None, **named):
     """Remembers a function under the name that models see."""
-    if function is None:
-        return lambda f: tool(f, **named)
-    TOOLS[named.get("name_override") or function.__name__] = function
+    if not callable(function):
+        name = function or named.get("name_override")
+        return lambda f: remember(f, name or f.__name__)
+    return remember(function, function.__name__)
+
+
+def remember(function, name):
+    TOOLS[name] = TOOLS[name.lower().replace(" ", "_")] = function
     return function
 
 
 path, name = sys.argv[1:3]
-framework = Nothing("agents")
-framework.function_tool = tool
-sys.modules["agents"] = framework
+for module in ("agents", "crewai", "crewai.tools"):
+    framework = Nothing(module)
+    framework.function_tool = framework.tool = tool
+    sys.modules[module] = framework
 spec = importlib.util.spec_from_file_location("program", path)
 program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)

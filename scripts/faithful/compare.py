@@ -112,8 +112,13 @@ def ran(command, env, folder):
 
 def real(program, script):
     server = Server(script["replies"])
-    command = [sys.executable, str(ROOT / "scripts/faithful/run_openai_agents.py"), str(program)]
-    outcome = ran(command, environment(server), program.parent)
+    framework = program.parent.name
+    python = ROOT / "target" / "faithful" / framework / "bin" / "python"
+    command = [str(python), str(ROOT / f"scripts/faithful/run_{framework}.py"), str(program)]
+    with tempfile.TemporaryDirectory() as folder:
+        env = environment(server)
+        env.update(HOME=folder, CREWAI_STORAGE_DIR=folder, CREWAI_DISABLE_TELEMETRY="true", OTEL_SDK_DISABLED="true")
+        outcome = ran(command, env, folder)
     return outcome, server.requests
 
 
@@ -131,7 +136,8 @@ def ours(program, script, entail, requests):
             settings.append(f"{name} = {{ exec = {command} }}")
         for model in sorted(models):
             url = f"http://127.0.0.1:{server.server_port}/v1"
-            settings.append(f'[models.{model}]\nbase_url = "{url}"\nkey_env = "OPENAI_API_KEY"')
+            called = f"openai/{model}" if program.parent.name == "crewai" else model
+            settings.append(f'[models."{called}"]\nmodel = "{model}"\nbase_url = "{url}"\nkey_env = "OPENAI_API_KEY"')
         # What tools return is trusted here: the frameworks know no labels.
         for name in sorted(offered):
             if not name.startswith("transfer_to_"):
