@@ -3,16 +3,17 @@
 //! Each arm below names its rule by the term former; the text of the rules is `docs/calculus.md` §3, §5, §6, §10.
 
 mod ask;
+mod quick;
 
 use crate::prim::{self, PrimError};
-use crate::value::{Body, Kind, Node, NotData, Tool, Value};
+use crate::value::{Body, Captures, Kind, Node, NotData, Tool, Value};
 use crate::{
-    Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Refusal, Remark,
-    Request, RequestId,
+    Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Place, Refusal,
+    Remark, Request, RequestId,
 };
 use core_ir::{
-    Bound, Catches, Code, Data, Label, Lattice, ModelParams, Name, Recv, Role, Step, Term, TermId, ToolId,
-    What,
+    Bound, Catches, Code, Data, Label, Lattice, ModelParams, Name, Num, Recv, Role, Step, Term, TermId,
+    ToolId, What,
 };
 use diagnostics::{Span, clip};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ const MAX_DEADLINES: usize = 100;
 const LONGEST_PLACE: usize = 300;
 
 /// Steps between two chances for the driver to look after timers and cancellation.
-const SLICE: u32 = 200_000;
+pub(crate) const SLICE: u32 = 200_000;
 
 /// One thread of evaluation: the run itself, or a branch of a `par`.
 #[derive(Clone)]
@@ -39,7 +40,9 @@ pub(crate) struct Strand {
     requests: u32,
     /// Where its requests stand in a trace: for each branch on the way to it, what came before. It counts what happens
     /// under any label, so nothing but a trace may depend on it.
-    place: Arc<[u32]>,
+    place: Option<Arc<[u32]>>,
+    /// What is still to be added to its place, which is done when it is asked for: most branches ask for nothing.
+    place_in: Option<[u32; 3]>,
     /// How many `par`s have begun, for the places of their branches.
     joins: u32,
     /// How many draws and how many `par`s there were, by the label of the program counter: a count over
@@ -51,9 +54,12 @@ pub(crate) struct Strand {
     deadlines: Deadlines,
     /// What models are told that are asked here: this is a further attempt of a guard.
     remark: Option<Arc<Remark>>,
-    /// The closure whose body is being evaluated.
-    act: Arc<Node>,
-    /// Where its locals begin on the stack.
+    /// The code that is being evaluated.
+    code: Arc<Code>,
+    /// Where the activation begins on the stack: what its closure has captured, copied. Copying these few values costs less than
+    /// counting a reference to the closure, for most are none.
+    bottom: usize,
+    /// Where its locals begin.
     base: usize,
     stack: Vec<Value>,
     /// The parts of records, lists and primitives that are being evaluated; a frame says where its own begin.
@@ -142,7 +148,7 @@ enum Pending {
     Model { mode: Mode, attempt: u32 },
     Tool(Arc<Node>),
     Approve(Box<Cleared>),
-    Recall { code: Arc<Code>, store: core_ir::StoreId, key: u32 },
+    Recall { store: core_ir::StoreId, key: u32 },
     Remember,
     Sample { left: TermId, right: TermId },
 }
@@ -169,8 +175,8 @@ enum Mode {
 /// What the branches of a join do.
 #[derive(Clone)]
 enum Branches {
-    /// `par`: a term each.
-    Terms(Vec<TermId>),
+    /// Of this `par` term: a term each.
+    Terms(TermId, usize),
     /// `each`: the function is applied to an item each.
     Calls { function: Value, items: Vec<Value>, span: Span },
 }
@@ -178,7 +184,7 @@ enum Branches {
 impl Branches {
     fn len(&self) -> usize {
         match self {
-            Branches::Terms(terms) => terms.len(),
+            Branches::Terms(_, count) => *count,
             Branches::Calls { items, .. } => items.len(),
         }
     }
@@ -191,6 +197,8 @@ struct Join {
     started: usize,
     running: usize,
     most: usize,
+    /// Whether it stands in `Machine::starting`.
+    queued: bool,
     /// Which `par` of this strand it is, for the names of its branches.
     name: u64,
 }
@@ -198,8 +206,8 @@ struct Join {
 /// What is to be done with the value of a subterm. A `TermId` is of the activation that the frame stands in.
 #[derive(Clone)]
 enum Frame {
-    /// End of an activation: go back to that of the caller.
-    Ret { act: Arc<Node>, base: usize, pc: Label, pc_from: Span },
+    /// End of an activation: go back to that of the caller; its code is told if it is another.
+    Ret { code: Option<Arc<Code>>, bottom: usize, base: usize, pc: Label, pc_from: Span },
     /// End of a stretch at a raised program counter.
     Pc { pc: Label, pc_from: Span },
     /// End of `fork`, `fresh` or `llm`.
@@ -261,18 +269,9 @@ pub(crate) enum Outcome {
     Ended(Result<Value, Failure>),
 }
 
-/// The code and term of a closure node.
-fn closure(node: &Node) -> (&Arc<Code>, TermId, &[Value]) {
-    match &node.body {
-        Body::Closure { code, term, captures } => (code, *term, captures),
-        // INVARIANT: `Strand::act` is only ever set to closures.
-        _ => unreachable!("an activation is a closure"),
-    }
-}
-
 /// A closure without captures: a prelude function, or a whole code to be evaluated.
 fn closed(code: Arc<Code>, term: TermId) -> Arc<Node> {
-    let body = Body::Closure { code, term, captures: Vec::new() };
+    let body = Body::Closure { code, term, captures: Captures::new() };
     Arc::new(Node { deep: Label::BOTTOM, has_function: true, body })
 }
 
@@ -295,7 +294,8 @@ impl Strand {
         Strand {
             id: crate::ROOT,
             parent: None,
-            place: Arc::new([]),
+            place: None,
+            place_in: None,
             joins: 0,
             conversation,
             requests: 0,
@@ -304,7 +304,8 @@ impl Strand {
             scopes: Counts::default(),
             deadlines: Deadlines::default(),
             remark: None,
-            act: closed(code, root),
+            code,
+            bottom: 0,
             base: 0,
             stack: Vec::new(),
             parts: Vec::new(),
@@ -314,6 +315,18 @@ impl Strand {
             state: State::Eval(root),
             waiting: None,
         }
+    }
+
+    /// Goes on with the value of the term at hand. The state was taken when this step began, so there is nothing to drop.
+    #[inline]
+    fn give(&mut self, value: Value) {
+        std::mem::forget(std::mem::replace(&mut self.state, State::Return(value)));
+    }
+
+    /// Goes on with this term; see [`Strand::give`].
+    #[inline]
+    fn go(&mut self, term: TermId) {
+        std::mem::forget(std::mem::replace(&mut self.state, State::Eval(term)));
     }
 
     /// Sets the program counter for what follows; what comes after that finds the old one again.
@@ -335,29 +348,89 @@ impl Strand {
     }
 
     /// Begins an activation; in tail position the current one ends with that.
-    fn enter(&mut self, act: Arc<Node>, argument: Option<Value>, pc: Label, from: Span, body: TermId) {
-        if matches!(self.kont.last(), Some(Frame::Ret { .. })) {
-            self.stack.truncate(self.base);
-            self.act = act;
-        } else {
-            let caller = std::mem::replace(&mut self.act, act);
-            self.kont.push(Frame::Ret { act: caller, base: self.base, pc: self.pc, pc_from: self.pc_from });
-            self.base = self.stack.len();
-        }
+    fn enter(
+        &mut self,
+        code: &Arc<Code>,
+        captures: impl IntoIterator<Item = Value>,
+        argument: Option<Value>,
+        (pc, from): (Label, Span),
+        body: TermId,
+    ) {
+        let new = self.stack.len();
+        self.stack.extend(captures);
+        let base = self.stack.len();
         self.stack.extend(argument);
+        self.begin(Some(code), (new, base), (pc, from), body);
+    }
+
+    /// Begins the activation whose captures and argument were pushed on the stack, from `new` and `base` on; of this code, if it
+    /// may be another.
+    #[inline]
+    fn begin(
+        &mut self,
+        code: Option<&Arc<Code>>,
+        (new, base): (usize, usize),
+        (pc, from): (Label, Span),
+        body: TermId,
+    ) {
+        let other = code.filter(|code| !Arc::ptr_eq(code, &self.code)).cloned();
+        let left = other.map(|code| std::mem::replace(&mut self.code, code));
+        if let Some(Frame::Ret { code: caller, .. }) = self.kont.last_mut() {
+            // The caller's code is the first that was left.
+            if caller.is_none() {
+                *caller = left;
+            }
+            self.stack.drain(self.bottom..new);
+            self.base = base - (new - self.bottom);
+        } else {
+            let (bottom, base_before) = (self.bottom, self.base);
+            let frame =
+                Frame::Ret { code: left, bottom, base: base_before, pc: self.pc, pc_from: self.pc_from };
+            self.kont.push(frame);
+            (self.bottom, self.base) = (new, base);
+        }
         if pc != self.pc {
             self.pc = pc;
             self.pc_from = from;
         }
-        self.state = State::Eval(body);
+        self.go(body);
+    }
+
+    /// Ends an activation: its values are given up, and those of the caller are in reach again.
+    #[inline]
+    fn leave(&mut self, code: Option<Arc<Code>>, (bottom, base): (usize, usize), (pc, from): (Label, Span)) {
+        self.stack.truncate(self.bottom);
+        if let Some(code) = code {
+            self.code = code;
+        }
+        (self.bottom, self.base) = (bottom, base);
+        (self.pc, self.pc_from) = (pc, from);
+    }
+
+    /// What a closure that is made here captures.
+    fn captured(&self, slot: core_ir::Slot) -> Option<&Value> {
+        match slot {
+            core_ir::Slot::Local(i) => self.stack.get(self.base + i as usize),
+            core_ir::Slot::Captured(i) => self.stack.get(self.bottom + i as usize),
+            core_ir::Slot::Global(_) => None,
+        }
     }
 
     fn message(&mut self, role: Role, content: Arc<str>, call: Option<Arc<(Name, Data)>>) {
         Arc::make_mut(&mut self.conversation.messages).push(Message { role, content, call });
     }
 
+    /// Where its requests stand.
+    fn place(&mut self) -> Option<Arc<[u32]>> {
+        if let Some(own) = self.place_in.take() {
+            self.place = Some([self.place.as_deref().unwrap_or_default(), &own].concat().into());
+        }
+        self.place.clone()
+    }
+
     /// The next branch of the `par` this strand waits for, if its bound admits one more.
     pub(crate) fn next_branch(&mut self, lattice: &mut Lattice, slot: usize) -> Option<Strand> {
+        let place = self.place();
         let State::Joining(join) = &mut self.state else { return None };
         let index = join.started;
         if index >= join.branches.len() || join.running >= join.most {
@@ -366,25 +439,25 @@ impl Strand {
         join.started += 1;
         join.running += 1;
         let (state, kont, in_scope) = match &join.branches {
-            Branches::Terms(terms) => {
-                (State::Eval(terms[index]), Vec::new(), closure(&self.act).0.locals(terms[index]))
+            Branches::Terms(par, _) => {
+                let Term::Par(_, terms) = self.code.term(*par) else { unreachable!("the term of a `par`") };
+                let in_scope = self.bottom..self.base + self.code.locals(terms[index]);
+                (State::Eval(terms[index]), Vec::new(), in_scope)
             }
             Branches::Calls { function, items, span } => {
-                (State::Return(function.clone()), vec![Frame::FixArg(items[index].clone(), *span)], 0)
+                let call = vec![Frame::FixArg(items[index].clone(), *span)];
+                (State::Return(function.clone()), call, self.bottom..self.base)
             }
         };
         // Branches stand before the next request of this strand, and after those of an earlier `par`.
         self.joins += u32::from(index == 0);
-        let place = if self.place.len() < LONGEST_PLACE {
-            let index_in_place = u32::try_from(index).unwrap_or(u32::MAX);
-            [&self.place[..], &[self.requests, self.joins, index_in_place]].concat().into()
-        } else {
-            self.place.clone()
-        };
+        let short = place.as_ref().is_none_or(|p| p.len() < LONGEST_PLACE);
+        let place_in = short.then(|| [self.requests, self.joins, u32::try_from(index).unwrap_or(u32::MAX)]);
         Some(Strand {
             id: mix(mix(self.id, join.name), index as u64),
             parent: Some((slot, index)),
             place,
+            place_in,
             joins: 0,
             conversation: Conversation {
                 label: lattice.join(self.conversation.label, self.pc),
@@ -398,9 +471,10 @@ impl Strand {
             scopes: Counts::default(),
             deadlines: self.deadlines.clone(),
             remark: self.remark.clone(),
-            act: self.act.clone(),
-            base: 0,
-            stack: self.stack[self.base..self.base + in_scope].to_vec(),
+            code: self.code.clone(),
+            bottom: 0,
+            base: self.base - self.bottom,
+            stack: self.stack[in_scope].to_vec(),
             parts: Vec::new(),
             kont,
             pc: self.pc,
@@ -408,6 +482,14 @@ impl Strand {
             state,
             waiting: None,
         })
+    }
+
+    /// Notes whether this joining strand is to be looked at; says if that is news.
+    pub(crate) fn is_to_be_looked_at(&mut self, queued: bool) -> bool {
+        match &mut self.state {
+            State::Joining(join) => std::mem::replace(&mut join.queued, queued) != queued,
+            _ => false,
+        }
     }
 
     /// The term whose request it waits for.
@@ -477,27 +559,57 @@ impl Machine {
     /// Runs a strand until it needs the world, has used its slice, waits for branches, or has ended.
     pub(crate) fn run(&mut self, s: &mut Strand) -> Outcome {
         for _ in 0..SLICE {
-            match std::mem::replace(&mut s.state, State::Ended) {
-                State::Eval(id) => {
-                    if self.fuel == 0 || s.kont.len() > self.config.max_frames {
-                        let span = closure(&s.act).0.span(id);
-                        let message = if self.fuel == 0 {
-                            format!("still running after {} steps", self.config.fuel)
-                        } else {
-                            format!("recursion deeper than {} frames", self.config.max_frames)
-                        };
-                        s.kont.clear();
-                        s.fail(ErrorCode::Fuel, s.pc, span, message);
+            // What is at hand is left where it is if it can be, instead of being moved out and in again.
+            if let State::Eval(id) = s.state {
+                if self.fuel == 0 || s.kont.len() > self.config.max_frames {
+                    let span = s.code.span(id);
+                    let message = if self.fuel == 0 {
+                        format!("still running after {} steps", self.config.fuel)
+                    } else {
+                        format!("recursion deeper than {} frames", self.config.max_frames)
+                    };
+                    s.kont.clear();
+                    s.fail(ErrorCode::Fuel, s.pc, span, message);
+                    continue;
+                }
+                self.fuel -= 1;
+                if let Some(request) = self.eval(s, id) {
+                    return self.request(s, request);
+                }
+                if let State::Joining(_) = s.state {
+                    return Outcome::Joining;
+                }
+                continue;
+            }
+            if let State::Return(value) = &s.state {
+                match s.kont.last() {
+                    Some(Frame::Ret { .. }) => {
+                        if let Some(Frame::Ret { code, bottom, base, pc, pc_from }) = s.kont.pop() {
+                            s.leave(code, (bottom, base), (pc, pc_from));
+                        }
                         continue;
                     }
-                    self.fuel -= 1;
-                    if let Some(request) = self.eval(s, id) {
-                        return self.request(s, request);
+                    Some(Frame::Pc { pc, pc_from }) => {
+                        (s.pc, s.pc_from) = (*pc, *pc_from);
+                        s.kont.pop();
+                        continue;
                     }
-                    if let State::Joining(_) = s.state {
-                        return Outcome::Joining;
+                    Some(Frame::Parts(term, start)) => {
+                        let (term, start) = (*term, *start);
+                        if let Kind::Num(n) = &value.kind
+                            && let Some(i) = n.to_i64()
+                        {
+                            s.parts.push(Value::new(value.label, Kind::Num(Num::from(i))));
+                            s.kont.pop();
+                            self.gather(s, term, start);
+                            continue;
+                        }
                     }
+                    _ => {}
                 }
+            }
+            match std::mem::replace(&mut s.state, State::Ended) {
+                State::Eval(_) => unreachable!("done above"),
                 State::Return(value) => match s.kont.pop() {
                     None => return Outcome::Ended(Ok(value)),
                     Some(frame) => {
@@ -530,7 +642,7 @@ impl Machine {
         let id = RequestId { strand: s.id, number: s.requests };
         s.state = State::Waiting;
         s.waiting = Some(Waiting { number: s.requests, pending, answer, span });
-        let place = [&s.place[..], &[s.requests, u32::MAX]].concat().into();
+        let place = Place { branch: s.place(), number: s.requests };
         s.requests += 1;
         Outcome::Request(
             id,
@@ -561,21 +673,47 @@ impl Machine {
 
     /// One step into a term.
     fn eval(&mut self, s: &mut Strand, id: TermId) -> Option<Question> {
-        let (code, _, captures) = closure(&s.act);
+        match s.code.term(id) {
+            Term::App(function, argument) => {
+                let (function, argument) = (*function, *argument);
+                if self.call(s, id, function, argument) {
+                    return None;
+                }
+            }
+            Term::Var(..)
+            | Term::Lit(_)
+            | Term::Prim(..)
+            | Term::Field(..)
+            | Term::Index(..)
+            | Term::Fst(_)
+            | Term::Snd(_) => {
+                // The step of this term was counted already.
+                self.fuel += 1;
+                if self.with_atom(s, id, Strand::give) {
+                    return None;
+                }
+                self.fuel -= 1;
+            }
+            _ => {}
+        }
+        let code = &s.code;
         match code.term(id) {
-            Term::Var(..) | Term::Lit(_) => s.state = State::Return(self.leaf(s, id)),
+            // INVARIANT: what needs no frame was done above; there is fuel for it, since there was for this step.
+            Term::Var(..) | Term::Lit(_) => unreachable!("a term that needs no frame"),
             Term::Abs(abs) => {
-                let captured = abs
-                    .captures
-                    .iter()
-                    .map(|slot| match slot {
-                        core_ir::Slot::Local(i) => s.stack[s.base + *i as usize].clone(),
-                        core_ir::Slot::Captured(i) => captures[*i as usize].clone(),
-                        core_ir::Slot::Global(i) => Value::new(Label::BOTTOM, Kind::Node(self.global(*i))),
-                    })
-                    .collect();
+                let mut captured = Captures::with_capacity(abs.captures.len());
+                for slot in &abs.captures {
+                    captured.push(match (s.captured(*slot), slot) {
+                        (Some(value), _) => value.clone(),
+                        (None, core_ir::Slot::Global(i)) => {
+                            Value::new(Label::BOTTOM, Kind::Node(self.global(*i)))
+                        }
+                        // INVARIANT: `Builder::finish` resolves variables to slots that are there.
+                        (None, _) => unreachable!("a captured variable"),
+                    });
+                }
                 let body = Body::Closure { code: code.clone(), term: id, captures: captured };
-                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+                s.give(Value::node(&mut self.lattice, s.pc, body));
             }
             Term::App(e, _)
             | Term::Field(e, _)
@@ -606,24 +744,24 @@ impl Machine {
                     Some(v) => return self.first(s, id, v),
                     None => {
                         s.kont.push(Frame::First(id));
-                        s.state = State::Eval(e);
+                        s.go(e);
                     }
                 }
             }
             Term::Let { .. } => self.definitions(s, id, 0),
-            Term::Record(fields) if fields.is_empty() => s.state = State::Return(Value::unit(s.pc)),
+            Term::Record(fields) if fields.is_empty() => s.give(Value::unit(s.pc)),
             Term::Record(_) | Term::List(_) | Term::Prim(..) => self.gather(s, id, s.parts.len()),
             Term::Tag(name, None) => {
                 let body = Body::Tag(name.clone(), Value::new(s.pc, Kind::Null));
-                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+                s.give(Value::node(&mut self.lattice, s.pc, body));
             }
             Term::Guard { term, retry, .. } => {
                 let (term, left) = (*term, *retry);
                 let (guarded, remark) = (Guarded::Term(id), s.remark.clone());
                 s.kont.push(Frame::Guard { guarded, left, remark, pc: s.pc, pc_from: s.pc_from });
-                s.state = State::Eval(term);
+                s.go(term);
             }
-            Term::Mem(_, e) => s.state = State::Eval(*e),
+            Term::Mem(_, e) => s.go(*e),
             Term::Within(..) if s.deadlines.len() >= MAX_DEADLINES => {
                 let message = format!("more than {MAX_DEADLINES} time limits in force at once");
                 let span = code.span(id);
@@ -632,7 +770,7 @@ impl Machine {
             Term::Within(seconds, e) => {
                 let scope = mix(s.id, s.scopes.next(&self.lattice, s.pc));
                 let limits = s.deadlines.and(Deadline { scope, seconds: seconds.clone() }, code.span(id));
-                s.state = State::Eval(*e);
+                s.go(*e);
                 s.kont.push(Frame::Within(std::mem::replace(&mut s.deadlines, limits)));
             }
             Term::Recall(name, at) => {
@@ -648,7 +786,7 @@ impl Machine {
                 let label = self.lattice.resolve(spec);
                 let label = label.unwrap_or_else(|| self.lattice.top());
                 let label = self.lattice.join(label, s.pc);
-                let pending = Pending::Recall { code: code.clone(), store, key };
+                let pending = Pending::Recall { store, key };
                 let call = Call::Recall { store: decl, key };
                 return Some(Question {
                     pending,
@@ -675,7 +813,7 @@ impl Machine {
             }
             Term::Tool(tool) => {
                 let (code, tool) = (code.clone(), *tool);
-                s.state = State::Return(Value::new(s.pc, Kind::Node(self.tool(&code, tool))));
+                s.give(Value::new(s.pc, Kind::Node(self.tool(&code, tool))));
             }
             Term::Recv(mode) => {
                 let mode = match mode {
@@ -690,26 +828,26 @@ impl Machine {
                 let saved = s.conversation.clone();
                 s.conversation.label = self.lattice.join(saved.label, s.pc);
                 s.kont.push(Frame::Conv { conversation: saved, pc: s.pc, pc_from: s.pc_from });
-                s.state = State::Eval(e);
+                s.go(e);
             }
             Term::Fresh(e) => {
                 let e = *e;
                 self.open(s);
-                s.state = State::Eval(e);
+                s.go(e);
             }
             Term::Clear => {
                 let span = code.span(id);
                 if self.may_touch_conversation(s, "clear", span) {
                     s.conversation = Conversation::empty(s.pc);
-                    s.state = State::Return(Value::unit(s.pc));
+                    s.give(Value::unit(s.pc));
                 }
             }
             Term::Par(most, branches) => {
                 if branches.is_empty() {
-                    s.state = State::Return(Value::node(&mut self.lattice, s.pc, Body::List(Vec::new())));
+                    s.give(Value::node(&mut self.lattice, s.pc, Body::List(Vec::new())));
                     return None;
                 }
-                let (most, branches) = (*most, Branches::Terms(branches.clone()));
+                let (most, branches) = (*most, Branches::Terms(id, branches.len()));
                 self.branch_out(s, most, branches);
             }
             Term::Unknown(reason) => {
@@ -727,6 +865,7 @@ impl Machine {
             branches,
             started: 0,
             running: 0,
+            queued: false,
             // A bound of zero would never end; it means one at a time.
             most: most.map_or(usize::MAX, |n| n.max(1) as usize),
             name: s.pars.next(&self.lattice, s.pc),
@@ -769,10 +908,8 @@ impl Machine {
     /// Takes an error one frame up.
     fn unwind(&mut self, s: &mut Strand, frame: Frame, failure: Box<Failure>) {
         match frame {
-            Frame::Ret { act, base, pc, pc_from } => {
-                s.act = act;
-                s.base = base;
-                (s.pc, s.pc_from) = (pc, pc_from);
+            Frame::Ret { code, bottom, base, pc, pc_from } => {
+                s.leave(code, (bottom, base), (pc, pc_from));
             }
             Frame::Conv { conversation, pc, pc_from } => {
                 s.conversation = conversation;
@@ -781,14 +918,14 @@ impl Machine {
             Frame::Try { term, at, pc, pc_from } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
                 if !failure.code.is_final() && self.lattice.flows(failure.label, at) {
-                    let (code, _, _) = closure(&s.act);
+                    let code = &s.code;
                     if let Term::Try { handler, catches, .. } = code.term(term)
                         && !(*catches == Catches::NotTimeout && failure.code == ErrorCode::Timeout)
                     {
                         let (handler, index, span) = (*handler, code.locals(term), code.span(term));
                         s.set_pc(at, span);
                         s.bind(index, Value::str(failure.label, failure.message));
-                        s.state = State::Eval(handler);
+                        s.go(handler);
                         return;
                     }
                 }
@@ -816,24 +953,21 @@ impl Machine {
     /// Gives the value of a subterm to what waits for it.
     fn resume(&mut self, s: &mut Strand, frame: Frame, v: Value) -> Option<Question> {
         match frame {
-            Frame::Ret { act, base, pc, pc_from } => {
-                s.stack.truncate(s.base);
-                s.act = act;
-                s.base = base;
-                (s.pc, s.pc_from) = (pc, pc_from);
-                s.state = State::Return(v);
+            Frame::Ret { code, bottom, base, pc, pc_from } => {
+                s.leave(code, (bottom, base), (pc, pc_from));
+                s.give(v);
             }
             Frame::Pc { pc, pc_from } | Frame::Try { pc, pc_from, .. } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
-                s.state = State::Return(v);
+                s.give(v);
             }
             Frame::Conv { conversation, pc, pc_from } => {
                 s.conversation = conversation;
                 (s.pc, s.pc_from) = (pc, pc_from);
-                s.state = State::Return(v);
+                s.give(v);
             }
             Frame::Let(term, index) => {
-                let local = closure(&s.act).0.locals(term) + index;
+                let local = s.code.locals(term) + index;
                 if self.lattice.keeps_origins() {
                     self.note_definition(s, term, index, &v);
                 }
@@ -850,12 +984,12 @@ impl Machine {
                 return self.guarded(s, guarded, left, (pc, pc_from), v);
             }
             Frame::Labelled { term, l, at, pc, pc_from } => {
-                let (code, _, _) = closure(&s.act);
+                let code = &s.code;
                 let label = match code.term(term) {
                     Term::Test(..) => {
                         let holds = self.lattice.flows(v.label, l);
                         let label = self.lattice.join(at, l);
-                        s.state = State::Return(Value::new(label, Kind::Bool(holds)));
+                        s.give(Value::new(label, Kind::Bool(holds)));
                         (s.pc, s.pc_from) = (pc, pc_from);
                         return None;
                     }
@@ -864,15 +998,15 @@ impl Machine {
                 };
                 let label = self.lattice.join(at, label);
                 (s.pc, s.pc_from) = (pc, pc_from);
-                s.state = State::Return(Value::new(label, v.kind));
+                s.give(Value::new(label, v.kind));
             }
             Frame::Generated => {
                 let yes = Value::new(s.pc, Kind::Bool(true));
-                s.state = State::Return(Value::node(&mut self.lattice, s.pc, Body::List(vec![yes, v])));
+                s.give(Value::node(&mut self.lattice, s.pc, Body::List(vec![yes, v])));
             }
             Frame::Within(outer) => {
                 s.deadlines = outer;
-                s.state = State::Return(v);
+                s.give(v);
             }
             Frame::Policy(call) => return self.judged(s, *call, v),
             Frame::Ask(question) => return Some(*question),
@@ -884,31 +1018,23 @@ impl Machine {
 
     /// The value of a variable or a literal.
     fn leaf(&mut self, s: &Strand, id: TermId) -> Value {
-        let (code, _, captures) = closure(&s.act);
+        let code = &s.code;
         match code.term(id) {
             Term::Var(_, core_ir::Slot::Local(i)) => {
                 s.stack[s.base + *i as usize].read(&mut self.lattice, s.pc)
             }
-            Term::Var(_, core_ir::Slot::Captured(i)) => captures[*i as usize].read(&mut self.lattice, s.pc),
+            Term::Var(_, core_ir::Slot::Captured(i)) => {
+                s.stack[s.bottom + *i as usize].read(&mut self.lattice, s.pc)
+            }
             Term::Var(_, core_ir::Slot::Global(i)) => Value::new(s.pc, Kind::Node(self.global(*i))),
             Term::Lit(data) => Value::literal(&mut self.lattice, s.pc, data),
             _ => unreachable!("a variable or a literal"),
         }
     }
 
-    /// The value of a term that needs no frame: a step done at once.
-    #[inline]
-    fn atom(&mut self, s: &Strand, id: TermId) -> Option<Value> {
-        if self.fuel == 0 || !matches!(closure(&s.act).0.term(id), Term::Var(..) | Term::Lit(_)) {
-            return None;
-        }
-        self.fuel -= 1;
-        Some(self.leaf(s, id))
-    }
-
     /// Takes note of the value of a definition.
     fn note_definition(&mut self, s: &Strand, term: TermId, index: usize, v: &Value) {
-        let (code, _, _) = closure(&s.act);
+        let code = &s.code;
         if let Term::Let { bindings, .. } = code.term(term)
             && let Some((name, definition)) = bindings.get(index)
         {
@@ -927,10 +1053,10 @@ impl Machine {
     /// Goes on with a `let` at the definition of this index.
     fn definitions(&mut self, s: &mut Strand, term: TermId, mut index: usize) {
         loop {
-            let (code, _, _) = closure(&s.act);
+            let code = &s.code;
             let Term::Let { bindings, body, .. } = code.term(term) else { unreachable!("a let") };
             let Some((_, definition)) = bindings.get(index) else {
-                s.state = State::Eval(*body);
+                s.go(*body);
                 return;
             };
             let (definition, local) = (*definition, code.locals(term) + index);
@@ -943,7 +1069,7 @@ impl Machine {
                 }
                 None => {
                     s.kont.push(Frame::Let(term, index));
-                    s.state = State::Eval(definition);
+                    s.go(definition);
                     return;
                 }
             }
@@ -955,26 +1081,23 @@ impl Machine {
     fn gather(&mut self, s: &mut Strand, term: TermId, start: usize) {
         loop {
             let done = s.parts.len() - start;
-            let next = match closure(&s.act).0.term(term) {
+            let next = match s.code.term(term) {
                 Term::Record(fields) => fields.get(done).map(|f| f.1),
                 Term::List(parts) | Term::Prim(_, parts) => parts.get(done).copied(),
                 _ => unreachable!("a term with parts"),
             };
             let Some(next) = next else { return self.parts(s, term, start) };
-            match self.atom(s, next) {
-                Some(v) => s.parts.push(v),
-                None => {
-                    s.kont.push(Frame::Parts(term, start));
-                    s.state = State::Eval(next);
-                    return;
-                }
+            if !self.with_atom(s, next, |s, v| s.parts.push(v)) {
+                s.kont.push(Frame::Parts(term, start));
+                s.go(next);
+                return;
             }
         }
     }
 
     /// All parts of a record, list or primitive are there.
     fn parts(&mut self, s: &mut Strand, term: TermId, start: usize) {
-        let (code, _, _) = closure(&s.act);
+        let code = &s.code;
         let body = match code.term(term) {
             Term::Record(fields) => {
                 Body::Record(fields.iter().map(|(n, _)| n.clone()).zip(s.parts.drain(start..)).collect())
@@ -990,7 +1113,7 @@ impl Machine {
                     Ok(result) => {
                         let cost = prim::cost(parts, &result);
                         self.charge(cost);
-                        s.state = State::Return(Value::new(label, result.kind));
+                        s.give(Value::new(label, result.kind));
                     }
                     Err(e) => {
                         let span = code.span(term);
@@ -1005,12 +1128,12 @@ impl Machine {
             }
             _ => Body::List(s.parts.drain(start..).collect()),
         };
-        s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+        s.give(Value::node(&mut self.lattice, s.pc, body));
     }
 
     /// The first subterm of a term has its value.
     fn first(&mut self, s: &mut Strand, term: TermId, v: Value) -> Option<Question> {
-        let (code, _, _) = closure(&s.act);
+        let code = &s.code;
         let span = code.span(term);
         match code.term(term) {
             Term::App(_, e)
@@ -1023,7 +1146,7 @@ impl Machine {
                     Some(w) => return self.second(s, term, v, w),
                     None => {
                         s.kont.push(Frame::Second(term, v));
-                        s.state = State::Eval(e);
+                        s.go(e);
                     }
                 }
             }
@@ -1031,7 +1154,7 @@ impl Machine {
                 Some(Body::Record(fields)) if fields.iter().any(|(n, _)| n == name) => {
                     // INVARIANT: the guard above found it.
                     let (_, field) = fields.iter().find(|(n, _)| n == name).expect("a field");
-                    s.state = State::Return(field.read(&mut self.lattice, v.label));
+                    s.give(field.read(&mut self.lattice, v.label));
                 }
                 _ => {
                     let message = missing_field(&v, name);
@@ -1044,7 +1167,7 @@ impl Machine {
                 match v.body() {
                     Some(Body::Pair(a, b)) => {
                         let side = if is_first { a } else { b };
-                        s.state = State::Return(side.read(&mut self.lattice, v.label));
+                        s.give(side.read(&mut self.lattice, v.label));
                     }
                     _ => {
                         let label = self.blame(s, &v);
@@ -1060,7 +1183,7 @@ impl Machine {
             }
             Term::Tag(name, _) => {
                 let body = Body::Tag(name.clone(), v);
-                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+                s.give(Value::node(&mut self.lattice, s.pc, body));
             }
             Term::If(_, then, otherwise, _) => match v.kind {
                 Kind::Bool(b) => {
@@ -1068,7 +1191,7 @@ impl Machine {
                     let by = self.raised(v.label, s.pc, What::Decided, span);
                     let pc = self.lattice.join(s.pc, by);
                     s.set_pc(pc, span);
-                    s.state = State::Eval(branch);
+                    s.go(branch);
                 }
                 _ => {
                     let label = self.blame(s, &v);
@@ -1098,12 +1221,12 @@ impl Machine {
                         if let Some(index) = bound {
                             s.bind(index, payload);
                         }
-                        s.state = State::Eval(body);
+                        s.go(body);
                     }
                     (None, Some(e)) => {
                         let e = *e;
                         s.set_pc(pc, span);
-                        s.state = State::Eval(e);
+                        s.go(e);
                     }
                     (None, None) => {
                         let message = match tag {
@@ -1125,7 +1248,7 @@ impl Machine {
                     Some(tag) => {
                         let label = self.blame(s, &v);
                         let body = Body::Tag(tag, Value::new(Label::BOTTOM, Kind::Null));
-                        s.state = State::Return(Value::node(&mut self.lattice, label, body));
+                        s.give(Value::node(&mut self.lattice, label, body));
                     }
                     None => {
                         let shown = match prim::as_str(&v) {
@@ -1141,7 +1264,7 @@ impl Machine {
             }
             Term::Fix { bound, .. } => {
                 let body = Body::Fix(*bound, v);
-                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+                s.give(Value::node(&mut self.lattice, s.pc, body));
             }
             Term::Llm(_, params) => {
                 if !matches!(v.kind, Kind::Str(_)) {
@@ -1155,24 +1278,29 @@ impl Machine {
                     return None;
                 }
                 let body = Body::Llm { prompt: v, params: params.clone(), code: code.clone(), term };
-                s.state = State::Return(Value::node(&mut self.lattice, s.pc, body));
+                s.give(Value::node(&mut self.lattice, s.pc, body));
             }
             Term::Send(role, _) => {
                 let role = *role;
                 if !self.may_touch_conversation(s, "send", span) {
                     return None;
                 }
-                match v.text(self.config.max_text) {
-                    Ok(text) => {
-                        self.charge(text.len() as u64 / 16);
-                        let deep = self.deep(&v);
-                        let deep = self.raised(deep, s.conversation.label, What::Sent, span);
-                        s.conversation.label = self.lattice.join(s.conversation.label, deep);
-                        s.message(role, text, None);
-                        s.state = State::Return(Value::unit(s.pc));
-                    }
-                    Err(e) => self.not_data(s, &v, e, ErrorCode::Type, span),
-                }
+                let deep = self.deep(&v);
+                let text = match v {
+                    Value { kind: Kind::Str(text), .. } if text.len() <= self.config.max_text => text,
+                    v => match v.text(self.config.max_text) {
+                        Ok(text) => text,
+                        Err(e) => {
+                            self.not_data(s, &v, e, ErrorCode::Type, span);
+                            return None;
+                        }
+                    },
+                };
+                self.charge(text.len() as u64 / 16);
+                let deep = self.raised(deep, s.conversation.label, What::Sent, span);
+                s.conversation.label = self.lattice.join(s.conversation.label, deep);
+                s.message(role, text, None);
+                s.give(Value::unit(s.pc));
             }
             Term::Remember(_, at, _) => {
                 // INVARIANT: `Builder::finish` resolves keys.
@@ -1199,7 +1327,7 @@ impl Machine {
                     Err(e) => Some((ErrorCode::Limit, e.message())),
                 };
                 match problem {
-                    None => s.state = State::Return(v),
+                    None => s.give(v),
                     Some((code, message)) => {
                         let label = self.blame(s, &v);
                         s.fail(code, label, span, message);
@@ -1222,7 +1350,7 @@ impl Machine {
                     return None;
                 };
                 let l = self.lattice.mark(l, n, l, || local(What::Stated, span));
-                let (code, _, _) = closure(&s.act);
+                let code = &s.code;
                 match code.term(term) {
                     Term::Relabel(..) => {
                         let pc = self.lattice.join(at, l);
@@ -1239,7 +1367,7 @@ impl Machine {
                         s.set_pc(at, span);
                     }
                 }
-                s.state = State::Eval(e);
+                s.go(e);
             }
             _ => unreachable!("a term with a first subterm"),
         }
@@ -1248,12 +1376,12 @@ impl Machine {
 
     /// Both subterms of a term have their values.
     fn second(&mut self, s: &mut Strand, term: TermId, first: Value, v: Value) -> Option<Question> {
-        let (code, _, _) = closure(&s.act);
+        let code = &s.code;
         let span = code.span(term);
         match code.term(term) {
             Term::App(..) => return self.apply(s, first, v, span),
             Term::Pair(..) => {
-                s.state = State::Return(Value::node(&mut self.lattice, s.pc, Body::Pair(first, v)));
+                s.give(Value::node(&mut self.lattice, s.pc, Body::Pair(first, v)));
             }
             Term::Each(most, ..) => {
                 let Some(Body::List(items)) = v.body() else {
@@ -1268,7 +1396,7 @@ impl Machine {
                 let items: Vec<Value> = items.iter().map(|i| i.read(&mut self.lattice, pc)).collect();
                 s.set_pc(pc, span);
                 if items.is_empty() {
-                    s.state = State::Return(Value::node(&mut self.lattice, pc, Body::List(items)));
+                    s.give(Value::node(&mut self.lattice, pc, Body::List(items)));
                 } else {
                     self.branch_out(s, most, Branches::Calls { function, items, span });
                 }
@@ -1311,7 +1439,7 @@ impl Machine {
                     _ => None,
                 };
                 match found {
-                    Some(value) => s.state = State::Return(value),
+                    Some(value) => s.give(value),
                     None => {
                         let key = v.text(100).map_or_else(|_| v.kind().to_string(), |t| format!("`{t}`"));
                         let message = format!("{} has nothing at {key}", first.kind());
@@ -1328,7 +1456,7 @@ impl Machine {
                 let l = first.to_data(self.config.max_text).ok().and_then(|d| self.lattice.label_of(&d));
                 let l = l.unwrap_or_default();
                 if self.lattice.flows(n, s.pc) && self.lattice.flows(v.label, l) {
-                    s.state = State::Return(Value::unit(s.pc));
+                    s.give(Value::unit(s.pc));
                 } else {
                     let message =
                         format!("assertion failed: the label does not flow to {}", self.lattice.show(l));
@@ -1355,24 +1483,22 @@ impl Machine {
             return None;
         };
         match &node.body {
-            Body::Closure { code, term, .. } => {
+            Body::Closure { code, term, captures } => {
                 let Term::Abs(abs) = code.term(*term) else {
                     // INVARIANT: a closure that is a value stands for a λ.
                     unreachable!("a closure is a function")
                 };
-                let (body, label) = (abs.body, f.label);
-                if let Kind::Node(node) = f.kind {
-                    s.enter(node, Some(v), label, span, body);
-                }
+                s.enter(code, captures.iter().cloned(), Some(v), (f.label, span), abs.body);
             }
             Body::Fix(Bound::Finite(0), _) => {
-                s.state = State::Return(v.read(&mut self.lattice, f.label));
+                s.give(v.read(&mut self.lattice, f.label));
             }
             Body::Fix(bound, function) => {
                 let next = match bound {
                     Bound::Finite(n) => Bound::Finite(n - 1),
                     Bound::Infinite => Bound::Infinite,
                 };
+                let v = self.unfold(s, &f, next, function, v, span)?;
                 s.set_pc(f.label, span);
                 let own = Value::node(&mut self.lattice, s.pc, Body::Fix(next, function.clone()));
                 let function = function.read(&mut self.lattice, s.pc);
@@ -1420,9 +1546,10 @@ impl Machine {
                 return self.receive(s, Mode::Data(params, code), 0, from);
             }
             Body::Tool(_) => {
-                let tool = node.clone();
                 s.set_pc(f.label, span);
-                return self.call_tool(s, tool, v, span);
+                if let Kind::Node(tool) = f.kind {
+                    return self.call_tool(s, tool, v, span);
+                }
             }
             _ => self.not_a_function(s, &f, span),
         }
@@ -1450,7 +1577,7 @@ impl Machine {
         v: Value,
     ) -> Option<Question> {
         let (code, term) = match &guarded {
-            Guarded::Term(term) => (closure(&s.act).0.clone(), *term),
+            Guarded::Term(term) => (s.code.clone(), *term),
             Guarded::Call(node, _) => match &node.body {
                 Body::Guarded { code, term, .. } => (code.clone(), *term),
                 _ => unreachable!("a guarded function"),
@@ -1462,7 +1589,7 @@ impl Machine {
             (s.pc, s.pc_from) = saved;
             let label = v.label;
             let body = Body::Guarded { code: code.clone(), term, function: v };
-            s.state = State::Return(Value::node(&mut self.lattice, label, body));
+            s.give(Value::node(&mut self.lattice, label, body));
             return None;
         }
         let deep = self.deep(&v);
@@ -1474,7 +1601,7 @@ impl Machine {
         match verdict {
             Ok(()) => {
                 (s.pc, s.pc_from) = saved;
-                s.state = State::Return(Value::new(deep, v.kind));
+                s.give(Value::new(deep, v.kind));
             }
             Err(reason) if left > 0 => {
                 s.pc = self.lattice.join(s.pc, deep);
@@ -1494,7 +1621,7 @@ impl Machine {
                 let remark = s.remark.replace(Arc::new(Remark { label: s.pc, text }));
                 s.kont.push(Frame::Guard { guarded, left: left - 1, remark, pc, pc_from });
                 match again {
-                    None => s.state = State::Eval(tried),
+                    None => s.go(tried),
                     Some((function, argument)) => return self.apply(s, function, argument, span),
                 }
             }

@@ -140,7 +140,23 @@ pub struct Request {
     pub given: Vec<(Part, Label)>,
     /// Where it stands in the order of a run whose branches are run one after another: requests compare as their
     /// places do; branches within a hundred others share the place of the outer one. Depends on the program's own course alone, so a trace in this order is the same every time.
-    pub place: Arc<[u32]>,
+    pub place: Place,
+}
+
+/// Where a request stands in the order of a run; see [`Request::place`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The place of the branch; none for the run itself.
+    branch: Option<Arc<[u32]>>,
+    /// Which request of the branch it is.
+    number: u32,
+}
+
+impl Place {
+    /// The place as numbers, which compare as places do.
+    pub fn path(&self) -> Arc<[u32]> {
+        [self.branch.as_deref().unwrap_or_default(), &[self.number, u32::MAX]].concat().into()
+    }
 }
 
 /// A part of a request or refusal that has a label of its own.
@@ -538,6 +554,8 @@ pub struct Machine {
     /// Where the branches of `par`s are; the run itself is in the first slot.
     slots: HashMap<u64, usize, BuildHasherDefault<AsItIs>>,
     ready: Ready,
+    /// Strands that wait for branches and may have some to start; the last goes first.
+    starting: Vec<usize>,
     fuel: u64,
     conversation: Conversation,
     done: Option<Result<Value, Failure>>,
@@ -567,6 +585,7 @@ impl Machine {
             free: Vec::new(),
             slots: HashMap::default(),
             ready: Ready::default(),
+            starting: Vec::new(),
             fuel: config.fuel,
             conversation: conversation.clone(),
             done: None,
@@ -576,7 +595,7 @@ impl Machine {
         };
         let input = input.map(|d| Value::from_data(&mut machine.lattice, Label::BOTTOM, &d));
         let strand = eval::Strand::root(code, input, conversation);
-        machine.enlist(strand);
+        machine.enlist(strand, true);
         machine
     }
 
@@ -585,29 +604,38 @@ impl Machine {
         if let Some(done) = &self.done {
             return Output::Done(done.clone());
         }
-        while let Some(slot) = self.ready.pop() {
-            let Some(mut strand) = self.strands[slot].take() else { continue };
-            let outcome = self.run(&mut strand);
-            match outcome {
-                eval::Outcome::Request(id, request) => {
-                    self.strands[slot] = Some(strand);
+        loop {
+            if let Some(slot) = self.starting.pop() {
+                if let Some(strand) = self.strands[slot].take()
+                    && let Some((id, request)) = self.start(slot, strand)
+                {
                     return Output::Request(id, request);
                 }
-                eval::Outcome::Working => {
-                    self.strands[slot] = Some(strand);
-                    self.ready.push(slot);
-                    return Output::Working;
+            } else if let Some(slot) = self.ready.pop() {
+                let Some(mut strand) = self.strands[slot].take() else { continue };
+                let outcome = self.run(&mut strand);
+                match outcome {
+                    eval::Outcome::Request(id, request) => {
+                        self.strands[slot] = Some(strand);
+                        return Output::Request(id, request);
+                    }
+                    eval::Outcome::Working => {
+                        self.strands[slot] = Some(strand);
+                        self.ready.push(slot);
+                        return Output::Working;
+                    }
+                    eval::Outcome::Joining => {
+                        self.look_at(slot, strand);
+                    }
+                    eval::Outcome::Ended(result) => self.ended(slot, *strand, result),
                 }
-                eval::Outcome::Joining => {
-                    self.join(slot, strand);
-                }
-                eval::Outcome::Ended(result) => self.ended(slot, *strand, result),
+            } else {
+                return Output::Waiting;
             }
             if let Some(done) = &self.done {
                 return Output::Done(done.clone());
             }
         }
-        Output::Waiting
     }
 
     /// Takes a response. One to a request that is not outstanding (answered already, or its run is over) is ignored.
@@ -716,14 +744,21 @@ impl Machine {
         self.strands.clear();
         self.slots.clear();
         self.ready = Ready::default();
+        self.starting.clear();
     }
 
     fn slot(&self, id: u64) -> Option<usize> {
         if id == ROOT { Some(0) } else { self.slots.get(&id).copied() }
     }
 
-    /// Gives a strand a place and lets it run.
-    fn enlist(&mut self, strand: eval::Strand) -> usize {
+    /// Whether the end of a branch is the end of the run: nobody may catch the error, and going on would show that it has
+    /// not happened.
+    fn ends_the_run(&self, parent: &eval::Strand, result: &Result<Value, Failure>) -> bool {
+        matches!(result, Err(f) if f.code.is_final() || !self.lattice.flows(f.label, parent.pc()))
+    }
+
+    /// Gives a strand a place, and lets it run if it can.
+    fn enlist(&mut self, strand: eval::Strand, ready: bool) -> usize {
         let id = strand.id;
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -736,7 +771,9 @@ impl Machine {
         if id != ROOT {
             self.slots.insert(id, slot);
         }
-        self.ready.push(slot);
+        if ready {
+            self.ready.push(slot);
+        }
         slot
     }
 
@@ -750,33 +787,78 @@ impl Machine {
         };
         // INVARIANT: a parent stays in its slot, joining, until all its branches have ended.
         if let Some(mut p) = self.strands[parent].take() {
-            if let Err(f) = &result
-                && (f.code.is_final() || !self.lattice.flows(f.label, p.pc()))
-            {
-                // Nobody may catch it, and going on would show that it has not happened.
+            if self.ends_the_run(&p, &result) {
                 self.strands[parent] = Some(p);
                 return self.finish(result);
             }
             p.branch_ended(index, result);
-            self.join(parent, p);
+            self.look_at(parent, p);
         }
     }
 
+    /// Puts a joining strand back, to be looked at next: it may have branches to start, or be done with them.
+    fn look_at(&mut self, slot: usize, mut strand: Box<eval::Strand>) {
+        if strand.is_to_be_looked_at(true) {
+            self.starting.push(slot);
+        }
+        self.strands[slot] = Some(strand);
+    }
+
     /// Starts branches of a joining strand as far as its bound admits; lets it go on when all have ended.
-    fn join(&mut self, slot: usize, mut strand: Box<eval::Strand>) {
-        while let Some(branch) = strand.next_branch(&mut self.lattice, slot) {
+    ///
+    /// A branch runs at once. Most end without asking for anything, and then need no place among the strands; one
+    /// that has branches of its own is given one, and so is one that asks, before the others are started.
+    fn start(&mut self, slot: usize, mut strand: Box<eval::Strand>) -> Option<(RequestId, Request)> {
+        strand.is_to_be_looked_at(false);
+        let before = self.fuel;
+        while let Some(mut branch) = strand.next_branch(&mut self.lattice, slot) {
             if branch.id == ROOT
                 || self.slots.contains_key(&branch.id)
                 || self.slots.len() >= eval::MAX_STRANDS
             {
                 let message = format!("more than {} branches at once", eval::MAX_STRANDS);
-                return self.cancel(Stop { code: ErrorCode::Fuel, message });
+                self.cancel(Stop { code: ErrorCode::Fuel, message });
+                return None;
             }
-            self.enlist(branch);
+            // After a slice of work the driver gets its chance between branches.
+            if before - self.fuel > u64::from(eval::SLICE) {
+                self.enlist(branch, true);
+                continue;
+            }
+            match self.run(&mut branch) {
+                eval::Outcome::Ended(result) => {
+                    if self.ends_the_run(&strand, &result) {
+                        self.strands[slot] = Some(strand);
+                        self.finish(result);
+                        return None;
+                    }
+                    if let Some((_, index)) = branch.parent {
+                        strand.branch_ended(index, result);
+                    }
+                }
+                eval::Outcome::Working => {
+                    self.enlist(branch, true);
+                }
+                eval::Outcome::Joining => {
+                    let branch = self.enlist(branch, false);
+                    self.look_at(slot, strand);
+                    // That one first.
+                    if let Some(strand) = self.strands[branch].take() {
+                        self.look_at(branch, strand);
+                    }
+                    return None;
+                }
+                eval::Outcome::Request(id, request) => {
+                    self.enlist(branch, false);
+                    self.look_at(slot, strand);
+                    return Some((id, request));
+                }
+            }
         }
         if strand.joined(&mut self.lattice) {
             self.ready.push(slot);
         }
         self.strands[slot] = Some(strand);
+        None
     }
 }

@@ -1,6 +1,7 @@
 //! Labelled values.
 
 use core_ir::{Bound, Code, Data, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolDecl};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -31,6 +32,9 @@ pub(crate) struct Node {
     pub body: Body,
 }
 
+/// What a closure has captured. Mostly one value, often none: those need no allocation of their own.
+pub(crate) type Captures = SmallVec<[Value; 1]>;
+
 #[derive(Debug)]
 pub(crate) enum Body {
     List(Vec<Value>),
@@ -41,7 +45,7 @@ pub(crate) enum Body {
     Closure {
         code: Arc<Code>,
         term: TermId,
-        captures: Vec<Value>,
+        captures: Captures,
     },
     Fix(Bound, Value),
     /// A guarded function; `term` is the `guard` that made it.
@@ -91,7 +95,8 @@ impl Body {
 
     fn parts(&self) -> Parts<'_> {
         match self {
-            Body::List(items) | Body::Closure { captures: items, .. } => Parts::Slice(items.iter()),
+            Body::List(items) => Parts::Slice(items.iter()),
+            Body::Closure { captures, .. } => Parts::Slice(captures.iter()),
             Body::Record(fields) => Parts::Fields(fields.iter()),
             Body::Pair(a, b) => Parts::Two(Some(a), Some(b)),
             Body::Tag(_, v)
@@ -145,7 +150,8 @@ fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>) {
         }
     };
     match body {
-        Body::List(items) | Body::Closure { captures: items, .. } => items.iter_mut().for_each(take),
+        Body::List(items) => items.iter_mut().for_each(take),
+        Body::Closure { captures, .. } => captures.iter_mut().for_each(take),
         Body::Record(fields) => fields.iter_mut().for_each(|(_, v)| take(v)),
         Body::Pair(a, b) => {
             take(a);

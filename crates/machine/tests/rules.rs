@@ -564,8 +564,8 @@ fn the_place_of_a_request_does_not_grow_with_the_depth_of_branches() {
             b.app(f, n, AT)
         },
         |request| {
-            longest = longest.max(request.place.len());
-            ids.insert(request.place.clone());
+            longest = longest.max(request.place.path().len());
+            ids.insert(request.place.path());
             Response::Sample(true)
         },
     );

@@ -745,7 +745,7 @@ impl Driver<'_> {
             Call::Sample { probability, .. } => Asked::Sample { probability: probability.clone() },
         };
         let channel = self.machine.lattice().data_of(request.channel);
-        let place = request.place.clone();
+        let place = request.place.path();
         let why = Explainer { lattice: self.machine.lattice(), redactor: r }.given(&request.given);
         (self.events)(Event::Asked { id, span: request.span, channel, place, what, why });
     }

@@ -1,8 +1,8 @@
 //! What a run asks of the world, and what it makes of the answers.
 
-use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, closed, local};
+use super::{Cleared, Frame, Mode, Pending, Question, Strand, Waiting, local};
 use crate::value::{Body, Kind, Node, NotData, Tool, Value};
-use crate::{Call, ErrorCode, Machine, Part, Reply, Response, decode};
+use crate::{Call, ErrorCode, Machine, Part, Place, Reply, Response, decode};
 use core_ir::{Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
@@ -144,10 +144,11 @@ impl Machine {
             }
         };
         let label = self.lattice.join(given, tool.result);
-        let mut call = Cleared { tool: node.clone(), args, labels: Vec::new(), given, label, span };
         if !decl.approve && decl.policy.is_none() && !self.lattice.keeps_origins() {
+            let call = Cleared { tool: node, args, labels: Vec::new(), given, label, span };
             return Some(call.question());
         }
+        let mut call = Cleared { tool: node.clone(), args, labels: Vec::new(), given, label, span };
         let shown: Vec<(Name, Value)> = decl
             .params
             .iter()
@@ -165,7 +166,7 @@ impl Machine {
         self.open(s);
         s.kont.push(Frame::FixArg(record, span));
         let root = policy.root();
-        s.enter(closed(policy, root), None, s.pc, span, root);
+        s.enter(&policy, [], None, (s.pc, span), root);
         None
     }
 
@@ -326,7 +327,7 @@ impl Machine {
         self.lattice.mark(label, before, own, || {
             // The strand waits for its last request only.
             let number = s.requests.saturating_sub(1);
-            let place = [&s.place[..], &[number, u32::MAX]].concat().into();
+            let place = Place { branch: s.place.clone(), number }.path();
             Step { what: what(), span, request: Some((s.id, number)), place: Some(place) }
         })
     }
@@ -401,24 +402,25 @@ impl Machine {
                 let message = format!("`{}`: not approved: {why}", tool_of(&call.tool).decl.name);
                 s.fail(error, label, span, message);
             }
-            (Pending::Recall { code, store, key }, Response::Recall(Ok(Some(data)))) => {
-                let decl = &code.store(store).keys[key as usize];
+            (Pending::Recall { store, key }, Response::Recall(Ok(Some(data)))) => {
+                // A strand that waits stays in the code that asks.
+                let decl = &s.code.store(store).keys[key as usize];
                 let label = self.recalled(s, decl, label, span);
                 match decl.ty.check(&data) {
-                    Ok(()) => s.state = State::Return(Value::from_data(&mut self.lattice, label, &data)),
+                    Ok(()) => s.give(Value::from_data(&mut self.lattice, label, &data)),
                     Err((path, cause)) => {
                         let message = format!("what the key `{}` holds: {path}: {cause}", decl.name);
                         s.fail(ErrorCode::Type, label, span, message);
                     }
                 }
             }
-            (Pending::Recall { code, store, key }, Response::Recall(Ok(None))) => {
-                let label = self.recalled(s, &code.store(store).keys[key as usize], label, span);
-                s.state = State::Return(Value::new(label, Kind::Null));
+            (Pending::Recall { store, key }, Response::Recall(Ok(None))) => {
+                let label = self.recalled(s, &s.code.store(store).keys[key as usize], label, span);
+                s.give(Value::new(label, Kind::Null));
             }
-            (Pending::Remember, Response::Remember(Ok(()))) => s.state = State::Return(Value::unit(s.pc)),
+            (Pending::Remember, Response::Remember(Ok(()))) => s.give(Value::unit(s.pc)),
             (Pending::Sample { left, right }, Response::Sample(first)) => {
-                s.state = State::Eval(if first { left } else { right });
+                s.go(if first { left } else { right });
             }
             (Pending::Model { .. }, Response::Model(Err(message)))
             | (Pending::Recall { .. }, Response::Recall(Err(message)))
@@ -465,7 +467,7 @@ impl Machine {
         let label = self.answered_by(s, label, before, own, || What::Tool(decl.name.clone()), span);
         match result {
             Ok(data) => match decl.result.check(&data) {
-                Ok(()) => s.state = State::Return(Value::from_data(&mut self.lattice, label, &data)),
+                Ok(()) => s.give(Value::from_data(&mut self.lattice, label, &data)),
                 Err((path, cause)) => {
                     let message = format!("the result of `{}`: {path}: {cause}", decl.name);
                     s.fail(ErrorCode::Type, label, span, message);
@@ -477,7 +479,7 @@ impl Machine {
 
     /// Makes a request when the strand runs next: it was waiting and goes on with asking.
     fn ask_again(&mut self, s: &mut Strand, question: Question) {
-        s.state = State::Return(Value::new(s.pc, Kind::Null));
+        s.give(Value::new(s.pc, Kind::Null));
         s.kont.push(Frame::Ask(Box::new(question)));
     }
 
@@ -543,18 +545,18 @@ impl Machine {
                 match parsed {
                     Ok(code) => {
                         let root = code.root();
-                        s.enter(closed(code, root), None, lc, span, root);
+                        s.enter(&code, [], None, (lc, span), root);
                         s.kont.push(Frame::Generated);
                     }
                     Err(message) => {
                         let no = Value::new(lc, Kind::Bool(false));
                         let parts = vec![no, Value::str(lc, message)];
-                        s.state = State::Return(Value::node(&mut self.lattice, lc, Body::List(parts)));
+                        s.give(Value::node(&mut self.lattice, lc, Body::List(parts)));
                     }
                 }
             }
             Mode::Data(params, code) => match decode_reply(&reply, &params, &code) {
-                Ok(data) => s.state = State::Return(Value::from_data(&mut self.lattice, lc, &data)),
+                Ok(data) => s.give(Value::from_data(&mut self.lattice, lc, &data)),
                 Err(why) if attempt < params.repair => {
                     s.conversation.pending.clear();
                     let text = format!(
