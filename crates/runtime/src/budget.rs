@@ -4,6 +4,7 @@
 //! once; the one exception is a model that writes more than it was allowed to, or a provider whose
 //! tokeniser makes more tokens than bytes.
 
+use crate::partial::Resource;
 use crate::provider::{ModelCall, Price, Tokens, count};
 use core_ir::{Data, ModelParams, Name, Num};
 use std::collections::HashMap;
@@ -98,6 +99,8 @@ pub(crate) struct Budget {
     under_way: u64,
     /// The budgets of agents that have one of their own.
     agents: HashMap<Name, Budget>,
+    /// What was used up when a call was refused for good, and whose it was.
+    used_up: Option<(Resource, Option<Name>)>,
 }
 
 impl Budget {
@@ -109,13 +112,20 @@ impl Budget {
             usd: Num::ZERO,
             under_way: 0,
             agents: HashMap::new(),
+            used_up: None,
         }
+    }
+
+    /// What was used up when a call was refused for good; and the agent whose budget it was, if not the run's.
+    pub(crate) fn used_up(&self) -> Option<(Resource, Option<Name>)> {
+        self.used_up.clone()
     }
 
     /// Counts a tool call, if there may be one.
     pub(crate) fn tool_call(&mut self) -> Result<(), String> {
         match self.limits.max_tool_calls {
             Some(most) if self.usage.tool_calls >= most => {
+                self.used_up = Some((Resource::ToolCalls, None));
                 Err(format!("the limit of {most} tool calls is reached"))
             }
             _ => {
@@ -158,7 +168,10 @@ impl Budget {
         let reserve = match own.own_call(call, model, price, attempts) {
             Verdict::Go(reserve) => reserve,
             Verdict::Wait => return Verdict::Wait,
-            Verdict::Stop(why) => return Verdict::Stop(format!("agent `{agent}`: {why}")),
+            Verdict::Stop(why) => {
+                self.used_up = own.used_up.as_ref().map(|(what, _)| (*what, Some(agent.clone())));
+                return Verdict::Stop(format!("agent `{agent}`: {why}"));
+            }
         };
         match self.own_call(call, model, price, attempts) {
             Verdict::Go(mut all) => {
@@ -181,6 +194,7 @@ impl Budget {
         if let Some(most) = self.limits.max_model_calls
             && self.usage.model_calls >= most
         {
+            self.used_up = Some((Resource::ModelCalls, None));
             return Verdict::Stop(format!("the limit of {most} model calls is reached"));
         }
         let limited = self.limits.max_tokens.is_some() || self.limits.max_usd.is_some();
@@ -202,6 +216,7 @@ impl Budget {
                 let left = most.saturating_sub(used) / attempts;
                 output = output.min(left.saturating_sub(input));
                 if left < input.saturating_add(least) {
+                    self.used_up = Some((Resource::Tokens, None));
                     short = Some(format!(
                         "{left} tokens are left of the limit of {most}; the next call may need {}",
                         input.saturating_add(least)
@@ -210,6 +225,7 @@ impl Budget {
             }
             if let Some(most) = &self.limits.max_usd {
                 let Some(price) = price else {
+                    self.used_up = Some((Resource::Usd, None));
                     return Verdict::Stop(format!(
                         "the limit of {most} US dollars can't be kept: the price of `{model}` is not known; give it in \
                          `[models.\"{model}\"]`, or set a limit of calls or tokens instead"
@@ -220,6 +236,7 @@ impl Budget {
                 let left = left.div(&count(attempts)).unwrap_or(Num::ZERO);
                 let need = price.of(Tokens { input, output: least });
                 if left < need {
+                    self.used_up = Some((Resource::Usd, None));
                     short = Some(format!(
                         "{} US dollars are left of the limit of {most}; the next call may cost {}",
                         left.to_json(),

@@ -5,6 +5,7 @@ use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
 use crate::event::{Answered, Asked, Event, Note, Progress};
 use crate::journal::{self, ApprovalDesk, Known, Recorded, Session, Spent, Unfinished};
+use crate::partial::{Partial, Progressed, Resource};
 use crate::provider::{Answer, Finish, ModelCall, ModelError, Price, Tokens, Work};
 use crate::rng;
 use crate::secret::RedactedStream;
@@ -74,6 +75,8 @@ pub struct RunReport {
     pub result: Result<Reified, Failure>,
     /// The join of all labels in the value, or the label of the error, as a label value.
     pub label: Data,
+    /// What had been done, if the run ended because a budget was used up.
+    pub partial: Option<Partial>,
     /// What was used.
     pub usage: Usage,
     /// How long it took.
@@ -128,6 +131,8 @@ pub async fn run(
         texts: HashMap::new(),
         told,
         events,
+        progressed: Progressed::default(),
+        too_slow: false,
     };
     // A limit beyond what the clock can count is none.
     let deadline = limits.timeout.and_then(|t| begun.checked_add(t));
@@ -190,6 +195,9 @@ struct Driver<'a> {
     texts: HashMap<RequestId, RedactedStream>,
     told: UnboundedSender<(RequestId, Note)>,
     events: &'a mut (dyn FnMut(Event) + Send),
+    progressed: Progressed,
+    /// Whether it took longer than it may.
+    too_slow: bool,
 }
 
 /// Whether a queued request has left the queue.
@@ -345,7 +353,7 @@ impl Driver<'_> {
             Answered::Reply(reply) => Finish::of(reply),
             _ => Finish::Other,
         };
-        (self.events)(Event::Answered { id, what, tokens, usd, finish, elapsed });
+        self.emit(Event::Answered { id, what, tokens, usd, finish, elapsed });
         self.machine.handle(id, response);
     }
 
@@ -374,7 +382,7 @@ impl Driver<'_> {
                             let (what, elapsed) = (Answered::Late, begun.elapsed());
                             self.end_of_text(id);
                             let finish = Finish::Other;
-                            (self.events)(Event::Answered { id, what, tokens: spent, usd, finish, elapsed });
+                            self.emit(Event::Answered { id, what, tokens: spent, usd, finish, elapsed });
                         }
                     }
                 }
@@ -416,6 +424,7 @@ impl Driver<'_> {
     }
 
     fn timed_out(&mut self, limit: Option<Duration>) {
+        self.too_slow = true;
         let seconds = limit.unwrap_or_default().as_secs_f64();
         let message = format!("the run took longer than the limit of {seconds} s");
         self.machine.cancel(Stop { code: ErrorCode::Cancelled, message });
@@ -676,7 +685,7 @@ impl Driver<'_> {
         };
         let elapsed = begun.elapsed();
         self.end_of_text(id);
-        (self.events)(Event::Answered { id, what, tokens, usd: usd.clone(), finish, elapsed });
+        self.emit(Event::Answered { id, what, tokens, usd: usd.clone(), finish, elapsed });
         self.respond_with(id, Response::Model(result), Spent { model, tokens, usd, elapsed });
     }
 
@@ -709,7 +718,7 @@ impl Driver<'_> {
 
     fn answered(&mut self, id: RequestId, what: Answered, begun: Instant) {
         let (tokens, finish) = (Tokens::default(), Finish::Other);
-        (self.events)(Event::Answered { id, what, tokens, usd: None, finish, elapsed: begun.elapsed() });
+        self.emit(Event::Answered { id, what, tokens, usd: None, finish, elapsed: begun.elapsed() });
     }
 
     fn asked(&mut self, id: RequestId, request: &Request, model: &str) {
@@ -747,11 +756,11 @@ impl Driver<'_> {
         let channel = self.machine.lattice().data_of(request.channel);
         let place = request.place.path();
         let why = Explainer { lattice: self.machine.lattice(), redactor: r }.given(&request.given);
-        (self.events)(Event::Asked { id, span: request.span, channel, place, what, why });
+        self.emit(Event::Asked { id, span: request.span, channel, place, what, why });
     }
 
     fn tell(&mut self, id: RequestId, note: Note) {
-        (self.events)(match note {
+        let event = match note {
             Note::Retry { number, wait, cause } => {
                 self.texts.remove(&id);
                 Event::Retry { id, number, wait, cause: self.redactor.owned(cause) }
@@ -766,13 +775,14 @@ impl Driver<'_> {
                 }
                 Event::Text { id, text }
             }
-        });
+        };
+        self.emit(event);
     }
 
     /// Tells what was held back of a reply, because it could have been the beginning of a secret.
     fn end_of_text(&mut self, id: RequestId) {
         if let Some(text) = self.texts.remove(&id).map(|t| t.end(&self.redactor)).filter(|t| !t.is_empty()) {
-            (self.events)(Event::Text { id, text });
+            self.emit(Event::Text { id, text });
         }
     }
 
@@ -781,6 +791,11 @@ impl Driver<'_> {
         while let Ok((id, note)) = notes.try_recv() {
             self.tell(id, note);
         }
+    }
+
+    fn emit(&mut self, event: Event) {
+        self.progressed.note(&event);
+        (self.events)(event);
     }
 
     fn redacted_json(&self, value: &Reified) -> serde_json::Value {
@@ -795,6 +810,13 @@ impl Driver<'_> {
             Err(failure) => failure.label,
         };
         let why = why::at_the_end(&mut self.machine, &self.redactor, &result);
+        let used_up = match &result {
+            Err(f) if f.code == ErrorCode::Budget => self.budget.used_up(),
+            Err(f) if f.code == ErrorCode::Fuel => Some((Resource::Fuel, None)),
+            Err(f) if f.code == ErrorCode::Cancelled && self.too_slow => Some((Resource::Time, None)),
+            _ => None,
+        };
+        let partial = used_up.map(|budget| std::mem::take(&mut self.progressed).partial(budget));
         let result = match result {
             Ok(value) => Ok(self.machine.reify(&value)),
             Err(mut failure) => {
@@ -818,6 +840,7 @@ impl Driver<'_> {
             run: self.run.clone(),
             result,
             label: self.machine.lattice().data_of(label),
+            partial,
             usage: self.budget.usage,
             elapsed: begun.elapsed(),
             fuel: self.machine.fuel_used(),

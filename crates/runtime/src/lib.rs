@@ -43,6 +43,7 @@ mod event;
 mod journal;
 mod mcp;
 mod otel;
+mod partial;
 mod process;
 mod provider;
 mod rng;
@@ -67,6 +68,7 @@ pub use journal::{
 };
 pub use mcp::{McpServer, Pins, ServerTool};
 pub use otel::{Telemetry, TelemetryOptions};
+pub use partial::{Finished, Kind as CallKind, Partial, Resource};
 #[cfg(feature = "local")]
 pub use provider::Local;
 pub use provider::{

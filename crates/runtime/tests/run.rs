@@ -5,8 +5,8 @@ mod support;
 use core_ir::{Data, ModelParams, Num, Prim, StoreDecl, Term, Type};
 use machine::{ErrorCode, Machine};
 use runtime::{
-    Answered, Asked, Backoff, CancellationToken, Environment, Event, Handlers, Limits, Models, Price, Remote,
-    RemoteOptions, RunReport, Scripted, Secret, Stores, Tools,
+    Answered, Asked, Backoff, CallKind, CancellationToken, Environment, Event, Finished, Handlers, Limits,
+    Models, Price, Remote, RemoteOptions, Resource, RunReport, Scripted, Secret, Stores, Tools,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -142,6 +142,11 @@ async fn a_budget_of_calls_stops_the_run_even_within_try() {
     let (report, events) =
         run_with(m, &scripted(r#"["a", "b", "c"]"#), limits, &CancellationToken::new()).await;
     assert_eq!(report.usage.model_calls, 2);
+    let reply = |text| Finished { what: CallKind::Model, name: "script".into(), result: Ok(Data::str(text)) };
+    let partial = report.partial.clone().expect("the outcome of a run that a budget ended");
+    assert_eq!((partial.budget, partial.agent.clone()), (Resource::ModelCalls, None));
+    assert_eq!(partial.finished, [reply("a"), reply("b")]);
+    assert_eq!((partial.earlier, partial.under_way), (0, 0));
     assert_eq!(error(report), (ErrorCode::Budget, "the limit of 2 model calls is reached".into()));
     assert!(matches!(&events[..], [.., Event::Answered { what: Answered::Stopped(_), .. }]));
 }
@@ -158,7 +163,18 @@ async fn concurrent_branches_never_overspend() {
     let used = report.usage.input_tokens + report.usage.output_tokens;
     assert!(used <= 800 && report.usage.model_calls > 3, "{:?}", report.usage);
     assert!(server.most_busy() <= 3, "{}", server.most_busy());
+    let partial = report.partial.as_ref().expect("the outcome of a run that a budget ended");
+    assert_eq!(partial.budget, Resource::Tokens);
+    assert!(partial.finished.len() as u64 <= report.usage.model_calls);
     assert_eq!(report.result.unwrap_err().code, ErrorCode::Budget);
+
+    // A number of calls is kept exactly: that many are asked, however many want to at once.
+    let limits = Limits { max_model_calls: Some(10), ..Limits::default() };
+    let before = server.seen().len();
+    let report = run(branches(None), &endpoint(&server), limits).await;
+    assert_eq!(report.usage.model_calls, 10);
+    assert!(server.seen().len() - before <= 10, "{}", server.seen().len() - before);
+    assert_eq!(report.partial.as_ref().map(|p| p.budget), Some(Resource::ModelCalls));
 
     // Enough for all, though not for the worst of all at once: they wait for each other instead of failing.
     let limits = Limits { max_usd: Some("0.003".parse().unwrap()), ..Limits::default() };
@@ -179,6 +195,8 @@ async fn time_ends_what_is_under_way() {
     });
     let limits = Limits { timeout: Some(Duration::from_millis(200)), ..Limits::default() };
     let report = run(m, &endpoint(&server), limits).await;
+    let partial = report.partial.clone().expect("the outcome of a run that took too long");
+    assert_eq!((partial.budget, partial.under_way), (Resource::Time, 3));
     assert_eq!(error(report), (ErrorCode::Cancelled, "the run took longer than the limit of 0.2 s".into()));
     server.until_busy(0).await;
 }

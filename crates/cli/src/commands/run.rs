@@ -162,15 +162,45 @@ fn show_result(
         Ok(value) => ui.result(&notation(value)),
         Err(failure) => ui.problems(sources, &[as_diagnostic(failure, report, code)]),
     }
+    if let Some(partial) = &report.partial {
+        ui.note(&so_far(partial));
+    }
+}
+
+/// What a run that ran out of its budget had done, in a line.
+fn so_far(partial: &runtime::Partial) -> String {
+    let count = partial.finished.len() as u64 + partial.earlier;
+    let last = partial.finished.last().map_or(String::new(), |f| {
+        let shown = match &f.result {
+            Ok(data) => data.to_json().to_string(),
+            Err(why) => format!("failed: {why}"),
+        };
+        format!("; the last, `{}`: {}", f.name, diagnostics::clip(&shown))
+    });
+    let plural = if count == 1 { "" } else { "s" };
+    format!("answered before: {count} call{plural}{last} (all of them: --format json)")
 }
 
 /// The exit status; and the check that the run kept what was said before it.
 pub(super) fn conclude(ui: &Ui, report: &RunReport, bound: &CostBound) -> Exit {
-    let within = |used: u64, i: Interval| i.most.is_none_or(|m| used <= m);
-    if !within(report.usage.model_calls, bound.model_calls)
-        || !within(report.usage.tool_calls, bound.tool_calls)
-    {
-        ui.say("internal error: the run made more calls than its bound; please report this program");
+    let usage = &report.usage;
+    // Money is bounded in billionths of a dollar, rounded up.
+    let billionths = usage.usd.as_ref().and_then(|usd| usd.mul(&Num::from(1_000_000_000)).ok());
+    let billionths = billionths.and_then(|n| n.floor().to_usize()).unwrap_or(0) as u64;
+    let priced = bound.unpriced.is_empty();
+    let exceeded = [
+        ("model calls", usage.model_calls, bound.model_calls.most),
+        ("tool calls", usage.tool_calls, bound.tool_calls.most),
+        ("input tokens", usage.input_tokens, bound.input_tokens.most),
+        ("output tokens", usage.output_tokens, bound.output_tokens.most),
+        ("billionths of a US dollar", billionths, bound.money.most.filter(|_| priced)),
+    ]
+    .into_iter()
+    .find_map(|(what, used, most)| most.filter(|most| used > *most).map(|most| (what, used, most)));
+    if let Some((what, used, most)) = exceeded {
+        ui.say(&format!(
+            "internal error: the run used {used} {what}, more than its bound of {most}; please report this program"
+        ));
         return Exit::Failed;
     }
     match &report.result {
@@ -688,6 +718,9 @@ pub(super) fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) 
                 o.insert("refused".into(), refused.to_json(sources, &|_| None));
             }
             object.insert("error".into(), error);
+            if let Some(partial) = &report.partial {
+                object.insert("partial".into(), partial.to_json());
+            }
         }
     }
     let usage = &report.usage;

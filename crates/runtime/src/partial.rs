@@ -1,0 +1,169 @@
+//! What a run that ran out of its budget had done: which limit it was, and which calls had come to an end.
+//!
+//! Entry point: [`Partial`], in [`crate::RunReport`].
+//!
+//! Invariant: it takes bounded memory, however long the run was: of the calls that ended the last [`KEPT`] are kept.
+//! Invariant: it is made of events, so it holds no secret of the environment.
+
+use crate::event::{Answered, Asked, Event};
+use core_ir::{Data, Name};
+use machine::{Reply, RequestId};
+use serde_json::{Value as Json, json};
+use std::collections::{HashMap, VecDeque};
+
+/// The most calls that are told.
+pub const KEPT: usize = 200;
+
+/// What a limit is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// Calls of models.
+    ModelCalls,
+    /// Calls of tools.
+    ToolCalls,
+    /// Tokens.
+    Tokens,
+    /// Money.
+    Usd,
+    /// Time.
+    Time,
+    /// Steps of the machine.
+    Fuel,
+}
+
+impl Resource {
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Resource::ModelCalls => "modelCalls",
+            Resource::ToolCalls => "toolCalls",
+            Resource::Tokens => "tokens",
+            Resource::Usd => "usd",
+            Resource::Time => "time",
+            Resource::Fuel => "fuel",
+        }
+    }
+}
+
+/// The outcome of a run that a budget ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partial {
+    /// What was used up.
+    pub budget: Resource,
+    /// The agent whose own budget it was; `None` if it was that of the run.
+    pub agent: Option<Name>,
+    /// The calls of models and tools that had been answered, in the order of their answers: the last [`KEPT`].
+    pub finished: Vec<Finished>,
+    /// How many were answered before those.
+    pub earlier: u64,
+    /// How many calls were under way and have been given up.
+    pub under_way: usize,
+}
+
+/// A call that had been answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// What was asked.
+    pub what: Kind,
+    /// What the model was asked for, if the program says it, or the model; or the tool.
+    pub name: Name,
+    /// The answer, or why there was none.
+    pub result: Result<Data, String>,
+}
+
+/// Who was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A model.
+    Model,
+    /// A tool.
+    Tool,
+}
+
+impl Partial {
+    /// As the command line shows it.
+    pub fn to_json(&self) -> Json {
+        let finished = self.finished.iter().map(|f| {
+            let (key, result) = match &f.result {
+                Ok(data) => ("result", data.to_json()),
+                Err(why) => ("failed", why.as_str().into()),
+            };
+            let what = match f.what {
+                Kind::Model => "model",
+                Kind::Tool => "tool",
+            };
+            json!({ what: &*f.name, key: result })
+        });
+        json!({
+            "budget": self.budget.as_str(),
+            "agent": self.agent.as_deref(),
+            "finished": finished.collect::<Vec<_>>(),
+            "earlier": self.earlier,
+            "underWay": self.under_way,
+        })
+    }
+}
+
+/// Collects what a [`Partial`] tells.
+#[derive(Debug, Default)]
+pub(crate) struct Progressed {
+    asked: HashMap<RequestId, (Kind, Name)>,
+    finished: VecDeque<Finished>,
+    earlier: u64,
+}
+
+impl Progressed {
+    pub(crate) fn note(&mut self, event: &Event) {
+        match event {
+            Event::Asked { id, what, .. } => {
+                let asked = match what {
+                    Asked::Model { model, purpose, .. } => {
+                        (Kind::Model, purpose.clone().unwrap_or_else(|| model.as_str().into()))
+                    }
+                    Asked::Tool { name, .. } => (Kind::Tool, name.clone()),
+                    _ => return,
+                };
+                self.asked.insert(*id, asked);
+            }
+            Event::Answered { id, what: answer, .. } => {
+                let Some((what, name)) = self.asked.remove(id) else { return };
+                let result = match answer {
+                    Answered::Reply(reply) => Ok(of_reply(reply)),
+                    Answered::Data(data) => Ok(data.clone()),
+                    Answered::Failed(why) => Err(why.clone()),
+                    Answered::Late => Err("too late".to_string()),
+                    // The call that there was nothing left for.
+                    Answered::Stopped(_) => return,
+                    _ => Ok(Data::Null),
+                };
+                if self.finished.len() == KEPT {
+                    self.finished.pop_front();
+                    self.earlier += 1;
+                }
+                self.finished.push_back(Finished { what, name, result });
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn partial(self, (budget, agent): (Resource, Option<Name>)) -> Partial {
+        Partial {
+            budget,
+            agent,
+            finished: self.finished.into(),
+            earlier: self.earlier,
+            under_way: self.asked.len(),
+        }
+    }
+}
+
+fn of_reply(reply: &Reply) -> Data {
+    let call = |name: &Name, args: &Data| {
+        Data::record([("tool".into(), Data::str(&**name)), ("arguments".into(), args.clone())])
+    };
+    match reply {
+        Reply::Text(text) => Data::str(text.as_str()),
+        Reply::ToolCall { name, args } => call(name, args),
+        Reply::ToolCalls(calls) => Data::list(calls.iter().map(|(name, args)| call(name, args))),
+    }
+}
