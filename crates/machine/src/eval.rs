@@ -4,6 +4,7 @@
 
 mod ask;
 mod quick;
+mod state;
 
 use crate::prim::{self, PrimError};
 use crate::value::{Body, Captures, Kind, Node, NotData, Tool, Value};

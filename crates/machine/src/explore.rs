@@ -1,8 +1,9 @@
 //! Every course that a run can take, with its probability.
 //!
 //! Entry point: [`explore`]. It drives copies of a machine: where a request has several possible answers, each copy
-//! goes on with one of them. Likelier courses are followed first, so what is left when a limit is reached is
-//! the unlikely rest, and its probability is told.
+//! goes on with one of them. All courses are followed request by request, and those that have come to the same state go on as one: a hundred
+//! tosses that are added up as they fall are a few thousand courses, not 2¹⁰⁰. When the courses become more than the limit admits, the likelier
+//! are followed first, so what is left is the unlikely rest, and its probability is told.
 //!
 //! Invariant: the probabilities of the outcomes and of what is left add up to exactly one.
 //! Invariant: the same machine and world give the same outcomes in the same order.
@@ -52,12 +53,16 @@ pub struct Exploration {
     pub endings: Vec<Ending>,
     /// The probability of everything that was not followed to its end; zero if nothing was left.
     pub open: Num,
-    /// How many courses came to an end.
-    pub worlds: usize,
+    /// How many courses came to an end, those that went on as one counted each.
+    pub worlds: u64,
+    /// How many courses were followed to an end.
+    pub followed: usize,
 }
 
 struct Course<S> {
     probability: Num,
+    /// How many courses it stands for.
+    ways: u64,
     /// Among equally likely ones the earlier goes first.
     number: usize,
     machine: Machine,
@@ -118,24 +123,146 @@ pub type Answers<'a, S> = dyn FnMut(&S, &Call) -> Result<Vec<Answer<S>>, String>
 /// assert_eq!(found.endings[1].probability, third);
 /// assert_eq!(found.open, Num::ZERO);
 /// ```
-pub fn explore<S: Clone>(
+pub fn explore<S: Clone + PartialEq>(
     machine: Machine,
     world: S,
     limits: Limits,
     answers: &mut Answers<'_, S>,
 ) -> Result<Exploration, String> {
-    let mut courses = BinaryHeap::new();
-    courses.push(Course { probability: Num::ONE, number: 0, machine, world });
-    let (mut begun, mut ended, mut spent) = (1, 0, 0u64);
-    let mut open = Num::ZERO;
-    let mut endings: Vec<Ending> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
-    while let Some(mut course) = courses.pop() {
-        let used = course.machine.fuel_used();
-        let goes_on = loop {
-            if spent + (course.machine.fuel_used() - used) > limits.fuel {
-                open = sum(&open, &course.probability)?;
-                break false;
+    let found = Found { endings: Vec::new(), known: HashMap::new(), open: Num::ZERO, worlds: 0, followed: 0 };
+    let mut all = Explorer { limits, found, begun: 1, spent: 0, answers };
+    let first = Course { probability: Num::ONE, ways: 1, number: 0, machine, world };
+    let mut later = BinaryHeap::new();
+    // All courses have been answered as often in a layer.
+    let mut layer = vec![first];
+    while !layer.is_empty() {
+        let (mut next, mut same) = (Vec::new(), HashMap::new());
+        let mut rest = layer.into_iter();
+        while let Some(course) = rest.next() {
+            let kept = rest.len() + next.len() + later.len();
+            // Half of the room is for going on with the likelier ones when there are too many.
+            if kept > limits.worlds / 2 {
+                later.push(course);
+                continue;
+            }
+            let room = limits.worlds.saturating_sub(all.found.followed + kept);
+            match all.follow(course, room, limits.fuel / 64)? {
+                Followed::Ended => {}
+                Followed::Branches(branches) => {
+                    for branch in branches {
+                        merge(branch, &mut next, &mut same)?;
+                    }
+                }
+                Followed::Unfinished(course) => later.push(course),
+            }
+        }
+        layer = next;
+    }
+    while let Some(course) = later.pop() {
+        let room = limits.worlds.saturating_sub(all.found.followed + later.len());
+        match all.follow(course, room, limits.fuel)? {
+            Followed::Ended => {}
+            Followed::Branches(branches) => later.extend(branches),
+            Followed::Unfinished(course) => all.found.leave(&course)?,
+        }
+    }
+    let Found { mut endings, open, worlds, followed, .. } = all.found;
+    endings.sort_by(|a, b| b.probability.cmp(&a.probability));
+    Ok(Exploration { endings, open, worlds, followed })
+}
+
+/// Adds a course to those of a layer: to one in the same state, if there is one.
+fn merge<S: PartialEq>(
+    course: Course<S>,
+    layer: &mut Vec<Course<S>>,
+    same: &mut HashMap<Vec<u8>, Vec<usize>>,
+) -> Result<(), String> {
+    if let Some(print) = course.machine.fingerprint() {
+        let known = same.entry(print).or_default();
+        let twin = known.iter().copied().find(|i| layer[*i].world == course.world);
+        if let Some(twin) = twin.and_then(|i| layer.get_mut(i)) {
+            twin.probability = sum(&twin.probability, &course.probability)?;
+            twin.ways = twin.ways.saturating_add(course.ways);
+            return Ok(());
+        }
+        known.push(layer.len());
+    }
+    layer.push(course);
+    Ok(())
+}
+
+/// What became of a course that was followed to its next request.
+enum Followed<S> {
+    /// It has ended, or is left.
+    Ended,
+    /// Each with one of the answers.
+    Branches(Vec<Course<S>>),
+    /// There was no room for its branches, or it took too long.
+    Unfinished(Course<S>),
+}
+
+/// What was found so far.
+struct Found {
+    endings: Vec<Ending>,
+    known: HashMap<String, usize>,
+    open: Num,
+    worlds: u64,
+    followed: usize,
+}
+
+impl Found {
+    /// A course is not followed any further.
+    fn leave<S>(&mut self, course: &Course<S>) -> Result<(), String> {
+        self.open = sum(&self.open, &course.probability)?;
+        Ok(())
+    }
+
+    fn ended<S>(&mut self, course: &Course<S>, result: Result<crate::Value, Failure>) -> Result<(), String> {
+        self.followed += 1;
+        self.worlds = self.worlds.saturating_add(course.ways);
+        let result = result.map(|v| course.machine.reify(&v));
+        let key = match &result {
+            Ok(value) => format!("v{value}"),
+            Err(f) => {
+                format!("{} {} {:?}", f.code.as_str(), f.message, course.machine.lattice().data_of(f.label))
+            }
+        };
+        match self.known.get(&key).and_then(|i| self.endings.get_mut(*i)) {
+            Some(ending) => {
+                ending.probability = sum(&ending.probability, &course.probability)?;
+                ending.ways = ending.ways.saturating_add(course.ways);
+            }
+            None => {
+                self.known.insert(key, self.endings.len());
+                let (probability, ways) = (course.probability.clone(), course.ways);
+                self.endings.push(Ending { probability, ways, result });
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Explorer<'a, 'b, S> {
+    limits: Limits,
+    found: Found,
+    begun: usize,
+    spent: u64,
+    answers: &'a mut Answers<'b, S>,
+}
+
+impl<S: Clone> Explorer<'_, '_, S> {
+    /// Follows a course to its next request with several answers, with at most so many steps.
+    fn follow(&mut self, mut course: Course<S>, room: usize, fuel: u64) -> Result<Followed<S>, String> {
+        let begun_with = course.machine.fuel_used();
+        let followed = loop {
+            let used = course.machine.fuel_used() - begun_with;
+            if self.spent + used > self.limits.fuel {
+                self.found.leave(&course)?;
+                break Followed::Ended;
+            }
+            if used > fuel {
+                self.spent += used;
+                return Ok(Followed::Unfinished(course));
             }
             match course.machine.poll() {
                 Output::Working => {}
@@ -145,71 +272,47 @@ pub fn explore<S: Clone>(
                     course.machine.cancel(Stop { code: ErrorCode::Cancelled, message });
                 }
                 Output::Done(result) => {
-                    ended += 1;
-                    let result = result.map(|v| course.machine.reify(&v));
-                    let key = match &result {
-                        Ok(value) => format!("v{value}"),
-                        Err(f) => {
-                            format!(
-                                "{} {} {:?}",
-                                f.code.as_str(),
-                                f.message,
-                                course.machine.lattice().data_of(f.label)
-                            )
-                        }
-                    };
-                    match known.get(&key).and_then(|i| endings.get_mut(*i)) {
-                        Some(ending) => {
-                            ending.probability = sum(&ending.probability, &course.probability)?;
-                            ending.ways += 1;
-                        }
-                        None => {
-                            known.insert(key, endings.len());
-                            let probability = course.probability.clone();
-                            endings.push(Ending { probability, ways: 1, result });
-                        }
-                    }
-                    break false;
+                    self.found.ended(&course, result)?;
+                    break Followed::Ended;
                 }
                 Output::Request(id, request) => {
-                    let mut possible = answers(&course.world, &request.call)?;
+                    let mut possible = (self.answers)(&course.world, &request.call)?;
                     possible.retain(|a| a.probability > Num::ZERO);
-                    let Some(last) = possible.pop() else {
+                    if possible.is_empty() {
                         return Err("a request has no possible answer".into());
-                    };
+                    }
                     // Without room for the other courses, or for the digits of their probabilities, this one
                     // is not followed either: the limits may stop a run that would go on for ever.
-                    let room = possible.is_empty() || ended + courses.len() + possible.len() < limits.worlds;
                     let part = |p: &Num| course.probability.mul(p).ok();
-                    let parts: Option<Vec<Num>> =
-                        possible.iter().chain([&last]).map(|a| part(&a.probability)).collect();
-                    let Some(mut parts) = parts.filter(|_| room) else {
-                        open = sum(&open, &course.probability)?;
-                        break false;
+                    let parts: Option<Vec<Num>> = possible.iter().map(|a| part(&a.probability)).collect();
+                    let Some(parts) = parts.filter(|_| possible.len() == 1 || possible.len() <= room) else {
+                        self.found.leave(&course)?;
+                        break Followed::Ended;
                     };
-                    course.probability = parts.pop().unwrap_or(Num::ZERO);
-                    for (answer, probability) in possible.into_iter().zip(parts) {
+                    let used = course.machine.fuel_used() - begun_with;
+                    self.spent += used;
+                    let mut branches = Vec::with_capacity(possible.len());
+                    let last = possible.pop();
+                    for (answer, probability) in possible.into_iter().zip(&parts) {
                         let mut machine = course.machine.clone();
                         machine.handle(id, answer.response);
-                        begun += 1;
-                        courses.push(Course { probability, number: begun, machine, world: answer.world });
+                        self.begun += 1;
+                        let (probability, number) = (probability.clone(), self.begun);
+                        let (ways, world) = (course.ways, answer.world);
+                        branches.push(Course { probability, ways, number, machine, world });
                     }
-                    course.world = last.world;
-                    course.machine.handle(id, last.response);
-                    // The likeliest course goes on.
-                    if courses.peek().is_some_and(|c| c.probability > course.probability) {
-                        break true;
+                    if let (Some(last), Some(probability)) = (last, parts.into_iter().next_back()) {
+                        course.machine.handle(id, last.response);
+                        (course.probability, course.world) = (probability, last.world);
+                        branches.push(course);
                     }
+                    return Ok(Followed::Branches(branches));
                 }
             }
         };
-        spent += course.machine.fuel_used() - used;
-        if goes_on {
-            courses.push(course);
-        }
+        self.spent += course.machine.fuel_used() - begun_with;
+        Ok(followed)
     }
-    endings.sort_by(|a, b| b.probability.cmp(&a.probability));
-    Ok(Exploration { endings, open, worlds: ended })
 }
 
 /// The two answers to a sample.

@@ -27,7 +27,7 @@ struct Entry {
 }
 
 /// What has happened in a world.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq)]
 struct World {
     used: Vec<bool>,
     stores: BTreeMap<(Name, u32), Data>,
