@@ -102,6 +102,11 @@ impl Walk {
     fn item(&mut self, item: &Item) {
         match item {
             Item::Use(_) => {}
+            Item::Import(i) => {
+                self.add(Kind::Callable, &i.name, true);
+                i.params.iter().for_each(|p| self.ty(&p.ty));
+                self.ty(&i.result);
+            }
             Item::Alias(a) => {
                 self.add(Kind::Type, &a.name, true);
                 self.ty(&a.ty);
@@ -298,6 +303,7 @@ pub(crate) fn item_at(program: &Program, offset: usize) -> Option<(usize, &Item)
 pub(crate) fn span_of(item: &Item) -> Span {
     match item {
         Item::Use(i) => i.span,
+        Item::Import(i) => i.span,
         Item::Alias(i) => i.span,
         Item::Enum(i) => i.span,
         Item::Agent(i) => i.span,
@@ -316,6 +322,7 @@ pub(crate) fn title(item: &Item) -> (String, Span, u32) {
     const FUNCTION: u32 = 12;
     match item {
         Item::Use(i) => (i.path.value.clone(), i.path.span, 2),
+        Item::Import(i) => (i.name.text.clone(), i.name.span, FUNCTION),
         Item::Alias(i) => (i.name.text.clone(), i.name.span, INTERFACE),
         Item::Enum(i) => (i.name.text.clone(), i.name.span, ENUM),
         Item::Agent(i) => (i.name.text.clone(), i.name.span, CLASS),
