@@ -508,9 +508,8 @@ pub fn check(pair: &Pair) -> Result<Seen, Leak> {
     Ok(seen)
 }
 
-/// The smallest pair found by cutting away from one that leaks, with its leak.
-pub fn shrink(mut pair: Pair, mut leak: Leak) -> (Pair, Leak) {
-    let mut left = 20_000;
+/// The smallest pair found by cutting away from one that leaks, with its leak. So many candidates are tried at most.
+pub fn shrink(mut pair: Pair, mut leak: Leak, mut left: u64) -> (Pair, Leak) {
     let mut candidate = 0;
     while left > 0 {
         left -= 1;

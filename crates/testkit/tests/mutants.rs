@@ -1,14 +1,19 @@
 //! Mutants of the machine: whether the properties notice when one rule of it is changed.
 //!
-//! The list is `mutants.toml`. A normal run checks that each of them still applies; `scripts/mutants` runs them, in a copy of the workspace.
+//! The list is `mutants.toml`. A normal run checks that each of them still applies; `scripts/mutants` runs them: in a copy of the workspace
+//! the body of each function that has mutants becomes a `match` on a number from the environment, with a branch for each mutant, so that
+//! all of them are compiled once. The machine itself knows nothing of this.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Read as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 #[derive(Deserialize)]
@@ -61,8 +66,8 @@ impl Mutant {
         Path::new("crates/machine/src").join(&self.file)
     }
 
-    /// The source with this mutation.
-    fn apply(&self, source: &str) -> Result<String, String> {
+    /// Where it applies.
+    fn place(&self, source: &str) -> Result<Range<usize>, String> {
         let (from, upto) = match &self.after {
             Some(after) => match source.match_indices(after.as_str()).map(|m| m.0).collect::<Vec<_>>()[..] {
                 [one] => (one, one + REACH),
@@ -78,10 +83,91 @@ impl Mutant {
                 .find(|at| (from..upto).contains(at))
                 .ok_or("its text is not behind its anchor")?,
         };
-        let mut out = source.to_string();
-        out.replace_range(at..at + self.search.len(), &self.replace);
-        if out == source { Err("it changes nothing".into()) } else { Ok(out) }
+        if self.search == self.replace {
+            Err("it changes nothing".into())
+        } else {
+            Ok(at..at + self.search.len())
+        }
     }
+}
+
+/// The bodies of the functions of a source that was formatted, between their braces. Functions inside of others are part of those.
+fn bodies(source: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut open: Option<(&str, Option<usize>)> = None;
+    let mut at = 0;
+    for line in source.split_inclusive('\n') {
+        let text = line.trim_end();
+        let indent = &text[..text.len() - text.trim_start().len()];
+        let after = at + line.len();
+        match open {
+            None => {
+                let is_fn = text.trim_start().starts_with("fn ")
+                    || text.trim_start().starts_with("pub") && text.contains(" fn ");
+                if is_fn && !text.ends_with(';') && !text.ends_with('}') {
+                    open = Some((indent, text.ends_with('{').then_some(after)));
+                }
+            }
+            Some((outer, None)) if text.ends_with('{') => open = Some((outer, Some(after))),
+            Some((outer, Some(from))) if indent == outer && text.trim_start() == "}" => {
+                found.push(from..at);
+                open = None;
+            }
+            Some(_) => {}
+        }
+        at = after;
+    }
+    found
+}
+
+/// A source with all of its mutants, which are given with their numbers.
+fn switched(source: &str, mutants: &[(usize, &Mutant)]) -> Result<String, String> {
+    let bodies = bodies(source);
+    let mut branches: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for (number, mutant) in mutants {
+        let wrong = |why: &str| format!("{}: {why}", mutant.name);
+        let place = mutant.place(source).map_err(|why| wrong(&why))?;
+        let which = bodies.iter().position(|b| b.start <= place.start && place.end <= b.end);
+        let which = which.ok_or_else(|| wrong("it is in no function"))?;
+        let body = &bodies[which];
+        let (before, after) = (&source[body.start..place.start], &source[place.end..body.end]);
+        branches
+            .entry(which)
+            .or_default()
+            .push(format!("{number} => {{ {before}{}{after} }}\n", mutant.replace));
+    }
+    let mut out = String::new();
+    let mut done = 0;
+    for (which, branches) in branches {
+        let body = &bodies[which];
+        out += &source[done..body.start];
+        write!(
+            out,
+            "match crate::mutant() {{\n{}_ => {{ {} }}\n}}\n",
+            branches.concat(),
+            &source[body.clone()]
+        )
+        .unwrap();
+        done = body.end;
+    }
+    Ok(out + &source[done..])
+}
+
+/// What tells the copy which mutant it is; 0 is none.
+const NUMBER: &str = "
+pub(crate) fn mutant() -> usize {
+    static NUMBER: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *NUMBER.get_or_init(|| std::env::var(\"MUTANT\").ok().and_then(|n| n.parse().ok()).unwrap_or(0))
+}
+";
+
+/// The mutants by their file, with their numbers.
+fn by_file(mutants: &[Mutant]) -> BTreeMap<PathBuf, Vec<(usize, &Mutant)>> {
+    let mut files: BTreeMap<PathBuf, Vec<(usize, &Mutant)>> = BTreeMap::new();
+    for (i, m) in mutants.iter().enumerate() {
+        files.entry(m.path()).or_default().push((i + 1, m));
+    }
+    files
 }
 
 #[test]
@@ -90,16 +176,18 @@ fn every_mutant_applies() {
     let mut problems = String::new();
     let mut names = BTreeSet::new();
     let mut results = BTreeSet::new();
-    for m in &mutants {
-        match m.apply(&read(&workspace().join(m.path()))) {
-            Ok(source) => {
-                if !results.insert(source) {
-                    writeln!(problems, "{}: the same as another", m.name).unwrap();
-                }
+    for (path, of_file) in by_file(&mutants) {
+        let source = read(&workspace().join(&path));
+        for (number, m) in of_file {
+            if let Err(why) = switched(&source, &[(number, m)]) {
+                writeln!(problems, "{why}").unwrap();
+            } else if let Ok(place) = m.place(&source)
+                && !results.insert((path.clone(), place.start, place.end, &m.replace))
+            {
+                writeln!(problems, "{}: the same as another", m.name).unwrap();
             }
-            Err(why) => writeln!(problems, "{}: {why}", m.name).unwrap(),
+            assert!(names.insert(&m.name), "two mutants are called {}", m.name);
         }
-        assert!(names.insert(&m.name), "two mutants are called {}", m.name);
     }
     assert!(problems.is_empty(), "crates/testkit/mutants.toml does not fit crates/machine/src:\n{problems}");
     assert!(mutants.iter().filter(|m| m.kind == Kind::Label).count() >= 40);
@@ -126,11 +214,11 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// What became of a run of a test.
+#[derive(Clone)]
 enum End {
     Passed,
     /// After so many programs.
     Caught(String),
-    NotBuilt(String),
 }
 
 impl End {
@@ -138,24 +226,48 @@ impl End {
         match self {
             End::Passed => "-",
             End::Caught(after) => after,
-            End::NotBuilt(_) => "does not build",
         }
     }
 }
 
-/// Builds and runs one test of the copy.
-fn run(scratch: &Path, test: &str, name: &str, programs: (&str, &str)) -> End {
+/// Builds the tests of the copy; the programs, in the order of the names.
+fn build(scratch: &Path, tests: [&str; 2]) -> [PathBuf; 2] {
     let mut command = Command::new(env!("CARGO"));
     command
         .current_dir(scratch.join("workspace"))
-        .args(["test", "--offline", "-q", "-p", "testkit", "--test", test, "--", "--exact", name])
+        .args(["test", "--offline", "--no-run", "--message-format=json-render-diagnostics", "-p", "testkit"])
+        .args(["--test", tests[0], "--test", tests[1]])
         .env("CARGO_TARGET_DIR", scratch.join("target"))
-        .env("CARGO_INCREMENTAL", "1")
+        .env("RUSTFLAGS", "--cap-lints allow")
+        .stderr(Stdio::inherit());
+    let out = command.output().unwrap();
+    assert!(out.status.success(), "a mutant does not build");
+    let text = String::from_utf8_lossy(&out.stdout);
+    let messages: Vec<serde_json::Value> =
+        text.lines().filter_map(|l| serde_json::from_str(l).ok()).collect();
+    tests.map(|name| {
+        let such = |m: &&serde_json::Value| m["target"]["name"] == name && m["executable"].is_string();
+        let message = messages.iter().find(such).unwrap_or_else(|| panic!("{name} was not built"));
+        PathBuf::from(message["executable"].as_str().unwrap())
+    })
+}
+
+/// How long a mutant may take: longer, and it does not end.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// Runs one test of the copy as a mutant.
+fn run(scratch: &Path, program: &Path, test: &str, mutant: usize, programs: (&str, &str)) -> End {
+    let mut child = Command::new(program)
+        .current_dir(scratch.join("workspace/crates/testkit"))
+        .args(["--exact", test])
+        .env("MUTANT", mutant.to_string())
+        .env("NI_SHRINK", "0")
         .env(programs.0, programs.1)
         .env("RUST_BACKTRACE", "0")
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let reader = |mut from: Box<dyn std::io::Read + Send>| {
         std::thread::spawn(move || {
             let mut out = Vec::new();
@@ -168,29 +280,27 @@ fn run(scratch: &Path, test: &str, name: &str, programs: (&str, &str)) -> End {
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break Some(status),
-            None if started.elapsed() > Duration::from_secs(900) => {
+            None if started.elapsed() > LONGEST => {
                 child.kill().unwrap();
                 child.wait().unwrap();
                 break None;
             }
-            None => std::thread::sleep(Duration::from_millis(50)),
+            None => std::thread::sleep(Duration::from_millis(20)),
         }
     };
-    let Some(status) = status else { return End::Caught("no end".into()) };
     let text = out.join().unwrap() + &err.join().unwrap();
+    let Some(status) = status else { return End::Caught("no end".into()) };
     if status.success() {
+        assert!(text.contains("1 passed"), "{test} was not run: {text}");
         return End::Passed;
-    }
-    if text.contains("error[E") || text.contains("could not compile") {
-        return End::NotBuilt(text);
     }
     let after = text.split("caught after ").nth(1).and_then(|rest| rest.split(' ').next());
     End::Caught(after.map_or_else(|| "crash".to_string(), String::from))
 }
 
-/// Runs every mutant (or those whose name contains `MUTANTS`) until a property notices it; a table on standard output.
+/// Runs every mutant (or those whose name contains `MUTANTS`) until the properties notice it; a table on standard output.
 #[test]
-#[ignore = "takes an hour; scripts/mutants runs it"]
+#[ignore = "takes minutes; scripts/mutants runs it"]
 fn every_mutant_is_caught() {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutants");
     let copied = scratch.join("workspace");
@@ -205,35 +315,53 @@ fn every_mutant_is_caught() {
         copied.join("proofs/Extract/entail-oracle").exists(),
         "the extracted interpreter is not built; scripts/proofs builds it"
     );
+    let mutants = mutants();
+    for (path, of_file) in by_file(&mutants) {
+        let source = switched(&read(&workspace().join(&path)), &of_file).unwrap_or_else(|e| panic!("{e}"));
+        std::fs::write(copied.join(&path), source).unwrap();
+    }
+    let root = copied.join("crates/machine/src/lib.rs");
+    std::fs::write(&root, read(&root) + NUMBER).unwrap();
+    let [pairs_test, oracle_test] = build(&scratch, ["noninterference", "oracle"]);
+
     let wanted = std::env::var("MUTANTS").unwrap_or_default();
     let pairs = std::env::var("MUTANT_PAIRS").unwrap_or_else(|_| "200000".into());
     let programs = std::env::var("MUTANT_PROGRAMS").unwrap_or_else(|_| "20000".into());
-    let both = || {
-        let pairs = run(&scratch, "noninterference", "secrets_do_not_show", ("NI_PAIRS", &pairs));
-        let oracle = "generated_programs_agree_with_the_extracted_interpreter";
-        (pairs, run(&scratch, "oracle", oracle, ("ORACLE_CASES", &programs)))
+    let noninterference =
+        |number| run(&scratch, &pairs_test, "secrets_do_not_show", number, ("NI_PAIRS", &pairs));
+    let comparison = |number| {
+        let test = "generated_programs_agree_with_the_extracted_interpreter";
+        run(&scratch, &oracle_test, test, number, ("ORACLE_CASES", &programs))
     };
-    println!("| mutant | rule | noninterference: pairs | comparison: programs |\n|---|---|---|---|");
-    let mut survivors = Vec::new();
-    for m in mutants().iter().filter(|m| m.name.contains(&wanted)) {
-        let path = copied.join(m.path());
-        let source = read(&workspace().join(m.path()));
-        std::fs::write(&path, m.apply(&source).unwrap()).unwrap();
-        let (noninterference, oracle) = both();
-        std::fs::write(&path, &source).unwrap();
-        println!("| {} | {} | {} | {} |", m.name, m.rule, noninterference.show(), oracle.show());
-        for end in [&noninterference, &oracle] {
-            if let End::NotBuilt(text) = end {
-                panic!("{} does not build:\n{text}", m.name);
-            }
-        }
-        let missed = |end: &End| matches!(end, End::Passed);
-        if missed(&oracle) || (m.kind == Kind::Label && missed(&noninterference)) {
-            survivors.push(m.name.clone());
-        }
+    // The machine as it is passes, so what is caught is caught for the mutant.
+    for end in [noninterference(0), comparison(0)] {
+        assert!(matches!(end, End::Passed), "the machine itself does not pass");
     }
+    let chosen: Vec<(usize, &Mutant)> = mutants
+        .iter()
+        .enumerate()
+        .map(|(i, m)| (i + 1, m))
+        .filter(|(_, m)| m.name.contains(&wanted))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let survivors = Mutex::new(Vec::new());
+    println!("| mutant | rule | noninterference: pairs | comparison: programs |\n|---|---|---|---|");
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some((number, m)) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (one, other) = (noninterference(*number), comparison(*number));
+                    let mut survivors = survivors.lock().unwrap();
+                    println!("| {} | {} | {} | {} |", m.name, m.rule, one.show(), other.show());
+                    let missed = |end: &End| matches!(end, End::Passed);
+                    if missed(&other) || (m.kind == Kind::Label && missed(&one)) {
+                        survivors.push(m.name.clone());
+                    }
+                }
+            });
+        }
+    });
+    let survivors = survivors.into_inner().unwrap();
+    println!("\n{} mutants, {} not caught", chosen.len(), survivors.len());
     assert!(survivors.is_empty(), "not caught: {}", survivors.join(", "));
-    // The machine as it is passes.
-    let (noninterference, oracle) = both();
-    assert!(matches!((noninterference, oracle), (End::Passed, End::Passed)));
 }

@@ -1,6 +1,7 @@
 //! Noninterference: what must not be told apart is not, in all lattices, by all observers.
 //!
-//! `NI_PAIRS` says how many pairs of runs are compared (20,000 if not said), `NI_FROM` the number of the first.
+//! `NI_PAIRS` says how many pairs of runs are compared (20,000 if not said), `NI_FROM` the number of the first, `NI_SHRINK` how many smaller
+//! pairs are tried where one leaks.
 #![allow(clippy::disallowed_methods, clippy::print_stderr)]
 
 use testkit::secrets::{Seen, check, pair, shrink};
@@ -22,7 +23,7 @@ fn secrets_do_not_show() {
                 watched += u64::from(observers);
             }
             Err(leak) => {
-                let (this, leak) = shrink(this, leak);
+                let (this, leak) = shrink(this, leak, number("NI_SHRINK", 20_000));
                 panic!(
                     "caught after {} programs: pair {seed} leaks to {}: {}\n{this:?}",
                     seed - from + 1,
