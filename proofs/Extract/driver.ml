@@ -19,8 +19,13 @@
      clearance  what models may see (default: everything)
 
    Output, one JSON object: result, conversation_label, conversation, trace.
+   A result "otherwise: .." says that the interpreter asks for something that
+   the answers are not for.
    Exit status 3: the program uses something that this driver does not
-   translate (the message says what); it is not a disagreement. *)
+   translate (the message says what); it is not a disagreement.
+
+   With the argument --lines: an object on each line, an answer on each line;
+   what is not translated is answered with {"unsupported": what}. *)
 
 open Interp
 
@@ -28,6 +33,10 @@ let raise = Stdlib.raise                (* [Interp.raise] is about labels *)
 
 exception Unsupported of string
 let unsupported what = raise (Unsupported what)
+
+(* The interpreter asks for something else than what was answered. *)
+exception Otherwise of string
+let otherwise what = raise (Otherwise what)
 
 (* JSON *)
 
@@ -732,9 +741,9 @@ let read_all channel =
 (* The world: answers in the order of the requests.  The interpreter calls
    each of these functions once for a request, in the order of evaluation. *)
 
-let () =
+let answer_to (input : json) : json =
+  key_types := [];
   try
-    let input = parse_json (read_all stdin) in
     let stores = ref [] in
     let prelude = match field "prelude" input with
       | Some (Array l) -> List.map (function Array [ String x; e ] -> (x, e) | _ -> raise (Bad_json "prelude")) l
@@ -752,14 +761,14 @@ let () =
           answers := rest; Option.map text_of (field "store_failed" a)
       | (RRecall _ | RRemember _), a :: rest when field "store_late" a <> None -> answers := rest; Some timeout
       | (RRecall _ | RRemember _), _ -> None
-      | _, [] -> unsupported "more requests than answers"
+      | _, [] -> otherwise "more requests than answers"
       | _, a :: rest ->
           answers := rest;
           last := a;
           Option.iter (fun what -> unsupported (text_of what)) (field "unsupported" a);
           if field "late" a <> None then Some timeout else Option.map text_of (field "failed" a) in
     let answer kind =
-      match field kind !last with Some v -> v | None -> unsupported ("answer is no " ^ kind) in
+      match field kind !last with Some v -> v | None -> otherwise ("the answer is no " ^ kind) in
     let policy ax = flag (match ax with Endorse -> "endorse" | Declassify -> "declassify") input in
     let tool_named f = List.find (fun t -> t.tname = f) tools in
     let h = {
@@ -787,7 +796,7 @@ let () =
       tool = (fun f _ _ ->
         let d = data_of (answer "data") in
         if is_of (need "result" (tool_named f).decl) d then Inl d else Inr "result of another type");
-      sample = (fun _ _ -> match answer "drawn" with Bool b -> b | _ -> unsupported "answer is no sample");
+      sample = (fun _ _ -> match answer "drawn" with Bool b -> b | _ -> otherwise "the answer is no sample");
       refuses = (fun r _ -> refuses r);
       is_timeout = (fun m -> m = timeout);
       char_at = (fun s q -> if q.qden = 1 && q.qnum >= 0 then List.nth_opt (chars s) q.qnum else None);
@@ -839,12 +848,25 @@ let () =
       | Err (l, m) -> Object [ ("error", Object [ ("label", label_json l);
           ("message", if String.contains m '\001' then plain m else String m) ]) ]
       | Out -> String "out of fuel" in
-    print_endline (print_json (Object [
+    Object [
       ("result", result);
       ("conversation_label", label_json state.cv.clab);
       ("conversation", Array (List.map message state.cv.msgs));
       ("trace", Array (List.rev_map event
-         (List.filter (fun e -> match e.what with RWithin _ | REnd -> false | _ -> true) state.tr))) ]))
+         (List.filter (fun e -> match e.what with RWithin _ | REnd -> false | _ -> true) state.tr))) ]
+  with Otherwise what -> Object [ ("result", String ("otherwise: " ^ what)) ]
+
+let () =
+  try
+    if Array.length Sys.argv > 1 && Sys.argv.(1) = "--lines" then
+      try
+        while true do
+          let answer = try answer_to (parse_json (input_line stdin)) with
+            | Unsupported what -> Object [ ("unsupported", String what) ] in
+          print_endline (print_json answer)
+        done
+      with End_of_file -> ()
+    else print_endline (print_json (answer_to (parse_json (read_all stdin))))
   with
   | Unsupported what -> prerr_endline ("unsupported: " ^ what); exit 3
   | Bad_json what -> prerr_endline ("not the exchange form: " ^ what); exit 2

@@ -1337,24 +1337,18 @@ fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
 
 /// Generated code contains no `tool[…]`, offers no tools, and contains no `endorse` or `declassify` unless it may.
 fn harmless(code: Arc<Code>, endorse: bool) -> Result<Arc<Code>, String> {
-    let harm = code.iter().find_map(|(_, t)| match t {
-        Term::Endorse(..) if !endorse => Some("endorse"),
-        Term::Declassify(..) if !endorse => Some("declassify"),
-        Term::Tool(_) => Some("tool"),
-        Term::Llm(_, params) | Term::Recv(Recv::Data(params)) if !params.tools.is_empty() => Some("tool"),
-        _ => None,
+    let offers = code.iter().any(|(_, t)| match t {
+        Term::Tool(_) => true,
+        Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => !params.tools.is_empty(),
+        _ => false,
     });
-    let borrowed = |endorses: bool| {
-        !endorse
-            && code.reaches(|t| match t {
-                Term::Endorse(..) => endorses,
-                Term::Declassify(..) => !endorses,
-                _ => false,
-            })
-    };
-    let harm = harm
-        .or_else(|| borrowed(true).then_some("endorse"))
-        .or_else(|| borrowed(false).then_some("declassify"));
+    let mut harm = offers.then_some("tool");
+    if !endorse {
+        let endorses = || code.reaches(|t| matches!(t, Term::Endorse(..)));
+        let declassifies = || code.reaches(|t| matches!(t, Term::Declassify(..)));
+        harm = harm.or_else(|| endorses().then_some("endorse"));
+        harm = harm.or_else(|| declassifies().then_some("declassify"));
+    }
     match harm {
         Some(what) => Err(format!("generated code may not contain `{what}`")),
         None => Ok(code),

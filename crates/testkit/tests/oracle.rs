@@ -15,9 +15,9 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use testkit::drive::{self, Order, ParseWith};
 use testkit::generate::{Ast, Op, Program, Script, Style, programs};
@@ -262,21 +262,45 @@ fn modelled(mut program: Program) -> Program {
     program
 }
 
-/// Runs the extracted interpreter; what the program uses that it does not translate, if it does.
-fn oracle(binary: &Path, input: &Value) -> Result<Value, String> {
-    let mut child = Command::new(binary)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // It may refuse the program before it has read all of it.
-    let _ = child.stdin.take().unwrap().write_all(input.to_string().as_bytes());
-    let out = child.wait_with_output().unwrap();
-    match out.status.code() {
-        Some(0) => Ok(serde_json::from_slice(&out.stdout).unwrap()),
-        Some(3) => Err(String::from_utf8_lossy(&out.stderr).trim().to_string()),
-        _ => panic!("{}\n{input}", String::from_utf8_lossy(&out.stderr)),
+/// The extracted interpreter, which answers a case on each line.
+struct Oracle {
+    child: Child,
+    say: ChildStdin,
+    hear: BufReader<ChildStdout>,
+}
+
+impl Oracle {
+    fn start(binary: &Path) -> Oracle {
+        let mut child = Command::new(binary)
+            .arg("--lines")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let (say, hear) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Oracle { child, say, hear: BufReader::new(hear) }
+    }
+
+    /// Runs a program; what it uses that the interpreter does not translate, if it does.
+    fn run(&mut self, input: &Value) -> Result<Value, String> {
+        // In one piece: a value writes itself in many.
+        self.say.write_all(format!("{input}\n").as_bytes()).unwrap();
+        let mut line = String::new();
+        self.hear.read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "the interpreter ended at {input}");
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        match answer.get("unsupported").and_then(Value::as_str) {
+            Some(what) => Err(what.to_string()),
+            None => Ok(answer),
+        }
+    }
+}
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -287,13 +311,22 @@ fn parse(program: &Program, text: &str) -> Result<Arc<Code>, String> {
 
 /// What code contains though a model may not write it: `docs/calculus.md` §10, `recv` as code.
 fn refused(program: &Program, code: &Code) -> Option<String> {
-    let what = code.iter().find_map(|(_, term)| match term {
-        Term::Endorse(..) if !program.generated_endorse => Some("endorse"),
-        Term::Declassify(..) if !program.generated_endorse => Some("declassify"),
-        Term::Tool(_) => Some("tool"),
-        Term::Llm(_, params) | Term::Recv(Recv::Data(params)) if !params.tools.is_empty() => Some("tool"),
-        _ => None,
-    });
+    let has = |such: &dyn Fn(&Term) -> bool| code.iter().any(|(_, term)| such(term));
+    let what = if has(&|t| match t {
+        Term::Tool(_) => true,
+        Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => !params.tools.is_empty(),
+        _ => false,
+    }) {
+        Some("tool")
+    } else if program.generated_endorse {
+        None
+    } else if has(&|t| matches!(t, Term::Endorse(..))) {
+        Some("endorse")
+    } else if has(&|t| matches!(t, Term::Declassify(..))) {
+        Some("declassify")
+    } else {
+        None
+    };
     what.map(|what| format!("generated code may not contain `{what}`"))
 }
 
@@ -377,6 +410,7 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
         return;
     }
     let wanted: u32 = std::env::var("ORACLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000);
+    let mut oracle = Oracle::start(&binary);
     let prelude = prelude_terms();
     let mut runner = TestRunner::deterministic();
     let (mut compared, mut tried) = (0, 0);
@@ -402,7 +436,7 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
             "endorse": program.generated_endorse, "declassify": program.generated_endorse, "prelude": prelude,
             "clearance": label_json(&program.clearance),
         });
-        let want = match oracle(&binary, &input) {
+        let want = match oracle.run(&input) {
             Ok(want) if want["result"] == "out of fuel" => Err("too deep".to_string()),
             other => other,
         };

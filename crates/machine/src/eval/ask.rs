@@ -486,22 +486,24 @@ impl Machine {
     /// What generated code contains though this run does not let it.
     fn forbidden(&mut self, code: &Code) -> Option<&'static str> {
         self.charge(code.len() as u64);
-        let endorse = !self.config.generated_endorse;
-        code.iter()
-            .find_map(|(_, term)| match term {
-                Term::Endorse(..) if endorse => Some("endorse"),
-                Term::Declassify(..) if endorse => Some("declassify"),
-                Term::Tool(_) => Some("tool"),
-                Term::Llm(_, params) | Term::Recv(Recv::Data(params)) if !params.tools.is_empty() => {
-                    Some("tool")
-                }
-                _ => None,
-            })
-            // What it must not contain, it must not borrow from the prelude either.
-            .or_else(|| (endorse && code.reaches(|t| matches!(t, Term::Endorse(..)))).then_some("endorse"))
-            .or_else(|| {
-                (endorse && code.reaches(|t| matches!(t, Term::Declassify(..)))).then_some("declassify")
-            })
+        let tool = |term: &Term| match term {
+            Term::Tool(_) => true,
+            Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => !params.tools.is_empty(),
+            _ => false,
+        };
+        if code.iter().any(|(_, term)| tool(term)) {
+            return Some("tool");
+        }
+        // What it must not contain, it must not borrow from the prelude either.
+        if self.config.generated_endorse {
+            None
+        } else if code.reaches(|t| matches!(t, Term::Endorse(..))) {
+            Some("endorse")
+        } else if code.reaches(|t| matches!(t, Term::Declassify(..))) {
+            Some("declassify")
+        } else {
+            None
+        }
     }
 
     /// A model's reply arrived.

@@ -233,8 +233,18 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let stores = stores(rng, lattice);
     // A model with tools replies with a tag, which is of no type that programs are made for.
     let models = models(rng, if style.typed { 0 } else { tools.len() });
-    let mut making =
-        Making { rng, style, lattice, scope: style.given.clone(), keys: Vec::new(), in_code: false };
+    let focus = rng.chance(50).then(|| rng.draw() as usize);
+    let generated_endorse = (style.endorse || style.declassify) && rng.chance(30);
+    let mut making = Making {
+        rng,
+        style,
+        lattice,
+        scope: style.given.clone(),
+        keys: Vec::new(),
+        in_code: false,
+        forbidden: !style.typed && !generated_endorse,
+        focus,
+    };
     let ty = making.any_type(2);
     // Half of the programs have a store from the outset, or keys would hardly ever be used.
     let ast = match making.rng.chance(50) {
@@ -254,7 +264,6 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     replies.push(Reply::Text("this is (no code".into()));
     let shadowing = rng.chance(15);
     let clearance = spec(rng, lattice, 80, 3);
-    let generated_endorse = (style.endorse || style.declassify) && rng.chance(30);
     let seed = rng.draw();
     Program {
         ast,
@@ -408,6 +417,11 @@ struct Making<'a> {
     keys: Vec<Ty>,
     /// Whether this is code that a model gives.
     in_code: bool,
+    /// Whether such code contains, now and then, what it must not.
+    forbidden: bool,
+    /// A number that stands for a former: the one that this program has more often than others. Rare combinations become
+    /// common in some programs that way.
+    focus: Option<usize>,
 }
 
 fn node(op: Op, kids: impl IntoIterator<Item = Ast>) -> Ast {
@@ -415,6 +429,14 @@ fn node(op: Op, kids: impl IntoIterator<Item = Ast>) -> Ast {
 }
 
 impl Making<'_> {
+    /// A number below `n`, the one that this program prefers more often than others.
+    fn former(&mut self, n: usize) -> usize {
+        match self.focus {
+            Some(focus) if self.rng.chance(30) => focus % n,
+            _ => self.rng.below(n),
+        }
+    }
+
     fn any_type(&mut self, depth: usize) -> Ty {
         if !self.style.given.is_empty()
             && self.rng.chance(30)
@@ -522,7 +544,7 @@ impl Making<'_> {
     /// A term that is evaluated for what it does.
     fn effect(&mut self, size: u32) -> Ast {
         let sub = self.split(size, 1);
-        match self.rng.below(10) {
+        match self.former(10) {
             0..3 => {
                 let ty = self.any_type(1);
                 let sent = self.term(&ty, sub);
@@ -692,7 +714,17 @@ impl Making<'_> {
     /// A former that fits every type.
     fn general(&mut self, ty: &Ty, size: u32) -> Ast {
         let (one, two, three) = (self.split(size, 1), self.split(size, 2), self.split(size, 3));
-        match self.rng.below(46) {
+        if self.in_code && self.forbidden && self.rng.chance(3) {
+            let e = self.term(ty, one);
+            let l = self.label(1);
+            return match self.rng.below(4) {
+                0 => node(Op::Endorse, [l, e]),
+                1 => node(Op::Declassify, [l, e]),
+                2 => node(Op::App, [node(Op::Tool(self.rng.byte() % 6), []), e]),
+                _ => node(Op::RecvData(self.rng.byte() % 7), []),
+            };
+        }
+        match self.former(46) {
             0..3 => {
                 let c = self.term(&Ty::Bool, three);
                 let a = self.term(ty, three);
@@ -906,7 +938,7 @@ impl Making<'_> {
                 }
                 _ => self.leaf(ty),
             },
-            Ty::Bool => match self.rng.below(14) {
+            Ty::Bool => match self.former(14) {
                 0 => {
                     let t = self.comparable();
                     let a = self.term(&t, two);
@@ -954,7 +986,7 @@ impl Making<'_> {
                 12 if !self.in_code => node(Op::App, [node(Op::Tool(2), []), Ast::lit(Data::Null)]),
                 _ => self.leaf(ty),
             },
-            Ty::Num => match self.rng.below(14) {
+            Ty::Num => match self.former(14) {
                 0..5 => {
                     let p = self.rng.one(&[Prim::Add, Prim::Add, Prim::Sub, Prim::Mul, Prim::Div, Prim::Rem]);
                     let a = self.term(ty, two);
@@ -1015,7 +1047,7 @@ impl Making<'_> {
                 }
                 _ => self.leaf(ty),
             },
-            Ty::Str => match self.rng.below(14) {
+            Ty::Str => match self.former(14) {
                 0 | 1 => {
                     let parts = self.rng.below(3) + 1;
                     let kids: Vec<Ast> = (0..parts)
@@ -1068,7 +1100,7 @@ impl Making<'_> {
                 11 => node(Op::RecvData(self.rng.one(&[0, 3, 6])), []),
                 _ => self.leaf(ty),
             },
-            Ty::List(t) => match self.rng.below(8) {
+            Ty::List(t) => match self.former(8) {
                 0..3 => {
                     let n = self.rng.below(4) as u32;
                     let each = self.split(size, n.max(1));
@@ -1105,7 +1137,7 @@ impl Making<'_> {
                     node(Op::Prim(Prim::Slice), [a, at(i), at(j)])
                 }
             },
-            Ty::Record(ts) => match self.rng.below(5) {
+            Ty::Record(ts) => match self.former(5) {
                 0 => {
                     let i = self.rng.below(ts.len().max(1));
                     let a = self.term(ty, two);
@@ -1133,7 +1165,7 @@ impl Making<'_> {
                 1 => node(Op::Classify(vec![0, 1, 2]), [self.term(&Ty::Str, one)]),
                 _ => node(Op::Tag(self.rng.byte() % 3), [self.term(&Ty::Num, one)]),
             },
-            Ty::Fun(f) => match self.rng.below(12) {
+            Ty::Fun(f) => match self.former(12) {
                 0..5 => {
                     let body = self.under(f.0.clone(), &f.1, one);
                     node(Op::Lam, [body])
