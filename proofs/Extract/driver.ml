@@ -10,9 +10,12 @@
               "undecoded" (a message) where it is read as data;
               "call" and "args" (data) where it calls a tool, or "refused" (a
               message) where it is code that may not be there;
-              {"data": d} from a tool; {"drawn": b}; {"failed": message};
+              {"calls": [[tool, text, data], ...]} where it calls several;
+              {"data": d} from a tool, with "label" where it states one;
+              {"approved": true}; {"drawn": b}; {"failed": message};
               {"late": true}: a time limit has passed; from stores, which the
-              interpreter keeps itself, nothing, {"found": ..}, {"kept": ..},
+              interpreter keeps itself, nothing, {"found": false} where an entry
+              is gone or never was, {"found": ..}, {"kept": ..},
               {"store_failed": message} or {"store_late": true}
      prelude  [[name, program], ...], each closed but for those before it
      endorse, declassify   what generated code may do (default false)
@@ -429,6 +432,11 @@ let decode_call (tools : json list) (name : string) (args : data) : (data, strin
         | None, _ -> false in
       if List.for_all fine (list_of (need "params" t)) then Inl (DCon (CVariant name, [ args ])) else Inr repair
 
+(* A call as a reply: one of several, which are received one after the other. *)
+let encode_call f text args = String.concat "\003" [ ""; f; text; print_json args ]
+let decoded_call reply =
+  match String.split_on_char '\003' reply with [ ""; f; text; args ] -> Some (f, text, args) | _ -> None
+
 (* Whether a tool takes this: missing, unknown and ill-typed arguments are refused. *)
 let takes (tool : json) (d : data) : bool =
   let params = List.map (fun p -> (text_of (need "name" p), need "type" p)) (list_of (need "params" tool)) in
@@ -752,11 +760,15 @@ let answer_to (input : json) : json =
     let program, tools = translate globals (need "program" input) stores in
     let answers = ref (match field "answers" input with Some (Array l) -> l | _ -> []) in
     let last = ref Null in
+    let present = ref true in
     let timeout = "\002timeout" in
     (* Called first for every request. *)
     let refuses r =
       match r, !answers with
-      | (RRecall _ | RRemember _), a :: rest when field "found" a <> None || field "kept" a <> None -> answers := rest; None
+      | (RRecall _ | RRemember _), a :: rest when field "found" a <> None || field "kept" a <> None ->
+          answers := rest;
+          present := field "found" a <> Some (Bool false);
+          None
       | (RRecall _ | RRemember _), a :: rest when field "store_failed" a <> None ->
           answers := rest; Option.map text_of (field "store_failed" a)
       | (RRecall _ | RRemember _), a :: rest when field "store_late" a <> None -> answers := rest; Some timeout
@@ -771,8 +783,15 @@ let answer_to (input : json) : json =
       match field kind !last with Some v -> v | None -> otherwise ("the answer is no " ^ kind) in
     let policy ax = flag (match ax with Endorse -> "endorse" | Declassify -> "declassify") input in
     let tool_named f = List.find (fun t -> t.tname = f) tools in
+    let calls () = match field "calls" !last with
+      | Some l -> List.map (function
+          | Array [ String f; String text; args ] -> encode_call f text args
+          | _ -> raise (Bad_json "calls")) (list_of l)
+      | None -> [] in
     let h = {
-      model = (fun _ _ _ -> Inl (text_of (answer "text")));
+      model = (fun _ _ _ -> Inl (match calls () with call :: _ -> call | [] -> text_of (answer "text")));
+      further = (fun _ _ -> match calls () with _ :: rest -> rest | [] -> []);
+      offers = (fun m -> m <> "" && list_of (need "tools" (parse_json m)) <> []);
       parse = (fun _ ->
         match field "code" !last, field "refused" !last with
         | Some code, _ -> Inl (fst (translate globals code stores))
@@ -785,9 +804,10 @@ let answer_to (input : json) : json =
         | None, None ->
             let how = parse_json m in
             let offered = list_of (need "tools" how) in
-            (match field "call" !last with
-             | Some name -> decode_call offered (text_of name) (data_of (answer "args"))
-             | None ->
+            (match decoded_call reply, field "call" !last with
+             | Some (name, _, args), _ -> decode_call offered name (data_of (parse_json args))
+             | None, Some name -> decode_call offered (text_of name) (data_of (answer "args"))
+             | None, None ->
                  match decode_text (field "result" how) reply with
                  | Inl d when offered <> [] -> Inl (DCon (CVariant "final", [ d ]))
                  | r -> r));
@@ -796,6 +816,16 @@ let answer_to (input : json) : json =
       tool = (fun f _ _ ->
         let d = data_of (answer "data") in
         if is_of (need "result" (tool_named f).decl) d then Inl d else Inr "result of another type");
+      states = (fun _ _ _ -> match field "label" !last with Some l -> label_of l | None -> lab false false);
+      tool_policy = (fun f ->
+        match field "policy" (tool_named f).decl with
+        | None | Some Null -> None
+        | Some code ->
+            let code = Object [ ("tools", Array []); ("stores", Array []); ("terms", need "terms" code); ("root", need "root" code) ] in
+            Some (fst (translate [] code (ref []))));
+      approve = (fun f -> flag "approve" (tool_named f).decl);
+      anyone = lab true false;
+      from_label = (fun l -> data_of (label_json l));
       sample = (fun _ _ -> match answer "drawn" with Bool b -> b | _ -> otherwise "the answer is no sample");
       refuses = (fun r _ -> refuses r);
       is_timeout = (fun m -> m = timeout);
@@ -807,7 +837,7 @@ let answer_to (input : json) : json =
       key_label = (fun k -> let _, l, _ = List.find (fun (n, _, _) -> n = k) !stores in l);
       has_type = (fun t d -> is_of (parse_json t) d);
       key_type = (fun k -> let _, t = List.find (fun (n, _) -> n = k) !key_types in print_json t);
-      kept = (fun _ _ -> true);
+      kept = (fun _ _ -> !present);
       clearance = (fun _ -> match field "clearance" input with Some l -> label_of l | None -> lab true true);
       policy;
       prelude = [];
@@ -830,6 +860,7 @@ let answer_to (input : json) : json =
         | VCon (CVariant t, vs) -> [ ("tag", String t); ("payload", Array (List.map tree vs)) ]
         | VCon ((CFix _ | CTool _), _) | VClo _ -> [ ("function", label_json (deep_label two_by_two (Lab (l, v)))) ])) in
     let message m =
+      match decoded_call m with Some (_, text, _) -> Array [ String "assistant"; String text ] | None ->
       match String.index_opt m '\001' with
       | Some i -> Array [ String (String.sub m 0 i); String (String.sub m (i + 1) (String.length m - i - 1)) ]
       | None -> Array [ String "assistant"; String m ] in
@@ -838,6 +869,7 @@ let answer_to (input : json) : json =
       let what = match e.what with
         | RModel (_, ms) -> [ ("model", Array (List.map message ms)) ]
         | RTool (f, ds) -> [ ("tool", String f); ("args", Array (List.map data_json ds)) ]
+        | RApprove (f, ds, _) -> [ ("approve", String f); ("args", Array (List.map data_json ds)) ]
         | RSample p -> [ ("sample", number_json p) ]
         | RRecall k -> [ ("recall", String k) ]
         | RRemember (k, d) -> [ ("remember", String k); ("value", data_json d) ]

@@ -21,6 +21,7 @@ Section Interp.
   Inductive request :=
   | RModel (m : name) (messages : list string)
   | RTool (f : name) (args : list data)
+  | RApprove (f : name) (args : list data) (labels : list L)
   | RSample (p : Q)
   | RRecall (k : name)
   | RRemember (k : name) (d : data)
@@ -46,11 +47,18 @@ Section Interp.
       the time limits around a request are among that ([RWithin], [REnd]). *)
   Record host := Host {
     model : name -> list string -> list event -> string + string;
+    further : name -> string -> list string;      (* the other calls of a reply with several *)
+    offers : name -> bool;                        (* whether it is asked with tools *)
     parse : string -> term + string;
     decode : name -> string -> data + string;
     tool_params : name -> list string;
     tool_accepts : name -> data -> option string;   (* missing, unknown or ill-typed arguments *)
     tool : name -> list data -> list event -> data + string;
+    states : name -> list data -> list event -> L;  (* the label that it states with what it returns *)
+    tool_policy : name -> option term;      (* a closed function of the arguments and their labels *)
+    approve : name -> bool;                 (* whether somebody is asked before a call *)
+    anyone : L;                             (* raises a refusal that says nothing of integrity *)
+    from_label : L -> data;
     sample : Q -> list event -> bool;
     refuses : request -> list event -> option string;
     is_timeout : string -> bool;            (* what [catch not timeout] does not take *)
@@ -74,7 +82,8 @@ Section Interp.
 
   (** ** States and outcomes *)
 
-  Record conv := Conv { clab : L; msgs : list string }.
+  (** The last part: calls of the last reply that were not received yet. *)
+  Record conv := Conv { clab : L; msgs : list string; later : list string }.
 
   Record state := State {
     cv : conv;
@@ -172,14 +181,19 @@ Section Interp.
         | None => (Err (join pc n) "not a label", s')
         end).
 
+    (** Whether data labelled [l] may be where tool [f] allows up to [b].
+        Approval vouches for where it comes from, not for who may see it. *)
+    Definition admits (f : name) (l b : L) : bool :=
+      flows (if approve H f then mix F Endorse b l else l) b.
+
     (** The first argument that its bound does not accept; [None] if all pass.
         A parameter without a bound admits public, trusted data only. *)
-    Fixpoint refused (bounds : list L) (Vs : list lval) : option L :=
+    Fixpoint refused (f : name) (bounds : list L) (Vs : list lval) : option L :=
       match Vs with
       | [] => None
       | V :: Vs' =>
           let b := hd bot bounds in
-          if flows (deep_label V) b then refused (tl bounds) Vs' else Some b
+          if admits f (deep_label V) b then refused f (tl bounds) Vs' else Some b
       end.
 
     Fixpoint channel_of (bounds : list L) (Vs : list lval) : L :=
@@ -213,31 +227,82 @@ Section Interp.
     Definition refusal (ch l : L) (r : request) (s : state) : option string :=
       refuses H r (visible ch (visible l (tr s))).
 
+    (** The call itself; [d] is what decided that it is made, and with what.
+        The tool may state a label, which is joined to that of what it returns;
+        which, depends on what is visible at the declared one. *)
+    Definition perform (d : L) (f : name) (args : list data) (ch : L) (s : state) : result :=
+      let r := tool_res H f in
+      let s' := log ch (RTool f args) s in
+      match refusal ch (join d r) (RTool f args) s with
+      | Some m => (Err (join d r) m, s')
+      | None =>
+          let own := states H f args (visible r (tr s)) in
+          let l := join (join d r) own in
+          match tool H f args (visible (join r own) (tr s)) with
+          | inl x => accept l x s'
+          | inr m => (Err l m, s')
+          end
+      end.
+
+    (** Somebody is asked, on a channel that sees the labels of the arguments
+        too; not to approve is to refuse the request. *)
+    Definition approval (d : L) (f : name) (args : list data) (labels : list L) (ch : L)
+        (s : state) (k : state -> result) : result :=
+      if approve H f then
+        let l := join d (tool_res H f) in
+        let q := RApprove f args labels in
+        match refusal (join ch d) l q s with
+        | Some m => (Err l m, log (join ch d) q s)
+        | None => k (log (join ch d) q s)
+        end
+      else k s.
+
+    (** What a policy sees of an argument.  What label data has is known to
+        those who may see the data. *)
+    Definition shown (pc : L) (V : lval) : lval :=
+      Lab pc (VCon (CRec ["value"; "label"]%string)
+        [V; Lab (deep_label V) (wrap (from_label H (deep_label V)))]).
+
+    Definition described (pc : L) (f : name) (Vs : list lval) : lval :=
+      Lab pc (VCon (CRec (tool_params H f)) (map (shown pc) Vs)).
+
+    (** The policy of a tool decides in a conversation of its own.  Whether the
+        call is made is seen by whoever sees the call. *)
+    Definition decide (pc : L) (f : name) (Vs : list lval) (ch : L) (s : state)
+        (k : L -> state -> result) : result :=
+      match tool_policy H f with
+      | None => k pc s
+      | Some p =>
+          bind (restore (cv s)
+                 (ev pc [described pc f Vs] (set_conv (Conv pc [] []) s) (EApp p (EVar 0))))
+            (fun W s1 =>
+              let d := join pc (deep_label W) in
+              if admits f d ch then
+                match strip W with
+                | DK (KBool true) => k d s1
+                | _ => (Err d "the tool's policy refuses the call", s1)
+                end
+              else (Err d "what the tool's policy says is seen by too many", s1))
+      end.
+
     Definition call (pc : L) (f : name) (V : lval) (s : state) : result :=
       let Vs := arguments (tool_params H f) V in
-      if flows pc (tool_pc H f) then
-        match refused (tool_args H f) Vs with
-        | Some b => (Err (join pc b) "argument refused by the tool's policy", s)
+      let ch := join (tool_pc H f) (channel_of (tool_args H f) Vs) in
+      if admits f pc (tool_pc H f) then
+        match refused f (tool_args H f) Vs with
+        | Some b => (Err (join pc (join b (if approve H f then anyone H else bot)))
+                       "argument refused by the tool's bound", s)
         | None =>
-            let r := tool_res H f in
-            let l := join pc (join r (deep_label V)) in
-            let args := map strip Vs in
             match tool_accepts H f (strip V) with
             | Some m => (Err (join pc (deep_label V)) m, s)
             | None =>
-                let ch := join (tool_pc H f) (channel_of (tool_args H f) Vs) in
-                let s' := log ch (RTool f args) s in
-                match refusal ch l (RTool f args) s with
-                | Some m => (Err l m, s')
-                | None =>
-                    match tool H f args (visible r (tr s)) with
-                    | inl d => accept l d s'
-                    | inr m => (Err l m, s')
-                    end
-                end
+                decide pc f Vs ch s (fun d s1 =>
+                  let d := join d (deep_label V) in
+                  approval d f (map strip Vs) (map deep_label Vs) ch s1
+                    (perform d f (map strip Vs) ch))
             end
         end
-      else (Err pc "call refused by the tool's policy", s).
+      else (Err pc "call refused by the tool's bound", s).
 
     (** The body runs at the label of the function.  A fixpoint applies its
         functional to itself with one unfolding less. *)
@@ -263,23 +328,34 @@ Section Interp.
       if flows pc lc
       then (Val (Lab pc unit_val),
             set_conv (Conv (join lc (deep_label V))
-                           (msgs (cv s) ++ [serialise H (strip V)])) s)
+                           (msgs (cv s) ++ [serialise H (strip V)]) (later (cv s))) s)
       else (Err (join pc lc) "send refused", s).
 
     Definition say (m : string) (s : state) : state :=
-      set_conv (Conv (clab (cv s)) (msgs (cv s) ++ [m])) s.
+      set_conv (Conv (clab (cv s)) (msgs (cv s) ++ [m]) (later (cv s))) s.
+
+    Definition expect (ms : list string) (s : state) : state :=
+      set_conv (Conv (clab (cv s)) (msgs (cv s)) ms) s.
 
     (** One request to a model; [k] gets the reply. *)
     Definition ask (pc : L) (m : name) (s : state) (k : string -> state -> result) : result :=
       let lc := clab (cv s) in
-      let s1 := log lc (RModel m (msgs (cv s))) s in
+      let s1 := expect [] (log lc (RModel m (msgs (cv s))) s) in
       match refusal lc (join pc lc) (RModel m (msgs (cv s))) s with
       | Some e => (Err (join pc lc) e, s1)
       | None =>
           match model H m (msgs (cv s)) (visible lc (tr s)) with
-          | inl reply => k reply (say reply s1)
+          | inl reply => k reply (expect (further H m reply) (say reply s1))
           | inr e => (Err (join pc lc) e, s1)
           end
+      end.
+
+    (** Of several calls in a reply each is received as if the model had said
+        it then, without asking. *)
+    Definition listen (pc : L) (m : name) (s : state) (k : string -> state -> result) : result :=
+      match (if offers H m then later (cv s) else []) with
+      | reply :: rest => k reply (expect rest (say reply s))
+      | [] => ask pc m s k
       end.
 
     (** Parsed code runs in the prelude's environment only, at the
@@ -298,14 +374,14 @@ Section Interp.
 
     (** A reply that does not decode is answered with the error, [n] times. *)
     Fixpoint recv_data (pc : L) (m : name) (n : nat) (s : state) : result :=
-      ask pc m s (fun reply s1 =>
+      listen pc m s (fun reply s1 =>
         let lc := clab (cv s) in
         match decode H m reply with
         | inl d => accept (join pc lc) d s1
         | inr e =>
             match n with
-            | O => (Err (join pc lc) e, s1)
-            | S n' => recv_data pc m n' (say e s1)
+            | O => (Err (join pc lc) e, expect [] s1)
+            | S n' => recv_data pc m n' (say e (expect [] s1))
             end
         end).
 
@@ -322,16 +398,16 @@ Section Interp.
 
     Definition do_clear (pc : L) (s : state) : result :=
       if flows pc (clab (cv s))
-      then (Val (Lab pc unit_val), set_conv (Conv pc []) s)
+      then (Val (Lab pc unit_val), set_conv (Conv pc [] []) s)
       else (Err (join pc (clab (cv s))) "clear refused", s).
 
     (** An isolated copy of the conversation, relabelled to [lc + pc]. *)
     Definition do_fork (pc : L) (env : list lval) (s : state) (e : term) : result :=
       let c := cv s in
-      restore c (ev pc env (set_conv (Conv (join (clab c) pc) (msgs c)) s) e).
+      restore c (ev pc env (set_conv (Conv (join (clab c) pc) (msgs c) (later c)) s) e).
 
     Definition do_fresh (pc : L) (env : list lval) (s : state) (e : term) : result :=
-      restore (cv s) (ev pc env (set_conv (Conv pc []) s) e).
+      restore (cv s) (ev pc env (set_conv (Conv pc [] []) s) e).
 
     (** Stores keep data; the label of a key never changes. *)
     Definition do_remember (pc : L) (k : name) (V : lval) (s : state) : result :=
@@ -517,7 +593,7 @@ Section Interp.
           match refusal pc pc (RSample p) s with Some m => (Err pc m, s') | None =>
           if sample H p (visible pc (tr s)) then ev pc env s' e1 else ev pc env s' e2
           end
-      | ECall f e1 => bind (ev pc env s e1) (fun V s1 => call pc f V s1)
+      | ECall f e1 => bind (ev pc env s e1) (fun V s1 => call ev pc f V s1)
       | ERecall k => do_recall pc k s
       | ERemember k e1 => bind (ev pc env s e1) (fun V s1 => do_remember pc k V s1)
       | ESend e1 => bind (ev pc env s e1) (fun V s1 => do_send pc V s1)
@@ -562,7 +638,7 @@ Section Interp.
     end.
 
   (** A whole program: public context, empty conversation. *)
-  Definition initial (st : name -> option data) : state := State (Conv bot []) st [].
+  Definition initial (st : name -> option data) : state := State (Conv bot [] []) st [].
 
 End Interp.
 
@@ -570,9 +646,10 @@ Arguments conv : clear implicits.
 Arguments state : clear implicits.
 Arguments outcome : clear implicits.
 Arguments result : clear implicits.
+Arguments request : clear implicits.
 Arguments event : clear implicits.
 Arguments host : clear implicits.
-Arguments Conv {L} _ _.
+Arguments Conv {L} _ _ _.
 Arguments State {L} _ _ _.
 Arguments Val {L} _.
 Arguments Err {L} _ _.
@@ -583,10 +660,16 @@ Arguments Event {L} _ _.
 Global Arguments accept : simpl never.
 Global Arguments with_label : simpl never.
 Global Arguments call : simpl never.
+Global Arguments admits : simpl never.
+Global Arguments perform : simpl never.
+Global Arguments approval : simpl never.
+Global Arguments decide : simpl never.
 Global Arguments do_send : simpl never.
 Global Arguments do_get : simpl never.
 Global Arguments do_set : simpl never.
 Global Arguments say : simpl never.
+Global Arguments expect : simpl never.
+Global Arguments listen : simpl never.
 Global Arguments ask : simpl never.
 Global Arguments run_reply : simpl never.
 Global Arguments do_recv : simpl never.

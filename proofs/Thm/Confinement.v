@@ -3,7 +3,8 @@
     What runs under [pc] has effects at or above [pc] only: its result or
     error carries a label above [pc]; the conversation is unchanged or was and
     is labelled above [pc]; the store changes only at keys above [pc]; the
-    trace grows by requests on channels above [pc].  This holds for every
+    trace grows by requests on channels above [pc], calls that somebody
+    approves excepted: they are above it in secrecy.  This holds for every
     term, reclassification included, and at every amount of fuel. *)
 
 Require Import List String QArith Bool Lia.
@@ -14,12 +15,40 @@ Section Confinement.
   Context {L : lattice} {F : factoring L}.
   Variable H : host L.
 
+  (** Where what runs under [pc] may be heard.  Approval vouches for integrity. *)
+  Definition above (pc l : L) : Prop :=
+    flows pc l = true \/ ((exists f, approve H f = true) /\ flows (mix F Endorse l pc) l = true).
+
+  Lemma mix_flows : forall a b c, flows (mix F Endorse a b) c = flows (integ F a) (integ F c) && flows (secr F b) (secr F c).
+  Proof. intros. simpl. rewrite (flows_factor L F), integ_paired, secr_paired. reflexivity. Qed.
+
+  Lemma above_weaken : forall pc pc' l, flows pc pc' = true -> above pc' l -> above pc l.
+  Proof.
+    intros pc pc' l W [A | [E A]]; [left; eapply flows_trans; eauto | right; split; auto].
+    rewrite mix_flows in *. rewrite (flows_factor L F), andb_true_iff in W.
+    apply andb_true_iff in A. apply andb_true_iff. split; [apply A |].
+    eapply flows_trans; [apply W | apply A].
+  Qed.
+
+  Lemma above_join_l : forall pc a b, above pc a -> above pc (join a b).
+  Proof.
+    intros pc a b [A | [E A]]; [left; apply flows_join_l; auto | right; split; auto].
+    rewrite mix_flows in *. apply andb_true_iff in A. apply andb_true_iff. split; [apply flows_refl |].
+    pose proof (join_l a b) as J. rewrite (flows_factor L F), andb_true_iff in J.
+    eapply flows_trans; [apply A | apply J].
+  Qed.
+
+  Lemma admits_above : forall f l b, admits (F := F) H f l b = true -> above l b.
+  Proof.
+    intros f l b A. unfold admits in A. destruct (approve H f) eqn:E; [right | left]; eauto.
+  Qed.
+
   Definition state_conf (pc : L) (s s' : state L) : Prop :=
     (cv s' = cv s \/
      (flows pc (clab (cv s)) = true /\ flows pc (clab (cv s')) = true)) /\
     (forall k, flows pc (key_label H k) = false -> store s' k = store s k) /\
     (exists t, tr s' = t ++ tr s /\
-       Forall (fun ev => flows pc (channel ev) = true) t).
+       Forall (fun ev => above pc (channel ev)) t).
 
   Definition outcome_conf (pc : L) (o : outcome L) : Prop :=
     match o with
@@ -56,7 +85,7 @@ Section Confinement.
     - intros k E. apply S. destruct (flows pc' (key_label H k)) eqn:E'; auto.
       rewrite (flows_trans L _ _ _ W E') in E. discriminate.
     - exists t. split; auto. eapply Forall_impl; [|exact A].
-      simpl. intros ev E. eapply flows_trans; eauto.
+      simpl. intros ev E. eapply above_weaken; eauto.
   Qed.
 
   Lemma confined_weaken : forall pc pc' s r,
@@ -91,10 +120,13 @@ Section Confinement.
     state_conf pc s (set_conv c s).
   Proof. intros. repeat split; auto. exists []. split; auto. Qed.
 
-  Lemma conf_log : forall pc l r s, flows pc l = true -> state_conf pc s (log l r s).
+  Lemma conf_log_above : forall pc l r s, above pc l -> state_conf pc s (log l r s).
   Proof.
     intros. repeat split; auto. exists [Event l r]. split; auto.
   Qed.
+
+  Lemma conf_log : forall pc l r s, flows pc l = true -> state_conf pc s (log l r s).
+  Proof. intros. apply conf_log_above. left. auto. Qed.
 
   Lemma conf_set_key : forall pc k V s,
     flows pc (key_label H k) = true -> state_conf pc s (set_key k V s).
@@ -194,23 +226,47 @@ Section Confinement.
       intros. unfold accept. destruct (data_permits (policy H) d); done.
     Qed.
 
-    Lemma call_conf : forall pc f V s, confined pc s (call H pc f V s).
+    Lemma perform_conf : forall pc d f args ch s, flows pc d = true -> above pc ch ->
+      confined pc s (perform H d f args ch s).
     Proof.
-      intros. unfold call. set (Vs := arguments (tool_params H f) V).
-      destruct (flows pc (tool_pc H f)) eqn:E; [| done].
-      destruct (refused (tool_args H f) Vs); [done |].
-      destruct (tool_accepts H f (strip V)); [done |].
-      assert (C : state_conf pc s
-        (log (join (tool_pc H f) (channel_of (tool_args H f) Vs)) (RTool f (map strip Vs)) s)).
-      { apply conf_log. lab. }
+      intros pc d f args ch s A B. unfold perform.
+      assert (C : state_conf pc s (log ch (RTool f args) s)) by (apply conf_log_above; auto).
       destruct (refusal H _ _ _ s); [split; auto; simpl; lab |].
       destruct (tool H f _ _).
       - eapply confined_after; eauto. apply accept_conf. lab.
       - split; auto. simpl. lab.
     Qed.
 
+    Lemma approval_conf : forall pc d f args ls ch s k, flows pc d = true ->
+      (forall s', confined pc s' (k s')) -> confined pc s (approval H d f args ls ch s k).
+    Proof.
+      intros pc d f args ls ch s k A K. unfold approval. destruct (approve H f); auto.
+      assert (C : state_conf pc s (log (join ch d) (RApprove f args ls) s)) by (apply conf_log; lab).
+      destruct (refusal H _ _ _ s); [split; auto; simpl; lab |]. eapply confined_after; eauto.
+    Qed.
+
+    Lemma decide_conf : forall pc f Vs ch s k,
+      (forall d s', flows pc d = true -> confined pc s' (k d s')) ->
+      confined pc s (decide (F := F) H ev pc f Vs ch s k).
+    Proof.
+      intros pc f Vs ch s k K. unfold decide. destruct (tool_policy H f) as [p |]; [| apply K; lab].
+      apply confined_bind; [eapply confined_isolated; apply EV |]. intros W s1 _ _.
+      destruct (admits H f _ ch); [| done].
+      destruct (strip W) as [[| [] | | |] | |]; try done. apply K. lab.
+    Qed.
+
+    Lemma call_conf : forall pc f V s, confined pc s (call (F := F) H ev pc f V s).
+    Proof.
+      intros. unfold call. set (Vs := arguments (tool_params H f) V).
+      destruct (admits H f pc (tool_pc H f)) eqn:E; [| done].
+      destruct (refused H f (tool_args H f) Vs); [done |].
+      destruct (tool_accepts H f (strip V)); [done |].
+      apply decide_conf. intros d s1 D. apply approval_conf; [lab |]. intros s2.
+      apply perform_conf; [lab |]. apply above_join_l. eapply admits_above; eauto.
+    Qed.
+
     Lemma apply_conf : forall V1 V2 s,
-      confined (label_of V1) s (apply H ev V1 V2 s).
+      confined (label_of V1) s (apply (F := F) H ev V1 V2 s).
     Proof.
       intros [l v] V2 s. unfold apply.
       destruct v as [k | c vs | env e]; auto; try done.
@@ -236,18 +292,35 @@ Section Confinement.
     Lemma say_lab : forall m (s : state L), clab (cv (say m s)) = clab (cv s).
     Proof. reflexivity. Qed.
 
+    Lemma expect_conf : forall pc ms s, flows pc (clab (cv s)) = true -> state_conf pc s (expect ms s).
+    Proof. intros. apply conf_set_conv; auto. Qed.
+
+    Lemma expect_lab : forall ms (s : state L), clab (cv (expect ms s)) = clab (cv s).
+    Proof. reflexivity. Qed.
+
     Lemma ask_conf : forall pc m s k,
       (forall reply s', clab (cv s') = clab (cv s) -> confined (clab (cv s)) s' (k reply s')) ->
       confined (clab (cv s)) s (ask H pc m s k).
     Proof.
       intros pc m s k K. unfold ask.
-      assert (C : state_conf (clab (cv s)) s (log (clab (cv s)) (RModel m (msgs (cv s))) s))
-        by (apply conf_log; lab).
+      assert (C : state_conf (clab (cv s)) s (expect [] (log (clab (cv s)) (RModel m (msgs (cv s))) s))).
+      { eapply state_conf_trans; [apply conf_log; lab | apply expect_conf; simpl; lab]. }
       destruct (refusal H _ _ _ s); [split; [simpl; lab | exact C] |].
       destruct (model H m _ _) as [reply | e].
       - eapply confined_after; [| apply K; reflexivity].
-        eapply state_conf_trans; [exact C |]. apply say_conf. simpl. lab.
+        eapply state_conf_trans; [exact C |].
+        eapply state_conf_trans; [apply say_conf | apply expect_conf]; simpl; lab.
       - split; [simpl; lab | exact C].
+    Qed.
+
+    Lemma listen_conf : forall pc m s k,
+      (forall reply s', clab (cv s') = clab (cv s) -> confined (clab (cv s)) s' (k reply s')) ->
+      confined (clab (cv s)) s (listen H pc m s k).
+    Proof.
+      intros pc m s k K. unfold listen.
+      destruct (if offers H m then later (cv s) else []) as [| reply rest]; [apply ask_conf; auto |].
+      eapply confined_after; [| apply K; reflexivity].
+      eapply state_conf_trans; [apply say_conf | apply expect_conf]; simpl; lab.
     Qed.
 
     Lemma run_reply_conf : forall lc reply s, confined lc s (run_reply H ev lc reply s).
@@ -260,11 +333,12 @@ Section Confinement.
     Lemma recv_data_conf : forall n pc m s,
       confined (clab (cv s)) s (recv_data H pc m n s).
     Proof.
-      induction n as [| n IH]; intros; simpl; apply ask_conf; intros reply s' E;
+      induction n as [| n IH]; intros; simpl; apply listen_conf; intros reply s' E;
         (destruct (decode H m reply); [apply accept_conf; lab |]).
-      - done.
-      - rewrite <- E. eapply confined_after; [apply say_conf; lab |].
-        rewrite <- (say_lab s0 s'). apply IH.
+      - split; [simpl; lab |]. apply expect_conf. rewrite E. lab.
+      - rewrite <- E. eapply confined_after;
+          [eapply state_conf_trans; [apply expect_conf; lab | apply say_conf; simpl; lab] |].
+        rewrite <- (expect_lab [] s'). rewrite <- (say_lab s0 (expect [] s')). apply IH.
     Qed.
 
     (** Whatever [recv] does is at or above the label of the conversation. *)
@@ -429,7 +503,7 @@ Section Confinement.
       + apply conf_log. apply flows_refl.
       + destruct (refusal H _ _ _ s); [split; [apply flows_refl | apply state_conf_refl] |].
         destruct (sample H p _); auto.
-    - (* call *) apply confined_bind; auto. intros. apply call_conf.
+    - (* call *) apply confined_bind; auto. intros. apply call_conf; auto.
     - apply recall_conf.
     - apply confined_bind; auto. intros. apply remember_conf.
     - apply confined_bind; auto. intros. apply send_conf.

@@ -26,11 +26,20 @@ Definition bool (b : bool) : term := EK (KBool b).
     are written as tags. *)
 Definition world : host L := {|
   model := fun _ _ _ => inl "7";
+  further := fun _ _ => [];
+  offers := fun _ => false;
   parse := fun r => if String.eqb r "7" then inl (num 7) else inr "does not parse";
   decode := fun _ r => inl (DK (KStr r));
-  tool_params := fun f => if String.eqb f "publish" then ["x"] else [];
+  tool_params := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"] then ["x"] else [];
   tool_accepts := fun _ _ => None;
   tool := fun f _ seen => inl (DK (KNum (Z.of_nat (List.length seen) # 1)));
+  states := fun _ _ _ => pub;
+  tool_policy := fun f =>
+    if String.eqb f "checked"
+    then Some (ELam (EGet (EGet (EVar 0) (EK (KStr "x"))) (EK (KStr "value")))) else None;
+  approve := fun f => String.eqb f "mail";
+  anyone := unt;
+  from_label := fun _ => DK KNull;
   sample := fun _ seen => Nat.even (List.length seen);
   refuses := fun r _ => match r with RTool "broken" _ => Some "too late" | _ => None end;
   is_timeout := fun m => String.eqb m "too late";
@@ -45,7 +54,7 @@ Definition world : host L := {|
     | _ => None
     end;
   tool_pc := fun _ => pub;
-  tool_args := fun f => if String.eqb f "publish" then [pub] else [];
+  tool_args := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"] then [pub] else [];
   tool_res := fun f => if String.eqb f "read" then unt else pub;
   key_label := fun k => if String.eqb k "public" then pub else sec;
   has_type := fun _ _ => true;
@@ -82,7 +91,7 @@ Proof. vm_compute. reflexivity. Qed.
 Example refusal_is_public :
   fst (run [Lab sec (VK (KNum 1))]
     (ETry true (EK (KTag "")) (ECall "publish" (EVar 0)) (EVar 0))) =
-  Val (Lab pub (VK (KStr "argument refused by the tool's policy"))).
+  Val (Lab pub (VK (KStr "argument refused by the tool's bound"))).
 Proof. vm_compute. reflexivity. Qed.
 
 (** An error that depends on a secret cannot be caught in public. *)
@@ -98,6 +107,22 @@ Example timeout_passes :
     (EWithin 5 (ETry false (EK (KTag "")) (ECall "broken" (EK KNull)) (num 1))) (EVar 0))) =
   Val (Lab pub (VK (KStr "too late"))).
 Proof. vm_compute. reflexivity. Qed.
+
+(** A policy looks at the argument: it admits what is true. *)
+Example policy_admits :
+  fst (run [] (ECall "checked" (EK (KBool true)))) = Val (Lab pub (VK (KNum 0))) /\
+  fst (run [] (ECall "checked" (EK (KBool false)))) = Err pub "the tool's policy refuses the call" /\
+  tr (snd (run [] (ECall "checked" (EK (KBool false))))) = [].
+Proof. vm_compute. auto. Qed.
+
+(** Untrusted data goes to a tool that somebody approves, and is shown on a
+    channel as untrusted as it is; secret data does not. *)
+Example approved :
+  tr (snd (run [Lab unt (VK (KNum 1))] (ECall "mail" (EVar 0)))) =
+    [Event pub (RTool "mail" [DK (KNum 1)]); Event unt (RApprove "mail" [DK (KNum 1)] [unt])] /\
+  fst (run [Lab sec (VK (KNum 1))] (ECall "mail" (EVar 0))) = Err unt "argument refused by the tool's bound" /\
+  fst (run [Lab unt (VK (KNum 1))] (ECall "publish" (EVar 0))) = Err pub "argument refused by the tool's bound".
+Proof. vm_compute. auto. Qed.
 
 (** ** Why a missing argument counts as [null] at the label of the record
 
@@ -117,8 +142,8 @@ Example missing_unchecked_leaks :
   let V2 := Lab sec (VCon (CRec ["a"]) [Lab sec (VK KNull)]) in
   let check fs V := refused_if_there [pub; pub] fs ["a"; "b"] (arguments ["a"; "b"] V) in
   lrel (fun _ => false) pub V1 V2 /\ check [] V1 = None /\ check ["a"] V2 = Some pub /\
-  refused [pub; pub] (arguments ["a"; "b"] V1) = Some pub /\
-  refused [pub; pub] (arguments ["a"; "b"] V2) = Some pub.
+  refused (F := F) world "t" [pub; pub] (arguments ["a"; "b"] V1) = Some pub /\
+  refused (F := F) world "t" [pub; pub] (arguments ["a"; "b"] V2) = Some pub.
 Proof. vm_compute. repeat split. apply lrel_high; reflexivity. Qed.
 
 (** ** Why an error above [pc] ends a [par] at once

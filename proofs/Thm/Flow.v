@@ -50,6 +50,7 @@ Section Flow.
     Hypothesis POL : forall ax, pol ax = true -> insulated F z ax.
     Hypothesis GEN : forall ax, policy H ax = true -> pol ax = true.
     Hypothesis PRE : lsrel pol z (prelude H) (prelude H).
+    Hypothesis TOOLS : tools_keep H pol.
 
     (** Two runs under the same or unobservable program-counter labels. *)
     Theorem noninterference_general : forall n1 n2 pc1 pc2 env1 env2 s1 s2 e,
@@ -60,7 +61,7 @@ Section Flow.
     Proof.
       intros n1 n2 pc1 pc2 env1 env2 s1 s2 e [[-> A] | [A B]] P R S.
       - eapply noninterference_low; eauto.
-      - eapply high_results with (1 := A) (2 := B) (3 := S); apply confinement.
+      - eapply high_results with (1 := POL) (2 := TOOLS) (3 := A) (4 := B) (5 := S); apply confinement.
     Qed.
 
     (** Termination-insensitive noninterference of results, conversations,
@@ -119,15 +120,15 @@ Section Flow.
 
   Theorem noninterference : forall (z : L) n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
     (forall ax, policy H ax = false) ->
-    lsrel no_axis z (prelude H) (prelude H) ->
+    lsrel no_axis z (prelude H) (prelude H) -> tools_keep H no_axis ->
     permits no_axis e = true ->
     lsrel no_axis z env1 env2 -> srel z (key_label H) s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
     eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
     agree z V1 V2 s1' s2'.
   Proof.
-    intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' G PR P R S E1 E2.
-    apply (noninterference_values no_axis z) with (6 := S) (7 := E1) (8 := E2); auto.
+    intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' G PR TK P R S E1 E2.
+    apply (noninterference_values no_axis z) with (7 := S) (8 := E1) (9 := E2); auto.
     - discriminate.
     - intros ax A. rewrite G in A. discriminate.
   Qed.
@@ -140,15 +141,15 @@ Section Flow.
     forall (z : L) n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
     (forall i, flows i (integ F z) = true) ->
     policy H Declassify = false ->
-    lsrel only_endorse z (prelude H) (prelude H) ->
+    lsrel only_endorse z (prelude H) (prelude H) -> tools_keep H only_endorse ->
     permits only_endorse e = true ->
     lsrel only_endorse z env1 env2 -> srel z (key_label H) s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
     eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
     agree z V1 V2 s1' s2'.
   Proof.
-    intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' T G PR P R S E1 E2.
-    apply (noninterference_values only_endorse z) with (6 := S) (7 := E1) (8 := E2); auto.
+    intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' T G PR TK P R S E1 E2.
+    apply (noninterference_values only_endorse z) with (7 := S) (8 := E1) (9 := E2); auto.
     - intros [] A; [| discriminate]. apply secrecy_observer_insulated; auto.
     - intros [] A; auto. congruence.
   Qed.
@@ -159,15 +160,15 @@ Section Flow.
     forall (z : L) n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
     (forall s, flows s (secr F z) = true) ->
     policy H Endorse = false ->
-    lsrel only_declassify z (prelude H) (prelude H) ->
+    lsrel only_declassify z (prelude H) (prelude H) -> tools_keep H only_declassify ->
     permits only_declassify e = true ->
     lsrel only_declassify z env1 env2 -> srel z (key_label H) s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
     eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
     agree z V1 V2 s1' s2'.
   Proof.
-    intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' T G PR P R S E1 E2.
-    apply (noninterference_values only_declassify z) with (6 := S) (7 := E1) (8 := E2); auto.
+    intros z n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2' T G PR TK P R S E1 E2.
+    apply (noninterference_values only_declassify z) with (7 := S) (8 := E1) (9 := E2); auto.
     - intros [] A; [discriminate |]. apply integrity_observer_insulated; auto.
     - intros [] A; auto. congruence.
   Qed.
@@ -185,7 +186,7 @@ Section Flow.
   Theorem fork_conservative : forall ev pc env s e,
     flows pc (clab (cv s)) = true -> do_fork ev pc env s e = paper_fork ev pc env s e.
   Proof.
-    intros ev pc env [[lc ms] st t] e A. unfold do_fork, paper_fork. simpl in *. rewrite A.
+    intros ev pc env [[lc ms ls] st t] e A. unfold do_fork, paper_fork. simpl in *. rewrite A.
     replace (join lc pc) with lc; [reflexivity |].
     apply flows_antisym; [apply join_l |]. apply join_true. split; auto. apply flows_refl.
   Qed.

@@ -44,15 +44,24 @@ Section Fuel.
       destruct (to_label H (strip V)); auto.
     Qed.
 
-    Lemma apply_fuel : forall V1 V2 s, approx (apply H ev1 V1 V2 s) (apply H ev2 V1 V2 s).
-    Proof.
-      intros [l v] V2 s. unfold apply. destruct v as [| c vs |]; auto.
-      destruct c as [| | | | n | f]; auto. destruct vs as [| ? [|]]; auto.
-      destruct n as [[|] |]; auto.
-    Qed.
-
     Lemma restore_fuel : forall c r1 r2, approx r1 r2 -> approx (restore c r1) (restore c r2).
     Proof. intros c r1 r2 [E | ->]; [left | right]; auto. Qed.
+
+    Lemma call_fuel : forall pc f V s,
+      approx (call (F := F) H ev1 pc f V s) (call (F := F) H ev2 pc f V s).
+    Proof.
+      intros. unfold call. destruct (admits H f pc (tool_pc H f)); auto.
+      destruct (refused H f _ _); auto. destruct (tool_accepts H f (strip V)); auto.
+      unfold decide. destruct (tool_policy H f); auto. apply approx_bind; auto using restore_fuel.
+    Qed.
+
+    Lemma apply_fuel : forall V1 V2 s,
+      approx (apply (F := F) H ev1 V1 V2 s) (apply (F := F) H ev2 V1 V2 s).
+    Proof.
+      intros [l v] V2 s. unfold apply. destruct v as [| c vs |]; auto.
+      destruct c as [| | | | n | f]; auto using call_fuel. destruct vs as [| ? [|]]; auto.
+      destruct n as [[|] |]; auto.
+    Qed.
 
     Lemma fork_fuel : forall pc env s e, approx (do_fork ev1 pc env s e) (do_fork ev2 pc env s e).
     Proof. intros. apply restore_fuel; auto. Qed.
@@ -124,6 +133,7 @@ Section Fuel.
     - repeat (apply approx_bind; auto; intros). apply apply_fuel; auto.
     - apply approx_bind; auto. intros [l v] s1. destruct (chosen v bs d); auto.
     - destruct (refusal H _ _ _ s); auto. destruct (sample H p (visible pc (tr s))); auto.
+    - apply approx_bind; auto. intros. apply call_fuel; auto.
     - apply with_label_fuel; auto.
     - apply with_label_fuel; auto.
     - apply with_label_fuel; auto.

@@ -11,6 +11,14 @@ Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp.
 Require Import Entail.Thm.Confinement Entail.Thm.Relation.
 Import ListNotations.
 
+(** Tools keep the rule that [pol] is for the program: an approval is an
+    endorsement, policies reclassify no more than the program may, and labels as
+    data have no code inside. *)
+Definition tools_keep {L : lattice} (H : host L) (pol : axis -> bool) : Prop :=
+  (forall f, approve H f = true -> pol Endorse = true) /\
+  (forall f p, tool_policy H f = Some p -> permits pol p = true) /\
+  (forall l, data_permits pol (from_label H l) = true).
+
 Section Noninterference.
   Context {L : lattice} {F : factoring L}.
   Variable H : host L.
@@ -23,6 +31,7 @@ Section Noninterference.
   Hypothesis GEN : forall ax, policy H ax = true -> pol ax = true.
   (** The prelude keeps the same rule. *)
   Hypothesis PRE : lsrel pol z (prelude H) (prelude H).
+  Hypothesis TOOLS : tools_keep H pol.
 
   Notation low l := (flows l z = true).
   Notation high l := (flows l z = false).
@@ -32,7 +41,7 @@ Section Noninterference.
   Notation same_label := (same_label z).
   Notation srel := (srel z (key_label H)).
   Notation rrel := (rrel pol z (key_label H)).
-  Notation confined := (confined H).
+  Notation confined := (confined (F := F) H).
   Notation evaluator := (L -> list (lval L) -> state L -> term -> result L).
 
   Hint Constructors Relation.lrel Relation.vrel Relation.lsrel : core.
@@ -53,18 +62,41 @@ Section Noninterference.
 
   (** ** Runs above the observer *)
 
+  Lemma above_high : forall pc l, above (F := F) H pc l -> high pc -> high l.
+  Proof.
+    intros pc l [A | [[f E] A]] B; [eapply high_up; eauto |].
+    destruct (flows l z) eqn:C; auto.
+    rewrite (POL Endorse (proj1 TOOLS _ E) l pc) in B; eauto using flows_trans.
+  Qed.
+
+  Lemma admits_low : forall f l b, low b -> admits (F := F) H f l b = true -> low l.
+  Proof.
+    intros f l b A B. destruct (flows l z) eqn:C; auto.
+    rewrite (above_high _ _ (admits_above _ _ _ _ B) C) in A. discriminate.
+  Qed.
+
+  (** A visible bound cannot tell labels apart that the observer cannot. *)
+  Lemma admits_same : forall f l1 l2 b, low b -> same_label l1 l2 ->
+    admits (F := F) H f l1 b = admits (F := F) H f l2 b.
+  Proof.
+    intros f l1 l2 b A [[-> _] | [B1 B2]]; auto.
+    transitivity false; [| symmetry].
+    - destruct (admits H f l1 b) eqn:E; auto. apply admits_low in E; congruence.
+    - destruct (admits H f l2 b) eqn:E; auto. apply admits_low in E; congruence.
+  Qed.
+
   Lemma high_state : forall pc1 pc2 s1 s2 s1' s2',
     high pc1 -> high pc2 -> srel s1 s2 ->
-    state_conf H pc1 s1 s1' -> state_conf H pc2 s2 s2' -> srel s1' s2'.
+    state_conf (F := F) H pc1 s1 s1' -> state_conf (F := F) H pc2 s2 s2' -> srel s1' s2'.
   Proof.
     intros pc1 pc2 s1 s2 s1' s2' A1 A2 (C & S & T) (C1 & S1 & t1 & T1 & B1) (C2 & S2 & t2 & T2 & B2).
     assert (K : forall pc k, high pc -> low (key_label H k) -> flows pc (key_label H k) = false).
     { intros pc k A B. destruct (flows pc (key_label H k)) eqn:E; auto.
       rewrite (flows_trans L _ _ _ E B) in A. discriminate. }
-    assert (V : forall pc t, high pc -> Forall (fun ev : event L => flows pc (channel ev) = true) t ->
+    assert (V : forall pc t, high pc -> Forall (fun ev : event L => above (F := F) H pc (channel ev)) t ->
               visible z t = []).
     { intros pc t A B. induction B as [| ev t E B IH]; simpl; auto.
-      rewrite (high_up _ _ _ E A). auto. }
+      rewrite (above_high _ _ E A). auto. }
     split; [| split].
     - unfold crel in *.
       destruct C1 as [-> | [D1 D1']], C2 as [-> | [D2 D2']]; auto;
@@ -113,22 +145,16 @@ Section Noninterference.
   Lemma accept_grows : forall l d s, grows s (accept H l d s).
   Proof. intros. unfold accept. destruct (data_permits (policy H) d); apply grows_refl. Qed.
 
-  Lemma refused_rel : forall vs1 vs2, lsrel vs1 vs2 -> forall bs,
-    refused bs vs1 = refused bs vs2 \/
-    (exists b, refused bs vs1 = Some b /\ high b) \/
-    (exists b, refused bs vs2 = Some b /\ high b).
+  Lemma refused_rel : forall f vs1 vs2, lsrel vs1 vs2 -> forall bs,
+    refused (F := F) H f bs vs1 = refused (F := F) H f bs vs2 \/
+    (exists b, refused (F := F) H f bs vs1 = Some b /\ high b) \/
+    (exists b, refused (F := F) H f bs vs2 = Some b /\ high b).
   Proof.
-    intros vs1 vs2 R. induction R as [| V1 V2 vs1 vs2 R _ IH]; intros bs; simpl; auto.
+    intros f vs1 vs2 R. induction R as [| V1 V2 vs1 vs2 R _ IH]; intros bs; simpl; auto.
     destruct (flows (hd bot bs) z) eqn:A.
-    - assert (E : flows (deep_label V1) (hd bot bs) = flows (deep_label V2) (hd bot bs)).
-      { destruct (lrel_deep _ _ _ _ R) as [(E & _ & _) | [B1 B2]]; [rewrite E; auto |].
-        transitivity false.
-        - destruct (flows (deep_label V1) (hd bot bs)) eqn:E; auto.
-          rewrite (flows_trans L _ _ _ E A) in B1. discriminate.
-        - destruct (flows (deep_label V2) (hd bot bs)) eqn:E; auto.
-          rewrite (flows_trans L _ _ _ E A) in B2. discriminate. }
-      rewrite E. destruct (flows (deep_label V2) (hd bot bs)); auto.
-    - destruct (flows (deep_label V1) (hd bot bs)), (flows (deep_label V2) (hd bot bs));
+    - rewrite (admits_same f _ _ _ A (lrel_deep_label _ _ _ _ R)).
+      destruct (admits H f (deep_label V2) (hd bot bs)); auto.
+    - destruct (admits H f (deep_label V1) (hd bot bs)), (admits H f (deep_label V2) (hd bot bs));
         eauto.
   Qed.
 
@@ -139,13 +165,13 @@ Section Noninterference.
   Qed.
 
   (** Arguments that a visible channel admitted are visible. *)
-  Lemma channel_args : forall vs bs,
-    refused bs vs = None -> low (channel_of bs vs) -> low (joins (map deep_label vs)).
+  Lemma channel_args : forall f vs bs,
+    refused (F := F) H f bs vs = None -> low (channel_of bs vs) -> low (joins (map deep_label vs)).
   Proof.
     induction vs as [| V vs IH]; intros bs A B; simpl in *; auto using bot_flows.
-    destruct (flows (deep_label V) (hd bot bs)) eqn:E; [| discriminate].
+    destruct (admits H f (deep_label V) (hd bot bs)) eqn:E; [| discriminate].
     apply join_true in B. destruct B as [B B'].
-    apply join_true. split; eauto using flows_trans.
+    apply join_true. split; eauto using admits_low.
   Qed.
 
   (** What a low answer depends on is the same in both runs. *)
@@ -155,71 +181,126 @@ Section Noninterference.
     intros ch l r s1 s2 A S. unfold refusal. rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))). auto.
   Qed.
 
-  Lemma call_rel : forall pc f V1 V2 s1 s2,
-    low pc -> lrel V1 V2 -> srel s1 s2 ->
-    rrel (call H pc f V1 s1) (call H pc f V2 s2).
+  Lemma same_label_self : forall l, same_label l l.
+  Proof. intros l. destruct (flows l z) eqn:E; [left | right]; auto. Qed.
+
+  Lemma perform_grows : forall d f args ch (s : state L), grows s (perform H d f args ch s).
   Proof.
-    intros pc f V1 V2 s1 s2 P RV S.
-    pose proof (arguments_rel _ _ (tool_params H f) _ _ RV) as R.
-    pose proof (confined_grows _ _ _ (call_conf H pc f V1 s1)) as G1.
-    pose proof (confined_grows _ _ _ (call_conf H pc f V2 s2)) as G2.
-    unfold call in *.
-    set (vs1 := arguments (tool_params H f) V1) in *. set (vs2 := arguments (tool_params H f) V2) in *.
-    destruct (flows pc (tool_pc H f)) eqn:PT.
-    2: { apply rrel_err; auto. }
-    destruct (refused_rel _ _ R (tool_args H f)) as [E | [(b & E & B) | (b & E & B)]].
-    2: { rewrite E in *. eapply rrel_stuck_left; [| apply ext, S | exact G2].
-         simpl. apply join_false_r; auto. }
-    2: { rewrite E in *. eapply rrel_stuck_right; [| apply ext', S | exact G1].
-         simpl. apply join_false_r; auto. }
-    rewrite E in *.
-    destruct (refused (tool_args H f) vs2) as [b |] eqn:E2.
-    { apply rrel_err_same; auto. destruct (flows b z) eqn:B.
-      - apply same_label_low. apply join_true; auto.
-      - right. split; apply join_false_r; auto. }
-    rewrite <- (channel_of_rel _ _ R) in *.
-    set (ch := join (tool_pc H f) (channel_of (tool_args H f) vs1)) in *.
-    assert (S' : srel (log ch (RTool f (map strip vs1)) s1) (log ch (RTool f (map strip vs2)) s2)).
-    { apply srel_log; auto.
-      - destruct (flows ch z) eqn:C; [left | right]; auto.
-      - intros C. f_equal. unfold ch in C. apply join_true in C. destruct C as [_ C].
-        destruct (lsrel_deep _ _ _ _ R) as [(_ & D & _) | [D _]]; auto.
-        rewrite (channel_args _ _ E C) in D. discriminate. }
-    destruct (lrel_visible _ _ _ _ RV) as [[<- D] | [D1 D2]].
-    - subst vs2. fold vs1 in S' |- *. clear G1 G2. destruct (tool_accepts H f (strip V1)).
-      { apply rrel_err; auto. apply join_true; auto. }
-      destruct (flows (tool_res H f) z) eqn:B.
-      + assert (Lo : low (join pc (join (tool_res H f) (deep_label V1)))).
-        { apply join_true; split; auto. apply join_true; auto. }
-        rewrite (refusal_low ch _ _ _ _ Lo S).
-        destruct (refusal H ch _ _ s2); [apply rrel_err; auto |].
-        rewrite (visible_low _ _ _ _ B (proj2 (proj2 S))).
-        destruct (tool H f (map strip vs1) (visible (tool_res H f) (tr s2))).
-        * apply accept_rel; auto. apply same_label_low; auto.
-        * apply rrel_err; auto.
-      + assert (Hi : high (join pc (join (tool_res H f) (deep_label V1)))).
-        { apply join_false_r, join_false_l; auto. }
-        destruct (refusal H ch _ _ s1), (refusal H ch _ _ s2);
-          try destruct (tool H f _ (visible _ (tr s1))); try destruct (tool H f _ (visible _ (tr s2)));
-          unfold accept;
-          repeat match goal with |- context [data_permits ?p ?d] => destruct (data_permits p d) end;
-          apply rrel_high; auto.
-    - (* visible arguments are not the reason for whatever happens *)
-      assert (Q1 : high (join pc (deep_label V1))) by (apply join_false_r; auto).
-      assert (Q2 : high (join pc (deep_label V2))) by (apply join_false_r; auto).
-      destruct (tool_accepts H f (strip V1)).
-      { eapply rrel_stuck_left; [exact Q1 | apply ext, S | exact G2]. }
-      destruct (tool_accepts H f (strip V2)).
-      { eapply rrel_stuck_right; [exact Q2 | apply ext', S | exact G1]. }
-      assert (Hi1 : high (join pc (join (tool_res H f) (deep_label V1))))
-        by (apply join_false_r, join_false_r; auto).
-      assert (Hi2 : high (join pc (join (tool_res H f) (deep_label V2))))
-        by (apply join_false_r, join_false_r; auto).
+    intros. unfold perform.
+    assert (G : forall o, grows s (o, log ch (RTool f args) s)) by (intros; exists [Event ch (RTool f args)]; reflexivity).
+    destruct (refusal H _ _ _ s); auto. destruct (tool H f _ _); auto.
+    unfold accept. destruct (data_permits (policy H) d0); auto.
+  Qed.
+
+  Lemma perform_rel : forall f d1 d2 args1 args2 ch s1 s2,
+    same_label d1 d2 -> (low d1 -> args1 = args2) -> (low ch -> args1 = args2) -> srel s1 s2 ->
+    rrel (perform H d1 f args1 ch s1) (perform H d2 f args2 ch s2).
+  Proof.
+    intros f d1 d2 args1 args2 ch s1 s2 D A1 A2 S. unfold perform.
+    assert (S' : srel (log ch (RTool f args1) s1) (log ch (RTool f args2) s2)).
+    { apply srel_log; auto using same_label_self. intros C. f_equal. auto. }
+    set (r := tool_res H f).
+    assert (Hi : high (join d1 r) -> high (join d2 r) ->
+      rrel match refusal H ch (join d1 r) (RTool f args1) s1 with
+           | Some m => (Err (join d1 r) m, log ch (RTool f args1) s1)
+           | None => match tool H f args1 (visible (join r (states H f args1 (visible r (tr s1)))) (tr s1)) with
+             | inl x => accept H (join (join d1 r) (states H f args1 (visible r (tr s1)))) x (log ch (RTool f args1) s1)
+             | inr m => (Err (join (join d1 r) (states H f args1 (visible r (tr s1)))) m, log ch (RTool f args1) s1)
+             end
+           end
+           match refusal H ch (join d2 r) (RTool f args2) s2 with
+           | Some m => (Err (join d2 r) m, log ch (RTool f args2) s2)
+           | None => match tool H f args2 (visible (join r (states H f args2 (visible r (tr s2)))) (tr s2)) with
+             | inl x => accept H (join (join d2 r) (states H f args2 (visible r (tr s2)))) x (log ch (RTool f args2) s2)
+             | inr m => (Err (join (join d2 r) (states H f args2 (visible r (tr s2)))) m, log ch (RTool f args2) s2)
+             end
+           end).
+    { intros H1 H2.
       destruct (refusal H ch _ _ s1), (refusal H ch _ _ s2);
-        try destruct (tool H f _ (visible _ (tr s1))); try destruct (tool H f _ (visible _ (tr s2)));
+        try destruct (tool H f args1 _); try destruct (tool H f args2 _);
         unfold accept;
         repeat match goal with |- context [data_permits ?p ?d] => destruct (data_permits p d) end;
-        apply rrel_high; auto.
+        apply rrel_high; simpl; auto using join_false_l. }
+    destruct D as [[<- D] | [D1 D2]]; [| apply Hi; apply join_false_l; auto].
+    specialize (A1 D). subst args2.
+    destruct (flows r z) eqn:B; [| apply Hi; apply join_false_r; auto].
+    clear Hi.
+    assert (Lo : low (join d1 r)) by (apply join_true; auto).
+    rewrite (refusal_low ch _ _ _ _ Lo S).
+    destruct (refusal H ch _ _ s2); [apply rrel_err; auto |].
+    rewrite (visible_low _ _ _ _ B (proj2 (proj2 S))).
+    set (own := states H f args1 (visible r (tr s2))).
+    destruct (flows own z) eqn:O.
+    - assert (J : low (join r own)) by (apply join_true; auto).
+      assert (Lo' : low (join (join d1 r) own)) by (apply join_true; auto).
+      rewrite (visible_low _ _ _ _ J (proj2 (proj2 S))).
+      destruct (tool H f args1 _).
+      + apply accept_rel; auto using same_label_low.
+      + apply rrel_err; auto.
+    - assert (Hi : high (join (join d1 r) own)) by (apply join_false_r; auto).
+      destruct (tool H f args1 (visible _ (tr s1))), (tool H f args1 (visible _ (tr s2)));
+        unfold accept;
+        repeat match goal with |- context [data_permits ?p ?d] => destruct (data_permits p d) end;
+        apply rrel_high; simpl; auto.
+  Qed.
+
+  Lemma approval_grows : forall d f args ls ch (s : state L) k,
+    (forall s', grows s' (k s')) -> grows s (approval H d f args ls ch s k).
+  Proof.
+    intros d f args ls ch s k K. unfold approval. destruct (approve H f); auto.
+    destruct (refusal H _ _ _ s); [eexists [_]; reflexivity |].
+    eapply grows_trans; [| apply K]. eexists [_]. reflexivity.
+  Qed.
+
+  Lemma approval_rel : forall f d1 d2 args1 args2 ls1 ls2 ch s1 s2 k1 k2,
+    same_label d1 d2 -> (low d1 -> args1 = args2 /\ ls1 = ls2) -> srel s1 s2 ->
+    (forall t1 t2, srel t1 t2 -> rrel (k1 t1) (k2 t2)) ->
+    (forall s', grows s' (k1 s')) -> (forall s', grows s' (k2 s')) ->
+    rrel (approval H d1 f args1 ls1 ch s1 k1) (approval H d2 f args2 ls2 ch s2 k2).
+  Proof.
+    intros f d1 d2 args1 args2 ls1 ls2 ch s1 s2 k1 k2 D A S K G1 G2. unfold approval.
+    destruct (approve H f); auto.
+    set (r := tool_res H f).
+    assert (S' : srel (log (join ch d1) (RApprove f args1 ls1) s1) (log (join ch d2) (RApprove f args2 ls2) s2)).
+    { apply srel_log; auto.
+      - apply same_label_join; auto using same_label_self.
+      - intros C. apply join_true in C. destruct (A (proj2 C)) as [-> ->]. reflexivity. }
+    assert (Hi : high (join d1 r) -> high (join d2 r) ->
+      rrel match refusal H (join ch d1) (join d1 r) (RApprove f args1 ls1) s1 with
+           | Some m => (Err (join d1 r) m, log (join ch d1) (RApprove f args1 ls1) s1)
+           | None => k1 (log (join ch d1) (RApprove f args1 ls1) s1)
+           end
+           match refusal H (join ch d2) (join d2 r) (RApprove f args2 ls2) s2 with
+           | Some m => (Err (join d2 r) m, log (join ch d2) (RApprove f args2 ls2) s2)
+           | None => k2 (log (join ch d2) (RApprove f args2 ls2) s2)
+           end).
+    { intros H1 H2.
+      destruct (refusal H (join ch d1) _ _ s1).
+      { eapply rrel_stuck_left; [exact H1 | apply ext, S' |].
+        destruct (refusal H (join ch d2) _ _ s2); [apply grows_refl | apply G2]. }
+      destruct (refusal H (join ch d2) _ _ s2); auto.
+      eapply rrel_stuck_right; [exact H2 | apply ext', S' | apply G1]. }
+    destruct D as [[<- D] | [D1 D2]]; [| apply Hi; apply join_false_l; auto].
+    destruct (A D) as [<- <-].
+    destruct (flows r z) eqn:B; [| apply Hi; apply join_false_r; auto].
+    assert (Lo : low (join d1 r)) by (apply join_true; auto).
+    rewrite (refusal_low _ _ _ _ _ Lo S).
+    destruct (refusal H (join ch d1) _ _ s2); [apply rrel_err; auto | auto].
+  Qed.
+
+  Lemma shown_rel : forall pc V1 V2, low pc -> lrel V1 V2 -> lrel (shown H pc V1) (shown H pc V2).
+  Proof.
+    intros pc V1 V2 A R. unfold shown. apply lrel_low; auto. constructor. constructor; auto.
+    constructor; auto. apply lab_rel; [apply lrel_deep_label with (pol := pol); auto |].
+    intros B. destruct (lrel_deep_label _ _ _ _ R) as [[<- _] | [C _]]; [| congruence].
+    apply wrap_rel. apply TOOLS.
+  Qed.
+
+  Lemma described_rel : forall pc f vs1 vs2, low pc -> lsrel vs1 vs2 ->
+    lrel (described H pc f vs1) (described H pc f vs2).
+  Proof.
+    intros pc f vs1 vs2 A R. unfold described. apply lrel_low; auto. constructor.
+    induction R; simpl; auto using shown_rel.
   Qed.
 
   Lemma conv_label : forall s1 s2, srel s1 s2 ->
@@ -240,9 +321,9 @@ Section Noninterference.
       + apply rrel_err; auto. apply join_true; auto.
     - assert (S' : srel
         (set_conv (Conv (join (clab (cv s1)) (deep_label V1))
-           (msgs (cv s1) ++ [serialise H (strip V1)])) s1)
+           (msgs (cv s1) ++ [serialise H (strip V1)]) (later (cv s1))) s1)
         (set_conv (Conv (join (clab (cv s2)) (deep_label V2))
-           (msgs (cv s2) ++ [serialise H (strip V2)])) s2)).
+           (msgs (cv s2) ++ [serialise H (strip V2)]) (later (cv s2))) s2)).
       { apply srel_conv; auto. right. simpl. split; apply join_false_l; auto. }
       destruct (flows pc (clab (cv s1))), (flows pc (clab (cv s2))).
       + apply rrel_val; auto using unit_rel.
@@ -255,7 +336,7 @@ Section Noninterference.
     low pc -> srel s1 s2 -> rrel (do_clear pc s1) (do_clear pc s2).
   Proof.
     intros pc s1 s2 P S. unfold do_clear.
-    assert (S' : srel (set_conv (Conv pc []) s1) (set_conv (Conv pc []) s2)).
+    assert (S' : srel (set_conv (Conv pc [] []) s1) (set_conv (Conv pc [] []) s2)).
     { apply srel_conv; auto. left. auto. }
     destruct (conv_label _ _ S) as [[E A] | [A1 A2]].
     - rewrite <- E. destruct (flows pc (clab (cv s1))).
@@ -411,9 +492,98 @@ Section Noninterference.
       - intros V s. destruct (to_label H (strip V)); auto using grows_refl.
     Qed.
 
+    Lemma decide_rel : forall pc f vs1 vs2 ch s1 s2 k1 k2,
+      low pc -> lsrel vs1 vs2 -> srel s1 s2 ->
+      (forall d1 d2 t1 t2, same_label d1 d2 -> srel t1 t2 -> rrel (k1 d1 t1) (k2 d2 t2)) ->
+      (forall d s', grows s' (k1 d s')) -> (forall d s', grows s' (k2 d s')) ->
+      rrel (decide (F := F) H ev1 pc f vs1 ch s1 k1) (decide (F := F) H ev2 pc f vs2 ch s2 k2).
+    Proof.
+      intros pc f vs1 vs2 ch s1 s2 k1 k2 A R S K G1 G2. unfold decide.
+      destruct (tool_policy H f) as [p |] eqn:E; auto using same_label_low.
+      apply rrel_bind.
+      - apply rrel_restore; [apply S |]. apply EV; auto.
+        + simpl. rewrite (proj1 (proj2 TOOLS) _ _ E). reflexivity.
+        + constructor; auto using described_rel.
+        + apply srel_conv; auto. left. auto.
+      - intros W1 W2 t1 t2 RW St.
+        destruct (lrel_deep _ _ _ _ RW) as [(D & <- & B) | [B1 B2]].
+        + rewrite <- D. destruct (admits H f _ ch).
+          * destruct (strip W1) as [[| [] | | |] | |];
+              first [apply K; auto; apply same_label_low; apply join_true; auto
+                    | apply rrel_err; auto; apply join_true; auto].
+          * apply rrel_err; auto. apply join_true; auto.
+        + assert (J1 : high (join pc (deep_label W1))) by (apply join_false_r; auto).
+          assert (J2 : high (join pc (deep_label W2))) by (apply join_false_r; auto).
+          destruct (admits H f _ ch);
+            [destruct (strip W1) as [[| [] | | |] | |] |];
+            try (eapply rrel_stuck_left; [exact J1 | apply ext, St |];
+                 destruct (admits H f _ ch); [destruct (strip W2) as [[| [] | | |] | |] |];
+                 auto using grows_refl);
+            (destruct (admits H f _ ch); [destruct (strip W2) as [[| [] | | |] | |] |];
+             try (eapply rrel_stuck_right; [exact J2 | apply ext', St | auto]);
+             apply K; auto; right; auto).
+      - intros. destruct (admits H f _ ch); [destruct (strip V) as [[| [] | | |] | |] |]; auto using grows_refl.
+      - intros. destruct (admits H f _ ch); [destruct (strip V) as [[| [] | | |] | |] |]; auto using grows_refl.
+    Qed.
+
+    Lemma call_rel : forall pc f V1 V2 s1 s2,
+      low pc -> lrel V1 V2 -> srel s1 s2 ->
+      rrel (call (F := F) H ev1 pc f V1 s1) (call (F := F) H ev2 pc f V2 s2).
+    Proof.
+      intros pc f V1 V2 s1 s2 P RV S.
+      pose proof (arguments_rel _ _ (tool_params H f) _ _ RV) as R.
+      pose proof (confined_grows _ _ _ (call_conf H ev1 C1 pc f V1 s1)) as G1.
+      pose proof (confined_grows _ _ _ (call_conf H ev2 C2 pc f V2 s2)) as G2.
+      assert (Eq : low (deep_label V1) -> V1 = V2).
+      { intros D. destruct (lrel_visible _ _ _ _ RV) as [[E _] | [D' _]]; auto. congruence. }
+      unfold call in *.
+      set (vs1 := arguments (tool_params H f) V1) in *. set (vs2 := arguments (tool_params H f) V2) in *.
+      destruct (admits H f pc (tool_pc H f)) eqn:PT.
+      2: { apply rrel_err; auto. }
+      destruct (refused_rel f _ _ R (tool_args H f)) as [E | [(b & E & B) | (b & E & B)]].
+      2: { rewrite E in *. eapply rrel_stuck_left; [| apply ext, S | exact G2].
+           simpl. apply join_false_r, join_false_l; auto. }
+      2: { rewrite E in *. eapply rrel_stuck_right; [| apply ext', S | exact G1].
+           simpl. apply join_false_r, join_false_l; auto. }
+      rewrite E in *.
+      destruct (refused H f (tool_args H f) vs2) as [b |] eqn:E2.
+      { apply rrel_err_same; auto using same_label_self. }
+      rewrite <- (channel_of_rel _ _ R) in *.
+      set (ch := join (tool_pc H f) (channel_of (tool_args H f) vs1)) in *.
+      assert (Ch : low ch -> map strip vs1 = map strip vs2).
+      { intros C. unfold ch in C. apply join_true in C. destruct C as [_ C].
+        destruct (lsrel_deep _ _ _ _ R) as [(_ & D & _) | [D _]]; auto.
+        rewrite (channel_args _ _ _ E C) in D. discriminate. }
+      assert (Rest : rrel
+        (decide (F := F) H ev1 pc f vs1 ch s1 (fun d s1 => approval H (join d (deep_label V1)) f
+           (map strip vs1) (map deep_label vs1) ch s1 (perform H (join d (deep_label V1)) f (map strip vs1) ch)))
+        (decide (F := F) H ev2 pc f vs2 ch s2 (fun d s1 => approval H (join d (deep_label V2)) f
+           (map strip vs2) (map deep_label vs2) ch s1 (perform H (join d (deep_label V2)) f (map strip vs2) ch)))).
+      { apply decide_rel; auto.
+        - intros d1 d2 t1 t2 D St.
+          assert (J : same_label (join d1 (deep_label V1)) (join d2 (deep_label V2))).
+          { apply same_label_join; auto. apply lrel_deep_label with (pol := pol). auto. }
+          assert (Sm : low (join d1 (deep_label V1)) -> vs1 = vs2).
+          { intros Lo. apply join_true in Lo. unfold vs1, vs2. rewrite Eq; auto. apply Lo. }
+          apply approval_rel; auto using perform_grows.
+          + intros Lo. rewrite (Sm Lo). auto.
+          + intros. apply perform_rel; auto. intros Lo. rewrite (Sm Lo). auto.
+        - intros. apply approval_grows. auto using perform_grows.
+        - intros. apply approval_grows. auto using perform_grows. }
+      destruct (lrel_visible _ _ _ _ RV) as [[<- D] | [D1 D2]].
+      - destruct (tool_accepts H f (strip V1)); auto.
+        apply rrel_err; auto. apply join_true; auto.
+      - assert (Q1 : high (join pc (deep_label V1))) by (apply join_false_r; auto).
+        assert (Q2 : high (join pc (deep_label V2))) by (apply join_false_r; auto).
+        destruct (tool_accepts H f (strip V1)).
+        { eapply rrel_stuck_left; [exact Q1 | apply ext, S | exact G2]. }
+        destruct (tool_accepts H f (strip V2)); auto.
+        eapply rrel_stuck_right; [exact Q2 | apply ext', S | exact G1].
+    Qed.
+
     Lemma apply_rel : forall V1 V2 W1 W2 s1 s2,
       lrel V1 V2 -> lrel W1 W2 -> srel s1 s2 ->
-      rrel (apply H ev1 V1 W1 s1) (apply H ev2 V2 W2 s2).
+      rrel (apply (F := F) H ev1 V1 W1 s1) (apply (F := F) H ev2 V2 W2 s2).
     Proof.
       intros V1 V2 W1 W2 s1 s2 R RW S. destruct R as [l1 v1 l2 v2 A B | l v1 v2 A R].
       - eapply high_results with (1 := A) (2 := B) (3 := S).
@@ -443,6 +613,13 @@ Section Noninterference.
       rewrite <- E. auto.
     Qed.
 
+    Lemma expect_rel : forall ms s1 s2, srel s1 s2 -> srel (expect ms s1) (expect ms s2).
+    Proof.
+      intros m s1 s2 S. apply srel_conv; auto.
+      destruct (conv_label _ _ S) as [[E A] | [A1 A2]]; [left | right]; auto.
+      rewrite <- E. auto.
+    Qed.
+
     (** In a visible conversation both runs ask the same and hear the same. *)
     Lemma ask_rel : forall pc m s1 s2 k1 k2,
       low pc -> low (clab (cv s1)) -> cv s1 = cv s2 -> srel s1 s2 ->
@@ -451,16 +628,27 @@ Section Noninterference.
       rrel (ask H pc m s1 k1) (ask H pc m s2 k2).
     Proof.
       intros pc m s1 s2 k1 k2 P A E S K. unfold ask. rewrite <- E.
-      assert (S1 : srel (log (clab (cv s1)) (RModel m (msgs (cv s1))) s1)
-                        (log (clab (cv s1)) (RModel m (msgs (cv s1))) s2))
-        by (apply srel_log; auto using same_label_low).
+      assert (S1 : srel (expect [] (log (clab (cv s1)) (RModel m (msgs (cv s1))) s1))
+                        (expect [] (log (clab (cv s1)) (RModel m (msgs (cv s1))) s2)))
+        by (apply expect_rel, srel_log; auto using same_label_low).
       assert (B : low (join pc (clab (cv s1)))) by (apply join_true; auto).
       rewrite (refusal_low _ _ _ _ _ B S).
       destruct (refusal H _ _ _ s2); [apply rrel_err; auto |].
       rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))).
       destruct (model H m _ _) as [reply | e].
-      - apply K; [apply say_rel; auto | unfold say; simpl; rewrite E; auto | reflexivity].
+      - apply K; [apply expect_rel, say_rel; auto | unfold say, expect; simpl; rewrite E; auto | reflexivity].
       - apply rrel_err; auto.
+    Qed.
+
+    Lemma listen_rel : forall pc m s1 s2 k1 k2,
+      low pc -> low (clab (cv s1)) -> cv s1 = cv s2 -> srel s1 s2 ->
+      (forall reply t1 t2, srel t1 t2 -> cv t1 = cv t2 -> clab (cv t1) = clab (cv s1) ->
+         rrel (k1 reply t1) (k2 reply t2)) ->
+      rrel (listen H pc m s1 k1) (listen H pc m s2 k2).
+    Proof.
+      intros pc m s1 s2 k1 k2 P A E S K. unfold listen. rewrite <- E.
+      destruct (if offers H m then later (cv s1) else []) as [| reply rest]; [apply ask_rel; auto |].
+      apply K; [apply expect_rel, say_rel; auto | unfold say, expect; simpl; rewrite E; auto | reflexivity].
     Qed.
 
     Lemma run_reply_rel : forall lc reply s1 s2, low lc -> srel s1 s2 ->
@@ -485,14 +673,14 @@ Section Noninterference.
       rrel (recv_data H pc m n s1) (recv_data H pc m n s2).
     Proof.
       induction n as [| n IH]; intros pc m s1 s2 P A E S; simpl;
-        apply ask_rel; auto; intros reply t1 t2 St Et El; rewrite <- E;
+        apply listen_rel; auto; intros reply t1 t2 St Et El; rewrite <- E;
         (assert (J : low (join pc (clab (cv s1)))) by (apply join_true; auto));
         (destruct (decode H m reply) as [d | e]; [apply accept_rel; auto using same_label_low |]).
-      - apply rrel_err; auto.
+      - apply rrel_err; auto using expect_rel.
       - apply IH; auto.
-        + unfold say. simpl. rewrite El. auto.
-        + unfold say. simpl. rewrite Et. auto.
-        + apply say_rel; auto.
+        + unfold say, expect. simpl. rewrite El. auto.
+        + unfold say, expect. simpl. rewrite Et. auto.
+        + apply say_rel, expect_rel; auto.
     Qed.
 
     Lemma recv_rel : forall pc m md s1 s2,
@@ -822,7 +1010,7 @@ Section Noninterference.
       | apply grows_bind; [| intros]
       | eapply confined_grows, apply_conf; intros; apply confinement
       | eapply confined_grows, evals_conf; intros; apply confinement
-      | eapply confined_grows, call_conf
+      | eapply confined_grows, call_conf; intros; apply confinement
       | eapply confined_grows, send_conf
       | eapply confined_grows, remember_conf
       | eapply confined_grows, try_conf; intros; apply confinement

@@ -79,7 +79,7 @@ Section Probabilistic.
     (forall ax, pol ax = true -> insulated F z ax) ->
     (forall w H, In (w, H) Om ->
        (forall ax, policy H ax = true -> pol ax = true) /\
-       lsrel pol z (prelude H) (prelude H) /\
+       lsrel pol z (prelude H) (prelude H) /\ tools_keep H pol /\
        srel z (key_label H) s1 s2) ->
     permits pol e = true -> lsrel pol z env1 env2 ->
     mass Om (fun H => seen A (eval (F := F) H n1 pc env1 s1 e)) <=
@@ -92,7 +92,7 @@ Section Probabilistic.
       mass Om (fun H => seen A (eval (F := F) H n2 pc env2 s2 e)) +
       mass Om (fun H => unseen (eval (F := F) H n2 pc env2 s2 e))).
     { apply IH. intros w' H' I. apply (Ws w' H'). simpl. auto. }
-    destruct (Ws w H (or_introl eq_refl)) as (GEN & PRE & S).
+    destruct (Ws w H (or_introl eq_refl)) as (GEN & PRE & TK & S).
     assert (N : rrel pol z (key_label H) (eval (F := F) H n1 pc env1 s1 e) (eval (F := F) H n2 pc env2 s2 e)).
     { apply noninterference_general; auto. destruct (flows pc z) eqn:X; [left | right]; auto. }
     unfold seen at 1 3, unseen at 1.

@@ -143,7 +143,9 @@ fn shown(outcome: &Outcome) -> Value {
                 Call::Tool { name, args } => {
                     json!({"tool": **name, "args": args.iter().map(|(_, d)| exchange::data_json(d)).collect::<Vec<_>>()})
                 }
-                Call::Approve { name, .. } => json!({"approve": **name}),
+                Call::Approve { name, args } => {
+                    json!({"approve": **name, "args": args.iter().map(|(_, d)| exchange::data_json(d)).collect::<Vec<_>>()})
+                }
                 Call::Sample { probability } => {
                     json!({"sample": exchange::data_json(&Data::Num(probability.clone()))})
                 }
@@ -253,15 +255,6 @@ fn the_stored_answers_of_the_extracted_interpreter_are_the_machines() {
     assert!(compared >= 20, "{compared}");
 }
 
-/// The program without what is not part of the interpreter: approval and policies of tools.
-fn modelled(mut program: Program) -> Program {
-    for tool in &mut program.tools {
-        tool.approve = false;
-        tool.policy = None;
-    }
-    program
-}
-
 /// The extracted interpreter, which answers a case on each line.
 struct Oracle {
     child: Child,
@@ -353,12 +346,19 @@ fn recorded(program: &Program, asked: &[(Call, Answer)]) -> Vec<Value> {
             }
             (_, Answer::Data(d)) => json!({"data": exchange::data_json(d)}),
             (_, Answer::Drawn(b)) => json!({"drawn": b}),
-            (_, Answer::Found(_)) => json!({"found": null}),
+            (_, Answer::Found(d)) => json!({"found": d.is_some()}),
             (_, Answer::Kept) => json!({"kept": null}),
-            // Not part of the interpreter; the driver says so.
-            (_, Answer::ToolCalls(_)) => json!({"unsupported": "several tool calls"}),
-            (_, Answer::Labelled(..)) => json!({"unsupported": "a label from a tool"}),
-            (_, Answer::Approved(_)) => json!({"unsupported": "approval"}),
+            (_, Answer::ToolCalls(calls)) => {
+                let call = |(name, args): &(Name, Data)| {
+                    json!([**name, args.to_json().to_string(), exchange::data_json(args)])
+                };
+                json!({"calls": calls.iter().map(call).collect::<Vec<_>>()})
+            }
+            (_, Answer::Labelled(d, label)) => {
+                json!({"data": exchange::data_json(d), "label": label_json(label)})
+            }
+            (_, Answer::Approved(Ok(()))) => json!({"approved": true}),
+            (_, Answer::Approved(Err(why))) => json!({"failed": why}),
         })
         .collect()
 }
@@ -392,14 +392,14 @@ fn program(number: u64, runner: &mut TestRunner) -> Program {
         ..Style::default()
     };
     if number.is_multiple_of(2) {
-        return modelled(programs(style).new_tree(runner).unwrap().current());
+        return programs(style).new_tree(runner).unwrap().current();
     }
     let pair = secrets::pair_like(number, |s| {
         let both = Style { given: s.given.clone(), deciding: s.deciding, size: s.size, ..style };
         *s = both;
     });
     let ast = Ast::new(Op::App, [pair.program.ast.clone(), Ast::lit(pair.inputs[0].clone())]);
-    modelled(pair.program.with(ast))
+    pair.program.with(ast)
 }
 
 #[test]

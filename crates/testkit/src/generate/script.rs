@@ -138,6 +138,11 @@ impl Script {
             Call::Recall { .. } | Call::Remember { .. } if self.program.failing_stores && rng.chance(4) => {
                 Answer::Failed("the store is shut".into())
             }
+            // What a store has room for, and how long it keeps what it was given, is its own affair.
+            Call::Recall { store, key } if self.remembers && rng.chance(3) => {
+                self.stores.remove(&(store.clone(), key.clone()));
+                Answer::Found(None)
+            }
             Call::Recall { store, key } => {
                 Answer::Found(self.stores.get(&(store.clone(), key.clone())).cloned())
             }
