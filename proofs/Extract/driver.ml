@@ -326,6 +326,8 @@ let rec satisfies (p : json) (d : data) : bool =
   | Object [ ("field", _) ], _ -> false
   | Object [ ("every", p) ], DCon (CList, ds) -> List.for_all (satisfies p) ds
   | Object [ ("every", _) ], _ -> false
+  | Object [ ("some", p) ], DCon (CList, ds) -> List.exists (satisfies p) ds
+  | Object [ ("some", _) ], _ -> false
   | Object [ ("and", Array [ a; b ]) ], _ -> satisfies a d && satisfies b d
   | Object [ ("or", Array [ a; b ]) ], _ -> satisfies a d || satisfies b d
   | Object [ ("not", p) ], _ -> not (satisfies p d)

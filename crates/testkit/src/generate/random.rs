@@ -428,6 +428,31 @@ fn node(op: Op, kids: impl IntoIterator<Item = Ast>) -> Ast {
     Ast::new(op, kids)
 }
 
+/// A term that was made for outside of one binder, inside of it.
+fn shifted(e: Ast) -> Ast {
+    deeper(e, 1)
+}
+
+/// The same, of so many.
+fn deeper(e: Ast, by: u8) -> Ast {
+    fn go(e: Ast, by: u8, own: u8) -> Ast {
+        let op = match e.op {
+            Op::Var(i) if i >= own => Op::Var(i.saturating_add(by)),
+            op => op,
+        };
+        let bound = |i: usize| match &op {
+            Op::Lam => 1,
+            Op::Let if i == 1 => 1,
+            Op::Try(_) if i == 2 => 1,
+            Op::Case(tags, _) if i > 0 && tags.get(i - 1).is_some_and(|t| t.1) => 1,
+            _ => 0,
+        };
+        let kids = e.kids.into_iter().enumerate().map(|(i, k)| go(k, by, own + bound(i))).collect();
+        Ast { op, kids }
+    }
+    go(e, by, 0)
+}
+
 impl Making<'_> {
     /// A number below `n`, the one that this program prefers more often than others.
     fn former(&mut self, n: usize) -> usize {
@@ -590,6 +615,10 @@ impl Making<'_> {
     fn label(&mut self, size: u32) -> Ast {
         match self.rng.below(30) {
             0 if !self.style.typed => Ast::lit(Data::str("U")),
+            3 | 4 => {
+                let of = Ast::lit(label(self.rng, self.lattice));
+                node(Op::Relabel, [of, Ast::lit(label(self.rng, self.lattice))])
+            }
             1 | 2 if size > 4 => self.term(&Ty::Label, size),
             _ => Ast::lit(label(self.rng, self.lattice)),
         }
@@ -667,7 +696,147 @@ impl Making<'_> {
             let yes = self.term(ty, two);
             return node(Op::If, [test, yes, self.term(ty, two)]);
         }
+        if self.rng.chance(4) {
+            return self.shape(ty, size);
+        }
         if self.rng.chance(45) { self.particular(ty, size) } else { self.general(ty, size) }
+    }
+
+    /// Combinations of formers in which a rule of labels decides, and which would be rare otherwise.
+    fn shape(&mut self, ty: &Ty, size: u32) -> Ast {
+        let (one, two, three) = (self.split(size, 1), self.split(size, 2), self.split(size, 3));
+        match self.former(8) {
+            // Whether a value has a label depends on a secret.
+            0 => self.doubtful(ty, one),
+            // So does that of the conversation; then something else is to be done with it.
+            1 => {
+                let said = self.doubtful(&Ty::Num, 1);
+                let l = self.label(1);
+                let touch = match self.rng.below(3) {
+                    0 => node(Op::Clear, []),
+                    1 => self.received(),
+                    _ => node(Op::Send(role(0)), [self.leaf(&Ty::Num)]),
+                };
+                let touch = node(Op::Relabel, [l, touch]);
+                let rest = self.under(Ty::Null, ty, two);
+                let second = node(Op::Let, [touch, rest]);
+                let both = shifted(second);
+                node(Op::Let, [node(Op::Send(role(0)), [said]), both])
+            }
+            // A function that has another label than its parts is applied.
+            2 => {
+                let param = if self.rng.chance(60) { Ty::Num } else { self.any_type(0) };
+                let of = Ty::Fun(Box::new((param.clone(), ty.clone())));
+                let f = self.particular(&of, two);
+                let f = match self.test_of_given() {
+                    Some(test) if self.rng.chance(50) => {
+                        // The functions are made where it does not matter which is chosen.
+                        let other = shifted(self.leaf(&of));
+                        let chosen = node(Op::If, [deeper(test, 2), Ast::var(1), Ast::var(0)]);
+                        node(Op::Let, [f, node(Op::Let, [other, chosen])])
+                    }
+                    _ => {
+                        let l = self.label(1);
+                        node(Op::Let, [f, node(Op::Relabel, [l, Ast::var(0)])])
+                    }
+                };
+                node(Op::App, [f, self.term(&param, two)])
+            }
+            // A guard decides by a part of a value.
+            3 => {
+                let part = match self.test_of_given() {
+                    Some(test) => node(Op::If, [test, self.leaf(&Ty::Num), self.leaf(&Ty::Num)]),
+                    None => self.doubtful(&Ty::Num, 1),
+                };
+                let list = node(Op::List, [part, self.leaf(&Ty::Num)]);
+                let p = self.predicate(&Ty::List(Box::new(Ty::Num)));
+                let retry = 1 + self.rng.below(2) as u32;
+                let guarded = node(Op::Guard(p, retry), [list]);
+                let l = self.label(1);
+                let test = node(Op::Test, [l, Ast::var(0)]);
+                let rest = self.under(Ty::List(Box::new(Ty::Num)), ty, two);
+                let other = shifted(self.leaf(ty));
+                node(Op::Let, [guarded, node(Op::If, [test, rest, other])])
+            }
+            // A branch fails before it does something else.
+            4 if self.style.parallel => {
+                let fail = node(Op::Fail, [self.leaf(&Ty::Num)]);
+                let c = match self.test_of_given() {
+                    Some(test) => test,
+                    None => self.term(&Ty::Bool, three),
+                };
+                let first = node(Op::If, [c, fail, Ast::lit(Data::Null)]);
+                let then = self.asking(three);
+                let one = node(Op::Let, [first, shifted(then)]);
+                let other = self.asking(three);
+                let all = node(Op::Par(self.most()), [one, other]);
+                let rest = self.under(Ty::Null, ty, three);
+                node(Op::Let, [all, rest])
+            }
+            // Branches that draw, after such that only sometimes are.
+            5 if self.style.parallel => {
+                let draw = |this: &mut Self| {
+                    let (a, b) = (this.leaf(&Ty::Num), this.leaf(&Ty::Num));
+                    let drawn = node(Op::Choose(Num::ONE.div(&Num::from(3)).unwrap_or(Num::ONE)), [a, b]);
+                    let n = this.most();
+                    node(Op::Par(n), [drawn])
+                };
+                let c = match self.test_of_given() {
+                    Some(test) => test,
+                    None => self.term(&Ty::Bool, three),
+                };
+                let first = node(Op::If, [c, draw(self), Ast::lit(Data::Null)]);
+                let second = shifted(draw(self));
+                let rest = self.under(Ty::Null, ty, two);
+                let rest = shifted(rest);
+                node(Op::Let, [first, node(Op::Let, [second, rest])])
+            }
+            // A label inside of an argument.
+            6 if !self.in_code => {
+                let part = self.doubtful(&Ty::Num, 1);
+                let call = node(Op::App, [node(Op::Tool(3), []), node(Op::List, [part])]);
+                let rest = self.under(Ty::Null, ty, two);
+                node(Op::Let, [call, rest])
+            }
+            // A loop that goes all the way to its bound.
+            7 => {
+                let n = 1 + self.rng.below(3) as u64;
+                let next = node(Op::Prim(Prim::Add), [Ast::var(0), Ast::lit(Data::Num(Num::ONE))]);
+                let body = node(Op::App, [Ast::var(1), next]);
+                let body = match self.rng.below(3) {
+                    0 => node(Op::Let, [self.asking(3), shifted(body)]),
+                    _ => body,
+                };
+                let looped = node(Op::Fix(Bound::Finite(n)), [node(Op::Lam, [node(Op::Lam, [body])])]);
+                let count = node(Op::App, [looped, self.leaf(&Ty::Num)]);
+                let rest = self.under(Ty::Num, ty, two);
+                node(Op::Let, [count, rest])
+            }
+            _ => self.general(ty, size),
+        }
+    }
+
+    /// A term whose label, or the label of a part, is another one by a decision.
+    fn doubtful(&mut self, ty: &Ty, size: u32) -> Ast {
+        let l = self.label(1);
+        let e = self.term(ty, size);
+        let labelled = node(Op::Relabel, [l, e.clone()]);
+        match self.test_of_given() {
+            Some(test) => node(Op::If, [test, labelled, e]),
+            None => labelled,
+        }
+    }
+
+    /// Something that is asked.
+    fn asking(&mut self, size: u32) -> Ast {
+        match self.rng.below(3) {
+            0 if !self.in_code => node(Op::App, [node(Op::Tool(0), []), self.term(&Ty::Num, size)]),
+            1 if !self.keys.is_empty() => node(Op::Recall(self.rng.byte()), []),
+            _ => {
+                let half = Num::ONE.div(&Num::from(3)).unwrap_or(Num::ONE);
+                node(Op::Choose(half), [self.leaf(&Ty::Num), self.leaf(&Ty::Num)])
+            }
+        }
     }
 
     /// `mem` with one of the two stores.
@@ -1162,6 +1331,7 @@ impl Making<'_> {
                 // A tag without payload, and one that a text became, has the payload null.
                 _ if self.style.typed => node(Op::Tag(self.rng.byte() % 3), [self.term(&Ty::Num, one)]),
                 0 => node(Op::Tag(self.rng.byte() % 3), []),
+                1 if self.rng.chance(40) => node(Op::Classify(vec![0, 1, 2]), [self.term(ty, one)]),
                 1 => node(Op::Classify(vec![0, 1, 2]), [self.term(&Ty::Str, one)]),
                 _ => node(Op::Tag(self.rng.byte() % 3), [self.term(&Ty::Num, one)]),
             },

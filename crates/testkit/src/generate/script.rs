@@ -143,6 +143,10 @@ impl Script {
                 self.stores.remove(&(store.clone(), key.clone()));
                 Answer::Found(None)
             }
+            // What it holds may be of another type, if the key has one that a tag is not of.
+            Call::Recall { key, .. } if self.program.failing_stores && **key != *"d" && rng.chance(3) => {
+                Answer::Found(Some(Data::Tag("odd".into(), Data::Null.into())))
+            }
             Call::Recall { store, key } => {
                 Answer::Found(self.stores.get(&(store.clone(), key.clone())).cloned())
             }
