@@ -53,6 +53,8 @@ enum Kind {
 enum Property {
     Noninterference,
     Comparison,
+    /// The machine agrees with the naive evaluator.
+    Evaluator,
 }
 
 /// How far behind its anchor a mutant may apply, in bytes: more, and it has found another rule.
@@ -243,19 +245,19 @@ enum End {
 impl End {
     fn show(&self) -> &str {
         match self {
-            End::Passed => "-",
+            End::Passed => "MISSED",
             End::Caught(after) => after,
         }
     }
 }
 
 /// Builds the tests of the copy; the programs, in the order of the names.
-fn build(scratch: &Path, tests: [&str; 2]) -> [PathBuf; 2] {
+fn build<const N: usize>(scratch: &Path, tests: [&str; N]) -> [PathBuf; N] {
     let mut command = Command::new(env!("CARGO"));
     command
         .current_dir(scratch.join("workspace"))
         .args(["test", "--offline", "--no-run", "--message-format=json-render-diagnostics", "-p", "testkit"])
-        .args(["--test", tests[0], "--test", tests[1]])
+        .args(tests.iter().flat_map(|t| ["--test", t]))
         .env("CARGO_TARGET_DIR", scratch.join("target"))
         .env("RUSTFLAGS", "--cap-lints allow")
         .stderr(Stdio::inherit());
@@ -317,7 +319,7 @@ fn run(scratch: &Path, program: &Path, test: &str, mutant: usize, programs: (&st
     End::Caught(after.map_or_else(|| "crash".to_string(), String::from))
 }
 
-/// Runs every mutant (or those whose name contains `MUTANTS`) until the properties notice it; a table on standard output.
+/// Runs every mutant (or those whose names contain one of `MUTANTS`, between commas) until the properties notice it; a table on standard output.
 #[test]
 #[ignore = "takes minutes; scripts/mutants runs it"]
 fn every_mutant_is_caught() {
@@ -341,7 +343,7 @@ fn every_mutant_is_caught() {
     }
     let root = copied.join("crates/machine/src/lib.rs");
     std::fs::write(&root, read(&root) + NUMBER).unwrap();
-    let [pairs_test, oracle_test] = build(&scratch, ["noninterference", "oracle"]);
+    let [pairs_test, oracle_test, naive_test] = build(&scratch, ["noninterference", "oracle", "machine"]);
 
     let wanted = std::env::var("MUTANTS").unwrap_or_default();
     let pairs = std::env::var("MUTANT_PAIRS").unwrap_or_else(|_| "200000".into());
@@ -352,31 +354,50 @@ fn every_mutant_is_caught() {
         let test = "generated_programs_agree_with_the_extracted_interpreter";
         run(&scratch, &oracle_test, test, number, ("ORACLE_CASES", &programs))
     };
+    let evaluator = |number| {
+        run(
+            &scratch,
+            &naive_test,
+            "machine_is_naive_on_programs_that_fit",
+            number,
+            ("PROPTEST_CASES", &programs),
+        )
+    };
     // The machine as it is passes, so what is caught is caught for the mutant.
-    for end in [noninterference(0), comparison(0)] {
+    for end in [noninterference(0), comparison(0), evaluator(0)] {
         assert!(matches!(end, End::Passed), "the machine itself does not pass");
     }
     let chosen: Vec<(usize, &Mutant)> = mutants
         .iter()
         .enumerate()
         .map(|(i, m)| (i + 1, m))
-        .filter(|(_, m)| m.name.contains(&wanted))
+        .filter(|(_, m)| wanted.split(',').any(|part| m.name.contains(part)))
         .collect();
     let next = AtomicUsize::new(0);
     let survivors = Mutex::new(Vec::new());
-    println!("| mutant | rule | noninterference: pairs | comparison: programs |\n|---|---|---|---|");
+    println!(
+        "| mutant | rule | noninterference: pairs | comparison: programs | evaluator |\n|---|---|---|---|---|"
+    );
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some((number, m)) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (one, other) = (noninterference(*number), comparison(*number));
-                    let mut survivors = survivors.lock().unwrap();
-                    println!("| {} | {} | {} | {} |", m.name, m.rule, one.show(), other.show());
-                    let missed = |end: &End| matches!(end, End::Passed);
-                    if m.must(Property::Comparison) && missed(&other)
-                        || m.must(Property::Noninterference) && missed(&one)
-                    {
-                        survivors.push(m.name.clone());
+                    let properties: [(Property, &dyn Fn(usize) -> End); 3] = [
+                        (Property::Noninterference, &noninterference),
+                        (Property::Comparison, &comparison),
+                        (Property::Evaluator, &evaluator),
+                    ];
+                    let mut row = format!("| {} | {} |", m.name, m.rule);
+                    let mut missed = false;
+                    for (property, run) in properties {
+                        // What need not be noticed is not looked for.
+                        let end = m.must(property).then(|| run(*number));
+                        missed |= matches!(end, Some(End::Passed));
+                        write!(row, " {} |", end.as_ref().map_or("", End::show)).unwrap();
+                    }
+                    println!("{row}");
+                    if missed {
+                        survivors.lock().unwrap().push(m.name.clone());
                     }
                 }
             });
