@@ -65,6 +65,7 @@ Print Assumptions seed_cost_bound_fails.
 (* Lint rules *)
 Print Assumptions L001_anything.
 Print Assumptions L003_vacuous.
+Print Assumptions L006_identity.
 Print Assumptions L005_stuck.
 Print Assumptions L005_untypable.
 Print Assumptions L013_default.

@@ -48,6 +48,11 @@ Section Lint.
     ~ covers r BNone.
   Proof. intros ub S C r e t c _ E Cv. apply (Cv t c E Unit). reflexivity. Qed.
 
+  (** L006: a composition of no stages gives its input back, in one step that
+      asks nothing of the world. *)
+  Theorem L006_identity : forall t v s, isval v = true -> step (App (ident t) v) s = Next v s.
+  Proof. intros t v s V. cbn. apply (step_val W G v s) in V. rewrite V. reflexivity. Qed.
+
   (** L013: a dispatch that lacks a branch for a tag of its classifier, and
       has no default, is not typable; with a default it covers every tag. *)
   Theorem L013_default : forall r b e,
