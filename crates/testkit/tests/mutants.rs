@@ -82,7 +82,11 @@ impl Mutant {
     fn must(&self, property: Property) -> bool {
         match self.only {
             Some(only) => only == property,
-            None => property == Property::Comparison || self.kind == Kind::Label,
+            None => match property {
+                Property::Noninterference => self.kind == Kind::Label,
+                Property::Comparison => true,
+                Property::Evaluator => false,
+            },
         }
     }
 

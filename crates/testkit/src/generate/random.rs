@@ -246,8 +246,8 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         focus,
     };
     let ty = making.any_type(2);
-    // Half of the programs have a store from the outset, or keys would hardly ever be used.
-    let ast = match making.rng.chance(50) {
+    // Most programs have a store from the outset, or keys would hardly ever be used.
+    let ast = match making.rng.chance(65) {
         true => making.with_store(&ty, style.size),
         false => making.term(&ty, style.size),
     };
@@ -696,7 +696,7 @@ impl Making<'_> {
             let yes = self.term(ty, two);
             return node(Op::If, [test, yes, self.term(ty, two)]);
         }
-        if self.rng.chance(4) {
+        if !self.style.typed && self.rng.chance(4) {
             return self.shape(ty, size);
         }
         if self.rng.chance(45) { self.particular(ty, size) } else { self.general(ty, size) }
