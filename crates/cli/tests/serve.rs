@@ -216,7 +216,10 @@ fn a_token_is_wanted_where_there_is_one() {
 /// Whether the process that the slow tool is still runs.
 fn sleeps(dir: &Path) -> bool {
     let pid = std::fs::read_to_string(dir.join("pid")).unwrap_or_default();
-    !pid.trim().is_empty() && Path::new("/proc").join(pid.trim()).exists()
+    // One that was killed and not yet waited for has ended.
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat")).unwrap_or_default();
+    !pid.trim().is_empty()
+        && stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
 fn until(what: impl Fn() -> bool) {
