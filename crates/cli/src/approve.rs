@@ -198,28 +198,6 @@ mod tests {
     }
 
     #[test]
-    fn a_question_says_where_an_argument_came_from() {
-        let span = diagnostics::Span { file: diagnostics::FileId(0), start: 0, end: 0 };
-        let hop = |what| core_ir::Hop { what, span, request: None };
-        let way = vec![hop(core_ir::What::Model("m".into())), hop(core_ir::What::Tool("web\n".into()))];
-        let chain = core_ir::Chain {
-            component: "U".into(),
-            words: "is untrusted".into(),
-            ways: vec![way],
-            more: false,
-        };
-        let to = ApprovalArg {
-            name: "to".into(),
-            value: Data::str("x"),
-            label: Data::list([Data::str("U")]),
-            chains: vec![chain],
-        };
-        let text = question(&Approval { tool: "pay".into(), args: vec![to] });
-        let said = r"      is untrusted: the model `m` replied, having read the conversation <- the tool `web\u{a}` answered";
-        assert_eq!(text.lines().nth(2), Some(said));
-    }
-
-    #[test]
     fn only_yes_is_yes() {
         for yes in ["y\n", " YES \r\n", "Y"] {
             assert!(is_yes(yes), "{yes:?}");

@@ -391,7 +391,7 @@ impl surface::Loader for Imports<'_> {
 }
 
 /// What the program is that a configuration's units make.
-fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend::Unit>, String> {
+pub fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend::Unit>, String> {
     let said = |problem: Problem| match problem {
         Problem::Unreadable(message, _) => message,
         Problem::Wrong(found) | Problem::Policy(found) => found

@@ -24,6 +24,15 @@ struct File {
     policy: Option<PathBuf>,
 }
 
+impl File {
+    fn read(path: &Path) -> Result<File, String> {
+        let shown = path.display();
+        let text =
+            std::fs::read_to_string(path).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
+        toml::from_str(&text).map_err(|e| format!("`{shown}` is wrong: {}", e.to_string().trim_end()))
+    }
+}
+
 /// One `[stores.NAME]`: where a store is kept.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,19 +94,12 @@ impl Settings {
     pub fn read(ui: &Ui) -> Result<Settings, Exit> {
         let path = match &ui.args.config {
             Some(path) => Some(path.clone()),
-            None => nearest(),
+            None => std::env::current_dir().ok().and_then(|here| nearest(&here)),
         };
         let dir = path.as_deref().and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         let file = match &path {
             None => File::default(),
-            Some(path) => {
-                let shown = path.display();
-                let text = std::fs::read_to_string(path)
-                    .map_err(|e| ui.usage(&format!("cannot read `{shown}`: {}", reason(&e)), None))?;
-                toml::from_str(&text).map_err(|e| {
-                    ui.usage(&format!("`{shown}` is wrong: {}", e.to_string().trim_end()), None)
-                })?
-            }
+            Some(path) => File::read(path).map_err(|why| ui.usage(&why, None))?,
         };
         let mut handlers = Vec::new();
         for (name, value) in &file.handlers {
@@ -145,8 +147,20 @@ impl Settings {
     }
 }
 
-/// The nearest `entail.toml` from the working directory upwards.
-fn nearest() -> Option<PathBuf> {
-    let here = std::env::current_dir().ok()?;
-    here.ancestors().map(|d| d.join("entail.toml")).find(|p| p.is_file())
+/// How programs in a folder are loaded: as the file says that `--config` names, or the nearest `entail.toml` upwards.
+///
+/// # Errors
+/// Why that file cannot be used.
+pub fn loading_in(folder: &Path, config: Option<&Path>) -> Result<crate::load::Options, String> {
+    let Some(path) = config.map(Path::to_path_buf).or_else(|| nearest(folder)) else {
+        return Ok(crate::load::Options::default());
+    };
+    let file = File::read(&path)?;
+    let dir = path.parent().unwrap_or(Path::new(""));
+    Ok(crate::load::Options { retry_timeouts: file.retry_timeouts, policy: file.policy.map(|p| dir.join(p)) })
+}
+
+/// The nearest `entail.toml` from a folder upwards.
+fn nearest(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().map(|d| d.join("entail.toml")).find(|p| p.is_file())
 }

@@ -99,7 +99,7 @@ fn wrong_requests_exit_with_2_and_say_what_to_do() {
     let triage = "examples/triage.agent";
     for (args, said) in [
         (vec!["run", "no/such.agent"], "no such file"),
-        (vec!["run", &folder], "holds no configuration"),
+        (vec!["run", &folder], "it is a directory"),
         (vec!["run", triage], "needs an input"),
         (vec!["run", triage, "{\"tiket\": 1}"], "$.ticket: missing"),
         (vec!["run", triage, "{\"ticket\": 1}"], "$.ticket: expected Str, found a number"),
@@ -351,18 +351,17 @@ fn ctrl_c_before_the_run_begins_says_so_and_ends_with_130() {
     assert_eq!((status, said.contains("cancelled")), (Some(130), true), "{said}");
 }
 
-#[test]
-fn a_client_talks_to_the_language_server() {
+/// What `entail lsp` says to a client that opens a document and leaves.
+fn editor(uri: &str, text: &str, args: &[&str]) -> String {
     use std::io::Write;
     let mut server = Command::new(env!("CARGO_BIN_EXE_entail"))
         .arg("lsp")
+        .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let text = "pipeline p() -> String { return 1; }";
-    let document =
-        serde_json::json!({"uri": "file:///p.agent", "languageId": "agent", "version": 1, "text": text});
+    let document = serde_json::json!({"uri": uri, "languageId": "agent", "version": 1, "text": text});
     let mut input = server.stdin.take().unwrap();
     for message in [
         serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}),
@@ -377,7 +376,48 @@ fn a_client_talks_to_the_language_server() {
     let out = server.wait_with_output().unwrap();
     let said = String::from_utf8(out.stdout).unwrap();
     assert_eq!(out.status.code(), Some(0), "{said}");
+    said
+}
+
+#[test]
+fn a_client_talks_to_the_language_server() {
+    let said = editor("file:///p.agent", "pipeline p() -> String { return 1; }", &[]);
     assert!(said.contains("hoverProvider") && said.contains("A050"), "{said}");
+}
+
+#[test]
+fn the_language_server_finds_what_check_finds_with_the_settings_around() {
+    let dir = tempfile::tempdir().unwrap();
+    let uri = format!("file://{}/inner/p.agent", dir.path().display());
+    std::fs::create_dir(dir.path().join("inner")).unwrap();
+    let program = "tool pay(n: Number) -> String writes policy spending {}\n\
+                   use crew \"crew.yaml\" as research(topic: String) -> String;\n\
+                   pipeline p(n: Number) -> String { let r = pay(n); return r; }\n";
+    write(&dir.path().join("inner"), "p.agent", program);
+    let crew = "researcher:\n  role: r\n  goal: g\n  backstory: b\n";
+    // Neither the configuration nor the policy is there.
+    let said = editor(&uri, program, &[]);
+    assert!(said.contains("A085") && said.contains("no such file"), "{said}");
+    write(&dir.path().join("inner"), "crew.yaml", crew);
+    let said = editor(&uri, program, &[]);
+    assert!(said.contains("A086") && said.contains("name a policy file"), "{said}");
+    // The settings of a folder above name the policy file.
+    write(dir.path(), "entail.toml", "policy = \"p.toml\"\n");
+    write(dir.path(), "p.toml", "[policies.spendings]\nresult = \"trusted\"\n");
+    let said = editor(&uri, program, &[]);
+    assert!(said.contains("A086") && said.contains("spendings"), "{said}");
+    write(dir.path(), "p.toml", "[policies.spending]\nresult = \"trusted\"\n");
+    let said = editor(&uri, program, &[]);
+    assert!(said.contains("\"diagnostics\":[]"), "{said}");
+    // Settings that cannot be used are the reason.
+    write(dir.path(), "entail.toml", "polcy = 1\n");
+    let said = editor(&uri, program, &[]);
+    assert!(said.contains("A086") && said.contains("is wrong"), "{said}");
+    // `--config` comes first.
+    write(dir.path(), "other.toml", "policy = \"p.toml\"\n");
+    let other = dir.path().join("other.toml").display().to_string();
+    let said = editor(&uri, program, &["--config", &other]);
+    assert!(said.contains("\"diagnostics\":[]"), "{said}");
 }
 
 #[test]

@@ -3,10 +3,48 @@
 use check::cost::{self, Interval};
 use check::lint::{self, Outcome};
 use diagnostics::{Diagnostic, FileId, Sources};
-use frontend::surface::{self, EntryKind, Loader};
+use frontend::policy::Policy;
+use frontend::surface::{self, EntryKind, Loader, Module};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// What is around a program when it is checked, as far as the language server cannot find it itself.
+pub trait Surroundings {
+    /// How programs in this folder are checked.
+    ///
+    /// # Errors
+    /// Why the settings or the policy file there cannot be used, for a message.
+    fn options(&self, folder: &Path) -> Result<Options, String>;
+
+    /// What the configuration at a path defines; the first is what it is for. The path may lead to a folder.
+    ///
+    /// # Errors
+    /// Why there is nothing, for a message.
+    fn units(&self, path: &Path) -> Result<Vec<frontend::Unit>, String>;
+}
+
+/// How a program is checked: what `entail.toml` says of it.
+#[derive(Default)]
+pub struct Options {
+    /// The policy file.
+    pub policy: Option<Policy>,
+    /// Whether `retries` try again what was late.
+    pub retry_timeouts: bool,
+}
+
+/// No settings, no policy, no configurations of other frameworks.
+pub(crate) struct Nothing;
+
+impl Surroundings for Nothing {
+    fn options(&self, _: &Path) -> Result<Options, String> {
+        Ok(Options::default())
+    }
+
+    fn units(&self, _: &Path) -> Result<Vec<frontend::Unit>, String> {
+        Err("configurations are not read here".into())
+    }
+}
 
 /// What a document is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +69,30 @@ struct Imports<'a> {
     sources: &'a mut Sources,
     open: &'a HashMap<PathBuf, Arc<str>>,
     known: HashMap<PathBuf, FileId>,
+    around: &'a dyn Surroundings,
+}
+
+impl Imports<'_> {
+    /// Where a path leads that is written in a file.
+    fn place(&self, from: FileId, path: &str) -> PathBuf {
+        let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
+        folder_of(&importing).join(path)
+    }
+}
+
+fn folder_of(path: &str) -> &Path {
+    Path::new(path).parent().unwrap_or(Path::new(""))
 }
 
 impl Loader for Imports<'_> {
+    fn units(&mut self, from: FileId, path: &str) -> Result<Vec<frontend::Unit>, String> {
+        self.around.units(&self.place(from, path))
+    }
+
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String> {
         /// A file is refused beyond this by the parser anyway.
         const LONGEST: u64 = 16 << 20;
-        let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
-        let path = Path::new(&importing).parent().unwrap_or(Path::new("")).join(path);
-        let place = path.canonicalize().map_err(|_| "no such file".to_string())?;
+        let place = self.place(from, path).canonicalize().map_err(|_| "no such file".to_string())?;
         if let Some(id) = self.known.get(&place) {
             return Ok((*id, self.sources.get(*id).map_or_else(|| "".into(), |s| s.text.clone())));
         }
@@ -71,16 +124,24 @@ pub(crate) struct Analysis {
     module: Option<surface::Module>,
 }
 
-pub(crate) fn analyse(path: &str, text: &str, open: &HashMap<PathBuf, Arc<str>>) -> Analysis {
+pub(crate) fn analyse(
+    path: &str,
+    text: &str,
+    open: &HashMap<PathBuf, Arc<str>>,
+    around: &dyn Surroundings,
+) -> Analysis {
     let mut sources = Sources::new();
     let id = sources.add(path, text);
     let mut module = None;
     let found = match Language::of(path) {
         Language::Agent => {
             let known = Path::new(path).canonicalize().ok().map(|p| (p, id)).into_iter().collect();
-            let mut imports = Imports { sources: &mut sources, open, known };
-            let (read, found) = surface::check_files(id, text, &mut imports);
+            let mut imports = Imports { sources: &mut sources, open, known, around };
+            let (read, mut found) = surface::check_files(id, text, &mut imports);
             module = read;
+            if let Some(module) = &mut module {
+                found.extend(policies(module, around.options(folder_of(path))));
+            }
             found
         }
         Language::Lam => frontend::calculus::compile(id, text).diagnostics,
@@ -93,6 +154,23 @@ pub(crate) fn analyse(path: &str, text: &str, open: &HashMap<PathBuf, Arc<str>>)
         }
     };
     Analysis { sources, found, module }
+}
+
+/// Has the program checked as the settings say; gives what is wrong with the policies that it names.
+fn policies(module: &mut Module, options: Result<Options, String>) -> Vec<Diagnostic> {
+    let uses = module.policies();
+    let unknown = || uses.iter().map(|u| Module::unknown_policy(u, None));
+    match options {
+        Ok(Options { policy, retry_timeouts }) => {
+            module.retry_timeouts = retry_timeouts;
+            let Some(policy) = policy else { return unknown().collect() };
+            module.assume(&policy);
+            let found = policy.check_named(&uses).into_iter();
+            // The policy file is not one of the sources here.
+            found.map(|d| Diagnostic { remarks: Vec::new(), ..d }).collect()
+        }
+        Err(why) => unknown().map(|d| Diagnostic { help: vec![why.clone()], ..d }).collect(),
+    }
 }
 
 impl Analysis {

@@ -1,6 +1,7 @@
 //! The language server: what editors ask about `.agent`, `.lam`, and configurations in YAML and JSON.
 //!
-//! Entry points: [`serve`] answers a client over two streams; [`Server::handle`] answers one message, without any stream.
+//! Entry points: [`serve`] answers a client over two streams; [`Server::handle`] answers one message, without any stream;
+//! [`Surroundings`] is where settings, policies and imported configurations come from.
 //!
 //! The protocol is read and written as JSON values: the workspace keeps numbers exact (`arbitrary_precision` of
 //! `serde_json`), under which the untagged enums of the usual libraries for it don't read integers.
@@ -15,5 +16,6 @@ mod protocol;
 mod server;
 mod text;
 
+pub use analysis::{Options, Surroundings};
 pub use protocol::serve;
 pub use server::Server;

@@ -13,8 +13,7 @@ const LONGEST_LINE: u64 = 1 << 12;
 ///
 /// # Errors
 /// The streams fail, or what is read has no header, so that nobody knows where the next message begins.
-pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<bool> {
-    let mut server = Server::new();
+pub fn serve(mut server: Server, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<bool> {
     while let Some(bytes) = read(input)? {
         let answers = match serde_json::from_slice::<Value>(&bytes) {
             Ok(message) => server.handle(&message),

@@ -1,6 +1,6 @@
 //! The answers to a client's messages.
 
-use crate::analysis::{Analysis, Language, analyse};
+use crate::analysis::{Analysis, Language, Nothing, Surroundings, analyse};
 use crate::names::{self, Kind, MAIN, Names, Occurrence};
 use crate::text::{Lines, apply, path_of, uri_of};
 use diagnostics::{Applicability, Diagnostic, Level, Span};
@@ -89,18 +89,29 @@ struct Document {
 }
 
 /// A session with a client.
-#[derive(Default)]
 pub struct Server {
+    around: Box<dyn Surroundings>,
     documents: HashMap<String, Document>,
     initialized: bool,
     shut_down: bool,
     exited: bool,
 }
 
+impl Default for Server {
+    fn default() -> Server {
+        Server::new()
+    }
+}
+
 impl Server {
-    /// Before anything was said.
+    /// Before anything was said, and with nothing around the documents.
     pub fn new() -> Server {
-        Server::default()
+        Server::within(Box::new(Nothing))
+    }
+
+    /// A session about programs with settings, policies and configurations around them.
+    pub fn within(around: Box<dyn Surroundings>) -> Server {
+        Server { around, documents: HashMap::new(), initialized: false, shut_down: false, exited: false }
     }
 
     /// Whether the client has said `exit`.
@@ -245,7 +256,7 @@ impl Server {
     }
 
     fn analysis(&self, document: &Document) -> Analysis {
-        analyse(&document.path, &document.text, &self.open_files())
+        analyse(&document.path, &document.text, &self.open_files(), &*self.around)
     }
 
     fn published(&self, uri: &str) -> Vec<Value> {

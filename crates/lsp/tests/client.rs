@@ -15,7 +15,7 @@ fn session(messages: &[Value]) -> Vec<Value> {
         input.extend(format!("Content-Length: {}\r\n\r\n{text}", text.len()).bytes());
     }
     let mut output = Vec::new();
-    serve(&mut BufReader::new(Cursor::new(input)), &mut output).unwrap();
+    serve(Server::new(), &mut BufReader::new(Cursor::new(input)), &mut output).unwrap();
     let mut said = Vec::new();
     let mut rest = std::str::from_utf8(&output).unwrap();
     while let Some((head, body)) = rest.split_once("\r\n\r\n") {
@@ -219,12 +219,17 @@ fn requests_are_answered_once_whatever_they_are() {
 #[test]
 fn broken_streams_end_with_an_error_and_broken_json_with_an_answer() {
     let mut out = Vec::new();
-    assert!(serve(&mut BufReader::new(&b"Hello: 1\r\n\r\n{}"[..]), &mut out).is_err());
-    assert!(serve(&mut BufReader::new(&b"Content-Length: 99999999999\r\n\r\n{}"[..]), &mut out).is_err());
+    assert!(serve(Server::new(), &mut BufReader::new(&b"Hello: 1\r\n\r\n{}"[..]), &mut out).is_err());
+    assert!(
+        serve(Server::new(), &mut BufReader::new(&b"Content-Length: 99999999999\r\n\r\n{}"[..]), &mut out)
+            .is_err()
+    );
     // A stream that ends in the middle is a client that is gone.
-    assert!(!serve(&mut BufReader::new(&b"Content-Length: 9\r\n\r\n{}"[..]), &mut out).unwrap());
+    assert!(
+        !serve(Server::new(), &mut BufReader::new(&b"Content-Length: 9\r\n\r\n{}"[..]), &mut out).unwrap()
+    );
     let mut out = Vec::new();
-    serve(&mut BufReader::new(&b"Content-Length: 2\r\n\r\n{]"[..]), &mut out).unwrap();
+    serve(Server::new(), &mut BufReader::new(&b"Content-Length: 2\r\n\r\n{]"[..]), &mut out).unwrap();
     assert!(String::from_utf8(out).unwrap().contains("-32700"));
 }
 
