@@ -722,6 +722,52 @@ fn a_trace_is_the_same_whatever_the_order_of_answers() {
     assert!(ran.out.contains("4 requests, at most 2 of them one after another"), "{}", ran.out);
 }
 
+/// Both branches ask the same, and which of them asks first is a matter of time.
+#[test]
+fn recorded_replies_go_to_the_same_questions_whatever_answers_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = r#"
+        agent a { tools: [] }
+        tool slow(n: Number) -> Number { }
+        task say() -> String by agent { prompt "Say something." }
+        pipeline sub(n: Number) -> String { let x = slow(n); let s = say() by a; let t = say() by a; return s + t; }
+        pipeline p() -> List[String] {
+            parallel { let x = sub(0); let y = sub(1); } join;
+            return [x, y];
+        }
+        test "both" { let r = p(); assert f"{r[0]} {r[1]}" == "ab cd"; }
+    "#;
+    write(dir.path(), "p.agent", program);
+    // The branch `late` is the slow one; the model answers in the order in which it is asked.
+    let settings = |late: u32| {
+        let code = format!(
+            "import json, sys, time; n = json.load(sys.stdin)[\\\"n\\\"]; time.sleep(0.5 * (n == {late})); print(n)"
+        );
+        format!(
+            "model = \"m\"\n[models.m]\nprovider = \"scripted\"\nfile = \"m.json\"\n\
+             [handlers]\nslow = {{ exec = [\"python3\", \"-c\", \"{code}\"] }}\n"
+        )
+    };
+    write(dir.path(), "m.json", r#"["a", "b", "c", "d"]"#);
+    write(dir.path(), "entail.toml", settings(1));
+    let ran = entail_in(dir.path(), &["test", "--record", "p.agent"]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    let recorded = std::fs::read_to_string(dir.path().join("p.replies.json")).unwrap();
+    assert!(recorded.contains("\"place\""), "{recorded}");
+    let traces = [0, 1].map(|late| {
+        write(dir.path(), "entail.toml", settings(late));
+        let ran = entail_in(dir.path(), &["test", "p.agent"]);
+        assert_eq!(ran.status, 0, "{late}: {}{}", ran.out, ran.err);
+        let script: Value = serde_json::from_str(&recorded).unwrap();
+        write(dir.path(), "s.json", script["both"].to_string());
+        let args = ["run", "--pipeline", "p", "p.agent", "--script", "s.json", "--trace", "t.jsonl"];
+        let ran = entail_in(dir.path(), &args);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        (ran.out, std::fs::read_to_string(dir.path().join("t.jsonl")).unwrap())
+    });
+    assert_eq!(traces[0], traces[1]);
+}
+
 #[test]
 fn the_seven_phases_of_an_agents_step_are_in_the_trace() {
     let script = write(

@@ -346,6 +346,7 @@ mod tests {
             tools: Vec::new(),
             max_output: None,
             attempt: 0,
+            place: Arc::default(),
         }
     }
 

@@ -458,6 +458,7 @@ impl Driver<'_> {
                     tools: tools.clone(),
                     max_output: None,
                     attempt: *attempt,
+                    place: request.place.path(),
                 };
                 let provider = match self.handlers.models.resolve_for(params.as_deref()) {
                     Ok(provider) => provider,

@@ -84,11 +84,25 @@ impl Recorder {
         }
     }
 
-    /// The answered model calls in the order of the trace, as entries of a script that gives the same answers.
+    /// The answered model calls in the order of the trace, as entries of a script that gives the same answers. Questions
+    /// that are alike are told by their places, since which of them is asked first may be a matter of time.
     pub fn script(&self) -> Json {
-        let entry = |asking: &Asking| {
+        let question = |asking: &Asking| match &asking.what {
+            Asked::Model { messages, purpose, .. } => {
+                Some((purpose.clone(), messages.last().map(|m| m.content.clone()).unwrap_or_default()))
+            }
+            _ => None,
+        };
+        let mut alike: HashMap<_, usize> = HashMap::new();
+        for q in self.requests.values().filter_map(question) {
+            *alike.entry(q).or_default() += 1;
+        }
+        let entry = |((place, _), asking): (&(Arc<[u32]>, RequestId), &Asking)| {
             let Asked::Model { messages, purpose, .. } = &asking.what else { return None };
             let mut entry = Map::new();
+            if question(asking).and_then(|q| alike.get(&q)).is_some_and(|n| *n > 1) {
+                entry.insert("place".into(), shown_place(place));
+            }
             if let Some(purpose) = purpose {
                 entry.insert("purpose".into(), purpose.to_string().into());
             }
@@ -107,7 +121,7 @@ impl Recorder {
             };
             Some(Json::Object(entry))
         };
-        self.requests.values().filter_map(entry).collect()
+        self.requests.iter().filter_map(entry).collect()
     }
 
     /// The lines of the trace, each a JSON object.
@@ -295,6 +309,11 @@ fn shown(next: &Asking) -> Option<String> {
     messages.iter().rev().find(|m| m.role == Role::Tool).map(|m| m.content.to_string())
 }
 
+/// A place without the number that is the same for all requests of one.
+fn shown_place(place: &[u32]) -> Json {
+    json!(place.split_last().map_or(place, |(_, place)| place))
+}
+
 pub(crate) fn place_json(sources: &Sources, span: Span, line: &mut Map<String, Json>) {
     if let Some(source) = sources.get(span.file) {
         let at = source.line_column(span.start);
@@ -315,7 +334,7 @@ fn request<'a>(
     line.insert("event".into(), "request".into());
     line.insert("n".into(), n.into());
     // The last number only sorts a request behind the branches before it.
-    line.insert("place".into(), json!(place.split_last().map_or(place, |(_, place)| place)));
+    line.insert("place".into(), shown_place(place));
     let mut put = |key: &str, value: Json| line.insert(key.into(), value);
     match &asking.what {
         Asked::Model { model, purpose, agent, messages, tools, attempt } => {

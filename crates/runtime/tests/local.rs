@@ -25,6 +25,7 @@ fn call(params: Option<ModelParams>) -> ModelCall {
         tools: Vec::new(),
         max_output: None,
         attempt: 0,
+        place: Arc::default(),
     }
 }
 

@@ -32,6 +32,7 @@ fn call(result: Option<Type>) -> ModelCall {
         tools: Vec::new(),
         max_output: None,
         attempt: 0,
+        place: Arc::default(),
     }
 }
 

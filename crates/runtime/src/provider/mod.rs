@@ -45,6 +45,9 @@ pub struct ModelCall {
     pub max_output: Option<u64>,
     /// How many replies to this question did not decode before.
     pub attempt: u32,
+    /// Where it stands in the run: the `place` of [traces](crate::trace), and last the number of the request there. It is
+    /// the same in every run with the same answers, whichever of them come first.
+    pub place: Arc<[u32]>,
 }
 
 impl ModelCall {

@@ -22,7 +22,8 @@ const MAX_FILE: u64 = 64 << 20;
 /// - `{"error": "message"}`: the model fails.
 ///
 /// With `"purpose": "task"` or `"match": "part of the last message"` an entry answers only such a question, and is preferred
-/// to entries without a condition. An entry answers once, with `"repeat": true` always. A script that has no
+/// to entries without a condition. Of several, the one is preferred whose `"place"` is that of the question, as the
+/// [trace](crate::trace) shows it: which of the questions in branches of a `parallel` comes first may be a matter of time. An entry answers once, with `"repeat": true` always. A script that has no
 /// reply left is an error that says which question was not answered.
 ///
 /// # Examples
@@ -47,6 +48,7 @@ struct State {
 struct Entry {
     purpose: Option<String>,
     part: Option<String>,
+    place: Option<Vec<u32>>,
     repeat: bool,
     used: bool,
     reply: Result<Reply, String>,
@@ -55,6 +57,10 @@ struct Entry {
 impl Entry {
     fn is_conditional(&self) -> bool {
         self.purpose.is_some() || self.part.is_some()
+    }
+
+    fn stands_at(&self, call: &ModelCall) -> bool {
+        self.place.as_deref().is_some_and(|p| call.place.split_last().is_some_and(|(_, place)| p == place))
     }
 
     fn fits(&self, call: &ModelCall) -> bool {
@@ -102,7 +108,7 @@ impl Scripted {
             entry(item).map_err(|why| {
                 ConfigError::new(format!("entry {} of {source}: {why}", i + 1)).with_help(
                     "write a string, or an object with `reply`, `tool` and `args`, `tools`, or `error`, \
-                     and perhaps `match`, `purpose`, `repeat`",
+                     and perhaps `match`, `purpose`, `place`, `repeat`",
                 )
             })
         });
@@ -125,10 +131,12 @@ impl Scripted {
         state.asked += 1;
         let asked = state.asked;
         let entries = &mut state.entries;
-        let chosen = entries
-            .iter()
-            .position(|e| e.is_conditional() && e.fits(call))
-            .or_else(|| entries.iter().position(|e| !e.is_conditional() && e.fits(call)));
+        let first = |fits: &dyn Fn(&Entry) -> bool| entries.iter().position(|e| e.fits(call) && fits(e));
+        // A program that has changed since has other places, and takes what is left in the order of the script.
+        let chosen = first(&|e| e.stands_at(call))
+            .or_else(|| first(&|e| e.is_conditional() && e.place.is_none()))
+            .or_else(|| first(&Entry::is_conditional))
+            .or_else(|| first(&|_| true));
         let Some(i) = chosen else {
             let purpose = call.purpose().map_or(String::new(), |p| format!(" (`{p}`)"));
             return Err(ModelError::new(format!(
@@ -144,7 +152,7 @@ impl Scripted {
 }
 
 fn entry(item: &Json) -> Result<Entry, String> {
-    let plain = |reply| Entry { purpose: None, part: None, repeat: false, used: false, reply };
+    let plain = |reply| Entry { purpose: None, part: None, place: None, repeat: false, used: false, reply };
     let fields = match item {
         Json::String(s) => return Ok(plain(Ok(Reply::Text(s.clone())))),
         Json::Object(fields) => fields,
@@ -153,7 +161,7 @@ fn entry(item: &Json) -> Result<Entry, String> {
     for name in fields.keys() {
         if !matches!(
             name.as_str(),
-            "match" | "purpose" | "repeat" | "reply" | "tool" | "tools" | "args" | "error"
+            "match" | "purpose" | "place" | "repeat" | "reply" | "tool" | "tools" | "args" | "error"
         ) {
             return Err(format!("unknown field `{}`", clip(name, 40)));
         }
@@ -167,6 +175,14 @@ fn entry(item: &Json) -> Result<Entry, String> {
         None => false,
         Some(Json::Bool(b)) => *b,
         Some(_) => return Err("`repeat` is neither true nor false".into()),
+    };
+    let place = match fields.get("place") {
+        None => None,
+        Some(place) => {
+            let number = |n: &Json| n.as_u64().and_then(|n| u32::try_from(n).ok());
+            let numbers = place.as_array().and_then(|all| all.iter().map(number).collect());
+            Some(numbers.ok_or("`place` is not a list of numbers, as a trace shows it")?)
+        }
     };
     let reply = match (fields.get("reply"), text("tool")?, text("error")?, fields.get("tools")) {
         (Some(Json::String(s)), None, None, None) => Ok(Reply::Text(s.clone())),
@@ -189,7 +205,7 @@ fn entry(item: &Json) -> Result<Entry, String> {
     if fields.contains_key("args") && !fields.contains_key("tool") {
         return Err("`args` belongs to `tool`".into());
     }
-    Ok(Entry { purpose: text("purpose")?, part: text("match")?, repeat, ..plain(reply) })
+    Ok(Entry { purpose: text("purpose")?, part: text("match")?, place, repeat, ..plain(reply) })
 }
 
 impl Provider for Scripted {
@@ -220,6 +236,7 @@ mod tests {
             tools: Vec::new(),
             max_output: None,
             attempt: 0,
+            place: Arc::default(),
         }
     }
 

@@ -50,6 +50,7 @@ fn call(result: Option<Type>) -> ModelCall {
         tools: vec![tool("web.search", &[("q", Type::Str)]), tool("now", &[])],
         max_output: None,
         attempt: 0,
+        place: Arc::default(),
     }
 }
 
