@@ -153,7 +153,7 @@ pub fn explore<S: Clone + PartialEq>(
                         merge(branch, &mut next, &mut same)?;
                     }
                 }
-                Followed::Unfinished(course) => later.push(course),
+                Followed::Unfinished(course) => later.push(*course),
             }
         }
         layer = next;
@@ -198,7 +198,7 @@ enum Followed<S> {
     /// Each with one of the answers.
     Branches(Vec<Course<S>>),
     /// There was no room for its branches, or it took too long.
-    Unfinished(Course<S>),
+    Unfinished(Box<Course<S>>),
 }
 
 /// What was found so far.
@@ -262,7 +262,7 @@ impl<S: Clone> Explorer<'_, '_, S> {
             }
             if used > fuel {
                 self.spent += used;
-                return Ok(Followed::Unfinished(course));
+                return Ok(Followed::Unfinished(Box::new(course)));
             }
             match course.machine.poll() {
                 Output::Working => {}
