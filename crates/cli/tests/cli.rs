@@ -99,7 +99,7 @@ fn wrong_requests_exit_with_2_and_say_what_to_do() {
     let triage = "examples/triage.agent";
     for (args, said) in [
         (vec!["run", "no/such.agent"], "no such file"),
-        (vec!["run", &folder], "it is a directory"),
+        (vec!["run", &folder], "holds no configuration of a known framework"),
         (vec!["run", triage], "needs an input"),
         (vec!["run", triage, "{\"tiket\": 1}"], "$.ticket: missing"),
         (vec!["run", triage, "{\"ticket\": 1}"], "$.ticket: expected Str, found a number"),
