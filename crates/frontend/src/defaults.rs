@@ -111,6 +111,18 @@ pub(crate) const PRAISON_ITER: Default = Default {
     ranges: &[("", Some(20), "MervinPraison/PraisonAI praisonaiagents/agent/agent.py: max_iter = 20")],
 };
 
+/// Iterations of an agent that PraisonAI has CrewAI run.
+pub(crate) const PRAISON_CREW_ITER: Default = Default {
+    framework: "PraisonAI's adapter of CrewAI",
+    package: "praisonai",
+    counts: "iterations",
+    ranges: &[(
+        "",
+        Some(15),
+        "MervinPraison/PraisonAI (commit 52e3e37b) praisonai/framework_adapters/crewai_adapter.py: max_iter or 15",
+    )],
+};
+
 /// Tool calls of a ReAct agent of the NeMo Agent Toolkit.
 pub(crate) const NAT_CALLS: Default = Default {
     framework: "NeMo Agent Toolkit",

@@ -425,3 +425,50 @@ fn a_suppression_is_used_by_a_finding_that_is_not_shown() {
     };
     assert_eq!(silenced, 1);
 }
+
+#[test]
+fn an_agent_of_a_package_has_not_the_toolkits_bound() {
+    let text = |kind: &str| {
+        format!(
+            "llms:\n  fast: {{_type: nim, model_name: m}}\nworkflow:\n  _type: {kind}\n  llm_name: fast\n  tool_names: [clock]\n"
+        )
+    };
+    let bounds = |kind: &str| {
+        findings(&text(kind), &everything())
+            .into_iter()
+            .filter(|d| d.code == "L017")
+            .map(|d| (d.level, d.message))
+            .collect::<Vec<_>>()
+    };
+    for kind in ["react_agent", "tool_calling_agent"] {
+        let found = bounds(kind);
+        assert!(matches!(&found[..], [(Level::Warn, m)] if m.contains("15 tool calls")), "{kind}: {found:?}");
+    }
+    for kind in ["house_agent", "rewoo_agent"] {
+        let found = bounds(kind);
+        assert!(matches!(&found[..], [(Level::Unknown, m)] if m.contains(kind)), "{kind}: {found:?}");
+    }
+    let stated = format!("{}  max_iterations: 4\n", text("house_agent"));
+    assert!(findings(&stated, &everything()).iter().all(|d| d.code != "L017"));
+}
+
+#[test]
+fn the_framework_that_runs_the_agents_has_its_own_default() {
+    let bound = |framework: &str| {
+        let text = format!(
+            "{framework}topic: tea\nroles:\n  taster:\n    role: Taster\n    goal: Taste.\n    backstory: b\n    tools: [kettle]\n    tasks:\n      taste: {{description: Taste it., expected_output: notes}}\n"
+        );
+        let found = findings(&text, &everything());
+        let of = found.iter().find(|d| d.code == "L017").expect("a finding");
+        (of.level, of.message.clone())
+    };
+    for (framework, level, said) in [
+        ("", Level::Warn, "the default of PraisonAI, 20 iterations"),
+        ("framework: praisonai\n", Level::Warn, "the default of PraisonAI, 20 iterations"),
+        ("framework: crewai\n", Level::Warn, "PraisonAI's adapter of CrewAI, 15 iterations"),
+        ("framework: autogen\n", Level::Unknown, "`autogen` runs the agents"),
+    ] {
+        let (found, message) = bound(framework);
+        assert!(found == level && message.contains(said), "{framework}: {found:?} {message}");
+    }
+}

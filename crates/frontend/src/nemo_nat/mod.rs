@@ -102,7 +102,7 @@ impl Frontend for NemoNat {
             words: Words {
                 prompt: "say what the agent is to do: `system_prompt`",
                 model: "name one: `llm_name`, an entry of `llms`",
-                bound: "state it: `max_tool_calls`",
+                bound: "state it: `max_tool_calls` of a ReAct agent, `max_iterations` of one that calls tools",
                 ..Words::default()
             },
         };
@@ -156,19 +156,15 @@ fn kind_of(node: Node<'_>) -> Kind {
     let name = node.get("_type").and_then(|t| t.text()).unwrap_or("");
     let name = name.rsplit('/').next().unwrap_or(name);
     match name {
+        _ if own_agent(node) => Kind::Agent,
         "sequential_executor" => Kind::Sequence,
         "router_agent" => Kind::Router,
         "chat_completion" => Kind::Oracle,
-        "react_agent"
-        | "tool_calling_agent"
-        | "per_user_react_agent"
-        | "per_user_tool_calling_agent"
-        | "rewoo_agent"
-        | "responses_api_agent" => Kind::Agent,
         "reasoning_agent"
         | "auto_memory_agent"
         | "self_evaluating_agent_with_feedback"
         | "retry_react_agent" => Kind::Around,
+        // An agent of a package: what its loop does is not in the file, but it asks this model and is given these tools.
         _ if ["tool_names", "nat_tools"].iter().any(|k| node.get(k).is_some())
             && model_key(node).is_some() =>
         {
@@ -176,6 +172,19 @@ fn kind_of(node: Node<'_>) -> Kind {
         }
         _ => Kind::Code,
     }
+}
+
+/// Whether it is one of the toolkit's agents whose bound has a default.
+fn own_agent(node: Node<'_>) -> bool {
+    let name = node.get("_type").and_then(|t| t.text()).unwrap_or("");
+    matches!(
+        name.rsplit('/').next().unwrap_or(name),
+        "react_agent"
+            | "tool_calling_agent"
+            | "per_user_react_agent"
+            | "per_user_tool_calling_agent"
+            | "responses_api_agent"
+    )
 }
 
 fn model_key<'d>(node: Node<'d>) -> Option<crate::doc::Entry<'d>> {
@@ -295,8 +304,16 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, name: &str, node: Node<'_>, at: diag
         }
     }
     let written = first(node, &["max_tool_calls", "max_iterations", "max_iter"]);
-    let mut bound: LoopBound =
-        defaults::bound(&defaults::NAT_CALLS, kit.versions).or_written(written, kit.out);
+    let unwritten = match own_agent(node) {
+        true => defaults::bound(&defaults::NAT_CALLS, kit.versions),
+        false => {
+            let kind = node.get("_type").and_then(|t| t.text()).unwrap_or("");
+            let why =
+                format!("what bounds `{}` stands in the code that registers it", diagnostics::clip(kind));
+            LoopBound::unknown(&why)
+        }
+    };
+    let mut bound: LoopBound = unwritten.or_written(written, kit.out);
     // Tool calls are counted there, turns here: after the last call the model is asked for the answer.
     if let core_ir::Bound::Finite(calls) = bound.bound {
         bound.bound = core_ir::Bound::Finite(calls.saturating_add(1));

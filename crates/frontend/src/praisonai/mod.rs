@@ -15,7 +15,7 @@
 use crate::defaults;
 use crate::doc::Node;
 use crate::emit::{LoopBound, Template, Unused, clip, codes, near, report_keys, undecided, value_span};
-use crate::kit::{Kit, Units, first_text, mark, size};
+use crate::kit::{Kit, Units, first, first_text, mark, size};
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::shape::{self, Given, Shape, by_name, why};
 use core_ir::{Branch, Prim, Term, TermId, Type};
@@ -200,7 +200,17 @@ impl<'d> Lower<'_, '_, 'd> {
         }
         let mut given = Given { called: Some(name), prompt, ..Given::default() };
         given.params.model = self.default.and_then(|m| m.text()).map(core_ir::Name::from);
-        let term = shape::agent_with(self.kit, node, &SHAPE, given, Vec::new(), &by_name);
+        let unwritten = match self.root.get("framework").and_then(|f| f.text()) {
+            // The framework that runs the agents is another one.
+            Some("crewai") => defaults::bound(&defaults::PRAISON_CREW_ITER, self.kit.versions),
+            Some(other) if other != "praisonai" => LoopBound::unknown(&format!(
+                "`{}` runs the agents, with its own limits",
+                diagnostics::clip(other)
+            )),
+            _ => (SHAPE.default)(self.kit.versions),
+        };
+        let bound = unwritten.or_written(first(node, SHAPE.bound), self.kit.out);
+        let term = shape::agent_bounded(self.kit, node, &SHAPE, given, Vec::new(), &by_name, bound);
         self.kit.close();
         term
     }
