@@ -345,8 +345,8 @@ impl Lower<'_> {
         self.scope.names = names;
         self.binders = binders;
         let body = self.b.let_in(bindings, body, p.span);
-        let result = format!("the result of `{}`", p.name.text);
-        let body = self.b.add(Term::Check(result.into(), signature.result.clone(), body), p.result.span);
+        let result = result_of(&p.name.text);
+        let body = self.b.add(Term::Check(result, signature.result.clone(), body), p.result.span);
         self.b.abs(input, None, body, p.span)
     }
 
@@ -1765,7 +1765,7 @@ impl Lower<'_> {
                 let params = &self.b.tools()[id.0 as usize].params;
                 params.iter().fold(Taint::NONE, |t, p| t.join(given.within(&p.bound)))
             }
-            Callee::Function(_) | Callee::Unknown => given,
+            Callee::Function(_) | Callee::Fixpoint(..) | Callee::Unknown => given,
         };
         let label = self.added(s, by_of(run)).join(given);
         if retries == 0 && instead.is_none() && limit.is_none() {
@@ -1841,14 +1841,20 @@ impl Lower<'_> {
     fn callee(&mut self, s: &Signature, run: &Run, given: Taint) -> Callee {
         match (s.kind, by_of(run)) {
             (Kind::Tool | Kind::Task, _) => self.tool(s).map_or(Callee::Unknown, Callee::Tool),
-            (Kind::Pipeline, _) => Callee::Function(match self.again.get(&s.name.text) {
-                Some(again) => again.clone(),
-                None => {
-                    let descent = self.c.facts.descents.get(&s.name.text);
-                    let calls = descent.and_then(|d| d.calls_of(run, &s.params));
-                    self.pipeline_function(s, given, calls)
+            (Kind::Pipeline, _) => {
+                let descent = self.c.facts.descents.get(&s.name.text);
+                let function = match self.again.get(&s.name.text) {
+                    Some(again) => again.clone(),
+                    None => {
+                        let calls = descent.and_then(|d| d.calls_of(run, &s.params));
+                        self.pipeline_function(s, given, calls)
+                    }
+                };
+                match descent {
+                    Some(_) => Callee::Fixpoint(function, result_of(&s.name.text), s.result.clone()),
+                    None => Callee::Function(function),
                 }
-            }),
+            }
             (Kind::AgentTask, Some(agent)) => Callee::Function(self.agent_function(s, agent)),
             (Kind::Import, _) => Callee::Function(self.import_function(s)),
             // The checker has asked for an agent.
@@ -1868,10 +1874,16 @@ impl Lower<'_> {
     fn invoke(&mut self, callee: &Callee, args: TermId, at: Span) -> TermId {
         let function = match callee {
             Callee::Tool(id) => self.b.add(Term::Tool(*id), at),
-            Callee::Function(name) => self.b.var(name.clone(), at),
+            Callee::Function(name) | Callee::Fixpoint(name, ..) => self.b.var(name.clone(), at),
             Callee::Unknown => self.b.add(Term::Unknown("call".into()), at),
         };
-        self.b.app(function, args, at)
+        let call = self.b.app(function, args, at);
+        match callee {
+            Callee::Fixpoint(_, what, result) => {
+                self.b.add(Term::Check(what.clone(), result.clone(), call), at)
+            }
+            _ => call,
+        }
     }
 
     fn call(&mut self, name: &str, args: &[Expr], at: Span) -> TermId {
@@ -2086,7 +2098,15 @@ fn limits(budget: &Budget) -> Data {
 enum Callee {
     Tool(ToolId),
     Function(Name),
+    /// A function that calls itself, with what its result is called and its type. A fixpoint whose bound is reached gives its
+    /// argument back (`fix[0]` is the identity), which is of another type: the bound is never reached, and a check says so.
+    Fixpoint(Name, Name, Type),
     Unknown,
+}
+
+/// What checks call the result of a pipeline.
+fn result_of(pipeline: &str) -> Name {
+    format!("the result of `{pipeline}`").into()
 }
 
 /// The agent that a call names.
