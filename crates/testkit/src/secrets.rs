@@ -108,6 +108,7 @@ fn given() -> Vec<Ty> {
         function(),
         function(),
         function(),
+        function(),
         asks(),
         asks(),
     ]
@@ -136,6 +137,7 @@ fn closed(secret: &Data, body: &Ast) -> Ast {
         num(1),
         one(Op::Fix(Bound::Finite(0)), num(1)),
         one(Op::Fix(Bound::Finite(2)), one(Op::Lam, one(Op::Lam, num(7)))),
+        one(Op::Fix(Bound::Finite(2)), one(Op::Lam, node(Op::Let, [num(0), one(Op::Lam, num(8))]))),
         node(Op::Guard(Pred::True, 0), [one(Op::Lam, num(9))]),
         one(Op::Llm(0), Ast::lit("one")),
         one(Op::Llm(3), Ast::lit("two")),

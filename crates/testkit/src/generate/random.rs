@@ -235,7 +235,13 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let models = models(rng, if style.typed { 0 } else { tools.len() });
     let focus = rng.chance(50).then(|| rng.draw() as usize);
     let generated_endorse = (style.endorse || style.declassify) && rng.chance(30);
+    let of_tools = |wanted: bool| -> Vec<u8> {
+        (0u8..).zip(&models).filter(|(_, m)| wanted != m.tools.is_empty()).map(|m| m.0).collect()
+    };
+    let (with_tools, without_tools) = (of_tools(true), of_tools(false));
     let mut making = Making {
+        with_tools,
+        without_tools,
         rng,
         style,
         lattice,
@@ -248,6 +254,8 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let ty = making.any_type(2);
     // Most programs have a store from the outset, or keys would hardly ever be used.
     let ast = match making.rng.chance(65) {
+        // Before anything else has a label.
+        _ if !style.typed && making.rng.chance(10) => making.shape(&ty, style.size),
         true => making.with_store(&ty, style.size),
         false => making.term(&ty, style.size),
     };
@@ -257,7 +265,10 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let mut replies = Vec::new();
     for _ in 0..3 {
         let ty = making.any_type(1);
-        let ast = making.term(&ty, style.size / 4);
+        let ast = match making.forbidden && making.rng.chance(15) {
+            true => making.reclassified_draw(),
+            false => making.term(&ty, style.size / 4),
+        };
         replies.push(Reply::Code(ast));
     }
     replies.push(Reply::Text("{\"a\": [1, 2.5, null]}".into()));
@@ -309,7 +320,13 @@ fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool) -> Vec<ToolDecl> {
     ];
     shapes
         .into_iter()
-        .map(|(name, params, result)| ToolDecl {
+        .map(|(name, params, result)| {
+            let policy = rng.chance(30).then(|| policy(rng, lattice, params.first().map_or("x", |p| p.0)));
+            (name, params, result, policy)
+        })
+        .collect::<Vec<_>>()
+        .into_iter()
+        .map(|(name, params, result, policy)| ToolDecl {
             name: name.into(),
             params: params
                 .into_iter()
@@ -321,29 +338,34 @@ fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool) -> Vec<ToolDecl> {
             label: spec(rng, lattice, 5, 50),
             description: None,
             handler: None,
-            approve: approve && rng.chance(20),
-            policy: if rng.chance(25) { Some(policy(rng, lattice)) } else { None },
+            approve: approve && rng.chance(40),
+            policy,
             span: NOWHERE,
         })
         .collect()
 }
 
-/// A policy: it looks at a value or at a label, if it looks at anything.
-fn policy(rng: &mut Rng, lattice: LatticeKind) -> Arc<Code> {
+/// A policy: it looks at a value or at a label, mostly of the parameter given, if it looks at anything.
+fn policy(rng: &mut Rng, lattice: LatticeKind, first: &'static str) -> Arc<Code> {
     let mut b = Builder::new();
-    let (parameter, part) = (rng.one(&["a", "b", "x"]), rng.one(&["value", "label"]));
+    let (parameter, part) = (rng.one(&[first, first, "b"]), rng.one(&["value", "label"]));
     let a = b.var("a", NOWHERE);
     let a = b.add(Term::Field(a, parameter.into()), NOWHERE);
     let a = b.add(Term::Field(a, part.into()), NOWHERE);
     let other = b.lit(if part == "label" { label(rng, lattice) } else { number(rng) }, NOWHERE);
     let differs = b.add(Term::Prim(Prim::Ne, vec![a, other]), NOWHERE);
-    let body = match rng.below(6) {
+    let body = match rng.below(8) {
         0 => b.lit(true, NOWHERE),
-        1 => {
+        // What it says has a label of its own.
+        1 | 2 => {
+            let l = b.lit(label(rng, lattice), NOWHERE);
+            b.add(Term::Relabel(l, differs), NOWHERE)
+        }
+        3 => {
             let (l, yes) = (b.lit(label(rng, lattice), NOWHERE), b.lit(true, NOWHERE));
             b.add(Term::Relabel(l, yes), NOWHERE)
         }
-        2 => {
+        4 => {
             let (yes, why) = (b.lit(true, NOWHERE), b.lit("because", NOWHERE));
             b.add(Term::If(differs, yes, why, IfSugar::Plain), NOWHERE)
         }
@@ -419,6 +441,9 @@ struct Making<'a> {
     in_code: bool,
     /// Whether such code contains, now and then, what it must not.
     forbidden: bool,
+    /// The models that are offered tools, and the others.
+    with_tools: Vec<u8>,
+    without_tools: Vec<u8>,
     /// A number that stands for a former: the one that this program has more often than others. Rare combinations become
     /// common in some programs that way.
     focus: Option<usize>,
@@ -451,6 +476,14 @@ fn deeper(e: Ast, by: u8) -> Ast {
         Ast { op, kids }
     }
     go(e, by, 0)
+}
+
+/// `λself. f` as `λself. let … in f`: not the usual form of a function of which there is a fixpoint.
+fn indirectly(functional: Ast) -> Ast {
+    match (functional.op, functional.kids.into_iter().next()) {
+        (Op::Lam, Some(inner)) => node(Op::Lam, [node(Op::Let, [Ast::lit(Data::Null), shifted(inner)])]),
+        (op, kid) => node(op, kid),
+    }
 }
 
 impl Making<'_> {
@@ -705,7 +738,7 @@ impl Making<'_> {
     /// Combinations of formers in which a rule of labels decides, and which would be rare otherwise.
     fn shape(&mut self, ty: &Ty, size: u32) -> Ast {
         let (one, two, three) = (self.split(size, 1), self.split(size, 2), self.split(size, 3));
-        match self.former(8) {
+        match self.former(13) {
             // Whether a value has a label depends on a secret.
             0 => self.doubtful(ty, one),
             // So does that of the conversation; then something else is to be done with it.
@@ -740,16 +773,35 @@ impl Making<'_> {
                         node(Op::Let, [f, node(Op::Relabel, [l, Ast::var(0)])])
                     }
                 };
+                if self.rng.chance(50) {
+                    // By its name, with what needs no evaluation.
+                    let argument = shifted(self.leaf(&param));
+                    return node(Op::Let, [f, node(Op::App, [Ast::var(0), argument])]);
+                }
                 node(Op::App, [f, self.term(&param, two)])
             }
             // A guard decides by a part of a value.
             3 => {
-                let part = match self.test_of_given() {
-                    Some(test) => node(Op::If, [test, self.leaf(&Ty::Num), self.leaf(&Ty::Num)]),
-                    None => self.doubtful(&Ty::Num, 1),
+                let numbers = Ty::List(Box::new(Ty::Num));
+                let (list, p) = match self.test_of_given() {
+                    // A further attempt may draw another number.
+                    Some(test) if self.rng.chance(50) => {
+                        let (half, one) = (Num::ONE.div(&Num::from(2)), Ast::lit(Data::Num(Num::ONE)));
+                        let drawn = [Ast::lit(Data::Num(Num::ZERO)), one.clone()];
+                        let drawn = node(Op::Choose(half.unwrap_or(Num::ONE)), drawn);
+                        let part = node(Op::If, [deeper(test, 1), Ast::var(0), one]);
+                        let each = Pred::Compare(Measure::Value, Comparison::Ge, Num::ONE);
+                        (node(Op::Let, [drawn, node(Op::List, [part])]), Pred::Every(Arc::new(each)))
+                    }
+                    Some(test) => {
+                        let part = node(Op::If, [test, self.leaf(&Ty::Num), self.leaf(&Ty::Num)]);
+                        (node(Op::List, [part, self.leaf(&Ty::Num)]), self.predicate(&numbers))
+                    }
+                    None => {
+                        let part = self.doubtful(&Ty::Num, 1);
+                        (node(Op::List, [part, self.leaf(&Ty::Num)]), self.predicate(&numbers))
+                    }
                 };
-                let list = node(Op::List, [part, self.leaf(&Ty::Num)]);
-                let p = self.predicate(&Ty::List(Box::new(Ty::Num)));
                 let retry = 1 + self.rng.below(2) as u32;
                 let guarded = node(Op::Guard(p, retry), [list]);
                 let l = self.label(1);
@@ -812,8 +864,83 @@ impl Making<'_> {
                 let rest = self.under(Ty::Num, ty, two);
                 node(Op::Let, [count, rest])
             }
+            // A threshold is one label or another.
+            8 => {
+                let (one, other) = (self.label(1), self.label(1));
+                let threshold = match self.test_of_given() {
+                    Some(test) => node(Op::If, [test, one, other]),
+                    None => one,
+                };
+                let checked = node(Op::Assert, [threshold, self.leaf(&Ty::Num)]);
+                let rest = self.under(Ty::Num, ty, two);
+                node(Op::Let, [checked, rest])
+            }
+            // What a model's code gives.
+            9 if !self.in_code => {
+                let code = node(Op::RecvCode, []);
+                if self.rng.chance(50) { node(Op::Fail, [code]) } else { code }
+            }
+            // Something secret is called with.
+            10 if !self.in_code && self.style.deciding > 0 => {
+                let secret = match self.scope.first() {
+                    Some(Ty::Num) => u8::try_from(self.scope.len() - 1).ok().map(Ast::var),
+                    _ => None,
+                };
+                let argument = match secret {
+                    Some(secret) => secret,
+                    None => self.leaf(&Ty::Num),
+                };
+                let tool = self.rng.one(&[0, 3]);
+                let call = node(Op::App, [node(Op::Tool(tool), []), argument]);
+                let rest = self.under(Ty::Num, ty, two);
+                node(Op::Let, [call, rest])
+            }
+            // An answer that may be late, and a handler that must not take it.
+            11 => {
+                let top = Ast::lit(self.top());
+                let asked = self.asking(3);
+                let caught = [top, asked, Ast::lit(Data::Num(Num::ZERO))];
+                let caught = node(Op::Try(Catches::NotTimeout), caught);
+                let limited = node(Op::Within(Num::ONE), [caught]);
+                let rest = self.under(Ty::Num, ty, two);
+                node(Op::Let, [limited, rest])
+            }
+            // A model is asked for something else before all of its calls were taken.
+            12 if !self.with_tools.is_empty() => {
+                let mut received = |of: &[u8]| match self.rng.pick(of) {
+                    Some((_, m)) => node(Op::RecvData(*m), []),
+                    None => node(Op::RecvCode, []),
+                };
+                let first = received(&self.with_tools);
+                let other = received(&self.without_tools);
+                let again = received(&self.with_tools);
+                let rest = deeper(self.under(Ty::Null, ty, two), 2);
+                node(Op::Let, [first, node(Op::Let, [other, node(Op::Let, [again, rest])])])
+            }
             _ => self.general(ty, size),
         }
+    }
+
+    /// The highest label.
+    fn top(&self) -> Data {
+        match self.lattice {
+            LatticeKind::TwoAxis => Data::list([Data::str("U"), Data::str("S")]),
+            LatticeKind::Endorsed => Data::list([Data::str("U"), Data::str("S"), Data::str("E")]),
+            LatticeKind::Levels => Data::list([Data::str("U"), Data::str("secret")]),
+            LatticeKind::SourcesReaders => {
+                Data::record([("sources".into(), Data::str("*")), ("readers".into(), Data::list([]))])
+            }
+        }
+    }
+
+    /// A draw under a label that the code takes away, which it must not.
+    fn reclassified_draw(&mut self) -> Ast {
+        let (half, one) = (Num::ONE.div(&Num::from(2)).unwrap_or(Num::ONE), Ast::lit(Data::Num(Num::ONE)));
+        let drawn = node(Op::Choose(half), [Ast::lit(Data::Num(Num::ZERO)), one]);
+        let of = Ast::lit(label(self.rng, self.lattice));
+        let to = Ast::lit(label(self.rng, self.lattice));
+        let op = if self.rng.chance(50) { Op::Endorse } else { Op::Declassify };
+        node(op, [to, node(Op::Relabel, [of, drawn])])
     }
 
     /// A term whose label, or the label of a part, is another one by a decision.
@@ -1347,7 +1474,9 @@ impl Making<'_> {
                         _ if self.style.typed && f.0 != f.1 => Bound::Infinite,
                         n => Bound::Finite(n as u64 - 1),
                     };
-                    node(Op::Fix(bound), [self.recursive(&f.0, &f.1, one)])
+                    let functional = self.recursive(&f.0, &f.1, one);
+                    let indirect = !self.style.typed && self.rng.chance(30);
+                    node(Op::Fix(bound), [if indirect { indirectly(functional) } else { functional }])
                 }
                 7 => {
                     let between = self.any_type(1);
