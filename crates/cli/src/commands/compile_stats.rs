@@ -1,5 +1,6 @@
 //! `entail compile --stats`: how much of a directory compiles, by format.
 
+use super::fragments;
 use crate::load::{around, files_under, on_all_cores, read_bytes};
 use crate::ui::{Exit, Ui};
 use check::types;
@@ -23,6 +24,8 @@ struct Outcome {
     typed: usize,
     terms: usize,
     unknown: usize,
+    /// How many of the units use each former.
+    formers: [usize; fragments::MANY],
     /// The first error of a type.
     ill: Option<Diagnostic>,
     /// Why it did not compile, or compiled to nothing.
@@ -53,6 +56,7 @@ struct Row {
     typed: usize,
     terms: usize,
     unknown: usize,
+    formers: [usize; fragments::MANY],
     bytes: usize,
     took: Duration,
 }
@@ -96,6 +100,9 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
             row.terms += outcome.terms;
             row.unknown += outcome.unknown;
             row.took += outcome.took;
+            for (all, more) in row.formers.iter_mut().zip(outcome.formers) {
+                *all += more;
+            }
         }
     }
     if ui.is_json() {
@@ -134,6 +141,16 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
             r.unknown
         ));
     }
+    ui.result(&format!(
+        "\n{:<20} {:>6}{}",
+        "units that use",
+        "units",
+        fragments::NAMES.map(|n| format!(" {n:>6}")).concat()
+    ));
+    for (name, r) in rows.iter().map(|(n, r)| (*n, r)).chain([("all", &total)]) {
+        let counts = r.formers.map(|n| format!(" {n:>6}")).concat();
+        ui.result(&format!("{name:<20} {:>6}{counts}", r.units));
+    }
     let seconds = wall.as_secs_f64().max(1e-9);
     let megabytes = total.bytes as f64 / 1e6;
     ui.note(&format!(
@@ -146,7 +163,9 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
 }
 
 fn json_of(r: &Row) -> serde_json::Value {
-    json!({"files": r.files, "compiled": r.compiled, "nothing": r.nothing, "failed": r.failed, "units": r.units, "typeChecks": r.typed, "terms": r.terms, "unknown": r.unknown})
+    let formers: serde_json::Map<String, serde_json::Value> =
+        fragments::NAMES.iter().zip(r.formers).map(|(n, count)| (n.to_string(), count.into())).collect();
+    json!({"formers": formers, "files": r.files, "compiled": r.compiled, "nothing": r.nothing, "failed": r.failed, "units": r.units, "typeChecks": r.typed, "terms": r.terms, "unknown": r.unknown})
 }
 
 fn one(path: &Path) -> Option<Outcome> {
@@ -163,6 +182,7 @@ fn one(path: &Path) -> Option<Outcome> {
         typed: 0,
         terms: 0,
         unknown: 0,
+        formers: [0; fragments::MANY],
         ill: None,
         why: None,
     };
@@ -205,6 +225,9 @@ fn one(path: &Path) -> Option<Outcome> {
                     None => outcome.typed += usize::from(typing.complete),
                 }
                 outcome.terms += unit.code.len();
+                for (count, used) in outcome.formers.iter_mut().zip(fragments::of(&unit.code)) {
+                    *count += usize::from(used);
+                }
                 outcome.unknown += unit.code.iter().filter(|(_, t)| matches!(t, Term::Unknown(_))).count();
             }
             let error = compiled.diagnostics.iter().find(|d| d.level == Level::Error).cloned();

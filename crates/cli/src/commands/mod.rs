@@ -9,6 +9,7 @@ pub mod dist;
 mod equiv;
 pub mod explain;
 pub mod fmt;
+pub mod fragments;
 pub mod lambda;
 pub mod lint;
 pub mod lsp;
