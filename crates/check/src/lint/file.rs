@@ -2,7 +2,7 @@
 
 use super::{Config, Suppressions, all, codes};
 use diagnostics::{Diagnostic, FileId};
-use frontend::doc::{Format, Limits, decode};
+use frontend::doc::{Limits, decode};
 use frontend::{File, Project, Recognised, recognise};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub enum Outcome {
 /// Why a file is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Skip {
-    /// Its name is not that of a YAML or JSON file.
+    /// Its name is not that of a YAML, JSON or Python file.
     OtherKind,
     /// It holds nothing.
     Empty,
@@ -52,7 +52,7 @@ pub enum Skip {
 impl std::fmt::Display for Skip {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Skip::OtherKind => f.write_str("neither YAML nor JSON"),
+            Skip::OtherKind => f.write_str("neither YAML, JSON nor Python"),
             Skip::Empty => f.write_str("empty"),
             Skip::NoAgent => f.write_str("no agent configuration"),
             Skip::Unsupported(name) => write!(f, "format {name} has no front end yet"),
@@ -85,13 +85,27 @@ fn cap(findings: &mut Vec<Diagnostic>) {
 
 /// Lints a file by itself. Total: any path, any bytes.
 pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
+    lint_among(path, id, bytes, Vec::new, config)
+}
+
+/// Lints a file of a project. `others` gives the files that it may import or load; it is asked only for a module that a front end
+/// reads. What is found in the others is left out, for it is theirs. Total, as [`lint_bytes`].
+pub fn lint_among(
+    path: &str,
+    id: FileId,
+    bytes: &[u8],
+    others: impl FnOnce() -> Vec<File>,
+    config: &Config,
+) -> Report {
     let skipped = |skip, text| Report { text, outcome: Outcome::Skipped(skip) };
-    if Format::of_path(path).is_none() {
+    if !File::is_read(path) {
         return skipped(Skip::OtherKind, None);
     }
     let limits = Limits::default();
     let text = match decode(id, bytes, &limits) {
         Ok(text) => text,
+        // It may be a module like any other.
+        Err(_) if File::is_python(path) => return skipped(Skip::NoAgent, None),
         Err(d) => return Report { text: None, outcome: Outcome::Unreadable(vec![*d]) },
     };
     let file = File::read(id, path, &text, &limits);
@@ -99,10 +113,23 @@ pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Repo
     let recognised = recognise(&file);
     let outcome = match recognised {
         Recognised::Frontend(frontend) => {
-            let project = Project { files: vec![file], ..Project::default() };
+            let is_python = file.python.is_some();
+            let mut files = vec![file];
+            if is_python {
+                files.extend(others());
+            }
+            let project = Project { files, ..Project::default() };
             let compiled = frontend.lower(&project, 0);
             let mut findings = load;
             findings.extend(all(&compiled, project.files.first(), config));
+            if is_python {
+                findings.retain(|d| d.span.is_none_or(|s| s.file == id));
+                for d in &mut findings {
+                    d.remarks.retain(|r| r.span.file == id);
+                    // Repairs are written for YAML and JSON.
+                    d.fix = None;
+                }
+            }
             let silenced = if text.contains("entail:") {
                 let known = codes();
                 let is_code = |c: &str| known.iter().any(|k| k.code.starts_with(c));
@@ -126,7 +153,11 @@ pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Repo
             Outcome::Unreadable(load)
         }
         Recognised::Unsupported(name) => Outcome::Skipped(Skip::Unsupported(name)),
-        Recognised::Unknown if file.documents.is_empty() => Outcome::Skipped(Skip::Empty),
+        Recognised::Unknown
+            if text.trim().is_empty() || (file.documents.is_empty() && file.python.is_none()) =>
+        {
+            Outcome::Skipped(Skip::Empty)
+        }
         Recognised::Unknown => Outcome::Skipped(Skip::NoAgent),
     };
     Report { text: Some(text), outcome }

@@ -1,6 +1,6 @@
 //! Lint: defects that follow from the semantics of the compiled term.
 //!
-//! Entry points: [`lint`] for something compiled, [`lint_bytes`] for a file.
+//! Entry points: [`lint`] for something compiled, [`lint_bytes`] for a file, [`lint_among`] for a file of a project.
 //!
 //! Invariant: a rule reads the core term and the front end's [`Facts`](frontend::Facts), never the
 //! source text. What a rule means is one line of semantics, [`Rule::meaning`].
@@ -16,7 +16,7 @@ mod suppress;
 #[cfg(test)]
 mod tests;
 
-pub use file::{Outcome, Report, Skip, lint_bytes};
+pub use file::{Outcome, Report, Skip, lint_among, lint_bytes};
 pub use joint::{MOST_MODULES, Surroundings};
 pub use rules::{RULES, rule};
 pub use suppress::{Day, EXPLANATIONS, Suppressions};

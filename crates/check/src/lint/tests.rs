@@ -151,7 +151,11 @@ fn what_is_skipped() {
         Outcome::Unreadable(d) => format!("unreadable {}", d.first().map_or("", |d| d.code)),
         Outcome::Checked { findings, .. } => format!("checked {}", findings.len()),
     };
-    assert_eq!(skip("a.py", b"x"), "neither YAML nor JSON");
+    assert_eq!(skip("a.toml", b"x"), "neither YAML, JSON nor Python");
+    assert_eq!(skip("a.py", b""), "empty");
+    assert_eq!(skip("a.py", b"x"), "no agent configuration");
+    // Which module builds agents can't be told of one that is no text; most don't.
+    assert_eq!(skip("a.py", b"\xff\xfe"), "no agent configuration");
     assert_eq!(skip("a.yaml", b"# nothing\n"), "empty");
     assert_eq!(skip("a.json", b""), "empty");
     assert_eq!(skip("a.yaml", b"image: nginx\n"), "no agent configuration");
@@ -471,4 +475,30 @@ fn the_framework_that_runs_the_agents_has_its_own_default() {
         let (found, message) = bound(framework);
         assert!(found == level && message.contains(said), "{framework}: {found:?} {message}");
     }
+}
+
+/// A module with an agent that has a tool, which makes it a conversation.
+fn conversation(arguments: &str) -> Vec<String> {
+    let text = format!(
+        "from agents import Agent, ModelSettings, Runner, function_tool\n\n@function_tool\ndef look(at: str) -> str:\n    return at\n\n\
+         a = Agent(name=\"a\", tools=[look], {arguments})\nRunner.run_sync(a, \"x\", max_turns=3)\n"
+    );
+    match lint_bytes("main.py", FileId(0), text.as_bytes(), &everything()).outcome {
+        Outcome::Checked { findings, .. } => findings
+            .iter()
+            .filter(|d| ["L001", "L002", "L009"].contains(&d.code))
+            .map(|d| format!("{} {}", d.code, d.level.as_str()))
+            .collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn conversations_have_instructions_a_model_and_possible_settings() {
+    assert!(conversation("instructions=\"Look.\", model=\"m\"").is_empty());
+    assert_eq!(conversation("model=\"m\""), ["L001 error"]);
+    assert_eq!(conversation("instructions=\"\", model=\"m\""), ["L001 error"]);
+    assert_eq!(conversation("instructions=\"Look.\""), ["L002 info"]);
+    let hot = "instructions=\"Look.\", model=\"m\", model_settings=ModelSettings(temperature=9)";
+    assert_eq!(conversation(hot), ["L009 warn"]);
 }

@@ -1,7 +1,7 @@
 //! `entail compile --stats`: how much of a directory compiles, by format.
 
 use super::fragments;
-use crate::load::{around, files_under, on_all_cores, read_bytes};
+use crate::load::{Neighbours, files_under, on_all_cores, read_bytes};
 use crate::ui::{Exit, Ui};
 use check::types;
 use core_ir::{Term, Type};
@@ -72,7 +72,8 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         }
     };
     let begun = Instant::now();
-    let outcomes = on_all_cores(&files, |path| one(path.as_path()));
+    let neighbours = Neighbours::default();
+    let outcomes = on_all_cores(&files, |path| one(path.as_path(), &neighbours));
     let wall = begun.elapsed();
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let mut total = Row::default();
@@ -168,7 +169,7 @@ fn json_of(r: &Row) -> serde_json::Value {
     json!({"formers": formers, "files": r.files, "compiled": r.compiled, "nothing": r.nothing, "failed": r.failed, "units": r.units, "typeChecks": r.typed, "terms": r.terms, "unknown": r.unknown})
 }
 
-fn one(path: &Path) -> Option<Outcome> {
+fn one(path: &Path, neighbours: &Neighbours) -> Option<Outcome> {
     let shown = path.display().to_string();
     let bytes = read_bytes(&shown).ok()?;
     let begun = Instant::now();
@@ -205,11 +206,9 @@ fn one(path: &Path) -> Option<Outcome> {
             // A module is of a project; a configuration is looked at by itself.
             let mut files = vec![file];
             if File::is_python(&shown) {
-                files.extend(around(path).into_iter().enumerate().filter_map(|(i, other)| {
-                    let id = FileId(u32::try_from(i + 1).ok()?);
-                    let text = decode(id, &read_bytes(&other).ok()?, &limits).ok()?;
-                    Some(File::read(id, &other, &text, &limits))
-                }));
+                let project = neighbours.of(path);
+                files = vec![File::read(FileId(0), &project.path, &text, &limits)];
+                files.extend(project.others());
             }
             let compiled = frontend.lower(&Project { files, ..Project::default() }, 0);
             outcome.units = compiled.units.len();

@@ -1,8 +1,9 @@
 //! L001: an oracle without instructions.
 
 use crate::lint::{Check, Context, Rule};
-use core_ir::{Data, Term};
+use core_ir::{Code, Data, Recv, Role, Term, TermId};
 use diagnostics::{Diagnostic, Level};
+use std::collections::HashSet;
 
 pub(super) static RULE: Rule = Rule {
     code: "L001",
@@ -15,13 +16,40 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
-    for (_, term) in code.iter() {
-        if let Term::Llm(prompt, _) = term
-            && let Term::Lit(Data::Str(text)) = code.term(*prompt)
-            && text.trim().is_empty()
-        {
-            let help = context.compiled.facts.words.prompt;
-            out.push(rule.finding("the prompt is empty", code.span(*prompt)).help(help));
+    let help = context.compiled.facts.words.prompt;
+    for (id, term) in code.iter() {
+        match term {
+            Term::Llm(prompt, _) | Term::Send(Role::System, prompt) => {
+                if let Term::Lit(Data::Str(text)) = code.term(*prompt)
+                    && text.trim().is_empty()
+                {
+                    out.push(rule.finding("the prompt is empty", code.span(*prompt)).help(help));
+                }
+            }
+            Term::Fresh(all) if is_uninstructed(code, *all) => {
+                out.push(rule.finding("there are no instructions", code.span(id)).help(help));
+            }
+            _ => {}
         }
     }
+}
+
+/// Whether a conversation has replies and no system message. Those within it are their own.
+fn is_uninstructed(code: &Code, all: TermId) -> bool {
+    let mut replies = false;
+    let mut next = vec![all];
+    let mut seen = HashSet::new();
+    while let Some(id) = next.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        match code.term(id) {
+            Term::Send(Role::System, _) => return false,
+            Term::Fresh(_) => continue,
+            Term::Recv(Recv::Data(_)) => replies = true,
+            _ => {}
+        }
+        next.extend(code.term(id).children());
+    }
+    replies
 }

@@ -1,7 +1,7 @@
 //! L002: an oracle without a model.
 
 use crate::lint::{Check, Context, Rule};
-use core_ir::Term;
+use core_ir::{Recv, Term};
 use diagnostics::{Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     for (id, term) in code.iter() {
-        if let Term::Llm(_, params) = term
+        if let Term::Llm(_, params) | Term::Recv(Recv::Data(params)) = term
             && params.model.is_none()
         {
             let mut d = rule.finding("no model is named", code.span(id));

@@ -1,7 +1,7 @@
 //! L009: a model setting that no model takes.
 
 use crate::lint::{Check, Context, Rule};
-use core_ir::{Num, Term};
+use core_ir::{Num, Recv, Term};
 use diagnostics::{Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     for (id, term) in code.iter() {
-        let Term::Llm(_, params) = term else { continue };
+        let (Term::Llm(_, params) | Term::Recv(Recv::Data(params))) = term else { continue };
         if let Some(t) = &params.temperature
             && (*t < Num::from(0) || *t > Num::from(2))
         {

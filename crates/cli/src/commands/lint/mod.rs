@@ -11,15 +11,16 @@ mod watch;
 pub use settings::LintSettings;
 
 use crate::args::{Format as OutputFormat, LintArgs};
-use crate::load::{files_under, on_all_cores, read_bytes, reason};
+use crate::load::{Neighbours, files_under, on_all_cores, read_bytes, reason};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use around::Around;
 use baseline::Baseline;
 use cache::Cache;
-use check::lint::{Config, Outcome, Report, Skip, Surroundings, lint_bytes};
+use check::lint::{Config, Outcome, Report, Skip, Surroundings, lint_among, lint_bytes};
 use diagnostics::{FileId, Level, Sources};
-use frontend::doc::Format;
+use frontend::doc::{Limits, decode};
+use frontend::{File, Recognised};
 use serde_json::json;
 use settings::Wanted;
 use std::collections::BTreeMap;
@@ -54,6 +55,8 @@ pub struct Linter {
     cache: Cache,
     /// The code around the files; `None` if it is not looked at.
     around: Option<Around>,
+    /// What modules of Python may import.
+    neighbours: Neighbours,
 }
 
 impl Linter {
@@ -64,6 +67,9 @@ impl Linter {
         let mut own = if self.wanted.is_uniform() { String::new() } else { format!("{config:?}") };
         if std::str::from_utf8(bytes).is_ok_and(|t| t.contains("entail:")) {
             own.push_str(&format!("{:?}", config.today));
+        }
+        if File::is_python(&path.display().to_string()) {
+            return self.module(path, bytes, own, &config);
         }
         let alone = self.cached(path, bytes, own.as_bytes(), || {
             lint_bytes(&path.display().to_string(), FileId(0), bytes, &config)
@@ -80,6 +86,22 @@ impl Linter {
         }
     }
 
+    /// The report of a module of Python, among those of its project.
+    fn module(&self, path: &Path, bytes: &[u8], own: String, config: &Config) -> Report {
+        let shown = path.display().to_string();
+        if self.around.is_none() || !reads_as_agents(&shown, bytes) {
+            return lint_bytes(&shown, FileId(0), bytes, config);
+        }
+        let project = self.neighbours.of(path);
+        let mut more = own.into_bytes();
+        more.extend(project.digest());
+        // Which of them it may import depends on where it is.
+        more.extend(project.path.as_bytes());
+        self.cached(path, bytes, &more, || {
+            lint_among(&project.path, FileId(0), bytes, || project.others(), config)
+        })
+    }
+
     fn cached(&self, path: &Path, bytes: &[u8], more: &[u8], make: impl FnOnce() -> Report) -> Report {
         if !self.cache.is_on() {
             return make();
@@ -91,6 +113,15 @@ impl Linter {
             report
         })
     }
+}
+
+/// Whether a front end reads a module. Most modules build no agents; what is around them is not looked at.
+fn reads_as_agents(path: &str, bytes: &[u8]) -> bool {
+    let limits = Limits::default();
+    decode(FileId(0), bytes, &limits).is_ok_and(|text| {
+        let file = File::read(FileId(0), path, &text, &limits);
+        matches!(frontend::recognise(&file), Recognised::Frontend(_))
+    })
 }
 
 /// The report in the light of the code around the file.
@@ -106,7 +137,7 @@ fn judged(mut report: Report, found: &around::Found, config: &Config) -> Report 
 fn once(ui: &Ui, args: &LintArgs) -> Exit {
     let mut files = Vec::new();
     for path in &args.paths {
-        match files_of(path) {
+        match files_of(path, !args.no_python) {
             Ok(more) => files.extend(more),
             Err(message) => return ui.usage(&message, None),
         }
@@ -132,6 +163,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     let linter = Linter {
         cache: Cache::open(&wanted.key(), args.no_cache),
         around: (!args.no_python).then(Around::default),
+        neighbours: Neighbours::default(),
         wanted,
     };
     let wanted = &linter.wanted;
@@ -261,14 +293,14 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     }
 }
 
-/// The file itself (named), or the YAML and JSON files in a directory, in a stable order.
-fn files_of(path: &Path) -> Result<Vec<(PathBuf, bool)>, String> {
+/// The file itself (named), or the YAML, JSON and, if wanted, Python files in a directory, in a stable order.
+fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, String> {
     let metadata =
         std::fs::metadata(path).map_err(|e| format!("cannot read `{}`: {}", path.display(), reason(&e)));
     if !metadata?.is_dir() {
         return Ok(vec![(path.to_path_buf(), true)]);
     }
-    let files = files_under(path, |p| Format::of_path(p).is_some());
+    let files = files_under(path, |p| File::is_read(p) && (python || !File::is_python(p)));
     Ok(files.into_iter().map(|p| (p, false)).collect())
 }
 

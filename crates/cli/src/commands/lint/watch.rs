@@ -3,7 +3,7 @@
 use super::once;
 use crate::args::LintArgs;
 use crate::ui::{Exit, Ui};
-use frontend::doc::Format;
+use frontend::File;
 use notify::{EventKind, RecursiveMode, Watcher};
 use std::path::Path;
 use std::sync::mpsc;
@@ -52,9 +52,6 @@ fn matters(event: &notify::Event) -> bool {
     changes
         && event.paths.iter().any(|p| {
             let name = p.file_name().and_then(|n| n.to_str()).unwrap_or("");
-            Format::of_path(name).is_some()
-                || name.ends_with(".py")
-                || name == "entail.toml"
-                || name.starts_with(".env")
+            File::is_read(name) || name == "entail.toml" || name.starts_with(".env")
         })
 }
