@@ -3,11 +3,11 @@
 
 mod support;
 
-use core_ir::{Data, EffectClass, Name, Num, ToolDecl, Type};
+use core_ir::{Data, EffectClass, LabelSpec, Name, Num, Term, ToolDecl, Type};
 use machine::ErrorCode;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ContentBlock,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ListToolsResult, MetaObject, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::{
@@ -20,7 +20,7 @@ use runtime::{
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use support::program::{call, caught, decl, machine, par};
+use support::program::{AT, call, caught, decl, machine, par};
 
 const KEY: &str = "sk-planted-0123456789";
 
@@ -68,6 +68,7 @@ impl ServerHandler for TestServer {
             tool("variable", &text),
             tool("process", &none),
             tool("flood", &none),
+            tool("labelled", &text),
         ]))
     }
 
@@ -101,6 +102,13 @@ impl ServerHandler for TestServer {
             "variable" => text(std::env::var(args["text"].as_str().unwrap()).unwrap_or_default()),
             "process" => text(std::process::id().to_string()),
             "flood" => text("x".repeat(1 << 20)),
+            // The text is what it says of its own answer.
+            "labelled" => {
+                let ifc: serde_json::Value = serde_json::from_str(args["text"].as_str().unwrap()).unwrap();
+                let meta = MetaObject(json!({ "ifc": ifc }).as_object().unwrap().clone());
+                let said = vec![ContentBlock::text("MALLORY")];
+                Ok(CallToolResult::success(said).with_meta(Some(meta)).into())
+            }
             _ => Err(ErrorData::invalid_params("unknown tool", None)),
         }
     }
@@ -235,6 +243,65 @@ async fn a_process_answers_in_every_revision() {
         // An absent argument is left out; the server is ended in peace.
         assert_eq!(std::fs::read_to_string(&log).unwrap(), "started\nadd {\"a\":2,\"b\":3}\nended\n");
     }
+}
+
+/// §5: what a server says of its answer raises the declared label, and the calls after it are held to that.
+#[tokio::test]
+async fn a_label_that_a_server_states_is_honoured() {
+    let dir = tempfile::tempdir().unwrap();
+    let untrusted = LabelSpec::Axes { untrusted: true, secret: false };
+    let secret = LabelSpec::Axes { untrusted: false, secret: true };
+    let stated = async |ifc: &str, bound: LabelSpec, declared: LabelSpec| {
+        let log = dir.path().join("log");
+        let _ = std::fs::remove_file(&log);
+        let m = machine(|b| {
+            let text = [("text", Type::Str)];
+            let read = ToolDecl { label: declared, ..tool("labelled", &text, Type::Str) };
+            let read = call(b, read, vec![("text".into(), Data::str(ifc))]);
+            let mut echo = tool("echo", &text, Type::Str);
+            echo.params[0].bound = bound;
+            let id = b.tool(echo);
+            let f = b.add(Term::Tool(id), AT);
+            let x = b.var("x", AT);
+            let args = b.add(Term::Record(vec![("text".into(), x)]), AT);
+            let passed_on = b.app(f, args, AT);
+            b.let_in(vec![("x".into(), read)], passed_on, AT)
+        });
+        let (limits, cancel) = (Limits::default(), CancellationToken::new());
+        let handlers = handlers(one(process(log.to_str())));
+        let result = runtime::run(m, &handlers, &limits, &cancel, &mut |_| {}).await.result;
+        let log = std::fs::read_to_string(&log).unwrap();
+        assert!(log.contains("labelled "), "{log}");
+        // What is refused never reaches the server.
+        assert_eq!(log.contains("echo "), result.is_ok(), "{log}");
+        match result {
+            Ok(value) => {
+                assert_eq!(value.data().unwrap(), Data::str("MALLORY"));
+                None
+            }
+            Err(f) => {
+                assert!(
+                    f.code == ErrorCode::Flow && f.message.contains("the argument `text` of `echo`"),
+                    "{f:?}"
+                );
+                Some(f.message)
+            }
+        }
+    };
+    let (bottom, top) = (|| LabelSpec::BOTTOM, || LabelSpec::TOP);
+    assert_eq!(stated(r#"{"integrity": "trusted"}"#, bottom(), bottom()).await, None);
+    let refused = stated(r#"{"integrity": "untrusted"}"#, bottom(), bottom()).await;
+    assert!(refused.is_some_and(|why| why.contains("must be labelled [] at most")));
+    assert_eq!(stated(r#"{"integrity": "untrusted"}"#, untrusted.clone(), bottom()).await, None);
+    let refused = stated(r#"{"confidentiality": ["alice"]}"#, untrusted.clone(), bottom()).await;
+    assert!(refused.is_some_and(|why| why.contains(r#"must be labelled ["U"] at most"#)));
+    assert_eq!(stated(r#"{"confidentiality": ["public"]}"#, untrusted, bottom()).await, None);
+    // What is not understood counts as the highest.
+    assert!(stated(r#""secret""#, secret.clone(), bottom()).await.is_some());
+    assert_eq!(stated(r#""secret""#, top(), bottom()).await, None);
+    // A server that calls its answer trusted does not make it so.
+    let declared = LabelSpec::Axes { untrusted: true, secret: false };
+    assert!(stated(r#"{"integrity": "trusted"}"#, secret, declared).await.is_some());
 }
 
 #[tokio::test]
