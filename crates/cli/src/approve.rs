@@ -62,7 +62,7 @@ impl Terminal {
             None => {
                 // The next question reads anew: after Ctrl-D a terminal goes on.
                 *slot = None;
-                Err("it was refused at the terminal".into())
+                Err("no answer was given at the terminal".into())
             }
         }
     }
