@@ -4,13 +4,14 @@ mod common;
 
 use check::flow::{FlowReport, Options, Sink, Verdict, analyse};
 use common::{cases, config};
-use core_ir::{Code, Data, Label, Lattice, print_code};
+use core_ir::{Code, Data, Label, Lattice, LatticeKind, print_code};
 use diagnostics::{FileId, Span};
 use machine::{Call, ErrorCode, Failure, Machine, Output, Response};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use testkit::drive;
-use testkit::generate::{Program, Script, Style, prelude, programs};
+use testkit::generate::{Ast, Op, Program, Reply, Script, Style, prelude, programs};
 
 /// The labels that tools state themselves are known to nobody before the run.
 fn style() -> Style {
@@ -121,6 +122,25 @@ fn holds(program: &Program) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// The program without its `try`s, each of which is its body: what would be caught ends the run, where it is seen.
+fn bare(ast: &Ast) -> Ast {
+    let inside = match (&ast.op, ast.kids.get(1)) {
+        (Op::Try(_), Some(body)) => return bare(body),
+        (Op::Try(_), None) => return Ast::lit(Data::Null),
+        _ => ast.kids.iter().map(bare),
+    };
+    Ast::new(ast.op.clone(), inside)
+}
+
+/// What is claimed of the program, and of the same in which no refusal is caught.
+fn holds_caught_or_not(program: &Program) -> Result<(), TestCaseError> {
+    holds(program)?;
+    if program.ast.any(&|op| matches!(op, Op::Try(_))) {
+        holds(&program.with(bare(&program.ast)))?;
+    }
+    Ok(())
+}
+
 fn refusal_is_foreseen(report: &FlowReport, e: &Failure, text: &str) -> Result<(), TestCaseError> {
     let here: Vec<_> = report.sites.iter().filter(|s| s.span == e.span).collect();
     prop_assert!(here.iter().any(|s| s.verdict != Verdict::Always), "{:?}: {:?}\n{}", e, here, text);
@@ -128,16 +148,16 @@ fn refusal_is_foreseen(report: &FlowReport, e: &Failure, text: &str) -> Result<(
 }
 
 proptest! {
-    #![proptest_config(cases(3_000))]
+    #![proptest_config(cases(5_000))]
 
     #[test]
     fn what_is_claimed_of_a_program_holds(program in programs(style())) {
-        holds(&program)?;
+        holds_caught_or_not(&program)?;
     }
 
     #[test]
     fn what_is_claimed_of_a_wild_program_holds(program in programs(Style { wild: 50, ..style() })) {
-        holds(&program)?;
+        holds_caught_or_not(&program)?;
     }
 }
 
@@ -165,4 +185,57 @@ fn something_is_claimed_of_most_programs() {
     assert!(all >= 390, "{all} programs were read again");
     assert!(gave_up * 20 <= all, "gave up on {gave_up} of {all}");
     assert!(always > 200 && never > 10 && always > depends / 2, "{always} {never} {depends}");
+}
+
+/// What the properties say is tried on runs in which it matters: calls that are claimed to be allowed always are carried out, and
+/// flows are refused, with every lattice and every former that a rule of labels is about.
+#[test]
+fn claims_are_tried_on_every_lattice_and_former() {
+    use proptest::strategy::{Strategy, ValueTree};
+    /// Whether a program is about something.
+    type About = fn(&Program) -> bool;
+    let about: [(&str, About); 12] = [
+        ("two axes", |p| p.lattice == LatticeKind::TwoAxis),
+        ("endorsed", |p| p.lattice == LatticeKind::Endorsed),
+        ("sources and readers", |p| p.lattice == LatticeKind::SourcesReaders),
+        ("levels", |p| p.lattice == LatticeKind::Levels),
+        ("try", |p| p.ast.any(&|op| matches!(op, Op::Try(_)))),
+        ("par", |p| p.ast.any(&|op| matches!(op, Op::Par(_) | Op::Each(_) | Op::ParPair))),
+        ("memory", |p| p.ast.any(&|op| matches!(op, Op::Remember(_) | Op::Recall(_)))),
+        ("endorse", |p| p.ast.any(&|op| matches!(op, Op::Endorse | Op::Declassify))),
+        ("a policy", |p| {
+            p.tools.iter().any(|t| t.policy.is_some()) && p.ast.any(&|op| matches!(op, Op::Tool(_)))
+        }),
+        ("approval", |p| p.tools.iter().any(|t| t.approve) && p.ast.any(&|op| matches!(op, Op::Tool(_)))),
+        ("generated code", |p| {
+            let code = |r: &Reply| matches!(r, Reply::Code(_));
+            p.replies.iter().any(code) && p.ast.any(&|op| matches!(op, Op::RecvCode | Op::Ask))
+        }),
+        ("fork", |p| p.ast.any(&|op| matches!(op, Op::Fork | Op::Fresh))),
+    ];
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    // How many programs carried out what is always allowed, and how many were refused something.
+    let mut tried: BTreeMap<&str, (u32, u32)> = about.iter().map(|(name, _)| (*name, (0, 0))).collect();
+    for _ in 0..2_000 {
+        let program = programs(style()).new_tree(&mut runner).unwrap().current();
+        let Some(code) = with_places(&program) else { continue };
+        let clearance = Some(program.clearance.clone());
+        let options = Options { lattice: program.lattice, clearance, ..Options::default() };
+        let report = analyse(&code, &options);
+        if report.gave_up.is_some() {
+            continue;
+        }
+        let run = run(&program, &code);
+        let allowed = run.requests.iter().any(|(span, sink)| {
+            report.sites.iter().any(|s| s.span == *span && s.sink == *sink && s.verdict == Verdict::Always)
+        });
+        let refusal = |e: &Failure| matches!(e.code, ErrorCode::Flow | ErrorCode::StoreRefused);
+        let refused = run.result.as_ref().is_err_and(refusal);
+        for (name, _) in about.iter().filter(|(_, is)| is(&program)) {
+            let count = tried.entry(name).or_default();
+            count.0 += u32::from(allowed);
+            count.1 += u32::from(refused);
+        }
+    }
+    assert!(tried.values().all(|(allowed, refused)| *allowed >= 20 && *refused >= 5), "{tried:?}");
 }
