@@ -13,7 +13,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), entail::Error> {
 //! let program = Program::from_source(r#"
-//!     tool count(text: String) -> Number pure
+//!     tool count(text: String) -> Number pure {}
 //!     agent librarian { tools: [], prompt: "You know books." }
 //!     task title_of(topic: String) -> String by agent { prompt "A title about {topic}" }
 //!

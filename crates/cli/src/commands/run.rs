@@ -322,10 +322,8 @@ pub(super) fn world(
             if let Some(telemetry) = &mut telemetry {
                 telemetry.note(&event);
             }
-            if log {
-                if let Some(json) = event_json(&event, Detail::Outline) {
-                    ui.say(&stamped(json));
-                }
+            if log && let Some(json) = event_json(&event, Detail::Outline) {
+                ui.say(&stamped(json));
             }
             if let (Some(run), Event::Asked { what: Asked::Approve { name, .. }, .. }) = (&waits, &event) {
                 ui.note(&format!("a call of `{name}` wants approval: `entail approve {run}`"));

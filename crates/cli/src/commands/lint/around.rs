@@ -23,16 +23,19 @@ const HIGHEST: usize = 6;
 /// Directories of other people's code.
 const FOREIGN: &[&str] = &["node_modules", "site-packages", ".venv", "venv", "__pycache__", ".tox"];
 
+/// What a project has, once it has been read.
+type Project = OnceLock<(Surroundings, Key)>;
+
 /// What is around configurations, read once for each project.
 #[derive(Default)]
 pub struct Around {
     roots: Mutex<HashMap<PathBuf, Option<PathBuf>>>,
-    projects: Mutex<HashMap<PathBuf, Arc<OnceLock<(Surroundings, Key)>>>>,
+    projects: Mutex<HashMap<PathBuf, Arc<Project>>>,
 }
 
 /// The code around one file, with what stands for it in a key.
 pub struct Found {
-    cell: Arc<OnceLock<(Surroundings, Key)>>,
+    cell: Arc<Project>,
     /// The file's path in the project.
     pub path: String,
 }
