@@ -8,6 +8,7 @@ use rmcp::service::{RoleClient, RunningService};
 use rmcp::transport::TokioChildProcess;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::Duration;
 use tokio::process::Command;
 
 async fn client(dir: &Path, args: &[&str]) -> RunningService<RoleClient, ()> {
@@ -26,8 +27,13 @@ fn text(result: &CallToolResult) -> String {
     serde_json::to_value(result).unwrap()["content"][0]["text"].as_str().unwrap_or_default().to_string()
 }
 
+/// A server that does not answer fails the test instead of holding it up.
 #[tokio::test]
 async fn an_assistant_lints_checks_and_runs() {
+    tokio::time::timeout(Duration::from_secs(120), lints_checks_and_runs()).await.unwrap();
+}
+
+async fn lints_checks_and_runs() {
     let dir = tempfile::tempdir().unwrap();
     let program = r#"
 agent a { tools: [], prompt: "answer" }

@@ -61,8 +61,12 @@ impl Server {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let line = bounded("the server begins", move || {
+            let mut line = String::new();
+            BufReader::new(stdout).read_line(&mut line).unwrap();
+            line
+        });
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| {
             let mut err = String::new();
             child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
@@ -89,8 +93,7 @@ impl Server {
 
     /// Status, head and body of the answer.
     fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String, String) {
-        let mut text = String::new();
-        self.send(method, path, headers, body).read_to_string(&mut text).unwrap();
+        let text = read(self.send(method, path, headers, body));
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         (status, head.to_string(), body.to_string())
@@ -108,14 +111,35 @@ impl Server {
 
     /// Asks for something until it is as wanted.
     fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        loop {
-            let (_, json) = self.get(path);
-            if wanted(&json) {
-                return json;
+        let mut last = Value::Null;
+        for _ in 0..POLLS {
+            last = self.get(path).1;
+            if wanted(&last) {
+                return last;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        panic!("`{path}` stays {last}")
     }
+}
+
+/// How often something is looked at before it is given up: about a minute, in which every case is long over.
+const POLLS: u32 = 3000;
+
+/// Does something that may never end, if what is tested is broken: then the test fails instead.
+fn bounded<T: Send + 'static>(what: &str, act: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(act()));
+    wait.recv_timeout(Duration::from_secs(120)).unwrap_or_else(|e| panic!("{what}: {e}"))
+}
+
+/// Everything that is answered. A stream that is kept alive and never ends would pass every timeout of a single read.
+fn read(mut stream: TcpStream) -> String {
+    bounded("an answer ends", move || {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    })
 }
 
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -208,24 +232,26 @@ fn a_token_is_wanted_where_there_is_one() {
     let mut open = Command::new(env!("CARGO_BIN_EXE_entail"));
     open.args(["serve", "greet.agent", "--script", "s.json", "--listen", "0.0.0.0:0"])
         .env_remove("ENTAIL_SERVE_TOKEN");
-    let refused = open.current_dir(dir.path()).stdin(Stdio::null()).output().unwrap();
+    open.current_dir(dir.path()).stdin(Stdio::null());
+    let refused = bounded("a server that is refused ends", move || open.output().unwrap());
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(2) && said.contains("only with a token"), "{said}");
 }
 
-/// Whether the process that the slow tool is still runs.
+/// Whether the process that the slow tool is is there, be it as a zombie.
 fn sleeps(dir: &Path) -> bool {
     let pid = std::fs::read_to_string(dir.join("pid")).unwrap_or_default();
-    // One that was killed and not yet waited for has ended.
-    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat")).unwrap_or_default();
-    !pid.trim().is_empty()
-        && stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    !pid.trim().is_empty() && Path::new("/proc").join(pid.trim()).exists()
 }
 
 fn until(what: impl Fn() -> bool) {
-    while !what() {
-        std::thread::sleep(Duration::from_millis(10));
+    for _ in 0..POLLS {
+        if what() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
+    panic!("it does not come to that");
 }
 
 #[cfg(target_os = "linux")]
@@ -260,15 +286,22 @@ fn a_run_that_nobody_waits_for_is_cancelled_unless_it_was_asked_for_so() {
 fn a_server_that_is_told_to_stop_leaves_nothing_behind() {
     let dir = folder();
     let mut server = Server::start(dir.path(), &["slow.lam", "--grace", "0.1"], None);
-    let mut waiting = server.send("POST", "/v1/pipelines/main/runs", &[JSON], "\"x\"");
+    let waiting = server.send("POST", "/v1/pipelines/main/runs", &[JSON], "\"x\"");
     until(|| sleeps(dir.path()));
     let told = Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
     assert!(told.success());
     // Who waits is told, and then the server ends by itself.
-    let mut text = String::new();
-    waiting.read_to_string(&mut text).unwrap();
+    let text = read(waiting);
     assert!(text.starts_with("HTTP/1.1 503") && text.contains("cancelled"), "{text}");
-    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    let mut ended = None;
+    for _ in 0..POLLS {
+        ended = server.child.try_wait().unwrap();
+        if ended.is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(ended.and_then(|status| status.code()), Some(0));
     assert!(!sleeps(dir.path()));
 }
 

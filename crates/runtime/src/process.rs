@@ -1,10 +1,12 @@
 //! Child processes: their own group, no secrets, nothing left behind.
 //!
 //! Invariant: when a [`Group`] is dropped, every process of it is killed.
+//! Invariant: every [`Process`] is waited for, also one that nobody waits for any more: none stays behind as a zombie.
 
 use crate::environment::is_secret_name;
+use std::process::ExitStatus;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 /// Bytes of standard error that are kept for a message: its end says most.
 pub(crate) const STDERR_TAIL: usize = 2048;
@@ -45,6 +47,53 @@ impl Drop for Group {
     }
 }
 
+/// A child process. One that is dropped before it has ended is killed, and a task waits for it.
+#[derive(Debug)]
+pub(crate) struct Process {
+    /// There until it is dropped.
+    child: Option<Child>,
+}
+
+impl Process {
+    /// Its standard input, output and error, for whoever asks first.
+    pub(crate) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+        let Some(child) = &mut self.child else { return (None, None, None) };
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    }
+
+    /// Waits until it has ended.
+    pub(crate) async fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        match &mut self.child {
+            Some(child) => child.wait().await,
+            None => Err(std::io::Error::other("it was given up")),
+        }
+    }
+
+    /// Its number, until it has been waited for.
+    #[cfg(target_os = "linux")]
+    fn id(&self) -> Option<u32> {
+        self.child.as_ref()?.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        // It has been waited for: nothing is left of it.
+        if child.id().is_none() {
+            return;
+        }
+        // Dropping a child kills it, and whoever only does that leaves a zombie until some other child ends. Without a runtime
+        // this process is about to end, and the system waits for what it leaves.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let _ = child.start_kill();
+                let _ = child.wait().await;
+            });
+        }
+    }
+}
+
 /// Removes the variables whose names say that they hold secrets, and `hidden` ones, but not those in `keep`.
 pub(crate) fn withhold_secrets(command: &mut Command, hidden: &[String], keep: &[String]) {
     let secret = std::env::vars_os()
@@ -56,7 +105,7 @@ pub(crate) fn withhold_secrets(command: &mut Command, hidden: &[String], keep: &
 }
 
 /// Starts a process in a group of its own.
-pub(crate) fn spawn(mut command: Command, shown: &str) -> Result<(Child, Group), String> {
+pub(crate) fn spawn(mut command: Command, shown: &str) -> Result<(Process, Group), String> {
     command.kill_on_drop(true);
     #[cfg(unix)]
     command.process_group(0);
@@ -65,14 +114,14 @@ pub(crate) fn spawn(mut command: Command, shown: &str) -> Result<(Child, Group),
         _ => format!("cannot start `{shown}`: {e}"),
     })?;
     let group = Group::of(&child);
-    Ok((child, group))
+    Ok((Process { child: Some(child) }, group))
 }
 
 /// Limits the memory of a process that was just started, and of those that it starts: bytes that it may have writable for itself alone
 /// (`RLIMIT_DATA`; address space that is merely reserved does not count). What asks for more is refused it by the system. On
 /// systems other than Linux there is no such limit.
 #[cfg(target_os = "linux")]
-pub(crate) fn limit_memory(child: &Child, bytes: u64) {
+pub(crate) fn limit_memory(child: &Process, bytes: u64) {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     if let Some(pid) = pid {
@@ -82,7 +131,7 @@ pub(crate) fn limit_memory(child: &Child, bytes: u64) {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn limit_memory(_: &Child, _: u64) {}
+pub(crate) fn limit_memory(_: &Process, _: u64) {}
 
 /// The last `most` bytes, as text.
 pub(crate) async fn tail(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> String {
@@ -97,4 +146,30 @@ pub(crate) async fn tail(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> S
     }
     kept.drain(..kept.len().saturating_sub(most));
     String::from_utf8_lossy(&kept).into_owned()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Processes that are given up at once: none may stay in the table of processes, not even as a zombie, although no other child ends later.
+    #[tokio::test]
+    #[allow(clippy::disallowed_methods, reason = "looks at processes")]
+    async fn a_process_that_is_given_up_is_waited_for() {
+        let mut ids = Vec::new();
+        for _ in 0..8 {
+            let mut command = Command::new("sleep");
+            command.arg("600");
+            let (process, group) = spawn(command, "sleep").unwrap();
+            ids.push(process.id().unwrap());
+            drop((group, process));
+        }
+        let mut polls = 0;
+        while ids.iter().any(|id| Path::new("/proc").join(id.to_string()).exists()) {
+            polls += 1;
+            assert!(polls < 6000, "a zombie of {ids:?} is left");
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
 }

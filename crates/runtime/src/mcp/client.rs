@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -400,8 +400,7 @@ fn start(
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     process::withhold_secrets(&mut command, hidden, env);
     let (mut child, group) = process::spawn(command, &clip(program, 80))?;
-    let (Some(stdin), Some(stdout), stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
-    else {
+    let (Some(stdin), Some(stdout), stderr) = child.pipes() else {
         return Err("its standard input and output are not there".into());
     };
     let said = Arc::new(Mutex::new(Vec::new()));
@@ -424,7 +423,7 @@ fn start(
 }
 
 /// How a child ended.
-async fn wait(child: &mut Child, group: &Mutex<Group>) -> String {
+async fn wait(child: &mut process::Process, group: &Mutex<Group>) -> String {
     let how = child.wait().await;
     // What it left behind ends with it; otherwise the pipes might never close.
     group.lock().unwrap_or_else(PoisonError::into_inner).kill();

@@ -96,7 +96,7 @@ impl Exec {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (mut child, mut group) = process::spawn(command, &shown)?;
         process::limit_memory(&child, self.memory.unwrap_or(limits.max_memory));
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (stdin, stdout, stderr) = child.pipes();
         let input = as_json(args).to_string();
         let limit = self.timeout.unwrap_or(limits.timeout);
         let all = async {
