@@ -17,11 +17,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
 
 /// Runs that have ended are remembered up to this number.
 const REMEMBERED: usize = 1000;
+
+/// Events of a run that wait for a client: what a slow one has not taken by then is left out.
+const EVENTS: usize = 1024;
 
 /// A pipeline that is served.
 pub(super) struct Pipeline {
@@ -51,8 +54,9 @@ pub(super) enum Refused {
 /// A run that has begun.
 pub(super) struct Started {
     pub(super) run: String,
-    /// What happens; the last tells the outcome, and then there are no more.
-    pub(super) events: UnboundedReceiver<Value>,
+    /// What happens; the last tells the outcome, and then there are no more. Where some were left out because nobody took
+    /// them in time, `skipped` says how many.
+    pub(super) events: Receiver<Value>,
     pub(super) cancel: CancellationToken,
 }
 
@@ -204,30 +208,31 @@ impl Service {
         let cancel = CancellationToken::new();
         let entry = Run { pipeline: pipeline.name.clone(), cancel: cancel.clone(), outcome: None };
         self.lock().known.insert(run.clone(), entry);
-        let (send, events) = unbounded_channel();
+        let (send, events) = channel(EVENTS);
         let (service, id, stop) = (self.clone(), run.clone(), cancel.clone());
         tokio::spawn(async move {
             // Whatever happens to the task, the run is over then.
             let mut ending = Ending { service: &service, run: &id, outcome: None };
-            let _ = send.send(json!({"event": "run", "run": id, "pipeline": pipeline.name}));
+            let mut telling = Telling { to: send, skipped: 0 };
+            telling.tell(json!({"event": "run", "run": id, "pipeline": pipeline.name}));
             let machine = Machine::new(pipeline.code.clone(), input, pipeline.config.clone());
             let mut note = |event: Event| {
                 if let Some(json) =
                     event_json(&event, if streams { Detail::Content } else { Detail::Outline })
                 {
                     let waits = matches!(event, Event::Asked { what: Asked::Approve { .. }, .. });
-                    let _ = send.send(json);
+                    telling.tell(json);
                     if waits && service.journal.is_some() {
-                        let _ = send.send(json!({"event": "waiting", "run": id}));
+                        telling.tell(json!({"event": "waiting", "run": id}));
                     }
                 }
             };
             let report = runtime::run(machine, &handlers, &service.limits, &stop, &mut note).await;
             let mut outcome = run::as_json(&service.sources, &report, &pipeline.bound);
-            let _ = std::mem::replace(&mut ending.outcome, Some(outcome.clone()));
+            ending.outcome = Some(outcome.clone());
             drop(ending);
             outcome["event"] = if outcome.get("error").is_some() { "error" } else { "result" }.into();
-            let _ = send.send(outcome);
+            telling.end(outcome).await;
         });
         Ok(Started { run, events, cancel })
     }
@@ -348,6 +353,41 @@ fn no_run(run: &str) -> Refused {
     Refused::Unknown(format!("there is no run `{}` here", diagnostics::clip_to(run, 80)))
 }
 
+/// Tells a client what happens, without ever waiting for it: no client slows a run down or makes the server keep what it does not read.
+struct Telling {
+    to: Sender<Value>,
+    /// How many events were left out since the last that was told.
+    skipped: u64,
+}
+
+impl Telling {
+    fn tell(&mut self, event: Value) {
+        // Two places: what was left out is said first. Nobody may listen any more: fine.
+        if self.skipped > 0 {
+            if self.to.capacity() < 2 {
+                self.skipped += 1;
+                return;
+            }
+            let _ = self.to.try_send(skipped(std::mem::take(&mut self.skipped)));
+        }
+        if let Err(tokio::sync::mpsc::error::TrySendError::Full(_)) = self.to.try_send(event) {
+            self.skipped += 1;
+        }
+    }
+
+    /// The last event is told in any case; the run is over, so there is time for it.
+    async fn end(self, event: Value) {
+        if self.skipped > 0 {
+            let _ = self.to.send(skipped(self.skipped)).await;
+        }
+        let _ = self.to.send(event).await;
+    }
+}
+
+fn skipped(events: u64) -> Value {
+    json!({"event": "skipped", "events": events})
+}
+
 /// Notes the end of a run, also that of one whose task was dropped or panicked.
 struct Ending<'a> {
     service: &'a Service,
@@ -359,5 +399,50 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         let lost = || json!({"run": self.run, "error": {"code": "cancelled", "message": "the run was lost"}});
         self.service.ended(self.run, self.outcome.take().unwrap_or_else(lost));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_does_not_read_is_told_what_it_missed_and_how_it_ended() {
+        let (to, mut events) = channel(4);
+        let mut telling = Telling { to, skipped: 0 };
+        for n in 0..100 {
+            telling.tell(json!({"event": "text", "n": n}));
+        }
+        assert_eq!(events.len(), 4);
+        // It reads a little, and is told from then on.
+        for n in 0..3 {
+            assert_eq!(events.recv().await.unwrap()["n"], n);
+        }
+        telling.tell(json!({"event": "text", "n": 100}));
+        telling.tell(json!({"event": "text", "n": 101}));
+        telling.tell(json!({"event": "text", "n": 102}));
+        let end = tokio::spawn(telling.end(json!({"event": "result"})));
+        let mut rest = Vec::new();
+        while let Some(event) = events.recv().await {
+            rest.push(event);
+        }
+        end.await.unwrap();
+        let want = json!([
+            {"event": "text", "n": 3}, {"event": "skipped", "events": 96}, {"event": "text", "n": 100},
+            {"event": "text", "n": 101}, {"event": "skipped", "events": 1}, {"event": "result"},
+        ]);
+        assert_eq!(Value::from(rest), want);
+    }
+
+    #[tokio::test]
+    async fn who_has_left_is_not_waited_for() {
+        let (to, events) = channel(1);
+        drop(events);
+        let mut telling = Telling { to, skipped: 0 };
+        for _ in 0..10 {
+            telling.tell(json!({"event": "text"}));
+        }
+        telling.end(json!({"event": "result"})).await;
     }
 }

@@ -29,7 +29,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::Receiver;
 use tokio_stream::Stream;
 use tokio_util::sync::DropGuard;
 
@@ -305,7 +305,7 @@ fn status_of(outcome: &Value) -> StatusCode {
 
 /// The events of a run as they are sent; the run is cancelled when the connection is gone before the last.
 struct Events {
-    events: UnboundedReceiver<Value>,
+    events: Receiver<Value>,
     left: Option<DropGuard>,
 }
 

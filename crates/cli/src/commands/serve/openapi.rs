@@ -30,7 +30,7 @@ pub(super) fn description(service: &Service) -> Value {
         ]);
         let events = json!({"description": "the result, or the run as it happens", "content": {
             "application/json": {"schema": reference("Outcome")},
-            "text/event-stream": {"schema": {"type": "string", "description": "events `run`, `asked`, `text`, `retry`, `answered`, `waiting`, and at the end `result` or `error`; data is JSON"}},
+            "text/event-stream": {"schema": {"type": "string", "description": "events `run`, `asked`, `text`, `retry`, `answered`, `waiting`, `skipped` (the client was too slow for so many), and at the end `result` or `error`; data is JSON"}},
         }});
         responses.insert("200".into(), events);
         responses
