@@ -402,6 +402,65 @@ async fn a_chain_asks_the_next_where_a_provider_fails_and_not_where_a_model_decl
     assert_eq!((answer.result, asked), (Ok(Reply::Text("from a".into())), 0));
 }
 
+/// A model that calls tools for ever is ended by the steps of its agent, or by the budget of the run, whichever is first, and the error says which.
+#[tokio::test]
+async fn a_loop_of_tool_calls_without_an_end_is_ended() {
+    use runtime::{CancellationToken, Environment, Handlers, Limits, Models, Tools};
+    const STEPS: usize = 4;
+    let program = r#"
+        tool look(q: String) -> String reads {}
+        agent seeker { tools: [look], prompt: "You look things up.", max_steps: 4 }
+        task find(q: String) -> String by agent { prompt "find {q}" }
+        pipeline main(q: String) -> String { let a = run find with { q: q } by seeker; return a; }
+    "#;
+    let code = {
+        let (module, found) = frontend::surface::check(FileId(0), program);
+        let module = module.unwrap_or_else(|| panic!("{found:?}"));
+        Arc::new(module.lower(module.default_entry().unwrap()).unwrap())
+    };
+    let run = async |model: Arc<dyn Provider>, limits: Limits| {
+        let look: runtime::CustomTool = Arc::new(|_| Box::pin(async { Ok(Data::str("nothing yet")) }));
+        let tools = Tools::new(&Environment::default()).with_custom("look", look);
+        let handlers = Handlers { tools, ..Handlers::new(Models::only(model)) };
+        let input = Some(Data::record([("q".into(), Data::str("it"))]));
+        let machine = machine::Machine::new(code.clone(), input, machine::Config::default());
+        let (cancel, mut ignore) = (CancellationToken::new(), |_| {});
+        let ran = runtime::run(machine, &handlers, &limits, &cancel, &mut ignore);
+        // There is an end, and the test does not wait for ever to find that there is none.
+        let report = tokio::time::timeout(Duration::from_secs(60), ran).await.expect("it ends");
+        (report.result.unwrap_err(), report.usage)
+    };
+    let few = |calls: Option<u64>, tools: Option<u64>| Limits {
+        max_model_calls: calls,
+        max_tool_calls: tools,
+        ..Limits::default()
+    };
+    let steps = "agent `seeker` used its 4 steps without an answer";
+    let cases = [
+        (few(None, None), "", steps),
+        (few(Some(3), None), "budget", "the limit of 3 model calls is reached"),
+        (few(None, Some(2)), "budget", "the limit of 2 tool calls is reached"),
+    ];
+    let scripted = || -> Arc<dyn Provider> {
+        let again = r#"[{"tool": "look", "args": {"q": "it"}, "repeat": true}]"#;
+        Arc::new(Scripted::parse(again).unwrap())
+    };
+    for (limits, code, why) in cases {
+        let (failure, usage) = run(scripted(), limits.clone()).await;
+        assert!(failure.message.contains(why), "{failure:?}");
+        assert!(code.is_empty() || failure.code.as_str() == code, "{failure:?}");
+        assert!(usage.model_calls as usize <= STEPS, "{usage:?}");
+        for way in WAYS {
+            let call = vec![("look".to_string(), r#"{"q":"it"}"#.to_string())];
+            let server = Server::start(way.0, [Act::Say(Say { calls: call, ..Say::default() })]).await;
+            let remote = Arc::new(Remote::new(options(&server, way)).unwrap());
+            let (failure, _) = run(remote, limits.clone()).await;
+            assert!(failure.message.contains(why), "{way:?}: {failure:?}");
+            assert_eq!(server.seen().len() as u64, usage.model_calls, "{way:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_recorded_model_answers_the_conversations_that_it_knows() {
     use runtime::{About, CancellationToken, Handlers, Journal, Limits, Models, Recorded};
