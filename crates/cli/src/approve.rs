@@ -117,13 +117,29 @@ fn is_yes(line: &str) -> bool {
     matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// Asks a question at the terminal and waits for its answer.
-pub(crate) fn ask_here(question: &str) -> bool {
+/// Asks a question at the terminal until the answer is yes or no; `None` if the input ends before that (Ctrl-D).
+pub(crate) fn ask_here(question: &str) -> Option<bool> {
     discard_typed();
-    say(question);
-    let mut line = String::new();
-    // No answer is not a yes.
-    std::io::stdin().lock().read_line(&mut line).is_ok_and(|n| n > 0) && is_yes(&line)
+    ask_until(question, &mut std::io::stdin().lock())
+}
+
+fn ask_until(question: &str, typed: &mut impl BufRead) -> Option<bool> {
+    loop {
+        say(question);
+        let mut line = Vec::new();
+        if !typed.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            say("\n");
+            return None;
+        }
+        let line = String::from_utf8_lossy(&line);
+        if is_yes(&line) {
+            return Some(true);
+        }
+        if matches!(line.trim().to_ascii_lowercase().as_str(), "n" | "no") {
+            return Some(false);
+        }
+        say("answer `y` or `n`; Ctrl-D leaves it waiting\n");
+    }
 }
 
 /// The question: the tool, and each argument with its label.
@@ -195,6 +211,23 @@ mod tests {
         assert_eq!(lines[2], "  n = true");
         assert!(lines[3].ends_with("xxx … and 1002 more characters"), "{}", lines[3]);
         assert_eq!(lines[4..], ["approve? [y/N] "]);
+    }
+
+    #[test]
+    fn a_question_that_waits_is_denied_only_by_a_no() {
+        for (typed, answer) in [
+            ("y\n", Some(true)),
+            ("n\n", Some(false)),
+            (" NO\n", Some(false)),
+            ("", None),
+            ("\n", None),
+            ("\n\nperhaps\nyes\n", Some(true)),
+            ("perhaps\nn", Some(false)),
+        ] {
+            assert_eq!(ask_until("approve? [y/n] ", &mut typed.as_bytes()), answer, "{typed:?}");
+        }
+        let mut bytes: &[u8] = b"\xff\xfe\ny\n";
+        assert_eq!(ask_until("approve? [y/n] ", &mut bytes), Some(true));
     }
 
     #[test]

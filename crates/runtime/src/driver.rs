@@ -740,9 +740,10 @@ impl Driver<'_> {
                 name: tool.name.clone(),
                 args: args.iter().map(|(n, d)| (n.clone(), r.data(d))).collect(),
             },
-            Call::Approve { tool, args, .. } => Asked::Approve {
+            Call::Approve { tool, args, labels } => Asked::Approve {
                 name: tool.name.clone(),
                 args: args.iter().map(|(n, d)| (n.clone(), r.data(d))).collect(),
+                labels: labels.iter().map(|l| self.machine.lattice().data_of(*l)).collect(),
             },
             Call::Recall { store, key } => {
                 Asked::Recall { store: store.name.clone(), key: key_name(store, *key) }

@@ -102,6 +102,8 @@ pub enum Asked {
         name: Name,
         /// The arguments.
         args: Vec<(Name, Data)>,
+        /// The label of each argument, as a label value: what an approval endorses.
+        labels: Vec<Data>,
     },
     /// The value of a key.
     Recall {

@@ -175,6 +175,7 @@ impl Recorder {
             out.push(line);
             let Some((answer, tokens, usd)) = &asking.answer else { continue };
             out.push(response(n, answer, *tokens, usd.as_ref(), matches!(asking.what, Asked::Model { .. })));
+            out.extend(endorsement(n, asking, answer));
             if let Some((agent, k)) = &looping {
                 let again =
                     next.is_some_and(|x| matches!(x.what, Asked::Model { attempt, .. } if attempt > 0));
@@ -359,7 +360,7 @@ fn request<'a>(
             }
             put("messages", messages.iter().skip(same).map(message).collect());
         }
-        Asked::Tool { name, args } | Asked::Approve { name, args } => {
+        Asked::Tool { name, args } | Asked::Approve { name, args, .. } => {
             let asks = matches!(asking.what, Asked::Approve { .. });
             put("kind", if asks { "approve".into() } else { "tool".into() });
             put("tool", name.to_string().into());
@@ -418,6 +419,19 @@ fn response(n: usize, answer: &Answered, tokens: Tokens, usd: Option<&Num>, mode
         }
     }
     Json::Object(line)
+}
+
+/// An approval endorses the arguments of one call: a person vouches for them, which `endorse` of the program does elsewhere.
+fn endorsement(n: usize, asking: &Asking, answer: &Answered) -> Option<Json> {
+    let (Asked::Approve { name, args, labels }, Answered::Nothing) = (&asking.what, answer) else {
+        return None;
+    };
+    let args: Vec<Json> = args
+        .iter()
+        .zip(labels)
+        .map(|((arg, _), label)| json!({"name": &**arg, "label": label.to_json()}))
+        .collect();
+    Some(json!({"event": "endorsement", "n": n, "tool": &**name, "args": args}))
 }
 
 fn end(sources: &Sources, report: &RunReport) -> Json {

@@ -100,6 +100,29 @@ async fn who_approves_sees_the_arguments_and_labels_but_no_secret() {
     assert_eq!(call.args[0].label, Data::list([Data::str("U")]));
 }
 
+/// An approval is where integrity is vouched for, so a trace says so, and only then.
+#[tokio::test]
+async fn the_trace_tells_what_was_endorsed() {
+    use runtime::trace::{Head, Recorder};
+    let lines = async |answer: Result<(), &str>| {
+        let (paid, asked) = (Seen::default(), Seen::default());
+        let code = code(|b| pay(b, &format!("bob {KEY}")));
+        let (report, events) = run(&code, &handlers(&paid, answering(answer, &asked))).await;
+        let mut recorder = Recorder::new();
+        events.iter().for_each(|e| recorder.note(e));
+        let head = Head { program: "p".into(), entry: "main".into(), input: None };
+        recorder.lines(&head, &diagnostics::Sources::new(), &report)
+    };
+    let approved = lines(Ok(())).await;
+    let order: Vec<&str> = approved.iter().map(|l| l["event"].as_str().unwrap()).collect();
+    assert_eq!(order, ["run", "request", "response", "endorsement", "request", "response", "end"]);
+    let want =
+        json!({"event": "endorsement", "n": 1, "tool": "pay", "args": [{"name": "to", "label": ["U"]}]});
+    assert_eq!(approved[3], want);
+    let refused = lines(Err("no")).await;
+    assert!(refused.iter().all(|l| l["event"] != "endorsement"), "{refused:?}");
+}
+
 #[tokio::test]
 async fn what_is_refused_is_not_called_and_the_program_learns_why() {
     let (paid, asked) = (Seen::default(), Seen::default());

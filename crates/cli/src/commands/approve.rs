@@ -48,13 +48,21 @@ fn act(ui: &Ui, args: &ApproveArgs) -> Result<Exit, JournalError> {
         let help = "name one with `--request`, or answer at a terminal";
         return Ok(ui.usage("several questions wait, and `--yes` approves one", Some(help)));
     }
+    let mut left = 0;
     for w in &waiting {
         ui.say(&shown(w));
         let decision = match (args.yes, args.deny) {
             (_, true) => Decision::Deny(args.reason.clone()),
             (true, _) => Decision::Approve,
-            _ if approve::ask_here("approve? [y/N] ") => Decision::Approve,
-            _ => Decision::Deny(args.reason.clone()),
+            _ => match approve::ask_here("approve? [y/n] ") {
+                Some(true) => Decision::Approve,
+                Some(false) => Decision::Deny(args.reason.clone()),
+                None => {
+                    ui.note("no answer was given: it waits on");
+                    left += 1;
+                    continue;
+                }
+            },
         };
         journal.decide(&w.token, &decision, "entail approve")?;
         let verdict = if decision == Decision::Approve { "approved" } else { "denied" };
@@ -63,6 +71,9 @@ fn act(ui: &Ui, args: &ApproveArgs) -> Result<Exit, JournalError> {
         } else {
             ui.result(verdict);
         }
+    }
+    if left == waiting.len() {
+        return Ok(Exit::Failed);
     }
     ui.note(&format!(
         "the run goes on if its process is still there; if not, resume it with `--resume {run}`"

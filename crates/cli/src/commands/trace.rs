@@ -185,6 +185,21 @@ fn show(ui: &Ui, line: &Value) {
             let used = 10 + how.len() + tokens.len();
             ui.result(&format!("      <- {how}{}{tokens}", short(&value, used)));
         }
+        "endorsement" => {
+            let labelled: Vec<String> = line["args"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter(|arg| arg["label"] != serde_json::json!([]))
+                .map(|arg| format!("{} {}", text_of(arg, "name"), arg["label"]))
+                .collect();
+            let what = if labelled.is_empty() { "nothing with a label".into() } else { labelled.join(", ") };
+            ui.result(&format!(
+                "      {}: {}",
+                ui.styled("1", "endorsed for this call"),
+                short(&what.into(), 30)
+            ));
+        }
         "phase" => {
             let phase = text_of(line, "phase");
             let detail = match phase {
