@@ -400,55 +400,6 @@ async fn a_torn_end_loses_the_last_answers_and_nothing_else() {
     assert!(steps.contains(&0) && steps.contains(&3) && steps.contains(&5), "{steps:?}");
 }
 
-/// Without its log (a copy, a file system that lost something) there is nothing to mend a file with. What is left must not pass for the whole.
-#[tokio::test]
-async fn a_damaged_file_is_refused_or_says_what_it_said() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("r.db");
-    let (code, ledger) = (program("hello"), Ledger::default());
-    let session = begin(&file, &code);
-    let id = session.id().to_string();
-    let writing = with(handlers(SCRIPT, &ledger), session);
-    let whole = run(&code, &writing).await.0;
-    drop(writing);
-    let bytes = std::fs::read(&file).unwrap();
-    assert!(!dir.path().join("r.db-wal").exists() && bytes.len() >= 5 * 4096, "{}", bytes.len());
-    let copy = dir.path().join("copy.db");
-    let replay = async |bytes: &[u8]| {
-        for end in ["", "-wal", "-shm"] {
-            let _ = std::fs::remove_file(dir.path().join(format!("copy.db{end}")));
-        }
-        std::fs::write(&copy, bytes).unwrap();
-        let session = Journal::existing(&copy).and_then(|j| j.replay(&id))?;
-        Ok::<_, runtime::JournalError>(run(&code, &with(handlers("[]", &Ledger::default()), session)).await.0)
-    };
-    assert_eq!(text(&replay(&bytes).await.unwrap()), text(&whole));
-    // Cut off, within pages and between them: never taken for a whole one.
-    let cuts = (0..bytes.len()).step_by(1021).chain((0..bytes.len()).step_by(4096)).chain([bytes.len() - 1]);
-    for cut in cuts {
-        let e = replay(&bytes[..cut]).await.expect_err("it is cut off");
-        assert!(e.message.contains("journal") || e.message.contains("no run"), "{cut}: {e:?}");
-    }
-    // A page that was not written, or is another's.
-    let mut refused = 0;
-    for page in 0..bytes.len() / 4096 {
-        for fill in [0, 0xa5] {
-            let mut damaged = bytes.clone();
-            damaged[page * 4096..][..4096].fill(fill);
-            match replay(&damaged).await {
-                Ok(report) => match &report.result {
-                    Ok(_) => assert_eq!(text(&report), text(&whole), "page {page}"),
-                    Err(failure) => {
-                        assert_eq!(failure.code, ErrorCode::Cancelled, "page {page}: {failure:?}")
-                    }
-                },
-                Err(_) => refused += 1,
-            }
-        }
-    }
-    assert!(refused > 0);
-}
-
 #[test]
 fn files_that_are_no_journals_are_named() {
     let dir = tempfile::tempdir().unwrap();
