@@ -159,6 +159,11 @@ impl fmt::Debug for Program {
     }
 }
 
+/// The program of a seed, as the strategy makes it.
+pub fn of_seed(seed: u64, style: &Style) -> Program {
+    random::program(&mut Rng::new(seed), style)
+}
+
 /// The strategy of closed programs; they shrink to smaller ones.
 pub fn programs(style: Style) -> Programs {
     Programs { style }

@@ -3,7 +3,7 @@
 mod common;
 
 use check::cost::Prices;
-use common::{cases, run_machine};
+use common::{cases, lam, run_machine};
 use proptest::prelude::*;
 use testkit::drive::Order;
 use testkit::generate::{Program, Script, Style, programs};
@@ -22,6 +22,10 @@ fn within_bound(program: &Program) -> Result<(), TestCaseError> {
         bound.model_calls
     );
     prop_assert!(bound.tool_calls.most.is_none_or(|m| tools <= m), "{} tools, {}", tools, bound.tool_calls);
+    if outcome.result.is_ok() {
+        prop_assert!(models >= bound.model_calls.least, "{} models, {}", models, bound.model_calls);
+        prop_assert!(tools >= bound.tool_calls.least, "{} tools, {}", tools, bound.tool_calls);
+    }
     // A bound is withheld only with a reason.
     let unknown = bound.model_calls.most.is_none() || bound.tool_calls.most.is_none();
     prop_assert!(!unknown || !bound.unbounded.is_empty(), "no reason");
@@ -49,6 +53,16 @@ fn within_tokens(program: &Program) -> Result<(), TestCaseError> {
     let fits = |used: u64, most: Option<u64>| most.is_none_or(|m| used <= m);
     prop_assert!(fits(input, bound.input_tokens.most), "{} input tokens, {}", input, bound.input_tokens);
     prop_assert!(fits(output, bound.output_tokens.most), "{} output tokens, {}", output, bound.output_tokens);
+    if outcome.result.is_ok() {
+        prop_assert!(input >= bound.input_tokens.least, "{} input tokens, {}", input, bound.input_tokens);
+        prop_assert!(
+            output >= bound.output_tokens.least,
+            "{} output tokens, {}",
+            output,
+            bound.output_tokens
+        );
+        prop_assert!(money >= bound.money.least, "{} billionths, {}", money, bound.money);
+    }
     prop_assert!(fits(money, bound.money.most), "{} billionths, {}", money, bound.money);
     prop_assert!(bound.unpriced.is_empty() || bound.model_calls.most.is_none(), "{:?}", bound.unpriced);
     Ok(())
@@ -74,5 +88,41 @@ proptest! {
     #[test]
     fn calls_of_wild_programs_stay_within_the_bound(program in programs(Style { wild: 50, ..Style::default() })) {
         within_bound(&program)?;
+    }
+}
+
+/// Functions that a loop hands to itself call more than their text says: each of these once had a bound that was too low.
+#[test]
+fn functions_handed_round_a_loop_count_as_often_as_they_are_called() {
+    let ask = "(llm 'p')";
+    let cases = [
+        // The argument doubles in each round and is called when the bound is reached: 2^3 calls.
+        (format!(r"(fix[3] (\s. \f. s (\x. f (f x)))) {ask} 'x'"), 8),
+        // It is called in each round and handed on.
+        (format!(r"(fix[3] (\s. \f. let _ = f 'x' in s (\x. f (f x)))) {ask}"), 7),
+        // In a record, and in a list.
+        (format!(r"((fix[2] (\s. \r. s {{f: \x. r.f (r.f x)}})) {{f: {ask}}}).f 'x'"), 4),
+        (format!(r"((fix[2] (\s. \l. s [\x. l.[0] (l.[0] x)])) [{ask}]).[0] 'x'"), 4),
+        // Through the recursion of the prelude.
+        (
+            format!(
+                r"fix (\s. \p. if p.n == 0 then p.f 'x' else s {{n: p.n - 1, f: \x. p.f (p.f x)}}) {{n: 3, f: {ask}}}"
+            ),
+            8,
+        ),
+        // The self reference comes back as a value.
+        (format!(r"let g = (fix[2] (\s. \x. {ask} (s x))) in g (g 'x')"), 4),
+    ];
+    for (text, calls) in cases {
+        let code = lam(&text);
+        let answers = std::iter::repeat_n(testkit::world::Answer::Text("a".into()), 100).collect();
+        let config = machine::Config::default();
+        let outcome = testkit::drive::run(&code, None, config, &mut common::Prepared(answers), Order::AtOnce);
+        assert!(outcome.result.is_ok(), "{text}: {:?}", outcome.result);
+        assert_eq!(outcome.requests.len() as u64, calls, "{text}");
+        let bound = check::cost::bound(&code, false);
+        let most = bound.model_calls.most;
+        assert!(most.is_none_or(|m| m >= calls), "{text}: {}", bound.model_calls);
+        assert!(most.is_some() || !bound.unbounded.is_empty(), "{text}: no reason");
     }
 }

@@ -92,6 +92,17 @@ fn safe(program: &Program) -> Result<(), TestCaseError> {
         }
     }
     within(&outcome, &typing.effects)?;
+    let bound = check::cost::bound(&code, false);
+    let count = |of: fn(&Call) -> bool| outcome.requests.iter().filter(|(c, _)| of(c)).count() as u64;
+    let (models, tools) =
+        (count(|c| matches!(c, Call::Model { .. })), count(|c| matches!(c, Call::Tool { .. })));
+    prop_assert!(
+        bound.model_calls.most.is_none_or(|m| models <= m),
+        "{} models, {}",
+        models,
+        bound.model_calls
+    );
+    prop_assert!(bound.tool_calls.most.is_none_or(|m| tools <= m), "{} tools, {}", tools, bound.tool_calls);
     // Store typing: whatever is remembered is of its key's type.
     for (call, _) in &outcome.requests {
         if let Call::Remember { store, key, value } = call {
@@ -189,4 +200,36 @@ fn most_well_typed_programs_are_accepted_and_run_to_a_value() {
     let seen = format!("{accepted} accepted, {known} known, {values} values, {rejected} mutants rejected");
     assert!(accepted * 10 > total * 7 && known * 10 > accepted * 7 && values * 2 > accepted, "{seen}");
     assert!(rejected * 5 > accepted, "{seen}");
+}
+
+/// What the generator makes for a type is well typed. What is rejected all the same is rejected for a reason that is none of type: branches
+/// that share a key, a guard that no value satisfies, an index beyond a list of known length.
+///
+/// A strict generator was once given up for a rejection that nobody explained (the last seed). The rejections there were had four causes: guards on
+/// curried functions (the checker, below), and in the generator tools used as functions of other types, strings in a `case` without `_`, and hidden variables.
+#[test]
+fn what_is_made_for_a_type_is_accepted_or_rejected_for_another_reason() {
+    use check::types::codes;
+    let mut rejected = 0;
+    for seed in (0..3_000).chain([12_206_975_254_572_688_034]) {
+        let program = testkit::generate::of_seed(seed, &typed());
+        let typing = types::check(&program.code(), None);
+        rejected += usize::from(!typing.diagnostics.is_empty());
+        for d in &typing.diagnostics {
+            let other = [codes::PAR_STATE, codes::IMPOSSIBLE_GUARD].contains(&d.code);
+            let beyond = d.code == codes::NO_FIELD && d.message.contains("has nothing at");
+            assert!(other || beyond, "{seed}: {} {}\n{program:?}", d.code, d.message);
+        }
+    }
+    assert!(rejected < 600, "{rejected}");
+}
+
+/// A guard on a curried function guards what it gives in the end; the checker once took what is in between for that.
+#[test]
+fn what_a_guarded_function_gives_may_be_a_function() {
+    let typing = types::check(&common::lam(r"(guard (\x. \y. 'a') any) 1 2"), None);
+    assert_eq!(typing.diagnostics, []);
+    assert_eq!(typing.ty.to_string(), "Str");
+    let typing = types::check(&common::lam(r"prim[upper]((guard (\x. \y. 'a') any) 1)"), None);
+    assert!(diagnostics::has_errors(&typing.diagnostics));
 }

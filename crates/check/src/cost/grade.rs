@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-/// From how many to how many, in a run that ends without an error.
+/// From how many to how many.
+///
+/// The least is that of runs that end with a value: what is shown of a program that never does is 0. A run that fails may use less.
+/// The most holds of every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// At least so many.
+    /// At least so many, in a run that ends with a value.
     pub least: u64,
     /// At most so many, also in a run that fails; `None` if no bound is known.
     pub most: Option<u64>,
@@ -203,6 +206,16 @@ impl Cost {
     /// The upper ends of this with the lower ends of another: retries and unfoldings may not happen.
     pub(super) fn least_of(&self, once: &Cost) -> Cost {
         self.each(once, |all, once| Interval { least: once.least, most: all.most })
+    }
+
+    /// What never ends with a value; of several ways, another is the least.
+    pub(super) fn never(&self) -> Cost {
+        self.map(|i| Interval { least: u64::MAX, ..i })
+    }
+
+    /// As it is shown: of what never ends with a value there is no least.
+    pub(super) fn shown(&self) -> Cost {
+        self.map(|i| Interval { least: if i.least == u64::MAX { 0 } else { i.least }, ..i })
     }
 
     /// The same, but perhaps not at all.

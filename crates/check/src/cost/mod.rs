@@ -93,6 +93,7 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, model: Optio
         let (_, called) = a.apply(&value, Value::Data, code.span(code.root()));
         cost = cost.plus(&called);
     }
+    let cost = cost.shown();
     let mut unbounded = a.reasons;
     let mut seen = std::collections::HashSet::new();
     unbounded.retain(|reason| seen.insert(reason.clone()));
@@ -396,16 +397,25 @@ impl Analysis<'_> {
                 }
                 (v, c)
             }
-            Term::Classify(_, e) | Term::Send(_, e) | Term::Remember(_, _, e) | Term::Fail(e) => {
+            Term::Classify(_, e) | Term::Send(_, e) | Term::Remember(_, _, e) => {
                 let (_, c) = self.eval(code, *e, env);
                 (Value::Data, c)
+            }
+            Term::Fail(e) => {
+                let (_, c) = self.eval(code, *e, env);
+                (Value::Data, c.never())
             }
             Term::Llm(e, params) => {
                 let (v, c) = self.eval(code, *e, env);
                 (Value::Llm(params.clone(), v.bytes(), span), c)
             }
             Term::Tool(tool) => (Value::Tool(code.tool(*tool).name.clone()), Cost::zero()),
-            Term::Recv(Recv::Data(params)) => (Value::Data, self.ask(params, None, span)),
+            Term::Recv(Recv::Data(params)) => {
+                let c = self.ask(params, None, span);
+                // The conversation may be empty.
+                let input = Interval { least: 0, ..c.input };
+                (Value::Data, Cost { input, ..c })
+            }
             Term::Recv(Recv::Code) => {
                 self.reasons
                     .push((span, "the model's reply is run as code, which may call models itself".into()));
@@ -425,9 +435,9 @@ impl Analysis<'_> {
                 let inner = Self::bind(env, code.locals(id), Value::Data);
                 let (w, handled) = self.eval(code, *handler, &inner);
                 self.undecided -= 1;
-                // The body may fail at any point and the handler run after that.
+                // The body may fail at any point and the handler run after that. What succeeds is all of the one or of the other.
                 let both = tried.plus(&handled);
-                let some = both.envelope(&tried).envelope(&handled);
+                let some = tried.envelope(&handled);
                 (Value::join(v, w), c.plus(&both.least_of(&some)))
             }
             Term::Unknown(reason) => self.give_up(span, format!("not known before the run: {reason}")),
@@ -982,6 +992,35 @@ mod tests {
             b.abs("x", None, body, AT)
         });
         assert_eq!(c.tool_calls, Interval::up_to(1, 1));
+    }
+
+    #[test]
+    fn what_fails_in_the_end_does_not_count_as_little() {
+        // Two attempts and then the error: a run that succeeds has asked once at least.
+        let c = of(true, |b| {
+            let mut ask = |name: &str| {
+                let f = llm(b, 0);
+                let x = b.var(name, AT);
+                b.app(f, x, AT)
+            };
+            let (first, second) = (ask("x"), ask("x"));
+            let m = b.var("m", AT);
+            let last = b.add(Term::Fail(m), AT);
+            let mut attempt = |body, handler| {
+                let label = b.lit(Data::list([]), AT);
+                b.add(Term::Try { label, body, catches: Catches::All, name: "m".into(), handler }, AT)
+            };
+            let inner = attempt(second, last);
+            let all = attempt(first, inner);
+            b.abs("x", None, all, AT)
+        });
+        assert_eq!(c.model_calls, Interval::up_to(1, 2));
+        let never = of(true, |b| {
+            let m = b.var("m", AT);
+            let e = b.add(Term::Fail(m), AT);
+            b.abs("m", None, e, AT)
+        });
+        assert_eq!(never.model_calls, Interval::ZERO);
     }
 
     #[test]

@@ -877,16 +877,7 @@ fn learn(code: &Code, c: TermId, holds: bool, facts: &mut Vec<(Slot, Fact)>, dep
             }
         }
         Term::Prim(prim, es) => {
-            let kind = match prim {
-                Prim::IsNull => Kinds::NULL,
-                Prim::IsStr => Kinds::STR,
-                Prim::IsNum => Kinds::NUM,
-                Prim::IsBool => Kinds::BOOL,
-                Prim::IsArray => Kinds::LIST,
-                Prim::IsRecord => Kinds::RECORD,
-                Prim::IsFn => Kinds::FUN,
-                _ => return,
-            };
+            let Some(kind) = tested(*prim) else { return };
             if let [e] = es[..]
                 && let Some(slot) = variable(e)
             {
@@ -901,23 +892,27 @@ fn learn(code: &Code, c: TermId, holds: bool, facts: &mut Vec<(Slot, Fact)>, dep
             if let (Term::Prim(prim, es), Some(slot)) = (defined.term(abs.body), variable(*e))
                 && let [x] = es[..]
                 && matches!(defined.term(x), Term::Var(_, Slot::Local(0)))
-                && *prim != Prim::Not
+                && let Some(kind) = tested(*prim)
             {
-                let kind = match prim {
-                    Prim::IsNull => Kinds::NULL,
-                    Prim::IsStr => Kinds::STR,
-                    Prim::IsNum => Kinds::NUM,
-                    Prim::IsBool => Kinds::BOOL,
-                    Prim::IsArray => Kinds::LIST,
-                    Prim::IsRecord => Kinds::RECORD,
-                    Prim::IsFn => Kinds::FUN,
-                    _ => return,
-                };
                 facts.push((slot, Fact::Kind(if holds { kind } else { kind.but() })));
             }
         }
         _ => {}
     }
+}
+
+/// The kind of values that a primitive tests for.
+fn tested(prim: Prim) -> Option<Kinds> {
+    Some(match prim {
+        Prim::IsNull => Kinds::NULL,
+        Prim::IsStr => Kinds::STR,
+        Prim::IsNum => Kinds::NUM,
+        Prim::IsBool => Kinds::BOOL,
+        Prim::IsArray => Kinds::LIST,
+        Prim::IsRecord => Kinds::RECORD,
+        Prim::IsFn => Kinds::FUN,
+        _ => return None,
+    })
 }
 
 /// The items of a list of literals.

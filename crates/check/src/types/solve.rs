@@ -195,11 +195,15 @@ pub(super) struct Solver {
     pub(super) fuel: u64,
     /// The list that comes out of a use of lists, whichever list goes in, and the guard inside a guard; and how many types a use has made.
     lists: HashMap<T, T>,
+    /// How deep a guard is inside guards on functions.
+    levels: HashMap<T, u32>,
     made: HashMap<T, u32>,
 }
 
 /// Types that one use makes before what comes out of it is unknown: a loop may feed it with what it made.
 const MOST_MADE: u32 = 32;
+/// Guards on functions that give functions are kept apart up to this depth.
+const MOST_LEVELS: u32 = 4;
 
 /// Pairs of types that are compared, and types copied, before the analysis gives up.
 const MOST_WORK: u64 = 1_000_000;
@@ -228,6 +232,7 @@ impl Solver {
             dynamic: Vec::new(),
             fuel: MOST_WORK,
             lists: HashMap::new(),
+            levels: HashMap::new(),
             made: HashMap::new(),
         }
     }
@@ -773,7 +778,8 @@ impl Solver {
     fn guarded(&mut self, a: T, node: &Node, b: T, (pred, result): (&Arc<Pred>, T), from: Why, to: Why) {
         if let Node::Fun(param, e, r) = node {
             let (param, e, r) = (*param, *e, *r);
-            // What a function under a guard gives is under the same guard, and so on inwards: one use for all.
+            // What a function under a guard gives is under the same guard, and so on inwards: a use for each level, and, so that
+            // this ends, one for all that are deeper.
             let (guard, v) = match self.lists.get(&b).map(|g| (*g, self.node(*g).clone())) {
                 Some((guard, Node::Use(how))) => match &*how {
                     Use::Guard { result, .. } => (guard, *result),
@@ -783,7 +789,12 @@ impl Solver {
                     let v = self.var();
                     let guard = self.uses(Use::Guard { pred: pred.clone(), result: v });
                     self.lists.insert(b, guard);
-                    self.lists.insert(guard, guard);
+                    let level = self.levels.get(&b).copied().unwrap_or(0) + 1;
+                    if level < MOST_LEVELS {
+                        self.levels.insert(guard, level);
+                    } else {
+                        self.lists.insert(guard, guard);
+                    }
                     (guard, v)
                 }
             };

@@ -273,7 +273,8 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     }
     replies.push(Reply::Text("{\"a\": [1, 2.5, null]}".into()));
     replies.push(Reply::Text("this is (no code".into()));
-    let shadowing = rng.chance(15);
+    // A variable that another hides may be of its type or not.
+    let shadowing = rng.chance(15) && !style.typed;
     let clearance = spec(rng, lattice, 80, 3);
     let seed = rng.draw();
     Program {
@@ -1095,7 +1096,9 @@ impl Making<'_> {
                         });
                     }
                 }
-                let default = self.style.typed && tags.len() < 3 || self.rng.chance(80);
+                // A string may be anything.
+                let open = tags.len() < 3 || kind == Ty::Str;
+                let default = self.style.typed && open || self.rng.chance(80);
                 if default {
                     kids.push(self.term(ty, three));
                 }
@@ -1301,7 +1304,11 @@ impl Making<'_> {
                 9 if !self.in_code => match self.rng.below(3) {
                     0 => node(Op::App, [node(Op::Tool(0), []), self.term(ty, one)]),
                     1 => {
-                        let t = self.any_type(1);
+                        // It takes data, and its one argument by name if that is a record with a field of the name.
+                        let t = match self.comparable() {
+                            Ty::Record(_) if self.style.typed => Ty::Num,
+                            t => t,
+                        };
                         node(Op::App, [node(Op::Tool(3), []), self.term(&t, one)])
                     }
                     // Every argument is optional.
@@ -1504,7 +1511,10 @@ impl Making<'_> {
                         let prompt = self.term(&Ty::Str, one);
                         node(Op::Llm(0), [prompt])
                     }
-                    (Ty::Num, _) if !self.in_code => node(Op::Tool(0), []),
+                    // It takes a number, whatever is wanted.
+                    (Ty::Num, _) if !self.in_code && (!self.style.typed || f.0 == Ty::Num) => {
+                        node(Op::Tool(0), [])
+                    }
                     _ => self.leaf(ty),
                 },
                 _ => self.leaf(ty),
