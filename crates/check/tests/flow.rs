@@ -132,3 +132,11 @@ fn what_a_call_depends_on_is_said_with_its_places() {
     let lines = check::flow::to_text(&report, &sources);
     assert_eq!(lines[0], "a.lam:3:1: the tool `put`: depends");
 }
+
+#[test]
+fn a_constant_that_was_endorsed_keeps_the_labels_inside() {
+    for text in ["[endorse [] (['U'] : ['S'])]", "{f: endorse [] (['U'] : {g: 'S'})}"] {
+        let result = lam(text, &Options::default()).result.expect("a result");
+        assert_eq!(result.to_json().to_string(), "[\"U\"]", "{text}");
+    }
+}

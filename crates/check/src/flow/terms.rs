@@ -716,12 +716,13 @@ impl Analysis {
     }
 }
 
-/// The constants that parts of a literal are, if all of them are and stand at its own label.
+/// The constants that parts of a literal are, if all of them are, and they and what is inside stand at its own label: what
+/// was endorsed may still have other labels inside.
 fn constants(parts: &[Val], pc: Range) -> Option<Vec<Data>> {
     parts
         .iter()
         .map(|v| match &v.shape {
-            Shape::Const(d) if v.label == pc => Some(d.clone()),
+            Shape::Const(d) if *v == Val::literal(d, pc) => Some(d.clone()),
             _ => None,
         })
         .collect()
