@@ -142,7 +142,8 @@ async fn a_budget_of_calls_stops_the_run_even_within_try() {
     let (report, events) =
         run_with(m, &scripted(r#"["a", "b", "c"]"#), limits, &CancellationToken::new()).await;
     assert_eq!(report.usage.model_calls, 2);
-    let reply = |text| Finished { what: CallKind::Model, name: "scripted".into(), result: Ok(Data::str(text)) };
+    let reply =
+        |text| Finished { what: CallKind::Model, name: "scripted".into(), result: Ok(Data::str(text)) };
     let partial = report.partial.clone().expect("the outcome of a run that a budget ended");
     assert_eq!((partial.budget, partial.agent.clone()), (Resource::ModelCalls, None));
     assert_eq!(partial.finished, [reply("a"), reply("b")]);
