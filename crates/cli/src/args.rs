@@ -84,6 +84,8 @@ pub enum Command {
     Run(RunArgs),
     /// Evaluate a term of the calculus, or a `.lam` file.
     Eval(EvalArgs),
+    /// Evaluate terms of the calculus line by line, with definitions that are kept.
+    Repl(ReplArgs),
     /// Check types and bounds without running.
     Check(CheckArgs),
     /// What a run may cost at most: calls, tokens, money, time.
@@ -425,6 +427,21 @@ pub struct EvalArgs {
     #[arg(long, value_name = "N", default_value_t = 100_000, requires = "dist")]
     pub max_worlds: usize,
     /// How it is run.
+    #[command(flatten)]
+    pub world: WorldArgs,
+}
+
+/// `entail repl`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail repl
+  entail repl examples/triage.agent --model gpt-4.1-mini
+  printf 'let x = 20\\n:type x\\nx + 1\\n' | entail repl")]
+pub struct ReplArgs {
+    /// Files that are loaded first, as `:load` loads them.
+    pub files: Vec<String>,
+    /// How terms are run.
     #[command(flatten)]
     pub world: WorldArgs,
 }

@@ -4,7 +4,7 @@
 //! cancel.
 //!
 //! Invariant: from [`listen`] on, Ctrl-C never ends the process without the status 130 and a word about it.
-//! Invariant: a second Ctrl-C ends the process at once.
+//! Invariant: a second Ctrl-C during a run ends the process at once.
 
 use runtime::CancellationToken;
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -22,15 +22,12 @@ pub fn listen() {
             let Ok(mut signal) = signal() else { return };
             // Nobody listens if the main thread has ended, and then this one ends with it.
             let _ = ready.send(());
-            if signal.recv().await.is_none() {
-                return;
-            }
-            match RUN.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-                Some(run) => run.cancel(),
-                None => end(),
-            }
-            if signal.recv().await.is_some() {
-                std::process::exit(130);
+            while signal.recv().await.is_some() {
+                match RUN.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+                    Some(run) if run.is_cancelled() => std::process::exit(130),
+                    Some(run) => run.cancel(),
+                    None => end(),
+                }
             }
         });
     });
@@ -41,6 +38,11 @@ pub fn listen() {
 /// From now on Ctrl-C cancels this.
 pub fn cancels(run: CancellationToken) {
     *RUN.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
+}
+
+/// What was to be cancelled has ended, and the process goes on.
+pub fn over() {
+    *RUN.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 #[allow(clippy::print_stderr, reason = "the last words of the process")]

@@ -25,12 +25,16 @@ fn main() -> ExitCode {
     if let Some(exit) = refuse_format(&ui, &cli.command) {
         return exit.into();
     }
-    if matches!(cli.command, Command::Run(_) | Command::Eval(_) | Command::Test(_) | Command::Trace(_)) {
+    if matches!(
+        cli.command,
+        Command::Run(_) | Command::Eval(_) | Command::Test(_) | Command::Trace(_) | Command::Repl(_)
+    ) {
         interrupt::listen();
     }
     let exit = match cli.command {
         Command::Run(args) => commands::run::run(&ui, &args),
         Command::Eval(args) => commands::run::eval(&ui, &args),
+        Command::Repl(args) => commands::repl::repl(&ui, &args),
         Command::Check(args) => commands::check::check(&ui, &args),
         Command::Cost(args) => commands::cost::cost(&ui, &args),
         Command::Lint(args) => commands::lint::lint(&ui, &args),

@@ -283,7 +283,8 @@ pub(crate) fn name_text(name: &str) -> String {
 }
 
 /// A variable: bare, `$bare`, or `$"any text"`.
-fn var_text(name: &str) -> String {
+/// A name as a variable is written: `$"…"` around what is no identifier.
+pub fn variable(name: &str) -> String {
     let bare = name.strip_prefix('$').map_or(!KEYWORDS.contains(&name), |_| true);
     if bare && is_identifier(name.strip_prefix('$').unwrap_or(name)) {
         name.to_string()
@@ -706,7 +707,7 @@ impl<'a> Printer<'a> {
 
     fn form(&mut self, id: TermId, term: &'a Term) {
         match term {
-            Term::Var(name, _) => self.push(&var_text(name)),
+            Term::Var(name, _) => self.push(&variable(name)),
             Term::Lit(data) => self.literal(data),
             Term::Record(fields) => self.items("{", "}", fields, |p, (name, e)| {
                 p.push(&name_text(name));
@@ -788,7 +789,7 @@ impl<'a> Printer<'a> {
                     .map(|b| {
                         let tag = if &*b.tag == "_" { quoted("_") } else { name_text(&b.tag) };
                         match &b.binder {
-                            Some(x) => (format!("{tag} {}", var_text(x)), b.body),
+                            Some(x) => (format!("{tag} {}", variable(x)), b.body),
                             None => (tag, b.body),
                         }
                     })
@@ -883,7 +884,7 @@ impl<'a> Printer<'a> {
                 self.term(*body, Level::Expr);
                 self.soft_break();
                 let but = if *catches == Catches::NotTimeout { "not timeout " } else { "" };
-                self.push(&format!("catch {but}{}. ", var_text(name)));
+                self.push(&format!("catch {but}{}. ", variable(name)));
                 self.term(*handler, Level::Expr);
             }
             Term::Fail(e) => self.prefix("fail ", *e),
@@ -1013,7 +1014,7 @@ impl<'a> Printer<'a> {
         }
         let Term::Abs(abs) = self.code.term(id) else { return };
         self.either("λ", "\\");
-        self.push(&var_text(&abs.param));
+        self.push(&variable(&abs.param));
         if let Some(ty) = &abs.ty {
             self.push(&format!(": {ty}"));
         }
@@ -1035,7 +1036,7 @@ impl<'a> Printer<'a> {
             if self.over {
                 return;
             }
-            self.push(&format!("let {} = ", var_text(name)));
+            self.push(&format!("let {} = ", variable(name)));
             // A definition that has to be broken stands on lines of its own.
             self.indent += STEP;
             self.term(*e, Level::Expr);

@@ -62,12 +62,7 @@ fn show(ui: &Ui, sources: &Sources, args: &CostArgs, r: &Runnable, bound: &CostB
         return ui.result(&object.to_string());
     }
     ui.result(&format!("{}: {}", args.file, r.name));
-    for (what, text) in rows(bound) {
-        ui.result(&format!("  {what:<15}{text}"));
-    }
-    for (span, why) in &bound.unbounded {
-        ui.result(&format!("  at {}: {why}", sources.place(*span)));
-    }
+    table(bound, sources).iter().for_each(|line| ui.result(&format!("  {line}")));
     if args.explain {
         ui.result("  the most expensive path:");
         for line in &bound.path {
@@ -78,6 +73,14 @@ fn show(ui: &Ui, sources: &Sources, args: &CostArgs, r: &Runnable, bound: &CostB
             ui.result("    no calls");
         }
     }
+}
+
+/// The lines of the table of one entry point, with the places that have no bound.
+pub(super) fn table(bound: &CostBound, sources: &Sources) -> Vec<String> {
+    let mut lines: Vec<String> =
+        rows(bound).into_iter().map(|(what, text)| format!("{what:<15}{text}")).collect();
+    lines.extend(bound.unbounded.iter().map(|(span, why)| format!("at {}: {why}", sources.place(*span))));
+    lines
 }
 
 /// The table of one entry point.

@@ -16,6 +16,7 @@ pub mod lsp;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
+pub mod repl;
 pub mod run;
 pub mod runs;
 #[cfg(feature = "serve")]

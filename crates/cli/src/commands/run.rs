@@ -147,7 +147,7 @@ fn traced(
 }
 
 /// Writes what a run gave: as JSON, or the value in the command's own notation, or the error.
-fn show_result(
+pub(super) fn show_result(
     ui: &Ui,
     sources: &Sources,
     report: &RunReport,
@@ -263,16 +263,33 @@ pub(super) fn world(
     journal: Option<(&JournalArgs, String)>,
     watch: &mut (dyn FnMut(&Event) + Send),
 ) -> Result<(RunReport, bool), Exit> {
+    world_with(ui, args, policy, code, input, journal, None, watch)
+}
+
+/// [`world`] with these models, if there are some already.
+#[allow(clippy::too_many_arguments, reason = "those of `world`")]
+pub(super) fn world_with(
+    ui: &Ui,
+    args: &WorldArgs,
+    policy: Option<&Policy>,
+    code: &Arc<Code>,
+    input: Option<Data>,
+    journal: Option<(&JournalArgs, String)>,
+    models: Option<&Models>,
+    watch: &mut (dyn FnMut(&Event) + Send),
+) -> Result<(RunReport, bool), Exit> {
     let settings = Settings::read(ui)?;
     let limits = limits(ui, args, &settings.limits)?;
     let model_settings = model_settings(args, &settings);
     let replays = journal.as_ref().is_some_and(|(j, _)| j.replay.is_some());
-    let models = if replays {
+    let models = if let Some(models) = models {
+        models.clone()
+    } else if replays {
         // Nothing is asked, so nothing needs to be there.
         Models::new(model_settings, settings.environment.clone())
             .map_err(|e| ui.usage(&e.message, e.help.as_deref()))?
     } else {
-        models(ui, args, &model_settings, &settings.environment, &[code])?
+        self::models(ui, args, &model_settings, &settings.environment, &[code])?
     };
     let mut input = input;
     let name = journal.as_ref().map_or("term", |(_, name)| name).to_string();
@@ -404,6 +421,24 @@ pub(super) fn models_of(
 ) -> Result<(Models, Limits), Exit> {
     let limits = limits(ui, args, &settings.limits)?;
     Ok((models(ui, args, &model_settings(args, settings), &settings.environment, codes)?, limits))
+}
+
+/// The models of a session before any program is known, so that scripted replies go on from program to program.
+pub(super) fn models_of_session(ui: &Ui, args: &WorldArgs, settings: &Settings) -> Result<Models, Exit> {
+    Models::new(model_settings(args, settings), settings.environment.clone())
+        .map_err(|e| ui.usage(&e.message, e.help.as_deref()))
+}
+
+/// Sees to it that the models of a session can answer a program, if need be by fetching the local one.
+pub(super) fn can_answer(ui: &Ui, args: &WorldArgs, models: &Models, code: &Code) -> Result<(), Exit> {
+    match models.check(code) {
+        Ok(()) => Ok(()),
+        Err(e) if e.local_model_missing && (args.pull || asked_to_pull(ui)) => {
+            super::model::fetch(ui)?;
+            models.check(code).map_err(|e| ui.usage(&e.message, e.help.as_deref()))
+        }
+        Err(e) => Err(ui.usage(&e.message, e.help.as_deref())),
+    }
 }
 
 /// For how long a question whether a tool may be called can be answered.

@@ -35,13 +35,18 @@ pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
         timeline(ui, &lines);
         Ok(())
     } else {
-        lines.iter().for_each(|l| show(ui, l));
+        show_all(ui, &lines);
         Ok(())
     };
     match shown {
         Ok(()) => exit,
         Err(exit) => exit,
     }
+}
+
+/// Shows a whole trace.
+pub(super) fn show_all(ui: &Ui, lines: &[Value]) {
+    lines.iter().for_each(|l| show(ui, l));
 }
 
 /// Reads a trace. That the run failed does not make showing it a failure.

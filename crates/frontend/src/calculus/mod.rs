@@ -47,6 +47,11 @@ pub fn compile(file: FileId, text: &str) -> Parsed {
     lam::parse(file, text, &prelude(), Options::PROGRAM)
 }
 
+/// Reads a program that consists of several parts, with the prelude in scope; see [`lam::parse_parts`].
+pub fn compile_parts(parts: &[lam::Part<'_>]) -> Parsed {
+    lam::parse_parts(parts, &prelude(), Options::PROGRAM)
+}
+
 /// Reads what a model wrote as code: a term over the prelude that contains no `endorse`, `declassify` or
 /// tool. One fence of backticks around the whole reply is taken off, because models put one there.
 ///

@@ -88,19 +88,51 @@ pub(super) struct Lexed {
 }
 
 pub(super) fn lex(file: FileId, text: &str) -> Lexed {
+    lex_from(file, text, 0)
+}
+
+/// The tokens from a byte on, which begins a line or follows the end of an item.
+pub(super) fn lex_from(file: FileId, text: &str, from: usize) -> Lexed {
     let mut lexer = Lexer {
         file,
         text,
-        at: 0,
+        at: from,
         out: Lexed { tokens: Vec::new(), strings: Vec::new(), diagnostics: Vec::new() },
         holes: Vec::new(),
-        line_start: 0,
+        line_start: text[..from].rfind('\n').map_or(0, |n| n + 1),
         fresh_line: true,
         margin: None,
         last_end: usize::MAX,
     };
     lexer.run();
     lexer.out
+}
+
+/// Whether more has to follow: a bracket or a string is open, or the last token wants something after it.
+pub(super) fn unfinished(text: &str) -> bool {
+    let lexed = lex(FileId(0), text);
+    if lexed.diagnostics.iter().any(|d| d.help.iter().any(|h| h == UNCLOSED)) {
+        return true;
+    }
+    let (mut open, mut last) = (0_i64, None);
+    for token in &lexed.tokens {
+        match token.tok {
+            Tok::Open(_) | Tok::StrOpen(_) => open += 1,
+            Tok::Close(_) | Tok::StrClose(_) => open -= 1,
+            Tok::Eof => break,
+            _ => {}
+        }
+        last = Some(token);
+    }
+    open > 0
+        || last.is_some_and(|t| match t.tok {
+            Tok::Equals | Tok::Compose | Tok::Dot | Tok::Lambda => true,
+            Tok::Word => {
+                let word = text.get(t.start as usize..t.end as usize);
+                matches!(word, Some("let" | "in" | "if" | "then" | "else" | "of" | "catch"))
+            }
+            _ => false,
+        })
 }
 
 struct Lexer<'a> {

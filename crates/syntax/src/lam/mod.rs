@@ -13,4 +13,18 @@ pub(crate) mod shape;
 
 pub use codes::{EXPLANATIONS, Explanation, explain};
 pub(crate) use parser::shapes;
-pub use parser::{LONGEST_TEXT, MOST_ERRORS, Options, Parsed, parse, parse_globals};
+pub use parser::{
+    Item, ItemKind, LONGEST_TEXT, MOST_ERRORS, Options, Parsed, Part, items, parse, parse_globals,
+    parse_parts,
+};
+
+/// Whether a text goes on in the next line: a bracket or a string is open, or its last token wants something after it.
+///
+/// # Examples
+/// ```
+/// use syntax::lam::unfinished;
+/// assert!(unfinished("map (\\x. x") && unfinished("let x =") && !unfinished("1 + 1"));
+/// ```
+pub fn unfinished(text: &str) -> bool {
+    lexer::unfinished(text)
+}

@@ -13,6 +13,7 @@ use core_ir::{
 };
 use diagnostics::{Diagnostic, FileId, Span, clip, nearest};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A text longer than this (in bytes) is refused.
@@ -77,17 +78,116 @@ pub fn parse(file: FileId, text: &str, globals: &Arc<Globals>, options: Options)
         Err(diagnostics) => return Parsed { code: None, diagnostics },
     };
     let root = parser.program();
-    let Some(root) = root.filter(|_| !parser.failed()) else {
-        return Parsed { code: None, diagnostics: parser.done() };
+    match root {
+        Some(root) => parser.finished(root),
+        None => Parsed { code: None, diagnostics: parser.done() },
+    }
+}
+
+/// What an item of a program is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemKind {
+    /// `tool …` or `store …`, with the name that it declares.
+    Declaration(Name),
+    /// `let x = e`, without a body.
+    Definition(Name),
+    /// A term.
+    Term,
+}
+
+/// An item of a program and the bytes of the text that it stands in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What it is.
+    pub kind: ItemKind,
+    /// Where.
+    pub range: Range<usize>,
+}
+
+/// The items of a text, whose names need not be bound: so far it is only read.
+///
+/// # Errors
+/// What is wrong, in the order of the text.
+///
+/// # Examples
+/// ```
+/// use syntax::lam::{ItemKind, items};
+/// let found = items(diagnostics::FileId(0), "let x = 1; x + 1").unwrap();
+/// assert_eq!(found[0].kind, ItemKind::Definition("x".into()));
+/// assert_eq!((found[1].kind.clone(), found[1].range.clone()), (ItemKind::Term, 11..16));
+/// ```
+pub fn items(file: FileId, text: &str) -> Result<Vec<Item>, Vec<Diagnostic>> {
+    let mut parser = Parser::new(file, text, Options::PROGRAM, Globals::none())?;
+    // Like the formatter, it knows no prelude and wants no term.
+    parser.shapes = Some(Shapes::new(text, &parser.tokens));
+    let mut found = Vec::new();
+    while parser.tok() != Tok::Eof && parser.diagnostics.len() < MOST_ERRORS {
+        if parser.eat(Tok::Semicolon) {
+            continue;
+        }
+        let start = parser.start() as usize;
+        let kind = match parser.item() {
+            (_, Some((None, _))) => ItemKind::Term,
+            (_, Some((Some(name), _))) => ItemKind::Definition(name),
+            (name, None) => ItemKind::Declaration(name),
+        };
+        found.push(Item { kind, range: start..parser.end as usize });
+    }
+    if parser.failed() { Err(parser.done()) } else { Ok(found) }
+}
+
+/// A part of a program that is put together from several.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// The items of a text from one byte to another.
+    Text(FileId, &'a str, (usize, usize)),
+    /// The definition of a name by a closed term.
+    Code(&'a Name, &'a Code),
+}
+
+/// Reads a program that consists of several parts, one after another. The last part is a text; if it ends with a
+/// definition, the program is what is defined.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Globals, print_code};
+/// use diagnostics::FileId;
+/// use syntax::lam::{Options, Part, parse_parts};
+/// let parts = [Part::Text(FileId(0), "let x = 1; 7", (0, 9)), Part::Text(FileId(1), "let y = x + 1", (0, 13))];
+/// let parsed = parse_parts(&parts, &Globals::none(), Options::PROGRAM);
+/// assert_eq!(print_code(&parsed.code.unwrap()), "let x = 1 in x + 1\n");
+/// ```
+pub fn parse_parts(parts: &[Part<'_>], globals: &Arc<Globals>, options: Options) -> Parsed {
+    let wrong = |diagnostics| Parsed { code: None, diagnostics };
+    let mut parser = match Parser::new(FileId(0), "", options, globals.clone()) {
+        Ok(parser) => parser,
+        Err(diagnostics) => return wrong(diagnostics),
     };
-    let builder = std::mem::take(&mut parser.b);
-    match builder.finish(root, globals) {
-        Ok(code) => Parsed { code: Some(code), diagnostics: parser.done() },
-        Err(errors) => {
-            parser.refused(&errors, globals.names());
-            Parsed { code: None, diagnostics: parser.done() }
+    let mut items: Vec<(Option<Name>, TermId)> = Vec::new();
+    for part in parts {
+        match *part {
+            Part::Text(file, text, (from, to)) => {
+                let text = text.get(..to).unwrap_or(text);
+                let from = if text.is_char_boundary(from) { from } else { text.len() };
+                if let Err(diagnostics) = parser.go_on(file, text, from) {
+                    return wrong(diagnostics);
+                }
+                items.extend(parser.items());
+            }
+            Part::Code(name, code) => {
+                parser.bound.push(name.clone());
+                items.push((Some(name.clone()), parser.b.graft(code)));
+            }
         }
     }
+    let Some((_, root)) = items.pop() else {
+        parser.expected_no_term();
+        return wrong(parser.done());
+    };
+    let span = parser.b.span(root);
+    let pending = items.into_iter().map(|(name, id)| (name.unwrap_or_else(|| "_".into()), id)).collect();
+    let root = parser.b.let_in(pending, root, span);
+    parser.finished(root)
 }
 
 /// Reads a program for the formatter: how its tokens hang together, or why it is none. Names that
@@ -133,6 +233,17 @@ pub fn parse_globals(file: FileId, text: &str) -> Result<Globals, Vec<Diagnostic
     })
 }
 
+/// Refuses a text that is too long.
+fn short_enough(file: FileId, text: &str) -> Result<(), Vec<Diagnostic>> {
+    if text.len() <= LONGEST_TEXT {
+        return Ok(());
+    }
+    let span = Span { file, start: 0, end: 0 };
+    let message = format!("a program of {} bytes is too long", text.len());
+    let d = Diagnostic::error(codes::LENGTH, message, span);
+    Err(vec![d.help(format!("the limit is {LONGEST_TEXT} bytes"))])
+}
+
 pub(super) struct Parser<'a> {
     pub(super) file: FileId,
     pub(super) text: &'a str,
@@ -167,12 +278,7 @@ impl<'a> Parser<'a> {
         options: Options,
         globals: Arc<Globals>,
     ) -> Result<Parser<'a>, Vec<Diagnostic>> {
-        if text.len() > LONGEST_TEXT {
-            let span = Span { file, start: 0, end: 0 };
-            let message = format!("a program of {} bytes is too long", text.len());
-            let d = Diagnostic::error(codes::LENGTH, message, span);
-            return Err(vec![d.help(format!("the limit is {LONGEST_TEXT} bytes"))]);
-        }
+        short_enough(file, text)?;
         let Lexed { tokens, strings, diagnostics } = lexer::lex(file, text);
         Ok(Parser {
             file,
@@ -195,6 +301,32 @@ impl<'a> Parser<'a> {
             shapes: None,
             globals,
         })
+    }
+
+    /// Goes on with another text.
+    fn go_on(&mut self, file: FileId, text: &'a str, from: usize) -> Result<(), Vec<Diagnostic>> {
+        short_enough(file, text)?;
+        let Lexed { tokens, strings, diagnostics } = lexer::lex_from(file, text, from);
+        (self.file, self.text, self.tokens, self.strings) = (file, text, tokens, strings);
+        (self.at, self.end, self.error_at, self.brackets) = (0, from as u32, None, 0);
+        self.diagnostics.extend(diagnostics);
+        Ok(())
+    }
+
+    /// The program of this term, if nothing is wrong.
+    fn finished(mut self, root: TermId) -> Parsed {
+        if self.failed() {
+            return Parsed { code: None, diagnostics: self.done() };
+        }
+        let builder = std::mem::take(&mut self.b);
+        let globals = self.globals.clone();
+        match builder.finish(root, &globals) {
+            Ok(code) => Parsed { code: Some(code), diagnostics: self.done() },
+            Err(errors) => {
+                self.refused(&errors, globals.names());
+                Parsed { code: None, diagnostics: self.done() }
+            }
+        }
     }
 
     fn failed(&self) -> bool {
@@ -589,36 +721,52 @@ impl<'a> Parser<'a> {
             if self.eat(Tok::Semicolon) {
                 continue;
             }
-            let before = self.at;
-            if let Some(shapes) = &mut self.shapes {
-                shapes.items.push(before);
-            }
-            let declares = |p: &Self| matches!(p.ahead(1).tok, Tok::Word | Tok::Str(_));
-            if self.is_word("tool") && declares(self) {
-                self.tool_decl();
-            } else if self.is_word("store") && declares(self) {
-                self.store_decl();
-            } else if self.is_word("let") {
-                items.push(self.let_form(true));
-            } else {
-                items.push((None, self.expr()));
-            }
-            let ended =
-                matches!(self.tok(), Tok::Eof | Tok::Semicolon) || (self.starts_item() && self.at > before);
-            if !ended {
-                self.expected_with(
-                    "the end of the term",
-                    "a new definition begins at the margin of a line; operands of words such as `send` take parentheses",
-                );
-                if self.at == before {
-                    self.bump();
-                }
-                while !matches!(self.tok(), Tok::Eof | Tok::Semicolon) && !self.token().margin {
-                    self.bump();
-                }
-            }
+            items.extend(self.item().1);
         }
         items
+    }
+
+    /// The next item of a program: what it declares, if it is a declaration, or the definition or term.
+    fn item(&mut self) -> (Name, Option<(Option<Name>, TermId)>) {
+        let before = self.at;
+        if let Some(shapes) = &mut self.shapes {
+            shapes.items.push(before);
+        }
+        let declares = |p: &Self| matches!(p.ahead(1).tok, Tok::Word | Tok::Str(_));
+        let mut declared = Name::from("");
+        let mut item = None;
+        if (self.is_word("tool") || self.is_word("store")) && declares(self) {
+            declared = match self.ahead(1) {
+                Token { tok: Tok::Str(n), .. } => {
+                    self.strings.get(n as usize).map_or(declared, |s| s.as_str().into())
+                }
+                token => self.source(token).into(),
+            };
+            if self.is_word("tool") {
+                self.tool_decl()
+            } else {
+                self.store_decl()
+            };
+        } else if self.is_word("let") {
+            item = Some(self.let_form(true));
+        } else {
+            item = Some((None, self.expr()));
+        }
+        let ended =
+            matches!(self.tok(), Tok::Eof | Tok::Semicolon) || (self.starts_item() && self.at > before);
+        if !ended {
+            self.expected_with(
+                "the end of the term",
+                "a new definition begins at the margin of a line; operands of words such as `send` take parentheses",
+            );
+            if self.at == before {
+                self.bump();
+            }
+            while !matches!(self.tok(), Tok::Eof | Tok::Semicolon) && !self.token().margin {
+                self.bump();
+            }
+        }
+        (declared, item)
     }
 
     /// `let x = e in …`, or at the top level `let x = e` alone.
