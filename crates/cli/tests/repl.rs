@@ -53,7 +53,7 @@ fn what_was_asked_for_is_not_asked_for_again() {
     let script = dir.path().join("replies.json");
     std::fs::write(&script, r#"["one", "two"]"#).unwrap();
     let script = ["--script", script.to_str().unwrap()];
-    let input = "let ask = \\q. llm q {}\nlet a = ask \"x\"\n(a, a)\n:effects ask\nask \"y\"\n";
+    let input = "let ask = llm \"Answer.\" {}\nlet a = ask \"x\"\n(a, a)\n:effects ask\nask \"y\"\n";
     let (status, out, err) = session(&script, input);
     assert_eq!(status, 0, "{err}");
     let lines: Vec<&str> = out.lines().collect();
@@ -82,7 +82,7 @@ fn files_are_loaded_as_if_typed_and_pipelines_are_functions() {
     let input = format!(":load {}\ntwice (\\x. x * 2) 3\n:list\n", lam.display());
     assert_eq!(given(&input), "7\n12\nlet twice = \\f. f >> f\n");
     let script = ["--script", "examples/triage.script.json", "examples/triage.agent"];
-    let (status, out, err) = session(&script, ":cost main\nmain {ticket: \"I was charged twice\"}\n");
+    let (status, out, err) = session(&script, ":cost triage\ntriage {ticket: \"I was charged twice\"}\n");
     assert_eq!(status, 0, "{err}");
     assert!(out.contains("model calls") && out.lines().count() > 6, "{out}");
     let (status, _, err) = session(&[], ":load nowhere.lam\n");
