@@ -109,8 +109,10 @@ fn piped() -> Read {
         if ended && text.trim().is_empty() {
             return Read::End;
         }
-        let goes_on = !ended && !(blank && n > 0) && n + 1 < MOST_LINES && text.len() < most as usize;
-        if !text.trim().is_empty() && !(goes_on && unfinished(&text)) {
+        let full = n + 1 >= MOST_LINES || text.len() >= most as usize;
+        let goes_on = !(ended || full || blank && n > 0);
+        let more = goes_on && unfinished(&text);
+        if !more && !text.trim().is_empty() {
             break;
         }
     }
