@@ -126,3 +126,12 @@ fn functions_handed_round_a_loop_count_as_often_as_they_are_called() {
         assert!(most.is_some() || !bound.unbounded.is_empty(), "{text}: no reason");
     }
 }
+
+/// One reply may call several tools, and the next `recv` takes the second call without asking: it was counted as a question.
+#[test]
+fn a_call_that_is_left_over_is_no_question() {
+    let code = lam("tool t(a: Num) -> Num read\nlet _ = recv {tools: [t]} in recv {tools: [t]}");
+    assert_eq!(check::cost::bound(&code, false).model_calls.least, 0);
+    let code = lam("let _ = recv {} in recv {result: Num}");
+    assert_eq!(check::cost::bound(&code, false).model_calls.least, 2);
+}

@@ -414,7 +414,9 @@ impl Analysis<'_> {
                 let c = self.ask(params, None, span);
                 // The conversation may be empty.
                 let input = Interval { least: 0, ..c.input };
-                (Value::Data, Cost { input, ..c })
+                let c = Cost { input, ..c };
+                // A reply that calls several tools answers the next `recv` that offers any, too, so it may ask nobody.
+                (Value::Data, if params.tools.is_empty() { c } else { c.optional() })
             }
             Term::Recv(Recv::Code) => {
                 self.reasons
