@@ -918,3 +918,28 @@ fn three_frameworks_are_one_program() {
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     assert_eq!(json(&ran)["result"]["title"], "What bees see and say");
 }
+
+/// The same replies give the same bytes, on however many threads: results and traces.
+#[test]
+fn a_run_is_the_same_on_any_number_of_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = "examples/writing/blog.agent";
+    let ran = |threads: usize, time: usize| {
+        let trace = dir.path().join(format!("{threads}-{time}.jsonl"));
+        let out = Command::new(env!("CARGO_BIN_EXE_entail"))
+            .env("TOKIO_WORKER_THREADS", threads.to_string())
+            .args(["run", "--script", "examples/writing/blog.script.json", program, "bees", "--trace"])
+            .arg(&trace)
+            .current_dir(root())
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        (out.stdout, std::fs::read(&trace).unwrap())
+    };
+    let first = ran(1, 0);
+    for threads in [1, 2, 8] {
+        for time in 1..4 {
+            assert!(ran(threads, time) == first, "on {threads} threads");
+        }
+    }
+}

@@ -77,7 +77,7 @@ impl Analysis {
     // ----- terms -----
 
     pub(super) fn eval(&mut self, env: &mut Env, id: TermId, pc: Range, state: &mut State) -> Option<Val> {
-        stacker::maybe_grow(128 * 1024, 4 * 1024 * 1024, || self.eval_inner(env, id, pc, state))
+        stacker::maybe_grow(512 * 1024, 4 * 1024 * 1024, || self.eval_inner(env, id, pc, state))
     }
 
     pub(super) fn read(&mut self, env: &Env, slot: Slot) -> Val {
