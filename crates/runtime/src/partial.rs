@@ -2,7 +2,7 @@
 //!
 //! Entry point: [`Partial`], in [`crate::RunReport`].
 //!
-//! Invariant: it takes bounded memory, however long the run was: of the calls that ended the last [`KEPT`] are kept.
+//! Invariant: it takes bounded memory, however long the run was: of the calls that ended the last 200 are kept.
 //! Invariant: it is made of events, so it holds no secret of the environment.
 
 use crate::event::{Answered, Asked, Event};
@@ -52,7 +52,7 @@ pub struct Partial {
     pub budget: Resource,
     /// The agent whose own budget it was; `None` if it was that of the run.
     pub agent: Option<Name>,
-    /// The calls of models and tools that had been answered, in the order of their answers: the last [`KEPT`].
+    /// The calls of models and tools that had been answered, in the order of their answers: the last 200.
     pub finished: Vec<Finished>,
     /// How many were answered before those.
     pub earlier: u64,

@@ -1,4 +1,4 @@
-//! CrewAI: `agents.yaml`, `tasks.yaml`, and files that hold both; crews and flows that Python builds ([`code`]).
+//! CrewAI: `agents.yaml`, `tasks.yaml`, and files that hold both; crews and flows that Python builds (`code.rs`).
 //!
 //! | source | term |
 //! |---|---|
