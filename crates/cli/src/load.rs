@@ -1,12 +1,13 @@
 //! Files of the user as programs.
 
+use crate::packages::versions;
 use crate::policy;
 use core_ir::{Code, Term, Type};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend::doc::{Limits, decode};
 use frontend::policy::Policy;
 use frontend::surface::{self, EntryKind};
-use frontend::{File, Project, Recognised, Versions};
+use frontend::{File, Project, Recognised};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -400,26 +401,6 @@ fn siblings(main: &Path) -> Vec<String> {
     found.sort();
     found.truncate(MOST.0);
     found
-}
-
-/// The versions of packages that lock files and requirements say, from a configuration's folder upwards to the root of the
-/// project.
-fn versions(main: &Path) -> Versions {
-    const HIGHEST: usize = 6;
-    let mut versions = Versions::default();
-    let absolute = std::path::absolute(main).unwrap_or_else(|_| main.to_path_buf());
-    for folder in absolute.ancestors().skip(1).take(HIGHEST) {
-        for name in Versions::FILES {
-            let path = folder.join(name).display().to_string();
-            if let Ok(bytes) = read_bytes(&path) {
-                versions.read(&path, &String::from_utf8_lossy(&bytes));
-            }
-        }
-        if folder.join(".git").exists() {
-            break;
-        }
-    }
-    versions
 }
 
 /// The files that programs import, by the place that their paths lead to.

@@ -8,6 +8,7 @@ mod args;
 mod commands;
 mod interrupt;
 mod load;
+mod packages;
 mod picture;
 mod policy;
 mod progress;

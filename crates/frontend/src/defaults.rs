@@ -4,7 +4,7 @@
 //! otherwise the newest range counts. A bound says where it came from.
 
 use crate::emit::LoopBound;
-use crate::versions::Versions;
+use crate::versions::{Versions, parts};
 
 /// One default of a framework, over its versions.
 pub(crate) struct Default {
@@ -18,45 +18,29 @@ pub(crate) struct Default {
     pub ranges: &'static [(&'static str, Option<u64>, &'static str)],
 }
 
-/// The bound of the version that the project uses; of the newest range if that is not known.
+/// The bound of the version that the project uses; of the newest range that it may use if that is not known.
 pub(crate) fn bound(default: &Default, versions: &Versions) -> LoopBound {
-    of_version(default, versions.of(default.package))
-}
-
-fn of_version(default: &Default, version: Option<&str>) -> LoopBound {
-    let parsed = version.map(numbers);
-    let range = match &parsed {
-        Some(v) => default.ranges.iter().rev().find(|(from, _, _)| numbers(from) <= *v),
-        None => default.ranges.last(),
+    let (exact, below) = (versions.exact(default.package), versions.below(default.package));
+    let ranges = default.ranges;
+    let range = match (exact.map(parts), below.map(parts)) {
+        (Some(v), _) => ranges.iter().rev().find(|(from, _, _)| parts(from) <= v),
+        (None, Some(v)) => ranges.iter().rev().find(|(from, _, _)| parts(from) < v),
+        (None, None) => ranges.last(),
     };
     let Default { framework, counts, .. } = default;
-    let Some((from, value, _)) = range.or(default.ranges.first()) else {
+    let Some((from, value, _)) = range.or(ranges.first()) else {
         return LoopBound::none("nothing is known of the framework's limit");
     };
-    let version = match version {
-        Some(v) => v.to_string(),
-        None if from.is_empty() => String::new(),
-        None => format!("{from} and later"),
+    let of = match (exact, below) {
+        (Some(v), _) => format!("{framework} {v}"),
+        (None, _) if from.is_empty() && ranges.len() == 1 => framework.to_string(),
+        (None, Some(v)) => format!("{framework} before {v}"),
+        (None, None) => format!("{framework} {from} and later"),
     };
-    let of = if version.is_empty() { framework.to_string() } else { format!("{framework} {version}") };
     match value {
         Some(n) => LoopBound::by_default(*n, &format!("the default of {of}, {n} {counts}")),
         None => LoopBound::none(&format!("{of} sets no limit of {counts}")),
     }
-}
-
-/// The numbers of a version: `1.0.0rc2` is `[1, 0, 0]`.
-fn numbers(version: &str) -> Vec<u64> {
-    let mut out: Vec<u64> = Vec::new();
-    for part in version.trim_start_matches(['v', '=', '^', '~', '>', ' ']).split('.') {
-        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
-        let Ok(n) = digits.parse() else { break };
-        out.push(n);
-        if digits.len() < part.len() {
-            break;
-        }
-    }
-    out
 }
 
 /// Model calls of a run of Google ADK.
@@ -109,6 +93,18 @@ pub(crate) const PRAISON_ITER: Default = Default {
     package: "praisonaiagents",
     counts: "iterations",
     ranges: &[("", Some(20), "MervinPraison/PraisonAI praisonaiagents/agent/agent.py: max_iter = 20")],
+};
+
+/// Rounds of a step that PraisonAI repeats.
+pub(crate) const PRAISON_REPEAT: Default = Default {
+    framework: "PraisonAI",
+    package: "praisonaiagents",
+    counts: "rounds",
+    ranges: &[(
+        "",
+        Some(5),
+        "MervinPraison/PraisonAI (commit 52e3e37b) praisonaiagents/workflows/yaml_parser.py: repeat_config.get('max_iterations', 5)",
+    )],
 };
 
 /// Iterations of an agent that PraisonAI has CrewAI run.
@@ -218,6 +214,28 @@ pub(crate) const OPENAI_AGENTS_TURNS: Default = Default {
     )],
 };
 
+/// Steps of an agent of CrewAI.
+pub(crate) const CREWAI_ITER: Default = Default {
+    framework: "CrewAI",
+    package: "crewai",
+    counts: "steps",
+    ranges: &[
+        ("", Some(15), "crewai 0.11.2 to 0.27.0, agent.py: max_iter = Field(default=15)"),
+        (
+            "0.28",
+            Some(25),
+            "crewai 0.28.0 to 0.55.2, agents/agent_builder/base_agent.py: max_iter = Field(default=25)",
+        ),
+        ("0.60", Some(15), "crewai 0.60.0 to 0.63.6, agent.py: max_iter = Field(default=15)"),
+        ("0.64", Some(20), "crewai 0.64.0 to 0.100.0, agent.py: max_iter = Field(default=20)"),
+        (
+            "0.102",
+            Some(25),
+            "crewai 0.102.0 to 1.15.17 (commit f4731f50), agents/agent_builder/base_agent.py: max_iter = Field(default=25)",
+        ),
+    ],
+};
+
 /// Turns of a flow of CrewAI that goes in circles.
 pub(crate) const CREWAI_FLOW: Default = Default {
     framework: "CrewAI",
@@ -229,3 +247,29 @@ pub(crate) const CREWAI_FLOW: Default = Default {
         "crewAIInc/crewAI (commit f4731f50) flow/flow.py: a method runs each time that what it listens to ends",
     )],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_crewai(requirement: &str) -> String {
+        let mut versions = Versions::default();
+        versions.read("requirements.txt", &format!("crewai{requirement}\n"));
+        bound(&CREWAI_ITER, &versions).origin.map_or(String::new(), |o| o.to_string())
+    }
+
+    #[test]
+    fn the_version_decides() {
+        for (requirement, expected) in [
+            ("==0.30.11", "the default of CrewAI 0.30.11, 25 steps"),
+            ("==0.22.5", "the default of CrewAI 0.22.5, 15 steps"),
+            ("==0.86.0", "the default of CrewAI 0.86.0, 20 steps"),
+            ("==1.9.0", "the default of CrewAI 1.9.0, 25 steps"),
+            (">=0.86.0,<1.0.0", "the default of CrewAI before 1.0.0, 25 steps"),
+            ("~=0.86.0", "the default of CrewAI before 0.87, 20 steps"),
+            (">=0.28", "the default of CrewAI 0.102 and later, 25 steps"),
+        ] {
+            assert_eq!(of_crewai(requirement), expected, "{requirement}");
+        }
+    }
+}

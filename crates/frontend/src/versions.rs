@@ -1,7 +1,7 @@
 //! Which versions of packages a project uses: lock files and requirements, read as text.
 //!
-//! Entry point: [`Versions::read`]. An exact version (`==1.2`, a lock file) counts; the lower bound of a
-//! range (`>=1.2`, `^1.2`) counts where nothing exact is known.
+//! Entry points: [`Versions::read`], [`Versions::set`]. An exact version (`==1.2`, a lock file) counts; where nothing exact is known, what a range
+//! leaves out (`<2`, `^1.2`) bounds the version from above, for an installer takes the newest that fits.
 //!
 //! Invariant: pure and total. A file that is not understood adds nothing.
 
@@ -11,7 +11,10 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
     exact: HashMap<String, String>,
+    /// The lower bounds of ranges.
     least: HashMap<String, String>,
+    /// What ranges leave out from above: the version is below.
+    below: HashMap<String, String>,
 }
 
 /// Packages that are remembered at most.
@@ -57,12 +60,44 @@ impl Versions {
         self.exact.get(&key).or_else(|| self.least.get(&key)).map(String::as_str)
     }
 
-    fn put(&mut self, package: &str, version: &str, exact: bool) {
-        let into = if exact { &mut self.exact } else { &mut self.least };
-        let version = version.trim().trim_matches(['"', '\'']);
-        if version.starts_with(|c: char| c.is_ascii_digit()) && into.len() < MOST {
-            into.entry(normal(package)).or_insert_with(|| version.to_string());
+    /// The version of a package that is known exactly.
+    pub(crate) fn exact(&self, package: &str) -> Option<&str> {
+        self.exact.get(&normal(package)).map(String::as_str)
+    }
+
+    /// The version that the package's is below.
+    pub(crate) fn below(&self, package: &str) -> Option<&str> {
+        self.below.get(&normal(package)).map(String::as_str)
+    }
+
+    /// States the version of a package, over what files say.
+    pub fn set(&mut self, package: &str, version: &str) {
+        self.exact.insert(normal(package), version.to_string());
+    }
+
+    /// Adds what another knows and this does not.
+    pub fn extend(&mut self, other: &Versions) {
+        let pairs = [
+            (&mut self.exact, &other.exact),
+            (&mut self.least, &other.least),
+            (&mut self.below, &other.below),
+        ];
+        for (into, from) in pairs {
+            for (package, version) in from {
+                into.entry(package.clone()).or_insert_with(|| version.clone());
+            }
         }
+    }
+
+    /// Everything that is known, in a stable order, for a key.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut all: Vec<(&str, &str)> = [&self.exact, &self.least, &self.below]
+            .into_iter()
+            .flatten()
+            .map(|(package, version)| (package.as_str(), version.as_str()))
+            .collect();
+        all.sort_unstable();
+        all.into_iter()
     }
 
     /// `name = "x"` and `version = "1"` within one `[[package]]`.
@@ -75,7 +110,7 @@ impl Versions {
             } else if let Some(value) = value_of(line, "name") {
                 name = Some(value);
             } else if let (Some(value), Some(package)) = (value_of(line, "version"), name) {
-                self.put(package, value, true);
+                put(&mut self.exact, package, value);
                 name = None;
             }
         }
@@ -134,16 +169,70 @@ impl Versions {
         }
     }
 
+    /// `==1.2`, `>=1.2,<2`, `^1.2`; the parts of a range hold together.
     fn constraint(&mut self, package: &str, constraint: &str) {
-        let first = constraint.split(',').next().unwrap_or("").trim();
-        if let Some(version) = first.strip_prefix("===").or_else(|| first.strip_prefix("==")) {
-            self.put(package, version.trim_end_matches(".*"), !version.contains('*'));
-        } else if let Some(version) = [">=", "~=", "^", "~"].iter().find_map(|p| first.strip_prefix(p)) {
-            self.put(package, version, false);
-        } else {
-            self.put(package, first, true);
+        for part in constraint.split(',').map(str::trim) {
+            if let Some(version) = part.strip_prefix("===").or_else(|| part.strip_prefix("==")) {
+                match version.strip_suffix(".*") {
+                    None => put(&mut self.exact, package, version),
+                    Some(prefix) => {
+                        put(&mut self.least, package, prefix);
+                        put(&mut self.below, package, &after(prefix, usize::MAX));
+                    }
+                }
+            } else if let Some(version) = part.strip_prefix(">=") {
+                put(&mut self.least, package, version);
+            } else if let Some(version) = part.strip_prefix("<=") {
+                put(&mut self.below, package, &after(version, usize::MAX));
+            } else if let Some(version) = part.strip_prefix('<') {
+                put(&mut self.below, package, version);
+            } else if let Some(version) = part.strip_prefix("~=") {
+                put(&mut self.least, package, version);
+                put(&mut self.below, package, &after(version, parts(version).len().saturating_sub(2)));
+            } else if let Some(version) = part.strip_prefix('^') {
+                put(&mut self.least, package, version);
+                let first = parts(version).iter().position(|n| *n > 0).unwrap_or(0);
+                put(&mut self.below, package, &after(version, first));
+            } else if let Some(version) = part.strip_prefix('~') {
+                put(&mut self.least, package, version);
+                put(&mut self.below, package, &after(version, 1));
+            } else {
+                put(&mut self.exact, package, part);
+            }
         }
     }
+}
+
+/// Adds a version, unless it is none or the package has one.
+fn put(into: &mut HashMap<String, String>, package: &str, version: &str) {
+    let version = version.trim().trim_matches(['"', '\'']);
+    if version.starts_with(|c: char| c.is_ascii_digit()) && into.len() < MOST {
+        into.entry(normal(package)).or_insert_with(|| version.to_string());
+    }
+}
+
+/// The numbers of a version: `1.0.0rc2` is 1, 0, 0.
+pub(crate) fn parts(version: &str) -> Vec<u64> {
+    let mut out: Vec<u64> = Vec::new();
+    for part in version.trim_start_matches(['v', '=', '^', '~', '>', ' ']).split('.') {
+        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+        let Ok(n) = digits.parse() else { break };
+        out.push(n);
+        if digits.len() < part.len() {
+            break;
+        }
+    }
+    out
+}
+
+/// The first version whose number at a place (or the last before it) is greater.
+fn after(version: &str, place: usize) -> String {
+    let mut numbers = parts(version);
+    numbers.truncate(place.saturating_add(1));
+    if let Some(last) = numbers.last_mut() {
+        *last = last.saturating_add(1);
+    }
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(".")
 }
 
 fn normal(package: &str) -> String {
@@ -182,6 +271,29 @@ mod tests {
         assert_eq!(pip.of("langgraph"), Some("0.6.1"));
         let node = read("package.json", "{\n \"dependencies\": {\n  \"flowise\": \"^3.0.1\"\n }\n}");
         assert_eq!(node.of("flowise"), Some("3.0.1"));
+    }
+
+    #[test]
+    fn a_range_bounds_the_version_from_above() {
+        let below = |requirement: &str| {
+            let versions = read("requirements.txt", &format!("crewai{requirement}\n"));
+            assert_eq!(versions.exact("crewai"), None, "{requirement}");
+            versions.below("crewai").map(String::from)
+        };
+        for (requirement, expected) in [
+            ("[tools]>=0.86.0,<1.0.0", Some("1.0.0")),
+            (">=0.152.0", None),
+            ("~=0.86.1", Some("0.87")),
+            ("~=0.86", Some("1")),
+            ("==0.86.*", Some("0.87")),
+            ("<=0.86.0", Some("0.86.1")),
+            ("", None),
+        ] {
+            assert_eq!(below(requirement).as_deref(), expected, "{requirement}");
+        }
+        let poetry = read("pyproject.toml", "crewai = \"^0.28.8\"\n");
+        assert_eq!(poetry.below("crewai"), Some("0.29"));
+        assert_eq!(read("pyproject.toml", "crewai = \"^1.2\"\n").below("crewai"), Some("2"));
     }
 
     #[test]

@@ -85,16 +85,17 @@ fn cap(findings: &mut Vec<Diagnostic>) {
 
 /// Lints a file by itself. Total: any path, any bytes.
 pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
-    lint_among(path, id, bytes, Vec::new, config)
+    lint_among(path, id, bytes, |_| Project::default(), config)
 }
 
-/// Lints a file of a project. `others` gives the files that it may import or load; it is asked only for a module that a front end
-/// reads. What is found in the others is left out, for it is theirs. Total, as [`lint_bytes`].
+/// Lints a file of a project. `around` gives the versions of the project's packages and, for a module of Python, the files that it may
+/// import or load; it is asked, with whether the file is such a module, only for what a front end reads. What is found in the other files
+/// is left out, for it is theirs. Total, as [`lint_bytes`].
 pub fn lint_among(
     path: &str,
     id: FileId,
     bytes: &[u8],
-    others: impl FnOnce() -> Vec<File>,
+    around: impl FnOnce(bool) -> Project,
     config: &Config,
 ) -> Report {
     let skipped = |skip, text| Report { text, outcome: Outcome::Skipped(skip) };
@@ -114,11 +115,12 @@ pub fn lint_among(
     let outcome = match recognised {
         Recognised::Frontend(frontend) => {
             let is_python = file.python.is_some();
+            let Project { files: others, versions } = around(is_python);
             let mut files = vec![file];
             if is_python {
-                files.extend(others());
+                files.extend(others);
             }
-            let project = Project { files, ..Project::default() };
+            let project = Project { files, versions };
             let compiled = frontend.lower(&project, 0);
             let mut findings = load;
             findings.extend(all(&compiled, project.files.first(), config));

@@ -12,7 +12,7 @@
 //!
 //! Source: CrewAI 1.15 (commit f4731f50): `project/crew_base.py`, `crew.py`, `tools/agent_tools`, `flow/flow.py`.
 
-use super::{AGENT_UNUSED, CREW_UNUSED, DEFAULT_MAX_ITER, DEFAULT_ORIGIN, DIVIDER, TASK_UNUSED, definitions};
+use super::{AGENT_UNUSED, CREW_UNUSED, DIVIDER, TASK_UNUSED, definitions};
 use crate::defaults;
 use crate::doc::Node;
 use crate::emit::{self, LoopBound, Template, clip, codes, parts, undecided, value_span};
@@ -392,12 +392,10 @@ impl<'r> Reader<'r, '_> {
         }
         let written = self.get(id, "max_iter");
         let looped = written.is_some();
-        let default = LoopBound::by_default(DEFAULT_MAX_ITER, DEFAULT_ORIGIN);
+        let default = defaults::bound(&defaults::CREWAI_ITER, kit.versions);
         let bound = match written {
             Some(Written::Code(given)) => py::bound(self.world, Some(given), default),
-            Some(Written::Yaml(entry)) => {
-                emit::loop_bound(Some(entry), DEFAULT_MAX_ITER, DEFAULT_ORIGIN, kit.out)
-            }
+            Some(Written::Yaml(entry)) => default.or_written(Some(entry), kit.out),
             None => default,
         };
         let fix_at = bound.span.unwrap_or(head);
@@ -765,7 +763,7 @@ impl<'r> Reader<'r, '_> {
             }
             None => None,
         };
-        let bound = LoopBound::by_default(DEFAULT_MAX_ITER, DEFAULT_ORIGIN);
+        let bound = defaults::bound(&defaults::CREWAI_ITER, kit.versions);
         let over = reached(&bound);
         let model_at = model_at.unwrap_or(head);
         let speaker =
@@ -852,7 +850,11 @@ impl<'r> Reader<'r, '_> {
         }
         let starts = methods.iter().filter(|(_, f)| self.world.decorated(*f, &["start"]));
         let start: Vec<String> = starts.map(|(n, _)| n.clone()).collect();
-        let bound = defaults::bound(&defaults::CREWAI_FLOW, kit.versions);
+        // A router is code, which may well count the turns.
+        let bound = match routers.is_empty() {
+            true => defaults::bound(&defaults::CREWAI_FLOW, kit.versions),
+            false => LoopBound::unknown("a router decides whether the flow goes round again"),
+        };
         Flow { nodes, edges, start, triggers: false, bound, at }.lower(kit)
     }
 

@@ -22,6 +22,7 @@ mod code;
 
 pub use code::{Supplied, supplied};
 
+use crate::defaults;
 use crate::doc::{Entry, Node};
 use crate::emit::{
     self, Part, Template, Unused, clip, codes, near, parts, report_keys, undecided, value_span, wrong_kind,
@@ -30,6 +31,7 @@ use crate::kit::Budget;
 use crate::lambda_yaml::not_built;
 use crate::outline::Outline;
 use crate::project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words};
+use crate::versions::Versions;
 use core_ir::{Branch, Builder, Data, Globals, Name, Term, TermId, ToolDecl, ToolId, Type};
 use diagnostics::{Diagnostic, Span};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -37,12 +39,6 @@ use std::sync::Arc;
 
 /// The front end.
 pub struct CrewAi;
-
-/// `max_iter` of an agent that states none.
-///
-/// Source: CrewAI 1.15.17 (commit f4731f50), `agents/agent_builder/base_agent.py`.
-pub const DEFAULT_MAX_ITER: u64 = 25;
-const DEFAULT_ORIGIN: &str = "the default of CrewAI 1.15, 25 steps";
 
 /// What a reference to an earlier result counts as, in bytes of text.
 const SIZE_OF_A_NAME: usize = 16;
@@ -82,6 +78,7 @@ impl Frontend for CrewAi {
                 prompt: "say who the agent is: `role`, `goal` and `backstory`",
                 model: "name one: `llm: provider/model`",
                 bound: "state it: `max_iter`",
+                round: "count the rounds in the state of the flow, and let a router end it",
                 ..Words::default()
             },
         };
@@ -104,7 +101,7 @@ impl Frontend for CrewAi {
         let mut budget = Budget::new();
         let mut used = HashSet::new();
         if !own.tasks.is_empty() {
-            let mut lower = Lower::new(&agents, &mut compiled.diagnostics, &mut budget);
+            let mut lower = Lower::new(&agents, &project.versions, &mut compiled.diagnostics, &mut budget);
             let term = lower.crew(&own.tasks);
             used = std::mem::take(&mut lower.used);
             let span = own.tasks[0].span;
@@ -115,7 +112,7 @@ impl Frontend for CrewAi {
             if budget.exceeded() {
                 break;
             }
-            let mut lower = Lower::new(&agents, &mut compiled.diagnostics, &mut budget);
+            let mut lower = Lower::new(&agents, &project.versions, &mut compiled.diagnostics, &mut budget);
             let term = lower.agent_alone(definition);
             let unit = lower.finish(term, definition.name, UnitKind::Agent, definition.node.head());
             compiled.units.extend(unit);
@@ -340,6 +337,7 @@ const CREW_UNUSED: &[Unused] = &[
 struct Lower<'a, 'd> {
     b: Builder,
     known: &'a HashMap<&'d str, Definition<'d>>,
+    versions: &'a Versions,
     out: &'a mut Vec<Diagnostic>,
     budget: &'a mut Budget,
     /// Placeholders that were met.
@@ -355,12 +353,14 @@ const DIVIDER: &str = "\n\n----------\n\n";
 impl<'a, 'd> Lower<'a, 'd> {
     fn new(
         known: &'a HashMap<&'d str, Definition<'d>>,
+        versions: &'a Versions,
         out: &'a mut Vec<Diagnostic>,
         budget: &'a mut Budget,
     ) -> Self {
         Lower {
             b: Builder::new(),
             known,
+            versions,
             out,
             budget,
             inputs: BTreeSet::new(),
@@ -432,7 +432,7 @@ impl<'a, 'd> Lower<'a, 'd> {
         if names.is_empty() && max_iter.is_none_or(|e| e.value.is_null()) {
             return self.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
         }
-        let bound = emit::loop_bound(max_iter, DEFAULT_MAX_ITER, DEFAULT_ORIGIN, self.out);
+        let bound = defaults::bound(&defaults::CREWAI_ITER, self.versions).or_written(max_iter, self.out);
         let tools_at = tools.map_or(head, |e| value_span(&e));
         let fix_at = bound.span.unwrap_or(tools.map_or(head, |e| e.key.span()));
         let mut branches: Vec<Branch> = Vec::new();

@@ -12,15 +12,16 @@ pub use settings::LintSettings;
 
 use crate::args::{Format as OutputFormat, LintArgs};
 use crate::load::{Neighbours, files_under, on_all_cores, read_bytes, reason};
+use crate::packages::{Known, Packages};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use around::Around;
 use baseline::Baseline;
 use cache::Cache;
-use check::lint::{Config, Outcome, Report, Skip, Surroundings, lint_among, lint_bytes};
+use check::lint::{Config, Outcome, Report, Skip, Surroundings, lint_among};
 use diagnostics::{FileId, Level, Sources};
 use frontend::doc::{Limits, decode};
-use frontend::{File, Recognised};
+use frontend::{File, Project, Recognised};
 use serde_json::json;
 use settings::Wanted;
 use std::collections::BTreeMap;
@@ -57,6 +58,8 @@ pub struct Linter {
     around: Option<Around>,
     /// What modules of Python may import.
     neighbours: Neighbours,
+    /// The versions of packages.
+    packages: Packages,
 }
 
 impl Linter {
@@ -68,16 +71,21 @@ impl Linter {
         if std::str::from_utf8(bytes).is_ok_and(|t| t.contains("entail:")) {
             own.push_str(&format!("{:?}", config.today));
         }
-        if File::is_python(&path.display().to_string()) {
-            return self.module(path, bytes, own, &config);
+        let known = self.packages.of(path);
+        let shown = path.display().to_string();
+        if File::is_python(&shown) {
+            return self.module(path, bytes, own, &known, &config);
         }
-        let alone = self.cached(path, bytes, own.as_bytes(), || {
-            lint_bytes(&path.display().to_string(), FileId(0), bytes, &config)
+        let mut own = own.into_bytes();
+        own.extend(&known.key);
+        let alone = self.cached(path, bytes, &own, || {
+            let project = |_| Project { versions: known.versions.clone(), ..Project::default() };
+            lint_among(&shown, FileId(0), bytes, project, &config)
         });
         match (&alone.outcome, &self.around) {
             (Outcome::Checked { findings, .. }, Some(around)) if Surroundings::concerns(findings) => {
                 let Some(found) = around.of(path) else { return alone };
-                let mut more = own.into_bytes();
+                let mut more = own;
                 more.extend(found.key());
                 more.extend(found.path.as_bytes());
                 self.cached(path, bytes, &more, || judged(alone.clone(), &found, &config))
@@ -87,18 +95,21 @@ impl Linter {
     }
 
     /// The report of a module of Python, among those of its project.
-    fn module(&self, path: &Path, bytes: &[u8], own: String, config: &Config) -> Report {
+    fn module(&self, path: &Path, bytes: &[u8], own: String, known: &Known, config: &Config) -> Report {
         let shown = path.display().to_string();
         if self.around.is_none() || !reads_as_agents(&shown, bytes) {
-            return lint_bytes(&shown, FileId(0), bytes, config);
+            let alone = |_| Project { versions: known.versions.clone(), ..Project::default() };
+            return lint_among(&shown, FileId(0), bytes, alone, config);
         }
         let project = self.neighbours.of(path);
         let mut more = own.into_bytes();
+        more.extend(&known.key);
         more.extend(project.digest());
         // Which of them it may import depends on where it is.
         more.extend(project.path.as_bytes());
         self.cached(path, bytes, &more, || {
-            lint_among(&project.path, FileId(0), bytes, || project.others(), config)
+            let among = |_| Project { files: project.others(), versions: known.versions.clone() };
+            lint_among(&project.path, FileId(0), bytes, among, config)
         })
     }
 
@@ -164,6 +175,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
         cache: Cache::open(&wanted.key(), args.no_cache),
         around: (!args.no_python).then(Around::default),
         neighbours: Neighbours::default(),
+        packages: Packages::new(settings.lint.versions(), !args.no_python),
         wanted,
     };
     let wanted = &linter.wanted;

@@ -4,6 +4,7 @@ use crate::args::{LevelArg, LintArgs};
 use crate::ui::{Exit, Ui};
 use check::lint::{Config, Day};
 use diagnostics::Level;
+use frontend::Versions;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// ignore = ["L017"]
 /// level = "warn"
 /// levels = { L004b = "error", L002 = "off" }
+/// versions = { crewai = "0.86.0" }
 ///
 /// [[lint.paths]]
 /// match = ["legacy/**"]
@@ -34,6 +36,17 @@ pub struct LintSettings {
     /// How often a run may ask models before L018 reports it.
     #[serde(rename = "most-model-calls")]
     most_model_calls: Option<u64>,
+    /// The versions of frameworks, whatever lock files say.
+    versions: BTreeMap<String, String>,
+}
+
+impl LintSettings {
+    /// The versions that are stated.
+    pub fn versions(&self) -> Versions {
+        let mut out = Versions::default();
+        self.versions.iter().for_each(|(package, version)| out.set(package, version));
+        out
+    }
 }
 
 /// `[[lint.paths]]`: what else holds for some files. Of several that match, the later counts.

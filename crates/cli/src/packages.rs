@@ -1,0 +1,95 @@
+//! The versions of packages around files: what lock files and requirements say, from a file's folder upwards to the root of its project.
+//!
+//! Entry points: [`versions`] for one file, [`Packages::of`] for many. What is nearer to the file counts more.
+
+use crate::load::read_bytes;
+use frontend::Versions;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// How far up folders are looked at.
+const HIGHEST: usize = 6;
+
+/// The versions of packages around a file.
+pub fn versions(file: &Path) -> Versions {
+    Packages::new(Versions::default(), true).of(file).versions.clone()
+}
+
+/// The versions of packages around many files; each folder is read once.
+pub struct Packages {
+    /// What the settings state.
+    stated: Versions,
+    /// Whether files are read.
+    reads: bool,
+    /// What the files of a folder say, if anything.
+    folders: Mutex<HashMap<PathBuf, Option<Arc<Versions>>>>,
+    /// What holds in a folder.
+    around: Mutex<HashMap<PathBuf, Arc<Known>>>,
+}
+
+/// What is known around a file.
+#[derive(Default)]
+pub struct Known {
+    /// The versions.
+    pub versions: Versions,
+    /// What stands for them in a key; nothing if none is known.
+    pub key: Vec<u8>,
+}
+
+impl Packages {
+    /// What is stated counts more than what is read.
+    pub fn new(stated: Versions, reads: bool) -> Packages {
+        Packages { stated, reads, folders: Mutex::default(), around: Mutex::default() }
+    }
+
+    /// The versions around a file.
+    pub fn of(&self, file: &Path) -> Arc<Known> {
+        let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
+        let folder = absolute.parent().unwrap_or(Path::new("/"));
+        // After a panic elsewhere nothing is shared; it is raised there.
+        if let Some(known) = self.around.lock().ok().and_then(|all| all.get(folder).cloned()) {
+            return known;
+        }
+        let mut versions = self.stated.clone();
+        for folder in folder.ancestors().take(if self.reads { HIGHEST } else { 0 }) {
+            if let Some(more) = self.said_in(folder) {
+                versions.extend(&more);
+            }
+            if folder.join(".git").exists() {
+                break;
+            }
+        }
+        let mut hash = Sha256::new();
+        let mut any = false;
+        for (package, version) in versions.all() {
+            any = true;
+            hash.update(format!("{package} {version}\n"));
+        }
+        let key = if any { hash.finalize().to_vec() } else { Vec::new() };
+        let known = Arc::new(Known { versions, key });
+        if let Ok(mut all) = self.around.lock() {
+            all.insert(folder.to_path_buf(), known.clone());
+        }
+        known
+    }
+
+    fn said_in(&self, folder: &Path) -> Option<Arc<Versions>> {
+        if let Some(known) = self.folders.lock().ok().and_then(|all| all.get(folder).cloned()) {
+            return known;
+        }
+        let mut said: Option<Versions> = None;
+        for name in Versions::FILES {
+            let path = folder.join(name).display().to_string();
+            if let Ok(bytes) = read_bytes(&path) {
+                said.get_or_insert_default().read(&path, &String::from_utf8_lossy(&bytes));
+            }
+        }
+        let said = said.map(Arc::new);
+        if let Ok(mut all) = self.folders.lock() {
+            all.insert(folder.to_path_buf(), said.clone());
+        }
+        said
+    }
+}
