@@ -179,10 +179,9 @@ impl Surroundings {
         if self.is_empty() || !Surroundings::concerns(findings) {
             return;
         }
-        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-        let near = |m: &usize| self.sources.get(*m).is_some_and(|s| is_near(&s.path, path));
-        let loads: Vec<usize> =
-            (0..self.sources.len()).filter(near).filter(|m| self.loads(*m, name)).collect();
+        let path = path.replace('\\', "/");
+        let name = path.rsplit('/').next().unwrap_or(&path);
+        let loads: Vec<usize> = (0..self.sources.len()).filter(|m| self.loads(*m, &path)).collect();
         let calls = self.calls.get_or_init(|| calls(&self.sources));
         for d in findings.iter_mut().filter(|d| d.level > Level::Info) {
             let Some(part) = missing(d) else { continue };
@@ -244,9 +243,22 @@ impl Surroundings {
         }
     }
 
-    /// Whether a module names a file in a text.
-    fn loads(&self, module: usize, name: &str) -> bool {
-        self.mention(module, name).is_some()
+    /// Whether a module may be the one that loads a file: it stands around the file or below it, or beside its folder, and names it in a
+    /// text. A module beside it has to name the folder as well: a name such as `root_agent.yaml` is every agent's. Tests load what
+    /// programs do not.
+    fn loads(&self, module: usize, file: &str) -> bool {
+        let Some(source) = self.sources.get(module) else { return false };
+        let folder = |path: &str| path.rsplit_once('/').map_or(String::new(), |(f, _)| format!("{f}/"));
+        let (own, around) = (folder(&source.path), folder(file));
+        let above = folder(around.trim_end_matches('/'));
+        let is_test = source.path.split('/').any(|p| p == "tests" || p == "test" || p.starts_with("test_"));
+        let name = file.rsplit('/').next().unwrap_or(file);
+        if is_test || !source.path.starts_with(&above) && !file.starts_with(&own) {
+            return false;
+        }
+        let parent = around.trim_end_matches('/').rsplit('/').next().unwrap_or("");
+        let beside = !file.starts_with(&own) && !source.path.starts_with(&around);
+        self.mention(module, name).is_some() && (!beside || names_folder(&source.text, parent))
     }
 
     /// The line on which a module names a file in a text.
@@ -358,14 +370,19 @@ fn slice(text: &str, span: Span) -> (String, usize) {
     (shown.to_string(), line_of(text, start))
 }
 
-/// Whether a module may be the one that loads a file of a name that others have too: it stands around the file, or below the folder that
-/// the file's folder is in. Tests load what programs do not.
-fn is_near(module: &str, file: &str) -> bool {
-    let folder = |path: &str| path.rsplit_once('/').map_or(String::new(), |(f, _)| format!("{f}/"));
-    let file = file.replace('\\', "/");
-    let (own, around) = (folder(module), folder(folder(&file).trim_end_matches('/')));
-    let test = module.split('/').any(|p| p == "tests" || p == "test" || p.starts_with("test_"));
-    !test && (file.starts_with(&own) || module.starts_with(&around))
+/// Whether a folder stands in a text of a module: as a whole text, or as a part of a path.
+fn names_folder(text: &str, folder: &str) -> bool {
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find(folder)).filter(|_| !folder.is_empty()) {
+        let (start, end) = (from + at, from + at + folder.len());
+        let before = text[..start].chars().next_back();
+        let after = text[end..].chars().next();
+        if matches!(before, Some('\'' | '"' | '/' | '\\')) && matches!(after, Some('\'' | '"' | '/' | '\\')) {
+            return true;
+        }
+        from = end;
+    }
+    false
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -434,6 +451,20 @@ mod tests {
         // Somebody else's bound, where the file is not loaded.
         let elsewhere = "from crewai import Agent\na = Agent(role='r', max_iter=3)\n";
         assert_eq!(judged(&[("other.py", elsewhere)], &[], CREW, "agents.yaml")[0].1, Level::Warn);
+    }
+
+    #[test]
+    fn a_name_that_every_agent_has_says_nothing_about_a_module_beside() {
+        let loads = "conf = load(open('agents.yaml'))\n";
+        let level =
+            |module: &str, text: &str| judged(&[(module, text)], &[], CREW, "samples/one/agents.yaml")[0].1;
+        assert_eq!(level("samples/one/main.py", loads), Level::Unknown);
+        assert_eq!(level("samples/main.py", loads), Level::Unknown);
+        assert_eq!(level("samples/one/sub/main.py", loads), Level::Unknown);
+        assert_eq!(level("samples/other/main.py", loads), Level::Warn);
+        assert_eq!(level("samples/other/main.py", "load(open('../one/agents.yaml'))\n"), Level::Unknown);
+        let joined = "load(here / 'one' / 'agents.yaml')\n";
+        assert_eq!(level("samples/other/main.py", joined), Level::Unknown);
     }
 
     const NO_MODEL: &str = "agentId: a\ntype: simple\nsystemPrompt: Say hello.\n";

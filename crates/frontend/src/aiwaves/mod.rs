@@ -1,7 +1,7 @@
 //! The aiwaves Agents framework: an agent team, a standard operating procedure (SOP), or both in one file.
 //!
 //! The nodes of an SOP follow one another along its edges; in a node, its agents take turns until
-//! `max_chat_nums` messages are said. Agents of a team alone are units of their own. Where a node may go to several
+//! `max_chat_nums` messages are said; a node with `transit_type: order` and an edge onward is left after one. Agents of a team alone are units of their own. Where a node may go to several
 //! others a controller decides; that is compiled as the first edge that leads on.
 //!
 //! Source: aiwaves-cn/agents, `src/agents/task/solution.py`, `src/agents/environment`.
@@ -83,8 +83,9 @@ fn procedure(kit: &mut Kit<'_>, sop: Node<'_>, team: Option<Node<'_>>) -> TermId
     while name != end && !seen.contains(&name) && seen.len() < 200 {
         seen.push(name);
         let Some(entry) = sop.get("nodes").and_then(|n| n.entry(name)) else { break };
-        stages.push(node(kit, entry.value, entry.key.span(), team));
         let edges = sop.get("edges").and_then(|e| e.entry(name));
+        let ways = edges.map_or(0, |e| e.value.items().count());
+        stages.push(node(kit, entry.value, entry.key.span(), team, ways));
         let onward = edges.into_iter().flat_map(|e| e.value.items()).filter_map(|n| n.text());
         let onward: Vec<&str> = onward.filter(|n| !seen.contains(n)).collect();
         if let (Some(e), true) = (edges, onward.len() > 1) {
@@ -97,7 +98,14 @@ fn procedure(kit: &mut Kit<'_>, sop: Node<'_>, team: Option<Node<'_>>) -> TermId
     kit.sequence(stages, at)
 }
 
-fn node(kit: &mut Kit<'_>, node: Node<'_>, at: diagnostics::Span, team: Option<Node<'_>>) -> TermId {
+/// A node that `ways` edges leave, the one to itself included.
+fn node(
+    kit: &mut Kit<'_>,
+    node: Node<'_>,
+    at: diagnostics::Span,
+    team: Option<Node<'_>>,
+    ways: usize,
+) -> TermId {
     let listed = node.get("node_agents").or_else(|| node.get("agents"));
     let mut names: Vec<&str> = listed.into_iter().flat_map(|a| a.items()).filter_map(|a| a.text()).collect();
     if names.is_empty() {
@@ -121,6 +129,17 @@ fn node(kit: &mut Kit<'_>, node: Node<'_>, at: diagnostics::Span, team: Option<N
         let name = node.get("node_name").and_then(|n| n.text()).unwrap_or("");
         return kit.unknown(&format!("the agents of {name}, which are in a team"), at);
     }
+    let transit = node.get("controller").and_then(|c| c.entry("transit_type"));
+    if ways > 1 && transit.is_some_and(|e| e.value.text() == Some("order")) {
+        // After each message the talk moves on along the edges: there is one, of the role that begins.
+        let begins = node.get("begin_role").and_then(|r| r.text());
+        let role = |name: &str| {
+            let this = node.get("node_name").and_then(|n| n.text()).unwrap_or("");
+            team.and_then(|t| t.at(&["agents", name, "agent_roles", this])?.text())
+        };
+        let first = members.iter().position(|(name, _)| begins.is_some() && role(name) == begins);
+        return members.swap_remove(first.unwrap_or(0)).1;
+    }
     let entry = node.get("controller").and_then(|c| c.entry("max_chat_nums"));
     // `max_chat_nums` is 10 where it is missing: src/agents/task/node.py.
     let default = LoopBound::by_default(10, "the default of aiwaves agents, 10 messages");
@@ -131,7 +150,6 @@ fn node(kit: &mut Kit<'_>, node: Node<'_>, at: diagnostics::Span, team: Option<N
         bound.bound = core_ir::Bound::Finite(rounds);
     }
     // Unless nodes follow in order, a model decides after each message whether to go on to the next.
-    let transit = node.get("controller").and_then(|c| c.entry("transit_type"));
     let decided = transit.filter(|e| e.value.text() != Some("order")).map(|e| value_span(&e));
     let by_rule = node
         .at(&["controller", "transit_system_prompt"])

@@ -6,7 +6,7 @@
 //! | `steps` with `agent` and `action` | one after the other |
 //! | `parallel` | at the same time, answers one below the other |
 //! | `route` | the branch that the state names |
-//! | `repeat` | `fix[max_iterations]`, ended when a reply holds the text of `until` |
+//! | `repeat` | `fix[max_iterations]`, 5 where it is missing, ended when a reply holds the text of `until` |
 //! | `loop` | unknown: over which values is decided when it runs |
 //!
 //! Source: MervinPraison/PraisonAI, `praisonai/agents_generator.py`, `praisonaiagents/workflows/yaml_parser.py`;
@@ -131,7 +131,7 @@ impl Frontend for PraisonAi {
             words: Words {
                 prompt: "say who the agent is: `role`, `goal` and `backstory`, or `instructions`",
                 model: "name one: `llm`",
-                bound: "state it: `max_iter`",
+                bound: "the newest versions read no `max_iter` from YAML: make the agent in Python, with `execution={\"max_iter\": n}`",
                 ..Words::default()
             },
         };
@@ -389,7 +389,7 @@ impl<'d> Lower<'_, '_, 'd> {
     fn repeat(&mut self, node: Node<'d>, body: TermId, at: diagnostics::Span) -> TermId {
         let entry = node.entry("max_iterations");
         let bound =
-            LoopBound::none("this repetition states no `max_iterations`").or_written(entry, self.kit.out);
+            defaults::bound(&defaults::PRAISON_REPEAT, self.kit.versions).or_written(entry, self.kit.out);
         let fix_at = bound.span.unwrap_or(at);
         let y = self.kit.on_x(body, at);
         let next = self.kit.b.var("y", at);

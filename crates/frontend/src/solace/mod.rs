@@ -87,6 +87,11 @@ impl Frontend for Solace {
         let Some(file) = project.files.get(main) else { return units.compiled };
         for app in file.documents.iter().flat_map(|d| d.root().get("apps")).flat_map(|a| a.items()) {
             let Some(config) = app.get("app_config") else { continue };
+            // A proxy speaks for agents elsewhere, whatever else stands in its configuration.
+            let module = app.get("app_module").and_then(|m| m.text()).unwrap_or("");
+            if mark::has(config, "proxied_agents") || module.contains(".proxies.") {
+                continue;
+            }
             let name = SHAPE.name_of(config).or_else(|| app.get("name")?.text()).unwrap_or("agent");
             if let Some(workflow) = config.entry("workflow") {
                 units.add(name, UnitKind::Crew, config.head(), |kit| {
