@@ -4,10 +4,11 @@
     sample.py draw PROJECTS.tsv SCRATCH OUT.tsv [--clone URL] [--entail BIN] [--seed N] [--count N]
     sample.py report JUDGED.tsv
 
-`draw` checks the projects out below SCRATCH (repository and folder are the first two columns of PROJECTS.tsv; URL is a pattern for
-`git clone`, with {repo} and {name}), lints each folder with and without the Python around it, and writes a sample of
-the findings of level error, warn and unknown to OUT.tsv, with an empty verdict and reason. Python's generator with the seed draws,
-at most `--most` findings of one rule in one repository, so that a single layout does not decide.
+`draw` checks the projects out below SCRATCH, unless they are there (repository and folder are the first two columns of PROJECTS.tsv; URL is a
+pattern for `git clone`, with {repo} and {name}), lints each folder with and without the Python around it, and writes a sample of
+the findings that are of level error or warn with it or without it to OUT.tsv, with an empty verdict and reason. Modules of Python have
+findings only with it. Python's generator with the seed draws, at most `--most` findings of one rule in one repository, so that a single
+layout does not decide.
 
 `report` prints the precision of each rule with Wilson intervals from a judged file: verdicts are `true` and `false`.
 Nothing of the projects is stored but paths and lines.
@@ -66,12 +67,13 @@ def draw(args):
         if not where or not os.path.isdir(where):
             continue
         alone, joint = lint(args.entail, where, "--no-python"), lint(args.entail, where)
-        for key, row in alone.items():
-            if row["level"] in ("error", "warn"):
+        for key in alone.keys() | joint.keys():
+            before, after = alone.get(key, {"level": "none"}), joint.get(key, {"level": "none"})
+            if {before["level"], after["level"]} & {"error", "warn"}:
+                row = joint.get(key) or before
                 path = os.path.relpath(row["path"], root)
-                after = joint.get(key, {"level": "none"})
-                said = (row["message"] + " | " + after.get("help", "")).replace("\t", " ").replace("\n", " ")
-                rows[(repo, path, key[1], key[2], row["code"])] = (row["level"], after["level"], said)
+                said = (row["message"] + " | " + row.get("help", "")).replace("\t", " ").replace("\n", " ")
+                rows[(repo, path, key[1], key[2], row["code"])] = (before["level"], after["level"], said)
     counts = collections.Counter((code, a, j) for (*_, code), (a, j, _) in rows.items())
     for (code, a, j), n in sorted(counts.items()):
         print(f"{n:>6}  {code} alone {a}, joint {j}", file=sys.stderr)

@@ -1,7 +1,7 @@
 //! Diagnostics as text for people and as JSON for programs.
 
-use crate::{Diagnostic, Level, Source, Sources, Span};
-use annotate_snippets::{AnnotationKind, Group, Level as Title, Renderer, Snippet};
+use crate::{Applicability, Diagnostic, Fix, Level, Source, Sources, Span};
+use annotate_snippets::{AnnotationKind, Group, Level as Title, Patch, Renderer, Snippet};
 use serde_json::{Map, Value, json};
 
 /// Longest line that is shown with its finding. A longer one (minified JSON) is named by place only.
@@ -48,8 +48,35 @@ pub fn text(sources: &Sources, d: &Diagnostic, color: bool) -> String {
     if let Some(meaning) = d.meaning {
         group = group.element(Title::NOTE.message(meaning));
     }
+    let mut groups = vec![group];
+    // What is never carried out is at least shown.
+    let shown = d.fix.as_ref().filter(|f| f.applicability == Applicability::DisplayOnly && !d.hide_source);
+    let change = shown.and_then(|fix| change(sources, fix));
+    if let Some((path, first, lines, range, new)) = &change {
+        let snippet = Snippet::source(lines.as_str()).path(path.as_str()).line_start(*first as usize);
+        let title = Title::HELP.secondary_title("it could be written like this");
+        groups.push(Group::with_title(title).element(snippet.patch(Patch::new(range.clone(), new.as_str()))));
+    }
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-    renderer.render(&[group]).to_string()
+    renderer.render(&groups).to_string()
+}
+
+/// The path, the first line, the lines around a change, its place in them and its text; nothing if that is too much to be shown.
+fn change(sources: &Sources, fix: &Fix) -> Option<(String, u32, String, std::ops::Range<usize>, String)> {
+    const MOST_LINES: u32 = 12;
+    let source = sources.get(fix.span.file)?;
+    let first = source.line_column(fix.span.start).line;
+    let last = source.line_column(fix.span.end.max(fix.span.start + 1) - 1).line;
+    let short = |l: u32| source.line_range(l).len() <= LONGEST_LINE;
+    if last - first >= MOST_LINES || !(first..=last).all(short) {
+        return None;
+    }
+    let (base, end) = (source.line_range(first).start, source.line_range(last).end);
+    // The range of a line leaves its break out; what is removed may have it.
+    let end = end.max(fix.span.end as usize);
+    let text = source.text.get(base..end)?;
+    let range = fix.span.start as usize - base..fix.span.end as usize - base;
+    Some((source.path.clone(), first, visible(text), range, visible(&fix.replacement)))
 }
 
 /// Lines of one file with what is marked in them.

@@ -54,7 +54,7 @@ impl Flow<'_> {
         let mut edges: Vec<Edge> = Vec::new();
         for (from, to, when) in &self.edges {
             if let (Some(from), Some(to)) = (index.get(from), index.get(to)) {
-                edges.push(Edge { from: *from, to: *to, when: when.clone() });
+                edges.push(Edge { from: *from, to: *to, when: when.clone(), at: None });
             }
         }
         if self.nodes.is_empty() {
@@ -74,7 +74,12 @@ impl Flow<'_> {
                 self.nodes.push(FlowNode::pass("", "begin", at).undecided("what begins the run".into()));
                 let begin = self.nodes.len() - 1;
                 let when = |to: usize| self.triggers.then(|| self.nodes[to].name.clone());
-                edges.extend(several.iter().map(|to| Edge { from: begin, to: *to, when: when(*to) }));
+                edges.extend(several.iter().map(|to| Edge {
+                    from: begin,
+                    to: *to,
+                    when: when(*to),
+                    at: None,
+                }));
                 begin
             }
         };

@@ -31,6 +31,8 @@ pub(crate) struct Edge {
     pub from: usize,
     pub to: usize,
     pub when: Option<String>,
+    /// Where it is written, if it has a place of its own.
+    pub at: Option<Span>,
 }
 
 /// A graph.
@@ -154,6 +156,7 @@ pub(crate) fn lower(kit: &mut Kit<'_>, graph: &Graph, steps: &mut dyn Steps) -> 
         at,
         nodes: nodes.collect(),
         edges: edges.collect(),
+        placed: graph.edges.iter().map(|e| e.at).collect(),
         start: graph.start,
     });
     let shape = Shape::of(graph, steps);

@@ -33,6 +33,8 @@ pub struct GraphOutline {
     pub nodes: Vec<NodeOutline>,
     /// From, to (numbers of nodes), and the outcome for which the edge is taken.
     pub edges: Vec<(usize, usize, Option<String>)>,
+    /// Where each edge is written, if it has a place of its own.
+    pub placed: Vec<Option<Span>>,
     /// The node to begin with.
     pub start: usize,
 }

@@ -204,8 +204,12 @@ pub struct Words {
     pub model: &'static str,
     /// Where a loop is bounded; empty if the format has no place for it.
     pub bound: &'static str,
+    /// Where a circle that nothing bounds is bounded, if not there.
+    pub round: &'static str,
     /// What gives a loop a way to return.
     pub exit: &'static str,
+    /// The keys of the agent that lead to the list of its tools, and the tool in it that ends a loop, if there is one.
+    pub ender: Option<(&'static [&'static str], &'static str)>,
 }
 
 impl Default for Words {
@@ -214,7 +218,9 @@ impl Default for Words {
             prompt: "say what the agent is to do",
             model: "name one",
             bound: "",
+            round: "",
             exit: "give the loop a way to return: a tool that ends it, or a reply that is the answer",
+            ender: None,
         }
     }
 }

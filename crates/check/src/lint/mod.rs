@@ -10,6 +10,7 @@
 mod file;
 mod joint;
 pub mod paths;
+mod repair;
 pub mod rules;
 mod suppress;
 
@@ -264,6 +265,7 @@ fn all(compiled: &Compiled, file: Option<&File>, config: &Config) -> Vec<Diagnos
             }
         }
     }
+    repair::settle(file, &compiled.facts.words, &mut found);
     for d in &mut found {
         d.framework = Some(compiled.framework);
     }

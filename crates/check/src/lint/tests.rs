@@ -79,6 +79,108 @@ fn repairs_keep_quotes_and_comments() {
     }
 }
 
+/// The text after the repairs of a code that are at least so trustworthy, and how many those are.
+fn repaired(text: &str, code: &str, least: Applicability) -> (String, usize) {
+    let found: Vec<Diagnostic> =
+        findings(text, &everything()).into_iter().filter(|d| d.code == code).collect();
+    assert!(!found.is_empty(), "no {code} in\n{text}");
+    diagnostics::fix::apply(text, FileId(0), &found, least)
+}
+
+#[test]
+fn a_vacuous_loop_is_given_steps() {
+    let text = LISTING.replace("{maxSteps: 20}", "\n  maxSteps: 0 # none");
+    let (after, n) = repaired(&text, "L003", Applicability::Unsafe);
+    assert_eq!((after, n), (text.replace("0 # none", "10 # none"), 1));
+    assert_eq!(repaired(&text, "L003", Applicability::Safe).1, 0);
+    // What is written in another way is left as it is.
+    assert_eq!(
+        repaired(&LISTING.replace("maxSteps: 20", "maxSteps: '0'"), "L003", Applicability::Unsafe).1,
+        0
+    );
+}
+
+#[test]
+fn a_loop_that_only_its_bound_ends_is_given_a_tool_that_ends_it() {
+    for (tools, after) in [
+        ("[]", "[terminate]"),
+        ("[run]  # ours", "[run, terminate]  # ours"),
+        ("[ 'run', \"look\", ]", "[ 'run', \"look\",terminate ]"),
+        ("\n    # first\n    - run # why\n", "\n    # first\n    - run # why\n    - terminate\n"),
+        ("\n  - run\n  - look\n# end\n", "\n  - run\n  - look\n  - terminate\n# end\n"),
+    ] {
+        let with = |tools: &str| {
+            format!(
+                "agentId: c\ntype: react\nmodel: m\nsystemPrompt: p\nreact: {{maxSteps: 9}}\nmcp:\n  localTools: {tools}"
+            )
+        };
+        let (changed, n) = repaired(&with(tools), "L004b", Applicability::Unsafe);
+        assert_eq!((changed.as_str(), n), (with(after).as_str(), 1));
+        assert!(found(&changed).iter().all(|f| !f.starts_with("L004b")), "{changed}");
+    }
+}
+
+/// A Dify workflow with an edge for an outcome that does not exist, and a node that nothing leads to.
+const TALK: &str = "app: {mode: workflow, name: help}
+kind: app
+workflow:
+  graph:
+    nodes:
+      - {id: s, data: {type: start, title: start, variables: []}}
+      - id: c
+        data:
+          type: question-classifier
+          title: topic
+          model: {name: small}
+          query_variable_selector: [sys, query]
+          classes: # two
+            - {id: '1', name: bills}
+            - {id: '2', name: parcels}
+      - {id: e, data: {type: end, title: end, outputs: []}}
+      # nobody comes here
+      - id: lost
+        data: {type: end, title: lost, outputs: []}
+    edges:
+      - {source: s, sourceHandle: source, target: c}
+      - {source: c, sourceHandle: '1', target: e}
+      - {source: c, sourceHandle: '2', target: e} # both
+      - {source: c, sourceHandle: '3', target: e}
+";
+
+#[test]
+fn an_edge_that_is_never_taken_is_removed() {
+    let (after, n) = repaired(TALK, "L007", Applicability::Safe);
+    assert_eq!((after, n), (TALK.replace("      - {source: c, sourceHandle: '3', target: e}\n", ""), 1));
+    let flow = TALK.split("    edges:").next().unwrap().to_string()
+        + "    edges: [{source: s, sourceHandle: source, target: c}, {source: c, sourceHandle: '9', target: e}, {source: c, target: e}]\n";
+    let (after, n) = repaired(&flow, "L007", Applicability::Safe);
+    assert_eq!((after, n), (flow.replace("{source: c, sourceHandle: '9', target: e}, ", ""), 1));
+}
+
+#[test]
+fn what_could_be_removed_is_shown() {
+    let found: Vec<Diagnostic> = findings(TALK, &everything());
+    let lost = found.iter().find(|d| d.code == "L008").unwrap();
+    let fix = lost.fix.as_ref().unwrap();
+    assert_eq!(fix.applicability, Applicability::DisplayOnly);
+    let (start, end) = (fix.span.start as usize, fix.span.end as usize);
+    assert_eq!(&TALK[start..end], "      - id: lost\n        data: {type: end, title: lost, outputs: []}\n");
+    let mut sources = Sources::new();
+    sources.add("example.yaml", TALK);
+    let shown = diagnostics::render::text(&sources, lost, false);
+    assert!(shown.contains("it could be written like this") && shown.contains("- id: lost"), "{shown}");
+    assert_eq!(repaired(TALK, "L008", Applicability::Unsafe).1, 0);
+    // A class that no edge is for.
+    let open = TALK.replace("      - {source: c, sourceHandle: '2', target: e} # both\n", "");
+    let classes = findings(&open, &everything());
+    let class = classes.iter().find(|d| d.code == "L007" && d.message.contains("`2`")).unwrap();
+    let fix = class.fix.as_ref().unwrap();
+    assert_eq!(
+        (&open[fix.span.start as usize..fix.span.end as usize], fix.applicability),
+        ("            - {id: '2', name: parcels}\n", Applicability::DisplayOnly)
+    );
+}
+
 #[test]
 fn a_file_made_to_be_long_has_a_short_report() {
     let key = "8f14e45fceea167a5a36dedd4bea2543";

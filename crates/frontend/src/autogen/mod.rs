@@ -84,6 +84,7 @@ impl Frontend for AutoGen {
                 model: "name one: `model_client.config.model`",
                 bound: "state it: `max_tool_iterations` of the agent, or `MaxMessageTermination` of the team",
                 exit: "give the team a termination condition that a message can meet, such as `TextMentionTermination`",
+                ..Words::default()
             },
         };
         let mut units = Units::new(self.name(), facts, project);

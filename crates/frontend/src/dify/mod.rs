@@ -212,7 +212,7 @@ impl<'n, 'd> Flow<'n, 'd> {
             let (Some(from), Some(to)) = (end("source"), end("target")) else { continue };
             let handle = e.get("sourceHandle").and_then(|h| h.text()).unwrap_or("source");
             let when = (handle != "source" && handle != "target").then(|| handle.to_string());
-            edges.push(Edge { from, to, when });
+            edges.push(Edge { from, to, when, at: Some(e.head()) });
         }
         let graph_nodes: Vec<GraphNode> = here
             .iter()

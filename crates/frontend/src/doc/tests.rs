@@ -392,3 +392,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_flow_collection_ends_with_its_bracket_whatever_follows() {
+    for text in
+        ["a: [x]", "a: [x]  # why\n", "a: [x] # why", "a: [x,\n  y] # why\nb: 1\n", "a: {x: [y] } #\nb: 2\n"]
+    {
+        let text: Arc<str> = text.into();
+        let loaded = load(FileId(0), &text, Some(Format::Yaml), &Limits::default());
+        let span = loaded.documents[0].root().get("a").unwrap().span();
+        let shown = &text[span.start as usize..span.end as usize];
+        assert!(shown.ends_with([']', '}']) && shown.starts_with(['[', '{']), "{shown:?} of {text:?}");
+    }
+}

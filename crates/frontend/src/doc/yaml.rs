@@ -350,10 +350,9 @@ impl<'a, 'l> Reader<'a, 'l> {
 
     fn close(&mut self, start: usize, end: usize) {
         // A flow collection ends with its bracket; a block collection ends where its last child does,
-        // and the parser's mark is at whatever comes next.
-        let bracket =
-            end == start + 1 && matches!(self.body.as_bytes().get(start - self.base), Some(b']' | b'}'));
-        let id = self.builder.close(bracket.then_some(end));
+        // and the parser's mark is at whatever comes next. A comment behind the bracket may belong to its mark.
+        let bracket = end > start && matches!(self.body.as_bytes().get(start - self.base), Some(b']' | b'}'));
+        let id = self.builder.close(bracket.then_some(start + 1));
         let anchor = self.open_anchors.pop().unwrap_or(0);
         self.anchor(anchor, id, true);
     }

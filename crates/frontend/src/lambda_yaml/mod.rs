@@ -65,6 +65,8 @@ impl Frontend for LambdaYaml {
                     model: "name one: `model: {name: …}`",
                     bound: "state it: `react.maxSteps`",
                     exit: "add `terminate` to `mcp.localTools`",
+                    ender: Some((&["mcp", "localTools"], TERMINATE)),
+                    ..Words::default()
                 },
                 ..Facts::default()
             },

@@ -70,6 +70,7 @@ impl Frontend for SweAgent {
                 model: "name one: `agent.model.name`",
                 bound: "state it: `agent.model.per_instance_call_limit`",
                 exit: "give the agent a command that submits: the bundle `tools/submit`",
+                ..Words::default()
             },
         };
         let mut units = Units::new(self.name(), facts, project);

@@ -1,8 +1,9 @@
 //! L003: a loop that never runs.
 
+use crate::lint::repair::wish;
 use crate::lint::{Check, Context, Rule};
 use core_ir::{Bound, Term};
-use diagnostics::{Diagnostic, Level};
+use diagnostics::{Applicability, Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
     code: "L003",
@@ -13,12 +14,17 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Term(check),
 };
 
+/// The bound that a repair proposes.
+const STEPS: &str = "10";
+
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     for (id, term) in code.iter() {
         if let Term::Fix { bound: Bound::Finite(0), .. } = term {
-            let d = rule.finding("the loop has a bound of 0 and never runs", code.span(id));
-            out.push(d.help("allow it at least one step"));
+            let at = code.span(id);
+            let d = rule.finding("the loop has a bound of 0 and never runs", at);
+            let fix = wish(at, STEPS, Applicability::Unsafe);
+            out.push(d.help("allow it at least one step").fix(fix));
         }
     }
 }

@@ -4,10 +4,11 @@
 //! ([`Exits`](crate::lint::paths::Exits)), and four levels. Source: seed 000 §5.4.
 
 use crate::lint::paths::Loop;
+use crate::lint::repair::wish;
 use crate::lint::rules::l021_unbounded_group::is_endless_group;
 use crate::lint::{Check, Context, Rule};
 use core_ir::Bound;
-use diagnostics::{Diagnostic, Level};
+use diagnostics::{Applicability, Diagnostic, Level};
 
 pub(super) static NO_BASE_CASE: Rule = Rule {
     code: "L004a",
@@ -41,7 +42,11 @@ pub(super) static FORCED_TRUNCATION: Rule = Rule {
             };
             let message =
                 format!("only its bound ends this loop{steps}: every way through it calls it again");
-            out.push(finding(rule, context, l, &message));
+            let mut d = finding(rule, context, l, &message);
+            if let (Some((_, tool)), Some(at)) = (context.compiled.facts.words.ender, d.span) {
+                d.fix = Some(wish(at, tool, Applicability::Unsafe));
+            }
+            out.push(d);
         }
     }),
 };

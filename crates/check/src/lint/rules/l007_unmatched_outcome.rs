@@ -1,8 +1,9 @@
 //! L007: outcomes of a decision against the branches after it.
 
+use crate::lint::repair::wish;
 use crate::lint::{Check, Context, Rule};
 use core_ir::Term;
-use diagnostics::{Diagnostic, Level};
+use diagnostics::{Applicability, Diagnostic, Level, Span};
 
 pub(super) static RULE: Rule = Rule {
     code: "L007",
@@ -18,17 +19,24 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let reached = graph.reached(graph.start);
         for (i, node) in graph.nodes.iter().enumerate().filter(|(i, _)| reached[*i]) {
             let Some(outcomes) = &node.outcomes else { continue };
-            let edges: Vec<&(usize, usize, Option<String>)> =
-                graph.edges.iter().filter(|(from, ..)| *from == i).collect();
-            let otherwise = edges.iter().any(|(.., when)| when.is_none());
+            let places = graph.placed.iter().copied().chain(std::iter::repeat(None));
+            let edges: Vec<(usize, &Option<String>, Option<Span>)> = graph
+                .edges
+                .iter()
+                .zip(places)
+                .filter(|((from, ..), _)| *from == i)
+                .map(|((_, to, when), at)| (*to, when, at))
+                .collect();
+            let otherwise = edges.iter().any(|(_, when, _)| when.is_none());
             for (label, at) in outcomes.iter().filter(|_| !otherwise && !edges.is_empty()) {
-                if !edges.iter().any(|(.., when)| when.as_ref() == Some(label)) {
+                if !edges.iter().any(|(_, when, _)| when.as_ref() == Some(label)) {
                     let message = format!(
                         "no edge leaves `{}` for the outcome `{}`: a run that takes it ends there",
                         diagnostics::clip(&node.name),
                         diagnostics::clip(label)
                     );
                     let mut d = rule.finding(message, *at).help("draw an edge for it, if only to the end");
+                    d.fix = Some(wish(*at, "", Applicability::DisplayOnly));
                     // An `if` without an else often means just that.
                     if label == "false" {
                         d.level = Level::Info;
@@ -36,10 +44,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                     out.push(d);
                 }
             }
-            for (_, to, when) in edges {
+            for (to, when, at) in edges {
                 if let Some(when) = when
                     && !outcomes.iter().any(|(label, _)| label == when)
-                    && let Some(target) = graph.nodes.get(*to)
+                    && let Some(target) = graph.nodes.get(to)
                 {
                     let message = format!(
                         "the edge from `{}` to `{}` is for `{}`, which is none of its outcomes: it is never taken",
@@ -47,7 +55,11 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                         diagnostics::clip(&target.name),
                         diagnostics::clip(when)
                     );
-                    out.push(rule.finding(message, node.at).help("remove the edge, or add the outcome"));
+                    let d = rule.finding(message, at.unwrap_or(node.at));
+                    let mut d = d.help("remove the edge, or add the outcome");
+                    // Without an edge that is never taken everything goes on as before.
+                    d.fix = at.map(|at| wish(at, "", Applicability::Safe));
+                    out.push(if at.is_some() { d.remark(node.at, "the decision") } else { d });
                 }
             }
         }

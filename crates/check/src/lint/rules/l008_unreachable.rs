@@ -1,7 +1,8 @@
 //! L008: parts that no run reaches.
 
+use crate::lint::repair::wish;
 use crate::lint::{Check, Context, Rule};
-use diagnostics::{Diagnostic, Level};
+use diagnostics::{Applicability, Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
     code: "L008",
@@ -18,7 +19,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         for (node, _) in graph.nodes.iter().zip(&reached).filter(|(_, r)| !**r) {
             let message = format!("no run reaches `{}`", diagnostics::clip(&node.name));
             let d = rule.finding(message, node.at);
-            out.push(d.help("connect it, or remove it"));
+            let fix = wish(node.at, "", Applicability::DisplayOnly);
+            out.push(d.help("connect it, or remove it").fix(fix));
         }
     }
     for left in context.unit.outline.leftover.iter().filter(|l| l.kind != "tool") {
@@ -32,6 +34,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         };
         if left.by_name {
             d.level = Level::Info;
+        } else {
+            d.fix = Some(wish(left.at, "", Applicability::DisplayOnly));
         }
         out.push(d.help("connect it, or remove it"));
     }

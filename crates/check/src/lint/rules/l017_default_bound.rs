@@ -40,7 +40,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if l.bound == Bound::Infinite && !origin.starts_with("none") {
             d.level = Level::Unknown;
         }
-        let help = context.compiled.facts.words.bound;
+        let words = context.compiled.facts.words;
+        let circle = l.bound == Bound::Infinite && !words.round.is_empty();
+        let help = if circle { words.round } else { words.bound };
         out.push(if help.is_empty() { d } else { d.help(help) });
     }
 }

@@ -1,0 +1,142 @@
+//! Repairs that need the text.
+//!
+//! A rule sees terms, so it can only wish for a repair ([`wish`]): a number in the place of another, one more item of a list, something
+//! removed. [`settle`] makes a change of the text of each wish, or drops it where the text is not written so that a change keeps all
+//! else.
+//!
+//! Invariant: after a change the file is read without a fault that it did not have before; comments, order and quotes of everything else
+//! stay.
+
+use diagnostics::{Applicability, Diagnostic, Fix, Span};
+use frontend::doc::{Limits, Node};
+use frontend::{File, Words};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a rule wishes for at a place: `text` there, or nothing.
+pub(super) fn wish(at: Span, text: &str, applicability: Applicability) -> Fix {
+    Fix { span: at, replacement: text.to_string(), applicability }
+}
+
+/// Makes changes of the wishes among the findings of a file; without a file, there are none.
+pub(super) fn settle(file: Option<&File>, words: &Words, found: &mut [Diagnostic]) {
+    for d in found {
+        if !matches!(d.code, "L003" | "L004b" | "L007" | "L008") {
+            continue;
+        }
+        d.fix = d.fix.take().and_then(|fix| change(file?, words, d.code, &fix));
+    }
+}
+
+fn change(file: &File, words: &Words, code: &str, wish: &Fix) -> Option<Fix> {
+    let span = wish.span;
+    let before = |d: &&frontend::doc::Document| d.root().span().start <= span.start;
+    let document = file.documents.iter().rev().find(before).filter(|_| span.file == file.id)?;
+    let text = document.source();
+    let at = span.start as usize..span.end as usize;
+    let (range, new) = match code {
+        // Nothing but the digit: `0x0` and `'0'` are not touched.
+        "L003" => (text.get(at.clone()) == Some("0")).then(|| (at, wish.replacement.clone()))?,
+        "L004b" => one_more(text, document.root(), span, words.ender?.0, &wish.replacement)?,
+        _ => (removal(text, document.root(), span)?, String::new()),
+    };
+    let changed: Arc<str> = [text.get(..range.start)?, &new, text.get(range.end..)?].concat().into();
+    let again = File::read(file.id, &file.path, &changed, &Limits::default());
+    let sound =
+        again.diagnostics.len() <= file.diagnostics.len() && again.documents.len() == file.documents.len();
+    // INVARIANT: texts are shorter than 4 GiB.
+    let span = Span { start: range.start as u32, end: range.end as u32, ..span };
+    sound.then_some(Fix { span, replacement: new, applicability: wish.applicability })
+}
+
+/// The change that puts one more item at the end of the list that the innermost mapping around a place has under some keys.
+fn one_more(
+    text: &str,
+    root: Node<'_>,
+    at: Span,
+    keys: &[&str],
+    item: &str,
+) -> Option<(Range<usize>, String)> {
+    let inside = |s: Span| s.start <= at.start && at.end <= s.end;
+    let around = root.descendants().filter(|n| n.is_mapping() && inside(n.span()));
+    let list = around.filter_map(|n| n.at(keys)).filter(|n| n.is_sequence()).last()?;
+    let (start, end) = (list.span().start as usize, list.span().end as usize);
+    let written = text.get(start..end)?;
+    if written.starts_with('[') && written.ends_with(']') {
+        let inside = written[1..written.len() - 1].trim_end();
+        let comma = if list.items().len() == 0 || inside.ends_with(',') { "" } else { ", " };
+        let place = start + 1 + inside.len();
+        return (!inside.contains('#')).then(|| (place..place, format!("{comma}{item}")));
+    }
+    let last = list.items().next_back()?.span();
+    let line = text.get(..last.start as usize)?.rfind('\n').map_or(0, |i| i + 1);
+    let dash = text.get(line..last.start as usize)?;
+    let indent = dash.strip_suffix("- ").filter(|i| i.trim().is_empty())?;
+    let stop = line_end(text, last.end as usize);
+    Some((stop..stop, format!("\n{indent}- {item}")))
+}
+
+/// The end of the line of a place, without the line break.
+fn line_end(text: &str, at: usize) -> usize {
+    let end = text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |i| at + i);
+    if text.get(..end).is_some_and(|t| t.ends_with('\r')) { end - 1 } else { end }
+}
+
+/// What to remove so that the thing at a place is gone: the innermost item of a list that is a mapping, or the innermost entry whose key
+/// stands there.
+fn removal(text: &str, root: Node<'_>, at: Span) -> Option<Range<usize>> {
+    let inside = |s: Span| s.start <= at.start && at.end <= s.end;
+    let mut found: Option<Range<usize>> = None;
+    let mut node = root;
+    for _ in 0..100 {
+        let mut next = None;
+        if node.is_sequence() {
+            let few = node.items().len() < 2;
+            next = node.items().find(|n| inside(n.span()));
+            if let Some(item) = next.filter(|n| n.is_mapping()) {
+                found = if few { None } else { widened(text, item.span(), true) };
+            }
+        } else {
+            let few = node.entries().count() < 2;
+            if let Some(entry) = node.entries().find(|e| !e.merged && inside(e.span())) {
+                if entry.key.span() == at && entry.value.is_mapping() {
+                    found = if few { None } else { widened(text, entry.span(), false) };
+                }
+                next = Some(entry.value);
+            }
+        }
+        match next {
+            Some(n) => node = n,
+            None => break,
+        }
+    }
+    found
+}
+
+/// An item or entry with what sets it apart: its dash and its lines, or its comma.
+fn widened(text: &str, span: Span, item: bool) -> Option<Range<usize>> {
+    let (start, end) = (span.start as usize, span.end as usize);
+    let end = start + text.get(start..end)?.trim_end().len();
+    let before = text.get(..start)?;
+    let line = before.rfind('\n').map_or(0, |i| i + 1);
+    let lead = before.get(line..)?;
+    let alone = if item { lead.strip_suffix("- ").map(str::trim_end) } else { Some(lead) };
+    if alone.is_some_and(|l| l.trim().is_empty()) {
+        let stop = line_end(text, end);
+        let rest = text.get(end..stop)?.trim_start();
+        let next = text.get(stop..)?.find('\n').map_or(text.len(), |i| stop + i + 1);
+        if rest.is_empty() || rest.starts_with('#') {
+            return Some(line..next);
+        }
+    }
+    let after = text.get(end..)?;
+    let gap = after.len() - after.trim_start().len();
+    if after.trim_start().starts_with(',') {
+        let comma = end + gap + 1;
+        let space = text.get(comma..)?;
+        let space = space.len() - space.trim_start().len();
+        return Some(start..comma + space);
+    }
+    let trimmed = before.trim_end();
+    trimmed.ends_with(',').then(|| trimmed.len() - 1..end)
+}
