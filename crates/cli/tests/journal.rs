@@ -104,6 +104,56 @@ fn a_run_that_reached_a_limit_is_resumed_with_a_higher_one() {
     assert_eq!(entail(dir.path(), &["runs", "list", "--journal", "j"]).1, "");
 }
 
+/// A file that may not grow is what a full disk is to the journal: the run stops and says why, and goes on when there is room again.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_stops_a_run_and_damages_nothing() {
+    let mut stopped = 0;
+    for kib in (0..=96).step_by(8) {
+        let dir = folder();
+        let script = r#"[{"match": "question hello", "reply": "one", "repeat": true}, {"match": "question one", "reply": "two", "repeat": true}]"#;
+        std::fs::write(dir.path().join("s.json"), script).unwrap();
+        let args = ["run", "p.agent", "--script", "s.json", "--format", "json", "--journal", "j"];
+        let mut command = Command::new("bash");
+        command.args(["-c", &format!("trap '' XFSZ; ulimit -f {kib}; exec \"$@\""), "bash"]);
+        command.arg(env!("CARGO_BIN_EXE_entail")).args(args).arg("hello");
+        let mut child = command
+            .current_dir(dir.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let ended = (0..3000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            child.try_wait().unwrap().is_some()
+        });
+        if !ended {
+            child.kill().unwrap();
+        }
+        let out = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+        assert!(ended, "{kib} KiB: {said}");
+        if !out.status.success() {
+            stopped += 1;
+            assert!(said.contains("journal"), "{kib} KiB: {said}");
+        }
+        // There is room again: a run that had begun goes on, and one that could not begin, begins.
+        let list = entail(dir.path(), &["runs", "list", "--journal", "j", "--format", "json"]);
+        let begun = list.1.lines().next().map(|l| serde_json::from_str::<Value>(l).unwrap());
+        let again = match &begun {
+            Some(run) => vec!["--resume", run["run"].as_str().unwrap()],
+            None => vec!["hello"],
+        };
+        assert_eq!(
+            result(&entail(dir.path(), &[&args[..], &again].concat())),
+            json!(["one", "two"]),
+            "{kib} KiB"
+        );
+    }
+    assert!(stopped > 0);
+}
+
 #[test]
 fn without_a_terminal_nobody_approves() {
     let dir = folder();

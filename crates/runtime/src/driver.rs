@@ -4,7 +4,7 @@ use crate::approve::{Approval, ApprovalArg, Approver, NOBODY};
 use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
 use crate::event::{Answered, Asked, Event, Note, Progress};
-use crate::journal::{self, ApprovalDesk, Known, Recorded, Session, Spent, Unfinished};
+use crate::journal::{self, ApprovalDesk, Known, Recorded, Session, Spent, Unfinished, Written};
 use crate::partial::{Partial, Progressed, Resource};
 use crate::provider::{Answer, Finish, ModelCall, ModelError, Price, Tokens, Work};
 use crate::rng;
@@ -125,6 +125,7 @@ pub async fn run(
         in_flight: limits.in_flight.max(1),
         queue: VecDeque::new(),
         tasks: JoinSet::new(),
+        writes: JoinSet::new(),
         ids: HashMap::new(),
         open: HashMap::new(),
         clocks: Clocks::default(),
@@ -142,15 +143,25 @@ pub async fn run(
     let ended_by_itself = !matches!(&result, Err(f) if f.code == ErrorCode::Cancelled);
     driver.tools.close(ended_by_itself).await;
     driver.pass_on(&mut notes);
-    driver.report(result, begun)
+    let (report, written) = driver.report(result, begun);
+    if let Some(written) = written {
+        // A run whose last line can't be written has ended all the same; resuming it replays it to its end.
+        let _ = written.wait().await;
+    }
+    report
 }
 
 /// What a task gives back.
 enum Done {
     Model(Answer),
     Tool(ToolAnswer),
+    /// It was not called, because the journal can't be written.
+    NotNoted(String),
     Approval(Result<(), String>),
 }
+
+/// An answer on its way into the journal, and then whether it is there.
+type Kept = (RequestId, Response, Result<(), String>);
 
 /// A request under way in a task.
 struct Open {
@@ -188,6 +199,8 @@ struct Driver<'a> {
     /// Not begun yet, in the order in which they were asked.
     queue: VecDeque<(RequestId, Request)>,
     tasks: JoinSet<(RequestId, Done)>,
+    /// Answers that the machine gets when they are in the journal.
+    writes: JoinSet<Kept>,
     ids: HashMap<tokio::task::Id, RequestId>,
     open: HashMap<RequestId, Open>,
     clocks: Clocks,
@@ -229,6 +242,9 @@ impl Driver<'_> {
                     while let Some(done) = self.tasks.try_join_next_with_id() {
                         self.settle(done);
                     }
+                    while let Some(kept) = self.writes.try_join_next() {
+                        self.kept(kept);
+                    }
                     self.pass_on(notes);
                     self.give_up_late();
                     if cancel.is_cancelled() {
@@ -246,6 +262,7 @@ impl Driver<'_> {
                 () = cancel.cancelled() => self.cancelled(),
                 () = until(deadline) => self.timed_out(limit),
                 Some((id, note)) = notes.recv() => self.tell(id, note),
+                Some(kept) = self.writes.join_next() => self.kept(kept),
                 Some(done) = self.tasks.join_next_with_id() => self.settle(done),
                 () = until(due) => self.give_up_late(),
             }
@@ -412,11 +429,26 @@ impl Driver<'_> {
         self.clocks.answered(id, Instant::now());
         if let Some(session) = &self.handlers.journal
             && let Some(call) = self.calls.remove(&id)
-            && let Err(message) = lock(session).answered(id, &call, &response, &spent, &self.redactor)
         {
-            return self.machine.cancel(Stop { code: ErrorCode::Cancelled, message });
+            let written = lock(session).answered(id, call, &response, spent, &self.redactor);
+            if let Some(written) = written {
+                self.writes.spawn(async move { (id, response, written.wait().await) });
+                return;
+            }
         }
         self.machine.handle(id, response);
+    }
+
+    /// An answer is in the journal, or can't be written.
+    fn kept(&mut self, kept: Result<Kept, JoinError>) {
+        match kept {
+            Ok((id, response, Ok(()))) => self.machine.handle(id, response),
+            Ok((_, _, Err(message))) => {
+                self.machine.cancel(Stop { code: ErrorCode::Cancelled, message });
+            }
+            // It only waits, so it does not panic, and nobody aborts it.
+            Err(e) => self.machine.cancel(Stop { code: ErrorCode::Cancelled, message: e.to_string() }),
+        }
     }
 
     fn cancelled(&mut self) {
@@ -513,9 +545,18 @@ impl Driver<'_> {
                 let key = (tool.effect == EffectClass::Write).then(|| Session::key(&self.run, id));
                 if key.is_some()
                     && let Some(session) = &self.handlers.journal
-                    && let Err(message) = lock(session).begun(id, &request.call, &self.redactor)
+                    && let Some(noted) = lock(session).begun(id, &request.call, &self.redactor)
                 {
-                    self.end(id, ErrorCode::Cancelled, message);
+                    let (tools, tool, args) = (self.tools.clone(), tool.clone(), args.clone());
+                    self.spawn(id, begun, Doing::Tool, async move {
+                        if let Err(why) = noted.wait().await {
+                            return Done::NotNoted(why);
+                        }
+                        Done::Tool(match tools.call(&tool, args, key) {
+                            Work::Now(result) => result,
+                            Work::Later(result) => result.await,
+                        })
+                    });
                     return Begin::Begun;
                 }
                 match self.tools.call(tool, args.clone(), key) {
@@ -653,6 +694,7 @@ impl Driver<'_> {
                 };
                 self.model_answered(id, answer, &reserve, price.as_ref(), name, begun);
             }
+            (Doing::Tool, Some(Done::NotNoted(why))) => self.end(id, ErrorCode::Cancelled, why),
             (Doing::Tool, Some(Done::Tool(result))) => self.tool_answered(id, result, begun),
             (Doing::Tool, _) => self.tool_answered(id, Err(crashed.to_string()).into(), begun),
             (Doing::Approval, Some(Done::Approval(verdict))) => self.approved(id, verdict, begun),
@@ -806,7 +848,12 @@ impl Driver<'_> {
         json
     }
 
-    fn report(mut self, result: Result<machine::Value, Failure>, begun: Instant) -> RunReport {
+    /// What there is to say of the run, and when its end is in the journal.
+    fn report(
+        mut self,
+        result: Result<machine::Value, Failure>,
+        begun: Instant,
+    ) -> (RunReport, Option<Written>) {
         let label = match &result {
             Ok(value) => self.machine.deep_label(value),
             Err(failure) => failure.label,
@@ -826,7 +873,7 @@ impl Driver<'_> {
                 Err(failure)
             }
         };
-        if let Some(session) = &self.handlers.journal {
+        let written = self.handlers.journal.as_ref().and_then(|session| {
             let (status, outcome) = match &result {
                 Ok(value) => ("done", self.redacted_json(value)),
                 Err(f) => {
@@ -834,11 +881,10 @@ impl Driver<'_> {
                     (status, json!({"error": f.code.as_str(), "message": f.message}))
                 }
             };
-            // A run whose last line can't be written has ended all the same; resuming it replays it to its end.
-            let _ = lock(session).ended(status, &outcome);
-        }
+            lock(session).ended(status, outcome)
+        });
         let (_, messages) = self.machine.conversation();
-        RunReport {
+        let report = RunReport {
             run: self.run.clone(),
             result,
             label: self.machine.lattice().data_of(label),
@@ -848,7 +894,8 @@ impl Driver<'_> {
             fuel: self.machine.fuel_used(),
             conversation: messages.to_vec(),
             why,
-        }
+        };
+        (report, written)
     }
 }
 

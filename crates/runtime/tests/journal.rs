@@ -397,7 +397,184 @@ async fn a_torn_end_loses_the_last_answers_and_nothing_else() {
             }
         }
     }
-    assert!(steps.contains(&0) && steps.contains(&3) && steps.contains(&5), "{steps:?}");
+    // What came at once may have been written at once.
+    assert!(steps.contains(&0) && steps.contains(&1) && steps.contains(&5), "{steps:?}");
+}
+
+/// Without its log (a copy, a file system that lost something) there is nothing to mend a file with. What is left must not pass for the whole.
+#[tokio::test]
+async fn a_damaged_file_is_refused_or_says_what_it_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let (code, ledger) = (program("hello"), Ledger::default());
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    let writing = with(handlers(SCRIPT, &ledger), session);
+    let whole = run(&code, &writing).await.0;
+    drop(writing);
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(!dir.path().join("r.db-wal").exists() && bytes.len() >= 5 * 4096, "{}", bytes.len());
+    let copy = dir.path().join("copy.db");
+    let replay = async |bytes: &[u8]| {
+        for end in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(dir.path().join(format!("copy.db{end}")));
+        }
+        std::fs::write(&copy, bytes).unwrap();
+        let session = Journal::existing(&copy).and_then(|j| j.replay(&id))?;
+        Ok::<_, runtime::JournalError>(run(&code, &with(handlers("[]", &Ledger::default()), session)).await.0)
+    };
+    assert_eq!(text(&replay(&bytes).await.unwrap()), text(&whole));
+    // Cut off, within pages and between them: never taken for a whole one.
+    let cuts = (0..bytes.len()).step_by(1021).chain((0..bytes.len()).step_by(4096)).chain([bytes.len() - 1]);
+    for cut in cuts {
+        let e = replay(&bytes[..cut]).await.expect_err("it is cut off");
+        assert!(e.message.contains("journal") || e.message.contains("no run"), "{cut}: {e:?}");
+    }
+    // A page that was not written, or is another's.
+    let mut refused = 0;
+    for page in 0..bytes.len() / 4096 {
+        for fill in [0, 0xa5] {
+            let mut damaged = bytes.clone();
+            damaged[page * 4096..][..4096].fill(fill);
+            match replay(&damaged).await {
+                Ok(report) => match &report.result {
+                    Ok(_) => assert_eq!(text(&report), text(&whole), "page {page}"),
+                    Err(failure) => {
+                        assert_eq!(failure.code, ErrorCode::Cancelled, "page {page}: {failure:?}")
+                    }
+                },
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(refused > 0);
+}
+
+/// One byte of a text is another one: SQLite's structure is whole, what was said is not.
+#[tokio::test]
+async fn what_was_said_is_not_changed_unnoticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let (code, ledger) = (program("a question"), Ledger::default());
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    run(&code, &with(handlers(SCRIPT, &ledger), session)).await;
+    let bytes = std::fs::read(&file).unwrap();
+    let copy = dir.path().join("copy.db");
+    // A message, an answer, an argument, and the program.
+    for text in ["\"content\":\"a question", "{\"reply\":\"one", "\"args\":{\"n\":2", "tool pay"] {
+        let at = bytes.windows(text.len()).position(|w| w == text.as_bytes()).expect(text);
+        let mut changed = bytes.clone();
+        changed[at + text.len() - 1] ^= 1;
+        std::fs::write(&copy, &changed).unwrap();
+        let replayed = Journal::existing(&copy).and_then(|j| j.replay(&id));
+        let why = match replayed {
+            Err(e) => e.message,
+            Ok(session) => {
+                let (report, _) = run(&code, &with(handlers("[]", &Ledger::default()), session)).await;
+                // Of the conversation its hash is compared, and what it is now is known.
+                match (text.contains("content"), report.result) {
+                    (true, Ok(_)) => Journal::existing(&copy).unwrap().steps(&id).unwrap_err().message,
+                    (_, result) => result.unwrap_err().message,
+                }
+            }
+        };
+        assert!(why.contains("it is damaged"), "{text}: {why}");
+    }
+}
+
+/// An agent that calls a tool `rounds` times, and asks with all that has been said each time.
+async fn long_conversation(file: &Path, rounds: usize) -> u64 {
+    let code = {
+        let program = r#"
+            tool look(q: String) -> String reads {}
+            agent seeker { tools: [look], prompt: "You look things up.", max_steps: 1000 }
+            task find(q: String) -> String by agent { prompt "find {q}" }
+            pipeline main() -> String { let a = run find with { q: "it" } by seeker; return a; }
+        "#;
+        let (module, found) = frontend::surface::check(AT.file, program);
+        let module = module.unwrap_or_else(|| panic!("{found:?}"));
+        Arc::new(module.lower(module.default_entry().unwrap()).unwrap())
+    };
+    let calls = Mutex::new(0);
+    let look: runtime::CustomTool = Arc::new(move |_| {
+        let mut calls = calls.lock().unwrap();
+        *calls += 1;
+        let said = format!("{calls} {}", "x".repeat(2000));
+        Box::pin(async { Ok(Data::str(said)) })
+    });
+    let mut script = vec![json!({"tool": "look", "args": {"q": "it"}}); rounds];
+    script.push(json!("found"));
+    let session = Journal::open(file).unwrap().begin(&about(&code), &Default::default()).unwrap();
+    let mut handlers = with(handlers(&json!(script).to_string(), &Ledger::default()), session);
+    handlers.tools = Tools::new(&Environment::default()).with_custom("look", look);
+    let machine = Machine::new(code, Some(Data::record([])), Config::default());
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let report = runtime::run(machine, &handlers, &limits, &cancel, &mut |_| {}).await;
+    assert_eq!(text(&report), "\"found\"");
+    drop(handlers);
+    std::fs::metadata(file).unwrap().len()
+}
+
+#[tokio::test]
+async fn a_conversation_takes_as_much_as_it_is_long() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sizes = Vec::new();
+    for rounds in [25, 50, 100] {
+        sizes.push(long_conversation(&dir.path().join(format!("{rounds}.db")), rounds).await);
+    }
+    // A result is in the answer of its tool and in the conversation. Whole conversations in each request would be 10 MB.
+    assert!(sizes[2] < 100 * 12_000, "{sizes:?}");
+    assert!(sizes[2] - sizes[1] < 3 * (sizes[1] - sizes[0]), "{sizes:?}");
+    // And the request is shown with all that was said.
+    let journal = Journal::existing(&dir.path().join("25.db")).unwrap();
+    let steps = journal.steps(&journal.latest(None).unwrap().id).unwrap();
+    let last = &steps.iter().rfind(|s| s.request["kind"] == "model").unwrap().request;
+    let messages = last["messages"].as_array().unwrap();
+    assert!(messages.len() > 50, "{}", messages.len());
+    assert!(messages.iter().any(|m| m["content"].as_str().unwrap().starts_with("25 xxx")));
+    // A fork has what was said before, and a run that is deleted leaves nothing.
+    let mut journal = journal;
+    let id = journal.latest(None).unwrap().id;
+    let fork = journal.fork(&id, 3, &json!({"reply": "now"})).unwrap();
+    journal.delete(&id).unwrap();
+    let steps = journal.steps(&fork).unwrap();
+    assert_eq!(steps.len(), 3);
+    assert!(steps[2].request["messages"].to_string().contains("1 xxx"));
+    journal.delete(&fork).unwrap();
+    drop(journal);
+    let db = rusqlite::Connection::open(dir.path().join("25.db")).unwrap();
+    let left: i64 = db.query_row("SELECT count(*) FROM messages", [], |r| r.get(0)).unwrap();
+    assert_eq!(left, 0);
+}
+
+/// While the disk (here: another writer) keeps one run waiting, others on the same thread go on.
+#[tokio::test]
+async fn a_run_that_waits_for_the_disk_holds_up_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let code = program("hello");
+    let session = begin(&file, &code);
+    let mut other = rusqlite::Connection::open(&file).unwrap();
+    let writing = other.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    let (first, ledger) = (with(handlers(SCRIPT, &Ledger::default()), session), Ledger::default());
+    let plain = handlers(SCRIPT, &ledger);
+    let mut waits = std::pin::pin!(run(&code, &first));
+    let quick = async {
+        // The other one has asked, and its answer is on its way to the disk.
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        run(&code, &plain).await
+    };
+    tokio::select! {
+        biased;
+        _ = &mut waits => panic!("its answers can't be written yet"),
+        (report, _) = quick => assert!(report.result.is_ok()),
+    }
+    assert_eq!(ledger.lock().unwrap().len(), 3);
+    writing.rollback().unwrap();
+    assert!(waits.await.0.result.is_ok());
 }
 
 #[test]

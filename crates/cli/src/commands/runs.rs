@@ -35,19 +35,16 @@ fn act(ui: &Ui, args: &RunsArgs) -> Result<(), JournalError> {
         }
         RunsAction::Show { run } => {
             let run = journal.run(run)?;
-            let steps = journal.steps(&run.id)?;
             if ui.is_json() {
                 let mut object = run_json(&run);
-                object["steps"] = steps.iter().map(step_json).collect();
+                object["steps"] = journal.steps(&run.id)?.iter().map(step_json).collect();
                 let waiting = journal.waiting(Some(&run.id))?;
                 object["waiting"] = waiting.iter().map(super::approve::waiting_json).collect();
                 ui.result(&object.to_string());
                 return Ok(());
             }
             ui.result(&line(&run));
-            for step in &steps {
-                ui.result(&shown(step));
-            }
+            journal.each_step(&run.id, &mut |step| ui.result(&shown(&step)))?;
             for w in &journal.waiting(Some(&run.id))? {
                 ui.result(&indented(&super::approve::shown(w)));
             }

@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS approvals (
@@ -140,10 +140,12 @@ pub struct ApprovalDesk {
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     token: String,
+    /// When it can't be answered any more, in milliseconds since 1970.
+    expires: i64,
 }
 
 impl ApprovalDesk {
-    /// How often a run looks for an answer.
+    /// How often a run looks whether something was written.
     const LOOK: Duration = Duration::from_millis(250);
 
     /// The desk of a journal. Questions can be answered for `lifetime`.
@@ -185,7 +187,7 @@ impl ApprovalDesk {
         let now = now_millis();
         let expires =
             now.saturating_add(signed(u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX)));
-        self.with(|db| {
+        let expires = self.with(|db| {
             // What has expired, and what the request asked when the program was another, is forgotten.
             db.execute(
                 "DELETE FROM approvals WHERE run = ?1 AND strand = ?2 AND number = ?3
@@ -196,9 +198,11 @@ impl ApprovalDesk {
                 "INSERT OR IGNORE INTO approvals (run, strand, number, token, tool, args, asked, expires)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                 params![run, id.strand.cast_signed(), id.number, token, &*approval.tool, args, now, expires],
-            )
+            )?;
+            // That of the question which lay there, if it did.
+            db.query_row("SELECT expires FROM approvals WHERE token = ?1", [&token], |r| r.get(0))
         })?;
-        Ok(Question { token })
+        Ok(Question { token, expires })
     }
 
     /// The answer, if there is one that can be used; taking it is using it.
@@ -245,14 +249,31 @@ impl ApprovalDesk {
         });
     }
 
-    /// Waits for the answer.
+    /// Waits for the answer. The database is asked again only when somebody has written to its file, so very many questions can wait.
     pub(crate) async fn wait(&self, question: &Question) -> Result<(), String> {
         loop {
+            // Before looking, so that nothing is written unseen in between.
+            let then = self.written();
             if let Some(answer) = self.take(question) {
                 return answer;
             }
-            tokio::time::sleep(Self::LOOK).await;
+            while self.written() == then && now_millis() < question.expires {
+                tokio::time::sleep(Self::LOOK).await;
+            }
         }
+    }
+
+    /// Changes with every write: an answer goes to the log first, and with that to the file.
+    fn written(&self) -> [Option<(u64, SystemTime)>; 2] {
+        let log = {
+            let mut name = self.path.clone().into_os_string();
+            name.push("-wal");
+            PathBuf::from(name)
+        };
+        [&self.path, &log].map(|file| {
+            let about = std::fs::metadata(file).ok()?;
+            Some((about.len(), about.modified().ok()?))
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 //! Recordings are the same format.
 //!
 //! A journal is an SQLite database in WAL mode: a process that is killed leaves it as it was after the last response that was written, and
-//! a torn page is noticed and left out. A response is written before the machine gets it, and the call of a tool that writes is noted before it
+//! a torn page of the log is noticed and left out. A file that is damaged otherwise is refused: see [`Journal::undamaged`]. A response is written before the machine gets it, and the call of a tool that writes is noted before it
 //! begins. So after a crash a run can go on: everything that was answered is answered again from the journal, and nothing is
 //! asked twice, except what was under way.
 //!
@@ -13,18 +13,23 @@
 //! Invariant: samples are not kept; they depend on the seed alone, which is.
 
 mod approvals;
+mod conversation;
 mod session;
 mod wire;
+mod writer;
 
 pub use approvals::{ApprovalDesk, Decision, Waiting};
 
+pub(crate) use conversation::{Link, link};
 pub(crate) use session::{Known, Recorded, Spent};
 pub use session::{Session, Unfinished};
-pub(crate) use wire::{messages_json, read_response};
+pub(crate) use wire::read_response;
+pub(crate) use writer::Written;
 
+use crate::provider::Tokens;
 use crate::rng::SplitMix;
 use core_ir::{Code, Data};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, params};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -32,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The version of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// "ENTL": marks the file as ours.
 const APPLICATION: i64 = 0x454e_544c;
@@ -43,7 +48,7 @@ const TABLES: &str = "
         created INTEGER NOT NULL,       -- milliseconds since 1970
         name TEXT NOT NULL,
         program TEXT NOT NULL,          -- as text, without places
-        program_hash TEXT NOT NULL,
+        digest TEXT NOT NULL,           -- of program, input and settings
         input TEXT NOT NULL,            -- JSON of the exchange format, or ''
         settings TEXT NOT NULL,         -- JSON
         parent TEXT,                    -- of a fork
@@ -55,14 +60,23 @@ const TABLES: &str = "
         step INTEGER NOT NULL,          -- in the order of the answers, from 1
         strand INTEGER NOT NULL,
         number INTEGER NOT NULL,
-        request TEXT NOT NULL,          -- JSON
+        request TEXT NOT NULL,          -- JSON, without the conversation
+        conversation BLOB,              -- link of its last message, if a model is asked
         response TEXT,                  -- JSON; null while it is under way
         model TEXT NOT NULL,
         input_tokens INTEGER NOT NULL,
         output_tokens INTEGER NOT NULL,
         usd TEXT,
         micros INTEGER NOT NULL,
+        checksum BLOB NOT NULL,         -- of all but the run
         PRIMARY KEY (run, strand, number)
+    ) STRICT;
+    CREATE TABLE messages (
+        run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        link BLOB NOT NULL,             -- a hash of the next two
+        before BLOB NOT NULL,           -- link of the message before, or zeros
+        body TEXT NOT NULL,             -- JSON
+        PRIMARY KEY (run, link)
     ) STRICT;
     CREATE INDEX entries_step ON entries (run, step);
 ";
@@ -193,6 +207,7 @@ impl Journal {
         let (application, version) =
             (number(&db, "application_id").map_err(failed)?, number(&db, "user_version").map_err(failed)?);
         if version == VERSION && application == APPLICATION {
+            whole_pages(&db, path)?;
             approvals::prepare(&db).map_err(failed)?;
             return Ok(Journal { db, path: path.to_path_buf() });
         }
@@ -200,7 +215,7 @@ impl Journal {
             return Err(JournalError::new(format!(
                 "the journal `{shown}` has version {version}, not {VERSION}"
             ))
-            .with_help("use the version of `entail` that made it"));
+            .with_help("use the version of `entail` that made it, or another file"));
         }
         let tables: i64 =
             db.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0)).map_err(failed)?;
@@ -224,7 +239,9 @@ impl Journal {
     }
 
     fn failed(&self, e: &rusqlite::Error) -> JournalError {
-        JournalError::new(format!("cannot use the journal `{}`: {}", self.path.display(), cause(e)))
+        let what = format!("cannot use the journal `{}`: {}", self.path.display(), cause(e));
+        let is_damaged = e.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt);
+        JournalError { message: what, help: is_damaged.then(|| RESTORE.into()) }
     }
 
     /// The runs, the newest first.
@@ -297,25 +314,84 @@ impl Journal {
     /// # Errors
     /// The file is damaged.
     pub fn steps(&self, run: &str) -> Result<Vec<StepInfo>, JournalError> {
-        let read = || {
-            let mut statement = self.db.prepare(
-                "SELECT step, request, response, model, input_tokens, output_tokens, micros
-                 FROM entries WHERE run = ?1 ORDER BY response IS NULL, step",
-            )?;
-            let rows = statement.query_map([run], |r| {
-                let json = |text: String| parse(&text).unwrap_or(Json::String(text));
-                Ok(StepInfo {
-                    step: whole(r.get(0)?),
-                    request: json(r.get(1)?),
-                    response: r.get::<_, Option<String>>(2)?.map(json),
-                    model: r.get(3)?,
-                    tokens: (whole(r.get(4)?), whole(r.get(5)?)),
-                    elapsed: Duration::from_micros(whole(r.get(6)?)),
-                })
-            })?;
-            rows.collect::<Result<Vec<_>, _>>()
-        };
-        read().map_err(|e| self.failed(&e))
+        let mut out = Vec::new();
+        self.each_step(run, &mut |step| out.push(step))?;
+        Ok(out)
+    }
+
+    /// As [`Journal::steps`], one after the other: each has its whole conversation, so all of them may be much larger than the journal.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn each_step(&self, run: &str, f: &mut dyn FnMut(StepInfo)) -> Result<(), JournalError> {
+        let read = self.each_row(run, |row| {
+            let json = |text: String| parse(&text).map_err(|_| damaged());
+            let mut request = json(row.request)?;
+            if let Some(end) = &row.conversation {
+                wire::put_messages(&mut request, conversation::read(&self.db, run, end)?);
+            }
+            f(StepInfo {
+                step: whole(row.step),
+                request,
+                response: row.response.map(json).transpose()?,
+                model: row.model,
+                tokens: (whole(row.tokens.0), whole(row.tokens.1)),
+                elapsed: Duration::from_micros(whole(row.micros)),
+            });
+            Ok(())
+        });
+        read.map_err(|e| self.failed(&e))
+    }
+
+    /// The entries of a run in the order of the answers; those under way come last.
+    fn each_row(
+        &self,
+        run: &str,
+        mut f: impl FnMut(writer::Row) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        let sql = format!(
+            "SELECT {} FROM entries WHERE run = ?1 ORDER BY response IS NULL, step",
+            writer::Row::COLUMNS
+        );
+        let mut statement = self.db.prepare(&sql)?;
+        for row in statement.query_map([run], writer::Row::read)? {
+            f(row?)?;
+        }
+        Ok(())
+    }
+
+    /// What models were asked and answered, with what it used: the link of the conversation, the response.
+    pub(crate) fn model_answers(&self, run: &str) -> Result<Vec<(Link, Json, Tokens)>, JournalError> {
+        self.undamaged()?;
+        let mut out = Vec::new();
+        let read = self.each_row(run, |row| {
+            if let (Some(end), Some(response)) = (row.conversation, row.response) {
+                let tokens = Tokens { input: whole(row.tokens.0), output: whole(row.tokens.1) };
+                out.push((end, parse(&response).map_err(|_| damaged())?, tokens));
+            }
+            Ok(())
+        });
+        read.map_err(|e| self.failed(&e))?;
+        Ok(out)
+    }
+
+    /// Looks at the whole file, because a query sees the pages alone that it needs: a run must not go on from a part of what it was answered.
+    /// What SQLite can't know, whether the texts are those that were written, is checked by what reads them.
+    pub(crate) fn undamaged(&self) -> Result<(), JournalError> {
+        let found: String =
+            self.db.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0)).map_err(|e| self.failed(&e))?;
+        if found == "ok" { Ok(()) } else { Err(self.failed(&damaged())) }
+    }
+
+    /// What a run was begun with.
+    fn stored(&self, run: &str) -> Result<Stored, JournalError> {
+        let sql = "SELECT program, input, settings, digest FROM runs WHERE id = ?1";
+        let found = self.db.query_row(sql, [run], |r| {
+            let stored = Stored { program: r.get(0)?, input: r.get(1)?, settings: r.get(2)? };
+            let whole = r.get::<_, String>(3)? == digest(&stored.program, &stored.input, &stored.settings);
+            if whole { Ok(stored) } else { Err(damaged()) }
+        });
+        found.map_err(|e| self.failed(&e))
     }
 
     /// A new run that is like another one up to a step, whose response is replaced; what came after is asked anew when it is resumed.
@@ -327,11 +403,20 @@ impl Journal {
     /// There is no such run or step, or the response is none.
     pub fn fork(&mut self, run: &str, step: u64, response: &Json) -> Result<String, JournalError> {
         let run = self.run(run)?.id;
-        let steps = self.steps(&run)?;
-        let Some(at) = steps.iter().find(|s| s.step == step && s.response.is_some()) else {
-            return Err(JournalError::new(format!("run `{run}` has no step {step}; it has {}", steps.len())));
+        let (mut at, mut steps) = (None, 0);
+        let read = self.each_row(&run, |row| {
+            steps += u64::from(row.response.is_some());
+            if row.response.is_some() && whole(row.step) == step {
+                at = Some(row.request);
+            }
+            Ok(())
+        });
+        read.map_err(|e| self.failed(&e))?;
+        let Some(at) = at else {
+            return Err(JournalError::new(format!("run `{run}` has no step {step}; it has {steps}")));
         };
-        let kind = at.request.get("kind").and_then(Json::as_str).unwrap_or_default();
+        let at = parse(&at).unwrap_or_default();
+        let kind = at.get("kind").and_then(Json::as_str).unwrap_or_default();
         let has = |name: &str| response.get(name).is_some();
         let fits = match kind {
             "model" => response.get("reply").is_some_and(Json::is_string) || has("call"),
@@ -353,15 +438,28 @@ impl Journal {
         let copy = || {
             let t = self.db.unchecked_transaction()?;
             t.execute(
-                "INSERT INTO runs SELECT ?1, ?2, name, program, program_hash, input, settings, id, 'running', NULL
+                "INSERT INTO runs SELECT ?1, ?2, name, program, digest, input, settings, id, 'running', NULL
                  FROM runs WHERE id = ?3",
                 params![id, now_millis(), run],
             )?;
+            self.each_row(&run, |mut row| {
+                if row.response.is_none() || whole(row.step) > step {
+                    return Ok(());
+                }
+                if whole(row.step) == step {
+                    row.response = Some(response.to_string());
+                    row.seal();
+                }
+                row.insert(&t, &id)
+            })?;
             t.execute(
-                "INSERT INTO entries SELECT ?1, step, strand, number, request,
-                    CASE step WHEN ?3 THEN ?4 ELSE response END, model, input_tokens, output_tokens, usd, micros
-                 FROM entries WHERE run = ?2 AND step <= ?3 AND response IS NOT NULL",
-                params![id, run, signed(step), response.to_string()],
+                "WITH RECURSIVE used (link) AS (
+                    SELECT conversation FROM entries WHERE run = ?1 AND conversation IS NOT NULL
+                    UNION SELECT m.before FROM messages m JOIN used ON m.run = ?2 AND m.link = used.link
+                 )
+                 INSERT INTO messages SELECT ?1, m.link, m.before, m.body
+                 FROM messages m JOIN used ON m.run = ?2 AND m.link = used.link",
+                params![id, run],
             )?;
             t.commit()
         };
@@ -435,6 +533,18 @@ fn cause(e: &rusqlite::Error) -> String {
             rusqlite::ErrorCode::NotADatabase => "it is no journal".into(),
             rusqlite::ErrorCode::DatabaseCorrupt => "it is damaged".into(),
             rusqlite::ErrorCode::CannotOpen => "it can't be opened".into(),
+            rusqlite::ErrorCode::SystemIoFailure => {
+                let may_be_full = [
+                    rusqlite::ffi::SQLITE_IOERR_WRITE,
+                    rusqlite::ffi::SQLITE_IOERR_FSYNC,
+                    rusqlite::ffi::SQLITE_IOERR_TRUNCATE,
+                    rusqlite::ffi::SQLITE_IOERR_SHMSIZE,
+                ];
+                match may_be_full.contains(&failure.extended_code) {
+                    true => "writing to the disk failed; it may be full".into(),
+                    false => format!("it can't be read or written: {failure}"),
+                }
+            }
             rusqlite::ErrorCode::ReadOnly => "it can't be written".into(),
             rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked => {
                 "another process is using it".into()
@@ -446,7 +556,57 @@ fn cause(e: &rusqlite::Error) -> String {
     diagnostics::clip_to(&text, 200)
 }
 
-fn program_of(db: &Connection, run: &str) -> Result<Option<(String, String, String)>, rusqlite::Error> {
-    let sql = "SELECT program, input, settings FROM runs WHERE id = ?1";
-    db.query_row(sql, [run], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?))).optional()
+/// What a run was begun with, as it stands in the file.
+struct Stored {
+    program: String,
+    input: String,
+    settings: String,
 }
+
+fn digest(program: &str, input: &str, settings: &str) -> String {
+    let parts = [program, input, settings].map(|t| Some(t.as_bytes()));
+    check(&parts).iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+}
+
+/// A hash of these, by which it is noticed that they are not what was written.
+fn check(parts: &[Option<&[u8]>]) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        match part {
+            None => hash.update([0]),
+            Some(bytes) => {
+                hash.update([1]);
+                hash.update((bytes.len() as u64).to_le_bytes());
+                hash.update(bytes);
+            }
+        }
+    }
+    let digest = hash.finalize();
+    std::array::from_fn(|i| digest[i])
+}
+
+/// What SQLite says of a file that is not as it was written.
+fn damaged() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None)
+}
+
+/// Refuses a file that ends within a page, which SQLite would read as if zeros followed. While there is a log, the missing part may be in it.
+fn whole_pages(db: &Connection, path: &Path) -> Result<(), JournalError> {
+    let page: u64 = whole(db.pragma_query_value(None, "page_size", |r| r.get(0)).unwrap_or(4096)).max(1);
+    let torn = || std::fs::metadata(path).is_ok_and(|m| m.len() % page != 0);
+    if !torn() {
+        return Ok(());
+    }
+    // Moves what is in the log to its place: busy, pages in the log, pages moved.
+    let moved = db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |r| {
+        Ok((r.get::<_, i64>(0)?, r.get::<_, i64>(1)?, r.get::<_, i64>(2)?))
+    });
+    let at_work = matches!(moved, Ok((busy, log, done)) if busy != 0 || done < log);
+    if torn() && !at_work {
+        let what = format!("cannot use the journal `{}`: {}", path.display(), cause(&damaged()));
+        return Err(JournalError::new(what).with_help(RESTORE));
+    }
+    Ok(())
+}
+
+const RESTORE: &str = "restore it from a copy, or run anew with another file";

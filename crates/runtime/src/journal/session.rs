@@ -1,17 +1,19 @@
 //! A run with a journal.
 
+use super::conversation::{self, Conversations};
+use super::writer::{Row, Write, Writer, Written};
 use super::{
-    About, Journal, JournalError, cause, changed_line, hash, new_id, now_millis, parse, program_of, signed,
-    whole, wire,
+    About, Journal, JournalError, Stored, cause, changed_line, hash, new_id, now_millis, parse, whole, wire,
 };
 use crate::Redactor;
 use crate::provider::Tokens;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Data, Num};
 use machine::{Call, RequestId, Response};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value as Json;
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::File;
 use std::time::Duration;
 
@@ -39,10 +41,11 @@ enum Mode {
 /// A run that is written to a journal, goes on from one, or is replayed.
 #[derive(Debug)]
 pub struct Session {
+    /// What is read: what the run was answered before.
     db: Connection,
     path: String,
-    /// Keeps others from going on with the same run.
-    _lock: Option<File>,
+    /// What is written; nothing in a replay.
+    writer: Option<Writer>,
     id: String,
     mode: Mode,
     /// Requests that differ from the journal's are asked anew.
@@ -50,8 +53,9 @@ pub struct Session {
     unfinished: Unfinished,
     input: Option<Data>,
     settings: Json,
-    /// The number of the last answer.
-    step: u64,
+    /// How many entries of the journal have not been asked for again.
+    left: u64,
+    conversations: Conversations,
     /// Strands that have left the course of the journal.
     changed: HashSet<u64>,
 }
@@ -102,6 +106,7 @@ impl Journal {
             ));
         }
         let program = redactor.text(&about.program).into_owned();
+        let settings = about.settings.to_string();
         let written = self.db.execute(
             "INSERT INTO runs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, 'running', NULL)",
             params![
@@ -109,13 +114,14 @@ impl Journal {
                 now_millis(),
                 redactor.text(&about.name),
                 program,
-                hash(&program),
+                super::digest(&program, &input, &settings),
                 input,
-                about.settings.to_string()
+                settings
             ],
         );
         written.map_err(|e| self.failed(&e))?;
-        self.session(id, Mode::Write)
+        let lock = self.lock(&id)?;
+        self.session(id, Some(lock))
     }
 
     /// A new recording of a run, which replaces earlier ones of the same name.
@@ -134,7 +140,7 @@ impl Journal {
     /// The input and the settings are those of the journal, see [`Session::input`].
     ///
     /// # Errors
-    /// There is no such run, another process goes on with it, or the program has changed. With `allow_changed` a changed program is run as
+    /// There is no such run, the file is damaged, another process goes on with the run, or the program has changed. With `allow_changed` a changed program is run as
     /// far as it asks the same; from where it differs it asks anew.
     pub fn resume(
         self,
@@ -144,10 +150,10 @@ impl Journal {
         allow_changed: bool,
         unfinished: Unfinished,
     ) -> Result<Session, JournalError> {
+        self.undamaged()?;
         let id = self.run(run)?.id;
         let now = redactor.text(&about.program).into_owned();
-        let stored = program_of(&self.db, &id).map_err(|e| self.failed(&e))?;
-        let then = stored.map(|s| s.0).unwrap_or_default();
+        let then = self.stored(&id)?.program;
         if then != now && !allow_changed {
             return Err(JournalError::new(format!(
                 "the program has changed since run `{id}` began: {}",
@@ -155,31 +161,28 @@ impl Journal {
             ))
             .with_help("go on with the program as it was, or use `--allow-changed` to replay it as far as it asks the same"));
         }
+        let lock = self.lock(&id)?;
         let again =
             self.db.execute("UPDATE runs SET status = 'running', outcome = NULL WHERE id = ?1", [&id]);
         again.map_err(|e| self.failed(&e))?;
-        let mut session = self.session(id, Mode::Write)?;
+        self.forget_nobody(&id)?;
+        let mut session = self.session(id, Some(lock))?;
         (session.allow_changed, session.unfinished) = (allow_changed, unfinished);
-        session.forget_nobody()?;
         Ok(session)
     }
 
     /// Replays a run: offline, and strictly. What it asks must be what was recorded.
     ///
     /// # Errors
-    /// There is no such run.
+    /// There is no such run, or the file is damaged.
     pub fn replay(self, run: &str) -> Result<Session, JournalError> {
+        self.undamaged()?;
         let id = self.run(run)?.id;
-        self.session(id, Mode::Replay)
+        self.session(id, None)
     }
 
-    fn session(self, id: String, mode: Mode) -> Result<Session, JournalError> {
-        let lock = match mode {
-            Mode::Write => Some(self.lock(&id)?),
-            Mode::Replay => None,
-        };
-        let (_, input, settings) =
-            program_of(&self.db, &id).map_err(|e| self.failed(&e))?.unwrap_or_default();
+    fn session(self, id: String, lock: Option<Lock>) -> Result<Session, JournalError> {
+        let Stored { input, settings, .. } = self.stored(&id)?;
         let damaged = |what: &str| JournalError::new(format!("the {what} of run `{id}` can't be read"));
         let input = match input.as_str() {
             "" => None,
@@ -189,39 +192,80 @@ impl Journal {
             }
         };
         let settings = serde_json::from_str(&settings).map_err(|_| damaged("settings"))?;
-        let step = "SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1 AND response IS NOT NULL";
-        let step: i64 = self.db.query_row(step, [&id], |r| r.get(0)).map_err(|e| self.failed(&e))?;
+        let count = |what: &str| {
+            let sql = format!("SELECT {what} FROM entries WHERE run = ?1");
+            self.db.query_row(&sql, [&id], |r| r.get::<_, i64>(0)).map(whole).map_err(|e| self.failed(&e))
+        };
+        let left = count("count(*)")?;
+        let step = count("coalesce(max(CASE WHEN response IS NOT NULL THEN step END), 0)")?;
+        let path = self.path.display().to_string();
+        let (mode, writer) = match lock {
+            None => (Mode::Replay, None),
+            Some(lock) => {
+                // A connection of its own, so that reading does not wait until something is on the disk.
+                let db = Journal::existing(&self.path)?.db;
+                (Mode::Write, Some(Writer::new(db, path.clone(), id.clone(), step, lock)))
+            }
+        };
         Ok(Session {
             db: self.db,
-            path: self.path.display().to_string(),
-            _lock: lock,
+            path,
+            writer,
             id,
             mode,
             allow_changed: false,
             unfinished: Unfinished::Ask,
             input,
             settings,
-            step: whole(step),
+            left,
+            conversations: Conversations::default(),
             changed: HashSet::new(),
         })
     }
 
-    /// The lock of a run: held as long as the process lives.
-    fn lock(&self, id: &str) -> Result<File, JournalError> {
+    /// Forgets the last answers if they say that nobody was there to approve a call. Earlier ones stay: the program has gone on from them.
+    fn forget_nobody(&self, run: &str) -> Result<(), JournalError> {
+        let nobody = wire::response(&Response::Approve(Err(crate::NOBODY.into())));
+        // What is under way (without a response) has been asked after what it counts from.
+        let forgotten = self.db.execute(
+            "DELETE FROM entries WHERE run = ?1 AND response = ?2 AND step >
+                (SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1 AND response IS NOT ?2)",
+            params![run, nobody.map(|r| r.to_string())],
+        );
+        forgotten.map(|_| ()).map_err(|e| self.failed(&e))
+    }
+
+    /// The lock of a run: held until the last of it is written.
+    fn lock(&self, id: &str) -> Result<Lock, JournalError> {
         let mut path = self.path.clone().into_os_string();
         path.push(format!(".{id}.lock"));
         let failed = |e: std::io::Error| JournalError::new(format!("cannot lock run `{id}`: {e}"));
-        // Whoever held the lock before may have removed the file between our opening and locking it.
-        for _ in 0..8 {
+        // What this process or another one has just given up may still be on its way to the disk. And whoever held the lock before may have
+        // removed the file between our opening and locking it.
+        for _ in 0..20 {
             let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
             match file.try_lock() {
-                Ok(()) if same_file(&file, &path) => return Ok(file),
+                Ok(()) if same_file(&file, &path) => return Ok(Lock { _file: file, path }),
                 Ok(()) => {}
-                Err(std::fs::TryLockError::WouldBlock) => break,
+                Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(25)),
                 Err(std::fs::TryLockError::Error(e)) => return Err(failed(e)),
             }
         }
         Err(JournalError::new(format!("another process goes on with run `{id}`")))
+    }
+}
+
+/// Keeps others from going on with the same run.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+    path: OsString,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // While it is locked: see `same_file`.
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -254,20 +298,6 @@ impl Session {
         &self.settings
     }
 
-    /// Forgets the last answers if they say that nobody was there to approve a call. Earlier ones stay: the program has gone on from them.
-    fn forget_nobody(&mut self) -> Result<(), JournalError> {
-        let nobody = wire::response(&Response::Approve(Err(crate::NOBODY.into())));
-        // What is under way (without a response) has been asked after what it counts from.
-        let forgotten = self.db.execute(
-            "DELETE FROM entries WHERE run = ?1 AND response = ?2 AND step >
-                (SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1 AND response IS NOT ?2)",
-            params![self.id, nobody.map(|r| r.to_string())],
-        );
-        let forgotten = forgotten.map_err(|e| JournalError::new(self.broken(&e)))?;
-        self.step = self.step.saturating_sub(forgotten as u64);
-        Ok(())
-    }
-
     /// Whether nothing may be asked.
     pub(crate) fn is_replay(&self) -> bool {
         self.mode == Mode::Replay
@@ -283,7 +313,7 @@ impl Session {
     }
 
     fn broken(&self, e: &rusqlite::Error) -> String {
-        format!("the journal `{}` can't be written: {}", self.path, cause(e))
+        format!("the journal `{}` can't be used: {}", self.path, cause(e))
     }
 
     /// What is known of a request.
@@ -291,155 +321,115 @@ impl Session {
         if matches!(call, Call::Sample { .. }) || self.changed.contains(&id.strand) {
             return Known::Nothing;
         }
+        if self.left == 0 && self.mode == Mode::Write {
+            return Known::Nothing;
+        }
+        match self.look_up(id, call, redactor) {
+            Ok(known) => known,
+            Err(e) => Known::Wrong(self.broken(&e)),
+        }
+    }
+
+    fn look_up(&mut self, id: RequestId, call: &Call, redactor: &Redactor) -> rusqlite::Result<Known> {
         let mut now = wire::request(call);
         redactor.json(&mut now);
-        match self.look_up(id) {
-            Err(e) => Known::Wrong(self.broken(&e)),
-            Ok(None) if self.mode == Mode::Replay => {
-                Known::Wrong(format!("the recording has no answer to this: {}", shown(&now)))
-            }
-            Ok(None) => Known::Nothing,
-            Ok(Some((request, response, spent))) => {
-                let then = parse(&request).unwrap_or_default();
-                if let Some(why) = wire::difference(&then, &now) {
-                    if !self.allow_changed {
-                        return Known::Wrong(format!("this is not what was asked before: {why}"));
-                    }
-                    self.changed.insert(id.strand);
-                    let gone = self.db.execute(
-                        "DELETE FROM entries WHERE run = ?1 AND strand = ?2 AND number >= ?3",
-                        params![self.id, id.strand.cast_signed(), id.number],
-                    );
-                    return match gone {
-                        Ok(_) => Known::Nothing,
-                        Err(e) => Known::Wrong(self.broken(&e)),
-                    };
+        let Some(row) = self.row(id)? else {
+            return Ok(match self.mode {
+                Mode::Replay => {
+                    Known::Wrong(format!("the recording has no answer to this: {}", shown(call, &now)))
                 }
-                let Some(response) = response else {
-                    return match self.mode {
-                        Mode::Write => Known::Begun,
-                        Mode::Replay => Known::Wrong(format!(
-                            "the recording ends while this is under way: {}",
-                            shown(&now)
-                        )),
-                    };
-                };
-                let json = parse(&response).unwrap_or_default();
-                match wire::read_response(call, &json) {
-                    Ok(response) => Known::Answered(Box::new(Recorded {
-                        response,
-                        model: spent.model,
-                        tokens: spent.tokens,
-                        usd: spent.usd,
-                        elapsed: spent.elapsed,
-                    })),
-                    Err(why) => Known::Wrong(format!("the response in the journal can't be read: {why}")),
-                }
-            }
-        }
-    }
-
-    #[allow(clippy::type_complexity)] // Taken apart where it is called, once.
-    fn look_up(&self, id: RequestId) -> Result<Option<(String, Option<String>, Spent)>, rusqlite::Error> {
-        let mut statement = self.db.prepare_cached(
-            "SELECT request, response, model, input_tokens, output_tokens, usd, micros
-             FROM entries WHERE run = ?1 AND strand = ?2 AND number = ?3",
-        )?;
-        let mut rows = statement.query(params![self.id, id.strand.cast_signed(), id.number])?;
-        let Some(r) = rows.next()? else { return Ok(None) };
-        let spent = Spent {
-            model: r.get(2)?,
-            tokens: Tokens { input: whole(r.get(3)?), output: whole(r.get(4)?) },
-            usd: r.get::<_, Option<String>>(5)?.and_then(|t| t.parse().ok()),
-            elapsed: Duration::from_micros(whole(r.get(6)?)),
+                Mode::Write => Known::Nothing,
+            });
         };
-        Ok(Some((r.get(0)?, r.get(1)?, spent)))
-    }
-
-    /// Notes that a request is under way.
-    pub(crate) fn begun(&mut self, id: RequestId, call: &Call, redactor: &Redactor) -> Result<(), String> {
-        self.write(id, call, None, &Spent::default(), redactor)
-    }
-
-    /// Writes an answer, which must not go to the machine before this has returned.
-    pub(crate) fn answered(
-        &mut self,
-        id: RequestId,
-        call: &Call,
-        response: &Response,
-        spent: &Spent,
-        redactor: &Redactor,
-    ) -> Result<(), String> {
-        match wire::response(response) {
-            Some(json) => self.write(id, call, Some(json), spent, redactor),
-            None => Ok(()),
-        }
-    }
-
-    fn write(
-        &mut self,
-        id: RequestId,
-        call: &Call,
-        response: Option<Json>,
-        spent: &Spent,
-        redactor: &Redactor,
-    ) -> Result<(), String> {
-        let mut request = wire::request(call);
-        redactor.json(&mut request);
-        // What is under way has no number of its own yet.
-        let step = self.step + 1;
-        if response.is_some() {
-            self.step = step;
-        }
-        let wrote = (|| {
-            let mut statement = self.db.prepare_cached(
-                "INSERT OR REPLACE INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        self.left = self.left.saturating_sub(1);
+        let mut then = parse(&row.request).unwrap_or_default();
+        let conversation = match call {
+            Call::Model { messages, .. } => Some(self.conversations.link(id.strand, messages, redactor)),
+            _ => None,
+        };
+        if then != now || row.conversation != conversation {
+            if let Call::Model { messages, .. } = call {
+                let mut messages = wire::messages_json(messages);
+                redactor.json(&mut messages);
+                wire::put_messages(&mut now, messages);
+            }
+            if let Some(end) = &row.conversation {
+                wire::put_messages(&mut then, conversation::read(&self.db, &self.id, end)?);
+            }
+            if !self.allow_changed {
+                let why = wire::difference(&then, &now).unwrap_or_else(|| "it has other fields".into());
+                return Ok(Known::Wrong(format!("this is not what was asked before: {why}")));
+            }
+            self.changed.insert(id.strand);
+            let gone = self.db.execute(
+                "DELETE FROM entries WHERE run = ?1 AND strand = ?2 AND number >= ?3",
+                params![self.id, id.strand.cast_signed(), id.number],
             )?;
-            statement.execute(params![
-                self.id,
-                signed(step),
-                id.strand.cast_signed(),
-                id.number,
-                request.to_string(),
-                response.map(|r| r.to_string()),
-                redactor.text(&spent.model),
-                signed(spent.tokens.input),
-                signed(spent.tokens.output),
-                spent.usd.as_ref().map(Num::to_string),
-                signed(u64::try_from(spent.elapsed.as_micros()).unwrap_or(u64::MAX)),
-            ])
-        })();
-        wrote.map(|_| ()).map_err(|e| self.broken(&e))
+            self.left = self.left.saturating_sub((gone as u64).saturating_sub(1));
+            return Ok(Known::Nothing);
+        }
+        let Some(response) = row.response else {
+            return Ok(match self.mode {
+                Mode::Write => Known::Begun,
+                Mode::Replay => {
+                    Known::Wrong(format!("the recording ends while this is under way: {}", shown(call, &now)))
+                }
+            });
+        };
+        let json = parse(&response).unwrap_or_default();
+        Ok(match wire::read_response(call, &json) {
+            Ok(response) => Known::Answered(Box::new(Recorded {
+                response,
+                model: row.model,
+                tokens: Tokens { input: whole(row.tokens.0), output: whole(row.tokens.1) },
+                usd: row.usd.and_then(|t| t.parse().ok()),
+                elapsed: Duration::from_micros(whole(row.micros)),
+            })),
+            Err(why) => Known::Wrong(format!("the response in the journal can't be read: {why}")),
+        })
+    }
+
+    fn row(&self, id: RequestId) -> rusqlite::Result<Option<Row>> {
+        let sql =
+            format!("SELECT {} FROM entries WHERE run = ?1 AND strand = ?2 AND number = ?3", Row::COLUMNS);
+        let mut statement = self.db.prepare_cached(&sql)?;
+        statement.query_row(params![self.id, id.strand.cast_signed(), id.number], Row::read).optional()
+    }
+
+    /// Notes that a request is under way. It must not begin before that is on the disk.
+    pub(crate) fn begun(&self, id: RequestId, call: &Call, redactor: &Redactor) -> Option<Written> {
+        let (call, redactor) = (call.clone(), redactor.clone());
+        let entry = Write::Entry { id, call, response: None, spent: Spent::default(), redactor };
+        self.writer.as_ref().map(|w| w.write(entry))
+    }
+
+    /// Writes an answer, which must not go to the machine before it is on the disk; `None` if this one is not kept.
+    pub(crate) fn answered(
+        &self,
+        id: RequestId,
+        call: Call,
+        response: &Response,
+        spent: Spent,
+        redactor: &Redactor,
+    ) -> Option<Written> {
+        let response = Some(wire::response(response)?);
+        let entry = Write::Entry { id, call, response, spent, redactor: redactor.clone() };
+        self.writer.as_ref().map(|w| w.write(entry))
     }
 
     /// Notes how the run ended. A run that was cut off by a limit or from outside can go on later.
-    pub(crate) fn ended(&mut self, status: &str, outcome: &Json) -> Result<(), String> {
-        if self.mode == Mode::Replay {
-            return Ok(());
-        }
-        let sql = "UPDATE runs SET status = ?2, outcome = ?3 WHERE id = ?1";
-        let wrote = self.db.execute(sql, params![self.id, status, outcome.to_string()]);
-        wrote.map(|_| ()).map_err(|e| self.broken(&e))
+    pub(crate) fn ended(&self, status: &str, outcome: Json) -> Option<Written> {
+        let ended = Write::Ended { status: status.into(), outcome };
+        self.writer.as_ref().map(|w| w.write(ended))
     }
 }
 
-impl Drop for Session {
-    fn drop(&mut self) {
-        // While it is locked: see `same_file`.
-        if self._lock.is_some() {
-            let _ = std::fs::remove_file(format!("{}.{}.lock", self.path, self.id));
+fn shown(call: &Call, request: &Json) -> String {
+    match call {
+        Call::Model { messages, .. } => {
+            let said = messages.last().map_or("", |m| &*m.content);
+            format!("a model is asked `{}`", diagnostics::clip_to(said, 200))
         }
+        _ => format!("`{}`", diagnostics::clip_to(&request.to_string(), 200)),
     }
-}
-
-fn shown(request: &Json) -> String {
-    let text = match request.get("kind").and_then(Json::as_str) {
-        Some("model") => {
-            let last = request.get("messages").and_then(Json::as_array).and_then(|m| m.last());
-            let said = last.and_then(|m| m.get("content")).and_then(Json::as_str).unwrap_or_default();
-            return format!("a model is asked `{}`", diagnostics::clip_to(said, 200));
-        }
-        _ => request.to_string(),
-    };
-    format!("`{}`", diagnostics::clip_to(&text, 200))
 }

@@ -6,13 +6,13 @@ use machine::{Call, Message, Reply, Response};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write as _;
 
-/// What is asked: everything that decides the answer and nothing else, so that two requests are the same if this is.
+/// What is asked: everything that decides the answer and nothing else but the conversation, so that two requests are the same if
+/// this is and their conversations are.
 pub(super) fn request(call: &Call) -> Json {
     match call {
-        Call::Model { messages, params, tools, attempt } => {
+        Call::Model { messages: _, params, tools, attempt } => {
             let mut o = Map::new();
             o.insert("kind".into(), "model".into());
-            o.insert("messages".into(), messages_json(messages));
             match params {
                 None => drop(o.insert("reply".into(), "code".into())),
                 Some(p) => {
@@ -59,18 +59,34 @@ pub(super) fn request(call: &Call) -> Json {
 }
 
 /// A conversation.
-pub(crate) fn messages_json(messages: &[Message]) -> Json {
-    let messages = messages.iter().map(|m| {
-        let mut o = Map::new();
-        o.insert("role".into(), role(m.role).into());
-        o.insert("content".into(), (&*m.content).into());
-        if let Some(call) = &m.call {
-            o.insert("call".into(), (&*call.0).into());
-            o.insert("args".into(), data_json(&call.1));
+pub(super) fn messages_json(messages: &[Message]) -> Json {
+    messages.iter().map(message_json).collect()
+}
+
+/// One message of a conversation.
+pub(super) fn message_json(m: &Message) -> Json {
+    let mut o = Map::new();
+    o.insert("role".into(), role(m.role).into());
+    o.insert("content".into(), (&*m.content).into());
+    if let Some(call) = &m.call {
+        o.insert("call".into(), (&*call.0).into());
+        o.insert("args".into(), data_json(&call.1));
+    }
+    Json::Object(o)
+}
+
+/// Puts the conversation where those who read look for it, behind the kind of the request.
+pub(super) fn put_messages(request: &mut Json, messages: Json) {
+    if let Json::Object(o) = request {
+        let rest = std::mem::take(o);
+        for (i, (name, value)) in rest.into_iter().enumerate() {
+            o.insert(name, value);
+            if i == 0 {
+                o.insert("messages".into(), Json::Null);
+            }
         }
-        Json::Object(o)
-    });
-    messages.collect()
+        o.insert("messages".into(), messages);
+    }
 }
 
 fn key_name(store: &core_ir::StoreDecl, key: u32) -> &str {

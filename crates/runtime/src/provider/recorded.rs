@@ -2,7 +2,7 @@
 
 use super::{Answer, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::event::Progress;
-use crate::journal::{messages_json, read_response};
+use crate::journal::{Link, link, read_response};
 use crate::{ConfigError, Journal};
 use diagnostics::clip_to as clip;
 use machine::{Call, Response};
@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Recorded {
     source: String,
-    /// By the conversation as JSON.
-    answers: Mutex<HashMap<String, VecDeque<(Json, Tokens)>>>,
+    /// By the conversation.
+    answers: Mutex<HashMap<Link, VecDeque<(Json, Tokens)>>>,
 }
 
 impl Recorded {
@@ -32,18 +32,15 @@ impl Recorded {
         let failed = |e: crate::JournalError| ConfigError::new(e.message);
         let journal = Journal::existing(path).map_err(failed)?;
         let run = journal.latest(None).map_err(failed)?;
-        let mut answers: HashMap<String, VecDeque<(Json, Tokens)>> = HashMap::new();
-        for step in journal.steps(&run.id).map_err(failed)? {
-            if let (Some(messages), Some(response)) = (step.request.get("messages"), step.response) {
-                let tokens = Tokens { input: step.tokens.0, output: step.tokens.1 };
-                answers.entry(messages.to_string()).or_default().push_back((response, tokens));
-            }
+        let mut answers: HashMap<Link, VecDeque<(Json, Tokens)>> = HashMap::new();
+        for (conversation, response, tokens) in journal.model_answers(&run.id).map_err(failed)? {
+            answers.entry(conversation).or_default().push_back((response, tokens));
         }
         Ok(Recorded { source: path.display().to_string(), answers: Mutex::new(answers) })
     }
 
     fn answer(&self, call: ModelCall) -> Answer {
-        let question = messages_json(&call.messages).to_string();
+        let question = link(&call.messages);
         // A panic while the lock was held can't leave an answer half taken.
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let found = answers.get_mut(&question);

@@ -1,0 +1,145 @@
+//! Conversations in a journal, each message once.
+//!
+//! A model is asked with the whole conversation so far, and mostly the next question repeats it with some messages more. A message is
+//! therefore kept with a link to the one before it, and a request names its last one: what a conversation takes in the file is its length, not the square of that.
+//!
+//! Entry point: [`Conversations`] for those who write, [`read`] for those who read.
+//!
+//! Invariant: the link to a message is a hash of it and of the link before it. So the same beginning is kept once, however often it is asked with,
+//! and a message that is not what was written is noticed.
+
+use super::{check, damaged, parse, wire};
+use crate::Redactor;
+use core_ir::{Data, Name, Role};
+use machine::Message;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value as Json;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Names the end of a conversation, and with it the whole.
+pub(crate) type Link = [u8; 16];
+
+/// The empty conversation.
+const NONE: Link = [0; 16];
+
+/// Strands whose conversations are remembered; more than most programs have at once.
+const STRANDS: usize = 256;
+
+/// The conversations of a run as far as they are known, so that their beginnings need not be looked at again.
+#[derive(Debug, Default)]
+pub(super) struct Conversations {
+    strands: HashMap<u64, Vec<Known>>,
+}
+
+/// A message with its link. It is kept alive, so no other one has its address.
+#[derive(Debug)]
+struct Known {
+    role: Role,
+    content: Arc<str>,
+    call: Option<Arc<(Name, Data)>>,
+    link: Link,
+}
+
+impl Known {
+    fn is(&self, m: &Message) -> bool {
+        self.role == m.role
+            && Arc::ptr_eq(&self.content, &m.content)
+            && match (&self.call, &m.call) {
+                (None, None) => true,
+                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+                _ => false,
+            }
+    }
+}
+
+impl Conversations {
+    /// The link of a conversation.
+    pub(super) fn link(&mut self, strand: u64, messages: &[Message], redactor: &Redactor) -> Link {
+        let linked = self.walk(strand, messages, redactor, |_, _, _| Ok::<_, std::convert::Infallible>(()));
+        match linked {
+            Ok(link) => link,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Writes what is new of a conversation. If what is written is taken back, [`Conversations::forget`] must be called.
+    pub(super) fn store(
+        &mut self,
+        db: &Connection,
+        run: &str,
+        strand: u64,
+        messages: &[Message],
+        redactor: &Redactor,
+    ) -> rusqlite::Result<Link> {
+        let mut statement = db.prepare_cached("INSERT OR IGNORE INTO messages VALUES (?1, ?2, ?3, ?4)")?;
+        self.walk(strand, messages, redactor, |link, before, body| {
+            statement.execute(params![run, link, before, body]).map(|_| ())
+        })
+    }
+
+    /// Nothing is known to be in the file.
+    pub(super) fn forget(&mut self) {
+        self.strands.clear();
+    }
+
+    fn walk<E>(
+        &mut self,
+        strand: u64,
+        messages: &[Message],
+        redactor: &Redactor,
+        mut new: impl FnMut(&Link, &Link, &str) -> Result<(), E>,
+    ) -> Result<Link, E> {
+        if self.strands.len() >= STRANDS && !self.strands.contains_key(&strand) {
+            self.strands.clear();
+        }
+        let known = self.strands.entry(strand).or_default();
+        let same = known.iter().zip(messages).take_while(|(k, m)| k.is(m)).count();
+        known.truncate(same);
+        for m in &messages[same..] {
+            let before = known.last().map_or(NONE, |k| k.link);
+            let body = body(m, redactor);
+            let link = next(&before, &body);
+            new(&link, &before, &body)?;
+            known.push(Known { role: m.role, content: m.content.clone(), call: m.call.clone(), link });
+        }
+        Ok(known.last().map_or(NONE, |k| k.link))
+    }
+}
+
+/// The link of a conversation that is looked at once.
+pub(crate) fn link(messages: &[Message]) -> Link {
+    Conversations::default().link(0, messages, &Redactor::default())
+}
+
+/// The messages of a conversation.
+///
+/// # Errors
+/// One is not in the file, or is not what was written.
+pub(super) fn read(db: &Connection, run: &str, end: &Link) -> rusqlite::Result<Json> {
+    let mut statement =
+        db.prepare_cached("SELECT before, body FROM messages WHERE run = ?1 AND link = ?2")?;
+    let (mut at, mut out) = (*end, Vec::new());
+    while at != NONE {
+        let found =
+            statement.query_row(params![run, at], |r| Ok((r.get::<_, Link>(0)?, r.get::<_, String>(1)?)));
+        let (before, body) = found.optional()?.ok_or_else(damaged)?;
+        if next(&before, &body) != at {
+            return Err(damaged());
+        }
+        out.push(parse(&body).map_err(|_| damaged())?);
+        at = before;
+    }
+    out.reverse();
+    Ok(Json::Array(out))
+}
+
+fn body(m: &Message, redactor: &Redactor) -> String {
+    let mut json = wire::message_json(m);
+    redactor.json(&mut json);
+    json.to_string()
+}
+
+fn next(before: &Link, body: &str) -> Link {
+    check(&[Some(&before[..]), Some(body.as_bytes())])
+}

@@ -1,0 +1,262 @@
+//! What is written while a run goes on, by a thread that is not the run's.
+//!
+//! Entry point: [`Writer`]. What is handed to it is written in that order. What has come in while it was writing is written together,
+//! with one synchronisation of the disk, so many answers at once take hardly longer than one.
+//!
+//! Invariant: whoever hands something over is told when it is on the disk, or why it is not.
+//! Invariant: after a failure nothing of what was written together with it is in the file.
+
+use super::conversation::Conversations;
+use super::session::Lock;
+use super::session::Spent;
+use super::{cause, check, signed, wire};
+use crate::Redactor;
+use core_ir::Num;
+use machine::{Call, RequestId};
+use rusqlite::{Connection, TransactionBehavior, params};
+use serde_json::Value as Json;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+
+/// Something to be written.
+#[derive(Debug)]
+pub(super) enum Write {
+    /// A request, and its answer if it has one; without one it is under way.
+    Entry { id: RequestId, call: Call, response: Option<Json>, spent: Spent, redactor: Redactor },
+    /// How the run ended.
+    Ended { status: String, outcome: Json },
+}
+
+/// Tells when something is on the disk.
+#[derive(Debug)]
+pub(crate) struct Written(oneshot::Receiver<Result<(), String>>);
+
+impl Written {
+    /// Waits until it is.
+    pub(crate) async fn wait(self) -> Result<(), String> {
+        // The thread goes only together with the whole tokio runtime.
+        self.0.await.unwrap_or_else(|_| Err("the journal is not written any more".into()))
+    }
+}
+
+/// Writes the entries of one run.
+#[derive(Debug)]
+pub(super) struct Writer(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    queue: Mutex<Queue>,
+    file: Mutex<Target>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Vec<(Write, oneshot::Sender<Result<(), String>>)>,
+    /// Whether a thread is at work, which looks here again before it ends.
+    busy: bool,
+}
+
+#[derive(Debug)]
+struct Target {
+    db: Connection,
+    path: String,
+    run: String,
+    /// The number of the last answer.
+    step: u64,
+    /// What is in the file already.
+    conversations: Conversations,
+    /// Held as long as anything may still be written.
+    _lock: Lock,
+}
+
+impl Writer {
+    /// A writer for a run that has `step` answers.
+    pub(super) fn new(db: Connection, path: String, run: String, step: u64, lock: Lock) -> Writer {
+        let file = Target { db, path, run, step, conversations: Conversations::default(), _lock: lock };
+        Writer(Arc::new(Shared { queue: Mutex::default(), file: Mutex::new(file) }))
+    }
+
+    /// Hands something over. Needs a tokio runtime around it.
+    pub(super) fn write(&self, what: Write) -> Written {
+        let (done, written) = oneshot::channel();
+        let mut queue = hold(&self.0.queue);
+        queue.waiting.push((what, done));
+        if !std::mem::replace(&mut queue.busy, true) {
+            let shared = self.0.clone();
+            tokio::task::spawn_blocking(move || shared.work());
+        }
+        Written(written)
+    }
+}
+
+impl Shared {
+    fn work(self: Arc<Shared>) {
+        let mut batch = std::mem::take(&mut hold(&self.queue).waiting);
+        loop {
+            let (writes, told): (Vec<Write>, Vec<_>) = batch.into_iter().unzip();
+            let result = hold(&self.file).write(&writes);
+            let next = {
+                let mut queue = hold(&self.queue);
+                queue.busy = !queue.waiting.is_empty();
+                std::mem::take(&mut queue.waiting)
+            };
+            let tell = || {
+                for done in told {
+                    // Whoever does not wait any more does not mind.
+                    let _ = done.send(result.clone());
+                }
+            };
+            if next.is_empty() {
+                // Who is told that the last is written, and ends the session, closes the file.
+                drop(self);
+                return tell();
+            }
+            tell();
+            batch = next;
+        }
+    }
+}
+
+impl Target {
+    fn write(&mut self, writes: &[Write]) -> Result<(), String> {
+        let step = self.step;
+        let result = self.transact(writes);
+        if result.is_err() {
+            self.step = step;
+            self.conversations.forget();
+        }
+        result.map_err(|e| format!("the journal `{}` can't be written: {}", self.path, cause(&e)))
+    }
+
+    fn transact(&mut self, writes: &[Write]) -> rusqlite::Result<()> {
+        let t = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for write in writes {
+            match write {
+                Write::Entry { id, call, response, spent, redactor } => {
+                    let mut request = wire::request(call);
+                    redactor.json(&mut request);
+                    let conversation = match call {
+                        Call::Model { messages, .. } => {
+                            Some(self.conversations.store(&t, &self.run, id.strand, messages, redactor)?)
+                        }
+                        _ => None,
+                    };
+                    // What is under way has no number of its own yet.
+                    let step = self.step + 1;
+                    if response.is_some() {
+                        self.step = step;
+                    }
+                    let mut row = Row {
+                        step: signed(step),
+                        strand: id.strand.cast_signed(),
+                        number: i64::from(id.number),
+                        request: request.to_string(),
+                        conversation,
+                        response: response.as_ref().map(Json::to_string),
+                        model: redactor.text(&spent.model).into_owned(),
+                        tokens: (signed(spent.tokens.input), signed(spent.tokens.output)),
+                        usd: spent.usd.as_ref().map(Num::to_string),
+                        micros: signed(u64::try_from(spent.elapsed.as_micros()).unwrap_or(u64::MAX)),
+                        check: Vec::new(),
+                    };
+                    row.seal();
+                    row.insert(&t, &self.run)?;
+                }
+                Write::Ended { status, outcome } => {
+                    t.execute(
+                        "UPDATE runs SET status = ?2, outcome = ?3 WHERE id = ?1",
+                        params![self.run, status, outcome.to_string()],
+                    )?;
+                }
+            }
+        }
+        t.commit()
+    }
+}
+
+/// A line of the table `entries`.
+pub(super) struct Row {
+    pub(super) step: i64,
+    pub(super) strand: i64,
+    pub(super) number: i64,
+    pub(super) request: String,
+    /// The end of the conversation, if a model is asked.
+    pub(super) conversation: Option<super::conversation::Link>,
+    pub(super) response: Option<String>,
+    pub(super) model: String,
+    pub(super) tokens: (i64, i64),
+    pub(super) usd: Option<String>,
+    pub(super) micros: i64,
+    check: Vec<u8>,
+}
+
+impl Row {
+    /// Its columns in the order in which [`Row::read`] takes them.
+    pub(super) const COLUMNS: &str = "step, strand, number, request, conversation, response, model, \
+         input_tokens, output_tokens, usd, micros, checksum";
+
+    /// Reads a line of [`Row::COLUMNS`]. What is not what was written is an error.
+    pub(super) fn read(r: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+        let row = Row {
+            step: r.get(0)?,
+            strand: r.get(1)?,
+            number: r.get(2)?,
+            request: r.get(3)?,
+            conversation: r.get(4)?,
+            response: r.get(5)?,
+            model: r.get(6)?,
+            tokens: (r.get(7)?, r.get(8)?),
+            usd: r.get(9)?,
+            micros: r.get(10)?,
+            check: r.get(11)?,
+        };
+        if row.check == row.checksum() { Ok(row) } else { Err(super::damaged()) }
+    }
+
+    /// Computes the checksum anew.
+    pub(super) fn seal(&mut self) {
+        self.check = self.checksum().to_vec();
+    }
+
+    pub(super) fn insert(&self, db: &Connection, run: &str) -> rusqlite::Result<()> {
+        let mut statement = db.prepare_cached(
+            "INSERT OR REPLACE INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        )?;
+        statement.execute(params![
+            run,
+            self.step,
+            self.strand,
+            self.number,
+            self.request,
+            self.conversation,
+            self.response,
+            self.model,
+            self.tokens.0,
+            self.tokens.1,
+            self.usd,
+            self.micros,
+            self.check,
+        ])?;
+        Ok(())
+    }
+
+    /// Of all but the run, so that a fork may copy it.
+    fn checksum(&self) -> [u8; 16] {
+        let numbers = [self.step, self.strand, self.number, self.tokens.0, self.tokens.1, self.micros];
+        let mut parts: Vec<Option<&[u8]>> = vec![
+            Some(self.request.as_bytes()),
+            self.conversation.as_ref().map(|c| &c[..]),
+            self.response.as_deref().map(str::as_bytes),
+            Some(self.model.as_bytes()),
+            self.usd.as_deref().map(str::as_bytes),
+        ];
+        let numbers = numbers.map(i64::to_le_bytes);
+        parts.extend(numbers.iter().map(|n| Some(&n[..])));
+        check(&parts)
+    }
+}
+
+fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic leaves the queue as it was or empty, and the database rolls back.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
