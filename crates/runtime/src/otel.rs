@@ -10,7 +10,7 @@
 use crate::provider::Tokens;
 use crate::web;
 use crate::{Answered, Asked, ConfigError, Environment, Event, RunReport};
-use core_ir::{Data, Num};
+use core_ir::{Data, Name, Num};
 use machine::{Reply, RequestId};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value as Json, json};
@@ -80,6 +80,10 @@ pub struct Telemetry {
     /// Under way, and ended.
     open: HashMap<RequestId, Span>,
     ended: Vec<Span>,
+    /// What agents did, in the order in which they began.
+    agents: Vec<Agent>,
+    /// The agent that is at work in a strand, by its place.
+    at_work: HashMap<Vec<u32>, usize>,
     tokens: BTreeMap<(String, &'static str), Histogram>,
     times: BTreeMap<(&'static str, String, String), Histogram>,
 }
@@ -97,6 +101,25 @@ struct Span {
     operation: &'static str,
     /// The model or tool.
     target: String,
+    /// The agent whose request it is.
+    agent: Option<usize>,
+}
+
+/// One invocation of an agent: from its first question to its last answer. The machine knows no agents, only questions that carry the name of one,
+/// so it is put together from those: the questions of one name in one strand, as long as each has more to say than the one before.
+#[derive(Debug)]
+struct Agent {
+    name: Name,
+    /// The agent among whose requests it is.
+    within: Option<usize>,
+    begun: SystemTime,
+    ended: SystemTime,
+    /// How long the last conversation was.
+    messages: usize,
+    /// Whether the model has said its last word, unless it is asked again.
+    answered: bool,
+    tokens: Tokens,
+    error: Option<String>,
 }
 
 /// Kinds of spans.
@@ -163,6 +186,8 @@ impl Telemetry {
             begun: SystemTime::now(),
             open: HashMap::new(),
             ended: Vec::new(),
+            agents: Vec::new(),
+            at_work: HashMap::new(),
             tokens: BTreeMap::new(),
             times: BTreeMap::new(),
         })
@@ -172,8 +197,10 @@ impl Telemetry {
     pub fn note(&mut self, event: &Event) {
         let now = SystemTime::now();
         match event {
-            Event::Asked { id, what, .. } => {
-                if let Some(span) = self.begin(*id, what, now) {
+            Event::Asked { id, what, place, .. } => {
+                let agent = self.agent(what, place, now);
+                if let Some(mut span) = self.begin(*id, what, now) {
+                    span.agent = agent;
                     self.open.insert(*id, span);
                 }
             }
@@ -193,6 +220,18 @@ impl Telemetry {
             Event::Answered { id, what, tokens, usd, finish, .. } => {
                 let Some(mut span) = self.open.remove(id) else { return };
                 span.ended = now;
+                if let Some(agent) = span.agent.and_then(|a| self.agents.get_mut(a)) {
+                    agent.ended = now;
+                    if span.operation == "chat" {
+                        agent.answered =
+                            !matches!(what, Answered::Reply(Reply::ToolCall { .. } | Reply::ToolCalls(_)));
+                        agent.tokens = agent.tokens.and(*tokens);
+                        agent.error = match what {
+                            Answered::Failed(why) | Answered::Stopped(why) => Some(why.clone()),
+                            _ => None,
+                        };
+                    }
+                }
                 span.error = match what {
                     Answered::Failed(why) | Answered::Stopped(why) => Some(why.clone()),
                     Answered::Late => Some("the time limit has passed".into()),
@@ -227,6 +266,45 @@ impl Telemetry {
                 self.times.entry(key).or_insert_with(|| Histogram::new(&TIME_BOUNDS)).add(time);
                 self.ended.push(span);
             }
+        }
+    }
+
+    /// The agent whose request this is.
+    fn agent(&mut self, what: &Asked, place: &[u32], now: SystemTime) -> Option<usize> {
+        // Behind the place of the strand stand the number of the request in it and an end.
+        let strand = &place[..place.len().saturating_sub(2)];
+        // Where an agent calls tools, in its strand or in branches of it, they are its own; and so are the agents that it calls.
+        let around = |this: &Telemetry, most: usize| {
+            let outer = (0..=most).rev().filter_map(|n| this.at_work.get(&strand[..n]).copied());
+            outer.into_iter().find(|a| !this.agents[*a].answered)
+        };
+        match what {
+            Asked::Model { agent: Some(name), messages, attempt, .. } => {
+                if let Some(at) = self.at_work.get(strand).copied()
+                    && let agent = &mut self.agents[at]
+                    && agent.name == *name
+                    && (messages.len() > agent.messages || *attempt > 0)
+                {
+                    (agent.messages, agent.answered) = (messages.len(), false);
+                    return Some(at);
+                }
+                let within = strand.len().checked_sub(1).and_then(|most| around(self, most));
+                let at = self.agents.len();
+                self.agents.push(Agent {
+                    name: name.clone(),
+                    within,
+                    begun: now,
+                    ended: now,
+                    messages: messages.len(),
+                    answered: false,
+                    tokens: Tokens::default(),
+                    error: None,
+                });
+                self.at_work.insert(strand.to_vec(), at);
+                Some(at)
+            }
+            Asked::Tool { .. } | Asked::Approve { .. } | Asked::Model { .. } => around(self, strand.len()),
+            _ => None,
         }
     }
 
@@ -277,6 +355,7 @@ impl Telemetry {
             error: None,
             operation,
             target,
+            agent: None,
         })
     }
 
@@ -300,6 +379,9 @@ impl Telemetry {
         let now = SystemTime::now();
         // What was given up with the run ends with it.
         for (_, mut span) in std::mem::take(&mut self.open) {
+            if let Some(agent) = span.agent.and_then(|a| self.agents.get_mut(a)) {
+                (agent.ended, agent.error) = (now, Some("the run ended".into()));
+            }
             (span.ended, span.error) = (now, Some("the run ended".into()));
             self.ended.push(span);
         }
@@ -359,16 +441,36 @@ impl Telemetry {
         if let Some((_, span)) = &self.options.parent {
             run["parentSpanId"] = span.clone().into();
         }
+        let of_agent = |n: usize| identifier(&["agent", &report.run, &n.to_string()], 16);
+        let under = |agent: Option<usize>| agent.map_or_else(|| root.clone(), of_agent);
+        let agents = self.agents.iter().enumerate().map(|(n, a)| {
+            let mut attributes = vec![
+                text("gen_ai.operation.name", "invoke_agent"),
+                text("gen_ai.agent.name", &a.name),
+                text("gen_ai.conversation.id", &report.run),
+                int("gen_ai.usage.input_tokens", a.tokens.input),
+                int("gen_ai.usage.output_tokens", a.tokens.output),
+            ];
+            if a.error.is_some() {
+                attributes.push(text("error.type", "_OTHER"));
+            }
+            json!({
+                "traceId": trace, "parentSpanId": under(a.within), "spanId": of_agent(n),
+                "name": format!("invoke_agent {}", a.name), "kind": INTERNAL,
+                "startTimeUnixNano": nanos(a.begun), "endTimeUnixNano": nanos(a.ended),
+                "attributes": attributes, "status": status(a.error.as_deref()),
+            })
+        });
         let spans = self.ended.iter().map(|s| {
             json!({
-                "traceId": trace, "parentSpanId": root,
+                "traceId": trace, "parentSpanId": under(s.agent),
                 "spanId": identifier(&["span", &report.run, &format!("{:x}.{}.{}", s.id.strand, s.id.number, s.operation)], 16),
                 "name": s.name, "kind": s.kind,
                 "startTimeUnixNano": nanos(s.begun), "endTimeUnixNano": nanos(s.ended),
                 "attributes": s.attributes, "events": s.events, "status": status(s.error.as_deref()),
             })
         });
-        let spans: Vec<Json> = std::iter::once(run).chain(spans).collect();
+        let spans: Vec<Json> = std::iter::once(run).chain(agents).chain(spans).collect();
         json!({"resourceSpans": [{"resource": self.resource(), "scopeSpans": [{"scope": scope(), "spans": spans}]}]})
     }
 

@@ -162,6 +162,69 @@ async fn a_run_is_a_trace_of_its_requests() {
     }
 }
 
+/// A span for each time an agent is at work, with its questions and its tools beneath it; what no agent asks is beneath the run.
+#[tokio::test]
+async fn agents_have_spans_of_their_own() {
+    let program = r#"
+        tool look(q: String) -> String reads {}
+        tool file(q: String) -> String reads {}
+        agent seeker { tools: [look], prompt: "You look things up.", max_steps: 5 }
+        agent judge { tools: [], prompt: "You judge." }
+        task find(q: String) -> String by agent { prompt "find {q}" }
+        task rate(q: String) -> String by agent { prompt "rate {q}" }
+        pipeline main() -> String {
+            let a = run find with { q: "it" } by seeker;
+            let b = run find with { q: a } by seeker;
+            let c = run file with { q: b };
+            let d = run rate with { q: c } by judge;
+            return d;
+        }
+    "#;
+    let (module, found) = frontend::surface::check(support::program::AT.file, program);
+    let module = module.unwrap_or_else(|| panic!("{found:?}"));
+    let code = Arc::new(module.lower(module.default_entry().unwrap()).unwrap());
+    let (url, task) = receiver(200).await;
+    let options =
+        TelemetryOptions::from_environment(&Environment::default(), Some(&url), "p main".into()).unwrap();
+    let mut telemetry = Telemetry::new(options).unwrap();
+    let script = r#"[{"tool": "look", "args": {"q": "it"}}, "first", "second", "third"]"#;
+    let mut handlers = Handlers::new(Models::only(Arc::new(Scripted::parse(script).unwrap())));
+    for tool in ["look", "file"] {
+        let echo: runtime::CustomTool = Arc::new(|args| Box::pin(async move { Ok(args[0].1.clone()) }));
+        handlers.tools = handlers.tools.with_custom(tool, echo);
+    }
+    let m = machine::Machine::new(code, Some(Data::record([])), machine::Config::default());
+    let mut note = |e| telemetry.note(&e);
+    let report = runtime::run(m, &handlers, &Limits::default(), &CancellationToken::new(), &mut note).await;
+    assert_eq!(report.result.as_ref().unwrap().data(), Some(Data::str("third")));
+    telemetry.send(&report).await.unwrap();
+    let spans = spans(&task.await.unwrap()[0].1);
+    let name_of = |id: &[u8]| spans.iter().position(|s| s.span_id == id);
+    let tree: Vec<(&str, Option<usize>)> =
+        spans.iter().map(|s| (&*s.name, name_of(&s.parent_span_id))).collect();
+    assert_eq!(
+        tree,
+        [
+            ("invoke_agent p main", None),
+            ("invoke_agent seeker", Some(0)),
+            ("invoke_agent seeker", Some(0)),
+            ("invoke_agent judge", Some(0)),
+            ("chat scripted", Some(1)),
+            ("execute_tool look", Some(1)),
+            ("chat scripted", Some(1)),
+            ("chat scripted", Some(2)),
+            ("execute_tool file", Some(0)),
+            ("chat scripted", Some(3)),
+        ]
+    );
+    assert_eq!(text(&spans[3].attributes, "gen_ai.agent.name"), Some("judge"));
+    for s in &spans[1..] {
+        let parent = &spans[name_of(&s.parent_span_id).unwrap()];
+        assert!(s.start_time_unix_nano >= parent.start_time_unix_nano);
+        assert!(s.end_time_unix_nano <= parent.end_time_unix_nano);
+    }
+}
+
 #[tokio::test]
 async fn content_is_told_on_request_and_a_parent_is_kept() {
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
