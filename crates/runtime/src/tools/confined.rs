@@ -1,10 +1,14 @@
 //! Built-in tools that reach outside of this process, each within what its handler allows: files under a root, and addresses of named hosts.
 //!
-//! Invariant: no path leads out of the root, neither by `..` nor by a link, and none is opened that is no regular file.
+//! Invariant: no path leads out of the root, neither by `..` nor by a link, also not by one that is put there while the tool is at work: paths are not
+//! looked at and then opened, they are opened beneath the open root (`openat2` with `RESOLVE_BENEATH` where there is one).
+//! Invariant: nothing is read that is no regular file.
 //! Invariant: a fetch goes to allowed hosts only, and follows no redirect.
 
 use super::{ToolLimits, http};
 use crate::web;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
 use core_ir::{Data, Name, Num};
 use diagnostics::clip_to as clip;
 use regex::RegexBuilder;
@@ -108,29 +112,30 @@ fn texts<const N: usize>(args: &[(Name, Data)], what: &str) -> Result<[String; N
 }
 
 fn files(act: Act, root: &Path, args: &[(Name, Data)], limits: &ToolLimits) -> Result<Data, String> {
-    let root = root.canonicalize().map_err(|e| format!("the root `{}`: {e}", root.display()))?;
+    let root = Dir::open_ambient_dir(root, ambient_authority())
+        .map_err(|e| format!("the root `{}`: {e}", root.display()))?;
     match act {
         Act::Read => {
             let [path] = texts(args, "a path")?;
-            Ok(Data::str(text_of(&within(&root, &path)?, &path, limits.max_output)?))
+            Ok(Data::str(text_of(&root, &beneath(&path)?, limits.max_output)?))
         }
         Act::List => {
             let [path] = texts(args, "a path")?;
-            let found = walk(&root, &within(&root, &path)?)?;
-            Ok(Data::list(found.iter().map(|p| Data::str(shown(&root, p)))))
+            let found = walk(&root, &beneath(&path)?)?;
+            Ok(Data::list(found.iter().map(|p| Data::str(p.display().to_string()))))
         }
         Act::Grep => {
             let [pattern, path] = texts(args, "a regular expression and a path")?;
             let regex = RegexBuilder::new(&pattern).size_limit(1 << 20).build();
             let regex = regex.map_err(|_| format!("`{}` is no regular expression", clip(&pattern, 100)))?;
             let mut out = Vec::new();
-            for file in walk(&root, &within(&root, &path)?)? {
+            for file in walk(&root, &beneath(&path)?)? {
                 // What is too large or no text is passed over, as by other programs of the name.
-                let Ok(text) = text_of(&file, "", limits.max_output) else { continue };
+                let Ok(text) = text_of(&root, &file, limits.max_output) else { continue };
                 for (n, line) in text.lines().enumerate().filter(|(_, l)| regex.is_match(l)) {
                     let number = i64::try_from(n + 1).unwrap_or(i64::MAX);
                     out.push(Data::record([
-                        ("path".into(), Data::str(shown(&root, &file))),
+                        ("path".into(), Data::str(file.display().to_string())),
                         ("line".into(), Data::Num(Num::from(number))),
                         ("text".into(), Data::str(clip(line, 500))),
                     ]));
@@ -143,86 +148,95 @@ fn files(act: Act, root: &Path, args: &[(Name, Data)], limits: &ToolLimits) -> R
         }
         Act::Write => {
             let [path, text] = texts(args, "a path and a text")?;
-            let given = relative(&path)?;
+            let given = beneath(&path)?;
             let name = given.file_name().ok_or_else(|| format!("`{}` names no file", clip(&path, 100)))?;
-            let folder = within(&root, &given.parent().unwrap_or(Path::new("")).display().to_string())?;
-            let target = folder.join(name);
-            if target.is_dir() {
+            let parent = given.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            // Also if the folder is moved meanwhile, both names are in it.
+            let folder = root.open_dir(parent).map_err(|e| why(parent, &e))?;
+            if folder.symlink_metadata(name).is_ok_and(|m| m.is_dir()) {
                 return Err(format!("`{}` is a directory", clip(&path, 100)));
             }
             // A link of that name is replaced, not followed; and the file is there whole or not at all.
-            let new = folder.join(format!(".{}.new", crate::new_run_id()));
-            let failed = |e: std::io::Error| format!("`{}`: {e}", clip(&path, 100));
-            let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &target));
+            let new = format!(".{}.new", crate::new_run_id());
+            let written = folder.write(&new, text).and_then(|()| folder.rename(&new, &folder, name));
             if written.is_err() {
-                let _ = std::fs::remove_file(&new);
+                let _ = folder.remove_file(&new);
             }
-            written.map_err(failed)?;
-            Ok(Data::str(shown(&root, &target)))
+            written.map_err(|e| why(&given, &e))?;
+            Ok(Data::str(given.display().to_string()))
         }
     }
 }
 
-/// A path that goes down only.
-fn relative(path: &str) -> Result<PathBuf, String> {
-    let given = Path::new(path);
-    if given.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir)) {
-        Ok(given.to_path_buf())
-    } else {
-        Err(format!("`{}` is not a path within the root", clip(path, 100)))
+/// A path that goes down only, without detours.
+fn beneath(path: &str) -> Result<PathBuf, String> {
+    let mut out = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(name) => out.push(name),
+            Component::CurDir => {}
+            _ => return Err(format!("`{}` is not a path within the root", clip(path, 100))),
+        }
+    }
+    Ok(out)
+}
+
+fn why(path: &Path, e: &std::io::Error) -> String {
+    let path = path.display().to_string();
+    let path = clip(if path.is_empty() { "." } else { &path }, 100);
+    match e.kind() {
+        std::io::ErrorKind::NotFound => format!("there is no `{path}`"),
+        // What leads out of a root has no number of the operating system.
+        std::io::ErrorKind::PermissionDenied if e.raw_os_error().is_none() => {
+            format!("`{path}` leads out of the root")
+        }
+        _ => format!("`{path}`: {e}"),
     }
 }
 
-/// The place of a path that exists within the root, links resolved.
-fn within(root: &Path, path: &str) -> Result<PathBuf, String> {
-    let place = root.join(relative(path)?).canonicalize();
-    let place = place.map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => format!("there is no `{}`", clip(path, 100)),
-        _ => format!("`{}`: {e}", clip(path, 100)),
-    })?;
-    if place.starts_with(root) {
-        Ok(place)
-    } else {
-        Err(format!("`{}` leads out of the root", clip(path, 100)))
-    }
+/// As the library wants it: the root itself has a name.
+fn named(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-fn shown(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root).unwrap_or(path).display().to_string()
-}
-
-fn text_of(file: &Path, path: &str, most: usize) -> Result<String, String> {
-    let named = |why: String| format!("`{}`: {why}", clip(path, 100));
-    let about = std::fs::metadata(file).map_err(|e| named(e.to_string()))?;
-    if !about.is_file() {
-        return Err(named("it is no file".into()));
+fn text_of(root: &Dir, path: &Path, most: usize) -> Result<String, String> {
+    let wrong = |what: &str| format!("`{}`: {what}", clip(&path.display().to_string(), 100));
+    let mut how = OpenOptions::new();
+    how.read(true);
+    // Opening a pipe would wait for somebody to write to it.
+    #[cfg(unix)]
+    cap_std::fs::OpenOptionsExt::custom_flags(&mut how, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    let file = root.open_with(named(path), &how).map_err(|e| why(path, &e))?;
+    // What has been opened is looked at, not what has this name by now.
+    if !file.metadata().map_err(|e| why(path, &e))?.is_file() {
+        return Err(wrong("it is no file"));
     }
     let mut bytes = Vec::new();
-    let opened = std::fs::File::open(file).map_err(|e| named(e.to_string()))?;
-    opened.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|e| named(e.to_string()))?;
+    file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|e| why(path, &e))?;
     if bytes.len() > most {
-        return Err(named(format!("it is larger than {most} bytes")));
+        return Err(wrong(&format!("it is larger than {most} bytes")));
     }
-    String::from_utf8(bytes).map_err(|_| named("it is no text".into()))
+    String::from_utf8(bytes).map_err(|_| wrong("it is no text"))
 }
 
-/// The files under a directory, or the file itself, in a stable order. Links are not followed.
-fn walk(root: &Path, from: &Path) -> Result<Vec<PathBuf>, String> {
-    if from.is_file() {
+/// The files under a directory, or the file itself, as paths from the root in a stable order. Links are not followed, but for the way to `from`.
+fn walk(root: &Dir, from: &Path) -> Result<Vec<PathBuf>, String> {
+    if root.metadata(named(from)).map_err(|e| why(from, &e))?.is_file() {
         return Ok(vec![from.to_path_buf()]);
     }
     let (mut open, mut out) = (vec![from.to_path_buf()], Vec::new());
     while let Some(folder) = open.pop() {
-        let entries = std::fs::read_dir(&folder).map_err(|e| format!("`{}`: {e}", shown(root, &folder)))?;
+        let entries = root.read_dir(named(&folder)).map_err(|e| why(&folder, &e))?;
         for entry in entries.filter_map(Result::ok) {
+            let path = folder.join(entry.file_name());
             match entry.file_type() {
-                Ok(t) if t.is_dir() => open.push(entry.path()),
-                Ok(t) if t.is_file() => out.push(entry.path()),
+                Ok(t) if t.is_dir() => open.push(path),
+                Ok(t) if t.is_file() => out.push(path),
                 _ => {}
             }
-        }
-        if out.len() + open.len() > MOST_FILES {
-            return Err(format!("there are more than {MOST_FILES} files"));
+            if out.len() + open.len() > MOST_FILES {
+                return Err(format!("there are more than {MOST_FILES} files"));
+            }
         }
     }
     out.sort();
@@ -312,6 +326,49 @@ mod tests {
             call(Act::Write, &root, &[path, "x"]).unwrap_err();
         }
         assert!(!outside.path().join("x").exists() && !dir.path().join("x").exists());
+    }
+
+    /// Somebody swaps a directory for a link that leads out, again and again, while files are read and written in it.
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_appears_in_between_leads_nowhere() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("f"), "planted").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let (inside, link) = (dir.path().join("inside"), dir.path().join("link"));
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(inside.join("f"), "mine").unwrap();
+        std::os::unix::fs::symlink(outside.path(), &link).unwrap();
+        let way = dir.path().join("way");
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    for from in [&inside, &link] {
+                        std::fs::rename(from, &way).unwrap();
+                        std::fs::rename(&way, from).unwrap();
+                    }
+                }
+            });
+            let mut read = 0;
+            for n in 0..20_000 {
+                let got = call(Act::Read, dir.path(), &["way/f"]);
+                assert_ne!(got.as_deref(), Ok("\"planted\""));
+                read += usize::from(got.is_ok());
+                let _ = call(Act::Write, dir.path(), &["way/new", "x"]);
+                if read > 50 && n > 2_000 {
+                    break;
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+        // A pipe, which nobody writes to, is not waited for.
+        assert!(
+            std::process::Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success()
+        );
+        assert!(call(Act::Read, dir.path(), &["pipe"]).unwrap_err().contains("it is no file"));
     }
 
     #[tokio::test]
