@@ -1,0 +1,177 @@
+//! What very many agents cost: `cargo run --release -p runtime --no-default-features --example load [AGENTS]`.
+//!
+//! Prints two tables, with the figures of other systems on such a machine beside them (docs/benchmarks.md says how those were taken):
+//! the memory of an agent that waits for a model, and the time of a loop of ten steps, each one call of a model and one of a tool, with a model that answers at
+//! once. Everything is the real thing, from the checked program to the report of the run; only the model is not there.
+#![allow(clippy::print_stdout, clippy::unwrap_used)] // It measures and prints; what can't go on may end it.
+
+use core_ir::{Code, Data, Num, Role};
+use diagnostics::FileId;
+use machine::{Config, Machine, Reply};
+use runtime::{
+    Answer, CancellationToken, CustomTool, Environment, Handlers, Limits, ModelCall, Models, Price, Progress,
+    Provider, Tokens, Tools, Work,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = r#"
+tool look(q: String) -> String reads {}
+agent seeker { tools: [look], prompt: "You look things up.", max_steps: 50 }
+task find(q: String) -> String by agent { prompt "find {q}" }
+pipeline main(q: String) -> String { let a = run find with { q: q } by seeker; return a; }
+"#;
+
+/// Steps of a loop: calls of the model with one of the tool each. A last call of the model gives the answer.
+const STEPS: usize = 10;
+
+/// Calls the tool so many times and then answers, or first waits until it is let go.
+struct Model {
+    calls: usize,
+    waits: Option<CancellationToken>,
+    waiting: AtomicUsize,
+}
+
+impl Provider for Model {
+    fn name(&self) -> &str {
+        "instant"
+    }
+
+    fn price(&self) -> Option<Price> {
+        Some(Price::FREE)
+    }
+
+    fn ask(self: Arc<Self>, call: ModelCall, _: Progress) -> Work<Answer> {
+        let done = call.messages.iter().filter(|m| m.role == Role::Tool).count();
+        let reply = if done < self.calls {
+            let args = Data::record([("q".into(), Data::str("it"))]);
+            Reply::ToolCall { name: "look".into(), args }
+        } else {
+            Reply::Text("found".into())
+        };
+        let answer = Answer::new(Ok(reply), Tokens { input: 100, output: 10 });
+        match &self.waits {
+            Some(waits) if done == self.calls => {
+                self.waiting.fetch_add(1, Ordering::Relaxed);
+                let waits = waits.clone();
+                Work::Later(Box::pin(async move {
+                    waits.cancelled_owned().await;
+                    answer
+                }))
+            }
+            _ => Work::Now(answer),
+        }
+    }
+}
+
+fn program() -> Arc<Code> {
+    let (module, found) = frontend::surface::check(FileId(0), PROGRAM);
+    let module = module.unwrap_or_else(|| panic!("{found:?}"));
+    Arc::new(module.lower(module.default_entry().unwrap()).unwrap())
+}
+
+fn handlers(model: &Arc<Model>, tool: &str) -> Handlers {
+    let tools = Tools::new(&Environment::default());
+    let tools = match tool {
+        "builtin" => {
+            let handler = Data::record([("builtin".into(), Data::str("text.upper"))]);
+            tools.with_handler("look", handler)
+        }
+        _ => {
+            let look: CustomTool = Arc::new(|args| Box::pin(async move { Ok(args[0].1.clone()) }));
+            tools.with_custom("look", look)
+        }
+    };
+    Handlers { tools, ..Handlers::new(Models::only(model.clone())) }
+}
+
+async fn one(code: Arc<Code>, handlers: Arc<Handlers>) {
+    let input = Some(Data::record([("q".into(), Data::str("it"))]));
+    let machine = Machine::new(code, input, Config::default());
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let report = runtime::run(machine, &handlers, &limits, &cancel, &mut |_| {}).await;
+    assert_eq!(report.result.unwrap().data(), Some(Data::str("found")));
+    assert_eq!(report.usage.usd, Some(Num::ZERO));
+}
+
+/// Bytes of memory that this process has.
+fn memory() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
+    Some(line.trim().trim_end_matches(" kB").trim().parse::<usize>().ok()? * 1024)
+}
+
+/// Bytes for each of `agents` that wait for a model after `calls` steps; all of them get their answer in the end.
+async fn waiting(agents: usize, calls: usize) -> Option<usize> {
+    let code = program();
+    let go = CancellationToken::new();
+    let model = Arc::new(Model { calls, waits: Some(go.clone()), waiting: AtomicUsize::new(0) });
+    let handlers = Arc::new(handlers(&model, "builtin"));
+    let before = memory();
+    let runs: Vec<_> = (0..agents).map(|_| tokio::spawn(one(code.clone(), handlers.clone()))).collect();
+    while model.waiting.load(Ordering::Relaxed) < agents {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let each = memory().zip(before).map(|(now, before)| now.saturating_sub(before) / agents);
+    go.cancel();
+    for run in runs {
+        run.await.unwrap();
+    }
+    each
+}
+
+/// Loops of ten steps in a second, on one thread: the median of several rounds.
+async fn loops(tool: &str) -> f64 {
+    const RUNS: usize = 2_000;
+    let code = program();
+    let model = Arc::new(Model { calls: STEPS, waits: None, waiting: AtomicUsize::new(0) });
+    let handlers = Arc::new(handlers(&model, tool));
+    let mut rounds = Vec::new();
+    for _ in 0..7 {
+        let begun = Instant::now();
+        for _ in 0..RUNS {
+            one(code.clone(), handlers.clone()).await;
+        }
+        rounds.push(RUNS as f64 / begun.elapsed().as_secs_f64());
+    }
+    rounds.sort_by(f64::total_cmp);
+    rounds[rounds.len() / 2]
+}
+
+/// Other systems: name, KiB of a waiting agent, after ten steps, µs of a step.
+const OTHERS: &[(&str, &str, &str, &str)] = &[
+    ("autoagents 0.4 (Rust)", "18.5", "–", "53"),
+    ("rig-core 0.44 (Rust)", "65–77", "148–159", "161"),
+    ("lambdagent 0.1.0 (Python)", "17.6, and a thread", "–", "145–420"),
+    ("AutoGen 0.7.5", "12.4", "66", "2,630"),
+    ("LangGraph 1.2.22", "48–82", "97", "4,870–6,040"),
+    ("OpenAI Agents SDK 0.24", "34–36", "106", "6,930"),
+    ("pydantic-ai 2.68", "86–98", "123", "7,010"),
+    ("CrewAI 1.15.30", "–", "–", "14,600–18,300"),
+];
+
+fn main() {
+    let agents = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(100_000);
+    let here = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // The second needs the more memory, so that what the first has given back does not make it look smaller.
+    let first = here().block_on(waiting(agents, 0));
+    let later = here().block_on(waiting(agents / 10, STEPS));
+    let (custom, builtin) = (here().block_on(loops("custom")), here().block_on(loops("builtin")));
+    let kib = |bytes: Option<usize>| bytes.map_or("unknown".into(), |b| format!("{:.1}", b as f64 / 1024.0));
+    let micros = 1e6 / custom / STEPS as f64;
+    println!("| system | KiB for an agent that waits | after {STEPS} steps | µs of a step |");
+    println!("|---|---:|---:|---:|");
+    println!("| **Entail** | **{}** | **{}** | **{micros:.1}** |", kib(first), kib(later));
+    for (name, waits, later, step) in OTHERS {
+        println!("| {name} | {waits} | {later} | {step} |");
+    }
+    println!();
+    println!(
+        "{agents} agents waited for a model at once, and {} after {STEPS} steps; all got their answer.",
+        agents / 10
+    );
+    println!(
+        "{custom:.0} loops of {STEPS} steps a second on one thread with a tool that is an async function, {builtin:.0} with a built-in one."
+    );
+}
