@@ -171,10 +171,73 @@ pub(crate) const AUTOGEN_TOOLS: Default = Default {
     framework: "AutoGen",
     package: "autogen-agentchat",
     counts: "round of tool calls",
+    ranges: &[
+        (
+            "0.4",
+            Some(1),
+            "autogen-agentchat 0.6.4 autogen_agentchat/agents/_assistant_agent.py: the calls of one reply are carried out, then they are summarised or reflected on",
+        ),
+        (
+            "0.6.5",
+            Some(1),
+            "autogen-agentchat 0.7.5 autogen_agentchat/agents/_assistant_agent.py: max_tool_iterations = 1",
+        ),
+    ],
+};
+
+/// Attempts of an AutoGen selector to name who speaks next.
+pub(crate) const AUTOGEN_SELECTS: Default = Default {
+    framework: "AutoGen",
+    package: "autogen-agentchat",
+    counts: "attempts",
+    ranges: &[(
+        "0.4.3",
+        Some(3),
+        "autogen-agentchat 0.7.5 autogen_agentchat/teams/_group_chat/_selector_group_chat.py: max_selector_attempts = 3",
+    )],
+};
+
+/// Turns of MagenticOne.
+pub(crate) const AUTOGEN_MAGENTIC: Default = Default {
+    framework: "AutoGen",
+    package: "autogen-agentchat",
+    counts: "turns",
     ranges: &[(
         "0.4",
-        Some(1),
-        "microsoft/autogen python/packages/autogen-agentchat/src/autogen_agentchat/agents/_assistant_agent.py: max_tool_iterations = 1",
+        Some(20),
+        "autogen-agentchat 0.7.5 autogen_agentchat/teams/_group_chat/_magentic_one/_magentic_one_group_chat.py: max_turns = 20",
+    )],
+};
+
+/// Replies in a row of an agent of AutoGen before 0.4, unless a person answers.
+pub(crate) const AUTOGEN_REPLIES: Default = Default {
+    framework: "AutoGen",
+    package: "pyautogen",
+    counts: "replies in a row",
+    ranges: &[(
+        "0.2",
+        Some(100),
+        "autogen-agentchat 0.2.40 autogen/agentchat/conversable_agent.py: MAX_CONSECUTIVE_AUTO_REPLY = 100",
+    )],
+};
+
+/// Rounds of a group of AutoGen before 0.4.
+pub(crate) const AUTOGEN_ROUNDS: Default = Default {
+    framework: "AutoGen",
+    package: "pyautogen",
+    counts: "rounds",
+    ranges: &[("0.2", Some(10), "autogen-agentchat 0.2.40 autogen/agentchat/groupchat.py: max_round = 10")],
+};
+
+/// Further attempts to name who speaks next in a group of AutoGen before 0.4.
+pub(crate) const AUTOGEN_RETRIES: Default = Default {
+    framework: "AutoGen",
+    package: "pyautogen",
+    counts: "further attempts",
+    ranges: &[(
+        "0.2",
+        Some(2),
+        "autogen-agentchat 0.2.40 autogen/agentchat/groupchat.py: max_retries_for_selecting_speaker = 2",
     )],
 };
 

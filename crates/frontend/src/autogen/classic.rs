@@ -1,0 +1,794 @@
+//! AutoGen before 0.4, and AG2: agents that send each other messages.
+//!
+//! A talk of two, of whom one has a model, is that one's conversation: a turn of the loop is one of its replies. What the other
+//! one carries out are tools; what it answers comes from whoever answers for it, or is what it always says. Any other talk is a
+//! team of [`super::term`].
+//!
+//! Source: microsoft/autogen 0.2.40, `autogen/agentchat/conversable_agent.py`, `groupchat.py`, `user_proxy_agent.py`.
+
+use super::code::{flag, lookup, signature, words};
+use super::model::{Assistant, Ends, How, Kind, Member, Place, Selector, Team, ToolUse, Words};
+use super::term::{self, holds_text, state};
+use crate::defaults;
+use crate::doc::Node;
+use crate::emit::{LoopBound, Unused, codes, undecided, value_span};
+use crate::kit::{Kit, Units, first_text, mark, settings};
+use crate::project::{File, UnitKind};
+use crate::py::{self, Given, field};
+use crate::shape::why;
+use core_ir::{
+    Bound, Branch, Data, IfSugar, ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl, Type,
+};
+use diagnostics::{Diagnostic, Span};
+use python::{Kind as Py, Object, ObjectId, Value, World};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Packages of this generation of AutoGen.
+pub(super) const PACKAGES: &[&str] = &["autogen", "ag2"];
+
+/// What an assistant is told that is told nothing; AutoGen says this at greater length.
+const ASSISTANT_PROMPT: &str = "You are a helpful AI assistant. Solve tasks using your coding and language skills. Suggest code in a code block for the user to execute. Reply \"TERMINATE\" in the end when everything is done.";
+const CONVERSABLE_PROMPT: &str = "You are a helpful AI Assistant.";
+const SELECT_BEFORE: &str = "You are in a role play game. The following roles are available:\n                {roles}.\n                Read the following conversation.\n                Then select the next role from {agentlist} to play. Only return the role.";
+const SELECT_AFTER: &str =
+    "Read the above conversation. Then select the next role from {agentlist} to play. Only return the role.";
+
+const AGENT_KEYS: &[&str] = &[
+    "name",
+    "system_message",
+    "llm_config",
+    "is_termination_msg",
+    "max_consecutive_auto_reply",
+    "human_input_mode",
+    "function_map",
+    "code_execution_config",
+    "default_auto_reply",
+    "description",
+    "functions",
+];
+const AGENT_UNUSED: &[Unused] = &[
+    ("chat_messages", "what was said before the talk is not compiled"),
+    ("silent", why::SHOWN),
+    ("context_variables", why::NOT_YET),
+    ("update_agent_state_before_reply", why::CODE),
+    ("retrieve_config", "what is looked up before the talk is not compiled"),
+    ("handoffs", why::NOT_YET),
+];
+const CHAT_KEYS: &[&str] = &["recipient", "message", "max_turns"];
+const CHAT_UNUSED: &[Unused] = &[
+    ("clear_history", "every talk begins anew"),
+    ("silent", why::SHOWN),
+    ("cache", why::RUNTIME),
+    ("summary_method", "the result is what was said last"),
+    ("summary_args", "the result is what was said last"),
+    ("carryover", why::NOT_YET),
+    ("finished_chat_indexes_to_exclude_from_carryover", why::NOT_YET),
+];
+const GROUP_KEYS: &[&str] = &[
+    "agents",
+    "messages",
+    "max_round",
+    "speaker_selection_method",
+    "allow_repeat_speaker",
+    "select_speaker_message_template",
+    "select_speaker_prompt_template",
+    "max_retries_for_selecting_speaker",
+];
+const GROUP_UNUSED: &[Unused] = &[
+    ("admin_name", why::SHOWN),
+    ("send_introductions", why::NOT_YET),
+    ("enable_clear_history", why::NOT_YET),
+    ("func_call_filter", "whoever asks for a tool is told its result"),
+    ("allowed_or_disallowed_speaker_transitions", "who may follow whom is not compiled yet"),
+    ("speaker_transitions_type", "who may follow whom is not compiled yet"),
+    ("select_speaker_auto_verbose", why::SHOWN),
+];
+
+/// Whether a mapping is the configuration of an agent.
+pub(super) fn is_agent(n: Node<'_>) -> bool {
+    mark::has(n, "llm_config") && (mark::has(n, "human_input_mode") || mark::has(n, "system_message"))
+}
+
+fn one_turn() -> LoopBound {
+    LoopBound { bound: Bound::Finite(1), origin: None, span: None }
+}
+
+fn plain(system: Words, params: ModelParams, model_at: Option<Span>) -> Assistant {
+    Assistant {
+        system: Some(system),
+        params,
+        model_at,
+        tools: Vec::new(),
+        handoffs: Vec::new(),
+        bound: one_turn(),
+        reflect: false,
+        summary: None,
+        result: None,
+    }
+}
+
+/// The agent that a mapping describes.
+pub(super) fn configured(kit: &mut Kit<'_>, node: Node<'_>) -> Member {
+    let head = node.head();
+    let name = super::component::name_of(node).unwrap_or("agent").to_string();
+    let description = first_text(node, &["description"]);
+    let description =
+        description.map_or_else(|| Words::of("", head), |(text, e)| Words::of(text, value_span(&e)));
+    let kind = match node.get("llm_config").filter(|l| l.is_mapping()) {
+        // Without a model, it speaks for the user, or runs code.
+        None => Kind::Outside,
+        Some(config) => {
+            let mut params = ModelParams { purpose: Some(name.as_str().into()), ..ModelParams::default() };
+            let first = config.get("config_list").and_then(|l| l.items().next());
+            let named =
+                first.and_then(|f| first_text(f, &["model"])).or_else(|| first_text(config, &["model"]));
+            params.model = named.map(|(t, _)| Name::from(t));
+            settings(config, &mut params, kit.out);
+            let system = match first_text(node, &["system_message"]) {
+                Some((text, e)) => Words::of(text, value_span(&e)),
+                None => Words::of(ASSISTANT_PROMPT, head),
+            };
+            let model_at = named.map_or(config.head(), |(_, e)| value_span(&e));
+            Kind::Assistant(Box::new(plain(system, params, Some(model_at))))
+        }
+    };
+    Member { name, description, place: node.span(), head, kind }
+}
+
+/// What a message must say so that it ends a talk, or why that is not known.
+type Stop = Result<Vec<(String, Place)>, String>;
+
+struct Reader<'r, 'w> {
+    world: &'r World<'w>,
+}
+
+/// A talk that the module begins.
+struct Chat<'r> {
+    initiator: ObjectId,
+    recipient: ObjectId,
+    turns: Option<Given<'r>>,
+    at: Span,
+}
+
+/// The talks that a module begins, and agents that take part in none.
+pub(super) fn lower(units: &mut Units, world: &World<'_>, file: &File) {
+    let reader = Reader { world };
+    let chats = reader.chats(file, &mut units.compiled.diagnostics);
+    let mut used: HashSet<ObjectId> = HashSet::new();
+    let mut places: HashSet<Span> = HashSet::new();
+    for chat in &chats {
+        used.extend([chat.initiator, chat.recipient]);
+        used.extend(reader.group(chat.recipient).into_iter().flat_map(|g| reader.members(g)));
+        if !places.insert(chat.at) {
+            continue;
+        }
+        let name = reader.name(chat.recipient);
+        units.add(&name, UnitKind::Crew, chat.at, |kit| reader.chat(kit, chat));
+    }
+    let all: Vec<ObjectId> = world.objects().map(|(id, _)| id).filter(|id| reader.is_agent(*id)).collect();
+    // A group that nobody here begins a talk with begins with the message that it is given.
+    for id in &all {
+        let group = reader.group(*id).filter(|_| !used.contains(id));
+        let here = py::made_in(world.object(*id), file);
+        if let Some(group) = group.filter(|_| here && places.insert(world.object(*id).span)) {
+            used.extend(reader.members(group));
+            used.insert(*id);
+            let span = world.object(*id).span;
+            units.add(&reader.name(*id), UnitKind::Crew, span, |kit| {
+                let team = reader.groupchat(kit, *id, group, None);
+                reader.team(kit, *id, team)
+            });
+        }
+    }
+    for id in all {
+        let object = world.object(id);
+        let alone = py::made_in(object, file) && !used.contains(&id) && reader.group(id).is_none();
+        if alone && places.insert(object.span) {
+            units.add(&reader.name(id), UnitKind::Agent, object.span, |kit| {
+                let member = reader.member(kit, id, one_turn());
+                term::alone(kit, &member)
+            });
+        }
+    }
+}
+
+impl<'r> Reader<'r, '_> {
+    fn class(&self, id: ObjectId) -> Option<String> {
+        let object = self.world.object(id);
+        let ours = |name: &str| PACKAGES.contains(&name.split('.').next().unwrap_or(""));
+        if ours(&object.callee) && object.base.is_none() {
+            return Some(object.short().to_string());
+        }
+        let found = std::cell::RefCell::new(None);
+        self.world.derives(object.class?, |name| {
+            if ours(name) {
+                *found.borrow_mut() = name.rsplit('.').next().map(str::to_string);
+            }
+            ours(name)
+        });
+        found.into_inner()
+    }
+
+    fn is_agent(&self, id: ObjectId) -> bool {
+        self.class(id).is_some_and(|c| c.ends_with("Agent") || c == "GroupChatManager")
+    }
+
+    fn get(&self, id: ObjectId, position: Option<usize>, name: &str) -> Option<Given<'r>> {
+        field(self.world.object(id), position, name).filter(|g| !g.value.is_none())
+    }
+
+    fn agent(&self, value: &Value) -> Option<ObjectId> {
+        let (id, _) = self.world.object_of(value)?;
+        self.is_agent(id).then_some(id)
+    }
+
+    fn name(&self, id: ObjectId) -> String {
+        let manager = self.class(id).is_some_and(|c| c == "GroupChatManager");
+        let given = self.get(id, (!manager).then_some(0), "name");
+        let default = if manager { "chat_manager" } else { "agent" };
+        given.and_then(|g| py::label(self.world, g.value)).unwrap_or_else(|| default.into())
+    }
+
+    fn chats(&self, file: &File, out: &mut Vec<Diagnostic>) -> Vec<Chat<'r>> {
+        let mut chats = Vec::new();
+        for (_, call) in self.world.objects().filter(|(_, o)| py::made_in(o, file)) {
+            let begins = matches!(call.short(), "initiate_chat" | "a_initiate_chat");
+            let initiator = call.base.filter(|b| self.is_agent(*b));
+            if let (true, Some(initiator)) = (begins, initiator) {
+                py::report(call, CHAT_KEYS, CHAT_UNUSED, "a talk", out);
+                let recipient = field(call, Some(0), "recipient");
+                match recipient.and_then(|g| self.agent(g.value)) {
+                    Some(recipient) => {
+                        let turns = field(call, None, "max_turns").filter(|g| !g.value.is_none());
+                        chats.push(Chat { initiator, recipient, turns, at: call.span });
+                    }
+                    None => {
+                        let why = recipient.map_or("nobody".into(), |g| self.world.why(g.value));
+                        let message = format!("with whom the talk is: {why}");
+                        out.push(undecided(codes::NOT_COMPILED, message, call.span));
+                    }
+                }
+            }
+            if matches!(call.short(), "initiate_chats" | "a_initiate_chats") {
+                self.several(call, initiator, &mut chats, out);
+            }
+        }
+        chats
+    }
+
+    /// `initiate_chats([{"recipient": …, "message": …}, …])`.
+    fn several(
+        &self,
+        call: &'r Object,
+        initiator: Option<ObjectId>,
+        chats: &mut Vec<Chat<'r>>,
+        out: &mut Vec<Diagnostic>,
+    ) {
+        let list = field(call, Some(0), "chat_queue").and_then(|g| self.world.items(g.value));
+        let Some(list) = list else { return };
+        let message = "what one talk hands on to the next is not compiled: each is a unit of its own";
+        out.push(undecided(codes::NOT_COMPILED, message, call.span));
+        for entry in list {
+            let of = |key: &str| lookup(self.world, entry, key);
+            let sender = of("sender").and_then(|v| self.agent(v)).or(initiator);
+            let (Some(initiator), Some(recipient)) = (sender, of("recipient").and_then(|v| self.agent(v)))
+            else {
+                continue;
+            };
+            let turns = of("max_turns").map(|value| Given { value, at: value.span });
+            chats.push(Chat { initiator, recipient, turns, at: entry.span });
+        }
+    }
+
+    /// The model's parameters; `None` if it has none.
+    fn model(&self, kit: &mut Kit<'_>, id: ObjectId) -> Option<(ModelParams, Span)> {
+        let class = self.class(id).unwrap_or_default();
+        let position = (class == "AssistantAgent").then_some(2);
+        let mut params =
+            ModelParams { purpose: Some(self.name(id).as_str().into()), ..ModelParams::default() };
+        let Some(given) = self.get(id, position, "llm_config") else {
+            // A configuration may be given by what stands around an assistant.
+            let assistant = class == "AssistantAgent" || self.world.object(id).open.is_some();
+            return assistant.then(|| (params, self.world.object(id).span));
+        };
+        let value = self.world.settled(given.value);
+        let list = |v: &'r Value| {
+            let list = lookup(self.world, v, "config_list").and_then(|l| self.world.items(l));
+            list.and_then(<[Value]>::first).unwrap_or(v)
+        };
+        let (name, extra): (Option<&Value>, Vec<(&str, &Value)>) = match &value.kind {
+            Py::Bool(false) => return None,
+            Py::Dict(_) => {
+                let entries = self.world.entries(value).unwrap_or(&[]);
+                let extra = entries.iter().filter_map(|(k, v)| Some((k.as_str()?, v))).collect();
+                (lookup(self.world, list(value), "model"), extra)
+            }
+            Py::Object(object) => {
+                let object = self.world.object(*object);
+                let first = field(object, Some(0), "config_list").map(|g| g.value);
+                let first = first.and_then(|v| match self.world.items(v) {
+                    Some(items) => items.first(),
+                    None => Some(v),
+                });
+                let inner = first.and_then(|v| lookup(self.world, v, "model"));
+                let extra = object.args.iter().filter_map(|a| Some((a.name.as_deref()?, &a.value))).collect();
+                (field(object, None, "model").map(|g| g.value).or(inner), extra)
+            }
+            _ => (None, Vec::new()),
+        };
+        params.model = name.and_then(|v| self.world.str(v)).map(Name::from);
+        for (key, value) in extra {
+            if super::code::SETTINGS.contains(&key) {
+                py::setting(self.world, key, Given { value, at: value.span }, &mut params, kit.out);
+            }
+        }
+        if params.model.is_none() {
+            let why = format!("which model is asked: {}", self.world.why(value));
+            kit.out.push(undecided(codes::NOT_COMPILED, why, given.at));
+        }
+        Some((params, given.at))
+    }
+
+    fn member(&self, kit: &mut Kit<'_>, id: ObjectId, bound: LoopBound) -> Member {
+        let object = self.world.object(id);
+        let head = object.span;
+        let class = self.class(id).unwrap_or_default();
+        py::report(object, AGENT_KEYS, AGENT_UNUSED, "an agent", kit.out);
+        for call in
+            object.calls.iter().filter(|c| matches!(&*c.name, "register_reply" | "register_nested_chats"))
+        {
+            let message = format!("`{}` is left out: {}", call.name, why::CODE);
+            kit.out.push(Diagnostic::info(codes::NOT_COMPILED, message, self.world.object(call.result).span));
+        }
+        let system = match class.as_str() {
+            "UserProxyAgent" => self.get(id, None, "system_message"),
+            _ => self.get(id, Some(1), "system_message"),
+        };
+        let kind = match self.model(kit, id) {
+            None => self.proxy(id),
+            Some((params, at)) => {
+                let default = if class == "AssistantAgent" { ASSISTANT_PROMPT } else { CONVERSABLE_PROMPT };
+                let system = system.map_or_else(|| Words::of(default, head), |g| words(self.world, g));
+                let tools = self.tools(kit, id);
+                Kind::Assistant(Box::new(Assistant { tools, bound, ..plain(system, params, Some(at)) }))
+            }
+        };
+        let description = self.get(id, None, "description").or(system).map(|g| words(self.world, g));
+        let description = description.unwrap_or_else(|| Words::of("", head));
+        Member { name: self.name(id), description, place: head, head, kind }
+    }
+
+    fn mode(&self, id: ObjectId) -> &'r str {
+        let default = match self.class(id).as_deref() {
+            Some("UserProxyAgent" | "RetrieveUserProxyAgent") => "ALWAYS",
+            Some("AssistantAgent") => "NEVER",
+            _ => "TERMINATE",
+        };
+        self.get(id, None, "human_input_mode").and_then(|g| self.world.str(g.value)).unwrap_or(default)
+    }
+
+    /// Who speaks without a model: a person, what runs code, or one that always says the same.
+    fn proxy(&self, id: ObjectId) -> Kind {
+        let code = field(self.world.object(id), None, "code_execution_config");
+        let user = self.class(id).is_some_and(|c| c.ends_with("UserProxyAgent"));
+        let runs = match code {
+            Some(g) => !matches!(self.world.settled(g.value).kind, Py::Bool(false) | Py::None),
+            None => user,
+        };
+        if self.mode(id) == "ALWAYS" || runs {
+            return Kind::Outside;
+        }
+        let given = self.get(id, None, "default_auto_reply");
+        match given.map(|g| self.world.str(g.value)) {
+            None => Kind::Says(String::new()),
+            Some(Some(text)) => Kind::Says(text.to_string()),
+            Some(None) => Kind::Outside,
+        }
+    }
+
+    /// The tools that an agent may ask for.
+    fn tools(&self, kit: &mut Kit<'_>, id: ObjectId) -> Vec<ToolUse> {
+        let mut out: Vec<ToolDecl> = Vec::new();
+        let about = |mut decl: ToolDecl, given: Option<Given<'_>>| {
+            decl.description =
+                given.and_then(|g| self.world.str(g.value)).map(Name::from).or(decl.description);
+            decl
+        };
+        let text = |o: &'r Object, i: Option<usize>, key: &str| {
+            field(o, i, key).and_then(|g| self.world.str(g.value))
+        };
+        for (f, function) in self.world.functions() {
+            for decorator in &function.decorators {
+                let Some((_, o)) = self.world.object_of(decorator) else { continue };
+                if o.short() == "register_for_llm" && o.base == Some(id) {
+                    let decl = signature(self.world, f, text(o, None, "name"));
+                    out.push(about(decl, field(o, None, "description")));
+                }
+            }
+        }
+        for (_, call) in self.world.objects() {
+            // `agent.register_for_llm(name="f")(f)`
+            let maker = call.base.map(|b| self.world.object(b));
+            let of = maker.filter(|m| m.short() == "register_for_llm" && m.base == Some(id));
+            let function = field(call, Some(0), "f").and_then(|g| py::function_of(g.value));
+            if let (Some(maker), Some(f), "__call__") = (of, function, call.short()) {
+                let decl = signature(self.world, f, text(maker, None, "name"));
+                out.push(about(decl, field(maker, None, "description")));
+            }
+            let ours = PACKAGES.contains(&call.package()) && call.short() == "register_function";
+            let caller = field(call, None, "caller").and_then(|g| self.agent(g.value));
+            if let (true, true, Some(f)) = (ours && call.base.is_none(), caller == Some(id), function) {
+                let decl = signature(self.world, f, text(call, None, "name"));
+                out.push(about(decl, field(call, None, "description")));
+            }
+        }
+        let config = self.get(id, None, "llm_config").map(|g| g.value);
+        for key in ["functions", "tools"] {
+            let listed = config.and_then(|c| lookup(self.world, c, key)).and_then(|v| self.world.items(v));
+            for item in listed.unwrap_or(&[]) {
+                let item = lookup(self.world, item, "function").unwrap_or(item);
+                let named = |key: &str| lookup(self.world, item, key).and_then(|v| self.world.str(v));
+                if let Some(name) = named("name") {
+                    let mut decl = ToolDecl::unknown(name.into(), item.span);
+                    decl.description = named("description").map(Name::from);
+                    out.push(decl);
+                }
+            }
+        }
+        for value in self.get(id, None, "functions").and_then(|g| self.world.items(g.value)).unwrap_or(&[]) {
+            match py::function_of(value) {
+                Some(f) => out.push(signature(self.world, f, None)),
+                None => {
+                    let message = format!("a tool that is not known: {}", self.world.why(value));
+                    kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
+                }
+            }
+        }
+        let mut seen = HashSet::new();
+        out.retain(|d| seen.insert(d.name.clone()));
+        out.into_iter().map(|decl| ToolUse { decl, ask: None }).collect()
+    }
+
+    /// What a message must say so that an agent does not answer it.
+    fn stop(&self, id: ObjectId) -> Stop {
+        let position = match self.class(id).as_deref() {
+            Some("UserProxyAgent") => Some(1),
+            _ => None,
+        };
+        let Some(given) = self.get(id, position, "is_termination_msg") else {
+            return Ok(vec![("TERMINATE".into(), Place::All)]);
+        };
+        let unknown = || Err("whether a message ends the talk, which code decides".to_string());
+        let Some(f) = py::function_of(given.value) else { return unknown() };
+        let span = self.world.function(f).span;
+        let sources = self.world.sources();
+        let source = sources.of_file(span.file).and_then(|i| sources.get(i));
+        let text = source.and_then(|s| s.text.get(span.start as usize..span.end as usize)).unwrap_or("");
+        tests(text).map_or_else(unknown, Ok)
+    }
+
+    fn auto_replies(&self, kit: &Kit<'_>, id: ObjectId) -> LoopBound {
+        let default = defaults::bound(&defaults::AUTOGEN_REPLIES, kit.versions);
+        py::bound(self.world, self.get(id, None, "max_consecutive_auto_reply"), default)
+    }
+
+    /// `Str → Str`.
+    fn chat(&self, kit: &mut Kit<'_>, chat: &Chat<'_>) -> TermId {
+        if let Some(group) = self.group(chat.recipient) {
+            let team = self.groupchat(kit, chat.recipient, group, Some(chat.initiator));
+            return self.team(kit, chat.recipient, team);
+        }
+        let bound = self.replies(kit, chat);
+        let recipient = self.member(kit, chat.recipient, again(&bound));
+        let initiator = self.member(kit, chat.initiator, again(&bound));
+        let at = chat.at;
+        if let (Kind::Assistant(a), false) = (&recipient.kind, matches!(initiator.kind, Kind::Assistant(_))) {
+            if let Err(unknown) = term::open(kit, &recipient) {
+                return unknown;
+            }
+            let stop = self.stop(chat.initiator);
+            let term = conversation(kit, &recipient, a, &initiator, stop, bound, at);
+            kit.close();
+            return term;
+        }
+        let (to, from) = (recipient.name.clone(), initiator.name.clone());
+        let ends = [(chat.initiator, to), (chat.recipient, from.clone())].map(|(who, said_by)| {
+            match self.stop(who) {
+                Ok(texts) => Ends::Any(mentions(texts, Some(said_by), self.world.object(who).span)),
+                Err(why) => Ends::Unknown(why, self.world.object(who).span),
+            }
+        });
+        // Between two replies of the recipient the initiator speaks.
+        let bound = match bound.bound {
+            Bound::Finite(n) => {
+                LoopBound { bound: Bound::Finite(n.saturating_mul(2).saturating_sub(1)), ..bound }
+            }
+            Bound::Infinite => bound,
+        };
+        let team = Team {
+            how: How::RoundRobin,
+            members: vec![recipient, initiator],
+            opener: from,
+            ends: Some(Ends::Any(ends.into())),
+            bound,
+            at,
+        };
+        self.team(kit, chat.recipient, team)
+    }
+
+    fn team(&self, kit: &mut Kit<'_>, id: ObjectId, team: Team) -> TermId {
+        let head = self.world.object(id).span;
+        let description = Words::of("", head);
+        let (name, place) = (format!("{} and others", self.name(id)), team.at);
+        term::alone(kit, &Member { name, description, place, head, kind: Kind::Team(Box::new(team)) })
+    }
+
+    /// How often the recipient replies at most.
+    fn replies(&self, kit: &Kit<'_>, chat: &Chat<'_>) -> LoopBound {
+        if chat.turns.is_some() {
+            return py::bound(self.world, chat.turns, LoopBound::unknown("the turns of the talk"));
+        }
+        let theirs = self.auto_replies(kit, chat.recipient);
+        let own = self.auto_replies(kit, chat.initiator);
+        // Whom a person answers for replies as long as the person does.
+        if self.mode(chat.initiator) == "ALWAYS" {
+            return theirs;
+        }
+        let own = match own.bound {
+            Bound::Finite(n) => LoopBound { bound: Bound::Finite(n.saturating_add(1)), ..own },
+            Bound::Infinite => own,
+        };
+        match (own.bound, theirs.bound) {
+            (Bound::Finite(a), Bound::Finite(b)) if b < a => theirs,
+            (Bound::Infinite, Bound::Finite(_)) => theirs,
+            _ => own,
+        }
+    }
+
+    /// The `GroupChat` of a manager.
+    fn group(&self, id: ObjectId) -> Option<ObjectId> {
+        if self.class(id)? != "GroupChatManager" {
+            return None;
+        }
+        let (group, object) = self.world.object_of(self.get(id, Some(0), "groupchat")?.value)?;
+        (object.short() == "GroupChat").then_some(group)
+    }
+
+    fn members(&self, group: ObjectId) -> Vec<ObjectId> {
+        let given = self.get(group, Some(0), "agents");
+        let items = given.and_then(|g| self.world.items(g.value)).unwrap_or(&[]);
+        items.iter().filter_map(|v| self.agent(v)).collect()
+    }
+
+    fn groupchat(
+        &self,
+        kit: &mut Kit<'_>,
+        manager: ObjectId,
+        group: ObjectId,
+        opener: Option<ObjectId>,
+    ) -> Team {
+        let object = self.world.object(group);
+        py::report(object, GROUP_KEYS, GROUP_UNUSED, "a group", kit.out);
+        let rounds = defaults::bound(&defaults::AUTOGEN_ROUNDS, kit.versions);
+        let rounds = py::bound(self.world, self.get(group, Some(2), "max_round"), rounds);
+        // The first message is a round, too.
+        let bound = match rounds.bound {
+            Bound::Finite(n) => LoopBound { bound: Bound::Finite(n.saturating_sub(1)), ..rounds },
+            Bound::Infinite => rounds,
+        };
+        let given = self.get(group, Some(0), "agents");
+        if given.is_none_or(|g| self.world.items(g.value).is_none()) {
+            let message = "the members of the group are not known";
+            kit.out.push(undecided(codes::NOT_COMPILED, message, object.span));
+        }
+        let mut ids = self.members(group);
+        let method = self.get(group, None, "speaker_selection_method");
+        let named = method.map(|g| self.world.str(g.value).map(str::to_lowercase));
+        if let (Some(Some("round_robin")), Some(opener)) = (named.as_ref().map(Option::as_deref), opener)
+            && let Some(i) = ids.iter().position(|m| *m == opener)
+        {
+            let next = (i + 1) % ids.len();
+            ids.rotate_left(next);
+        }
+        let members: Vec<Member> = ids.iter().map(|m| self.member(kit, *m, again(&bound))).collect();
+        let how = match named.as_ref().map(Option::as_deref) {
+            Some(Some("round_robin")) => How::RoundRobin,
+            None | Some(Some("auto")) => self.selector(kit, manager, group, None),
+            Some(Some("random")) => self.selector(kit, manager, group, Some("who is drawn by lot to speak")),
+            Some(Some("manual")) => self.selector(kit, manager, group, Some("whom a person names to speak")),
+            Some(_) => self.selector(kit, manager, group, Some("who speaks next, which code decides")),
+        };
+        let ends = match self.stop(manager) {
+            Ok(texts) => Ends::Any(mentions(texts, None, self.world.object(manager).span)),
+            Err(why) => Ends::Unknown(why, self.world.object(manager).span),
+        };
+        Team {
+            how,
+            members,
+            opener: opener.map_or_else(|| "user".into(), |o| self.name(o)),
+            ends: Some(ends),
+            bound,
+            at: given.map_or(object.span, |g| g.at),
+        }
+    }
+
+    fn selector(&self, kit: &mut Kit<'_>, manager: ObjectId, group: ObjectId, code: Option<&str>) -> How {
+        let head = self.world.object(group).span;
+        let model = if code.is_none() { self.model(kit, manager) } else { None };
+        let (params, model_at) = model.map_or((ModelParams::default(), None), |(p, at)| (p, Some(at)));
+        let text = |key: &str, default: &str| {
+            self.get(group, None, key).map_or_else(|| Words::of(default, head), |g| words(self.world, g))
+        };
+        let retries = self.get(group, None, "max_retries_for_selecting_speaker");
+        let default = defaults::bound(&defaults::AUTOGEN_RETRIES, kit.versions);
+        let retries = py::bound(self.world, retries, default);
+        let attempts = match retries.bound {
+            Bound::Finite(n) => LoopBound { bound: Bound::Finite(n.saturating_add(1)), ..retries },
+            Bound::Infinite => retries,
+        };
+        let method = self.get(group, None, "speaker_selection_method").map_or(head, |g| g.at);
+        How::Selector(Box::new(Selector {
+            params,
+            model_at,
+            prompt: text("select_speaker_message_template", SELECT_BEFORE),
+            after: Some(text("select_speaker_prompt_template", SELECT_AFTER)),
+            as_system: true,
+            repeats: flag(self.world, self.get(group, None, "allow_repeat_speaker")).unwrap_or(true),
+            attempts,
+            code: code.map(|why| (why.to_string(), method)),
+        }))
+    }
+}
+
+fn again(bound: &LoopBound) -> LoopBound {
+    LoopBound { bound: bound.bound, origin: bound.origin.clone(), span: bound.span }
+}
+
+fn mentions(texts: Vec<(String, Place)>, by: Option<String>, at: Span) -> Vec<Ends> {
+    let sources = by.map(|name| vec![name]);
+    let one = |(text, place)| Ends::Mention { text, sources: sources.clone(), place, at };
+    texts.into_iter().map(one).collect()
+}
+
+/// What a test of messages looks for, if it is one of the usual tests.
+fn tests(text: &str) -> Option<Vec<(String, Place)>> {
+    let body = text.split_once(':').map_or(text, |(_, body)| body);
+    if body.trim() == "False" {
+        return Some(Vec::new());
+    }
+    let mut out = Vec::new();
+    let mut rest = body;
+    while let Some(open) = rest.find(['"', '\'']) {
+        let (before, from) = rest.split_at(open);
+        let quote = from.chars().next()?;
+        let inner = &from[1..];
+        let close = inner.find(quote)?;
+        let (word, after) = (&inner[..close], &inner[close + 1..]);
+        let (before, follows) = (before.trim_end(), after.trim_start());
+        if before.ends_with("not") || before.ends_with("!=") {
+            return None;
+        } else if before.ends_with("endswith(") {
+            out.push((word.to_string(), Place::End));
+        } else if before.ends_with("==") {
+            out.push((word.to_string(), Place::All));
+        } else if (follows.starts_with("in ") && word != "content") || before.ends_with("find(") {
+            out.push((word.to_string(), Place::Anywhere));
+        }
+        rest = after;
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+/// One side's conversation with another one that has no model.
+fn conversation(
+    kit: &mut Kit<'_>,
+    member: &Member,
+    a: &Assistant,
+    other: &Member,
+    stop: Stop,
+    bound: LoopBound,
+    at: Span,
+) -> TermId {
+    let model_at = a.model_at.unwrap_or(member.head);
+    let mut params = a.params.clone();
+    let mut branches: Vec<Branch> = Vec::new();
+    let next = |kit: &mut Kit<'_>, text: &str, waits: bool, at: Span| {
+        let (text, waits) = (kit.b.var(text, at), kit.b.lit(Data::Bool(waits), at));
+        let s = kit.b.add(Term::Record(vec![("text".into(), text), ("answer".into(), waits)]), at);
+        let this = kit.b.var("self", at);
+        kit.b.app(this, s, at)
+    };
+    for ToolUse { decl, .. } in &a.tools {
+        let (name, at) = (decl.name.clone(), decl.span);
+        if &*name == "final" || branches.len() >= crate::emit::MOST_TOOLS {
+            continue;
+        }
+        let id = kit.declared(decl.clone());
+        params.tools.push(id);
+        let (tool, given) = (kit.b.add(Term::Tool(id), at), kit.b.var("a", at));
+        let result = kit.b.app(tool, given, at);
+        let result = kit.b.add(Term::Prim(Prim::ToStr, vec![result]), at);
+        let o = kit.b.var("o", at);
+        let told = kit.b.add(Term::Send(Role::Tool, o), at);
+        let on = next(kit, "o", false, at);
+        let body = kit.b.let_in(vec![("o".into(), result), ("_".into(), told)], on, at);
+        branches.push(Branch { tag: name, binder: Some("a".into()), body });
+    }
+    let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
+    let on = next(kit, "y", true, member.head);
+    let reply = if branches.is_empty() {
+        kit.b.let_in(vec![("y".into(), recv)], on, member.head)
+    } else {
+        branches.push(Branch { tag: "final".into(), binder: Some("y".into()), body: on });
+        let t = kit.b.var("t", member.head);
+        let case = kit.b.add(Term::Case { scrutinee: t, branches, default: None }, member.head);
+        kit.b.let_in(vec![("t".into(), recv)], case, member.head)
+    };
+    // Whether the other one answers.
+    let place = other.head;
+    let yes = |kit: &mut Kit<'_>, b: bool| kit.b.lit(Data::Bool(b), place);
+    let answers = match &other.kind {
+        Kind::Says(text) => {
+            let text = kit.text(text, place);
+            let told = kit.b.add(Term::Send(Role::User, text), place);
+            let goes_on = yes(kit, true);
+            kit.b.let_in(vec![("_".into(), told)], goes_on, place)
+        }
+        Kind::Unknown(why) => kit.undecided(codes::NOT_COMPILED, why.clone(), place),
+        _ => {
+            let said = state(kit, "text", place);
+            let answer = crate::flow::by_tool(kit, &other.name, said, place);
+            let (w, exit) = (kit.b.var("w", place), kit.text("exit", place));
+            let ends = kit.b.add(Term::Prim(Prim::Eq, vec![w, exit]), place);
+            let w = kit.b.var("w", place);
+            let told = kit.b.add(Term::Send(Role::User, w), place);
+            let (over, goes_on) = (yes(kit, false), yes(kit, true));
+            let goes_on = kit.b.let_in(vec![("_".into(), told)], goes_on, place);
+            let body = kit.b.add(Term::If(ends, over, goes_on, IfSugar::Plain), place);
+            kit.b.let_in(vec![("w".into(), answer)], body, place)
+        }
+    };
+    let mut stops: Option<TermId> = None;
+    match stop {
+        Ok(texts) => {
+            for (text, how) in texts {
+                let said = state(kit, "text", place);
+                let test = holds_text(kit, said, &text, how, place);
+                stops = Some(match stops {
+                    None => test,
+                    Some(before) => {
+                        let t = yes(kit, true);
+                        kit.b.add(Term::If(before, t, test, IfSugar::Or), place)
+                    }
+                });
+            }
+        }
+        Err(why) => stops = Some(kit.undecided(codes::NOT_COMPILED, why, place)),
+    }
+    let answers = match stops {
+        None => answers,
+        Some(stops) => {
+            let over = yes(kit, false);
+            kit.b.add(Term::If(stops, over, answers, IfSugar::Plain), place)
+        }
+    };
+    let (waits, goes_on) = (state(kit, "answer", place), yes(kit, true));
+    let on = kit.b.add(Term::If(waits, answers, goes_on, IfSugar::Plain), place);
+    let s = kit.b.var("$s", at);
+    let step = kit.b.add(Term::If(on, reply, s, IfSugar::Plain), at);
+    let step = kit.b.abs("$s", None, step, at);
+    let step = kit.b.abs("self", None, step, at);
+    let fix_at = bound.span.unwrap_or(at);
+    let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, fix_at);
+    let (x, waits) = (kit.b.var("x", at), kit.b.lit(Data::Bool(false), at));
+    let begin = kit.b.add(Term::Record(vec![("text".into(), x), ("answer".into(), waits)]), at);
+    let ran = kit.b.app(fix, begin, at);
+    let text = kit.b.add(Term::Field(ran, "text".into()), at);
+    let mut said = term::system(kit, a, member.head);
+    let x = kit.b.var("x", at);
+    said.push(("_".into(), kit.b.add(Term::Send(Role::User, x), at)));
+    let body = kit.b.let_in(said, text, at);
+    let body = kit.b.add(Term::Fresh(body), at);
+    kit.b.abs("x", Some(Type::Str), body, at)
+}
