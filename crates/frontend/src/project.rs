@@ -5,6 +5,7 @@ use crate::outline::Outline;
 use crate::versions::Versions;
 use core_ir::Code;
 use diagnostics::{Diagnostic, FileId, Span};
+use python::normal;
 use std::sync::Arc;
 
 /// One file of a project, loaded.
@@ -80,23 +81,6 @@ pub fn join(folder: &str, path: &str) -> String {
     } else {
         normal(&format!("{folder}/{path}"))
     }
-}
-
-/// A path with `/` and without `.` and `..` as far as they can be resolved.
-fn normal(path: &str) -> String {
-    let path = path.replace('\\', "/");
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "." => {}
-            "" if !parts.is_empty() => {}
-            ".." if parts.last().is_some_and(|p| *p != ".." && !p.is_empty()) => {
-                parts.pop();
-            }
-            _ => parts.push(part),
-        }
-    }
-    parts.join("/")
 }
 
 /// The files that are compiled together: a crew's `agents.yaml` and `tasks.yaml`, say.

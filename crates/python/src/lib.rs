@@ -40,7 +40,7 @@ mod text;
 mod value;
 
 pub use eval::{Framework, Limits, World};
-pub use sources::{Source, Sources};
+pub use sources::{Source, Sources, normal};
 pub use value::{
     Arg, Class, ClassId, Dict, DictId, Env, EnvId, Field, Function, FunctionId, Kind, List, ListId, ListKind,
     Method, Object, ObjectId, Param, ParamKind, Piece, TextId, Value,

@@ -211,7 +211,13 @@ fn parent(folder: &str) -> Option<&str> {
     if folder.is_empty() { None } else { Some(folder.rsplit_once('/').map_or("", |(f, _)| f)) }
 }
 
-fn normal(path: &str) -> String {
+/// A path with `/` and without `.` and `..` as far as they can be resolved.
+///
+/// # Examples
+/// ```
+/// assert_eq!(python::normal("a/./b/../c.py"), "a/c.py");
+/// ```
+pub fn normal(path: &str) -> String {
     let path = path.replace('\\', "/");
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
