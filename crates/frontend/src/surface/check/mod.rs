@@ -1,0 +1,344 @@
+//! The static rules: names, arities, types, environments, and that every path returns.
+//!
+//! Source: seed 004 §2. Where a rule of the seed is met, its name stands beside the code.
+
+mod calls;
+mod env;
+mod expr;
+mod statements;
+
+pub(super) use calls::arguments_of;
+use env::{Binding, Entry, Env};
+use statements::Loop;
+
+use super::codes;
+use super::decls::{Decls, Kind};
+use super::exits::ExitTable;
+use super::recursion::{self, Descent};
+use super::types::show;
+use core_ir::Type;
+use diagnostics::{Applicability, Diagnostic, Fix, Span};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use syntax::agent::ast::{self, Block, Expr, Item, Run, Stmt, StmtKind};
+
+/// What the checker found out that lowering needs.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// The field accesses whose field is optional, and so may be absent.
+    pub(super) optional_fields: HashSet<Span>,
+    /// For each statement with blocks, the variables that it binds for what follows, sorted.
+    pub(super) outs: HashMap<Span, Arc<[String]>>,
+    /// How the pipelines count down that call themselves.
+    pub(super) descents: HashMap<String, Descent>,
+}
+
+/// Checks the bodies of a program against its declarations.
+pub(super) fn check(
+    program: &ast::Program,
+    decls: &Decls,
+    exits: &ExitTable,
+    out: &mut Vec<Diagnostic>,
+) -> Facts {
+    let mut c = Checker {
+        decls,
+        exits,
+        out,
+        facts: Facts::default(),
+        env: Env::default(),
+        result: None,
+        loops: Vec::new(),
+        concurrent: None,
+        reads: HashMap::new(),
+        bindings: 0,
+    };
+    for item in &program.items {
+        c.env = Env::default();
+        c.result = None;
+        match item {
+            Item::Pipeline(p) => c.pipeline(p),
+            // Test blocks are checked in an empty environment.
+            Item::Test(t) => c.block(&t.body),
+            Item::Task(t) => c.prompt(t),
+            _ => {}
+        }
+    }
+    let mut facts = c.facts;
+    circles(program, decls, exits, &mut facts.descents, out);
+    facts
+}
+
+/// The report of a statement that would end the rounds of a `parallel for` early.
+fn leaves(word: &str, at: Span, concurrent: Option<Span>) -> Diagnostic {
+    let d = Diagnostic::error(
+        codes::LEAVES_PARALLEL,
+        format!("`{word}` can't leave the rounds of `parallel for`, which run at the same time"),
+        at,
+    );
+    let d = match concurrent {
+        Some(head) => d.remark(head, "in this"),
+        None => d,
+    };
+    d.help("bind a variable instead and look at the list of its values afterwards; or use `for`")
+}
+
+/// Proposes the nearest name in place of the one that the report is about.
+pub(super) fn suggest(d: Diagnostic, near: &str) -> Diagnostic {
+    let d = d.help(format!("did you mean `{near}`?"));
+    match d.span {
+        Some(span) => {
+            d.fix(Fix { span, replacement: near.to_string(), applicability: Applicability::Unsafe })
+        }
+        None => d,
+    }
+}
+
+/// A repair that takes something away that does nothing.
+fn removal(span: Span) -> Fix {
+    Fix { span, replacement: String::new(), applicability: Applicability::Safe }
+}
+
+/// The report of a second declaration of a name.
+pub(super) fn duplicate(what: &str, name: &ast::Name, first: Span) -> Diagnostic {
+    Diagnostic::error(codes::DUPLICATE, format!("{what} `{}` is declared twice", name.text), name.span)
+        .remark(first, "first here")
+        .help("remove one of them or give it another name")
+}
+
+struct Checker<'a> {
+    decls: &'a Decls,
+    exits: &'a ExitTable,
+    out: &'a mut Vec<Diagnostic>,
+    facts: Facts,
+    env: Env,
+    /// The result type of the pipeline with the place where it is declared; `None` in a test.
+    result: Option<(Type, Span)>,
+    loops: Vec<Loop>,
+    /// The innermost `parallel for` around this place.
+    concurrent: Option<Span>,
+    /// Where each binding was read last.
+    reads: HashMap<u32, Span>,
+    bindings: u32,
+}
+
+impl Checker<'_> {
+    fn report(&mut self, d: Diagnostic) {
+        self.out.push(d);
+    }
+
+    fn bind(&mut self, name: &ast::Name, ty: Type) {
+        self.bindings += 1;
+        let binding = Binding { id: self.bindings, ty, span: name.span };
+        self.env.set(&name.text, Some(Entry::Bound(binding)));
+    }
+
+    // ----- declarations -----
+
+    /// Pipeline well-typedness.
+    fn pipeline(&mut self, p: &ast::Pipeline) {
+        let Some(signature) = self.decls.callables.get(&p.name.text).filter(|s| s.name.span == p.name.span)
+        else {
+            // A second declaration of the name; its body is checked against its own signature when the
+            // name is repaired.
+            return;
+        };
+        for param in &signature.params {
+            self.bind(&param.name, param.ty.clone());
+        }
+        self.result = Some((signature.result.clone(), p.result.span));
+        self.block(&p.body);
+        if self.exits.block(&p.body).falls && !unreadable(&p.body) {
+            let (place, why) = open_end(&p.body, self.exits);
+            self.report(
+                Diagnostic::error(
+                    codes::NO_RETURN,
+                    format!("pipeline `{}` can reach its end without `return`", p.name.text),
+                    p.name.span,
+                )
+                .remark(place, why)
+                .help(format!("return a value of type `{}` on every path", show(&signature.result))),
+            );
+        }
+    }
+
+    /// The holes of a task's prompt.
+    fn prompt(&mut self, t: &ast::Callable) {
+        let ast::BodyKind::Prompt(template) = &t.body.kind else { return };
+        let Some(signature) = self.decls.callables.get(&t.name.text).filter(|s| s.name.span == t.name.span)
+        else {
+            return;
+        };
+        for param in &signature.params {
+            self.bind(&param.name, param.ty.clone());
+        }
+        self.template(template);
+    }
+
+    fn template(&mut self, template: &ast::Template) {
+        for part in &template.parts {
+            if let ast::TemplatePart::Hole(e) = part {
+                self.expr(e, None);
+            }
+        }
+    }
+
+    // ----- statements -----
+
+    // ----- calls -----
+
+    // ----- expressions -----
+}
+
+fn zero(n: &ast::Number, message: &str) -> Diagnostic {
+    Diagnostic::error(codes::BAD_SETTING, message, n.span).help("write a number of at least 1")
+}
+
+fn count(n: usize, what: &str) -> String {
+    match n {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
+}
+
+/// Whether a part of the block could not be read: it may be the one that returns.
+fn unreadable(block: &Block) -> bool {
+    let mut work = vec![block];
+    while let Some(b) = work.pop() {
+        if b.stmts.iter().any(|s| matches!(s.kind, StmtKind::Error(_))) {
+            return true;
+        }
+        work.extend(b.stmts.iter().flat_map(super::exits::blocks_of));
+    }
+    false
+}
+
+/// Where a block that may reach its end does so, and why.
+fn open_end(block: &Block, exits: &ExitTable) -> (Span, &'static str) {
+    let mut block = block;
+    loop {
+        let end = Span { start: block.span.end.saturating_sub(1), ..block.span };
+        let Some(last) = block.stmts.last() else { return (end, "nothing is returned here") };
+        let head = |e: &Expr| Span { start: last.span.start, ..e.span };
+        let (inner, other): (&Block, Option<&Block>) = match &last.kind {
+            StmtKind::If(e, a, b) | StmtKind::IfLet(_, e, a, b) => match b {
+                None => return (head(e), "if this does not hold, nothing is returned"),
+                Some(b) => (a, Some(b)),
+            },
+            StmtKind::Try(a, _, b) => (a, Some(b)),
+            StmtKind::Match(_, arms) => {
+                let Some(arm) = arms.iter().find(|a| exits.block(&a.body).falls) else {
+                    return (end, "nothing is returned here");
+                };
+                (&arm.body, None)
+            }
+            StmtKind::While(e, ..) | StmtKind::For(_, e, _) => {
+                return (head(e), "this loop may end without returning");
+            }
+            _ => return (end, "nothing is returned here"),
+        };
+        block = match other {
+            Some(other) if !exits.block(inner).falls => other,
+            _ => inner,
+        };
+    }
+}
+
+/// Reports pipelines that call each other in a circle, unless it is one pipeline that counts down.
+fn circles(
+    program: &ast::Program,
+    decls: &Decls,
+    exits: &ExitTable,
+    descents: &mut HashMap<String, Descent>,
+    out: &mut Vec<Diagnostic>,
+) {
+    let mut calls: HashMap<&str, Vec<(&str, Span)>> = HashMap::new();
+    let mut bodies: HashMap<&str, &ast::Pipeline> = HashMap::new();
+    let mut order = Vec::new();
+    for item in &program.items {
+        let Item::Pipeline(p) = item else { continue };
+        let called = runs_in(&p.body)
+            .into_iter()
+            .filter(|r| decls.callables.get(&r.target.text).is_some_and(|s| s.kind == Kind::Pipeline))
+            .map(|r| (r.target.text.as_str(), r.target.span))
+            .collect();
+        calls.insert(&p.name.text, called);
+        bodies.insert(&p.name.text, p);
+        order.push(&*p.name.text);
+    }
+    let mut done: HashSet<&str> = HashSet::new();
+    let mut looked_at: HashSet<&str> = HashSet::new();
+    for start in order {
+        // Depth first with an explicit stack: the path, and how far each of its pipelines is looked through.
+        let mut path: Vec<(&str, usize)> = vec![(start, 0)];
+        while let Some((name, next)) = path.last_mut() {
+            let name = *name;
+            let call = calls.get(name).and_then(|c| c.get(*next)).copied();
+            *next += 1;
+            let Some((target, span)) = call else {
+                done.insert(name);
+                path.pop();
+                continue;
+            };
+            if let Some(at) = path.iter().position(|(n, _)| *n == target) {
+                let mut why = None;
+                if let (true, Some(p), Some(s)) =
+                    (name == target, bodies.get(name), decls.callables.get(name))
+                {
+                    // Each call of itself is a circle of one.
+                    if descents.contains_key(name) || !looked_at.insert(name) {
+                        continue;
+                    }
+                    match recursion::descent(p, &s.params, exits) {
+                        Ok(descent) => {
+                            descents.insert(name.to_string(), descent);
+                            continue;
+                        }
+                        Err(reason) => why = reason,
+                    }
+                }
+                let circle: Vec<&str> = path[at..].iter().map(|(n, _)| *n).chain([target]).collect();
+                let alone = circle.len() == 2;
+                let message = match alone {
+                    true => format!("no bound is known for how often `{target}` calls itself"),
+                    false => format!(
+                        "no bound is known for how often these pipelines call themselves: {}",
+                        circle.join(" → ")
+                    ),
+                };
+                let mut d = Diagnostic::error(codes::RECURSION, message, span);
+                if let Some(why) = why {
+                    d = d.remark(why.span, why.text);
+                }
+                d = d.help("repeat with `while … max n { … }`, which says how often at most");
+                out.push(match alone {
+                    true => d.help(format!(
+                        "or count down: with a parameter `n: Number`, `if n <= 0 {{ return …; }}` before the call, and \
+                         `{target}(…, n - 1)`"
+                    )),
+                    false => d.help("or make it one pipeline, which may call itself if it counts down"),
+                });
+            } else if !done.contains(target) {
+                path.push((target, 0));
+            }
+        }
+    }
+}
+
+/// All calls of a block, in order.
+pub(super) fn runs_in(block: &Block) -> Vec<&Run> {
+    let mut out = Vec::new();
+    let mut work: Vec<&Stmt> = block.stmts.iter().rev().collect();
+    while let Some(stmt) = work.pop() {
+        match &stmt.kind {
+            StmtKind::Run(r) => out.push(r),
+            StmtKind::Parallel { runs, .. } => out.extend(runs),
+            _ => {
+                for b in super::exits::blocks_of(stmt).into_iter().rev() {
+                    work.extend(b.stmts.iter().rev());
+                }
+            }
+        }
+    }
+    out
+}
