@@ -1,7 +1,11 @@
 """Calls a function of a program that its framework knows as a tool: arguments as JSON on standard input, the result as JSON
 on standard output. The framework is not loaded: its names do nothing."""
 
+import asyncio
+import importlib.abc
+import importlib.machinery
 import importlib.util
+import inspect
 import json
 import sys
 import types
@@ -17,10 +21,13 @@ class Nothing(types.ModuleType):
 
 
 class Thing:
-    def __init__(self, *_, **__):
+    def __init__(self):
         self.handoffs = []
 
-    def __call__(self, *_, **__):
+    def __call__(self, *given, **named):
+        # A tool is made of a function, or a function is registered: it stays a function.
+        if given and inspect.isfunction(given[0]):
+            return remember(given[0], named.get("name") or given[0].__name__)
         return Thing()
 
     def __getattr__(self, name):
@@ -30,6 +37,11 @@ class Thing:
 
     def __getitem__(self, _):
         return Thing()
+
+    def __or__(self, _):
+        return Thing()
+
+    __and__ = __or__
 
     def __mro_entries__(self, _):
         return (object,)
@@ -51,7 +63,23 @@ def remember(function, name):
     return function
 
 
+class Anything(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Every module of a framework, whatever it is called."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("autogen_agentchat", "autogen_core", "autogen_ext", "autogen", "pydantic"):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        return Nothing(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
 path, name = sys.argv[1:3]
+sys.meta_path.insert(0, Anything())
 for module in ("agents", "crewai", "crewai.tools"):
     framework = Nothing(module)
     framework.function_tool = framework.tool = tool
@@ -59,5 +87,9 @@ for module in ("agents", "crewai", "crewai.tools"):
 spec = importlib.util.spec_from_file_location("program", path)
 program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)
-result = TOOLS[name](**json.load(sys.stdin))
+# A framework that takes any function knows it by its name, unless it is told another one.
+function = TOOLS.get(name) or getattr(program, name)
+result = function(**json.load(sys.stdin))
+if inspect.isawaitable(result):
+    result = asyncio.run(asyncio.wait_for(result, 60))
 print(json.dumps(result))

@@ -106,10 +106,12 @@ pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start)
         };
         (*from, *to, when)
     });
+    let placed = all.iter().map(|(_, _, e)| Some(e.at)).chain(starts.iter().skip(1).map(|_| None)).collect();
     kit.outline.graph(GraphOutline {
         at,
         nodes: nodes.collect(),
         edges: drawn.chain(begun).collect(),
+        placed,
         start: *first,
     });
     let log = match start {
