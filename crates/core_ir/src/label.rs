@@ -1,6 +1,6 @@
 //! Labels: the join-semilattices of integrity × secrecy.
 //!
-//! Entry point: [`Lattice`]. A lattice of labels is a file in `label/` and a line in [`LatticeKind::ALL`].
+//! Entry point: [`Lattice`]. A lattice of labels is a file in `label/` and a line in the register, `lattices!`.
 //!
 //! Invariant: ⊥ is [`Label::BOTTOM`] in every lattice.
 //! Invariant: what a label joins, compares, reads and writes does not depend on whether origins are kept
@@ -15,11 +15,12 @@ mod sets;
 
 pub use origin::{Chain, Hop, Step, What};
 
-use crate::Data;
+use crate::{Data, Name};
 use bits::BitLattice;
 use origin::Origins;
 use sets::Sets;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// An element of the run's [`Lattice`]. Meaningful only together with it.
 ///
@@ -58,29 +59,53 @@ impl Label {
     pub const BOTTOM: Label = Label::of(0);
 }
 
-/// Which of the shipped lattices a run uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum LatticeKind {
+/// What the file of a lattice says of it.
+struct Definition {
+    /// What policies call it.
+    name: &'static str,
+    /// How a label of it is written, as an example for messages.
+    example: &'static str,
+    /// What its labels are lists of, if they are.
+    words: &'static [&'static str],
+    algebra: fn(&Principals) -> Algebra,
+}
+
+/// The register of lattices: what each is called in code, and what its file says.
+macro_rules! lattices {
+    ($($(#[$doc:meta])* $kind:ident = $definition:path,)*) => {
+        /// Which of the shipped lattices a run uses.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+        pub enum LatticeKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl LatticeKind {
+            /// All of them, with the names that policies call them by.
+            pub const ALL: [(&str, LatticeKind); [$(LatticeKind::$kind),*].len()] =
+                [$(($definition.name, LatticeKind::$kind)),*];
+
+            fn definition(self) -> Definition {
+                match self {
+                    $(LatticeKind::$kind => $definition,)*
+                }
+            }
+        }
+    };
+}
+
+lattices! {
     /// Subsets of `["U", "S"]`: untrusted, secret.
     #[default]
-    TwoAxis,
+    TwoAxis = bits::TWO_AXIS,
     /// Subsets of `["U", "S", "E"]`: the same with the endorsed bit, which counts as integrity.
-    Endorsed,
+    Endorsed = bits::ENDORSED,
     /// `{sources: […] or "*", readers: […] or "*"}`.
-    SourcesReaders,
+    SourcesReaders = sets::SOURCES_READERS,
     /// `["U"]` and one of `["internal"]`, `["confidential"]`, `["secret"]`, each above the one before.
-    Levels,
+    Levels = levels::LEVELS,
 }
 
 impl LatticeKind {
-    /// All of them, with the names that policies call them by: the register of lattices.
-    pub const ALL: [(&str, LatticeKind); 4] = [
-        ("two-axis", LatticeKind::TwoAxis),
-        ("endorsed", LatticeKind::Endorsed),
-        ("sources-readers", LatticeKind::SourcesReaders),
-        ("levels", LatticeKind::Levels),
-    ];
-
     /// The lattice of that name.
     pub fn named(name: &str) -> Option<LatticeKind> {
         LatticeKind::ALL.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind)
@@ -88,28 +113,36 @@ impl LatticeKind {
 
     /// The name that policies call it by.
     pub fn name(self) -> &'static str {
-        // INVARIANT: `ALL` has every kind (a test counts them).
-        LatticeKind::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+        self.definition().name
     }
 
     /// How a label of it is written, as an example for messages.
     pub fn example(self) -> &'static str {
-        match self {
-            LatticeKind::TwoAxis => "[\"U\", \"S\"] or fewer of them",
-            LatticeKind::Endorsed => "[\"U\", \"S\", \"E\"] or fewer of them",
-            LatticeKind::SourcesReaders => "{ sources = [\"web\"], readers = [\"alice\"] }",
-            LatticeKind::Levels => levels::EXAMPLE,
-        }
+        self.definition().example
     }
 
-    fn algebra(self) -> Algebra {
-        match self {
-            LatticeKind::TwoAxis => Algebra::Bits(&bits::TWO_AXIS),
-            LatticeKind::Endorsed => Algebra::Bits(&bits::ENDORSED),
-            LatticeKind::SourcesReaders => Algebra::Sets(Box::new(Sets::new())),
-            LatticeKind::Levels => Algebra::Bits(&levels::LEVELS),
-        }
+    /// The words that labels of it are lists of; none if they are something else.
+    pub fn words(self) -> &'static [&'static str] {
+        self.definition().words
     }
+}
+
+/// Whom labels of sources and readers may name. Without a list anybody may be named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Principals {
+    /// Those who may be readers.
+    pub readers: Option<BTreeSet<Name>>,
+    /// Those who may be sources.
+    pub sources: Option<BTreeSet<Name>>,
+}
+
+/// What the sender of data says of them: from whom they are and who may read them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stated {
+    /// From whom; nobody if they are trusted, `None` if anyone.
+    pub sources: Option<Vec<Name>>,
+    /// Who may read them; `None` if everybody.
+    pub readers: Option<Vec<Name>>,
 }
 
 /// A label as a program text or signature states it, before a lattice is chosen.
@@ -245,9 +278,14 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// A lattice of the given kind.
+    /// A lattice of the given kind, whose labels may name anybody.
     pub fn new(kind: LatticeKind) -> Lattice {
-        let algebra = kind.algebra();
+        Lattice::with_principals(kind, &Principals::default())
+    }
+
+    /// A lattice of the given kind. A label that names somebody else is no label of it.
+    pub fn with_principals(kind: LatticeKind, principals: &Principals) -> Lattice {
+        let algebra = (kind.definition().algebra)(principals);
         Lattice { kind, plain: matches!(algebra, Algebra::Bits(_)), algebra, origins: None }
     }
 
@@ -351,6 +389,29 @@ impl Lattice {
         }
     }
 
+    /// What somebody says of data who may know of more people than this lattice: in its terms, and never lower than what is said.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{LabelSpec, Lattice, LatticeKind, Stated};
+    /// let said = Stated { sources: Some(vec![]), readers: Some(vec!["alice".into()]) };
+    /// let two = Lattice::new(LatticeKind::TwoAxis);
+    /// assert_eq!(two.in_terms(&said), LabelSpec::Axes { untrusted: false, secret: true });
+    /// let mut names = Lattice::new(LatticeKind::SourcesReaders);
+    /// let spec = names.in_terms(&said);
+    /// let label = names.resolve(&spec).unwrap();
+    /// assert_eq!(names.show(label), r#"{"sources":[],"readers":["alice"]}"#);
+    /// ```
+    pub fn in_terms(&self, said: &Stated) -> LabelSpec {
+        match &self.algebra {
+            Algebra::Bits(_) => LabelSpec::Axes {
+                untrusted: said.sources.as_ref().is_none_or(|s| !s.is_empty()),
+                secret: said.readers.is_some(),
+            },
+            Algebra::Sets(sets) => LabelSpec::Exact(sets.in_terms(said)),
+        }
+    }
+
     /// The label as it is written in programs.
     pub fn show(&self, label: Label) -> String {
         self.text(label).into_owned()
@@ -359,10 +420,11 @@ impl Lattice {
     /// [`Lattice::show`], without making a text where there is one.
     pub fn text(&self, label: Label) -> Cow<'static, str> {
         let base = self.base(label);
-        match (self.kind, bits::TEXTS.get(base as usize)) {
-            (LatticeKind::TwoAxis | LatticeKind::Endorsed, Some(text)) => Cow::Borrowed(text),
-            _ => Cow::Owned(self.algebra.write(base).to_json().to_string()),
-        }
+        let text = match &self.algebra {
+            Algebra::Bits(lattice) => lattice.text(base),
+            Algebra::Sets(_) => None,
+        };
+        text.map_or_else(|| Cow::Owned(self.algebra.write(base).to_json().to_string()), Cow::Borrowed)
     }
 
     /// From here on labels keep where they come from: see [`Lattice::mark`] and [`Lattice::why`]. To be called before any
@@ -405,7 +467,6 @@ impl Lattice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Name;
     use proptest::prelude::*;
 
     fn any_label(kind: LatticeKind) -> BoxedStrategy<Data> {
@@ -413,11 +474,9 @@ mod tests {
             proptest::sample::subsequence(pool, 0..=pool.len())
                 .prop_map(|s| Data::list(s.into_iter().map(Data::str)))
         };
-        match kind {
-            LatticeKind::TwoAxis => names(&["U", "S"]).boxed(),
-            LatticeKind::Endorsed => names(&["U", "S", "E"]).boxed(),
-            LatticeKind::Levels => names(&["U", "internal", "confidential", "secret"]).boxed(),
-            LatticeKind::SourcesReaders => (
+        match kind.words() {
+            words @ [_, ..] => names(words).boxed(),
+            [] => (
                 prop_oneof![names(&["web", "mail", "user"]), Just(Data::str("*"))],
                 prop_oneof![names(&["alice", "bob"]), Just(Data::str("*"))],
             )
@@ -523,6 +582,14 @@ mod tests {
         for (name, kind) in LatticeKind::ALL {
             assert_eq!((LatticeKind::named(name), kind.name()), (Some(kind), name));
             assert!(!kind.example().is_empty());
+            // Each of the words says something of its own.
+            let mut met: Vec<Label> = Vec::new();
+            let mut l = Lattice::new(kind);
+            for word in kind.words() {
+                let label = l.label_of(&Data::list([Data::str(*word)])).unwrap();
+                assert!(label != Label::BOTTOM && !met.contains(&label), "{name}: {word}");
+                met.push(label);
+            }
             let mut l = Lattice::new(kind);
             // The words of signatures mean something in each of them.
             let [u, s] = [(true, false), (false, true)]
@@ -592,6 +659,34 @@ mod tests {
         assert_eq!(l.join(most, last), all);
         let any = l.label_of(&Data::record([("sources".into(), Data::str("*"))])).unwrap();
         assert!(l.flows(all, any) && !l.flows(any, all));
+    }
+
+    #[test]
+    fn labels_name_principals_only() {
+        let some = |names: &[&str]| Some(names.iter().map(|n| Name::from(*n)).collect::<BTreeSet<_>>());
+        let principals = Principals { readers: some(&["alice", "bob"]), sources: some(&["web"]) };
+        let mut l = Lattice::with_principals(LatticeKind::SourcesReaders, &principals);
+        let names = |names: &[&str]| Data::list(names.iter().map(|n| Data::str(*n)));
+        let label = |s: &[&str], r: &[&str]| {
+            Data::record([("sources".into(), names(s)), ("readers".into(), names(r))])
+        };
+        assert!(l.label_of(&label(&["web"], &["alice"])).is_some());
+        assert_eq!(l.label_of(&label(&["web"], &["mallory"])), None);
+        assert_eq!(l.label_of(&label(&["mail"], &["alice"])), None);
+        // What others say of data is never lowered by not knowing whom they name.
+        let mut said = |sources: Option<&[&str]>, readers: Option<&[&str]>| {
+            let list = |names: &[&str]| names.iter().map(|n| Name::from(*n)).collect();
+            let spec = l.in_terms(&Stated { sources: sources.map(list), readers: readers.map(list) });
+            let label = l.resolve(&spec).unwrap();
+            l.show(label)
+        };
+        assert_eq!(said(Some(&[]), None), r#"{"sources":[],"readers":"*"}"#);
+        assert_eq!(said(None, Some(&["bob"])), r#"{"sources":"*","readers":["bob"]}"#);
+        assert_eq!(
+            said(Some(&["web"]), Some(&["bob", "mallory"])),
+            r#"{"sources":["web"],"readers":["bob"]}"#
+        );
+        assert_eq!(said(Some(&["web", "mail"]), Some(&["mallory"])), r#"{"sources":"*","readers":[]}"#);
     }
 
     #[test]

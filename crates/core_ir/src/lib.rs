@@ -28,7 +28,7 @@ mod ty;
 
 pub use data::{Data, DataError, MAX_DATA_DEPTH, Name};
 pub use effect::{Effect, EffectRow};
-pub use label::{Chain, Hop, Label, LabelSpec, Lattice, LatticeKind, Step, What};
+pub use label::{Chain, Hop, Label, LabelSpec, Lattice, LatticeKind, Principals, Stated, Step, What};
 pub use num::{Num, NumError};
 pub use pred::{Comparison, Measure, Pred};
 pub use print::{Style, print_code, print_data, print_term, print_with, write_data};

@@ -106,14 +106,12 @@ fn main() {
 /// The nanoseconds of a join and of a comparison in a lattice, over all pairs of eight labels that were met before.
 fn operations(kind: LatticeKind) -> (f64, f64) {
     let mut lattice = Lattice::new(kind);
-    let texts = match kind {
-        LatticeKind::SourcesReaders => ["web", "mail", "user", "disk"]
-            .map(|s| Data::record([("sources".into(), Data::list([Data::str(s)]))]))
-            .to_vec(),
-        LatticeKind::Levels => {
-            ["public", "internal", "confidential", "secret"].map(|s| Data::list([Data::str(s)])).to_vec()
+    let list = |names: &[&str]| Data::list(names.iter().map(|n| Data::str(*n)));
+    let texts: Vec<Data> = match kind.words() {
+        [] => {
+            ["web", "mail", "user", "disk"].map(|s| Data::record([("sources".into(), list(&[s]))])).to_vec()
         }
-        _ => vec![Data::list([]), Data::list([Data::str("U")]), Data::list([Data::str("S")])],
+        words => words.iter().map(|word| list(&[word])).chain([list(&[])]).collect(),
     };
     let mut labels: Vec<Label> = texts.iter().filter_map(|d| lattice.label_of(d)).collect();
     while labels.len() < 8 {

@@ -214,15 +214,22 @@ fn labels(kind: LatticeKind) -> Vec<Data> {
             })
             .collect()
     };
-    match kind {
-        LatticeKind::TwoAxis => subsets(&["U", "S"]),
-        LatticeKind::Endorsed => subsets(&["U", "S", "E"]),
-        LatticeKind::Levels => ["public", "internal", "confidential", "secret"]
-            .iter()
-            .flat_map(|level| [vec![*level], vec!["U", level]])
-            .map(|names| Data::list(names.into_iter().map(Data::str)))
-            .collect(),
-        LatticeKind::SourcesReaders => {
+    match kind.words() {
+        words @ [_, ..] => {
+            // Two lists of words may say the same.
+            let mut lattice = Lattice::new(kind);
+            let mut met = Vec::new();
+            let mut all = subsets(words);
+            all.retain(|data| {
+                let label = label(&mut lattice, data);
+                !met.contains(&label) && {
+                    met.push(label);
+                    true
+                }
+            });
+            all
+        }
+        [] => {
             let or_all = |mut names: Vec<Data>| {
                 names.push(Data::str("*"));
                 names
@@ -298,6 +305,7 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
     let code = pair.program.code();
     let parser = program.clone();
     let config = Config {
+        principals: core_ir::Principals::default(),
         lattice: program.lattice,
         fuel: FUEL,
         max_text: MAX_TEXT,

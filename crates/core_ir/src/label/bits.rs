@@ -1,5 +1,6 @@
 //! Lattices whose labels are sets of bits. Every finite distributive lattice can be written so.
 
+use super::{Algebra, Definition};
 use crate::Data;
 use std::fmt;
 
@@ -17,6 +18,11 @@ pub(super) trait BitLattice: fmt::Debug + Sync {
     /// The value that denotes these bits.
     fn write(&self, bits: u32) -> Data;
 
+    /// The same as text, where there is one that need not be made.
+    fn text(&self, _bits: u32) -> Option<&'static str> {
+        None
+    }
+
     /// What has an origin of its own: a bit, how it is written in labels, and what it says of data, in words.
     fn parts(&self, bits: u32) -> Vec<(u32, &'static str, &'static str)>;
 }
@@ -33,11 +39,24 @@ pub(super) struct Letters {
 }
 
 /// `["U", "S"]`.
-pub(super) static TWO_AXIS: Letters =
-    Letters { letters: &[(UNTRUSTED, "U", "is untrusted"), (SECRET, "S", "is secret")] };
+pub(super) const TWO_AXIS: Definition = Definition {
+    name: "two-axis",
+    example: "[\"U\", \"S\"] or fewer of them",
+    words: &["U", "S"],
+    algebra: |_| Algebra::Bits(&U_S),
+};
 
 /// `["U", "S", "E"]`.
-pub(super) static ENDORSED: Letters = Letters {
+pub(super) const ENDORSED: Definition = Definition {
+    name: "endorsed",
+    example: "[\"U\", \"S\", \"E\"] or fewer of them",
+    words: &["U", "S", "E"],
+    algebra: |_| Algebra::Bits(&U_S_E),
+};
+
+static U_S: Letters = Letters { letters: &[(UNTRUSTED, "U", "is untrusted"), (SECRET, "S", "is secret")] };
+
+static U_S_E: Letters = Letters {
     letters: &[
         (UNTRUSTED, "U", "is untrusted"),
         (SECRET, "S", "is secret"),
@@ -46,7 +65,7 @@ pub(super) static ENDORSED: Letters = Letters {
 };
 
 /// The labels of both as they are written, by their bits.
-pub(super) const TEXTS: [&str; 8] = [
+const TEXTS: [&str; 8] = [
     "[]",
     r#"["U"]"#,
     r#"["S"]"#,
@@ -77,6 +96,10 @@ impl BitLattice for Letters {
 
     fn write(&self, bits: u32) -> Data {
         Data::list(self.parts(bits).into_iter().map(|l| Data::str(l.1)))
+    }
+
+    fn text(&self, bits: u32) -> Option<&'static str> {
+        TEXTS.get(bits as usize).copied()
     }
 
     fn parts(&self, bits: u32) -> Vec<(u32, &'static str, &'static str)> {

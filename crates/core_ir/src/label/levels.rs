@@ -4,18 +4,19 @@
 //! their union.
 
 use super::bits::{BitLattice, UNTRUSTED};
+use super::{Algebra, Definition};
 use crate::Data;
 
 /// The lattice of levels.
+pub(super) const LEVELS: Definition = Definition {
+    name: "levels",
+    example: "[\"U\"], [\"internal\"], [\"confidential\"] or [\"secret\"], or \"U\" with a level",
+    words: &["U", "internal", "confidential", "secret"],
+    algebra: |_| Algebra::Bits(&Levels),
+};
+
 #[derive(Debug)]
-pub(super) struct Levels;
-
-/// The only one there is.
-pub(super) static LEVELS: Levels = Levels;
-
-/// How a label is written, as an example for messages.
-pub(super) const EXAMPLE: &str =
-    "[\"U\"], [\"internal\"], [\"confidential\"] or [\"secret\"], or \"U\" with a level";
+struct Levels;
 
 /// All bits of each level, the highest first.
 const ABOVE_PUBLIC: [(u32, &str, &str); 3] = [

@@ -7,12 +7,16 @@
 //! Invariant: origins do not depend on the order in which answers arrive: sets are ordered by what their steps are.
 //! Invariant: a set has at most [`MOST_STEPS`] steps, and there are at most [`MOST_LABELS`] labels and steps; what is left out is known to be.
 
-use super::sets::{Joins, pair};
+use super::sets::{Joins, PairHasher, pair};
 use super::{Algebra, Axis, Component};
-use crate::{Data, Name};
+use crate::Name;
 use diagnostics::Span;
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
+
+/// A map whose keys are few small numbers, none of them chosen by an attacker.
+type Table<K> = HashMap<K, u32, BuildHasherDefault<PairHasher>>;
 
 /// The most steps of a set.
 const MOST_STEPS: usize = 16;
@@ -122,11 +126,18 @@ pub struct Chain {
 type Set = (Box<[u32]>, bool);
 
 /// A label and where it comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 struct Entry {
     base: u32,
     integrity: u32,
     secrecy: u32,
+}
+
+impl Hash for Entry {
+    fn hash<H: Hasher>(&self, to: &mut H) {
+        to.write_u64(u64::from(self.integrity) << 32 | u64::from(self.secrecy));
+        to.write_u64(u64::from(self.base));
+    }
 }
 
 /// A step and what it depended on.
@@ -141,18 +152,40 @@ struct Event {
 }
 
 /// What makes two steps the same one.
-type EventKey = (What, Span, Option<(u64, u32)>, Entry, u32);
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct EventKey {
+    what: What,
+    span: Span,
+    request: Option<(u64, u32)>,
+    before: Entry,
+    own: u32,
+}
+
+impl Hash for EventKey {
+    /// Steps at one place are of one kind; their names need not be read.
+    fn hash<H: Hasher>(&self, to: &mut H) {
+        let (strand, number) = self.request.unwrap_or_default();
+        to.write_u64(strand);
+        to.write_u64(u64::from(self.span.start) << 32 | u64::from(number));
+        self.before.hash(to);
+        to.write_u64(u64::from(self.own));
+    }
+}
 
 /// The labels of a run that keeps origins.
 #[derive(Clone, Debug)]
 pub(super) struct Origins {
     entries: Vec<Entry>,
-    entry_index: HashMap<Entry, u32>,
+    entry_index: Table<Entry>,
     joins: Joins,
     sets: Vec<Set>,
     set_index: HashMap<Set, u32>,
+    /// The sets with one step each, by the step.
+    singles: Vec<u32>,
     events: Vec<Event>,
-    event_index: HashMap<EventKey, u32>,
+    event_index: Table<EventKey>,
+    /// What labels of the algebra are in a digest.
+    written: Table<u32>,
 }
 
 /// The set without steps.
@@ -166,12 +199,14 @@ impl Default for Origins {
         let bottom = Entry::default();
         Origins {
             entries: vec![bottom],
-            entry_index: HashMap::from([(bottom, 0)]),
+            entry_index: Table::from_iter([(bottom, 0)]),
             joins: HashMap::default(),
             sets: vec![(Box::default(), false), (Box::default(), true)],
             set_index: HashMap::from([((Box::default(), false), NONE), ((Box::default(), true), FORGOTTEN)]),
+            singles: Vec::new(),
             events: Vec::new(),
-            event_index: HashMap::new(),
+            event_index: Table::default(),
+            written: Table::default(),
         }
     }
 }
@@ -258,13 +293,20 @@ impl Origins {
         if let Some(i) = self.set_index.get(&set) {
             return *i;
         }
+        let i = self.push_set(set.clone());
+        if i != FORGOTTEN {
+            self.set_index.insert(set, i);
+        }
+        i
+    }
+
+    /// A set that was not met before.
+    fn push_set(&mut self, set: Set) -> u32 {
         if self.sets.len() >= MOST_LABELS {
             return FORGOTTEN;
         }
-        let i = self.sets.len() as u32;
-        self.sets.push(set.clone());
-        self.set_index.insert(set, i);
-        i
+        self.sets.push(set);
+        self.sets.len() as u32 - 1
     }
 
     /// See [`super::Lattice::mark`].
@@ -281,19 +323,23 @@ impl Origins {
             return 0;
         }
         let (before, own) = (self.entry(before), self.base(own));
-        let key = (step.what.clone(), step.span, step.request, before, own);
+        let key = EventKey { what: step.what.clone(), span: step.span, request: step.request, before, own };
         let event = match self.event_index.get(&key) {
             Some(event) => *event,
             None if self.events.len() >= MOST_LABELS => return label,
             None => {
-                let digest = self.digest(&step, before, &algebra.write(own));
+                let digest = self.digest(algebra, &step, before, own);
                 let event = self.events.len() as u32;
                 self.events.push(Event { step, before, own, digest });
                 self.event_index.insert(key, event);
+                // No join gives a set of one step, so it is not looked for again.
+                let single = self.push_set((Box::new([event]), false));
+                self.singles.push(single);
                 event
             }
         };
-        let set = self.intern_set((Box::new([event]), false));
+        // INVARIANT: each event has its set.
+        let set = self.singles.get(event as usize).copied().unwrap_or(FORGOTTEN);
         let on = |axis| {
             algebra.reclassify(
                 if axis == Axis::Integrity { base } else { 0 },
@@ -305,20 +351,20 @@ impl Origins {
         self.intern(Entry { base, integrity, secrecy })
     }
 
-    fn digest(&self, step: &Step, before: Entry, own: &Data) -> u64 {
-        // FNV-1a over what does not depend on the order in which anything was met, as numbers of interned labels do.
-        let mut hash = 0xcbf2_9ce4_8422_2325u64;
-        let mut add = |bytes: &[u8]| {
-            for b in bytes {
-                hash = (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3);
-            }
-        };
+    /// Over what does not depend on the order in which anything was met, as numbers of interned labels do.
+    fn digest(&mut self, algebra: &Algebra, step: &Step, before: Entry, own: u32) -> u64 {
+        let own = *self.written.entry(own).or_insert_with(|| {
+            let hash = fnv(FNV, algebra.write(own).to_json().to_string().as_bytes());
+            (hash ^ hash >> 32) as u32
+        });
+        let mut hash = FNV;
+        let mut add = |bytes: &[u8]| hash = fnv(hash, bytes);
         add(step.what.kind().as_bytes());
         add(step.what.name().unwrap_or_default().as_bytes());
         let (strand, number) = step.request.unwrap_or_default();
         add(&strand.to_le_bytes());
         add(&number.to_le_bytes());
-        add(own.to_json().to_string().as_bytes());
+        add(&own.to_le_bytes());
         for set in [before.integrity, before.secrecy] {
             for event in self.sets[set as usize].0.iter() {
                 add(&self.events[*event as usize].digest.to_le_bytes());
@@ -391,4 +437,12 @@ impl Origins {
         }
         chain
     }
+}
+
+/// Where FNV-1a begins.
+const FNV: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a.
+fn fnv(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, b| (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
 }

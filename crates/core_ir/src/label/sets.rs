@@ -1,10 +1,18 @@
 //! Sources × readers: `{sources: […] or "*", readers: […] or "*"}`, from where data may come and who may see them.
 //! Labels are interned; sets of up to 64 different names are compared as bits.
 
-use super::{Axis, Component};
+use super::{Algebra, Axis, Component, Definition, Principals, Stated};
 use crate::{Data, Name};
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
+
+/// The lattice of sources and readers.
+pub(super) const SOURCES_READERS: Definition = Definition {
+    name: "sources-readers",
+    example: "{ sources = [\"web\"], readers = [\"alice\"] }",
+    words: &[],
+    algebra: |principals| Algebra::Sets(Box::new(Sets::new(principals.clone()))),
+};
 
 /// A set of names, or all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +69,15 @@ struct Provenance {
     readers: Names,
 }
 
+impl Provenance {
+    fn to_data(&self) -> Data {
+        Data::record([
+            (Name::from("sources"), self.sources.to_data()),
+            (Name::from("readers"), self.readers.to_data()),
+        ])
+    }
+}
+
 /// A [`Provenance`] as bits, one for each name, so that labels are compared in nanoseconds. A set of all
 /// names has all bits.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +123,7 @@ pub(super) fn pair(a: u32, b: u32) -> u64 {
 /// The labels met so far; a label is an index, that of ⊥ is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Sets {
+    principals: Principals,
     table: Vec<Provenance>,
     index: HashMap<Provenance, u32>,
     joins: Joins,
@@ -115,8 +133,9 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    pub(super) fn new() -> Sets {
+    fn new(principals: Principals) -> Sets {
         let mut sets = Sets {
+            principals,
             table: Vec::new(),
             index: HashMap::new(),
             joins: HashMap::default(),
@@ -211,15 +230,39 @@ impl Sets {
         }
         let sources = data.field("sources").map_or(Some(Names::Some(BTreeSet::new())), Names::from_data)?;
         let readers = data.field("readers").map_or(Some(Names::All), Names::from_data)?;
+        let known = |names: &Names, known: &Option<BTreeSet<Name>>| match (names, known) {
+            (Names::Some(names), Some(known)) => names.is_subset(known),
+            _ => true,
+        };
+        if !known(&sources, &self.principals.sources) || !known(&readers, &self.principals.readers) {
+            return None;
+        }
         Some(self.intern(Provenance { sources, readers }))
     }
 
     pub(super) fn write(&self, label: u32) -> Data {
-        let p = self.provenance(label);
-        Data::record([
-            (Name::from("sources"), p.sources.to_data()),
-            (Name::from("readers"), p.readers.to_data()),
-        ])
+        self.provenance(label).to_data()
+    }
+
+    /// The label of what somebody says of data: a source that is nobody here may be anyone, and a reader who is nobody here
+    /// reads nothing.
+    pub(super) fn in_terms(&self, said: &Stated) -> Data {
+        let known =
+            |name: &Name, known: &Option<BTreeSet<Name>>| known.as_ref().is_none_or(|k| k.contains(name));
+        let sources = match &said.sources {
+            Some(names) if names.iter().all(|n| known(n, &self.principals.sources)) => {
+                Names::Some(names.iter().cloned().collect())
+            }
+            _ => Names::All,
+        };
+        let readers = match &said.readers {
+            None => Names::All,
+            Some(names) => {
+                let known = names.iter().filter(|n| known(n, &self.principals.readers));
+                Names::Some(known.cloned().collect())
+            }
+        };
+        Provenance { sources, readers }.to_data()
     }
 
     /// Each source by itself, and that not everybody may read.

@@ -4,7 +4,7 @@ use super::build::{FIELDS, PRELUDE, TAGS, role};
 use super::{Ast, Op, Program, Reply};
 use core_ir::{
     Bound, Builder, Catches, Code, Comparison, Data, EffectClass, EnumType, Globals, IfSugar, KeyDecl,
-    LabelSpec, LatticeKind, Measure, ModelParams, Name, Num, Pred, Prim, Schema, StoreDecl, Term, ToolDecl,
+    LabelSpec, Lattice, LatticeKind, Measure, ModelParams, Name, Num, Pred, Prim, Schema, StoreDecl, Term, ToolDecl,
     ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
@@ -204,11 +204,9 @@ fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
     let some = |rng: &mut Rng, names: &[&'static str]| {
         Data::list(names.iter().filter(|_| rng.chance(50)).map(|n| Data::str(*n)).collect::<Vec<_>>())
     };
-    match kind {
-        LatticeKind::TwoAxis => some(rng, &["U", "S"]),
-        LatticeKind::Endorsed => some(rng, &["U", "S", "E"]),
-        LatticeKind::Levels => some(rng, &["U", "internal", "confidential", "secret"]),
-        LatticeKind::SourcesReaders => {
+    match kind.words() {
+        words @ [_, ..] => some(rng, words),
+        [] => {
             let sources = if rng.chance(10) { Data::str("*") } else { some(rng, &["web", "mail"]) };
             let readers = if rng.chance(50) { Data::str("*") } else { some(rng, &["ann", "bob"]) };
             match rng.below(4) {
@@ -222,13 +220,12 @@ fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
 
 /// A random program.
 pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
-    let lattice = match (style.lattice, rng.below(6)) {
-        (Some(kind), _) => kind,
-        (None, 0) => LatticeKind::Endorsed,
-        (None, 1) => LatticeKind::SourcesReaders,
-        (None, 2) => LatticeKind::Levels,
-        (None, _) => LatticeKind::TwoAxis,
-    };
+    // The first lattice in half of the programs.
+    let others = LatticeKind::ALL.len() - 1;
+    let drawn = rng.below(2 * others);
+    let lattice = style
+        .lattice
+        .unwrap_or_else(|| LatticeKind::ALL.get(drawn + 1).map_or(LatticeKind::default(), |(_, kind)| *kind));
     let tools = tools(rng, lattice, style.approve);
     let stores = stores(rng, lattice);
     // A model with tools replies with a tag, which is of no type that programs are made for.
@@ -924,14 +921,9 @@ impl Making<'_> {
 
     /// The highest label.
     fn top(&self) -> Data {
-        match self.lattice {
-            LatticeKind::TwoAxis => Data::list([Data::str("U"), Data::str("S")]),
-            LatticeKind::Endorsed => Data::list([Data::str("U"), Data::str("S"), Data::str("E")]),
-            LatticeKind::Levels => Data::list([Data::str("U"), Data::str("secret")]),
-            LatticeKind::SourcesReaders => {
-                Data::record([("sources".into(), Data::str("*")), ("readers".into(), Data::list([]))])
-            }
-        }
+        let mut lattice = Lattice::new(self.lattice);
+        let top = lattice.top();
+        lattice.data_of(top)
     }
 
     /// A draw under a label that the code takes away, which it must not.
