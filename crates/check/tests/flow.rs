@@ -140,3 +140,18 @@ fn a_constant_that_was_endorsed_keeps_the_labels_inside() {
         assert_eq!(result.to_json().to_string(), "[\"U\"]", "{text}");
     }
 }
+
+/// Of a tool that a policy speaks of something is known: that it changes the world, for one.
+#[test]
+fn what_a_policy_says_of_a_tool_is_known() {
+    let text = "tool[send] (['U']: 'x')";
+    let help = |known: Vec<core_ir::Name>| {
+        let found = findings(&lam(&text.replace('\'', "\""), &Options { known, ..Options::default() }));
+        let never = found.iter().find(|d| d.code == "S101").unwrap_or_else(|| panic!("{found:?}"));
+        never.help.join("\n")
+    };
+    let unknown = help(Vec::new());
+    assert!(unknown.contains("nothing is known of `send`"), "{unknown}");
+    let known = help(vec!["send".into()]);
+    assert!(!known.contains("nothing is known") && known.contains("a higher bound in the policy"), "{known}");
+}

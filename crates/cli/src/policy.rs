@@ -55,6 +55,8 @@ pub fn options(policy: Option<&Policy>, model: Option<&str>, applied: bool) -> f
         None => flow::Options { applied, ..flow::Options::default() },
         Some(p) => flow::Options {
             lattice: p.lattice,
+            principals: p.principals.clone(),
+            known: p.tool_names().filter(|t| p.knows(t)).map(Name::from).collect(),
             clearance: Some(p.clearance_of(model).clone()),
             clearances: p.clearances.clone(),
             applied,
@@ -65,6 +67,7 @@ pub fn options(policy: Option<&Policy>, model: Option<&str>, applied: bool) -> f
 /// Puts what the policy says about the run into the machine's configuration.
 pub fn configure(policy: &Policy, model: Option<&str>, config: &mut machine::Config) {
     config.lattice = policy.lattice;
+    config.principals = policy.principals.clone();
     config.generated_endorse = policy.generated_endorse;
     config.clearance = policy.clearance_of(model).clone();
     config.clearances = policy.clearances.iter().map(|(n, l)| (Name::clone(n), l.clone())).collect();

@@ -44,7 +44,8 @@ pub use value::{Reified, ReifiedKind, Value};
 
 pub use core_ir::{Chain, Hop, What};
 use core_ir::{
-    Code, Data, Label, LabelSpec, Lattice, LatticeKind, ModelParams, Name, Num, Role, StoreDecl, ToolDecl,
+    Code, Data, Label, LabelSpec, Lattice, LatticeKind, ModelParams, Name, Num, Principals, Role, StoreDecl,
+    ToolDecl,
 };
 use diagnostics::Span;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -65,6 +66,8 @@ pub trait CodeParser: Send + Sync {
 pub struct Config {
     /// The lattice.
     pub lattice: LatticeKind,
+    /// Whom its labels may name, if they name anybody.
+    pub principals: Principals,
     /// The most steps; a step is one term evaluated, or 16 bytes copied.
     pub fuel: u64,
     /// The most bytes of one text, and the most parts of a value that are looked at at once.
@@ -89,6 +92,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             lattice: LatticeKind::TwoAxis,
+            principals: Principals::default(),
             fuel: 100_000_000,
             max_text: 16 << 20,
             max_frames: 8_000_000,
@@ -155,7 +159,7 @@ pub struct Place {
 impl Place {
     /// The place as numbers, which compare as places do.
     pub fn path(&self) -> Arc<[u32]> {
-        [self.branch.as_deref().unwrap_or_default(), &[self.number, u32::MAX]].concat().into()
+        self.branch.as_deref().unwrap_or_default().iter().copied().chain([self.number, u32::MAX]).collect()
     }
 }
 
@@ -566,7 +570,7 @@ pub struct Machine {
 impl Machine {
     /// A machine about to evaluate the code; with an input, about to apply it to that.
     pub fn new(code: Arc<Code>, input: Option<Data>, config: Config) -> Machine {
-        let mut lattice = Lattice::new(config.lattice);
+        let mut lattice = Lattice::with_principals(config.lattice, &config.principals);
         if config.explain_flow {
             lattice.keep_origins();
         }

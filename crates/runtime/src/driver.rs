@@ -741,7 +741,7 @@ impl Driver<'_> {
         };
         self.answered(id, what, begun);
         let response = match label {
-            Some(label) => Response::LabelledTool(result, label),
+            Some(said) => Response::LabelledTool(result, self.machine.lattice().in_terms(&said)),
             None => Response::Tool(result),
         };
         self.respond(id, response, begun);

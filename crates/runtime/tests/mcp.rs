@@ -3,8 +3,8 @@
 
 mod support;
 
-use core_ir::{Data, EffectClass, LabelSpec, Name, Num, Term, ToolDecl, Type};
-use machine::ErrorCode;
+use core_ir::{Data, EffectClass, LabelSpec, LatticeKind, Name, Num, Principals, Term, ToolDecl, Type};
+use machine::{Config, ErrorCode, Machine};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ContentBlock,
     ListToolsResult, MetaObject, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -295,13 +295,46 @@ async fn a_label_that_a_server_states_is_honoured() {
     assert_eq!(stated(r#"{"integrity": "untrusted"}"#, untrusted.clone(), bottom()).await, None);
     let refused = stated(r#"{"confidentiality": ["alice"]}"#, untrusted.clone(), bottom()).await;
     assert!(refused.is_some_and(|why| why.contains(r#"must be labelled ["U"] at most"#)));
-    assert_eq!(stated(r#"{"confidentiality": ["public"]}"#, untrusted, bottom()).await, None);
+    assert_eq!(stated(r#"{"confidentiality": ["public"]}"#, untrusted.clone(), bottom()).await, None);
     // What is not understood counts as the highest.
     assert!(stated(r#""secret""#, secret.clone(), bottom()).await.is_some());
     assert_eq!(stated(r#""secret""#, top(), bottom()).await, None);
+    // Nobody is nobody.
+    assert!(stated(r#"{"confidentiality": []}"#, untrusted.clone(), bottom()).await.is_some());
     // A server that calls its answer trusted does not make it so.
     let declared = LabelSpec::Axes { untrusted: true, secret: false };
     assert!(stated(r#"{"integrity": "trusted"}"#, secret, declared).await.is_some());
+}
+
+/// §1, §5: with the lattice of sources and readers, those whom the server names are the principals of the run.
+#[tokio::test]
+async fn the_readers_that_a_server_names_are_principals() {
+    let some = |names: &[&str]| Some(names.iter().map(|n| Name::from(*n)).collect());
+    let known = Principals { readers: some(&["alice", "bob"]), sources: some(&["web"]) };
+    let label = async |ifc: &str, principals: &Principals| {
+        let code = support::program::code(|b| {
+            let read =
+                ToolDecl { label: LabelSpec::BOTTOM, ..tool("labelled", &[("text", Type::Str)], Type::Str) };
+            call(b, read, vec![("text".into(), Data::str(ifc))])
+        });
+        let lattice = LatticeKind::SourcesReaders;
+        let config = Config { lattice, principals: principals.clone(), ..Config::default() };
+        let m = Machine::new(code, None, config);
+        let (limits, cancel) = (Limits::default(), CancellationToken::new());
+        let report = runtime::run(m, &handlers(one(process(None))), &limits, &cancel, &mut |_| {}).await;
+        assert!(report.result.is_ok(), "{:?}", report.result);
+        report.label.to_json().to_string()
+    };
+    let (anybody, alice) =
+        (Principals::default(), r#"{"integrity": "trusted", "confidentiality": ["alice", "eve"]}"#);
+    assert_eq!(label(alice, &known).await, r#"{"sources":[],"readers":["alice"]}"#);
+    assert_eq!(label(alice, &anybody).await, r#"{"sources":[],"readers":["alice","eve"]}"#);
+    let web = r#"{"integrity": ["web"], "confidentiality": ["public"]}"#;
+    assert_eq!(label(web, &known).await, r#"{"sources":["web"],"readers":"*"}"#);
+    let mail = r#"{"integrity": ["mail"], "confidentiality": ["eve"]}"#;
+    assert_eq!(label(mail, &known).await, r#"{"sources":"*","readers":[]}"#);
+    assert_eq!(label(r#"{"integrity": "untrusted"}"#, &known).await, r#"{"sources":"*","readers":"*"}"#);
+    assert_eq!(label("7", &known).await, r#"{"sources":"*","readers":[]}"#);
 }
 
 #[tokio::test]

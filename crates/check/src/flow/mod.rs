@@ -24,7 +24,7 @@ mod value;
 pub use report::{findings, of_unknown, to_json, to_text};
 pub use taint::{Cause, Origin};
 
-use core_ir::{Code, Data, LabelSpec, Lattice, LatticeKind, Name};
+use core_ir::{Code, Data, LabelSpec, Lattice, LatticeKind, Name, Principals};
 use diagnostics::Span;
 use eval::{Analysis, SiteState};
 use std::sync::Arc;
@@ -35,6 +35,10 @@ use taint::{Taint, Taints};
 pub struct Options {
     /// The lattice of the run.
     pub lattice: LatticeKind,
+    /// Whom its labels may name.
+    pub principals: Principals,
+    /// Tools of which a policy says what they do, whatever else is known of them.
+    pub known: Vec<Name>,
     /// What its models may see; `None` is everything.
     pub clearance: Option<LabelSpec>,
     /// What the models of these names may see instead.
@@ -256,7 +260,7 @@ pub struct FlowReport {
 /// assert_eq!(report.sites[0].verdict, Verdict::Never);
 /// ```
 pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
-    let taints = Taints::new(Lattice::new(options.lattice));
+    let taints = Taints::new(Lattice::with_principals(options.lattice, &options.principals));
     let clearance = options.clearance.clone().unwrap_or(LabelSpec::TOP);
     let mut a = Analysis::new(code, taints, &clearance, &options.clearances);
     let end = a.run(options.applied);
@@ -282,7 +286,8 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
             _ => None,
         };
         let outward = decl.is_some_and(|t| t.effect == core_ir::EffectClass::Write);
-        let unknown = decl.is_some_and(|t| frontend::policy::is_unknown(t));
+        let unknown =
+            decl.is_some_and(|t| frontend::policy::is_unknown(t) && !options.known.contains(&t.name));
         let site = site(&mut a.taints, span, sink, &state);
         let asks = decl.and_then(|t| match (&t.policy, t.approve) {
             (Some(_), true) => Some("its policy function and a person"),

@@ -68,7 +68,7 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         Err(exit) => return exit,
     };
     let bound = cost::bound(&runnable.code, has_input);
-    show_result(ui, &sources, &report, &bound, &runnable.code, pretty);
+    show_result(ui, &sources, &report, &bound, (&runnable.code, policy.as_ref()), pretty);
     if !ui.is_json() {
         ui.note(&summary(&report, &bound));
     }
@@ -114,7 +114,7 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
         Ok((report, _)) => report,
         Err(exit) => return exit,
     };
-    show_result(ui, &sources, &report, &bound, &runnable.code, Reified::to_string);
+    show_result(ui, &sources, &report, &bound, (&runnable.code, policy.as_ref()), Reified::to_string);
     conclude(ui, &report, &bound)
 }
 
@@ -152,7 +152,7 @@ pub(super) fn show_result(
     sources: &Sources,
     report: &RunReport,
     bound: &CostBound,
-    code: &Code,
+    (code, policy): (&Code, Option<&Policy>),
     notation: fn(&Reified) -> String,
 ) {
     if ui.is_json() {
@@ -160,7 +160,7 @@ pub(super) fn show_result(
     }
     match &report.result {
         Ok(value) => ui.result(&notation(value)),
-        Err(failure) => ui.problems(sources, &[as_diagnostic(failure, report, code)]),
+        Err(failure) => ui.problems(sources, &[as_diagnostic(failure, report, code, policy)]),
     }
     if let Some(partial) = &report.partial {
         ui.note(&so_far(partial));
@@ -672,7 +672,12 @@ fn pretty(value: &Reified) -> String {
     }
 }
 
-pub(super) fn as_diagnostic(failure: &Failure, report: &RunReport, code: &Code) -> Diagnostic {
+pub(super) fn as_diagnostic(
+    failure: &Failure,
+    report: &RunReport,
+    code: &Code,
+    policy: Option<&Policy>,
+) -> Diagnostic {
     let mut d = Diagnostic::error(failure.code.as_str(), failure.message.clone(), failure.span);
     for (span, note) in &failure.notes {
         d = d.remark(*span, note.clone());
@@ -680,14 +685,15 @@ pub(super) fn as_diagnostic(failure: &Failure, report: &RunReport, code: &Code) 
     if let Some(refused) = &report.why.refused {
         d = super::why::remarks(d, refused);
     }
-    if failure.code == ErrorCode::Flow
-        && let Some(tool) = code
-            .tools
-            .iter()
-            .find(|t| frontend::policy::is_unknown(t) && failure.message.contains(&format!("`{}`", t.name)))
-    {
-        d = d.help(check::flow::of_unknown(&tool.name));
-    } else if let Some(refused) = &report.why.refused {
+    if let Some(refused) = &report.why.refused {
+        let unknown = |t: &&std::sync::Arc<core_ir::ToolDecl>| {
+            refused.name.as_deref() == Some(&*t.name)
+                && frontend::policy::is_unknown(t)
+                && !policy.is_some_and(|p| p.knows(&t.name))
+        };
+        if let Some(tool) = code.tools.iter().find(unknown) {
+            d = d.help(check::flow::of_unknown(&tool.name));
+        }
         for way in super::why::lawful(refused) {
             d = d.help(way);
         }

@@ -347,7 +347,7 @@ fn show(ui: &Ui, suite: &Suite, test: &Test, ran: &Ran) {
         return ui.result(&format!("{}   {title}", ui.styled("32", "ok")));
     };
     ui.result(&format!("{} {title}", ui.styled("31", "FAIL")));
-    let mut d = as_diagnostic(failure, &ran.report, &test.code);
+    let mut d = as_diagnostic(failure, &ran.report, &test.code, suite.policy.as_ref());
     if failure.code == ErrorCode::Model && matches!(suite.replies, Replies::None) {
         let beside = beside(&suite.path);
         d = d.help(format!("there is no `{}`; `entail test --record` writes it", beside.display()));
@@ -406,7 +406,7 @@ fn junit(suites: &[Suite], ran: &BTreeMap<At, Ran>) -> String {
             match &ran.report.result {
                 Ok(_) => out.push_str(&format!("{head}/>\n")),
                 Err(f) => {
-                    let d = as_diagnostic(f, &ran.report, &test.code);
+                    let d = as_diagnostic(f, &ran.report, &test.code, suite.policy.as_ref());
                     out.push_str(&format!(
                         "{head}>\n      <failure message=\"{}\" type=\"{}\">{}</failure>\n    </testcase>\n",
                         escape(&f.message),

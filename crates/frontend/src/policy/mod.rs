@@ -13,8 +13,11 @@ pub mod codes;
 mod named;
 
 use crate::surface::PolicyUse;
-use core_ir::{Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Term, ToolDecl};
+use core_ir::{
+    Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Principals, Term, ToolDecl,
+};
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
@@ -28,6 +31,8 @@ pub const MAX_BYTES: usize = 1 << 20;
 pub struct Policy {
     /// The lattice of the run.
     pub lattice: LatticeKind,
+    /// Whom its labels may name.
+    pub principals: Principals,
     /// Whether code that a model writes may contain `endorse` and `declassify`.
     pub generated_endorse: bool,
     /// What models may see that are not named.
@@ -87,8 +92,7 @@ impl Policy {
         let mut reader = Reader {
             file,
             lattice: Lattice::new(LatticeKind::TwoAxis),
-            readers: None,
-            sources: None,
+            principals: Principals::default(),
             found: Vec::new(),
         };
         for e in &errors {
@@ -119,6 +123,11 @@ impl Policy {
         own.into_iter().chain(named).any(|s| {
             s.effect.is_some() || s.control.is_some() || s.arguments.is_some() || !s.bounds.is_empty()
         })
+    }
+
+    /// Whether it says of a tool of which nothing is known what the tool does, or what may reach it.
+    pub fn knows(&self, tool: &str) -> bool {
+        self.bounds(tool, &[])
     }
 
     /// What the model of a name may see.
@@ -297,9 +306,8 @@ const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
 struct Reader {
     file: FileId,
     lattice: Lattice,
-    /// The principals, if the file lists them.
-    readers: Option<Vec<String>>,
-    sources: Option<Vec<String>>,
+    /// The principals, as far as the file lists them.
+    principals: Principals,
     found: Vec<Diagnostic>,
 }
 
@@ -352,15 +360,17 @@ impl Reader {
         }
     }
 
-    fn names(&mut self, value: &Value<'_>) -> Vec<String> {
+    fn names(&mut self, value: &Value<'_>) -> BTreeSet<Name> {
         let DeValue::Array(items) = value.get_ref() else {
             self.wrong(value, "a list of names");
-            return Vec::new();
+            return BTreeSet::new();
         };
-        let mut out = Vec::new();
+        let mut out = BTreeSet::new();
         for item in items.iter() {
             match item.get_ref() {
-                DeValue::String(s) => out.push(s.to_string()),
+                DeValue::String(s) => {
+                    out.insert(Name::from(&**s));
+                }
                 _ => self.wrong(item, "a name"),
             }
         }
@@ -372,6 +382,7 @@ impl Reader {
             &["lattice", "generated_endorse", "principals", "policies", "tools", "unknown_tools", "models"];
         let mut policy = Policy {
             lattice: LatticeKind::TwoAxis,
+            principals: Principals::default(),
             generated_endorse: false,
             clearance: LabelSpec::TOP,
             clearances: Vec::new(),
@@ -390,6 +401,7 @@ impl Reader {
                 _ => {}
             }
         }
+        policy.principals = self.principals.clone();
         for (key, value) in root.iter() {
             match &**key.get_ref() {
                 "lattice" | "principals" => {}
@@ -433,8 +445,8 @@ impl Reader {
         let Some(table) = self.table(value, "a table of `readers` and `sources`") else { return };
         for (key, value) in table.iter() {
             match &**key.get_ref() {
-                "readers" => self.readers = Some(self.names(value)),
-                "sources" => self.sources = Some(self.names(value)),
+                "readers" => self.principals.readers = Some(self.names(value)),
+                "sources" => self.principals.sources = Some(self.names(value)),
                 other => self.unknown_key(other, key.span(), &["readers", "sources"]),
             }
         }
@@ -548,8 +560,8 @@ impl Reader {
         if let DeValue::Table(table) = value.get_ref() {
             for (key, names) in table.iter() {
                 let known = match &**key.get_ref() {
-                    "readers" => self.readers.clone(),
-                    _ => self.sources.clone(),
+                    "readers" => self.principals.readers.clone(),
+                    _ => self.principals.sources.clone(),
                 };
                 if let (Some(known), DeValue::Array(_)) = (known, names.get_ref()) {
                     self.principals_of(key.get_ref(), names, &known);
@@ -559,11 +571,11 @@ impl Reader {
         spec.filter(|_| self.found.len() == before)
     }
 
-    fn principals_of(&mut self, which: &str, names: &Value<'_>, known: &[String]) {
+    fn principals_of(&mut self, which: &str, names: &Value<'_>, known: &BTreeSet<Name>) {
         let DeValue::Array(items) = names.get_ref() else { return };
         for item in items.iter() {
             let DeValue::String(name) = item.get_ref() else { continue };
-            if known.iter().any(|k| k == &**name) {
+            if known.contains(&**name) {
                 continue;
             }
             let message = format!("`{}` is none of the {which} among the principals", clip(name));

@@ -1,6 +1,6 @@
 //! What a tool of a server returned, as data of the type it is declared with.
 
-use core_ir::{Data, LabelSpec, Type};
+use core_ir::{Data, Name, Stated, Type};
 use diagnostics::clip_to as clip;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value as Json;
@@ -33,23 +33,38 @@ pub(super) fn read(result: &CallToolResult, ty: &Type, most: usize) -> Result<Da
     }
 }
 
-/// The label that the server says its result has: `_meta.ifc`, with `integrity` (`trusted` or another word) and
-/// `confidentiality` (who may read it; everyone if there is nobody or `public`).
+/// The label that the server says its result has: `_meta.ifc`, with `integrity` (`trusted`, another word, or a list of those whom the
+/// result is from) and `confidentiality` (who may read it; `public` is everyone).
 ///
 /// It can only raise the declared label, so a server gains nothing by lying; what is not understood counts as the highest.
-pub(super) fn label(result: &CallToolResult) -> Option<LabelSpec> {
+pub(super) fn label(result: &CallToolResult) -> Option<Stated> {
     let ifc = result.meta.as_ref()?.0.get("ifc")?;
-    let untrusted = match ifc.get("integrity") {
-        None => false,
-        Some(word) => word.as_str() != Some("trusted"),
+    if !ifc.is_object() {
+        return Some(Stated { sources: None, readers: Some(Vec::new()) });
+    }
+    let sources = match ifc.get("integrity") {
+        None => Some(Vec::new()),
+        Some(Json::String(word)) if word == "trusted" => Some(Vec::new()),
+        Some(Json::Array(of)) => names(of),
+        Some(_) => None,
     };
     let public = |reader: &Json| reader.as_str() == Some("public");
-    let secret = match ifc.get("confidentiality") {
-        None => false,
-        Some(Json::Array(readers)) => !readers.is_empty() && !readers.iter().any(public),
-        Some(one) => !public(one),
+    let readers = match ifc.get("confidentiality") {
+        None => None,
+        Some(word) if public(word) => None,
+        Some(Json::Array(readers)) if readers.iter().any(public) => None,
+        // Who is named by something else than a name reads nothing.
+        Some(Json::Array(readers)) => {
+            Some(readers.iter().filter_map(|r| r.as_str().map(Name::from)).collect())
+        }
+        Some(_) => Some(Vec::new()),
     };
-    Some(LabelSpec::Axes { untrusted: untrusted || !ifc.is_object(), secret: secret || !ifc.is_object() })
+    Some(Stated { sources, readers })
+}
+
+/// The names of a list; `None` if something of it is none.
+fn names(list: &[Json]) -> Option<Vec<Name>> {
+    list.iter().map(|name| name.as_str().map(Name::from)).collect()
 }
 
 fn base(ty: &Type) -> &Type {
@@ -172,14 +187,27 @@ mod tests {
             let result = json!({"content": [], "_meta": {"ifc": ifc}});
             label(&serde_json::from_value(result).unwrap())
         };
-        let axes = |untrusted, secret| Some(LabelSpec::Axes { untrusted, secret });
-        assert_eq!(read(json!({"integrity": "untrusted", "confidentiality": ["public"]})), axes(true, false));
+        let list = |of: &[&str]| of.iter().map(|n| Name::from(*n)).collect::<Vec<_>>();
+        let said = |sources: Option<&[&str]>, readers: Option<&[&str]>| {
+            Some(Stated { sources: sources.map(list), readers: readers.map(list) })
+        };
+        assert_eq!(read(json!({"integrity": "untrusted", "confidentiality": ["public"]})), said(None, None));
         assert_eq!(
             read(json!({"integrity": "trusted", "confidentiality": ["alice", "bob"]})),
-            axes(false, true)
+            said(Some(&[]), Some(&["alice", "bob"]))
         );
-        assert_eq!(read(json!({"integrity": "trusted", "confidentiality": []})), axes(false, false));
-        assert_eq!(read(json!("whatever")), axes(true, true));
+        assert_eq!(
+            read(json!({"integrity": ["web"], "confidentiality": "public"})),
+            said(Some(&["web"]), None)
+        );
+        // Nobody is nobody.
+        assert_eq!(read(json!({"integrity": "trusted", "confidentiality": []})), said(Some(&[]), Some(&[])));
+        assert_eq!(read(json!({"integrity": ["web", 7], "confidentiality": "team"})), said(None, Some(&[])));
+        assert_eq!(
+            read(json!({"confidentiality": ["alice", {"team": 1}]})),
+            said(Some(&[]), Some(&["alice"]))
+        );
+        assert_eq!(read(json!("whatever")), said(None, Some(&[])));
         assert_eq!(label(&serde_json::from_value(text("x")).unwrap()), None);
     }
 

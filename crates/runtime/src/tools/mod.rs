@@ -12,7 +12,7 @@ pub(crate) use builtin::utc as utc_text;
 use crate::mcp::{Connections, McpCall, McpServer, Pins, ServerTool};
 use crate::provider::{BoxFuture, Work};
 use crate::{Environment, Redactor};
-use core_ir::{Data, LabelSpec, Name, ToolDecl, Type};
+use core_ir::{Data, Name, Stated, ToolDecl, Type};
 use diagnostics::clip_to as clip;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use template::Template;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ToolAnswer {
     pub(crate) result: Result<Data, String>,
-    pub(crate) label: Option<LabelSpec>,
+    pub(crate) label: Option<Stated>,
 }
 
 impl From<Result<Data, String>> for ToolAnswer {

@@ -238,7 +238,7 @@ impl<'a> Session<'a> {
                 &self.sources,
                 &report,
                 &cost::bound(&code, false),
-                &code,
+                (&code, self.policy.as_ref()),
                 Reified::to_string,
             );
             return exit;
@@ -379,7 +379,14 @@ impl<'a> Session<'a> {
                 Ok(_) => ui.result(&report.label.to_json().to_string()),
                 Err(_) => {
                     let bound = cost::bound(code, false);
-                    run::show_result(ui, &self.sources, &report, &bound, code, Reified::to_string);
+                    run::show_result(
+                        ui,
+                        &self.sources,
+                        &report,
+                        &bound,
+                        (code, self.policy.as_ref()),
+                        Reified::to_string,
+                    );
                 }
             }
             return exit;
