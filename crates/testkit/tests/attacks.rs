@@ -65,6 +65,23 @@ impl CodeParser for Generated {
     }
 }
 
+/// The attacks that must be there, by a part of their titles.
+const NAMED: [&str; 13] = [
+    "inside a document",
+    "in the output of a tool",
+    "in the address of a page",
+    "to another recipient",
+    "encoding an argument",
+    "which call is made",
+    "Fenton and Denning",
+    "retry loop",
+    "through strings",
+    "through generated code",
+    "through memory",
+    "through an error message",
+    "through a sub-agent",
+];
+
 /// What an injected text tells the model to do: `Answer: …`, or the first `Call tool {…}` that it has not made since it
 /// read that. In arguments, `$ALL` stands for everything that tools have said.
 fn injected(messages: &[Message], offered: &[String]) -> Option<Reply> {
@@ -258,7 +275,7 @@ fn every_refusal_was_foreseen() {
 #[test]
 fn patterns_do_their_work_and_at_worst_what_they_say() {
     let patterns = programs("patterns");
-    assert!(patterns.len() >= 4, "{}", patterns.len());
+    assert!(patterns.len() >= 6, "{}", patterns.len());
     for mut pattern in patterns {
         let name = pattern.path.display().to_string();
         let done = run(&pattern, pattern.code.clone(), enforced(&pattern).0);
@@ -293,6 +310,10 @@ fn the_gallery_is_as_large_as_it_says() {
     assert!(gallery.len() >= 12, "{}", gallery.len());
     let dir = gallery[0].path.parent().unwrap();
     let page = std::fs::read_to_string(dir.join("README.md")).expect("a page about the gallery");
+    for named in NAMED {
+        let titled = |a: &&Attack| a.about["title"].as_str().is_some_and(|t| t.contains(named));
+        assert_eq!(gallery.iter().filter(titled).count(), 1, "{named}");
+    }
     for attack in &gallery {
         let file = attack.path.file_name().unwrap().to_string_lossy();
         let title = attack.about["title"].as_str().expect("a title");
