@@ -100,6 +100,8 @@ pub enum Command {
     Fmt(FmtArgs),
     /// Show the core term of a program or configuration.
     Compile(CompileArgs),
+    /// Write a program or configuration in another format, so that it compiles to the same term.
+    Convert(ConvertArgs),
     /// List, show, fork and delete the runs of a journal.
     Runs(RunsArgs),
     /// List the tools of a program, or of MCP servers, and approve what servers offer.
@@ -691,6 +693,33 @@ pub struct CompileArgs {
     /// A policy file; pictures mark what it refuses.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+}
+
+/// `entail convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// A program or configuration; `-` for standard input. With `--stats`, a directory.
+    pub file: String,
+    /// What it is written as.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: Option<ConvertTo>,
+    /// Which pipeline or agent of the file.
+    #[arg(long, value_name = "NAME")]
+    pub pipeline: Option<String>,
+    /// Count what can be written in each format under a directory, by format of the source.
+    #[arg(long, conflicts_with_all = ["to", "pipeline"])]
+    pub stats: bool,
+}
+
+/// `--to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ConvertTo {
+    /// The surface language.
+    Agent,
+    /// Open Agent Spec, as JSON.
+    Agentspec,
+    /// The calculus.
+    Lam,
 }
 
 /// `entail lambda`.

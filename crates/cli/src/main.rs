@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => commands::trace::trace(&ui, &args),
         Command::Fmt(args) => commands::fmt::fmt(&ui, &args),
         Command::Compile(args) => commands::compile::compile(&ui, &args),
+        Command::Convert(args) => commands::convert::convert(&ui, &args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => commands::serve::serve(&ui, &args),
         #[cfg(feature = "mcp")]

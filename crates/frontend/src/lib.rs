@@ -60,6 +60,7 @@ mod talk;
 mod versions;
 mod watsonx;
 
+pub use agentspec::NO_BOUND as AGENT_SPEC_BOUND;
 pub use outline::{GraphOutline, Leftover, NodeOutline, NodeRole, Outline, Retried};
 pub use project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words};
 pub use registry::{FRONTENDS, Recognised, compile, recognise};

@@ -4,6 +4,7 @@ pub mod approve;
 pub mod check;
 pub mod compile;
 mod compile_stats;
+pub mod convert;
 pub mod cost;
 pub mod dist;
 mod equiv;

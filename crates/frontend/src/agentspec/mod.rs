@@ -12,7 +12,8 @@
 //! | `Swarm` | the first agent, handing over along `relationships` |
 //! | `A2AAgent`, `OciAgent` | unknown: a service answers for them |
 //!
-//! What flows along data edges is handed on together, as text.
+//! What flows along data edges is handed on together, as text. How often an agent's loop runs at most stands in `metadata`, if
+//! `entail convert` wrote it (`{"entail": {"max_steps": 25}}`): Agent Spec has no word for it.
 //!
 //! Source: oracle/agent-spec, `docs/pyagentspec`, specification 25.4.
 
@@ -22,7 +23,7 @@ use crate::flow::{Flow, FlowNode};
 use crate::kit::{Agent, Hand, Kit, Units, double, first_text, mark, setting, size};
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::shape::why;
-use core_ir::{Branch, ModelParams, Name, Prim, Term, TermId, Type};
+use core_ir::{Bound, Branch, ModelParams, Name, Prim, Term, TermId, Type};
 use diagnostics::Span;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -207,7 +208,13 @@ impl<'d> Spec<'d> {
         let mut hands = Vec::new();
         for tool in node.get("tools").into_iter().flat_map(|t| t.items()) {
             let tool = self.get(tool);
-            hands.push(Hand::tool(name(tool), tool.head()));
+            let server = self.field(tool, "client_transport").map(name);
+            let hand = match server.filter(|_| kind(tool) == "MCPTool") {
+                Some(server) => Hand::mcp(name(tool), server, tool.head()),
+                None => Hand::tool(name(tool), tool.head()),
+            };
+            let description = tool.get("description").and_then(|d| d.text()).map(str::to_string);
+            hands.push(Hand { description, ..hand });
         }
         for toolbox in node.get("toolboxes").into_iter().flat_map(|t| t.items()) {
             let toolbox = self.get(toolbox);
@@ -232,7 +239,7 @@ impl<'d> Spec<'d> {
             model_at,
             hands,
             hands_at,
-            bound: no_limit(),
+            bound: limit(node),
         })
     }
 
@@ -338,8 +345,25 @@ impl<'d> Spec<'d> {
     }
 }
 
+/// Where the bound of a loop comes from that has none.
+pub const NO_BOUND: &str = "not known: Agent Spec has no place for it";
+
 fn no_limit() -> LoopBound {
-    LoopBound::unknown("Agent Spec has no place for it")
+    LoopBound { bound: Bound::Infinite, origin: Some(NO_BOUND.into()), span: None }
+}
+
+/// The bound that `entail convert` wrote beside an agent, in `metadata`.
+fn limit(agent: Node<'_>) -> LoopBound {
+    let Some(ours) = agent.at(&["metadata", "entail"]) else { return no_limit() };
+    let origin = ours.get("max_steps_from").and_then(|o| o.text()).map(Name::from);
+    match ours.entry("max_steps") {
+        Some(e) => match e.value.as_u64() {
+            Some(n) => LoopBound { bound: Bound::Finite(n), origin, span: Some(value_span(&e)) },
+            None if e.value.is_null() => LoopBound { bound: Bound::Infinite, origin, span: None },
+            None => no_limit(),
+        },
+        None => no_limit(),
+    }
 }
 
 /// A text whose placeholders are what flows in.

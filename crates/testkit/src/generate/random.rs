@@ -4,8 +4,8 @@ use super::build::{FIELDS, PRELUDE, TAGS, role};
 use super::{Ast, Op, Program, Reply};
 use core_ir::{
     Bound, Builder, Catches, Code, Comparison, Data, EffectClass, EnumType, Globals, IfSugar, KeyDecl,
-    LabelSpec, Lattice, LatticeKind, Measure, ModelParams, Name, Num, Pred, Prim, Schema, StoreDecl, Term, ToolDecl,
-    ToolId, ToolParam, Type,
+    LabelSpec, Lattice, LatticeKind, Measure, ModelParams, Name, Num, Pred, Prim, Schema, StoreDecl, Term,
+    ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
