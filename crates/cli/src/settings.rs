@@ -1,5 +1,6 @@
 //! `entail.toml` and the environment.
 
+use crate::api::Error;
 use crate::commands::lint::LintSettings;
 use crate::load::reason;
 use crate::ui::{Exit, Ui};
@@ -59,57 +60,75 @@ pub struct LimitsEntry {
     pub approval: Option<f64>,
 }
 
-/// The settings of a run.
+/// What `entail.toml` and `.env` beside it say: models, handlers of tools, servers, stores, limits.
 #[derive(Debug)]
 pub struct Settings {
     /// Models.
-    pub models: FileSettings,
+    pub(crate) models: FileSettings,
     /// How tools and tasks with empty bodies are carried out.
-    pub handlers: Vec<(String, Data)>,
+    pub(crate) handlers: Vec<(String, Data)>,
     /// MCP servers.
-    pub mcp: BTreeMap<String, McpServer>,
+    pub(crate) mcp: BTreeMap<String, McpServer>,
     /// The files of stores that are kept in one.
-    pub stores: Vec<(core_ir::Name, PathBuf)>,
+    pub(crate) stores: Vec<(core_ir::Name, PathBuf)>,
     /// What a run may use.
-    pub limits: LimitsEntry,
+    pub(crate) limits: LimitsEntry,
     /// What is linted for.
-    pub lint: LintSettings,
+    pub(crate) lint: LintSettings,
     /// Whether the `retries` of programs try again what was late.
     retry_timeouts: bool,
     /// The policy file.
     policy: Option<PathBuf>,
     /// What was approved of MCP servers.
-    pub pins: Pins,
+    pub(crate) pins: Pins,
     /// The directory that paths in the settings are relative to.
-    pub dir: PathBuf,
+    pub(crate) dir: PathBuf,
     /// The variables of the process and of `.env`.
-    pub environment: Environment,
+    pub(crate) environment: Environment,
 }
 
 impl Settings {
     /// What was approved of MCP servers, beside `entail.toml`.
-    pub const LOCK: &str = "entail.lock";
+    pub(crate) const LOCK: &str = "entail.lock";
 
     /// Reads the file that `--config` names, or the nearest `entail.toml` upwards, and `.env` beside it.
-    pub fn read(ui: &Ui) -> Result<Settings, Exit> {
+    pub(crate) fn read(ui: &Ui) -> Result<Settings, Exit> {
         let path = match &ui.args.config {
             Some(path) => Some(path.clone()),
             None => std::env::current_dir().ok().and_then(|here| nearest(&here)),
         };
-        let dir = path.as_deref().and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
-        let file = match &path {
+        Settings::of(path.as_deref()).map_err(|e| ui.usage(&e.message, e.help.as_deref()))
+    }
+
+    /// What the nearest `entail.toml` from the working directory upwards says; nothing special, if there is none.
+    ///
+    /// # Errors
+    /// It is there and can't be used.
+    pub fn nearest() -> Result<Settings, Error> {
+        Settings::of(std::env::current_dir().ok().and_then(|here| nearest(&here)).as_deref())
+    }
+
+    /// What a file such as `entail.toml` says.
+    ///
+    /// # Errors
+    /// It can't be read or used.
+    pub fn load(path: impl AsRef<Path>) -> Result<Settings, Error> {
+        Settings::of(Some(path.as_ref()))
+    }
+
+    fn of(path: Option<&Path>) -> Result<Settings, Error> {
+        let wrong = |why: String| Error::new("settings", why);
+        let dir = path.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
+        let file = match path {
             None => File::default(),
-            Some(path) => File::read(path).map_err(|why| ui.usage(&why, None))?,
+            Some(path) => File::read(path).map_err(wrong)?,
         };
         let mut handlers = Vec::new();
         for (name, value) in &file.handlers {
-            let data = Data::from_json(value)
-                .map_err(|e| ui.usage(&format!("the handler of `{name}`: {e}"), None))?;
+            let data = Data::from_json(value).map_err(|e| wrong(format!("the handler of `{name}`: {e}")))?;
             handlers.push((name.clone(), data));
         }
-        let environment = Environment::of_process()
-            .with_file(&dir.join(".env"))
-            .map_err(|e| ui.usage(&e.message, e.help.as_deref()))?;
+        let environment = Environment::of_process().with_file(&dir.join(".env")).map_err(Error::from)?;
         let models = FileSettings { model: file.model, models: file.models };
         let stores = file.stores.into_iter().map(|(name, e)| (name.as_str().into(), dir.join(e.sqlite)));
         let stores = stores.collect();
@@ -117,13 +136,12 @@ impl Settings {
         let (mcp, lint, limits, retry_timeouts) = (file.mcp, file.lint, file.limits, file.retry_timeouts);
         let lock = dir.join(Settings::LOCK);
         let pins = match std::fs::read_to_string(&lock) {
-            Ok(text) => Pins::parse(&text)
-                .map_err(|why| ui.usage(&format!("`{}` is wrong: {why}", lock.display()), None))?,
+            Ok(text) => {
+                Pins::parse(&text).map_err(|why| wrong(format!("`{}` is wrong: {why}", lock.display())))?
+            }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Pins::default(),
             // Without it nothing would be held to anything.
-            Err(e) => {
-                return Err(ui.usage(&format!("cannot read `{}`: {}", lock.display(), reason(&e)), None));
-            }
+            Err(e) => return Err(wrong(format!("cannot read `{}`: {}", lock.display(), reason(&e)))),
         };
         Ok(Settings {
             models,
@@ -141,7 +159,7 @@ impl Settings {
     }
 
     /// How programs are loaded; a policy file that the command line names comes before that of the settings.
-    pub fn loading(&self, policy: Option<&Path>) -> crate::load::Options {
+    pub(crate) fn loading(&self, policy: Option<&Path>) -> crate::load::Options {
         let policy = policy.map(Path::to_path_buf).or_else(|| self.policy.clone());
         crate::load::Options { retry_timeouts: self.retry_timeouts, policy }
     }

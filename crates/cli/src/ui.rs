@@ -4,7 +4,7 @@ use crate::args::{Color, Format, OutputArgs};
 use diagnostics::{Diagnostic, Sources, render};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
-use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 /// How a command ended, as the exit status tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +19,15 @@ pub enum Exit {
     Cancelled,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(e: Exit) -> ExitCode {
-        ExitCode::from(match e {
+impl Exit {
+    /// The exit status.
+    pub fn status(self) -> u8 {
+        match self {
             Exit::Done => 0,
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::Cancelled => 130,
-        })
+        }
     }
 }
 
@@ -36,6 +37,8 @@ pub struct Ui {
     pub args: OutputArgs,
     color_out: bool,
     color_err: bool,
+    /// The results so far, where they are not written anywhere.
+    kept: Option<Mutex<Vec<String>>>,
 }
 
 impl Ui {
@@ -51,7 +54,18 @@ impl Ui {
             color_out: color(std::io::stdout().is_terminal()),
             color_err: color(std::io::stderr().is_terminal()),
             args,
+            kept: None,
         }
+    }
+
+    /// Writes nothing: results are kept, all else is left out.
+    pub fn capturing(args: OutputArgs) -> Ui {
+        Ui { args, color_out: false, color_err: false, kept: Some(Mutex::default()) }
+    }
+
+    /// The results that were kept.
+    pub fn captured(self) -> Vec<String> {
+        self.kept.map_or_else(Vec::new, |k| k.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether results are JSON.
@@ -61,11 +75,15 @@ impl Ui {
 
     /// Whether a progress display makes sense.
     pub fn is_live(&self) -> bool {
-        !self.args.quiet && std::io::stderr().is_terminal()
+        !self.args.quiet && self.kept.is_none() && std::io::stderr().is_terminal()
     }
 
     /// Writes a result. A reader that has gone away (`| head`) is no error.
     pub fn result(&self, text: &str) {
+        if let Some(kept) = &self.kept {
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_string());
+            return;
+        }
         let mut out = std::io::stdout().lock();
         if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
             // Nobody reads any further; there is nobody to tell either.
@@ -92,6 +110,9 @@ impl Ui {
 
     /// Writes to standard error. That it cannot be written to can be told nobody.
     pub fn say(&self, text: &str) {
+        if self.kept.is_some() {
+            return;
+        }
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 

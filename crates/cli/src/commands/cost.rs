@@ -130,7 +130,7 @@ fn duration(millis: u64) -> String {
 }
 
 /// The figures of a bound as JSON; the most is `null` where no bound is known.
-pub(super) fn figures(bound: &CostBound, sources: &Sources) -> Value {
+pub(crate) fn figures(bound: &CostBound, sources: &Sources) -> Value {
     let interval = |i: Interval| json!({"least": i.least, "most": i.most});
     let open: Vec<Value> = bound
         .unbounded

@@ -41,7 +41,7 @@ pub fn mcp(ui: &Ui, args: &McpArgs) -> Exit {
         Ok(service) => service,
         Err(exit) => return exit,
     };
-    let program = match std::env::current_exe() {
+    let program = match crate::command_line::this_program() {
         Ok(program) => program,
         Err(e) => return ui.usage(&format!("cannot find this program itself: {e}"), None),
     };
@@ -71,7 +71,8 @@ pub fn mcp(ui: &Ui, args: &McpArgs) -> Exit {
 struct Server {
     service: Arc<Service>,
     root: PathBuf,
-    program: PathBuf,
+    /// This program: its file, and the arguments that come first.
+    program: (PathBuf, Vec<std::ffi::OsString>),
 }
 
 /// The commands that are tools: name, what it does, its argument, what that is, and whether it names a file.
@@ -117,8 +118,13 @@ impl Server {
 
     /// What a command of the command line says.
     async fn command(&self, name: &str, argument: &Path) -> Result<String, String> {
-        let mut command = tokio::process::Command::new(&self.program);
-        command.arg(name).args(["--format", "json", "--"]).arg(argument).current_dir(&self.root);
+        let mut command = tokio::process::Command::new(&self.program.0);
+        command
+            .args(&self.program.1)
+            .arg(name)
+            .args(["--format", "json", "--"])
+            .arg(argument)
+            .current_dir(&self.root);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let done = tokio::time::timeout(PATIENCE, command.output()).await;
         let done = done.map_err(|_| format!("`{name}` took longer than {} s", PATIENCE.as_secs()))?;

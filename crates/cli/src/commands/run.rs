@@ -227,7 +227,7 @@ impl CodeParser for Generated {
 }
 
 /// Those who answer requests, as the settings say, with these models.
-pub(super) fn handlers(models: Models, settings: &Settings, seed: u64) -> Handlers {
+pub(crate) fn handlers(models: Models, settings: &Settings, seed: u64) -> Handlers {
     let mut tools =
         Tools::new(&settings.environment).with_servers(settings.mcp.clone(), &settings.environment);
     if settings.pins != Pins::default() {
@@ -404,7 +404,7 @@ fn model_settings(args: &WorldArgs, settings: &Settings) -> ModelSettings {
 }
 
 /// The configuration of the machine for a program under a policy.
-pub(super) fn config_of(fuel: Option<u64>, policy: Option<&Policy>, model: Option<&str>) -> Config {
+pub(crate) fn config_of(fuel: Option<u64>, policy: Option<&Policy>, model: Option<&str>) -> Config {
     let mut config = config(fuel, policy);
     if let Some(policy) = policy {
         policy::configure(policy, model, &mut config);
@@ -528,32 +528,41 @@ fn asked_to_pull(ui: &Ui) -> bool {
 
 /// What the run may use: as the command line says, or else `[limits]` of the settings.
 fn limits(ui: &Ui, args: &WorldArgs, file: &LimitsEntry) -> Result<Limits, Exit> {
-    // The shortest decimal that denotes the float is what was written.
-    let money = args.max_usd.clone().map(|t| ("--max-usd", t));
-    let money = money.or_else(|| file.usd.map(|x| ("usd", x.to_string())));
-    let max_usd = match money {
-        None => None,
-        Some((what, text)) => match text.parse::<Num>() {
-            Ok(n) if n >= Num::ZERO => Some(n),
-            _ => return Err(ui.usage(&format!("`{what} {text}`: not an amount of money"), None)),
-        },
-    };
-    let seconds = args.timeout.map(|s| ("--timeout", s)).or_else(|| file.timeout.map(|s| ("timeout", s)));
-    let timeout = match seconds {
-        None => None,
-        Some((what, s)) => match Duration::try_from_secs_f64(s) {
-            Ok(d) if d > Duration::ZERO => Some(d),
-            _ => return Err(ui.usage(&format!("`{what} {s}`: not a positive number of seconds"), None)),
-        },
-    };
+    let usage = |why: String| ui.usage(&why, None);
+    let mut limits = limits_of(file).map_err(usage)?;
+    if let Some(text) = &args.max_usd {
+        limits.max_usd = Some(money("--max-usd", text).map_err(usage)?);
+    }
+    if let Some(seconds) = args.timeout {
+        limits.timeout = Some(positive("--timeout", seconds).map_err(usage)?);
+    }
+    limits.max_model_calls = args.max_calls.or(limits.max_model_calls);
+    limits.max_tool_calls = args.max_tool_calls.or(limits.max_tool_calls);
+    limits.max_tokens = args.max_tokens.or(limits.max_tokens);
+    Ok(limits)
+}
+
+/// `[limits]` of the settings.
+pub(crate) fn limits_of(file: &LimitsEntry) -> Result<Limits, String> {
     Ok(Limits {
-        max_model_calls: args.max_calls.or(file.calls),
-        max_tool_calls: args.max_tool_calls.or(file.tool_calls),
-        max_tokens: args.max_tokens.or(file.tokens),
-        max_usd,
-        timeout,
+        max_model_calls: file.calls,
+        max_tool_calls: file.tool_calls,
+        max_tokens: file.tokens,
+        // The shortest decimal that denotes the float is what was written.
+        max_usd: file.usd.map(|x| money("usd", &x.to_string())).transpose()?,
+        timeout: file.timeout.map(|s| positive("timeout", s)).transpose()?,
         ..Limits::default()
     })
+}
+
+pub(crate) fn money(what: &str, text: &str) -> Result<Num, String> {
+    let amount = text.parse::<Num>().ok().filter(|n| *n >= Num::ZERO);
+    amount.ok_or_else(|| format!("`{what} {text}`: not an amount of money"))
+}
+
+fn positive(what: &str, seconds: f64) -> Result<Duration, String> {
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|d| *d > Duration::ZERO);
+    time.ok_or_else(|| format!("`{what} {seconds}`: not a positive number of seconds"))
 }
 
 /// What the command line says about an input.
@@ -672,7 +681,7 @@ fn pretty(value: &Reified) -> String {
     }
 }
 
-pub(super) fn as_diagnostic(
+pub(crate) fn as_diagnostic(
     failure: &Failure,
     report: &RunReport,
     code: &Code,
@@ -735,7 +744,7 @@ fn summary(report: &RunReport, bound: &CostBound) -> String {
 }
 
 /// The object of the command-line contract.
-pub(super) fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Value {
+pub(crate) fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Value {
     let mut object = Map::new();
     match &report.result {
         Ok(value) => {

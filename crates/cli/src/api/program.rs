@@ -1,0 +1,307 @@
+//! Programs and what can be run in them.
+
+use super::{Error, Finding, Typed, World};
+use crate::commands::run::{as_diagnostic, as_json, config_of};
+use crate::load::{self, Loaded, Options, Problem, Runnable};
+use crate::policy;
+use crate::settings::Settings;
+use check::cost::{self, CostBound};
+use check::flow;
+use check::types::{self, Typing};
+use core_ir::{Code, Data, Type};
+use diagnostics::{Diagnostic, FileId, Sources, has_errors};
+use frontend::policy::Policy;
+use frontend::surface::{self, EntryKind};
+use machine::Machine;
+use runtime::{CancellationToken, Event, RunReport, Schema};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// A program that was read and found right.
+#[derive(Debug)]
+pub struct Program {
+    pipelines: Vec<Pipeline>,
+    sources: Arc<Sources>,
+    found: Vec<Diagnostic>,
+}
+
+/// Something that can be run: a pipeline of a program, an agent or a crew of a configuration.
+#[derive(Debug)]
+pub struct Pipeline {
+    name: String,
+    code: Arc<Code>,
+    input: Option<Type>,
+    is_default: bool,
+    policy: Option<Arc<Policy>>,
+    sources: Arc<Sources>,
+    typing: OnceLock<Typing>,
+}
+
+impl Program {
+    /// Reads a program in the language `.agent`. It may import nothing.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn from_source(text: &str) -> Result<Program, Error> {
+        struct Nothing;
+        impl surface::Loader for Nothing {
+            fn load(&mut self, _: FileId, path: &str) -> Result<(FileId, Arc<str>), String> {
+                Err(format!("`{path}` can't be imported by a text; load a file instead"))
+            }
+        }
+        let mut sources = Sources::new();
+        let file = sources.add("<source>", text);
+        let (module, mut found) = surface::check_files(file, text, &mut Nothing);
+        let default = module.as_ref().and_then(|m| m.default_entry()).map(|e| e.name.clone());
+        let mut runnables = Vec::new();
+        for (module, entry) in module.iter().flat_map(|m| m.entries().iter().map(move |e| (m, e))) {
+            if entry.kind != EntryKind::Pipeline {
+                continue;
+            }
+            match module.lower(entry) {
+                Ok(code) => runnables.push(Runnable {
+                    name: entry.name.clone(),
+                    code: Arc::new(code),
+                    input: Some(entry.input.clone()),
+                    is_default: default.as_ref() == Some(&entry.name),
+                }),
+                Err(more) => found.extend(more),
+            }
+        }
+        if has_errors(&found) {
+            return Err(Error::of_program(&sources, &found));
+        }
+        Ok(Program::new(sources, Loaded { runnables, found, policy: None }))
+    }
+
+    /// Reads a program, `.agent` or `.lam`, with what it imports; or a configuration of a framework, or the directory of a project in
+    /// which there is one.
+    ///
+    /// # Errors
+    /// What is wrong with it, or why it can't be read.
+    pub fn load(path: impl AsRef<Path>) -> Result<Program, Error> {
+        Program::load_as(path.as_ref(), &Options::default())
+    }
+
+    /// As [`Program::load`], with the policy of the settings applied.
+    ///
+    /// # Errors
+    /// As [`Program::load`], or the policy can't be applied.
+    pub fn load_with(path: impl AsRef<Path>, settings: &Settings) -> Result<Program, Error> {
+        Program::load_as(path.as_ref(), &settings.loading(None))
+    }
+
+    fn load_as(path: &Path, options: &Options) -> Result<Program, Error> {
+        let mut sources = Sources::new();
+        match load::load(&mut sources, &path.display().to_string(), options) {
+            Ok(loaded) => Ok(Program::new(sources, loaded)),
+            Err(Problem::Unreadable(message, help)) => Err(Error::new("program", message).with_help(help)),
+            Err(Problem::Wrong(found) | Problem::Policy(found)) => Err(Error::of_program(&sources, &found)),
+        }
+    }
+
+    fn new(sources: Sources, loaded: Loaded) -> Program {
+        let sources = Arc::new(sources);
+        let policy = loaded.policy.map(Arc::new);
+        let pipeline = |r: Runnable| Pipeline {
+            name: r.name,
+            code: r.code,
+            input: r.input,
+            is_default: r.is_default,
+            policy: policy.clone(),
+            sources: sources.clone(),
+            typing: OnceLock::new(),
+        };
+        let pipelines = loaded.runnables.into_iter().map(pipeline).collect();
+        Program { pipelines, sources: sources.clone(), found: loaded.found }
+    }
+
+    /// What can be run.
+    pub fn pipelines(&self) -> &[Pipeline] {
+        &self.pipelines
+    }
+
+    /// The pipeline of a name.
+    ///
+    /// # Errors
+    /// There is none; the error says which there are.
+    pub fn pipeline(&self, name: &str) -> Result<&Pipeline, Error> {
+        self.pipelines.iter().find(|p| p.name == name).ok_or_else(|| {
+            let near = diagnostics::nearest(name, self.pipelines.iter().map(|p| &*p.name));
+            let help = near.map_or_else(|| self.names(), |n| format!("did you mean `{n}`?"));
+            Error::new("usage", format!("there is no pipeline `{name}`")).with_help(Some(help))
+        })
+    }
+
+    /// What runs if nothing is named: the only pipeline, or `main`, or the crew of a configuration.
+    ///
+    /// # Errors
+    /// There are several, or none.
+    pub fn main(&self) -> Result<&Pipeline, Error> {
+        self.pipelines.iter().find(|p| p.is_default).ok_or_else(|| {
+            if self.pipelines.is_empty() {
+                return Error::new("usage", "there is nothing that can be run");
+            }
+            Error::new("usage", "there are several pipelines").with_help(Some(self.names()))
+        })
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<&str> = self.pipelines.iter().map(|p| &*p.name).collect();
+        if names.is_empty() { "there is none".into() } else { format!("there is: {}", names.join(", ")) }
+    }
+
+    /// All that is to be said about it: what was noticed when it was read, types that do not fit, calls that their policy refuses.
+    pub fn check(&self) -> Vec<Finding> {
+        let mut found = self.found.clone();
+        for p in &self.pipelines {
+            let options = policy::options(p.policy.as_deref(), None, p.input.is_some());
+            let flows = flow::findings(&flow::analyse(&p.code, &options));
+            // Pipelines share tools and tasks.
+            for d in p.typing().diagnostics.iter().chain(&flows) {
+                if !found.contains(d) {
+                    found.push(d.clone());
+                }
+            }
+        }
+        found.iter().map(|d| Finding::of(&self.sources, d)).collect()
+    }
+}
+
+impl Pipeline {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it is what runs if nothing is named.
+    pub fn is_default(&self) -> bool {
+        self.is_default
+    }
+
+    /// What it takes; `None` for a term that is evaluated as it is.
+    pub fn input(&self) -> Option<&Type> {
+        self.input.as_ref()
+    }
+
+    /// What it gives, as far as it is known without running it.
+    pub fn output(&self) -> &Type {
+        let typing = self.typing();
+        typing.result.as_ref().unwrap_or(&typing.ty)
+    }
+
+    /// The JSON Schema of what it takes.
+    pub fn input_schema(&self) -> Option<Value> {
+        Schema::of(self.input.as_ref()?).map(|s| s.json)
+    }
+
+    fn typing(&self) -> &Typing {
+        self.typing.get_or_init(|| types::check(&self.code, self.input.as_ref()))
+    }
+
+    /// What a run may use at most.
+    pub fn bound(&self) -> CostBound {
+        cost::bound(&self.code, self.input.is_some())
+    }
+
+    /// What a run may use at most, as `entail cost --format json` writes it.
+    pub fn bound_json(&self) -> Value {
+        crate::commands::cost::figures(&self.bound(), &self.sources)
+    }
+
+    /// The same with an input and an output of types of Rust, which are compared with those of the program now.
+    ///
+    /// # Errors
+    /// Some value of `I` is none of what the pipeline takes, or some value that it gives is no `O`.
+    pub fn typed<I, O>(&self) -> Result<Typed<'_, I, O>, Error>
+    where
+        I: Serialize + JsonSchema,
+        O: DeserializeOwned + JsonSchema,
+    {
+        Typed::of(self)
+    }
+
+    /// Whether this world can answer it: each tool is carried out by somebody, functions take and give what the tools do, and models
+    /// that the program names are there.
+    ///
+    /// # Errors
+    /// What is missing or does not fit.
+    pub fn check_world(&self, world: &World) -> Result<(), Error> {
+        world.can_answer(&self.code)
+    }
+
+    /// Runs it, and reads what it gives.
+    ///
+    /// # Errors
+    /// The input is none of its type, a function does not fit its tool, the run failed, or what it gives is no `O`.
+    pub async fn run<I: Serialize + ?Sized, O: DeserializeOwned>(
+        &self,
+        input: &I,
+        world: &World,
+    ) -> Result<O, Error> {
+        let report = self.report(input, world, &CancellationToken::new(), &mut |_| {}).await?;
+        if let Some(error) = self.error_of(&report) {
+            return Err(error);
+        }
+        let value = match &report.result {
+            Ok(value) => value,
+            // Said above.
+            Err(f) => return Err(Error::new(f.code.as_str(), f.message.clone())),
+        };
+        let data =
+            value.data().ok_or_else(|| Error::new("output", format!("the result is no data: {value}")))?;
+        serde_json::from_value(data.to_json())
+            .map_err(|e| Error::new("output", format!("the result is not what was expected: {e}")))
+    }
+
+    /// Runs it and tells everything: what was used, labels, events as they happen. `cancel` ends it.
+    ///
+    /// # Errors
+    /// The input is none of its type, or a function does not fit its tool. That a run failed is in the report.
+    pub async fn report<I: Serialize + ?Sized>(
+        &self,
+        input: &I,
+        world: &World,
+        cancel: &CancellationToken,
+        events: &mut (dyn FnMut(Event) + Send),
+    ) -> Result<RunReport, Error> {
+        let json = serde_json::to_value(input).map_err(|e| self.wrong(e.to_string()))?;
+        let input = self.read_input(&json)?;
+        world.fits(&self.code)?;
+        let config = config_of(world.fuel, self.policy.as_deref(), None);
+        let machine = Machine::new(self.code.clone(), input, config);
+        Ok(runtime::run(machine, &world.handlers, &world.limits, cancel, events).await)
+    }
+
+    /// Why a run failed, with the place in the program and the remedy; `None` if it did not.
+    pub fn error_of(&self, report: &RunReport) -> Option<Error> {
+        let failure = report.result.as_ref().err()?;
+        Some(Error::of(&self.sources, &as_diagnostic(failure, report, &self.code, self.policy.as_deref())))
+    }
+
+    /// What a run gave and used, as `entail run --format json` writes it.
+    pub fn report_json(&self, report: &RunReport) -> Value {
+        as_json(&self.sources, report, &self.bound())
+    }
+
+    fn wrong(&self, why: String) -> Error {
+        let takes = self.input.as_ref().map_or_else(|| "nothing".into(), Type::to_string);
+        Error::new("input", format!("`{}` takes {takes}: {why}", self.name))
+    }
+
+    /// The input from JSON.
+    fn read_input(&self, json: &Value) -> Result<Option<Data>, Error> {
+        let ty = match (&self.input, json) {
+            (None, Value::Null) => return Ok(None),
+            (None, _) => &Type::Dyn,
+            (Some(ty), _) => ty,
+        };
+        let data = ty.read(json).map_err(|e| self.wrong(e.to_string()))?;
+        ty.check(&data).map_err(|(path, cause)| self.wrong(format!("{path}: {cause}")))?;
+        Ok(Some(data))
+    }
+}

@@ -1,0 +1,188 @@
+//! Who answers what programs ask.
+
+use super::Error;
+use super::fit::{misfit, type_of, type_of_schema};
+use crate::commands::run::{handlers, limits_of};
+use crate::settings::Settings;
+use core_ir::{Code, Data, Name, Type};
+use runtime::{Approver, Handlers, Limits, ModelSettings, Models, Provider, Scripted};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Who answers what programs ask, and what they may use.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// Models, tools, stores, approval, the seed of samples.
+    pub handlers: Handlers,
+    /// What a run may use.
+    pub limits: Limits,
+    /// The most evaluation steps.
+    pub fuel: Option<u64>,
+    /// What functions that are tools take, as a record, and give.
+    functions: BTreeMap<Name, (Type, Type)>,
+}
+
+impl World {
+    /// With one model for every call; tools as their declarations say.
+    ///
+    /// # Examples
+    /// A model of one's own:
+    /// ```
+    /// use entail::{Answer, ModelCall, Price, Progress, Provider, Reply, Tokens, Work, World};
+    /// use std::sync::Arc;
+    ///
+    /// struct Echo;
+    /// impl Provider for Echo {
+    ///     fn name(&self) -> &str { "echo" }
+    ///     fn price(&self) -> Option<Price> { Some(Price::FREE) }
+    ///     fn ask(self: Arc<Self>, call: ModelCall, _: Progress) -> Work<Answer> {
+    ///         let text = call.last_text().to_string();
+    ///         Work::Now(Answer::new(Ok(Reply::Text(text)), Tokens::default()))
+    ///     }
+    /// }
+    /// let world = World::new(Arc::new(Echo));
+    /// ```
+    pub fn new(model: Arc<dyn Provider>) -> World {
+        World::with_models(Models::only(model))
+    }
+
+    /// With these models.
+    pub fn with_models(models: Models) -> World {
+        World::of(Handlers::new(models), Limits::default())
+    }
+
+    /// As `entail.toml` says: its models, handlers, servers, stores and limits.
+    ///
+    /// # Errors
+    /// A setting can't be used.
+    pub fn from_settings(settings: &Settings) -> Result<World, Error> {
+        World::with_settings(settings, None)
+    }
+
+    /// As [`World::from_settings`], with this model for every call: a name as after `--model`.
+    ///
+    /// # Errors
+    /// A setting can't be used, or there is no such model.
+    pub fn with_settings(settings: &Settings, model: Option<&str>) -> Result<World, Error> {
+        let models = ModelSettings {
+            model: model.map(String::from),
+            script: None,
+            file: settings.models.clone(),
+            file_dir: settings.dir.clone(),
+        };
+        let models = Models::new(models, settings.environment.clone())?;
+        World::of_settings(settings, models)
+    }
+
+    /// As [`World::from_settings`], with these models.
+    ///
+    /// # Errors
+    /// A setting can't be used.
+    pub fn of_settings(settings: &Settings, models: Models) -> Result<World, Error> {
+        let mut handlers = handlers(models, settings, 0);
+        handlers.stores = handlers.stores.with_files(settings.stores.clone());
+        let limits = limits_of(&settings.limits).map_err(|why| Error::new("settings", why))?;
+        Ok(World::of(handlers, limits))
+    }
+
+    fn of(handlers: Handlers, limits: Limits) -> World {
+        World { handlers, limits, fuel: None, functions: BTreeMap::new() }
+    }
+
+    /// With an async function for a tool: from its arguments as a record to its result, or to why it failed. The types of both are compared with
+    /// the tool's declaration before a program runs; `serde_json::Value` fits everything.
+    #[must_use]
+    pub fn tool<A, R, E, F, Fut>(self, name: &str, act: F) -> World
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        E: fmt::Display,
+        F: Fn(A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+    {
+        let act = Arc::new(act);
+        let custom: runtime::CustomTool = Arc::new(move |args| {
+            let act = act.clone();
+            Box::pin(async move {
+                let args = serde_json::from_value(Data::record(args).to_json())
+                    .map_err(|e| format!("the arguments are not what the tool takes: {e}"))?;
+                let result = act(args).await.map_err(|e| e.to_string())?;
+                let json = serde_json::to_value(result).map_err(|e| format!("the result is no data: {e}"))?;
+                Data::from_json(&json).map_err(|e| e.to_string())
+            })
+        });
+        self.function(name, type_of::<A>(false), type_of::<R>(true), custom)
+    }
+
+    /// With a function for a tool whose arguments, as an object, and whose result are described by JSON Schemas; where there is
+    /// none, by anything.
+    #[must_use]
+    pub fn tool_of_schemas(
+        self,
+        name: &str,
+        takes: Option<&Value>,
+        gives: Option<&Value>,
+        act: runtime::CustomTool,
+    ) -> World {
+        let ty = |schema: Option<&Value>| schema.map_or(Type::Dyn, type_of_schema);
+        self.function(name, ty(takes), ty(gives), act)
+    }
+
+    fn function(mut self, name: &str, takes: Type, gives: Type, act: runtime::CustomTool) -> World {
+        self.functions.insert(name.into(), (takes, gives));
+        self.handlers.tools = self.handlers.tools.with_custom(name, act);
+        self
+    }
+
+    /// Within these limits.
+    #[must_use]
+    pub fn within(self, limits: Limits) -> World {
+        World { limits, ..self }
+    }
+
+    /// With somebody who approves calls of tools that want it.
+    #[must_use]
+    pub fn approver(mut self, approver: Approver) -> World {
+        self.handlers.approver = Some(approver);
+        self
+    }
+
+    /// Whether the functions take and give what the tools do.
+    pub(super) fn fits(&self, code: &Code) -> Result<(), Error> {
+        for tool in &code.tools {
+            let Some((takes, gives)) = self.functions.get(&tool.name) else { continue };
+            let params = Type::record(tool.params.iter().map(|p| (p.name.clone(), p.ty.clone())));
+            let wrong = |what: &str, why: String| {
+                Error::new("type", format!("the function of the tool `{}` {what}: {why}", tool.name))
+            };
+            if let Some(why) = misfit(&params, takes) {
+                return Err(wrong("takes other arguments than it is called with", why));
+            }
+            if let Some(why) = misfit(gives, &tool.result) {
+                return Err(wrong("gives another result than it is declared with", why));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn can_answer(&self, code: &Code) -> Result<(), Error> {
+        self.fits(code)?;
+        for tool in &code.tools {
+            self.handlers.tools.check(tool).map_err(|why| Error::new("settings", why))?;
+        }
+        Ok(self.handlers.models.check(code)?)
+    }
+}
+
+/// A model with replies that are written down beforehand; see [`Scripted`].
+///
+/// # Errors
+/// The script is none.
+pub fn scripted(script: &str) -> Result<Arc<dyn Provider>, Error> {
+    Ok(Arc::new(Scripted::parse(script)?))
+}

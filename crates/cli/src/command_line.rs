@@ -1,0 +1,136 @@
+//! The `entail` command: a thin driver around the analyses, the machine and the runtime.
+//!
+//! Entry point: [`command_line`].
+//!
+//! Invariant: nothing but results goes to standard output.
+//! Invariant: exit status 0, 1, 2 or 130, as [`ui::Exit`] has them.
+
+use crate::args::{self, Cli, Command};
+use crate::{commands, interrupt, ui};
+use clap::Parser;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// How this program is started: the program, and the arguments that come before all others.
+static SELF: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// What the program `entail` does: carries the command out that the arguments say (the first is the program's name), and gives the
+/// exit status, 0, 1, 2 or 130.
+///
+/// It writes to standard output and standard error, and takes Ctrl-C over for commands that run programs; it is for the process whose
+/// whole purpose it is.
+pub fn command_line(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Nobody is there to be told that nobody reads it.
+            let _ = e.print();
+            return u8::try_from(e.exit_code()).unwrap_or(2);
+        }
+    };
+    let ui = ui::Ui::new(cli.output);
+    if matches!(
+        cli.command,
+        Command::Run(_) | Command::Eval(_) | Command::Test(_) | Command::Trace(_) | Command::Repl(_)
+    ) {
+        interrupt::listen();
+    }
+    carry_out(&ui, cli.command).status()
+}
+
+/// As [`command_line`], where the program is started in another way than by its own file, such as `python -m entail`.
+#[doc(hidden)]
+pub fn command_line_of(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> u8 {
+    // Whoever calls it twice is the same program twice.
+    let _ = SELF.set(program);
+    command_line(args)
+}
+
+/// A command with its results as JSON, an object each, instead of on standard output; what would go to standard error is left
+/// out. For commands that only look: `lint`, `check`, `cost`, `explain`, `compile`, `tools`, `version`.
+#[doc(hidden)]
+pub fn command(args: &[&str]) -> (u8, Vec<serde_json::Value>) {
+    let words = ["entail", "--format", "json", "--quiet"].into_iter().chain(args.iter().copied());
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(e) => {
+            let text = e.render().to_string();
+            let message = text.lines().next().unwrap_or("").trim_start_matches("error: ");
+            return (2, vec![serde_json::json!({"error": {"code": "usage", "message": message}})]);
+        }
+    };
+    let ui = ui::Ui::capturing(cli.output);
+    let exit = carry_out(&ui, cli.command);
+    let lines = ui.captured();
+    (exit.status(), lines.iter().filter_map(|l| serde_json::from_str(l).ok()).collect())
+}
+
+/// How this program is started anew.
+pub fn this_program() -> std::io::Result<(PathBuf, Vec<OsString>)> {
+    if let Some([program, args @ ..]) = SELF.get().map(Vec::as_slice) {
+        return Ok((program.into(), args.to_vec()));
+    }
+    Ok((std::env::current_exe()?, Vec::new()))
+}
+
+fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
+    if let Some(exit) = refuse_format(ui, &command) {
+        return exit;
+    }
+    match command {
+        Command::Run(args) => commands::run::run(ui, &args),
+        Command::Eval(args) => commands::run::eval(ui, &args),
+        Command::Repl(args) => commands::repl::repl(ui, &args),
+        Command::Check(args) => commands::check::check(ui, &args),
+        Command::Cost(args) => commands::cost::cost(ui, &args),
+        Command::Lint(args) => commands::lint::lint(ui, &args),
+        Command::Test(args) => commands::test::test(ui, &args),
+        Command::Trace(args) => commands::trace::trace(ui, &args),
+        Command::Fmt(args) => commands::fmt::fmt(ui, &args),
+        Command::Compile(args) => commands::compile::compile(ui, &args),
+        Command::Convert(args) => commands::convert::convert(ui, &args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => commands::serve::serve(ui, &args),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => commands::mcp::mcp(ui, &args),
+        Command::Tools(args) => commands::tools::tools(ui, &args),
+        Command::Approve(args) => commands::approve::approve(ui, &args),
+        Command::Runs(args) => commands::runs::runs(ui, &args),
+        Command::Lambda(args) => commands::lambda::lambda(ui, &args),
+        Command::Model(args) => commands::model::model(ui, &args),
+        Command::Explain(args) => commands::explain::explain(ui, &args),
+        Command::Lsp => commands::lsp::lsp(ui),
+        Command::Version => commands::version(ui),
+    }
+}
+
+/// Formats other than text and JSON are for findings.
+fn refuse_format(ui: &ui::Ui, command: &Command) -> Option<ui::Exit> {
+    let name = match ui.args.format {
+        args::Format::Text | args::Format::Json => return None,
+        args::Format::Mermaid | args::Format::Dot | args::Format::Svg
+            if matches!(command, Command::Compile(_)) =>
+        {
+            return None;
+        }
+        args::Format::Mermaid => "mermaid",
+        args::Format::Dot => "dot",
+        args::Format::Svg => "svg",
+        args::Format::Sarif => "sarif",
+        args::Format::Github => "github",
+        args::Format::Markdown => "markdown",
+        args::Format::Junit => "junit",
+    };
+    let fits = match command {
+        Command::Lint(_) => {
+            matches!(ui.args.format, args::Format::Sarif | args::Format::Github | args::Format::Markdown)
+        }
+        Command::Test(_) => ui.args.format == args::Format::Junit,
+        _ => false,
+    };
+    if fits {
+        return None;
+    }
+    Some(ui.usage(&format!("this command has no format `{name}`"), Some("use `text` or `json`")))
+}

@@ -1,0 +1,307 @@
+"""Programs: what is known of them, and their runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, TypeVar, Union, overload
+
+from entail import _entail
+from entail._bridge import on_loop, result_of
+from entail._found import Finding, RunError, finding, native, raised
+from entail._model import Call, Model, as_data
+from entail._schema import as_json, read_as
+from entail._tools import Tool, Tools, tools_of
+
+Path = Union[str, "os.PathLike[str]"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The least and the most of something; `most` is `None` where no bound is known."""
+
+    least: float
+    most: float | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run may use, as it is known without running it."""
+
+    model_calls: Interval
+    tool_calls: Interval
+    input_tokens: Interval
+    output_tokens: Interval
+    #: US dollars, of the models whose price is known.
+    usd: Interval
+    #: Everything, as `entail cost --format json` writes it: also what has no price, and where no bound is known and why.
+    details: dict[str, Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a run has used. `usd` is `None` if the price of a model is not known."""
+
+    model_calls: int
+    tool_calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run gave."""
+
+    value: Any
+    usage: Usage
+    #: Names the run.
+    run: str
+    #: Everything, as `entail run --format json` writes it: also the label of the value, and the bound.
+    details: dict[str, Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Approval:
+    """A call of a tool that wants somebody's approval."""
+
+    tool: str
+    args: dict[str, Any]
+    #: Where each argument comes from and who may see it.
+    labels: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Something of a program that can be run."""
+
+    name: str
+    #: Whether it is what runs if nothing is named.
+    default: bool
+    #: The type of what it takes, in the notation of the calculus; `None` for a term that is evaluated as it is.
+    input: str | None
+    #: The type of what it gives, as far as it is known.
+    output: str
+    #: The JSON Schema of what it takes.
+    input_schema: dict[str, Any] | None = field(repr=False)
+
+
+#: Who approves calls: `True`, or `False` or a text that says why not.
+Approver = Callable[[Approval], Union[bool, str, Awaitable[Union[bool, str]]]]
+#: Is told each event of a run, as `entail run --log json` writes them.
+Listener = Callable[[dict[str, Any]], Any]
+
+
+class Program:
+    """A program that was read and found right."""
+
+    def __init__(self, native_program: _entail.Program) -> None:
+        self._native = native_program
+        self._pipelines = {p["name"]: Pipeline(**p) for p in json.loads(native_program.pipelines())}
+
+    def __repr__(self) -> str:
+        return f"<entail.Program: {', '.join(self._pipelines)}>"
+
+    @property
+    def pipelines(self) -> dict[str, Pipeline]:
+        """What can be run, by name."""
+        return dict(self._pipelines)
+
+    def check(self) -> list[Finding]:
+        """All that is to be said about it: what was noticed when it was read, types that do not fit, calls that their policy refuses."""
+        return [finding(f) for f in json.loads(self._native.check())]
+
+    def cost(self, pipeline: str | None = None) -> Cost:
+        """What a run of a pipeline, or of the default one, may use."""
+        with native():
+            told = json.loads(self._native.bound(pipeline))
+
+        def interval(name: str) -> Interval:
+            return Interval(told[name]["least"], told[name]["most"])
+
+        return Cost(
+            interval("modelCalls"),
+            interval("toolCalls"),
+            interval("inputTokens"),
+            interval("outputTokens"),
+            interval("usd"),
+            told,
+        )
+
+    async def report(
+        self,
+        input: Any = None,
+        *,
+        pipeline: str | None = None,
+        tools: Tools | None = None,
+        model: str | Model | None = None,
+        script: Sequence[Any] | None = None,
+        config: Path | None = None,
+        approver: Approver | None = None,
+        listener: Listener | None = None,
+        max_calls: int | None = None,
+        max_tool_calls: int | None = None,
+        max_tokens: int | None = None,
+        max_usd: float | str | Decimal | None = None,
+        timeout: float | None = None,
+        seed: int | None = None,
+        fuel: int | None = None,
+    ) -> Report:
+        """Runs a pipeline, or the default one, and tells what it gave and used.
+
+        `input` is data, or a dataclass or Pydantic model that holds it. `tools` are functions, by their own names or as a mapping.
+        `model` answers all calls: a name that the settings or the provider know, or a function. `script` is a list of replies
+        in place of models. `config` names the settings; without it they are the nearest `entail.toml`.
+
+        Cancelling it cancels the run, with everything that is under way.
+
+        Raises `RunError` if the run failed, `Error` if it could not begin.
+        """
+        loop = asyncio.get_running_loop()
+        options: dict[str, Any] = {
+            "model": model if isinstance(model, str) else None,
+            "script": list(script) if script is not None else None,
+            "max_calls": max_calls,
+            "max_tool_calls": max_tool_calls,
+            "max_tokens": max_tokens,
+            "max_usd": None if max_usd is None else str(max_usd),
+            "timeout": timeout,
+            "seed": seed,
+            "fuel": fuel,
+        }
+        ended: asyncio.Future[str] = loop.create_future()
+
+        def end(outcome: str) -> None:
+            if not ended.done():
+                ended.set_result(outcome)
+
+        def told(event: str) -> None:
+            if listener is not None:
+                listener(json.loads(event))
+
+        with native():
+            world = _entail.World(
+                None if config is None else os.fspath(config),
+                json.dumps({k: v for k, v in options.items() if v is not None}),
+                _model(model, loop) if callable(model) else None,
+                [_tool(t, loop) for t in tools_of(tools)],
+                _approver(approver, loop) if approver is not None else None,
+            )
+            run = self._native.start(
+                pipeline,
+                json.dumps(as_json(input), allow_nan=False),
+                world,
+                (lambda event: _on(loop, told, event)) if listener is not None else None,
+                lambda outcome: _on(loop, end, outcome),
+            )
+        try:
+            outcome = json.loads(await ended)
+        except asyncio.CancelledError:
+            run.cancel()
+            raise
+        error, details = outcome.get("error"), outcome.get("report")
+        if details is None:
+            raise raised(error)
+        if error is not None:
+            raise RunError(error, details)
+        used = details["usage"]
+        usage = Usage(
+            used["modelCalls"], used["toolCalls"], used["inputTokens"], used["outputTokens"], used["usd"]
+        )
+        return Report(details["result"], usage, details["run"], details)
+
+    @overload
+    async def run(self, input: Any = None, *, output: type[T], **how: Any) -> T: ...
+    @overload
+    async def run(self, input: Any = None, **how: Any) -> Any: ...
+    async def run(self, input: Any = None, *, output: type[Any] | None = None, **how: Any) -> Any:
+        """The value that a run gives; as a dataclass or Pydantic model, if `output` is one. Everything else is as in `report`."""
+        value = (await self.report(input, **how)).value
+        return value if output is None else read_as(output, value)
+
+    def run_sync(self, input: Any = None, *, output: type[Any] | None = None, **how: Any) -> Any:
+        """`run` where no event loop runs."""
+        return asyncio.run(self.run(input, output=output, **how) if output else self.run(input, **how))
+
+
+def _on(loop: asyncio.AbstractEventLoop, act: Callable[[str], None], argument: str) -> None:
+    """Calls a function on a loop, unless that has been closed."""
+    try:
+        loop.call_soon_threadsafe(act, argument)
+    except RuntimeError:
+        pass
+
+
+def _tool(
+    tool: Tool, loop: asyncio.AbstractEventLoop
+) -> tuple[str, str | None, str | None, Callable[[str, _entail.Answer], Callable[[], object]]]:
+    def text(schema: dict[str, Any] | None) -> str | None:
+        return None if schema is None else json.dumps(schema)
+
+    return tool.name, text(tool.takes), text(tool.gives), on_loop(tool.call, loop)
+
+
+def _model(
+    model: Callable[[Call], Any], loop: asyncio.AbstractEventLoop
+) -> tuple[str, Callable[[str, _entail.Answer], Callable[[], object]]]:
+    async def ask(call: dict[str, Any]) -> Any:
+        return as_data(await result_of(model, Call(**call)))
+
+    return getattr(model, "__name__", "python"), on_loop(ask, loop)
+
+
+def _approver(
+    approver: Approver, loop: asyncio.AbstractEventLoop
+) -> Callable[[str, _entail.Answer], Callable[[], object]]:
+    async def ask(call: dict[str, Any]) -> bool | str:
+        said: bool | str = await result_of(approver, Approval(**call))
+        return said if isinstance(said, str) else said is True
+
+    return on_loop(ask, loop)
+
+
+def load(path: Path, *, config: Path | None = None) -> Program:
+    """Reads a program (`.agent`, `.lam`), the configuration of a framework, or the directory of a project.
+
+    The policy that the settings name is applied: those of `config`, or else of the nearest `entail.toml`. Raises `ProgramError` if it is
+    wrong.
+    """
+    with native():
+        return Program(_entail.Program.load(os.fspath(path), None if config is None else os.fspath(config)))
+
+
+def from_source(text: str) -> Program:
+    """Reads a program in the language `.agent`. Raises `ProgramError` if it is wrong."""
+    with native():
+        return Program(_entail.Program.from_source(text))
+
+
+def lint(
+    *paths: Path,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    level: str | None = None,
+    config: Path | None = None,
+    policy: Path | None = None,
+) -> list[Finding]:
+    """Lints files and directories as `entail lint` does.
+
+    Raises `Error` if a path can't be read or an option is wrong.
+    """
+    words = ["lint"]
+    for name, codes in (("--select", select), ("--ignore", ignore)):
+        listed = [codes] if isinstance(codes, str) else list(codes)
+        words += [f"{name}={','.join(listed)}"] if listed else []
+    for name, value in (("--level", level), ("--config", config), ("--policy", policy)):
+        words += [f"{name}={os.fspath(value)}"] if value is not None else []
+    _, told = _entail.command([*words, "--", *(os.fspath(p) for p in paths)])
+    lines = json.loads(told)
+    for line in lines:
+        if "error" in line:
+            raise raised(line["error"])
+    return [finding(line) for line in lines]

@@ -1,0 +1,300 @@
+"""Programs: load, check, cost, run, with tools and models that are functions."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import entail
+from conftest import LIBRARIAN
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+@dataclass
+class Topic:
+    topic: str
+
+
+@dataclass
+class Found:
+    title: str
+    words: int
+
+
+def test_what_is_known_of_a_program() -> None:
+    program = entail.from_source(LIBRARIAN)
+    main = program.pipelines["main"]
+    assert main.default
+    assert main.input == "{topic: Str}"
+    assert main.output == "{title: Str, words: Num}"
+    assert main.input_schema is not None
+    assert main.input_schema["required"] == ["topic"]
+    cost = program.cost()
+    assert cost.model_calls == entail.Interval(1, 1)
+    assert cost.tool_calls.most == 1
+    assert program.check() == []
+
+
+async def _run(**how: Any) -> Any:
+    return await entail.from_source(LIBRARIAN).run({"topic": "bees"}, **how)
+
+
+def test_a_function_is_a_tool() -> None:
+    found = asyncio.run(_run(script=["The Life of the Bee"], tools={"count": words}))
+    assert found == {"title": "The Life of the Bee", "words": 5}
+
+
+def test_a_coroutine_function_is_a_tool_and_works_on_the_callers_loop() -> None:
+    async def main() -> Found:
+        own = asyncio.get_running_loop()
+
+        async def count(text: str) -> int:
+            assert asyncio.get_running_loop() is own
+            await asyncio.sleep(0)
+            return words(text)
+
+        program = entail.from_source(LIBRARIAN)
+        return await program.run(Topic("bees"), script=["The Bee"], tools=[count], output=Found)
+
+    assert asyncio.run(main()) == Found("The Bee", 2)
+
+
+def test_a_sync_tool_does_not_block_the_loop() -> None:
+    here = threading.get_ident()
+    seen: list[int] = []
+
+    @entail.tool(name="count")
+    def counted(text: str) -> int:
+        seen.append(threading.get_ident())
+        return 1
+
+    asyncio.run(_run(script=["x"], tools=[counted]))
+    assert len(seen) == 1
+    assert seen[0] != here
+
+
+def test_a_function_that_does_not_fit_its_tool_is_refused_before_the_run() -> None:
+    asked: list[str] = []
+
+    def count(text: int) -> int:
+        return text
+
+    def model(call: entail.Call) -> str:
+        asked.append(call.text)
+        return "x"
+
+    with pytest.raises(entail.Error) as raised:
+        asyncio.run(_run(model=model, tools=[count]))
+    assert raised.value.code == "type"
+    assert raised.value.message == (
+        "the function of the tool `count` takes other arguments than it is called with: `text` is Str, not Num"
+    )
+    assert asked == []
+
+
+def test_the_failure_of_a_tool_has_its_place() -> None:
+    def count(text: str) -> int:
+        raise ValueError("no such text")
+
+    with pytest.raises(entail.RunError) as raised:
+        asyncio.run(_run(script=["x"], tools=[count]))
+    error = raised.value
+    assert error.code == "tool"
+    assert "no such text" in error.message
+    assert error.place == entail.Place("<source>", 8, 17)
+    assert "<source>:8:17" in str(error)
+    assert error.details["usage"]["toolCalls"] == 1
+
+
+def test_a_model_is_a_function() -> None:
+    calls: list[entail.Call] = []
+
+    async def model(call: entail.Call) -> entail.Reply:
+        calls.append(call)
+        return entail.Reply("Bees", input_tokens=7, output_tokens=1)
+
+    program = entail.from_source(LIBRARIAN)
+    report = program_report(program, model)
+    assert report.value == {"title": "Bees", "words": 1}
+    assert (report.usage.input_tokens, report.usage.output_tokens) == (7, 1)
+    assert report.usage.usd is None
+    assert [m["role"] for m in calls[0].messages] == ["system", "user"]
+    assert calls[0].text == "A title about bees"
+    assert calls[0].purpose == "title_of"
+
+
+def program_report(program: entail.Program, model: entail.Model) -> entail.Report:
+    return asyncio.run(program.report({"topic": "bees"}, model=model, tools={"count": words}))
+
+
+def test_a_model_may_call_tools() -> None:
+    program = entail.from_source(
+        """
+        tool add(a: Number, b: Number) -> Number pure {}
+        agent clerk { tools: [add], prompt: "You add." }
+        task sum(text: String) -> String by agent { prompt "{text}" }
+        pipeline main(text: String) -> String { return run sum with { text: text } by clerk; }
+        """
+    )
+
+    def model(call: entail.Call) -> Any:
+        if call.messages[-1]["role"] == "tool":
+            return f"It is {call.text}"
+        assert call.tools[0]["name"] == "add"
+        assert call.tools[0]["parameters"]["required"] == ["a", "b"]
+        return {"tool": "add", "args": {"a": 20, "b": 22}}
+
+    def add(a: float, b: float) -> float:
+        return a + b
+
+    assert program.run_sync({"text": "20 and 22"}, model=model, tools=[add]) == "It is 42"
+
+
+def test_the_input_is_checked_first() -> None:
+    with pytest.raises(entail.Error) as raised:
+        entail.from_source(LIBRARIAN).run_sync({"topic": 1}, script=[])
+    assert raised.value.code == "input"
+    assert "$.topic" in raised.value.message
+
+
+def test_a_wrong_program_says_where_and_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.agent"
+    path.write_text(LIBRARIAN.replace("by librarian;", "by libarian;"))
+    with pytest.raises(entail.ProgramError) as raised:
+        entail.load(path)
+    error = raised.value
+    assert error.code == "program"
+    assert error.place is not None
+    assert (error.place.path, error.place.line) == (str(path), 7)
+    assert error.help is not None and "librarian" in error.help
+    assert error.findings[0].level == "error"
+    assert "libarian" in str(error)
+
+
+def test_what_is_not_there_is_an_error() -> None:
+    with pytest.raises(entail.ProgramError, match="no such file"):
+        entail.load("nowhere.agent")
+    with pytest.raises(entail.Error, match="there is no pipeline `mian`") as raised:
+        entail.from_source(LIBRARIAN).cost("mian")
+    assert raised.value.help == "did you mean `main`?"
+
+
+def test_budgets_hold() -> None:
+    with pytest.raises(entail.RunError) as raised:
+        asyncio.run(_run(script=["x"], tools={"count": words}, max_calls=0))
+    assert raised.value.code == "budget"
+
+
+def test_events_are_told_on_the_loop() -> None:
+    here = threading.get_ident()
+    events: list[str] = []
+
+    def listener(event: dict[str, Any]) -> None:
+        assert threading.get_ident() == here
+        events.append(f"{event['event']} {event.get('kind', event.get('status'))}")
+
+    asyncio.run(_run(script=["x"], tools={"count": words}, listener=listener))
+    assert events == ["asked model", "answered ok", "asked tool", "answered ok"]
+
+
+def test_cancelling_cancels_the_tool() -> None:
+    async def main() -> str:
+        begun = asyncio.Event()
+        ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        async def count(text: str) -> int:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                ended.set_result("cancelled")
+                raise
+            return 1
+
+        run = asyncio.create_task(_run(script=["x"], tools=[count]))
+        await begun.wait()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        return await ended
+
+    assert asyncio.run(main()) == "cancelled"
+
+
+def test_the_time_limit_ends_a_run() -> None:
+    async def count(text: str) -> int:
+        await asyncio.Event().wait()
+        return 1
+
+    with pytest.raises(entail.RunError) as raised:
+        asyncio.run(_run(script=["x"], tools=[count], timeout=0.05))
+    assert raised.value.code == "cancelled"
+
+
+def test_many_runs_at_once() -> None:
+    async def main() -> list[Any]:
+        async def count(text: str) -> int:
+            await asyncio.sleep(0)
+            return len(text)
+
+        program = entail.from_source(LIBRARIAN)
+        runs = (program.run({"topic": "b"}, script=["x" * n], tools=[count]) for n in range(200))
+        return [found["words"] for found in await asyncio.gather(*runs)]
+
+    assert asyncio.run(main()) == list(range(200))
+
+
+PAY = """
+tool pay(to: String) -> String writes approve {}
+pipeline main(to: String) -> String { return run pay with { to: to }; }
+"""
+
+
+@pytest.mark.parametrize("answer", [True, False, "not to bob"])
+def test_somebody_approves(answer: bool | str) -> None:
+    asked: list[entail.Approval] = []
+
+    async def approver(call: entail.Approval) -> bool | str:
+        asked.append(call)
+        return answer
+
+    def pay(to: str) -> str:
+        return f"paid {to}"
+
+    program = entail.from_source(PAY)
+    if answer is True:
+        assert program.run_sync({"to": "bob"}, tools=[pay], approver=approver) == "paid bob"
+    else:
+        with pytest.raises(entail.RunError) as raised:
+            program.run_sync({"to": "bob"}, tools=[pay], approver=approver)
+        assert (answer or "it was refused") in raised.value.message
+    assert [(c.tool, c.args) for c in asked] == [("pay", {"to": "bob"})]
+
+
+def test_lint_finds_what_the_command_finds(tmp_path: Path) -> None:
+    (tmp_path / "agents.yaml").write_text("writer:\n  role: Writer\n  goal: Write\n  backstory: ''\n  max_iter: 0\n")
+    found = entail.lint(tmp_path)
+    assert found
+    assert all(f.place is not None and f.place.path.endswith("agents.yaml") for f in found)
+    code = found[0].code
+    assert code not in {f.code for f in entail.lint(tmp_path, ignore=[code])}
+    assert {f.code for f in entail.lint(tmp_path, select=code)} == {code}
+    with pytest.raises(entail.Error, match="no such file"):
+        entail.lint("nowhere")
+    with pytest.raises(entail.Error, match="there is no rule `L999`"):
+        entail.lint(tmp_path, select=["L999"])
+
+
+def test_a_policy_of_the_settings_is_applied(tmp_path: Path) -> None:
+    (tmp_path / "entail.toml").write_text('policy = "missing.toml"\n')
+    (tmp_path / "main.agent").write_text(LIBRARIAN)
+    with pytest.raises(entail.ProgramError, match="missing.toml"):
+        entail.load("main.agent")
