@@ -1,5 +1,5 @@
 //! The native half of the Python package: what the crate `entail` does, with JSON texts in and out. The other half, which people
-//! see, is in `python/entail`.
+//! see, is in `python/package`.
 //!
 //! Invariant: nothing here knows asyncio. A function of Python that takes its time is called with an [`Answer`], which it gives whenever it
 //! likes, and gives back how it is cancelled.

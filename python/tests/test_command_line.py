@@ -47,7 +47,7 @@ def test_ctrl_c_ends_a_run_with_130(tmp_path: Path) -> None:
     (tmp_path / "slow.agent").write_text(
         """
         tool wait() -> String pure { exec "sh" "-c" "echo begun >&2; echo > begun; sleep 600" }
-        pipeline main() -> String { return run wait with {}; }
+        pipeline main() -> String { let out = run wait with {}; return out; }
         """
     )
     run = subprocess.Popen([*MODULE, "run", "slow.agent", "{}"], stderr=subprocess.PIPE, text=True)

@@ -109,8 +109,8 @@ def test_the_failure_of_a_tool_has_its_place() -> None:
     error = raised.value
     assert error.code == "tool"
     assert "no such text" in error.message
-    assert error.place == entail.Place("<source>", 8, 17)
-    assert "<source>:8:17" in str(error)
+    assert error.place == entail.Place("<source>", 8, 5)
+    assert "<source>:8:5" in str(error)
     assert error.details["usage"]["toolCalls"] == 1
 
 
@@ -141,7 +141,7 @@ def test_a_model_may_call_tools() -> None:
         tool add(a: Number, b: Number) -> Number pure {}
         agent clerk { tools: [add], prompt: "You add." }
         task sum(text: String) -> String by agent { prompt "{text}" }
-        pipeline main(text: String) -> String { return run sum with { text: text } by clerk; }
+        pipeline main(text: String) -> String { let out = run sum with { text: text } by clerk; return out; }
         """
     )
 
@@ -182,8 +182,8 @@ def test_a_wrong_program_says_where_and_what_to_do(tmp_path: Path) -> None:
 def test_what_is_not_there_is_an_error() -> None:
     with pytest.raises(entail.ProgramError, match="no such file"):
         entail.load("nowhere.agent")
-    with pytest.raises(entail.Error, match="there is no pipeline `mian`") as raised:
-        entail.from_source(LIBRARIAN).cost("mian")
+    with pytest.raises(entail.Error, match="there is no pipeline `mein`") as raised:
+        entail.from_source(LIBRARIAN).cost("mein")
     assert raised.value.help == "did you mean `main`?"
 
 
@@ -254,7 +254,7 @@ def test_many_runs_at_once() -> None:
 
 PAY = """
 tool pay(to: String) -> String writes approve {}
-pipeline main(to: String) -> String { return run pay with { to: to }; }
+pipeline main(to: String) -> String { let out = run pay with { to: to }; return out; }
 """
 
 

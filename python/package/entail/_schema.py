@@ -135,5 +135,5 @@ def _read(annotation: Any, data: Any) -> Any:
         known = {f.name for f in dataclasses.fields(annotation)}
         return annotation(**{k: _read(hints.get(k, Any), v) for k, v in data.items() if k in known})
     if isinstance(data, annotation) or (annotation is float and isinstance(data, int)):
-        return annotation(data) if annotation is float else data
+        return float(data) if isinstance(data, int) and annotation is float else data
     raise TypeError(f"{data!r} is no {annotation.__name__}")

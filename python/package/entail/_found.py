@@ -110,4 +110,4 @@ def native() -> Iterator[None]:
         told = json.loads(failure.args[0])
     else:
         return
-    raise raised(told)
+    raise raised(told) from None
