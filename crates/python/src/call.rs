@@ -208,21 +208,27 @@ impl<'a> World<'a> {
         let at = At { scope, module: function.module, this: function.class.map(|c| (this, c)) };
         self.within.push(id);
         self.depth += 1;
-        self.returns.push(Vec::new());
+        let base = self.path.len();
+        self.returns.push((base, Vec::new()));
         let (flow, last) = match function.body {
             Body::Block(body) => (self.deeply(|w| w.block(body, at)), None),
             Body::Expr(e) => (Flow::Gone, Some(self.expr(e, at))),
         };
-        let mut returned = self.returns.pop().unwrap_or_default();
+        let (_, mut given) = self.returns.pop().unwrap_or_default();
         self.depth -= 1;
         self.within.pop();
-        returned.extend(last);
+        given.extend(last.map(|v| (Vec::new(), v)));
+        if flow != Flow::Gone {
+            let rest = self.path.get(base..).unwrap_or(&[]).to_vec();
+            given.push((rest, Value::new(Kind::None, function.span)));
+        }
+        self.path.truncate(base);
         let value = if self.exhausted() {
             Value::unknown("more than is evaluated", span)
+        } else if self.symbolic && given.len() > 1 {
+            self.decided(given, span)
         } else {
-            if flow != Flow::Gone {
-                returned.push(Value::new(Kind::None, function.span));
-            }
+            let mut returned: Vec<Value> = given.into_iter().map(|(_, v)| v).collect();
             match returned.len() {
                 0 => Value::unknown(format!("what `{}` gives, which only raises", function.name), span),
                 1 => returned.remove(0),

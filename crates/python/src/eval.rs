@@ -1,6 +1,7 @@
 //! The evaluator: its tables, scopes and modules.
 
 use crate::sources::{Source, Sources};
+use crate::symbol::{Condition, Under};
 use crate::value::*;
 use diagnostics::Span;
 use ruff_text_size::TextRange;
@@ -43,6 +44,12 @@ pub trait Framework: std::fmt::Debug + Sync {
     ) -> Option<Value> {
         let _ = (world, instance, class, name);
         None
+    }
+
+    /// Whether a loop over an attribute of this name has one turn at most, when it is [traced](World::trace).
+    fn holds_one(&self, name: &str) -> bool {
+        let _ = name;
+        false
     }
 
     /// Whether a name of a module, or the module itself if the name is empty, is the framework's, also where the project has a module
@@ -97,7 +104,13 @@ pub struct World<'a> {
     pub(crate) exploring: bool,
     pub(crate) within: Vec<FunctionId>,
     pub(crate) scopes: Vec<Scope<'a>>,
-    pub(crate) returns: Vec<Vec<Value>>,
+    /// Of each function that is evaluated: how long the path was when it began, and what it gives.
+    pub(crate) returns: Vec<(usize, Vec<Under>)>,
+    /// Whether what is computed of unknown values is kept.
+    pub(crate) symbolic: bool,
+    /// What holds where evaluation stands, while it is symbolic.
+    pub(crate) path: Vec<Condition>,
+    pub(crate) paths: HashMap<ObjectId, Vec<Condition>>,
     loaded: Vec<Loaded>,
     mains: HashSet<usize>,
     /// Results that are remembered, of a function and the instance that it is called on.
@@ -152,6 +165,9 @@ impl<'a> World<'a> {
             within: Vec::new(),
             scopes: Vec::new(),
             returns: Vec::new(),
+            symbolic: false,
+            path: Vec::new(),
+            paths: HashMap::new(),
             loaded: vec![Loaded::Not; sources.len()],
             mains: HashSet::new(),
             memo: HashMap::new(),
@@ -447,12 +463,15 @@ impl<'a> World<'a> {
         let conditions = std::mem::replace(&mut self.conditions, 0);
         let exploring = std::mem::replace(&mut self.exploring, false);
         let within = std::mem::take(&mut self.within);
-        self.returns.push(Vec::new());
+        let symbolic = std::mem::replace(&mut self.symbolic, false);
+        let path = std::mem::take(&mut self.path);
+        self.returns.push((0, Vec::new()));
         self.depth += 1;
         self.deeply(|w| w.block(source.body(), at));
         self.depth -= 1;
         self.returns.pop();
         (self.conditions, self.exploring, self.within) = (conditions, exploring, within);
+        (self.symbolic, self.path) = (symbolic, path);
         self.loaded[module] = Loaded::Done(scope);
         Some(scope)
     }
@@ -495,7 +514,9 @@ impl<'a> World<'a> {
             explored: self.exploring,
             within: self.within.last().copied(),
         };
-        self.add_object(object)
+        let id = self.add_object(object);
+        self.note_path(id, span);
+        id
     }
 
     /// A new list.

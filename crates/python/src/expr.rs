@@ -1,6 +1,7 @@
 //! Expressions.
 
 use crate::eval::{At, World};
+use crate::symbol::Condition;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{self as ast, Expr, FStringPart, InterpolatedStringElement, Number};
@@ -182,6 +183,7 @@ impl<'a> World<'a> {
                 match (u.op, &value.kind) {
                     (ast::UnaryOp::Not, _) => match self.truth(&value) {
                         Some(b) => Kind::Bool(!b),
+                        None if self.symbolic => return self.symbol("not", vec![value], span),
                         None => Kind::Unknown("a test that is not decided".into()),
                     },
                     (ast::UnaryOp::USub, Kind::Int(n)) => match n.checked_neg() {
@@ -190,6 +192,7 @@ impl<'a> World<'a> {
                     },
                     (ast::UnaryOp::USub, Kind::Float(f)) => Kind::Float(-f),
                     (ast::UnaryOp::UAdd, Kind::Int(_) | Kind::Float(_)) => value.kind,
+                    (ast::UnaryOp::USub, _) if self.symbolic => return self.symbol("neg", vec![value], span),
                     _ => Kind::Unknown("a computed value".into()),
                 }
             }
@@ -202,9 +205,17 @@ impl<'a> World<'a> {
                     Some(false) => return self.expr(&i.orelse, at),
                     None => {
                         self.conditions += 1;
+                        let here = self.path.len();
+                        self.path.push(Condition::Test(test.clone(), true));
                         let yes = self.expr(&i.body, at);
+                        self.path.truncate(here);
+                        self.path.push(Condition::Test(test.clone(), false));
                         let no = self.expr(&i.orelse, at);
+                        self.path.truncate(here);
                         self.conditions -= 1;
+                        if self.symbolic && !self.same(&yes, &no) {
+                            return self.symbol("if", vec![test, yes, no], span);
+                        }
                         return self.either(vec![yes, no], span);
                     }
                 }
@@ -246,9 +257,7 @@ impl<'a> World<'a> {
                 if let Some(v) = &y.value {
                     let value = self.expr(v, at);
                     // What a generator yields is what the loop around its call sees, or one of it.
-                    if let Some(returns) = self.returns.last_mut() {
-                        returns.push(value);
-                    }
+                    self.give(value);
                 }
                 Kind::Unknown("what is sent to a generator".into())
             }
@@ -257,8 +266,12 @@ impl<'a> World<'a> {
                 Kind::Unknown("what a generator gives".into())
             }
             Expr::Slice(s) => {
-                for part in [&s.lower, &s.upper, &s.step].into_iter().flatten() {
-                    self.expr(part, at);
+                let mut parts = Vec::new();
+                for part in [&s.lower, &s.upper, &s.step] {
+                    parts.push(part.as_ref().map_or(Value::new(Kind::None, span), |p| self.expr(p, at)));
+                }
+                if self.symbolic {
+                    return self.symbol("slice", parts, span);
                 }
                 Kind::Unknown("a slice".into())
             }
@@ -384,6 +397,9 @@ impl<'a> World<'a> {
 
     fn collection(&mut self, elts: &'a [Expr], kind: ListKind, span: Span, at: At) -> Value {
         let (mut items, mut open) = (Vec::new(), None);
+        if self.symbolic && kind == ListKind::List && elts.iter().any(Expr::is_starred_expr) {
+            return self.collection_of_parts(elts, span, at);
+        }
         for e in elts {
             match e {
                 Expr::Starred(s) => {
@@ -406,6 +422,29 @@ impl<'a> World<'a> {
             }
         }
         self.list_value(items, kind, open, span)
+    }
+
+    fn collection_of_parts(&mut self, elts: &'a [Expr], span: Span, at: At) -> Value {
+        let mut parts = Vec::new();
+        for e in elts {
+            let Expr::Starred(s) = e else {
+                let value = self.expr(e, at);
+                parts.push(Ok(Value { maybe: false, ..value }));
+                continue;
+            };
+            let value = self.expr(&s.value, at);
+            match self.iterate(&value) {
+                Some((items, None)) if self.step(items.len(), span) => {
+                    parts.extend(items.into_iter().map(Ok))
+                }
+                _ => parts.push(Err(value)),
+            }
+        }
+        if parts.iter().all(Result::is_ok) {
+            let items = parts.into_iter().filter_map(Result::ok).collect();
+            return self.list_value(items, ListKind::List, None, span);
+        }
+        self.spread(parts, span)
     }
 
     fn dictionary(&mut self, d: &'a ast::ExprDict, span: Span, at: At) -> Value {
@@ -444,6 +483,11 @@ impl<'a> World<'a> {
                 dict.open = dict.open.or(open);
             }
             Kind::None => {}
+            _ if self.symbolic && self.conditions == 0 => {
+                // What is spread stands among the entries, under a key that no text is.
+                let key = Value::new(Kind::External("**".into()), more.span);
+                self.dict_mut(id).entries.push((key, more.clone()));
+            }
             _ => self.dict_mut(id).open = Some(more.span),
         }
     }
@@ -459,10 +503,36 @@ impl<'a> World<'a> {
     ) -> Value {
         let scope = self.new_scope(Some(at.scope), false);
         let inner = At { scope, ..at };
+        if let (true, [elt], [generator]) = (self.symbolic, elts, generators) {
+            let iter = self.expr(&generator.iter, at);
+            let element_at = self.span(at.module, generator.target.range());
+            let known = self.iterate(&iter).is_some_and(|(_, open)| open.is_none());
+            if !known && let Some(element) = self.element(&iter, element_at) {
+                let Kind::Object(id) = element.kind else { return element };
+                self.assign(&generator.target, element.clone(), inner);
+                let here = self.path.len();
+                self.path.push(Condition::Each(id));
+                let mut parts = vec![iter, element];
+                let tests: Vec<Value> = generator.ifs.iter().map(|test| self.expr(test, inner)).collect();
+                parts.push(self.expr(elt, inner));
+                parts.extend(tests);
+                self.path.truncate(here);
+                return self.symbol("[for]", parts, span);
+            }
+        }
         let mut out = (Vec::new(), None);
         self.generate(elts, generators, span, inner, &mut out);
         let (items, open) = out;
         self.list_value(items, kind, open, span)
+    }
+
+    /// What stands for each element of something that is not known.
+    pub(crate) fn element(&mut self, of: &Value, span: Span) -> Option<Value> {
+        let base = match of.kind {
+            Kind::Object(id) | Kind::Member(id, _) if self.symbolic => id,
+            _ => return None,
+        };
+        Some(self.derived(base, "element".into(), vec![Arg { name: None, span, value: of.clone() }], span))
     }
 
     fn generate(
@@ -566,6 +636,9 @@ impl<'a> World<'a> {
             let id = self.add_env(env);
             return Value::new(Kind::Env(id), span);
         }
+        if self.symbolic && possible.len() > 1 {
+            return self.symbol(if or { "or" } else { "and" }, possible, span);
+        }
         match possible.is_empty() {
             true => Value::unknown("a test that is not decided", span),
             false => self.either(possible, span),
@@ -574,6 +647,13 @@ impl<'a> World<'a> {
 
     fn compare(&mut self, c: &'a ast::ExprCompare, span: Span, at: At) -> Value {
         let mut left = self.expr(&c.left, at);
+        if let (true, [op], [right]) = (self.symbolic, &*c.ops, &*c.comparators) {
+            let right = self.expr(right, at);
+            return match self.compared(&left, *op, &right) {
+                Some(b) => Value::new(Kind::Bool(b), span),
+                None => self.symbol(op.as_str(), vec![left, right], span),
+            };
+        }
         let mut known = Some(true);
         for (op, right) in c.ops.iter().zip(&c.comparators) {
             let right = self.expr(right, at);
@@ -666,6 +746,9 @@ impl<'a> World<'a> {
                 }
             }
             (Kind::Str(a), O::Mod, _) => return self.percent(&a.clone(), right, span),
+            (Kind::List(_), O::Add, _) if self.symbolic && self.iterate(right).is_none() => {
+                return self.symbol("+", vec![left.clone(), right.clone()], span);
+            }
             (Kind::List(a), O::Add, _) => {
                 let List { items, kind, open } = self.list(*a).clone();
                 self.step(items.len(), span);
@@ -715,7 +798,7 @@ impl<'a> World<'a> {
     pub(crate) fn subscript(&mut self, on: &Value, key: Value, span: Span) -> Value {
         match (&on.kind, &key.kind) {
             (Kind::Dict(id), _) => {
-                let dict = self.dict(*id);
+                let (dict, key) = (self.dict(*id), key.clone());
                 let found: Vec<Value> =
                     dict.entries.iter().filter(|(k, _)| self.same(k, &key)).map(|(_, v)| v.clone()).collect();
                 match (found.len(), dict.open) {
@@ -723,6 +806,9 @@ impl<'a> World<'a> {
                         .into_iter()
                         .next()
                         .map_or(Value::unknown("nothing", span), |v| Value { maybe: false, ..v }),
+                    (0, _) if self.symbolic && !matches!(key.kind, Kind::Str(_)) => {
+                        self.symbol("[]", vec![on.clone(), key], span)
+                    }
                     (0, _) => Value::unknown("an entry that is not known", span),
                     _ => self.either(found, span),
                 }
@@ -736,6 +822,9 @@ impl<'a> World<'a> {
                     Some(item) if settled => item,
                     _ => Value::unknown("an item that is not known", span),
                 }
+            }
+            (Kind::Object(id), _) if self.symbolic && self.set_before(*id, &key).is_some() => {
+                self.set_before(*id, &key).unwrap_or_else(|| Value::unknown("nothing", span))
             }
             (Kind::Object(id), _) => {
                 let id = *id;
@@ -766,6 +855,17 @@ impl<'a> World<'a> {
             (Kind::Class(_), _) => on.clone(),
             _ => Value::unknown("a part of a value that is not known", span),
         }
+    }
+
+    /// What was last set under a key of an object.
+    fn set_before(&self, id: ObjectId, key: &Value) -> Option<Value> {
+        let call = self.object(id).calls.iter().rev().filter(|c| &*c.name == "__setitem__").find(|c| {
+            let args = &self.object(c.result).args;
+            args.first().is_some_and(|a| self.same(&a.value, key))
+        })?;
+        let value = self.object(call.result).args.get(1)?.value.clone();
+        let certain = self.path(call.result).len() <= self.path.len();
+        Some(if certain { value } else { Value::unknown("what is set under a condition", value.span) })
     }
 
     fn derived(&mut self, base: ObjectId, callee: String, args: Vec<Arg>, span: Span) -> Value {

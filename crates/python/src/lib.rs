@@ -36,11 +36,13 @@ mod eval;
 mod expr;
 mod sources;
 mod stmt;
+mod symbol;
 mod text;
 mod value;
 
 pub use eval::{Framework, Limits, World};
 pub use sources::{Source, Sources, normal};
+pub use symbol::{Condition, Trace};
 pub use value::{
     Arg, Class, ClassId, Dict, DictId, Env, EnvId, Field, Function, FunctionId, Kind, List, ListId, ListKind,
     Method, Object, ObjectId, Param, ParamKind, Piece, TextId, Value,

@@ -1,6 +1,7 @@
 //! Statements.
 
 use crate::eval::{At, World};
+use crate::symbol::Condition;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{self as ast, Expr, Stmt};
@@ -20,6 +21,9 @@ pub(crate) enum Flow {
     /// `break`.
     Break,
 }
+
+/// A way through a statement: how it ends, what holds on it, and the names after it.
+type Outcome<'a> = (Flow, Vec<Condition>, HashMap<&'a str, Value>);
 
 impl<'a> World<'a> {
     pub(crate) fn block(&mut self, body: &'a [Stmt], at: At) -> Flow {
@@ -81,9 +85,7 @@ impl<'a> World<'a> {
                     Some(v) => self.expr(v, at),
                     None => Value::new(Kind::None, span),
                 };
-                if let Some(returns) = self.returns.last_mut() {
-                    returns.push(value);
-                }
+                self.give(value);
                 return Flow::Gone;
             }
             Stmt::Raise(s) => {
@@ -132,19 +134,39 @@ impl<'a> World<'a> {
                 return if last == Flow::Next { flow } else { last };
             }
             Stmt::Match(s) => {
-                self.expr(&s.subject, at);
+                let subject = self.expr(&s.subject, at);
                 let mut outcomes = Vec::new();
                 let before = self.scopes[at.scope].vars.clone();
+                let base = self.path.len();
+                let mut covered = false;
                 for case in &s.cases {
                     self.scopes[at.scope].vars.clone_from(&before);
+                    let test = self.pattern_test(&subject, case, at);
+                    let here = self.path.len();
+                    self.path.extend(test.clone());
                     self.conditions += 1;
                     self.unknown_names(&case.pattern, at);
                     let flow = self.block(&case.body, at);
                     self.conditions -= 1;
                     let vars = std::mem::take(&mut self.scopes[at.scope].vars);
-                    outcomes.push((flow, vars));
+                    outcomes.push((flow, self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
+                    self.path.truncate(here);
+                    match test {
+                        Some(Condition::Test(test, _)) => self.path.push(Condition::Test(test, false)),
+                        Some(other) => self.path.push(other),
+                        // Whatever it is, this case takes it.
+                        None => {
+                            covered = self.symbolic;
+                            if covered {
+                                break;
+                            }
+                        }
+                    }
                 }
-                outcomes.push((Flow::Next, before));
+                if !covered {
+                    outcomes.push((Flow::Next, self.path.get(base..).unwrap_or(&[]).to_vec(), before));
+                }
+                self.path.truncate(base);
                 return self.join(outcomes, at, span);
             }
             Stmt::FunctionDef(s) => {
@@ -184,6 +206,14 @@ impl<'a> World<'a> {
         Flow::Next
     }
 
+    /// Notes what a function gives.
+    pub(crate) fn give(&mut self, value: Value) {
+        if let Some((base, returns)) = self.returns.last_mut() {
+            let path = self.path.get(*base..).unwrap_or(&[]).to_vec();
+            returns.push((path, value));
+        }
+    }
+
     fn branch(&mut self, s: &'a ast::StmtIf, at: At) -> Flow {
         let span = self.span(at.module, s.range);
         let mut branches: Vec<(Option<&'a Expr>, &'a [Stmt])> = vec![(Some(&*s.test), &s.body)];
@@ -191,16 +221,17 @@ impl<'a> World<'a> {
         let mut outcomes = Vec::new();
         let mut before: Option<HashMap<&'a str, Value>> = None;
         let mut covered = false;
+        let base = self.path.len();
         for (test, body) in branches {
             if let Some(before) = &before {
                 self.scopes[at.scope].vars.clone_from(before);
             }
-            let truth = match test {
+            let (truth, test) = match test {
                 Some(test) => {
                     let value = self.expr(test, at);
-                    self.truth(&value)
+                    (self.truth(&value), Some(value))
                 }
-                None => Some(true),
+                None => (Some(true), None),
             };
             match truth {
                 Some(false) => continue,
@@ -210,11 +241,16 @@ impl<'a> World<'a> {
             let vars = &self.scopes[at.scope].vars;
             let kept = before.get_or_insert_with(|| vars.clone()).len();
             self.step(kept / 8, span);
+            let here = self.path.len();
+            let test = test.filter(|_| truth.is_none());
+            self.path.extend(test.clone().map(|t| Condition::Test(t, true)));
             self.conditions += 1;
             let flow = self.block(body, at);
             self.conditions -= 1;
             let vars = std::mem::take(&mut self.scopes[at.scope].vars);
-            outcomes.push((flow, vars));
+            outcomes.push((flow, self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
+            self.path.truncate(here);
+            self.path.extend(test.map(|t| Condition::Test(t, false)));
             if truth == Some(true) {
                 covered = true;
                 break;
@@ -224,25 +260,34 @@ impl<'a> World<'a> {
             None => Flow::Next,
             Some(before) => {
                 if !covered {
-                    outcomes.push((Flow::Next, before));
+                    outcomes.push((Flow::Next, self.path.get(base..).unwrap_or(&[]).to_vec(), before));
                 }
+                self.path.truncate(base);
                 self.join(outcomes, at, span)
             }
         }
     }
 
     /// What holds after one of several ways.
-    fn join(&mut self, outcomes: Vec<(Flow, HashMap<&'a str, Value>)>, at: At, span: Span) -> Flow {
-        let alive: Vec<HashMap<&'a str, Value>> =
-            outcomes.iter().filter(|(f, _)| *f == Flow::Next).map(|(_, v)| v.clone()).collect();
+    fn join(&mut self, outcomes: Vec<Outcome<'a>>, at: At, span: Span) -> Flow {
+        let mut alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)> = Vec::new();
+        for (flow, path, vars) in &outcomes {
+            if *flow == Flow::Next {
+                alive.push((path.clone(), vars.clone()));
+            }
+        }
         if alive.is_empty() {
-            let all_gone = outcomes.iter().all(|(f, _)| *f == Flow::Gone);
-            if let Some((_, vars)) = outcomes.into_iter().next_back() {
+            let all_gone = outcomes.iter().all(|(f, ..)| *f == Flow::Gone);
+            if let Some((.., vars)) = outcomes.into_iter().next_back() {
                 self.scopes[at.scope].vars = vars;
             }
             return if all_gone { Flow::Gone } else { Flow::Turn };
         }
-        let mut alive = alive.into_iter();
+        if self.symbolic {
+            self.joined_by_tests(alive, at, span);
+            return Flow::Next;
+        }
+        let mut alive = alive.into_iter().map(|(_, vars)| vars);
         let mut vars = alive.next().unwrap_or_default();
         for other in alive {
             self.step(other.len() / 8, span);
@@ -262,26 +307,55 @@ impl<'a> World<'a> {
         Flow::Next
     }
 
+    /// After several ways that go on, each name has the value of the way whose tests hold. After a single one its tests hold.
+    fn joined_by_tests(&mut self, alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>, at: At, span: Span) {
+        if let [(path, vars)] = &alive[..] {
+            self.path.extend(path.iter().cloned());
+            self.scopes[at.scope].vars = vars.clone();
+            return;
+        }
+        let mut names: Vec<&'a str> = alive.iter().flat_map(|(_, vars)| vars.keys().copied()).collect();
+        names.sort_unstable();
+        names.dedup();
+        self.step(names.len() * alive.len() / 8, span);
+        let mut vars = HashMap::with_capacity(names.len());
+        for name in names {
+            let values: Vec<_> =
+                alive.iter().filter_map(|(p, vars)| Some((p.clone(), vars.get(name)?.clone()))).collect();
+            let same = values.iter().all(|(_, v)| self.same(v, &values[0].1));
+            let value = if same { values[0].1.clone() } else { self.decided(values, span) };
+            vars.insert(name, value);
+        }
+        self.scopes[at.scope].vars = vars;
+    }
+
     /// Evaluates something that happens or does not.
     pub(crate) fn under(&mut self, at: At, f: impl FnOnce(&mut Self)) {
         let before = self.scopes[at.scope].vars.clone();
         let span = before.values().next().map_or(self.span(at.module, Default::default()), |v| v.span);
         self.step(before.len() / 8, span);
         self.conditions += 1;
+        let here = self.path.len();
+        self.path.push(Condition::Undecided);
         f(self);
+        self.path.truncate(here);
         self.conditions -= 1;
         let after = std::mem::take(&mut self.scopes[at.scope].vars);
-        self.join(vec![(Flow::Next, after), (Flow::Next, before)], at, span);
+        let undecided = vec![Condition::Undecided];
+        self.join(vec![(Flow::Next, undecided, after), (Flow::Next, Vec::new(), before)], at, span);
     }
 
     /// Evaluates what happens only if something failed: names that are known keep their values.
     fn fallback(&mut self, at: At, f: impl FnOnce(&mut Self)) {
         let before = self.scopes[at.scope].vars.clone();
         self.conditions += 1;
-        let returned = self.returns.last().map_or(0, Vec::len);
+        let returned = self.returns.last().map_or(0, |(_, r)| r.len());
+        let here = self.path.len();
+        self.path.push(Condition::Undecided);
         f(self);
+        self.path.truncate(here);
         if returned > 0
-            && let Some(returns) = self.returns.last_mut()
+            && let Some((_, returns)) = self.returns.last_mut()
         {
             returns.truncate(returned);
         }
@@ -295,11 +369,20 @@ impl<'a> World<'a> {
     fn for_loop(&mut self, s: &'a ast::StmtFor, at: At) -> Flow {
         let span = self.span(at.module, s.range);
         let iter = self.expr(&s.iter, at);
+        if let Kind::Member(_, name) = &iter.kind
+            && self.symbolic
+            && self.framework.is_some_and(|f| f.holds_one(name.rsplit('.').next().unwrap_or(name)))
+        {
+            return self.one_turn(s, &iter, at);
+        }
         let Some((items, open)) = self.iterate(&iter) else {
             let element_at = self.span(at.module, s.target.range());
             self.under(at, |w| {
-                let why = format!("an element of {}", w.source(at.module).written(s.iter.range()));
-                w.assign(&s.target, Value::unknown(why, element_at), at);
+                let element = w.element(&iter, element_at).unwrap_or_else(|| {
+                    let why = format!("an element of {}", w.source(at.module).written(s.iter.range()));
+                    Value::unknown(why, element_at)
+                });
+                w.assign(&s.target, element, at);
                 w.block(&s.body, at);
             });
             return Flow::Next;
@@ -327,6 +410,61 @@ impl<'a> World<'a> {
             });
         }
         self.block(&s.orelse, at)
+    }
+
+    /// A loop that has one turn if there is anything to go over.
+    fn one_turn(&mut self, s: &'a ast::StmtFor, iter: &Value, at: At) -> Flow {
+        let span = self.span(at.module, s.range);
+        let before = self.scopes[at.scope].vars.clone();
+        self.step(before.len() / 8, span);
+        let element_at = self.span(at.module, s.target.range());
+        let base = self.path.len();
+        // A test that was made before is not made again.
+        let known = self.path.iter().any(|c| match c {
+            Condition::Test(test, true) => match (&test.kind, &iter.kind) {
+                (Kind::Member(a, n), Kind::Member(b, m)) => n == m && self.alike(*a, *b),
+                _ => false,
+            },
+            _ => false,
+        });
+        if !known {
+            self.path.push(Condition::Test(iter.clone(), true));
+            self.conditions += 1;
+        }
+        if let Some(element) = self.element(iter, element_at) {
+            self.assign(&s.target, element, at);
+        }
+        let flow = match self.block(&s.body, at) {
+            Flow::Gone => Flow::Gone,
+            _ => Flow::Next,
+        };
+        if known {
+            return flow;
+        }
+        self.conditions -= 1;
+        let vars = std::mem::take(&mut self.scopes[at.scope].vars);
+        let path = self.path.get(base..).unwrap_or(&[]).to_vec();
+        self.path.truncate(base);
+        let otherwise = vec![Condition::Test(iter.clone(), false)];
+        self.join(vec![(flow, path, vars), (Flow::Next, otherwise, before)], at, span)
+    }
+
+    /// Whether two objects are the same part of the same thing.
+    fn alike(&self, a: ObjectId, b: ObjectId) -> bool {
+        let (mut a, mut b) = (a, b);
+        for _ in 0..16 {
+            if a == b {
+                return true;
+            }
+            let (x, y) = (self.object(a), self.object(b));
+            let args = x.args.len() == y.args.len()
+                && x.args.iter().zip(&y.args).all(|(p, q)| self.same(&p.value, &q.value));
+            match (x.base, y.base) {
+                (Some(next), Some(other)) if x.callee == y.callee && args => (a, b) = (next, other),
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// Binds a name in the scope where statements stand.
@@ -425,7 +563,12 @@ impl<'a> World<'a> {
         let same = self.dict(id).entries.iter().position(|(k, _)| self.same(k, &key));
         let known = matches!(
             key.kind,
-            Kind::Str(_) | Kind::Int(_) | Kind::Bool(_) | Kind::Function(_) | Kind::Class(_)
+            Kind::Str(_)
+                | Kind::Int(_)
+                | Kind::Bool(_)
+                | Kind::Function(_)
+                | Kind::Class(_)
+                | Kind::External(_)
         );
         let dict = self.dict_mut(id);
         match same {
@@ -450,6 +593,38 @@ impl<'a> World<'a> {
             }
             None => self.list_mut(id).open = Some(span),
         }
+    }
+
+    /// What holds if a case is taken, provided that none before it is; `None` if it takes everything.
+    fn pattern_test(&mut self, subject: &Value, case: &'a ast::MatchCase, at: At) -> Option<Condition> {
+        if case.guard.is_some() || !self.symbolic {
+            return Some(Condition::Undecided);
+        }
+        let span = self.span(at.module, case.pattern.range());
+        let mut values = Vec::new();
+        let mut todo = vec![&case.pattern];
+        while let Some(pattern) = todo.pop() {
+            match pattern {
+                ast::Pattern::MatchValue(v) => values.push(self.expr(&v.value, at)),
+                ast::Pattern::MatchSingleton(v) => values.push(Value::new(
+                    match v.value {
+                        ast::Singleton::None => Kind::None,
+                        ast::Singleton::True => Kind::Bool(true),
+                        ast::Singleton::False => Kind::Bool(false),
+                    },
+                    span,
+                )),
+                ast::Pattern::MatchOr(or) => todo.extend(or.patterns.iter().rev()),
+                ast::Pattern::MatchAs(p) if p.pattern.is_none() => return None,
+                _ => return Some(Condition::Undecided),
+            }
+        }
+        let mut tests: Vec<Value> = Vec::new();
+        for value in values {
+            tests.push(self.symbol("==", vec![subject.clone(), value], span));
+        }
+        let test = if tests.len() == 1 { tests.remove(0) } else { self.symbol("or", tests, span) };
+        Some(Condition::Test(test, true))
     }
 
     fn unknown_names(&mut self, pattern: &'a ast::Pattern, at: At) {

@@ -393,3 +393,97 @@ const WORDS: &[&str] = &[
     ":=",
     "...",
 ];
+
+/// What a function computes of a value that is not known, as it is kept.
+fn traced(text: &str) -> String {
+    let mut sources = Sources::new();
+    let main = sources.add(FileId(0), "main.py", text.into());
+    let mut world = World::new(&sources, Limits::default());
+    world.run(main);
+    let function = world.global(main, "f").unwrap();
+    let span = function.span;
+    let state = world.made("State", Vec::new(), span);
+    let trace = world.trace(&function, vec![Arg { name: None, value: state, span }]);
+    let calls: Vec<String> = trace
+        .objects
+        .iter()
+        .filter(|id| world.object(**id).callee.ends_with("ask"))
+        .map(|id| {
+            format!(
+                "{} under {}",
+                shown_value(&world, &Value::new(Kind::Object(*id), span)),
+                world.path(*id).len()
+            )
+        })
+        .collect();
+    format!("{} | {}", shown_value(&world, &trace.value), calls.join(", "))
+}
+
+fn shown_value(world: &World<'_>, value: &Value) -> String {
+    match &value.kind {
+        Kind::Object(id) => {
+            let object = world.object(*id);
+            let args: Vec<String> = object.args.iter().map(|a| shown_value(world, &a.value)).collect();
+            if args.is_empty() {
+                object.callee.to_string()
+            } else {
+                format!("{}({})", object.callee, args.join(" "))
+            }
+        }
+        Kind::Member(id, name) => {
+            format!("{}.{name}", shown_value(world, &Value::new(Kind::Object(*id), value.span)))
+        }
+        Kind::Str(s) => format!("'{s}'"),
+        Kind::Int(n) => n.to_string(),
+        Kind::None => "None".into(),
+        Kind::Dict(id) => {
+            let entries = world.dict(*id).entries.iter();
+            let shown = entries.map(|(k, v)| format!("{}: {}", shown_value(world, k), shown_value(world, v)));
+            format!("{{{}}}", shown.collect::<Vec<_>>().join(", "))
+        }
+        Kind::List(id) => {
+            let items: Vec<String> = world.list(*id).items.iter().map(|v| shown_value(world, v)).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Kind::External(name) => name.to_string(),
+        other => format!("{other:?}").chars().take(12).collect(),
+    }
+}
+
+#[test]
+fn a_traced_function_keeps_its_tests() {
+    let early = "def f(s):\n    if s['n'] > 3:\n        return 'a'\n    if not s.ok:\n        return 'b'\n    return 'c'\n";
+    assert_eq!(traced(early), "if(>(State[]('n') 3) 'a' if(not(State.ok) 'b' 'c')) | ");
+    let chain = "def f(s):\n    if s.a: x = 1\n    elif s.b: x = 2\n    else: x = 3\n    return {'x': x}\n";
+    assert_eq!(traced(chain), "{'x': if(State.a 1 if(State.b 2 3))} | ");
+    let helper = "def g(v):\n    if v: return 'yes'\n    return 'no'\ndef f(s):\n    return g(s.a) if s.b else g(s.c)\n";
+    assert_eq!(traced(helper), "if(State.b if(State.a 'yes' 'no') if(State.c 'yes' 'no')) | ");
+    let cases = "def f(s):\n    match s.kind:\n        case 'a' | 'b': return 1\n        case _: return 2\n";
+    assert_eq!(traced(cases), "if(or(==(State.kind 'a') ==(State.kind 'b')) 1 2) | ");
+}
+
+#[test]
+fn a_traced_function_keeps_what_it_computes() {
+    let text = "import m\ndef f(s):\n    r = m.ask(s['q'])\n    if r.ok:\n        m.ask('more')\n    return [r.text.strip(), *s['all'], len(s['all'][-2:])]\n";
+    let want = "[*]([m.ask.text.strip] State[]('all') [builtins.len(State[][](slice(-2 None None)))]) | m.ask(State[]('q')) under 0, m.ask('more') under 1";
+    assert_eq!(traced(text).replace("m.ask(State[]('q')).text", "m.ask.text"), want);
+    let each = "def f(s):\n    return [x['a'] for x in s['xs'] if x]\n";
+    assert_eq!(
+        traced(each),
+        "[for](State[]('xs') element(State[]('xs')) element[]('a') element(State[]('xs'))) | "
+    );
+    let set = "def f(s):\n    s['n'] = 1\n    return s['n'], {**s, 'm': 2}\n";
+    assert_eq!(traced(set), "[1 {**: State, 'm': 2}] | ");
+}
+
+#[test]
+fn tracing_ends_on_anything() {
+    let deep = format!("def f(s):\n{}    return 1\n", "    if s.a: x = s.b\n".repeat(300));
+    assert!(traced(&deep).starts_with('1'));
+    let returns: String =
+        (0..60).map(|i| format!("    if s.a{i} and s.b:\n        if s.c: return {i}\n")).collect();
+    let _ = traced(&format!("def f(s):\n{returns}    return 0\n"));
+    let nest = format!("def f(s):\n    return {}2{}\n", "(1 if s.a else ".repeat(200), ")".repeat(200));
+    assert!(traced(&nest).starts_with("if("));
+    let _ = traced("def f(s):\n    while s.x:\n        s = f(s)\n    return f(f(s))\n");
+}

@@ -14,6 +14,7 @@ impl World<'_> {
         open: Option<Span>,
         span: Span,
     ) -> Value {
+        let given = self.symbolic.then(|| args.clone());
         let result = match on.kind {
             Kind::List(id) => self.list_method(id, name, &args, open, span),
             Kind::Dict(id) => self.dict_method(id, name, &args, open, span),
@@ -22,6 +23,9 @@ impl World<'_> {
         };
         match result {
             Some(value) => value,
+            None if given.is_some() && !matches!(on.kind, Kind::Function(_)) => {
+                self.computed(on, name, given.unwrap_or_default(), span)
+            }
             None => match &on.kind {
                 // A text whose method is not known here is a text that is not known.
                 Kind::Str(_) | Kind::Text(_) | Kind::Env(_) => {
@@ -250,10 +254,26 @@ impl World<'_> {
 
     /// `"…{name}…{}".format(…)`.
     fn formatted(&mut self, on: &Value, args: &[Arg], span: Span) -> Option<Value> {
-        let text = on.as_str()?.to_string();
         let mut pieces = Vec::new();
         let mut next = 0;
-        let mut rest = text.as_str();
+        for piece in self.text_of(on)? {
+            match piece {
+                Piece::Text(text) => self.format_piece(&text, args, &mut next, &mut pieces, span)?,
+                hole => pieces.push(hole),
+            }
+        }
+        Some(self.joined(pieces, span))
+    }
+
+    fn format_piece(
+        &mut self,
+        text: &str,
+        args: &[Arg],
+        next: &mut usize,
+        pieces: &mut Vec<Piece>,
+        span: Span,
+    ) -> Option<()> {
+        let mut rest = text;
         let positional: Vec<&Arg> = args.iter().filter(|a| a.name.is_none()).collect();
         while let Some(at) = rest.find(['{', '}']) {
             pieces.push(Piece::Text(rest[..at].into()));
@@ -270,8 +290,8 @@ impl World<'_> {
             let plain = name.len() == field.len();
             let arg = match name {
                 "" => {
-                    next += 1;
-                    positional.get(next - 1).copied()
+                    *next += 1;
+                    positional.get(*next - 1).copied()
                 }
                 n => match n.parse::<usize>() {
                     Ok(i) => positional.get(i).copied(),
@@ -279,10 +299,10 @@ impl World<'_> {
                 },
             };
             let value = arg.map_or_else(|| Value::unknown("a part of a format", span), |a| a.value.clone());
-            self.shown(value, plain, name.into(), &mut pieces);
+            self.shown(value, plain, name.into(), pieces);
         }
         pieces.push(Piece::Text(rest.into()));
-        Some(self.joined(pieces, span))
+        Some(())
     }
 
     /// `"…%s…" % value`.
