@@ -60,6 +60,7 @@ def tool(function=None, **named):
 
 def remember(function, name):
     TOOLS[name] = TOOLS[name.lower().replace(" ", "_")] = function
+    function.name = name
     return function
 
 
@@ -80,7 +81,9 @@ class Anything(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 path, name = sys.argv[1:3]
 sys.meta_path.insert(0, Anything())
-for module in ("agents", "crewai", "crewai.tools"):
+LANGGRAPH = ("langgraph", "langgraph.graph", "langgraph.graph.message", "langgraph.prebuilt", "langgraph.types", "langgraph.errors")
+LANGCHAIN = ("langchain", "langchain.agents", "langchain_openai", "langchain_core", "langchain_core.tools", "langchain_core.messages")
+for module in ("agents", "crewai", "crewai.tools", *LANGGRAPH, *LANGCHAIN):
     framework = Nothing(module)
     framework.function_tool = framework.tool = tool
     sys.modules[module] = framework

@@ -2,7 +2,8 @@
 
 Of a program `NAME.py` the file `NAME.json` says: `input`; `replies` of the model in order (a text, or a tool with arguments);
 `known`, a difference that the documentation lists; `fails`, that the run is to fail with words that hold this; `json`, that
-results are compared as JSON.
+results are compared as JSON; `unordered`, that requests are made at the same time and compared without their order. A reply with
+`when` and `say` is for the request that holds the text.
 """
 
 import argparse
@@ -28,14 +29,26 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.replies = list(replies)
         self.requests = []
+        self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def next(self, body):
+        """The first reply that is for a request."""
+        asked = json.dumps(body["messages"])
+        with self.lock:
+            for i, reply in enumerate(self.replies):
+                if not (isinstance(reply, dict) and "when" in reply):
+                    return self.replies.pop(i)
+                if reply["when"] in asked:
+                    return self.replies.pop(i)["say"]
+        return "nothing is left to say"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.requests.append(body)
-        reply = self.server.replies.pop(0) if self.server.replies else "nothing is left to say"
+        reply = self.server.next(body)
         message = {"role": "assistant", "content": None}
         if isinstance(reply, str):
             message["content"] = reply
@@ -166,6 +179,9 @@ def differences(script, theirs, mine):
     if len(their_requests) != len(my_requests):
         out.append(f"requests: {len(their_requests)} there, {len(my_requests)} here")
     known = "known" in script
+    if script.get("unordered"):
+        their_requests.sort(key=lambda r: json.dumps(r["messages"]))
+        my_requests.sort(key=lambda r: json.dumps(r["messages"]))
     for i, (a, b) in enumerate(zip(their_requests, my_requests), 1):
         a, b = shape(a, known), shape(b, known)
         for key in a:

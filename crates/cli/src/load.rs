@@ -216,6 +216,9 @@ fn project(sources: &mut Sources, id: FileId, path: &str, text: &Arc<str>) -> Ve
         // Most modules build no agents; what is around them is not looked at.
         true if !matches!(frontend::recognise(&files[0]), Recognised::Frontend(_)) => Vec::new(),
         true => around(main),
+        false if matches!(frontend::recognise(&files[0]), Recognised::Frontend(f) if f.names_modules()) => {
+            around(main)
+        }
         false => siblings(main),
     };
     for sibling in others {

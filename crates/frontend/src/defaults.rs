@@ -311,6 +311,50 @@ pub(crate) const CREWAI_FLOW: Default = Default {
     )],
 };
 
+/// Steps of a run of LangGraph.
+pub(crate) const LANGGRAPH_STEPS: Default = Default {
+    framework: "LangGraph",
+    package: "langgraph",
+    counts: "steps",
+    ranges: &[
+        (
+            "",
+            Some(25),
+            "langchain-ai/langchain libs/core/langchain_core/runnables/config.py: DEFAULT_RECURSION_LIMIT = 25",
+        ),
+        (
+            "1.0.6",
+            Some(10_000),
+            "langchain-ai/langgraph (commit a5827c5c6) libs/langgraph/langgraph/_internal/_config.py: DEFAULT_RECURSION_LIMIT",
+        ),
+        (
+            "1.1.4",
+            Some(10_007),
+            "langchain-ai/langgraph (commit 2fb367e90) libs/langgraph/langgraph/_internal/_config.py: DEFAULT_RECURSION_LIMIT",
+        ),
+    ],
+};
+
+/// Steps of a run of an agent that LangChain's `create_agent` makes.
+pub(crate) const LANGCHAIN_AGENT_STEPS: Default = Default {
+    framework: "LangChain's create_agent",
+    package: "langchain",
+    counts: "steps",
+    ranges: &[(
+        "1.0",
+        Some(9_999),
+        "langchain 1.4.7 langchain/agents/factory.py: config = {\"recursion_limit\": 9_999}",
+    )],
+};
+
+/// Iterations of LangChain's agent executor.
+pub(crate) const LANGCHAIN_ITERATIONS: Default = Default {
+    framework: "LangChain's AgentExecutor",
+    package: "langchain",
+    counts: "iterations",
+    ranges: &[("", Some(15), "langchain 0.3 langchain/agents/agent.py: AgentExecutor.max_iterations = 15")],
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,15 +8,9 @@ use crate::project::File;
 type Mark = (&'static str, fn(Node<'_>) -> bool);
 
 /// In this order: the first that matches names the file.
-const MARKS: &[Mark] = &[
-    ("langflow", |r| {
-        r.at(&["data", "nodes"]).is_some_and(|n| n.is_sequence()) && r.get("last_tested_version").is_some()
-    }),
-    ("langgraph", |r| {
-        let marks = ["dependencies", "node_version", "source", "env"];
-        r.get("graphs").is_some_and(|g| g.is_mapping()) && marks.iter().any(|m| r.get(m).is_some())
-    }),
-];
+const MARKS: &[Mark] = &[("langflow", |r| {
+    r.at(&["data", "nodes"]).is_some_and(|n| n.is_sequence()) && r.get("last_tested_version").is_some()
+})];
 
 /// The name of the format that a file shows the mark of.
 pub fn format(file: &File) -> Option<&'static str> {

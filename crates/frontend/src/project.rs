@@ -104,6 +104,11 @@ pub trait Frontend: Sync {
     /// else). Reads the content only, never the path, and looks at a bounded part of it.
     fn detect(&self, file: &File) -> u8;
 
+    /// Whether a configuration of this kind names modules of Python, which are compiled with it.
+    fn names_modules(&self) -> bool {
+        false
+    }
+
     /// Compiles file number `main` of the project; the other files are there to be referred to.
     /// Total: what cannot be compiled is an unknown term with a diagnostic.
     fn lower(&self, project: &Project, main: usize) -> Compiled;

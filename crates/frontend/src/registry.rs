@@ -3,8 +3,8 @@
 use crate::project::{Compiled, File, Frontend, Project};
 use crate::{
     adk, agentspec, aiwaves, ark, autogen, cagent, chatdev, crewai, dify, flowise, generic, goose, kagent,
-    known, lambda_yaml, letta, lobechat, metagpt, ms_agent, ms_declarative, n8n, nemo_nat, openai_agents,
-    praisonai, promptflow, ragflow, semantic_kernel, solace, swe_agent, watsonx,
+    known, lambda_yaml, langgraph, letta, lobechat, metagpt, ms_agent, ms_declarative, n8n, nemo_nat,
+    openai_agents, praisonai, promptflow, ragflow, semantic_kernel, solace, swe_agent, watsonx,
 };
 
 /// All front ends, one line each.
@@ -37,6 +37,8 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
     &metagpt::MetaGpt,                // MetaGPT's models
     &ms_agent::MsAgent,               // ModelScope-Agent
     &openai_agents::OpenAiAgents,     // OpenAI Agents SDK, Python
+    &langgraph::LangGraph,            // LangGraph and LangChain, Python
+    &langgraph::Manifest,             // langgraph.json
     &generic::MultiAgent,             // lists of agents
     &generic::Generic,                // anything with instructions
 ];

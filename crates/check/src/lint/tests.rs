@@ -261,10 +261,7 @@ fn what_is_skipped() {
     assert_eq!(skip("a.yaml", b"# nothing\n"), "empty");
     assert_eq!(skip("a.json", b""), "empty");
     assert_eq!(skip("a.yaml", b"image: nginx\n"), "no agent configuration");
-    assert_eq!(
-        skip("a.yml", b"graphs: {a: b}\ndependencies: [.]\n"),
-        "format langgraph has no front end yet"
-    );
+    assert_eq!(skip("a.yml", b"graphs: {a: b}\ndependencies: [.]\n"), "no agent configuration");
     assert_eq!(skip("a.yaml", b"a: [1\n"), "unreadable D002");
     assert_eq!(skip("a.json", b"{]"), "unreadable D002");
     assert_eq!(skip("a.yaml", b"\xff\xfe"), "unreadable D001");

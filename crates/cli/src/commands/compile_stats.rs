@@ -205,7 +205,7 @@ fn one(path: &Path, neighbours: &Neighbours) -> Option<Outcome> {
             outcome.format = frontend.name().into();
             // A module is of a project; a configuration is looked at by itself.
             let mut files = vec![file];
-            if File::is_python(&shown) {
+            if File::is_python(&shown) || frontend.names_modules() {
                 let project = neighbours.of(path);
                 files = vec![File::read(FileId(0), &project.path, &text, &limits)];
                 files.extend(project.others());

@@ -1,0 +1,930 @@
+//! Models, prompts, chains and what they are asked.
+
+use super::value::{Scope, message_role, role_of};
+use super::{Kindly, Reader};
+use crate::emit::{Template, codes, undecided};
+use crate::kit::Kit;
+use crate::py::{self, Given, field};
+use core_ir::{ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl, Type};
+use diagnostics::Span;
+use python::{Arg, Kind, Object, ObjectId, Piece, Value};
+use std::sync::Arc;
+
+/// A model with what is bound to it.
+#[derive(Clone)]
+pub(super) struct Model {
+    /// The object that it was made by.
+    pub object: Value,
+    pub at: Span,
+    /// Arguments that were bound later.
+    pub bound: Vec<Arg>,
+    pub tools: Vec<Value>,
+    pub schema: Option<Value>,
+}
+
+/// What the variables of a prompt are.
+#[derive(Clone)]
+pub(super) enum Vars {
+    /// Named values.
+    Values(Vec<(String, Value)>),
+    /// The keys of something.
+    Of(Value),
+    /// What the unit is given.
+    Inputs,
+}
+
+/// What a message says.
+#[derive(Clone)]
+pub(super) enum Said {
+    Value(Value),
+    /// A text with `{name}`.
+    Template(Value, Vars),
+}
+
+/// A part of what a model is asked.
+#[derive(Clone)]
+pub(super) enum Part {
+    Say(Role, Said),
+    /// The whole conversation of the state.
+    Conversation,
+    /// Something that is not known to be messages.
+    Other(Value),
+}
+
+/// Stages of a chain.
+#[derive(Clone)]
+pub(super) struct Chain {
+    pub prompt: Option<Value>,
+    pub model: Model,
+    /// Whether the reply is read as JSON.
+    pub json: bool,
+    /// What the variables of the prompt are made of: `{"a": …} | prompt`.
+    pub given: Vec<(String, Value)>,
+}
+
+/// Methods that ask once, and those that give the answer in pieces.
+const ASKS: &[&str] =
+    &["invoke", "ainvoke", "stream", "astream", "predict", "apredict", "run", "arun", "__call__"];
+
+impl Reader<'_, '_> {
+    /// The object that a method was called on and the method's name.
+    pub fn method_call<'o>(&self, object: &'o Object) -> Option<(ObjectId, &'o str)> {
+        let base = object.base?;
+        let rest = object.callee.strip_prefix(&*self.world.object(base).callee)?.strip_prefix('.')?;
+        Some((base, rest))
+    }
+
+    /// The object whose asking this call is, and the argument.
+    pub fn asking<'o>(&self, object: &'o Object) -> Option<(ObjectId, Option<&'o Arg>)> {
+        let (base, method) = self.method_call(object)?;
+        ASKS.contains(&method)
+            .then(|| (base, object.args.iter().find(|a| a.name.is_none()).or_else(|| object.arg("input"))))
+    }
+
+    /// Whether something outside the project is a class of models, or a function that makes one.
+    fn is_model(&self, object: &Object) -> bool {
+        if object.base.is_some()
+            || object
+                .class
+                .is_some_and(|c| !self.world.derives(c, |n| n.contains("Chat") || n.contains("LLM")))
+        {
+            return false;
+        }
+        let short = object.short();
+        let package = object.package();
+        let chat =
+            package.starts_with("langchain") || package == "langgraph" || package == "databricks_langchain";
+        matches!(short, "init_chat_model" | "load_chat_model")
+            || (short.starts_with("Chat")
+                && !short.contains("Prompt")
+                && !short.contains("Message")
+                && !short.contains("History"))
+            || (chat
+                && matches!(
+                    short,
+                    "OpenAI"
+                        | "AzureChatOpenAI"
+                        | "AzureOpenAI"
+                        | "Ollama"
+                        | "OllamaLLM"
+                        | "GoogleGenerativeAI"
+                        | "HuggingFaceHub"
+                        | "HuggingFaceEndpoint"
+                        | "HuggingFacePipeline"
+                        | "Bedrock"
+                        | "BedrockLLM"
+                        | "VertexAI"
+                        | "Anthropic"
+                        | "Groq"
+                        | "LlamaCpp"
+                        | "Cohere"
+                        | "Together"
+                        | "Replicate"
+                ))
+    }
+
+    /// The model that a value is.
+    pub fn model(&self, value: &Value) -> Option<Model> {
+        self.model_within(value, 0)
+    }
+
+    fn model_within(&self, value: &Value, depth: usize) -> Option<Model> {
+        const DEEPEST: usize = 24;
+        let (id, object) = self.world.object_of(value)?;
+        if depth > DEEPEST {
+            return None;
+        }
+        if self.is_model(object) {
+            let object = Value::new(Kind::Object(id), value.span);
+            let at = self.world.object(id).span;
+            return Some(Model { object, at, bound: Vec::new(), tools: Vec::new(), schema: None });
+        }
+        let (base, method) = self.method_call(object)?;
+        let base = Value::new(Kind::Object(base), value.span);
+        let known = [
+            "bind_tools",
+            "bind_functions",
+            "with_structured_output",
+            "bind",
+            "with_config",
+            "with_retry",
+            "with_fallbacks",
+            "configurable_fields",
+            "configurable_alternatives",
+            "with_listeners",
+            "with_types",
+        ];
+        if !known.contains(&method) {
+            return None;
+        }
+        let mut model = self.model_within(&base, depth + 1)?;
+        match method {
+            "bind_tools" | "bind_functions" => {
+                if let Some(given) = field(object, Some(0), "tools") {
+                    model.tools = self.items(given.value);
+                }
+                model.bound.extend(
+                    object.args.iter().filter(|a| a.name.as_deref().is_some_and(|n| n != "tools")).cloned(),
+                );
+            }
+            "with_structured_output" => {
+                model.schema = field(object, Some(0), "schema").map(|g| g.value.clone());
+            }
+            "bind" => {
+                if let Some(given) = field(object, None, "tools") {
+                    model.tools = self.items(given.value);
+                }
+                model.bound.extend(
+                    object.args.iter().filter(|a| a.name.as_deref().is_some_and(|n| n != "tools")).cloned(),
+                );
+            }
+            _ => {}
+        }
+        Some(model)
+    }
+
+    /// The items of a list, or of the several lists that it is joined of, as far as they are known.
+    pub fn items(&self, value: &Value) -> Vec<Value> {
+        match self.world.items(value) {
+            Some(items) => items.to_vec(),
+            None => match self.world.object_of(value) {
+                Some((_, o)) if matches!(&*o.callee, "+" | "[*]") => {
+                    o.args.iter().flat_map(|a| self.items(&a.value)).collect()
+                }
+                _ => match &value.kind {
+                    Kind::Either(id) => {
+                        self.world.list(*id).items.first().map_or(Vec::new(), |v| self.items(v))
+                    }
+                    _ => vec![value.clone()],
+                },
+            },
+        }
+    }
+
+    /// The parameters of a model, and the tools that it is offered.
+    pub fn params(&self, kit: &mut Kit<'_>, model: &Model, purpose: &str) -> ModelParams {
+        let mut params = ModelParams { purpose: Some(purpose.into()), ..ModelParams::default() };
+        let settled = &model.object;
+        py::model(self.world, Some(Given { value: settled, at: model.at }), &mut params, kit.out);
+        for arg in &model.bound {
+            if let Some(name) = &arg.name {
+                py::setting(
+                    self.world,
+                    name,
+                    Given { value: &arg.value, at: arg.span },
+                    &mut params,
+                    kit.out,
+                );
+            }
+        }
+        for decl in self.tools(kit, &model.tools, model.at) {
+            if params.tools.len() < crate::emit::MOST_TOOLS {
+                let id = kit.declared(decl);
+                params.tools.push(id);
+            }
+        }
+        if let Some(schema) = &model.schema {
+            params.result = Some(self.schema(schema));
+        }
+        params
+    }
+
+    /// The type that a schema says.
+    pub fn schema(&self, value: &Value) -> Type {
+        match py::type_of(self.world, value) {
+            Type::Str | Type::Null => Type::Dyn,
+            ty => ty,
+        }
+    }
+
+    /// The declarations of tools.
+    pub fn tools(&self, kit: &mut Kit<'_>, values: &[Value], at: Span) -> Vec<ToolDecl> {
+        let mut out: Vec<ToolDecl> = Vec::new();
+        for value in values {
+            let value_at = value.span;
+            if value.maybe {
+                let message = "whether this tool is given is not known; it counts as given";
+                kit.out.push(undecided(codes::NOT_COMPILED, message, value_at));
+            }
+            let decl = match self.tool(value) {
+                Some(decl) => decl,
+                None => {
+                    let why = self.world.why(value);
+                    let message = format!("a tool that is not known: {why}");
+                    kit.out.push(undecided(codes::NOT_COMPILED, message, value_at));
+                    let name = py::outside(value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
+                    ToolDecl::unknown(name.into(), at)
+                }
+            };
+            if decl.name.is_empty() || &*decl.name == "final" || out.iter().any(|d| d.name == decl.name) {
+                continue;
+            }
+            out.push(decl);
+        }
+        out
+    }
+
+    /// The declaration of a tool.
+    pub fn tool(&self, value: &Value) -> Option<ToolDecl> {
+        let at = value.span;
+        let hidden = |world: &python::World<'_>, annotation: &Value| {
+            let inner = match world.object_of(annotation) {
+                Some((_, o)) if o.callee.ends_with("Annotated[]") => {
+                    o.args.iter().any(|a| world.name_of(&a.value).is_some_and(|n| n.contains("Injected")))
+                }
+                _ => false,
+            };
+            inner
+                || world.name_of(annotation).is_some_and(|n| {
+                    let n = n.trim_end_matches("[]");
+                    [
+                        "RunnableConfig",
+                        "ToolRuntime",
+                        "InjectedState",
+                        "InjectedStore",
+                        "InjectedToolCallId",
+                        "CallbackManagerForToolRun",
+                    ]
+                    .iter()
+                    .any(|h| n.ends_with(h))
+                })
+        };
+        if let Some(function) = py::function_of(value) {
+            // `@tool("name")`, `@tool(description=…)`.
+            let named = |position, key| py::decorator_arg(self.world, function, &["tool"], position, key);
+            let name = named(Some(0), "name_or_callable").and_then(|v| self.world.str(v)).map(str::to_string);
+            let own = self.world.function(function).name.to_string();
+            let at = self.world.function(function).name_span;
+            let mut decl = py::signature(self.world, function, &name.unwrap_or(own), at, hidden);
+            if let Some(text) = named(None, "description").and_then(|v| self.world.str(v)) {
+                decl.description = Some(text.into());
+            }
+            return Some(decl);
+        }
+        if let Kind::Class(class) = value.kind {
+            // A schema as a tool: its fields are the arguments.
+            let class = self.world.class(class);
+            let mut decl = ToolDecl::unknown((&*class.name).into(), class.name_span);
+            decl.description = class.doc.as_deref().map(Name::from);
+            if let Type::Record(fields) = py::type_of(self.world, value) {
+                decl.params = fields
+                    .iter()
+                    .map(|(n, t)| core_ir::ToolParam {
+                        name: n.clone(),
+                        ty: t.clone(),
+                        bound: core_ir::LabelSpec::BOTTOM,
+                    })
+                    .collect();
+            }
+            return Some(decl);
+        }
+        if self.world.entries(value).is_some() {
+            // A function as the protocol describes it.
+            let get = |v: &Value, key: &str| -> Option<Value> {
+                self.world.entries(v)?.iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v.clone())
+            };
+            let function = get(value, "function").unwrap_or_else(|| value.clone());
+            let name = get(&function, "name").or_else(|| get(value, "type"))?;
+            let mut decl = ToolDecl::unknown(self.world.str(&name)?.into(), at);
+            decl.description = get(&function, "description").and_then(|v| self.world.str(&v).map(Name::from));
+            return Some(decl);
+        }
+        let (_, object) = self.world.object_of(value)?;
+        let named = |key| field(object, None, key).and_then(|g| self.world.str(g.value)).map(str::to_string);
+        match object.short() {
+            "tool" | "from_function" | "StructuredTool" | "Tool" | "as_tool" | "convert_runnable_to_tool" => {
+                let function = ["func", "coroutine", "name_or_callable", "runnable"]
+                    .iter()
+                    .find_map(|n| field(object, None, n))
+                    .or_else(|| {
+                        object
+                            .args
+                            .iter()
+                            .find(|a| a.name.is_none() && py::function_of(&a.value).is_some())
+                            .map(|a| Given { value: &a.value, at: a.span })
+                    });
+                let function = function.and_then(|g| py::function_of(g.value));
+                let own = function.map(|f| self.world.function(f).name.to_string());
+                let positional =
+                    object.args.iter().find(|a| a.name.is_none()).and_then(|a| self.world.str(&a.value));
+                let name = named("name").or_else(|| positional.map(str::to_string)).or(own)?;
+                let mut decl = match function {
+                    Some(f) => py::signature(self.world, f, &name, at, hidden),
+                    None => ToolDecl::unknown(name.as_str().into(), at),
+                };
+                decl.description = named("description").map(Name::from).or(decl.description);
+                Some(decl)
+            }
+            "create_retriever_tool" => {
+                let name = field(object, Some(1), "name").and_then(|g| self.world.str(g.value))?;
+                let mut decl = ToolDecl::unknown(name.into(), at);
+                decl.description = field(object, Some(2), "description")
+                    .and_then(|g| self.world.str(g.value))
+                    .map(Name::from);
+                Some(decl)
+            }
+            "create_handoff_tool" => {
+                let to = field(object, None, "agent_name").and_then(|g| self.world.str(g.value))?;
+                let name = named("name").unwrap_or_else(|| format!("transfer_to_{}", handoff_slug(to)));
+                let mut decl = ToolDecl::unknown(name.as_str().into(), at);
+                decl.description = named("description").map(Name::from);
+                decl.params = Vec::new();
+                Some(decl)
+            }
+            short => {
+                let name = match named("name") {
+                    Some(name) => name,
+                    None => KNOWN_TOOLS
+                        .iter()
+                        .find(|(class, _)| *class == short)
+                        .map_or_else(|| snake(short), |(_, n)| (*n).to_string()),
+                };
+                // An object of a class is a tool if it may be: what a call of a function gives may be anything.
+                let class = short.chars().next().is_some_and(char::is_uppercase) || object.class.is_some();
+                let known = class && object.base.is_none();
+                known.then(|| ToolDecl::unknown(name.as_str().into(), at))
+            }
+        }
+    }
+
+    /// Who says a message and what it says, of an object, a dictionary or a pair.
+    pub fn message_of(&self, value: &Value) -> Option<(Role, Value)> {
+        match &value.kind {
+            Kind::Object(id) => {
+                let object = self.world.object(*id);
+                if object.base.is_some() || object.class.is_some() {
+                    return None;
+                }
+                let role = match object.short() {
+                    "ChatMessage" => {
+                        role_of(field(object, None, "role").and_then(|g| self.world.str(g.value))?)?
+                    }
+                    _ => message_role(&object.callee)?,
+                };
+                let nothing = Value::new(Kind::Str("".into()), object.span);
+                Some((role, field(object, Some(0), "content").map_or(nothing, |g| g.value.clone())))
+            }
+            Kind::Dict(id) => {
+                let entries = &self.world.dict(*id).entries;
+                let get = |key: &str| entries.iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v);
+                let role =
+                    get("role").or_else(|| get("type")).and_then(|v| self.world.str(v)).and_then(role_of)?;
+                Some((role, get("content")?.clone()))
+            }
+            Kind::List(id) => {
+                let list = self.world.list(*id);
+                let [role, content] = &list.items[..] else { return None };
+                let role = self.world.str(role).and_then(role_of)?;
+                Some((role, content.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The parts of what a model is asked.
+    pub fn parts(&self, scope: &Scope, value: &Value) -> Vec<Part> {
+        let mut out = Vec::new();
+        self.add_parts(scope, value, None, &mut out, 0);
+        out
+    }
+
+    fn add_parts(
+        &self,
+        scope: &Scope,
+        value: &Value,
+        vars: Option<&Vars>,
+        out: &mut Vec<Part>,
+        depth: usize,
+    ) {
+        const DEEPEST: usize = 12;
+        if depth > DEEPEST || out.len() > 500 {
+            return;
+        }
+        if self.is_conversation(scope, value) {
+            out.push(Part::Conversation);
+            return;
+        }
+        let said = |value: &Value| match vars {
+            Some(vars) => Said::Template(value.clone(), vars.clone()),
+            None => Said::Value(value.clone()),
+        };
+        // In a prompt that is a list, a text is what the user says; so is a text by itself.
+        match &value.kind {
+            Kind::Str(_) | Kind::Text(_) => {
+                out.push(Part::Say(Role::User, said(value)));
+                return;
+            }
+            Kind::Dict(id) if self.message_of(value).is_none() => {
+                // `{"messages": […]}`.
+                let entries = &self.world.dict(*id).entries;
+                match entries.iter().find(|(k, _)| k.as_str() == Some("messages")) {
+                    Some((_, messages)) => self.add_parts(scope, messages, vars, out, depth + 1),
+                    None => out.push(Part::Other(value.clone())),
+                }
+                return;
+            }
+            _ => {}
+        }
+        if let Kind::List(id) = &value.kind
+            && let [role, content] = &self.world.list(*id).items[..]
+            && self.world.str(role) == Some("placeholder")
+        {
+            let name = self.world.str(content).unwrap_or("").trim_matches(['{', '}']).to_string();
+            self.placeholder(scope, &name, vars, value, out, depth);
+            return;
+        }
+        if let Some((role, content)) = self.message_of(value) {
+            // Messages that are objects are no templates, but for their templates.
+            let template = match self.world.object_of(value) {
+                Some((_, o)) => {
+                    o.short().ends_with("Template") || o.callee.ends_with("Template.from_template")
+                }
+                None => true,
+            };
+            let said = if template { said(&content) } else { Said::Value(content) };
+            out.push(Part::Say(role, said));
+            return;
+        }
+        if let Some(items) = self.world.items(value) {
+            for item in items {
+                self.add_parts(scope, item, vars, out, depth + 1);
+            }
+            if let Kind::List(id) = value.kind
+                && self.world.list(id).open.is_some()
+            {
+                out.push(Part::Other(value.clone()));
+            }
+            return;
+        }
+        if let Some((id, object)) = self.world.object_of(value) {
+            if object.base.is_none() && matches!(&*object.callee, "+" | "[*]") {
+                for arg in &object.args {
+                    self.add_parts(scope, &arg.value, vars, out, depth + 1);
+                }
+                return;
+            }
+            if object.short() == "MessagesPlaceholder" {
+                let name = field(object, Some(0), "variable_name")
+                    .and_then(|g| self.world.str(g.value))
+                    .unwrap_or("");
+                self.placeholder(scope, name, vars, value, out, depth);
+                return;
+            }
+            if let Some(template) = object.callee.strip_suffix("MessagePromptTemplate.from_template")
+                && let (Some(content), Some(role)) =
+                    (object.args.first(), message_role(&format!("{template}MessagePromptTemplate")))
+            {
+                out.push(Part::Say(role, said(&content.value)));
+                return;
+            }
+            // `prompt.invoke({…})`, `prompt.format_messages(a=…)`.
+            if let Some((base, method)) = self.method_call(object) {
+                let prompt = Value::new(Kind::Object(base), object.span);
+                let vars = match method {
+                    "invoke" | "ainvoke" | "format_prompt" | "aformat_prompt" | "format_messages"
+                    | "format" | "aformat_messages" => Some(self.vars_of_call(object)),
+                    "to_messages" | "to_string" => {
+                        self.add_parts(scope, &prompt, vars, out, depth + 1);
+                        return;
+                    }
+                    _ => None,
+                };
+                if let Some(vars) = vars
+                    && self.prompt_parts(scope, &prompt, &vars, out, depth + 1)
+                {
+                    return;
+                }
+            }
+            let _ = id;
+        }
+        out.push(Part::Other(value.clone()));
+    }
+
+    fn placeholder(
+        &self,
+        scope: &Scope,
+        name: &str,
+        vars: Option<&Vars>,
+        value: &Value,
+        out: &mut Vec<Part>,
+        depth: usize,
+    ) {
+        match vars {
+            Some(Vars::Values(values)) => match values.iter().find(|(n, _)| n == name) {
+                Some((_, messages)) => self.add_parts(scope, messages, None, out, depth + 1),
+                None => {}
+            },
+            Some(Vars::Of(state)) => {
+                let whole = scope
+                    .state
+                    .as_ref()
+                    .is_some_and(|(id, _)| matches!(state.kind, Kind::Object(s) if s == *id));
+                if self.is_conversation(scope, state) || whole && scope.messages.as_deref() == Some(name) {
+                    out.push(Part::Conversation);
+                } else if self.world.items(state).is_some() {
+                    // Of a prompt with one variable, a list is its value.
+                    self.add_parts(scope, state, None, out, depth + 1);
+                } else {
+                    out.push(Part::Other(value.clone()));
+                }
+            }
+            // What was said before is empty at the beginning; a unit's own input is what the user says.
+            Some(Vars::Inputs) if matches!(name, "messages" | "input") => {
+                out.push(Part::Say(Role::User, Said::Template(value.clone(), Vars::Inputs)))
+            }
+            Some(Vars::Inputs) => {}
+            None => out.push(Part::Other(value.clone())),
+        }
+    }
+
+    /// The variables that a call gives a prompt.
+    pub fn vars_of_call(&self, object: &Object) -> Vars {
+        let mut values: Vec<(String, Value)> = object
+            .args
+            .iter()
+            .filter_map(|a| Some((a.name.as_ref()?.to_string(), a.value.clone())))
+            .collect();
+        match object.args.iter().find(|a| a.name.is_none()) {
+            Some(arg) => match self.world.entries(&arg.value) {
+                Some(entries) => {
+                    values.extend(
+                        entries.iter().filter_map(|(k, v)| Some((k.as_str()?.to_string(), v.clone()))),
+                    );
+                    Vars::Values(values)
+                }
+                None => Vars::Of(arg.value.clone()),
+            },
+            None => Vars::Values(values),
+        }
+    }
+
+    /// Whether a value is a prompt with variables.
+    pub fn is_prompt(&self, value: &Value) -> bool {
+        self.world.object_of(value).is_some_and(|(_, o)| {
+            let head = o.callee.trim_end_matches(".partial");
+            [
+                "PromptTemplate",
+                "PromptTemplate.from_messages",
+                "PromptTemplate.from_template",
+                "PromptTemplate.from_role_strings",
+            ]
+            .iter()
+            .any(|e| head.ends_with(e))
+        })
+    }
+
+    /// Adds the messages of a prompt. False if it is none.
+    pub fn prompt_parts(
+        &self,
+        scope: &Scope,
+        prompt: &Value,
+        vars: &Vars,
+        out: &mut Vec<Part>,
+        depth: usize,
+    ) -> bool {
+        if !self.is_prompt(prompt) || depth > 12 {
+            return false;
+        }
+        let Some((_, object)) = self.world.object_of(prompt) else { return false };
+        if let Some((base, "partial")) = self.method_call(object) {
+            let more =
+                object.args.iter().filter_map(|a| Some((a.name.as_ref()?.to_string(), a.value.clone())));
+            let vars = match vars {
+                Vars::Values(values) => Vars::Values(values.iter().cloned().chain(more).collect()),
+                Vars::Of(_) | Vars::Inputs => vars.clone(),
+            };
+            return self.prompt_parts(
+                scope,
+                &Value::new(Kind::Object(base), prompt.span),
+                &vars,
+                out,
+                depth + 1,
+            );
+        }
+        let content = field(object, Some(0), "messages").or_else(|| field(object, Some(0), "template"));
+        let Some(content) = content else { return false };
+        if object.callee.ends_with("from_messages") || object.callee.ends_with("ChatPromptTemplate") {
+            self.add_parts(scope, content.value, Some(vars), out, depth + 1);
+        } else {
+            out.push(Part::Say(Role::User, Said::Template(content.value.clone(), vars.clone())));
+        }
+        true
+    }
+
+    /// What a message says, as a term.
+    pub fn said(&self, kit: &mut Kit<'_>, scope: &Scope, said: &Said) -> TermId {
+        let (value, vars) = match said {
+            Said::Value(value) => return self.text(kit, scope, value),
+            Said::Template(value, vars) => (value, vars),
+        };
+        let at = value.span;
+        let Some(pieces) = self.world.text_of(value) else {
+            if matches!(vars, Vars::Inputs)
+                && self.world.object_of(value).is_some_and(|(_, o)| o.short() == "MessagesPlaceholder")
+            {
+                return kit.b.var("x", at);
+            }
+            if matches!(vars, Vars::Inputs) && self.world.items(value).is_some() {
+                return kit.b.var("x", at);
+            }
+            return self.text(kit, scope, value);
+        };
+        let mut template = Template::new(at);
+        for piece in pieces {
+            match piece {
+                Piece::Hole(hole, _) => {
+                    let term = self.expr(kit, scope, &hole);
+                    template.term(term);
+                }
+                Piece::Text(text) => {
+                    for part in braces(&text) {
+                        match part {
+                            Brace::Text(t) => {
+                                template.text(&t);
+                            }
+                            Brace::Name(name) => {
+                                let term = self.variable(kit, scope, vars, &name, at);
+                                template.term(term);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        template.build(&mut kit.b)
+    }
+
+    /// A variable of a prompt.
+    fn variable(&self, kit: &mut Kit<'_>, scope: &Scope, vars: &Vars, name: &str, at: Span) -> TermId {
+        match vars {
+            Vars::Inputs => kit.input(name, at),
+            Vars::Values(values) => match values.iter().rev().find(|(n, _)| n == name) {
+                Some((_, value)) => self.text(kit, scope, &value.clone()),
+                None if scope.inputs => kit.input(name, at),
+                None => {
+                    kit.outline.missing(name, at);
+                    kit.undecided(codes::NOT_COMPILED, format!("nothing gives `{name}` a value"), at)
+                }
+            },
+            Vars::Of(value) => match scope.state.as_ref() {
+                Some((id, var)) if matches!(value.kind, Kind::Object(s) if s == *id) => {
+                    self.read(kit, &var.clone(), name, at)
+                }
+                // Of a prompt with one variable, a text is its value.
+                _ => {
+                    let value = self.expr(kit, scope, value);
+                    if matches!(kit.b.term(value), Term::Lit(_) | Term::Prim(Prim::Format, _)) {
+                        return value;
+                    }
+                    kit.b.add(Term::Field(value, name.into()), at)
+                }
+            },
+        }
+    }
+
+    /// The stages of `a | b | c`, with `a.pipe(b)`.
+    pub fn stages(&self, value: &Value) -> Vec<Value> {
+        const MOST: usize = 64;
+        let mut out = Vec::new();
+        let mut todo = vec![value.clone()];
+        while let Some(value) = todo.pop() {
+            if out.len() + todo.len() > MOST {
+                break;
+            }
+            if let Some((_, object)) = self.world.object_of(&value) {
+                if &*object.callee == "|" {
+                    todo.extend(object.args.iter().rev().map(|a| a.value.clone()));
+                    continue;
+                }
+                if let Some((base, method)) = self.method_call(object) {
+                    if method == "pipe" {
+                        todo.extend(object.args.iter().rev().map(|a| a.value.clone()));
+                        todo.push(Value::new(Kind::Object(base), value.span));
+                        continue;
+                    }
+                    if matches!(method, "with_config" | "with_retry" | "with_types")
+                        && &*self.world.object(base).callee == "|"
+                    {
+                        todo.push(Value::new(Kind::Object(base), value.span));
+                        continue;
+                    }
+                }
+                if object.short() == "RunnableSequence" {
+                    todo.extend(object.args.iter().rev().map(|a| a.value.clone()));
+                    continue;
+                }
+                if object.short() == "LLMChain" {
+                    let part = |n| field(object, None, n).map(|g| g.value.clone());
+                    todo.extend([part("llm"), part("prompt")].into_iter().flatten());
+                    continue;
+                }
+            }
+            out.push(value);
+        }
+        out
+    }
+
+    /// A chain: what its prompt is made of, a prompt, a model, a parser.
+    pub fn chain(&self, value: &Value) -> Option<Chain> {
+        let stages = self.stages(value);
+        let at_model = stages.iter().position(|s| self.model(s).is_some())?;
+        let model = self.model(&stages[at_model])?;
+        let (before, after) = (&stages[..at_model], &stages[at_model + 1..]);
+        let mut chain = Chain { prompt: None, model, json: false, given: Vec::new() };
+        for stage in before {
+            if self.is_prompt(stage) {
+                chain.prompt = Some(stage.clone());
+            } else if let Some(entries) = self.world.entries(stage) {
+                chain
+                    .given
+                    .extend(entries.iter().filter_map(|(k, v)| Some((k.as_str()?.to_string(), v.clone()))));
+            } else {
+                return None;
+            }
+        }
+        for stage in after {
+            let (_, object) = self.world.object_of(stage)?;
+            match object.short() {
+                "StrOutputParser" => {}
+                "JsonOutputParser" | "SimpleJsonOutputParser" => chain.json = true,
+                "PydanticOutputParser" => {
+                    chain.model.schema = field(object, None, "pydantic_object").map(|g| g.value.clone());
+                }
+                _ => return None,
+            }
+        }
+        Some(chain)
+    }
+
+    /// A model asked by itself, in a conversation of its own.
+    pub fn ask_alone(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        parts: &[Part],
+        params: ModelParams,
+        at: Span,
+    ) -> TermId {
+        if let [Part::Say(Role::System, system), Part::Say(Role::User, user)] = parts {
+            let (system, user) = (self.said(kit, scope, system), self.said(kit, scope, user));
+            let model = kit.b.add(Term::Llm(system, Arc::new(params)), at);
+            return kit.b.app(model, user, at);
+        }
+        if let [Part::Say(Role::User, user)] = parts {
+            let (system, user) = (kit.text("", at), self.said(kit, scope, user));
+            let model = kit.b.add(Term::Llm(system, Arc::new(params)), at);
+            return kit.b.app(model, user, at);
+        }
+        let said = self.sends(kit, scope, parts);
+        let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), at);
+        let body = kit.b.let_in(said, recv, at);
+        kit.b.add(Term::Fresh(body), at)
+    }
+
+    /// The messages of a request, sent.
+    pub fn sends(&self, kit: &mut Kit<'_>, scope: &Scope, parts: &[Part]) -> Vec<(Name, TermId)> {
+        let mut out: Vec<(Name, TermId)> = Vec::new();
+        for part in parts {
+            let (role, term, at) = match part {
+                Part::Say(role, said) => {
+                    let at = match said {
+                        Said::Value(v) | Said::Template(v, _) => v.span,
+                    };
+                    (*role, self.said(kit, scope, said), at)
+                }
+                Part::Conversation => continue,
+                Part::Other(value) => {
+                    let term = self.expr(kit, scope, value);
+                    (Role::User, term, value.span)
+                }
+            };
+            out.push(("_".into(), kit.b.add(Term::Send(role, term), at)));
+        }
+        out
+    }
+
+    /// What a reply is, by what its model is asked for.
+    pub fn kind_of(&self, model: &Model, json: bool) -> Kindly {
+        match (&model.schema, model.tools.is_empty(), json) {
+            (Some(_), ..) | (None, true, true) => Kindly::Data,
+            (None, false, _) => Kindly::Calls,
+            (None, true, false) => Kindly::Text,
+        }
+    }
+}
+
+/// Tools of LangChain's collection, with the names that models see.
+const KNOWN_TOOLS: &[(&str, &str)] = &[
+    ("TavilySearchResults", "tavily_search_results_json"),
+    ("TavilySearch", "tavily_search"),
+    ("TavilyExtract", "tavily_extract"),
+    ("DuckDuckGoSearchRun", "duckduckgo_search"),
+    ("DuckDuckGoSearchResults", "duckduckgo_results_json"),
+    ("WikipediaQueryRun", "wikipedia"),
+    ("ArxivQueryRun", "arxiv"),
+    ("PythonREPLTool", "Python_REPL"),
+    ("PythonAstREPLTool", "python_repl_ast"),
+    ("ShellTool", "terminal"),
+    ("GoogleSerperRun", "google_serper"),
+    ("YahooFinanceNewsTool", "yahoo_finance_news"),
+];
+
+/// A class's name as a tool's.
+fn snake(name: &str) -> String {
+    let mut out = String::new();
+    for (i, c) in name.chars().enumerate() {
+        if c.is_uppercase() && i > 0 {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}
+
+/// The part of a handover's name that the agent's name makes.
+pub(super) fn handoff_slug(name: &str) -> String {
+    name.trim().split_whitespace().collect::<Vec<_>>().join("_").to_lowercase()
+}
+
+/// A part of a text with `{name}`; doubled braces are braces.
+enum Brace {
+    Text(String),
+    Name(String),
+}
+
+fn braces(text: &str) -> Vec<Brace> {
+    let mut out = Vec::new();
+    let mut run = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '}']) {
+        run.push_str(&rest[..at]);
+        let brace = &rest[at..at + 1];
+        if rest[at + 1..].starts_with(brace) {
+            run.push_str(brace);
+            rest = &rest[at + 2..];
+            continue;
+        }
+        let end = (brace == "{").then(|| rest[at..].find('}')).flatten();
+        let name = end.map(|end| &rest[at + 1..at + end]);
+        match (name, end) {
+            (Some(name), Some(end))
+                if !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_') =>
+            {
+                if !run.is_empty() {
+                    out.push(Brace::Text(std::mem::take(&mut run)));
+                }
+                out.push(Brace::Name(name.to_string()));
+                rest = &rest[at + end + 1..];
+            }
+            _ => {
+                run.push_str(brace);
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    run.push_str(rest);
+    if !run.is_empty() {
+        out.push(Brace::Text(run));
+    }
+    out
+}

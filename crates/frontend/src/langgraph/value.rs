@@ -1,0 +1,983 @@
+//! What nodes compute, as terms.
+//!
+//! A node's function was [traced](python::World::trace) with a state that is not known: what it computes of the state is an object
+//! whose callee says how. Here such values become terms; what cannot be said in the calculus becomes an unknown term with its place.
+
+use super::{Kindly, Reader};
+use crate::emit::{Template, codes};
+use crate::kit::Kit;
+use core_ir::{Branch, Data, IfSugar, Name, Num, Prim, Role, Term, TermId};
+use diagnostics::Span;
+use python::{Kind, Object, ObjectId, Piece, Value};
+use std::collections::HashMap;
+
+/// The variable that holds the state.
+pub(super) const STATE: &str = "$s";
+/// The field of the state that holds what a model that is offered tools said last.
+pub(super) const REPLY: &str = "$reply";
+/// What a traced function is given as the state.
+pub(super) const STATE_CALLEE: &str = "langgraph.State";
+
+/// A variable that holds what a call gave.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub var: Name,
+    pub kind: Kindly,
+    /// Whether it stands in the conversation of the graph already.
+    pub live: bool,
+}
+
+/// What the names of values are where a term stands.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    /// The state that the function was given, and the variable that holds it.
+    pub state: Option<(ObjectId, Name)>,
+    /// What calls gave.
+    pub held: HashMap<ObjectId, Held>,
+    /// The key that holds the conversation, if there is one.
+    pub messages: Option<String>,
+    /// What reads of variables of prompts that nothing gives become.
+    pub inputs: bool,
+    /// Whether a model that is offered tools is asked in this graph.
+    pub replies: bool,
+    /// The names of the tools that models of the graph are offered.
+    pub tools: Vec<Name>,
+}
+
+impl Reader<'_, '_> {
+    /// A value as a term.
+    pub fn expr(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_inner(kit, scope, value))
+    }
+
+    fn not_known(&self, kit: &mut Kit<'_>, value: &Value) -> TermId {
+        let why = self.world.why(value).to_string();
+        kit.undecided(codes::NOT_COMPILED, why, value.span)
+    }
+
+    fn expr_inner(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
+        let at = value.span;
+        if !kit.budget.take(0, at, kit.out) {
+            return kit.unknown("more than is compiled", at);
+        }
+        let settled = self.world.settled(value);
+        match &settled.kind {
+            Kind::None => kit.b.lit(Data::Null, at),
+            Kind::Bool(b) => kit.b.lit(Data::Bool(*b), at),
+            Kind::Int(n) => kit.b.lit(Num::from(*n), at),
+            Kind::Float(_) => match crate::py::number(settled) {
+                Some(n) => kit.b.lit(n, at),
+                None => self.not_known(kit, value),
+            },
+            Kind::Str(s) => kit.text(s, at),
+            Kind::Text(_) => self.text(kit, scope, settled),
+            Kind::List(id) => {
+                let list = self.world.list(*id);
+                if list.open.is_some() || list.items.iter().any(|i| i.maybe) {
+                    return kit.undecided(
+                        codes::NOT_COMPILED,
+                        "what this list holds is not known".into(),
+                        at,
+                    );
+                }
+                let items = list.items.iter().map(|i| self.expr(kit, scope, i)).collect();
+                kit.b.add(Term::List(items), at)
+            }
+            Kind::Dict(id) => {
+                let dict = self.world.dict(*id);
+                let plain =
+                    dict.open.is_none() && dict.entries.iter().all(|(k, v)| k.as_str().is_some() && !v.maybe);
+                if !plain {
+                    return kit.undecided(
+                        codes::NOT_COMPILED,
+                        "what this dictionary holds is not known".into(),
+                        at,
+                    );
+                }
+                if let Some((role, content)) = self.message_of(settled) {
+                    return self.message(kit, scope, role, &content, at);
+                }
+                let fields = self.fields_of(kit, scope, &dict.entries);
+                kit.b.add(Term::Record(fields), at)
+            }
+            Kind::Object(id) => self.object(kit, scope, *id, at),
+            Kind::Member(id, member) => {
+                let base = Value::new(Kind::Object(*id), at);
+                self.member(kit, scope, &base, member, at)
+            }
+            _ => match self.node_name(settled) {
+                Some(name) => kit.text(&name, at),
+                None => self.not_known(kit, value),
+            },
+        }
+    }
+
+    fn fields_of(&self, kit: &mut Kit<'_>, scope: &Scope, entries: &[(Value, Value)]) -> Vec<(Name, TermId)> {
+        let mut fields: Vec<(Name, TermId)> = Vec::new();
+        for (k, v) in entries {
+            let Some(name) = k.as_str().map(Name::from) else { continue };
+            if fields.iter().all(|(n, _)| *n != name) {
+                let term = self.expr(kit, scope, v);
+                fields.push((name, term));
+            }
+        }
+        fields
+    }
+
+    /// A text with what is put into it.
+    pub fn text(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
+        let Some(pieces) = self.world.text_of(value) else { return self.expr(kit, scope, value) };
+        let mut template = Template::new(value.span);
+        for piece in pieces {
+            match piece {
+                Piece::Text(t) => {
+                    template.text(&t);
+                }
+                Piece::Hole(hole, _) => {
+                    let term = self.expr(kit, scope, &hole);
+                    template.term(term);
+                }
+            }
+        }
+        template.build(&mut kit.b)
+    }
+
+    /// A message: who says it, and its text.
+    pub fn message(&self, kit: &mut Kit<'_>, scope: &Scope, role: Role, content: &Value, at: Span) -> TermId {
+        let content = self.text(kit, scope, content);
+        self.message_term(kit, role, content, at)
+    }
+
+    pub fn message_term(&self, kit: &mut Kit<'_>, role: Role, content: TermId, at: Span) -> TermId {
+        let role = kit.text(role.as_str(), at);
+        kit.b.add(Term::Record(vec![("role".into(), role), ("content".into(), content)]), at)
+    }
+
+    /// Whether a value is the whole conversation of the state.
+    pub fn is_conversation(&self, scope: &Scope, value: &Value) -> bool {
+        let Some(messages) = &scope.messages else { return false };
+        match self.state_key(scope, value) {
+            Some(key) => key == *messages,
+            None => false,
+        }
+    }
+
+    /// The key of the state that a value is.
+    pub fn state_key(&self, scope: &Scope, value: &Value) -> Option<String> {
+        let (state, _) = scope.state.as_ref()?;
+        match &value.kind {
+            Kind::Member(id, name) if id == state && !name.contains('.') => Some(name.to_string()),
+            Kind::Object(id) => {
+                let object = self.world.object(*id);
+                let key =
+                    |o: &Object| o.args.first().and_then(|a| self.world.str(&a.value)).map(str::to_string);
+                let is = |suffix: &str| object.callee.strip_suffix(suffix) == Some(STATE_CALLEE);
+                (object.base == Some(*state) && (is("[]") || is(".get") || is(".pop")))
+                    .then(|| key(object))?
+            }
+            _ => None,
+        }
+    }
+
+    fn object(&self, kit: &mut Kit<'_>, scope: &Scope, id: ObjectId, at: Span) -> TermId {
+        if let Some(held) = scope.held.get(&id) {
+            return kit.b.var(held.var.clone(), at);
+        }
+        let object = self.world.object(id);
+        let value = Value::new(Kind::Object(id), at);
+        if let Some((state, var)) = &scope.state
+            && *state == id
+        {
+            return kit.b.var(var.clone(), at);
+        }
+        if let Some(text) = self.enum_text(&value) {
+            let text = text.to_string();
+            return kit.text(&text, at);
+        }
+        if let Some(key) = self.state_key(scope, &value)
+            && let Some((_, var)) = &scope.state
+        {
+            let field = self.read(kit, var, &key, at);
+            let default = object.callee.ends_with(".get").then(|| object.args.get(1)).flatten();
+            return match default.filter(|d| !d.value.is_none()) {
+                None => field,
+                Some(default) => {
+                    let again = self.read(kit, var, &key, at);
+                    let test = kit.b.add(Term::Prim(Prim::IsNull, vec![again]), at);
+                    let default = self.expr(kit, scope, &default.value);
+                    kit.b.add(Term::If(test, default, field, IfSugar::Plain), at)
+                }
+            };
+        }
+        if let Some((role, content)) = self.message_of(&value) {
+            return self.message(kit, scope, role, &content, at);
+        }
+        let args: Vec<&Value> = object.args.iter().filter(|a| a.name.is_none()).map(|a| &a.value).collect();
+        let Some(base) = object.base else {
+            return match self.operator(kit, scope, &object.callee, &args, at) {
+                Some(term) => term,
+                None => self.made_value(kit, scope, id, at),
+            };
+        };
+        let owner = &self.world.object(base).callee;
+        let rest = object.callee.strip_prefix(&**owner).unwrap_or(&object.callee);
+        let base = Value::new(Kind::Object(base), at);
+        if let Some(call) = self.call_of(&value) {
+            // A call as a whole: what it is called with.
+            return match self.call_part(kit, scope, &call, "args", at) {
+                Some(term) => term,
+                None => self.not_known(kit, &value),
+            };
+        }
+        if &*object.callee == "element" {
+            return self.not_known(kit, &value);
+        }
+        // `x.a.b[k]`, `x[k]`: an item of a member.
+        if let Some(member) = rest.strip_suffix("[]") {
+            let on = match member.strip_prefix('.') {
+                None => base,
+                Some(member) => Value::new(Kind::Member(object.base.unwrap_or(id), member.into()), at),
+            };
+            let Some(key) = args.first() else { return self.not_known(kit, &value) };
+            return self.item(kit, scope, &on, key, at);
+        }
+        // A method of a member.
+        let Some(path) = rest.strip_prefix('.') else { return self.not_known(kit, &value) };
+        let (on, method) = match path.rsplit_once('.') {
+            Some((member, method)) => {
+                (Value::new(Kind::Member(object.base.unwrap_or(id), member.into()), at), method)
+            }
+            None => (base, path),
+        };
+        match self.method(kit, scope, &on, method, &args, at) {
+            Some(term) => term,
+            None => self.not_known(kit, &value),
+        }
+    }
+
+    /// A key of the state.
+    pub fn read(&self, kit: &mut Kit<'_>, var: &Name, key: &str, at: Span) -> TermId {
+        let state = kit.b.var(var.clone(), at);
+        kit.b.add(Term::Field(state, key.into()), at)
+    }
+
+    /// An instance of a class of the project, or an object of something outside.
+    fn made_value(&self, kit: &mut Kit<'_>, scope: &Scope, id: ObjectId, at: Span) -> TermId {
+        let object = self.world.object(id);
+        if object.class.is_some() {
+            let mut fields: Vec<(Name, TermId)> = Vec::new();
+            let mut names: Vec<&str> = object.attrs.iter().map(|(n, _)| &**n).collect();
+            names.extend(object.args.iter().filter_map(|a| a.name.as_deref()));
+            for name in names {
+                let value = object.attr(name).or_else(|| object.arg(name).map(|a| &a.value));
+                if let (Some(value), true) = (value, fields.iter().all(|(n, _)| **n != *name)) {
+                    let term = self.expr(kit, scope, value);
+                    fields.push((name.into(), term));
+                }
+            }
+            return kit.b.add(Term::Record(fields), at);
+        }
+        let value = Value::new(Kind::Object(id), at);
+        self.not_known(kit, &value)
+    }
+
+    /// What an operator or a function that Python has built in gives.
+    fn operator(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        callee: &str,
+        args: &[&Value],
+        at: Span,
+    ) -> Option<TermId> {
+        let prim = |kit: &mut Kit<'_>, prim, of: Vec<TermId>| Some(kit.b.add(Term::Prim(prim, of), at));
+        match (callee, args) {
+            ("if", [test, yes, no]) => {
+                let test = self.test(kit, scope, test);
+                let (yes, no) = (self.expr(kit, scope, yes), self.expr(kit, scope, no));
+                Some(kit.b.add(Term::If(test, yes, no, IfSugar::Plain), at))
+            }
+            (
+                "=="
+                | "!="
+                | "<"
+                | "<="
+                | ">"
+                | ">="
+                | "is"
+                | "is not"
+                | "in"
+                | "not in"
+                | "not"
+                | "builtins.bool"
+                | "builtins.isinstance"
+                | "builtins.hasattr"
+                | "builtins.any"
+                | "builtins.all",
+                _,
+            ) => self.comparison(kit, scope, callee, args, at),
+            // As values: the first that decides.
+            ("or", [first, rest @ ..]) if !rest.is_empty() => {
+                let test = self.test(kit, scope, first);
+                let value = self.expr(kit, scope, first);
+                let rest = if rest.len() == 1 {
+                    self.expr(kit, scope, rest[0])
+                } else {
+                    self.operator(kit, scope, "or", rest, at)?
+                };
+                Some(kit.b.add(Term::If(test, value, rest, IfSugar::Plain), at))
+            }
+            ("and", [first, rest @ ..]) if !rest.is_empty() => {
+                let test = self.test(kit, scope, first);
+                let value = self.expr(kit, scope, first);
+                let rest = if rest.len() == 1 {
+                    self.expr(kit, scope, rest[0])
+                } else {
+                    self.operator(kit, scope, "and", rest, at)?
+                };
+                Some(kit.b.add(Term::If(test, rest, value, IfSugar::Plain), at))
+            }
+            ("+" | "-" | "*" | "/" | "%", [a, b]) => {
+                let (a, b) = (self.expr(kit, scope, a), self.expr(kit, scope, b));
+                let op = match callee {
+                    "+" => Prim::Add,
+                    "-" => Prim::Sub,
+                    "*" => Prim::Mul,
+                    "/" => Prim::Div,
+                    _ => Prim::Rem,
+                };
+                prim(kit, op, vec![a, b])
+            }
+            ("neg", [a]) => {
+                let a = self.expr(kit, scope, a);
+                prim(kit, Prim::Neg, vec![a])
+            }
+            ("[*]", parts) => {
+                let mut sum = self.expr(kit, scope, parts.first()?);
+                for part in &parts[1..] {
+                    let part = self.expr(kit, scope, part);
+                    sum = kit.b.add(Term::Prim(Prim::Add, vec![sum, part]), at);
+                }
+                Some(sum)
+            }
+            ("[for]", [of, element, each]) => {
+                let (list, id) = (self.expr(kit, scope, of), self.world.object_of(element)?.0);
+                let var: Name = kit.b.fresh("each");
+                let mut inner = scope.clone();
+                inner.held.insert(id, Held { var: var.clone(), kind: Kindly::Data, live: false });
+                let body = self.expr(kit, &inner, each);
+                let body = kit.b.abs(var, None, body, at);
+                Some(kit.b.add(Term::Each(None, body, list), at))
+            }
+            ("builtins.len", [of]) => {
+                let of = self.expr(kit, scope, of);
+                prim(kit, Prim::Length, vec![of])
+            }
+            ("builtins.str", [of]) => {
+                let of = self.expr(kit, scope, of);
+                prim(kit, Prim::ToStr, vec![of])
+            }
+            ("builtins.int" | "builtins.float", [of]) => {
+                let of = self.expr(kit, scope, of);
+                prim(kit, Prim::ToNum, vec![of])
+            }
+            ("builtins.list" | "builtins.tuple" | "builtins.dict", [of]) => Some(self.expr(kit, scope, of)),
+            ("json.loads", [of]) => {
+                let of = self.expr(kit, scope, of);
+                prim(kit, Prim::FromJson, vec![of])
+            }
+            ("json.dumps", [of, ..]) => {
+                let of = self.expr(kit, scope, of);
+                prim(kit, Prim::ToJson, vec![of])
+            }
+            ("str.join", [separator, list]) => {
+                let (list, separator) = (self.expr(kit, scope, list), self.expr(kit, scope, separator));
+                prim(kit, Prim::Join, vec![list, separator])
+            }
+            (callee, [on, rest @ ..]) => {
+                let method = ["str.", "list.", "dict."].iter().find_map(|p| callee.strip_prefix(p))?;
+                self.method(kit, scope, on, method, rest, at)
+            }
+            ("builtins.list", []) => Some(kit.b.add(Term::List(Vec::new()), at)),
+            _ => None,
+        }
+    }
+
+    /// Whether a value counts as true.
+    pub fn test(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
+        let at = value.span;
+        if let Some(calls) = self.calls_of(kit, scope, value, at) {
+            return calls;
+        }
+        if let Kind::Object(id) = value.kind {
+            let object = self.world.object(id);
+            let args: Vec<&Value> = object.args.iter().map(|a| &a.value).collect();
+            if let ("and" | "or", true) = (&*object.callee, object.base.is_none()) {
+                let mut tests: Vec<TermId> = args.iter().map(|a| self.test(kit, scope, a)).collect();
+                let mut term = tests.pop().unwrap_or_else(|| kit.b.lit(Data::Bool(true), at));
+                for test in tests.into_iter().rev() {
+                    let and = &*object.callee == "and";
+                    let other = kit.b.lit(Data::Bool(!and), at);
+                    term = if and {
+                        kit.b.add(Term::If(test, term, other, IfSugar::And), at)
+                    } else {
+                        kit.b.add(Term::If(test, other, term, IfSugar::Or), at)
+                    };
+                }
+                return term;
+            }
+            if object.base.is_none()
+                && let Some(term) = self.comparison(kit, scope, &object.callee, &args, at)
+            {
+                return term;
+            }
+        }
+        match self.world_truth(value) {
+            Some(known) => kit.b.lit(Data::Bool(known), at),
+            None => {
+                let term = self.expr(kit, scope, value);
+                if matches!(kit.b.term(term), Term::Unknown(_)) {
+                    return term;
+                }
+                self.truthy(kit, term, at)
+            }
+        }
+    }
+
+    fn world_truth(&self, value: &Value) -> Option<bool> {
+        match &value.kind {
+            Kind::None => Some(false),
+            Kind::Bool(b) => Some(*b),
+            Kind::Int(n) => Some(*n != 0),
+            Kind::Str(s) => Some(!s.is_empty()),
+            _ => None,
+        }
+    }
+
+    /// Whether data counts as true in Python.
+    pub fn truthy(&self, kit: &mut Kit<'_>, term: TermId, at: Span) -> TermId {
+        let name: Name = kit.b.fresh("v");
+        let var = |kit: &mut Kit<'_>| kit.b.var(name.clone(), at);
+        let mut chain = kit.b.lit(Data::Bool(true), at);
+        // What is empty counts as false, whatever it is.
+        for (is, empty) in [
+            (Prim::IsArray, Data::list(Vec::new())),
+            (Prim::IsRecord, Data::record([])),
+            (Prim::IsNum, Data::Num(Num::from(0i64))),
+            (Prim::IsStr, Data::str("")),
+        ] {
+            let (a, b) = (var(kit), var(kit));
+            let empty = kit.b.lit(empty, at);
+            let test = kit.b.add(Term::Prim(is, vec![a]), at);
+            let full = kit.b.add(Term::Prim(Prim::Ne, vec![b, empty]), at);
+            chain = kit.b.add(Term::If(test, full, chain, IfSugar::Plain), at);
+        }
+        let (a, b, c) = (var(kit), var(kit), var(kit));
+        let is_bool = kit.b.add(Term::Prim(Prim::IsBool, vec![a]), at);
+        let chain = kit.b.add(Term::If(is_bool, b, chain, IfSugar::Plain), at);
+        let is_null = kit.b.add(Term::Prim(Prim::IsNull, vec![c]), at);
+        let no = kit.b.lit(Data::Bool(false), at);
+        let chain = kit.b.add(Term::If(is_null, no, chain, IfSugar::Plain), at);
+        kit.b.let_in(vec![(name, term)], chain, at)
+    }
+
+    fn comparison(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        callee: &str,
+        args: &[&Value],
+        at: Span,
+    ) -> Option<TermId> {
+        let not = |kit: &mut Kit<'_>, term| kit.b.add(Term::Prim(Prim::Not, vec![term]), at);
+        Some(match (callee, args) {
+            ("not", [a]) => {
+                let a = self.test(kit, scope, a);
+                not(kit, a)
+            }
+            ("builtins.bool", [a]) => self.test(kit, scope, a),
+            ("is" | "is not" | "==" | "!=", [a, b]) if a.is_none() || b.is_none() => {
+                let of = self.expr(kit, scope, if a.is_none() { b } else { a });
+                let null = kit.b.add(Term::Prim(Prim::IsNull, vec![of]), at);
+                if matches!(callee, "is" | "==") { null } else { not(kit, null) }
+            }
+            // How many calls the last reply has: one or none.
+            (">" | "!=" | ">=" | "==", [a, b]) if self.counts_calls(a).is_some() => {
+                let Kind::Int(n) = b.kind else { return None };
+                let calls = self.calls_of(kit, scope, self.counts_calls(a)?, at)?;
+                match (callee, n) {
+                    (">" | "!=", 0) | (">=" | "==", 1) => calls,
+                    ("==", 0) => not(kit, calls),
+                    (">" | "!=", 1) => kit.b.lit(Data::Bool(false), at),
+                    _ => return None,
+                }
+            }
+            ("==" | "!=" | "<" | "<=" | ">" | ">=" | "is" | "is not", [a, b]) => {
+                let op = match callee {
+                    "==" | "is" => Prim::Eq,
+                    "!=" | "is not" => Prim::Ne,
+                    "<" => Prim::Lt,
+                    "<=" => Prim::Le,
+                    ">" => Prim::Gt,
+                    _ => Prim::Ge,
+                };
+                let (a, b) = (self.expr(kit, scope, a), self.expr(kit, scope, b));
+                kit.b.add(Term::Prim(op, vec![a, b]), at)
+            }
+            ("in" | "not in", [a, b]) => {
+                let needle = self.expr(kit, scope, a);
+                let of = self.expr(kit, scope, b);
+                let found = kit.b.add(Term::Prim(Prim::Contains, vec![of, needle]), at);
+                if callee == "in" { found } else { not(kit, found) }
+            }
+            ("builtins.hasattr", [on, name]) if self.is_reply(scope, on) => {
+                kit.b.lit(Data::Bool(matches!(name.as_str(), Some("tool_calls" | "content"))), at)
+            }
+            ("builtins.isinstance", [on, class]) => {
+                let class = self.world.name_of(class)?;
+                let plain = match &*class {
+                    "builtins.str" => Some(Prim::IsStr),
+                    "builtins.dict" => Some(Prim::IsRecord),
+                    "builtins.list" | "builtins.tuple" => Some(Prim::IsArray),
+                    "builtins.int" | "builtins.float" => Some(Prim::IsNum),
+                    "builtins.bool" => Some(Prim::IsBool),
+                    _ => None,
+                };
+                if let Some(prim) = plain {
+                    let on = self.expr(kit, scope, on);
+                    return Some(kit.b.add(Term::Prim(prim, vec![on]), at));
+                }
+                let role = message_role(&class)?;
+                let message = self.expr(kit, scope, on);
+                let said = kit.b.add(Term::Field(message, "role".into()), at);
+                let role = kit.text(role.as_str(), at);
+                kit.b.add(Term::Prim(Prim::Eq, vec![said, role]), at)
+            }
+            _ => return None,
+        })
+    }
+
+    /// `len(x.tool_calls)`.
+    fn counts_calls<'v>(&'v self, value: &'v Value) -> Option<&'v Value> {
+        let (_, object) = self.world.object_of(value)?;
+        let of = &object.args.first().filter(|_| &*object.callee == "builtins.len")?.value;
+        matches!(&of.kind, Kind::Member(_, name) if name.ends_with("tool_calls")).then_some(of)
+    }
+
+    /// Whether a value is what a model said, or the last message.
+    fn is_reply(&self, scope: &Scope, value: &Value) -> bool {
+        let Kind::Object(id) = value.kind else { return false };
+        if scope.held.contains_key(&id) {
+            return true;
+        }
+        let object = self.world.object(id);
+        let Some(base) = object.base else { return false };
+        let last = object.args.first().is_some_and(|a| matches!(a.value.kind, Kind::Int(-1)));
+        let of = match object
+            .callee
+            .strip_suffix("[]")
+            .and_then(|c| c.strip_prefix(&*self.world.object(base).callee))
+        {
+            Some("") => Value::new(Kind::Object(base), value.span),
+            Some(member) => Value::new(Kind::Member(base, member.trim_start_matches('.').into()), value.span),
+            None => return false,
+        };
+        last && self.is_conversation(scope, &of)
+    }
+
+    /// Whether a reply calls tools: `x.tool_calls` as a test.
+    fn calls_of(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value, at: Span) -> Option<TermId> {
+        let Kind::Member(id, name) = &value.kind else { return None };
+        if !matches!(&**name, "tool_calls" | "additional_kwargs.tool_calls") {
+            return None;
+        }
+        let on = Value::new(Kind::Object(*id), at);
+        let reply = self.reply(kit, scope, &on, at)?;
+        let (yes, no) = (kit.b.lit(Data::Bool(true), at), kit.b.lit(Data::Bool(false), at));
+        let branches = vec![Branch { tag: "final".into(), binder: None, body: no }];
+        Some(kit.b.add(Term::Case { scrutinee: reply, branches, default: Some(yes) }, at))
+    }
+
+    /// The reply of a model as a tag, if a value is one.
+    fn reply(&self, kit: &mut Kit<'_>, scope: &Scope, on: &Value, at: Span) -> Option<TermId> {
+        if !self.is_reply(scope, on) {
+            return None;
+        }
+        if let Kind::Object(id) = on.kind
+            && let Some(held) = scope.held.get(&id)
+        {
+            return match held.kind {
+                Kindly::Calls => Some(kit.b.var(held.var.clone(), at)),
+                Kindly::Text => {
+                    let text = kit.b.var(held.var.clone(), at);
+                    Some(kit.b.add(Term::Tag("final".into(), Some(text)), at))
+                }
+                _ => None,
+            };
+        }
+        let (_, var) = scope.state.as_ref()?;
+        if !scope.replies {
+            let nothing = kit.text("", at);
+            return Some(kit.b.add(Term::Tag("final".into(), Some(nothing)), at));
+        }
+        Some(self.read(kit, var, REPLY, at))
+    }
+
+    /// The `tool_calls` that a value is one of.
+    fn call_of(&self, value: &Value) -> Option<Value> {
+        let (_, object) = self.world.object_of(value)?;
+        let base = object.base?;
+        let calls = match &*object.callee {
+            "element" => object.args.first().map(|a| a.value.clone())?,
+            callee => {
+                let member = callee.strip_prefix(&*self.world.object(base).callee)?.strip_suffix("[]")?;
+                Value::new(Kind::Member(base, member.strip_prefix('.')?.into()), value.span)
+            }
+        };
+        let is =
+            matches!(&calls.kind, Kind::Member(_, name) if name.rsplit('.').next() == Some("tool_calls"));
+        is.then_some(calls)
+    }
+
+    /// The name or the arguments of the call that a reply is.
+    fn call_part(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        calls: &Value,
+        part: &str,
+        at: Span,
+    ) -> Option<TermId> {
+        let Kind::Member(id, _) = &calls.kind else { return None };
+        let reply = self.reply(kit, scope, &Value::new(Kind::Object(*id), at), at)?;
+        let mut branches = Vec::new();
+        for name in &scope.tools {
+            let (binder, body) = match part {
+                "name" => (None, kit.text(name, at)),
+                "args" => (Some(Name::from("a")), kit.b.var("a", at)),
+                "id" => (None, kit.text("", at)),
+                _ => return None,
+            };
+            branches.push(Branch { tag: name.clone(), binder, body });
+        }
+        let default = match part {
+            "args" => kit.b.lit(Data::record([]), at),
+            _ => kit.text("", at),
+        };
+        Some(kit.b.add(Term::Case { scrutinee: reply, branches, default: Some(default) }, at))
+    }
+
+    /// The test and the sides of a value that is one of two.
+    pub fn either_of(&self, value: &Value) -> Option<(Value, Value, Value)> {
+        let (_, object) = self.world.object_of(value)?;
+        let [test, yes, no] = &object.args[..] else { return None };
+        (object.base.is_none() && &*object.callee == "if")
+            .then(|| (test.value.clone(), yes.value.clone(), no.value.clone()))
+    }
+
+    /// `on.member`, which may have dots.
+    fn member(&self, kit: &mut Kit<'_>, scope: &Scope, on: &Value, member: &str, at: Span) -> TermId {
+        if let (Some((state, var)), Kind::Object(id)) = (&scope.state, &on.kind)
+            && state == id
+        {
+            let var = var.clone();
+            let mut parts = member.split('.');
+            let mut term = self.read(kit, &var, parts.next().unwrap_or(member), at);
+            for part in parts {
+                term = kit.b.add(Term::Field(term, part.into()), at);
+            }
+            return term;
+        }
+        if let Some((test, yes, no)) = self.either_of(on) {
+            let test = self.test(kit, scope, &test);
+            let (yes, no) =
+                (self.member(kit, scope, &yes, member, at), self.member(kit, scope, &no, member, at));
+            return kit.b.add(Term::If(test, yes, no, IfSugar::Plain), at);
+        }
+        if let Some(calls) = self.call_of(on)
+            && let Some(term) = self.call_part(kit, scope, &calls, member, at)
+        {
+            return term;
+        }
+        if let Kind::Object(id) = on.kind
+            && let Some(held) = scope.held.get(&id).cloned()
+        {
+            let var = kit.b.var(held.var.clone(), at);
+            return match (held.kind, member) {
+                (Kindly::Text, "content" | "text") => var,
+                (Kindly::Calls, "content" | "text") => {
+                    let (a, nothing) = (kit.b.var("a", at), kit.text("", at));
+                    let branches = vec![Branch { tag: "final".into(), binder: Some("a".into()), body: a }];
+                    kit.b.add(Term::Case { scrutinee: var, branches, default: Some(nothing) }, at)
+                }
+                (Kindly::Text | Kindly::Calls, _) => {
+                    kit.undecided(codes::NOT_COMPILED, format!("`{member}` of a reply"), at)
+                }
+                (Kindly::Data, _) => {
+                    let mut term = var;
+                    for part in member.split('.') {
+                        term = kit.b.add(Term::Field(term, part.into()), at);
+                    }
+                    term
+                }
+            };
+        }
+        let mut term = self.expr(kit, scope, on);
+        for part in member.split('.') {
+            // `.value` of what is one of an enumeration is its text.
+            if part != "value" {
+                term = kit.b.add(Term::Field(term, part.into()), at);
+            }
+        }
+        term
+    }
+
+    /// `on[key]`.
+    fn item(&self, kit: &mut Kit<'_>, scope: &Scope, on: &Value, key: &Value, at: Span) -> TermId {
+        if let Some((test, yes, no)) = self.either_of(on) {
+            let test = self.test(kit, scope, &test);
+            let (yes, no) = (self.item(kit, scope, &yes, key, at), self.item(kit, scope, &no, key, at));
+            return kit.b.add(Term::If(test, yes, no, IfSugar::Plain), at);
+        }
+        if let (Some(calls), Some(part)) = (self.call_of(on), key.as_str())
+            && let Some(term) = self.call_part(kit, scope, &calls, part, at)
+        {
+            return term;
+        }
+        // What another graph or an agent gave: its conversation.
+        if let (Kind::Object(id), Some("messages")) = (&on.kind, key.as_str())
+            && scope.held.get(id).is_some_and(|h| matches!(h.kind, Kindly::Text | Kindly::Calls))
+        {
+            return self.expr(kit, scope, on);
+        }
+        if self.is_run_messages(scope, on) {
+            // One message stands for all that an agent said: its last.
+            let text = self.expr(kit, scope, on);
+            return self.message_term(kit, Role::Assistant, text, at);
+        }
+        match &key.kind {
+            Kind::Str(name) => {
+                let on = self.expr(kit, scope, on);
+                kit.b.add(Term::Field(on, (&**name).into()), at)
+            }
+            Kind::Int(n) if *n >= 0 => {
+                let (on, n) = (self.expr(kit, scope, on), kit.b.lit(Num::from(*n), at));
+                kit.b.add(Term::Index(on, n), at)
+            }
+            Kind::Int(n) => {
+                let list = self.expr(kit, scope, on);
+                self.from_the_end(kit, list, n.unsigned_abs(), at)
+            }
+            Kind::Object(id) if &*self.world.object(*id).callee == "slice" => {
+                let parts: Vec<Value> = self.world.object(*id).args.iter().map(|a| a.value.clone()).collect();
+                self.slice(kit, scope, on, &parts, at)
+            }
+            Kind::Unknown(_) => self.not_known(kit, key),
+            _ => {
+                let (on, key) = (self.expr(kit, scope, on), self.expr(kit, scope, key));
+                kit.b.add(Term::Index(on, key), at)
+            }
+        }
+    }
+
+    /// Whether a value is `held["messages"]` of what an agent gave.
+    fn is_run_messages(&self, scope: &Scope, value: &Value) -> bool {
+        let Kind::Object(id) = value.kind else { return false };
+        let object = self.world.object(id);
+        let key = object.args.first().and_then(|a| a.value.as_str());
+        let held = object.base.and_then(|b| scope.held.get(&b));
+        key == Some("messages") && held.is_some_and(|h| matches!(h.kind, Kindly::Text | Kindly::Calls))
+    }
+
+    /// Item number `n` from the end, the last being 1.
+    pub fn from_the_end(&self, kit: &mut Kit<'_>, list: TermId, n: u64, at: Span) -> TermId {
+        let name: Name = kit.b.fresh("v");
+        let (a, b) = (kit.b.var(name.clone(), at), kit.b.var(name.clone(), at));
+        let length = kit.b.add(Term::Prim(Prim::Length, vec![a]), at);
+        let n = kit.b.lit(Num::from(i64::try_from(n).unwrap_or(i64::MAX)), at);
+        let index = kit.b.add(Term::Prim(Prim::Sub, vec![length, n]), at);
+        let item = kit.b.add(Term::Index(b, index), at);
+        kit.b.let_in(vec![(name, list)], item, at)
+    }
+
+    /// `on[from:to]`; only bounds that are written, and no step.
+    fn slice(&self, kit: &mut Kit<'_>, scope: &Scope, on: &Value, parts: &[Value], at: Span) -> TermId {
+        let bound = |v: Option<&Value>| match v.map(|v| &v.kind) {
+            None | Some(Kind::None) => Some(None),
+            Some(Kind::Int(n)) => Some(Some(*n)),
+            _ => None,
+        };
+        let (Some(from), Some(to), Some(None)) =
+            (bound(parts.first()), bound(parts.get(1)), bound(parts.get(2)))
+        else {
+            return kit.undecided(codes::NOT_COMPILED, "a part of a list".into(), at);
+        };
+        let list = self.expr(kit, scope, on);
+        let name: Name = kit.b.fresh("v");
+        let length = |kit: &mut Kit<'_>| {
+            let var = kit.b.var(name.clone(), at);
+            kit.b.add(Term::Prim(Prim::Length, vec![var]), at)
+        };
+        // A negative bound counts from the end, and never goes before the beginning; none goes beyond the end.
+        let place = |kit: &mut Kit<'_>, n: Option<i64>, default: bool| match n {
+            None if default => length(kit),
+            None => kit.b.lit(Num::from(0i64), at),
+            Some(n) => {
+                let whole = length(kit);
+                let size = kit.b.lit(Num::from(i64::try_from(n.unsigned_abs()).unwrap_or(i64::MAX)), at);
+                let test = kit.b.add(Term::Prim(Prim::Gt, vec![whole, size]), at);
+                let size = kit.b.lit(Num::from(i64::try_from(n.unsigned_abs()).unwrap_or(i64::MAX)), at);
+                let (near, far) = match n < 0 {
+                    true => {
+                        let whole = length(kit);
+                        (
+                            kit.b.add(Term::Prim(Prim::Sub, vec![whole, size]), at),
+                            kit.b.lit(Num::from(0i64), at),
+                        )
+                    }
+                    false => (size, length(kit)),
+                };
+                kit.b.add(Term::If(test, near, far, IfSugar::Plain), at)
+            }
+        };
+        let (from, to) = (place(kit, from, false), place(kit, to, true));
+        let var = kit.b.var(name.clone(), at);
+        let part = kit.b.add(Term::Prim(Prim::Slice, vec![var, from, to]), at);
+        kit.b.let_in(vec![(name, list)], part, at)
+    }
+
+    /// `on.method(args)` of texts, lists and dictionaries.
+    fn method(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        on: &Value,
+        method: &str,
+        args: &[&Value],
+        at: Span,
+    ) -> Option<TermId> {
+        let op = match (method, args) {
+            ("strip", []) => Prim::Trim,
+            ("lower" | "casefold", []) => Prim::Lower,
+            ("upper", []) => Prim::Upper,
+            ("split", [by]) => {
+                let (on, by) = (self.expr(kit, scope, on), self.expr(kit, scope, by));
+                return Some(kit.b.add(Term::Prim(Prim::Split, vec![on, by]), at));
+            }
+            ("splitlines", []) => {
+                let (on, by) = (self.expr(kit, scope, on), kit.text("\n", at));
+                return Some(kit.b.add(Term::Prim(Prim::Split, vec![on, by]), at));
+            }
+            ("keys", []) => Prim::Keys,
+            ("model_dump" | "dict" | "copy" | "model_copy", []) => return Some(self.expr(kit, scope, on)),
+            ("model_dump_json", []) => Prim::ToJson,
+            ("get", [key]) => {
+                let Some(key) = key.as_str().map(str::to_string) else { return None };
+                if key == "messages" && self.held_text(scope, on) {
+                    return Some(self.expr(kit, scope, on));
+                }
+                return Some(self.optional(kit, scope, on, &key, None, at));
+            }
+            ("get", [key, default]) => {
+                let key = key.as_str()?.to_string();
+                return Some(self.optional(kit, scope, on, &key, Some(default), at));
+            }
+            _ => return None,
+        };
+        let on = self.expr(kit, scope, on);
+        Some(kit.b.add(Term::Prim(op, vec![on]), at))
+    }
+
+    fn held_text(&self, scope: &Scope, on: &Value) -> bool {
+        matches!(on.kind, Kind::Object(id) if scope.held.get(&id).is_some_and(|h| matches!(h.kind, Kindly::Text | Kindly::Calls)))
+    }
+
+    /// A field that may be missing.
+    fn optional(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        on: &Value,
+        key: &str,
+        default: Option<&Value>,
+        at: Span,
+    ) -> TermId {
+        let record = self.expr(kit, scope, on);
+        let name: Name = kit.b.fresh("v");
+        let (a, b) = (kit.b.var(name.clone(), at), kit.b.var(name.clone(), at));
+        let text = kit.text(key, at);
+        let test = kit.b.add(Term::Prim(Prim::Has, vec![a, text]), at);
+        let field = kit.b.add(Term::Field(b, key.into()), at);
+        let default = match default {
+            Some(default) => self.expr(kit, scope, default),
+            None => kit.b.lit(Data::Null, at),
+        };
+        let body = kit.b.add(Term::If(test, field, default, IfSugar::Plain), at);
+        kit.b.let_in(vec![(name, record)], body, at)
+    }
+
+    /// The keys of the state that a function reads.
+    pub fn keys_read(&self, traced: &super::Traced) -> Vec<(String, Span)> {
+        let scope = Scope { state: Some((traced.state, STATE.into())), ..Scope::default() };
+        let read = |id: &ObjectId| {
+            let object = self.world.object(*id);
+            let key = self.state_key(&scope, &Value::new(Kind::Object(*id), object.span))?;
+            Some((key, object.span))
+        };
+        traced.trace.objects.iter().filter_map(read).collect()
+    }
+
+    /// The keys that an update writes, on any way.
+    pub fn keys_written(&self, value: &Value, out: &mut Vec<(String, Span)>) {
+        const MOST: usize = 200;
+        let mut todo = vec![value.clone()];
+        while let Some(value) = todo.pop() {
+            if out.len() > MOST {
+                return;
+            }
+            match &value.kind {
+                Kind::Dict(id) => {
+                    out.extend(
+                        self.world
+                            .dict(*id)
+                            .entries
+                            .iter()
+                            .filter_map(|(k, _)| Some((k.as_str()?.to_string(), k.span))),
+                    );
+                }
+                Kind::Either(id) | Kind::List(id) => todo.extend(self.world.list(*id).items.iter().cloned()),
+                Kind::Object(id) => {
+                    let object = self.world.object(*id);
+                    match object.short() {
+                        "if" => todo.extend(object.args.iter().skip(1).map(|a| a.value.clone())),
+                        "Command" => todo.extend(object.arg("update").map(|a| a.value.clone())),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Who says a message of a class.
+pub(super) fn message_role(class: &str) -> Option<Role> {
+    Some(match class.rsplit('.').next().unwrap_or(class) {
+        "HumanMessage" | "HumanMessageChunk" | "HumanMessagePromptTemplate" => Role::User,
+        "SystemMessage" | "SystemMessageChunk" | "SystemMessagePromptTemplate" => Role::System,
+        "AIMessage" | "AIMessageChunk" | "AIMessagePromptTemplate" => Role::Assistant,
+        "ToolMessage" | "FunctionMessage" => Role::Tool,
+        _ => return None,
+    })
+}
+
+/// Who says a message of a role.
+pub(super) fn role_of(name: &str) -> Option<Role> {
+    Some(match name {
+        "user" | "human" => Role::User,
+        "system" | "developer" => Role::System,
+        "assistant" | "ai" => Role::Assistant,
+        "tool" | "function" => Role::Tool,
+        _ => return None,
+    })
+}
