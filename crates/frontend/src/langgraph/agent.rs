@@ -286,12 +286,12 @@ impl Reader<'_, '_> {
             None => {}
         }
         let mut parts = Vec::new();
-        if let Some(prompt) = field(of, Some(2), "prompt").filter(|_| inner.is_some()) {
-            if !self.prompt_parts(&scope, prompt.value, &super::model::Vars::Inputs, &mut parts, 0) {
-                let message = format!("the instructions are not known: {}", self.world.why(prompt.value));
-                kit.out.push(undecided(codes::NOT_COMPILED, message.clone(), prompt.at));
-                parts.push(Part::Say(Role::System, Said::Value(Value::unknown(message, prompt.at))));
-            }
+        if let Some(prompt) = field(of, Some(2), "prompt").filter(|_| inner.is_some())
+            && !self.prompt_parts(&scope, prompt.value, &super::model::Vars::Inputs, &mut parts, 0)
+        {
+            let message = format!("the instructions are not known: {}", self.world.why(prompt.value));
+            kit.out.push(undecided(codes::NOT_COMPILED, message.clone(), prompt.at));
+            parts.push(Part::Say(Role::System, Said::Value(Value::unknown(message, prompt.at))));
         }
         if matches!(
             of.short(),

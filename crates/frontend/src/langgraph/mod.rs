@@ -698,7 +698,7 @@ impl Reader<'_, '_> {
             plan.messages().filter(|m| plan.output.as_ref().is_none_or(|o| o.iter().any(|k| k == m)));
         if let Some(key) = messages {
             let list = self.read(kit, &STATE.into(), key, at);
-            let last = self.from_the_end(kit, list, 1, at);
+            let last = self.nth_last(kit, list, 1, at);
             return kit.b.add(Term::Field(last, "content".into()), at);
         }
         let keys: Vec<String> = match &plan.output {

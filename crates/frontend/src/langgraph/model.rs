@@ -550,10 +550,11 @@ impl Reader<'_, '_> {
         depth: usize,
     ) {
         match vars {
-            Some(Vars::Values(values)) => match values.iter().find(|(n, _)| n == name) {
-                Some((_, messages)) => self.add_parts(scope, messages, None, out, depth + 1),
-                None => {}
-            },
+            Some(Vars::Values(values)) => {
+                if let Some((_, messages)) = values.iter().find(|(n, _)| n == name) {
+                    self.add_parts(scope, messages, None, out, depth + 1);
+                }
+            }
             Some(Vars::Of(state)) => {
                 let whole = scope
                     .state
@@ -883,7 +884,7 @@ fn snake(name: &str) -> String {
 
 /// The part of a handover's name that the agent's name makes.
 pub(super) fn handoff_slug(name: &str) -> String {
-    name.trim().split_whitespace().collect::<Vec<_>>().join("_").to_lowercase()
+    name.split_whitespace().collect::<Vec<_>>().join("_").to_lowercase()
 }
 
 /// A part of a text with `{name}`; doubled braces are braces.

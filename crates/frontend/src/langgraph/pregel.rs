@@ -712,7 +712,7 @@ impl Machine<'_, '_, '_, '_> {
                 let message =
                     format!("`{}` is set by several runs of a node at once, without a reducer", clip(key));
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
-                let last = self.reader.from_the_end(kit, updates, 1, at);
+                let last = self.reader.nth_last(kit, updates, 1, at);
                 let _ = old;
                 kit.b.add(Term::Field(last, key.into()), at)
             }

@@ -766,7 +766,7 @@ impl Reader<'_, '_> {
             }
             Kind::Int(n) => {
                 let list = self.expr(kit, scope, on);
-                self.from_the_end(kit, list, n.unsigned_abs(), at)
+                self.nth_last(kit, list, n.unsigned_abs(), at)
             }
             Kind::Object(id) if &*self.world.object(*id).callee == "slice" => {
                 let parts: Vec<Value> = self.world.object(*id).args.iter().map(|a| a.value.clone()).collect();
@@ -790,7 +790,7 @@ impl Reader<'_, '_> {
     }
 
     /// Item number `n` from the end, the last being 1.
-    pub fn from_the_end(&self, kit: &mut Kit<'_>, list: TermId, n: u64, at: Span) -> TermId {
+    pub fn nth_last(&self, kit: &mut Kit<'_>, list: TermId, n: u64, at: Span) -> TermId {
         let name: Name = kit.b.fresh("v");
         let (a, b) = (kit.b.var(name.clone(), at), kit.b.var(name.clone(), at));
         let length = kit.b.add(Term::Prim(Prim::Length, vec![a]), at);
@@ -872,7 +872,7 @@ impl Reader<'_, '_> {
             ("model_dump" | "dict" | "copy" | "model_copy", []) => return Some(self.expr(kit, scope, on)),
             ("model_dump_json", []) => Prim::ToJson,
             ("get", [key]) => {
-                let Some(key) = key.as_str().map(str::to_string) else { return None };
+                let key = key.as_str()?.to_string();
                 if key == "messages" && self.held_text(scope, on) {
                     return Some(self.expr(kit, scope, on));
                 }
