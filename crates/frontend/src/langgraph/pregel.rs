@@ -271,7 +271,7 @@ impl Machine<'_, '_, '_, '_> {
                 role: NodeRole::Plain,
             });
         }
-        kit.outline.graph(GraphOutline { at: plan.at, nodes, edges, start });
+        kit.outline.graph(GraphOutline { at: plan.at, nodes, edges, placed: Vec::new(), start });
         out
     }
 
