@@ -265,6 +265,18 @@ pub(crate) const MAF_CALLS: Default = Default {
     )],
 };
 
+/// Steps of a workflow of Microsoft Agent Framework.
+pub(crate) const MAF_STEPS: Default = Default {
+    framework: "Microsoft Agent Framework",
+    package: "agent-framework",
+    counts: "steps",
+    ranges: &[(
+        "",
+        Some(100),
+        "microsoft/agent-framework python/packages/core/agent_framework/_workflows/_const.py: DEFAULT_MAX_ITERATIONS = 100",
+    )],
+};
+
 /// Turns of a run of the OpenAI Agents SDK.
 pub(crate) const OPENAI_AGENTS_TURNS: Default = Default {
     framework: "the OpenAI Agents SDK",

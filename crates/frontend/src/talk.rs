@@ -135,6 +135,8 @@ fn turn(kit: &mut Kit<'_>, speaker: Speaker, names: &[String], prompts: &mut [Ve
             continue;
         }
         let none = decl.params.is_empty();
+        // What an agent is asked is its only argument.
+        let input = decl.params.first().map_or_else(|| "input".into(), |p| p.name.clone());
         let id = kit.declared(decl);
         params.tools.push(id);
         let mut said: Vec<(Name, TermId)> = Vec::new();
@@ -153,7 +155,7 @@ fn turn(kit: &mut Kit<'_>, speaker: Speaker, names: &[String], prompts: &mut [Ve
             }
             Move::Ask(agent) => {
                 let a = kit.b.var("a", at);
-                let input = kit.b.add(Term::Field(a, "input".into()), at);
+                let input = kit.b.add(Term::Field(a, input), at);
                 (kit.b.app(agent, input, at), None)
             }
             Move::Switch(to, message) => (kit.text(&message, at), Some(to)),

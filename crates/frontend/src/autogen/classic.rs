@@ -324,7 +324,14 @@ impl<'r> Reader<'r, '_> {
             }
         }
         if params.model.is_none() {
-            let why = format!("which model is asked: {}", self.world.why(value));
+            // What the configuration is made of says more than that it is one.
+            let listed = lookup(self.world, value, "config_list").unwrap_or(value);
+            let first = self.world.items(listed).and_then(<[Value]>::first).unwrap_or(listed);
+            let of = lookup(self.world, first, "model").unwrap_or(first);
+            let why = match of.kind {
+                Py::Dict(_) | Py::List(_) => "which model is asked: the configuration names none".to_string(),
+                _ => format!("which model is asked: {}", self.world.why(of)),
+            };
             kit.out.push(undecided(codes::NOT_COMPILED, why, given.at));
         }
         Some((params, given.at))
@@ -461,11 +468,7 @@ impl<'r> Reader<'r, '_> {
         };
         let unknown = || Err("whether a message ends the talk, which code decides".to_string());
         let Some(f) = py::function_of(given.value) else { return unknown() };
-        let span = self.world.function(f).span;
-        let sources = self.world.sources();
-        let source = sources.of_file(span.file).and_then(|i| sources.get(i));
-        let text = source.and_then(|s| s.text.get(span.start as usize..span.end as usize)).unwrap_or("");
-        tests(text).map_or_else(unknown, Ok)
+        tests(source_of(self.world, f)).map_or_else(unknown, Ok)
     }
 
     fn auto_replies(&self, kit: &Kit<'_>, id: ObjectId) -> LoopBound {
@@ -651,8 +654,16 @@ fn mentions(texts: Vec<(String, Place)>, by: Option<String>, at: Span) -> Vec<En
     texts.into_iter().map(one).collect()
 }
 
+/// The source of a function: a `lambda` or a `def`.
+pub(super) fn source_of<'s>(world: &'s World<'_>, function: python::FunctionId) -> &'s str {
+    let span = world.function(function).span;
+    let sources = world.sources();
+    let source = sources.of_file(span.file).and_then(|i| sources.get(i));
+    source.and_then(|s| s.text.get(span.start as usize..span.end as usize)).unwrap_or("")
+}
+
 /// What a test of messages looks for, if it is one of the usual tests.
-fn tests(text: &str) -> Option<Vec<(String, Place)>> {
+pub(super) fn tests(text: &str) -> Option<Vec<(String, Place)>> {
     let body = text.split_once(':').map_or(text, |(_, body)| body);
     if body.trim() == "False" {
         return Some(Vec::new());

@@ -3,6 +3,7 @@
 //! Source: microsoft/autogen 0.7.5: `autogen_agentchat/agents`, `teams/_group_chat`, `conditions`, `base/_handoff.py`, `tools`.
 
 use super::choose;
+use super::classic::{source_of, tests};
 use super::component::{asks, default_description, is_team};
 use super::model::{
     Arrow, Assistant, Ends, Graph, Handoff, How, Kind, Member, Place, Selector, Society, Team, ToolUse, When,
@@ -10,7 +11,7 @@ use super::model::{
 };
 use super::{AGENT_UNUSED, ASSISTANT, DEFAULT_PROMPT, INSTRUCTION, RESPONSE, TEAM_UNUSED};
 use crate::defaults;
-use crate::emit::{Unused, clip, codes, undecided};
+use crate::emit::{LoopBound, Unused, clip, codes, undecided};
 use crate::kit::Kit;
 use crate::py::{self, Given, field};
 use core_ir::{Data, ModelParams, Name, ToolDecl, Type};
@@ -35,6 +36,19 @@ pub(super) const SETTINGS: &[&str] = &[
     "seed",
     "stop",
     "reasoning_effort",
+];
+
+/// Agents whose conversation the provider keeps.
+const HOSTED: &[&str] = &["OpenAIAgent", "OpenAIAssistantAgent", "AzureAIAgent"];
+const HOSTED_KEYS: &[&str] =
+    &["name", "description", "instructions", "model", "deployment_name", "tools", "temperature"];
+const HOSTED_UNUSED: &[Unused] = &[
+    ("client", crate::shape::why::RUNTIME),
+    ("project_client", crate::shape::why::RUNTIME),
+    ("store", crate::shape::why::RUNTIME),
+    ("assistant_id", crate::shape::why::RUNTIME),
+    ("thread_id", crate::shape::why::RUNTIME),
+    ("metadata", crate::shape::why::SHOWN),
 ];
 
 const USER_UNUSED: &[Unused] = &[("input_func", crate::shape::why::CODE)];
@@ -203,6 +217,13 @@ impl<'r> Reader<'r, '_> {
                 kit.out.push(Diagnostic::info(codes::NOT_COMPILED, why, head));
                 Kind::Assistant(Box::new(self.assistant(kit, id, depth)))
             }
+            of if HOSTED.contains(&of) => Kind::Assistant(Box::new(self.hosted(kit, id))),
+            // Code is carried out elsewhere, by the agent's name.
+            "BaseChatAgent" => {
+                let message = "what this agent does is code: a tool of its name";
+                kit.out.push(Diagnostic::info(codes::NOT_COMPILED, message, head));
+                Kind::Outside
+            }
             of => Kind::Unknown(format!("what an agent of the class `{}` does", clip(of))),
         };
         let description = self.get(id, None, "description").map(|g| words(self.world, g));
@@ -264,6 +285,42 @@ impl<'r> Reader<'r, '_> {
             summary: summary.and_then(|g| self.world.str(g.value)).map(str::to_string),
             result: params.result.clone(),
             params,
+        }
+    }
+
+    /// An agent whose conversation the provider keeps.
+    fn hosted(&self, kit: &mut Kit<'_>, id: ObjectId) -> Assistant {
+        let object = self.world.object(id);
+        py::report(object, HOSTED_KEYS, HOSTED_UNUSED, "an agent", kit.out);
+        let mut params =
+            ModelParams { purpose: Some(self.name(id).as_str().into()), ..ModelParams::default() };
+        let given = ["model", "deployment_name"].iter().find_map(|k| self.get(id, None, k));
+        let model_at = py::model(self.world, given, &mut params, kit.out);
+        for (key, given) in SETTINGS.iter().filter_map(|k| Some((*k, self.get(id, None, k)?))) {
+            py::setting(self.world, key, given, &mut params, kit.out);
+        }
+        let mut tools = Vec::new();
+        for value in self.list(kit, self.get(id, None, "tools"), "tools") {
+            let hosted = self.world.str(&value).map(|n| ToolDecl::unknown(n.into(), value.span));
+            match hosted.map(|decl| ToolUse { decl, ask: None }).or_else(|| self.tool(kit, &value, DEEPEST)) {
+                Some(tool) => tools.push(tool),
+                None => {
+                    let message = format!("a tool that is not known: {}", self.world.why(&value));
+                    kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
+                }
+            }
+        }
+        let system = self.get(id, None, "instructions").map(|g| words(self.world, g));
+        Assistant {
+            system,
+            params,
+            model_at,
+            tools,
+            handoffs: Vec::new(),
+            bound: LoopBound::unknown("the provider ends the calls of tools"),
+            reflect: true,
+            summary: None,
+            result: None,
         }
     }
 
@@ -503,6 +560,9 @@ impl<'r> Reader<'r, '_> {
                 None => break,
             }
         }
+        if let Some(written) = root.filter(|r| self.world.object(*r).short() == "DiGraph") {
+            return self.written_graph(kit, written);
+        }
         let builder = root.filter(|r| self.world.object(*r).short() == "DiGraphBuilder");
         let (Some(builder), Some(_)) = (builder, given) else {
             let at = given.map_or(self.world.object(id).span, |g| g.at);
@@ -540,6 +600,29 @@ impl<'r> Reader<'r, '_> {
         graph
     }
 
+    /// `DiGraph(nodes={"a": DiGraphNode(name="a", edges=[DiGraphEdge(target="b")])})`.
+    fn written_graph(&self, kit: &mut Kit<'_>, id: ObjectId) -> Graph {
+        let start = self.get(id, None, "default_start_node").and_then(|g| self.node(g.value));
+        let mut graph = Graph { edges: Vec::new(), start };
+        let nodes = self.get(id, None, "nodes").and_then(|g| self.world.entries(g.value));
+        for (name, node) in nodes.unwrap_or(&[]) {
+            let from = self.node(name);
+            let edges = self.world.object_of(node).and_then(|(_, o)| field(o, None, "edges"));
+            for edge in self.list(kit, edges, "edges") {
+                let call = self.world.object_of(&edge).map(|(_, o)| o);
+                let to = call.and_then(|o| field(o, None, "target")).and_then(|g| self.node(g.value));
+                let (Some(call), Some(from), Some(to)) = (call, from.clone(), to) else {
+                    kit.out.push(undecided(codes::NOT_COMPILED, "what an edge joins", edge.span));
+                    continue;
+                };
+                let when = field(call, None, "condition").filter(|g| !g.value.is_none());
+                let when = when.map_or(When::Always, |g| self.when(g.value));
+                graph.edges.push(self.arrow(from, to, when, call));
+            }
+        }
+        graph
+    }
+
     fn node(&self, value: &Value) -> Option<String> {
         match self.world.str(value) {
             Some(name) => Some(name.to_string()),
@@ -548,10 +631,26 @@ impl<'r> Reader<'r, '_> {
     }
 
     fn when(&self, value: &Value) -> When {
-        match self.world.str(value) {
-            Some(text) => When::Says(text.to_string()),
-            None => When::Unknown("the condition of an edge, which is code".into()),
+        if let Some(text) = self.world.str(value) {
+            return When::Says(text.to_string());
         }
+        // `lambda m: "GOOD" in m.to_model_text()`
+        let source = py::function_of(value).map_or("", |f| source_of(self.world, f));
+        match source.split_once(" not in ") {
+            Some((before, after)) if !after.contains(['"', '\'']) => {
+                let text = tests(&format!("{before} in {after}"));
+                if let Some([(text, Place::Anywhere)]) = text.as_deref() {
+                    return When::SaysNot(text.clone());
+                }
+            }
+            _ if source.contains(" and ") || source.contains(" or ") || source.contains("not ") => {}
+            _ => {
+                if let Some([(text, Place::Anywhere)]) = tests(source).as_deref() {
+                    return When::Says(text.clone());
+                }
+            }
+        }
+        When::Unknown("the condition of an edge, which is code".into())
     }
 
     fn arrow(&self, from: String, to: String, when: When, call: &Object) -> Arrow {

@@ -199,6 +199,8 @@ pub(super) enum When {
     Always,
     /// The last message holds the text.
     Says(String),
+    /// It does not.
+    SaysNot(String),
     /// Not known, and why.
     Unknown(String),
 }

@@ -102,6 +102,7 @@ pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start)
         let when = match &e.when {
             When::Always => None,
             When::Says(text) => Some(text.clone()),
+            When::SaysNot(text) => Some(format!("not {text}")),
             When::Unknown(why) => Some(why.clone()),
         };
         (*from, *to, when)
@@ -413,6 +414,11 @@ fn taken(kit: &mut Kit<'_>, from: usize, e: &Arrow) -> TermId {
         When::Says(text) => {
             let (y, text) = (answer(kit, from, e.at), kit.text(text, e.at));
             kit.b.add(Term::Prim(Prim::Contains, vec![y, text]), e.at)
+        }
+        When::SaysNot(text) => {
+            let (y, text) = (answer(kit, from, e.at), kit.text(text, e.at));
+            let says = kit.b.add(Term::Prim(Prim::Contains, vec![y, text]), e.at);
+            kit.b.add(Term::Prim(Prim::Not, vec![says]), e.at)
         }
         When::Unknown(why) => kit.undecided(codes::NOT_COMPILED, why.clone(), e.at),
     };

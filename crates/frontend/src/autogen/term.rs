@@ -354,7 +354,7 @@ fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, body: TermId, at: Span
     }
     let bound = match messages(team) {
         Some(n) => LoopBound { bound: Bound::Finite(n), origin: None, span: None },
-        None => LoopBound::none("every message of the talk"),
+        None => LoopBound::unknown("how many messages the talk has"),
     };
     let (i, log) = (kit.b.var("$i", at), kit.b.var("$log", at));
     let count = kit.b.add(Term::Prim(Prim::Length, vec![log]), at);

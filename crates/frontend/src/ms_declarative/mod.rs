@@ -1,4 +1,4 @@
-//! Microsoft Agent Framework's declarative YAML: `kind: Prompt` agents, `kind: Workflow` and `AdaptiveDialog`.
+//! Microsoft Agent Framework: declarative YAML (`kind: Prompt` agents, `kind: Workflow`, `AdaptiveDialog`) and Python (`code.rs`).
 //!
 //! | source | term |
 //! |---|---|
@@ -11,6 +11,8 @@
 //!
 //! Source: microsoft/agent-framework, `declarative-agents`, `workflow-samples`; the function-invoking client's
 //! `MaximumIterationsPerRequest` 40.
+
+mod code;
 
 use crate::defaults;
 use crate::doc::Node;
@@ -56,6 +58,9 @@ impl Frontend for MsDeclarative {
     }
 
     fn detect(&self, file: &File) -> u8 {
+        if file.python.is_some() {
+            return code::detect(file);
+        }
         let prompt = |r: Node<'_>| {
             matches!(mark::text(r, "kind"), Some("Prompt" | "PromptAgent" | "GptComponentMetadata"))
                 && mark::has(r, "instructions")
@@ -71,6 +76,9 @@ impl Frontend for MsDeclarative {
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };
+        if file.python.is_some() {
+            return code::lower(units, project, file);
+        }
         for root in file.documents.iter().map(|d| d.root()) {
             if is_workflow(root) {
                 let dialog = root.get("trigger").or_else(|| root.get("beginDialog")).unwrap_or(root);

@@ -19,6 +19,12 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if let Term::Llm(_, params) | Term::Recv(Recv::Data(params)) = term
             && params.model.is_none()
         {
+            // One that is named by something not known is not missing, and the front end said so.
+            let at = code.span(id);
+            let unknown = |d: &Diagnostic| d.level == Level::Unknown && d.span == Some(at);
+            if context.compiled.diagnostics.iter().any(unknown) {
+                continue;
+            }
             let mut d = rule.finding("no model is named", code.span(id));
             match context.compiled.facts.default_model {
                 Some(default) => {
