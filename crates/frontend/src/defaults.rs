@@ -265,6 +265,18 @@ pub(crate) const MAF_CALLS: Default = Default {
     )],
 };
 
+/// Iterations of an agent of Langflow.
+pub(crate) const LANGFLOW_ITERATIONS: Default = Default {
+    framework: "Langflow",
+    package: "langflow",
+    counts: "iterations",
+    ranges: &[(
+        "",
+        Some(15),
+        "langflow-ai/langflow src/backend/base/langflow/base/agents/agent.py: max_iterations = 15",
+    )],
+};
+
 /// Steps of a workflow of Microsoft Agent Framework.
 pub(crate) const MAF_STEPS: Default = Default {
     framework: "Microsoft Agent Framework",

@@ -3,8 +3,8 @@
 use crate::project::{Compiled, File, Frontend, Project};
 use crate::{
     adk, agentspec, aiwaves, ark, autogen, cagent, chatdev, crewai, dify, flowise, generic, goose, kagent,
-    known, lambda_yaml, langgraph, letta, lobechat, metagpt, ms_agent, ms_declarative, n8n, nemo_nat,
-    openai_agents, praisonai, promptflow, ragflow, semantic_kernel, solace, swe_agent, watsonx,
+    known, lambda_yaml, langflow, langgraph, letta, lobechat, metagpt, ms_agent, ms_declarative, n8n,
+    nemo_nat, openai_agents, praisonai, promptflow, ragflow, semantic_kernel, solace, swe_agent, watsonx,
 };
 
 /// All front ends, one line each.
@@ -15,6 +15,7 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
     &ark::Ark,                        // Kubernetes resources of ark.mckinsey.com
     &n8n::N8n,                        // n8n workflows
     &flowise::Flowise,                // Flowise agentflows and chatflows
+    &langflow::Langflow,              // Langflow flows
     &chatdev::ChatDev,                // ChatDev graphs
     &promptflow::PromptFlow,          // Prompt flow
     &ragflow::RagFlow,                // RAGFlow agents
