@@ -247,7 +247,11 @@ fn around(main: &Path) -> Vec<String> {
         }
         _ => p.to_path_buf(),
     };
-    project_files(root).iter().filter(|p| **p != absolute).map(|p| shown(p).display().to_string()).collect()
+    project_files(root, File::is_read)
+        .iter()
+        .filter(|p| **p != absolute)
+        .map(|p| shown(p).display().to_string())
+        .collect()
 }
 
 /// The folder in which the project of a module begins, given the module's own.
@@ -260,8 +264,21 @@ fn root_of(own: &Path) -> &Path {
     marked.or(package).unwrap_or(own)
 }
 
-/// The files of a project that are read, in a stable order.
-fn project_files(root: &Path) -> Vec<PathBuf> {
+/// The other files of a file's project, programs included, with their texts.
+pub fn beside(main: &Path) -> Vec<(String, Arc<str>)> {
+    let absolute = std::path::absolute(main).unwrap_or_else(|_| main.to_path_buf());
+    let root = root_of(absolute.parent().unwrap_or(Path::new("/")));
+    // Nobody's home directory is a project.
+    if root.parent().is_none() || !root.is_dir() {
+        return Vec::new();
+    }
+    let files = project_files(root, |p| File::is_read(p) || Kind::of(p) == Kind::Agent);
+    let text = |p: PathBuf| Some((p.display().to_string(), Arc::from(std::fs::read_to_string(&p).ok()?)));
+    files.into_iter().filter(|p| *p != absolute).filter_map(text).collect()
+}
+
+/// The files of a project that are wanted, in a stable order.
+fn project_files(root: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     /// Files at most, bytes of one of them, folders within one another.
     const MOST: (usize, u64, usize) = (600, 1 << 20, 7);
     let accepts = |e: &ignore::DirEntry| {
@@ -275,7 +292,7 @@ fn project_files(root: &Path) -> Vec<PathBuf> {
         .sort_by_file_name(Ord::cmp)
         .build()
         .filter_map(Result::ok)
-        .filter(|e| File::is_read(&e.path().display().to_string()))
+        .filter(|e| wanted(&e.path().display().to_string()))
         .filter(|e| e.metadata().is_ok_and(|m| m.is_file() && m.len() <= MOST.1))
         .take(MOST.0)
         .map(ignore::DirEntry::into_path)
@@ -318,7 +335,7 @@ impl Shared {
         let limits = Limits::default();
         let mut hash = Sha256::new();
         let mut files = Vec::new();
-        for (path, n) in project_files(root).iter().zip(1..) {
+        for (path, n) in project_files(root, File::is_read).iter().zip(1..) {
             let path = path.display().to_string();
             let Ok(bytes) = read_bytes(&path) else { continue };
             let Ok(text) = decode(FileId(n), &bytes, &limits) else { continue };

@@ -178,6 +178,18 @@ pub fn loading_in(folder: &Path, config: Option<&Path>) -> Result<crate::load::O
     Ok(crate::load::Options { retry_timeouts: file.retry_timeouts, policy: file.policy.map(|p| dir.join(p)) })
 }
 
+/// What is linted for in a folder, and the folder that paths in it are relative to.
+///
+/// # Errors
+/// Why the file cannot be used.
+pub fn linting_in(folder: &Path, config: Option<&Path>) -> Result<(LintSettings, PathBuf), String> {
+    let Some(path) = config.map(Path::to_path_buf).or_else(|| nearest(folder)) else {
+        return Ok((LintSettings::default(), PathBuf::new()));
+    };
+    let dir = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    Ok((File::read(&path)?.lint, dir))
+}
+
 /// The nearest `entail.toml` from a folder upwards.
 fn nearest(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().map(|d| d.join("entail.toml")).find(|p| p.is_file())

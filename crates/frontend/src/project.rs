@@ -109,6 +109,11 @@ pub trait Frontend: Sync {
         false
     }
 
+    /// The keys of its agents and tasks that count, for editors; empty if they are not listed.
+    fn fields(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Compiles file number `main` of the project; the other files are there to be referred to.
     /// Total: what cannot be compiled is an unknown term with a diagnostic.
     fn lower(&self, project: &Project, main: usize) -> Compiled;

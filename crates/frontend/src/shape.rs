@@ -34,6 +34,12 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// The keys that count.
+    pub fn fields(&self) -> Vec<&'static str> {
+        let lists = [self.name, self.prompt, self.model, self.tools, self.bound, self.also];
+        lists.iter().flat_map(|l| l.iter().copied()).collect()
+    }
+
     pub fn name_of<'d>(&self, node: Node<'d>) -> Option<&'d str> {
         first_text(node, self.name).map(|(t, _)| t)
     }

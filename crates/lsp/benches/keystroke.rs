@@ -11,9 +11,28 @@ fn notify(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
+/// What a letter costs that is typed into a file, and removed again.
+fn keystroke(bencher: divan::Bencher<'_, '_>, uri: &'static str, text: &str, (line, column): (u32, u32)) {
+    let document = json!({"uri": uri, "version": 1, "text": text});
+    let mut server = Server::new();
+    server.handle(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}));
+    server.handle(&notify("textDocument/didOpen", json!({"textDocument": document})));
+    let at = |c: u32| json!({"line": line, "character": c});
+    let mut typed = false;
+    bencher.bench_local(move || {
+        typed = !typed;
+        let change = match typed {
+            true => json!({"range": {"start": at(column), "end": at(column)}, "text": "x"}),
+            false => json!({"range": {"start": at(column), "end": at(column + 1)}, "text": ""}),
+        };
+        let params = json!({"textDocument": {"uri": uri, "version": 2}, "contentChanges": [change]});
+        server.handle(&notify("textDocument/didChange", params))
+    });
+}
+
 /// A program of 1,000 lines.
 #[divan::bench]
-fn in_a_thousand_lines(bencher: divan::Bencher<'_, '_>) {
+fn in_a_program(bencher: divan::Bencher<'_, '_>) {
     let one = |i: usize| {
         format!(
             "task t{i}(text: String) -> Obj{{label: String, score: Number}} {{}}\n\
@@ -22,21 +41,30 @@ fn in_a_thousand_lines(bencher: divan::Bencher<'_, '_>) {
         )
     };
     let text: String = (0..100).map(one).collect();
-    let document = json!({"uri": "file:///p.agent", "version": 1, "text": text});
-    let mut server = Server::new();
-    server.handle(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}));
-    server.handle(&notify("textDocument/didOpen", json!({"textDocument": document})));
-    let at = |c: u32| json!({"line": 506, "character": c});
-    let mut typed = false;
-    bencher.bench_local(move || {
-        // A letter is typed, and removed again.
-        typed = !typed;
-        let change = match typed {
-            true => json!({"range": {"start": at(8), "end": at(8)}, "text": "x"}),
-            false => json!({"range": {"start": at(8), "end": at(9)}, "text": ""}),
-        };
-        let params =
-            json!({"textDocument": {"uri": "file:///p.agent", "version": 2}, "contentChanges": [change]});
-        server.handle(&notify("textDocument/didChange", params))
-    });
+    keystroke(bencher, "file:///p.agent", &text, (506, 8));
+}
+
+/// A configuration of 1,000 lines: 166 agents of CrewAI.
+#[divan::bench]
+fn in_a_configuration(bencher: divan::Bencher<'_, '_>) {
+    let one = |i: usize| {
+        format!(
+            "agent{i}:\n  role: Role {i}\n  goal: To do {i}\n  backstory: Long ago\n  llm: small\n  tools: [search]\n"
+        )
+    };
+    let text: String = (0..166).map(one).collect();
+    keystroke(bencher, "file:///agents.yaml", &text, (507, 10));
+}
+
+/// A module of Python of 1,000 lines: 200 agents of CrewAI in crews.
+#[divan::bench]
+fn in_a_module(bencher: divan::Bencher<'_, '_>) {
+    let one = |i: usize| {
+        format!(
+            "a{i} = Agent(role='r{i}', goal='g', backstory='b', llm='m',\n    tools=[search])\n\
+             t{i} = Task(description='d', expected_output='e',\n    agent=a{i})\nc{i} = Crew(agents=[a{i}], tasks=[t{i}])\n"
+        )
+    };
+    let text = format!("from crewai import Agent, Crew, Task\n{}", (0..200).map(one).collect::<String>());
+    keystroke(bencher, "file:///crew.py", &text, (506, 20));
 }

@@ -2,7 +2,7 @@
 
 use check::cost::{self, Interval};
 use check::lint::{self, Outcome};
-use diagnostics::{Diagnostic, FileId, Sources};
+use diagnostics::{Diagnostic, FileId, Sources, Span};
 use frontend::policy::Policy;
 use frontend::surface::{self, EntryKind, Loader, Module};
 use std::collections::HashMap;
@@ -22,6 +22,20 @@ pub trait Surroundings {
     /// # Errors
     /// Why there is nothing, for a message.
     fn units(&self, path: &Path) -> Result<Vec<frontend::Unit>, String>;
+
+    /// What lint finds in a configuration or a module of Python of this path and text. Without anything around it, what
+    /// [`lint::lint_bytes`] finds. Places are in the file of number 0.
+    fn lint(&self, path: &str, text: &str) -> Outcome {
+        lint::lint_bytes(path, FileId(0), text.as_bytes(), &lint::Config::default()).outcome
+    }
+
+    /// The other files of the project of a file, as they lie on the disk: configurations, modules of Python, programs.
+    fn files(&self, _path: &Path) -> Vec<(String, Arc<str>)> {
+        Vec::new()
+    }
+
+    /// Something has changed on the disk: what was read of it may be old.
+    fn changed(&self) {}
 }
 
 /// How a program is checked: what `entail.toml` says of it.
@@ -52,6 +66,7 @@ pub(crate) enum Language {
     Agent,
     Lam,
     Config,
+    Python,
 }
 
 impl Language {
@@ -59,6 +74,7 @@ impl Language {
         match Path::new(path).extension().and_then(|e| e.to_str()) {
             Some("agent") => Language::Agent,
             Some("lam") => Language::Lam,
+            Some("py") => Language::Python,
             _ => Language::Config,
         }
     }
@@ -145,13 +161,11 @@ pub(crate) fn analyse(
             found
         }
         Language::Lam => frontend::calculus::compile(id, text).diagnostics,
-        Language::Config => {
-            match lint::lint_bytes(path, id, text.as_bytes(), &lint::Config::default()).outcome {
-                Outcome::Checked { findings, .. } => findings,
-                Outcome::Unreadable(found) => found,
-                Outcome::Skipped(_) => Vec::new(),
-            }
-        }
+        Language::Config | Language::Python => match around.lint(path, text) {
+            Outcome::Checked { findings, .. } => findings,
+            Outcome::Unreadable(found) => found,
+            Outcome::Skipped(_) => Vec::new(),
+        },
     };
     Analysis { sources, found, module }
 }
@@ -174,6 +188,12 @@ fn policies(module: &mut Module, options: Result<Options, String>) -> Vec<Diagno
 }
 
 impl Analysis {
+    /// The variables of the document with their types.
+    pub(crate) fn variables(&self) -> Vec<(Span, String)> {
+        let all = self.module.as_ref().map_or_else(Vec::new, Module::variables);
+        all.into_iter().filter(|(at, _)| at.file == FileId(0)).collect()
+    }
+
     /// How often each pipeline of the document asks models and tools at most.
     pub(crate) fn bounds(&self) -> Vec<Bound> {
         let Some(module) = &self.module else { return Vec::new() };

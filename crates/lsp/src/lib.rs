@@ -1,4 +1,5 @@
-//! The language server: what editors ask about `.agent`, `.lam`, and configurations in YAML and JSON.
+//! The language server: what editors ask about `.agent`, `.lam`, configurations in YAML and JSON, and modules of Python that build
+//! agents.
 //!
 //! Entry points: [`serve`] answers a client over two streams; [`Server::handle`] answers one message, without any stream;
 //! [`Surroundings`] is where settings, policies and imported configurations come from.
@@ -11,6 +12,9 @@
 //! Invariant: findings and repairs are those of `entail check` and `entail lint`; nothing is checked here.
 
 mod analysis;
+mod beside;
+mod configured;
+mod fields;
 mod names;
 mod protocol;
 mod server;

@@ -1,11 +1,13 @@
 //! The answers to a client's messages.
 
 use crate::analysis::{Analysis, Language, Nothing, Surroundings, analyse};
+use crate::beside::{self, Same, Text};
+use crate::configured;
 use crate::names::{self, Kind, MAIN, Names, Occurrence};
 use crate::text::{Lines, apply, path_of, uri_of};
 use diagnostics::{Applicability, Diagnostic, Level, Span};
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use syntax::agent::ast::{Item, Program};
@@ -173,7 +175,16 @@ impl Server {
                 document.version = params["textDocument"]["version"].clone();
                 return self.published(&uri);
             }
-            "textDocument/didSave" => return self.published(&uri),
+            "textDocument/didSave" => {
+                self.around.changed();
+                return self.published(&uri);
+            }
+            "workspace/didChangeWatchedFiles" => {
+                self.around.changed();
+                let mut open: Vec<&String> = self.documents.keys().collect();
+                open.sort();
+                return open.into_iter().flat_map(|uri| self.published(uri)).collect();
+            }
             "textDocument/didClose" => {
                 let closed = self.documents.remove(&uri);
                 return closed.map(|_| publish(&uri, &Value::Null, Vec::new())).into_iter().collect();
@@ -225,28 +236,139 @@ impl Server {
             "textDocument/formatting" => format(&view),
             "textDocument/hover" => Ok(self.hover(&view, offset)),
             "textDocument/inlayHint" => Ok(self.hints(&view)),
-            "textDocument/completion" => Ok(completion(&view, offset)),
-            "textDocument/definition" => {
-                Ok(view.declaration(offset).map_or(Value::Null, |o| view.location(o.span)))
-            }
+            "textDocument/completion" => match Language::of(&document.path) {
+                Language::Config | Language::Python => {
+                    Ok(configured::completion(&document.path, view.text, offset, || self.world(document)))
+                }
+                _ => Ok(completion(&view, offset)),
+            },
+            "textDocument/definition" => Ok(self.definition(&view, offset)),
             "textDocument/documentSymbol" => Ok(symbols(&view)),
             "textDocument/semanticTokens/full" => Ok(tokens(&view)),
-            "textDocument/documentHighlight" => {
-                Ok(view.same(offset).into_iter().map(|o| json!({"range": view.range(o.span)})).collect())
-            }
+            "textDocument/documentHighlight" => match self.across(&view, offset) {
+                Some((_, same)) => {
+                    let here = same.places.iter().filter(|p| p.file == 0);
+                    Ok(here
+                        .map(|p| json!({"range": view.lines.range(p.start as u32, p.end as u32)}))
+                        .collect())
+                }
+                None => {
+                    Ok(view.same(offset).into_iter().map(|o| json!({"range": view.range(o.span)})).collect())
+                }
+            },
             "textDocument/references" => {
                 let with = params["context"]["includeDeclaration"].as_bool().unwrap_or(true);
-                let all = view.same(offset).into_iter().filter(|o| with || !o.declares);
-                Ok(all.map(|o| view.location(o.span)).collect())
+                Ok(match self.across(&view, offset) {
+                    Some((files, same)) => {
+                        let all = same.places.iter().filter(|p| with || !p.declares);
+                        all.map(|p| self.location(&files, p.file, p.start, p.end)).collect()
+                    }
+                    None => {
+                        let all = view.same(offset).into_iter().filter(|o| with || !o.declares);
+                        all.map(|o| view.location(o.span)).collect()
+                    }
+                })
             }
-            "textDocument/prepareRename" => match view.at(offset) {
-                Some(o) if o.kind != Kind::Policy => {
-                    Ok(json!({"range": view.range(o.span), "placeholder": o.text}))
+            "textDocument/prepareRename" => {
+                if let Some((_, Same { name, places, here, fixed: None, .. })) = self.across(&view, offset) {
+                    let at = &places[here];
+                    let range = view.lines.range(at.start as u32, at.end as u32);
+                    return Ok(json!({"range": range, "placeholder": name}));
                 }
-                _ => Ok(Value::Null),
-            },
-            _ => rename(&view, offset, params["newName"].as_str().unwrap_or("")),
+                match view.at(offset) {
+                    Some(o) if o.kind != Kind::Policy => {
+                        Ok(json!({"range": view.range(o.span), "placeholder": o.text}))
+                    }
+                    _ => Ok(Value::Null),
+                }
+            }
+            _ => {
+                let to = params["newName"].as_str().unwrap_or("");
+                match self.across(&view, offset) {
+                    Some((files, same)) => self.rename(&files, &same, to),
+                    None => rename(&view, offset, to),
+                }
+            }
         }
+    }
+
+    /// The document, then the other files of its project; of what is open, the text that the editor has.
+    fn world(&self, document: &Document) -> Vec<Text> {
+        let mut files: Vec<Text> = vec![(document.path.clone(), document.text.clone())];
+        let mut open: Vec<&Document> = self.documents.values().filter(|d| d.path != document.path).collect();
+        open.sort_by(|a, b| a.path.cmp(&b.path));
+        files.extend(open.into_iter().map(|d| (d.path.clone(), d.text.clone())));
+        let known: HashSet<String> = files.iter().map(|(p, _)| p.clone()).collect();
+        let more = self.around.files(Path::new(&document.path));
+        files.extend(more.into_iter().filter(|(p, _)| !known.contains(p)));
+        files
+    }
+
+    /// What stands at a place, if other files may name it too.
+    fn across(&self, view: &View<'_>, offset: usize) -> Option<(Vec<Text>, Same)> {
+        if view.at(offset).is_some_and(|o| matches!(o.kind, Kind::Variable(_) | Kind::Policy)) {
+            return None;
+        }
+        let files = self.world(view.document);
+        let same = beside::same(&files, offset)?;
+        Some((files, same))
+    }
+
+    fn location(&self, files: &[Text], file: usize, start: usize, end: usize) -> Value {
+        let Some((path, text)) = files.get(file) else { return Value::Null };
+        json!({"uri": self.uri(path), "range": Lines::new(text).range(start as u32, end as u32)})
+    }
+
+    /// The address under which the editor knows a file.
+    fn uri(&self, path: &str) -> String {
+        let open = self.documents.iter().find(|(_, d)| d.path == path);
+        open.map_or_else(|| uri_of(path), |(uri, _)| uri.clone())
+    }
+
+    fn definition(&self, view: &View<'_>, offset: usize) -> Value {
+        if Language::of(&view.document.path) == Language::Agent {
+            let files = self.world(view.document);
+            if let Some(file) = beside::file_named(&files, offset) {
+                return self.location(&files, file, 0, 0);
+            }
+        }
+        let Some((files, same)) = self.across(view, offset) else {
+            return view.declaration(offset).map_or(Value::Null, |o| view.location(o.span));
+        };
+        let declared = same.places.iter().filter(|p| p.declares);
+        let mut all: Vec<Value> = declared.map(|p| self.location(&files, p.file, p.start, p.end)).collect();
+        match all.len() {
+            0 => Value::Null,
+            1 => all.remove(0),
+            _ => Value::Array(all),
+        }
+    }
+
+    /// The changes that give what is named another name, in all files.
+    fn rename(&self, files: &[Text], same: &Same, to: &str) -> Result<Value, (i64, String)> {
+        if let Some(why) = &same.fixed {
+            return Err((REQUEST_FAILED, why.clone()));
+        }
+        let word = is_identifier(to);
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
+        let text = to.starts_with(char::is_alphabetic) && to.trim() == to && to.chars().all(plain);
+        // What YAML would not read as a text.
+        let other = ["true", "false", "null", "yes", "no", "on", "off"];
+        if same.word && !word || !text && !word || other.contains(&to.to_ascii_lowercase().as_str()) {
+            return Err((INVALID_PARAMS, format!("`{}` can't be a name here", diagnostics::clip(to))));
+        }
+        let mut changes = Map::new();
+        for (i, (path, text)) in files.iter().enumerate() {
+            let lines = Lines::new(text);
+            let here = same.places.iter().filter(|p| p.file == i);
+            let edits: Vec<Value> = here
+                .map(|p| json!({"range": lines.range(p.start as u32, p.end as u32), "newText": to}))
+                .collect();
+            if !edits.is_empty() {
+                changes.insert(self.uri(path), Value::Array(edits));
+            }
+        }
+        Ok(json!({"changes": changes}))
     }
 
     /// What editors have of files that others import.
@@ -306,6 +428,13 @@ impl Server {
             hover
         };
         let findings = self.analysis(view.document);
+        if let Some(text) = configured::hover(&view.document.path, view.text, offset) {
+            let inside = |s: Span| s.file == MAIN && (s.start as usize..=s.end as usize).contains(&offset);
+            let found = findings.found.iter().filter(|d| d.span.is_some_and(inside));
+            let found = found.filter_map(|d| Some(format!("**{}** {}\n\n{}", d.code, d.message, d.meaning?)));
+            let all: Vec<String> = std::iter::once(text).chain(found).collect();
+            return markdown(all.join("\n\n"), None);
+        }
         if let Some(here) = view.at(offset) {
             let Some(declared) = view.declaration(offset) else { return Value::Null };
             let mut text = format!("```agent\n{}\n```", view.header(declared));
@@ -333,7 +462,8 @@ impl Server {
 
     /// The bounds of pipelines, behind their heads.
     fn hints(&self, view: &View<'_>) -> Value {
-        let bounds = self.analysis(view.document).bounds();
+        let analysis = self.analysis(view.document);
+        let bounds = analysis.bounds();
         let hint = |item: &Item| {
             let (name, _, _) = names::title(item);
             let end = match item {
@@ -345,7 +475,13 @@ impl Server {
             let position = view.lines.position(end as usize);
             Some(json!({"position": position, "label": bound.text, "paddingLeft": true}))
         };
-        view.program.iter().flat_map(|p| &p.items).filter_map(hint).collect()
+        let mut hints: Vec<Value> = view.program.iter().flat_map(|p| &p.items).filter_map(hint).collect();
+        for (at, ty) in analysis.variables() {
+            const TYPE: u32 = 1;
+            let position = view.lines.position(at.end as usize);
+            hints.push(json!({"position": position, "label": format!(": {ty}"), "kind": TYPE}));
+        }
+        Value::Array(hints)
     }
 }
 
@@ -495,7 +631,7 @@ fn format(view: &View<'_>) -> Result<Value, (i64, String)> {
     let formatted = match Language::of(&view.document.path) {
         Language::Agent => syntax::format::agent(MAIN, view.text),
         Language::Lam => syntax::format::lam(MAIN, view.text),
-        Language::Config => return Ok(Value::Null),
+        Language::Config | Language::Python => return Ok(Value::Null),
     };
     match formatted {
         Ok(text) if text == view.text => Ok(json!([])),
@@ -615,16 +751,21 @@ fn tokens(view: &View<'_>) -> Value {
     json!({"data": data})
 }
 
-fn rename(view: &View<'_>, offset: usize, to: &str) -> Result<Value, (i64, String)> {
+/// Whether a text can be a name in a program.
+fn is_identifier(to: &str) -> bool {
     const RESERVED: [&str; 14] = [
         "let", "if", "else", "while", "break", "continue", "try", "catch", "assert", "return", "parallel",
         "true", "false", "null",
     ];
+    let starts = to.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    starts && to.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !RESERVED.contains(&to)
+}
+
+fn rename(view: &View<'_>, offset: usize, to: &str) -> Result<Value, (i64, String)> {
     let Some(here) = view.at(offset).filter(|o| o.kind != Kind::Policy) else {
         return Err((REQUEST_FAILED, "nothing here has a name that can be changed".into()));
     };
-    let starts = to.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    if !starts || !to.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') || RESERVED.contains(&to) {
+    if !is_identifier(to) {
         return Err((INVALID_PARAMS, format!("`{}` can't be a name", diagnostics::clip(to))));
     }
     let taken =

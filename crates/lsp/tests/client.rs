@@ -58,6 +58,27 @@ fn ask(method: &str, marked: &str, more: Value) -> Value {
     answer["result"].clone()
 }
 
+/// The answer to one question about several open files, at the place of the `|` in one of them.
+fn ask_among(files: &[(&str, &str)], method: &str, more: Value) -> Value {
+    let mut messages = vec![request(1, "initialize", json!({}))];
+    let mut params = json!({});
+    for (uri, marked) in files {
+        let text = marked.replacen('|', "", 1);
+        messages.push(open(uri, &text));
+        if let Some(at) = marked.find('|') {
+            let line = text[..at].matches('\n').count();
+            let column = text[..at].rsplit('\n').next().unwrap().encode_utf16().count();
+            params = json!({"textDocument": {"uri": uri}, "position": {"line": line, "character": column}});
+        }
+    }
+    if let (Some(p), Value::Object(more)) = (params.as_object_mut(), more) {
+        p.extend(more);
+    }
+    messages.push(request(2, method, params));
+    let answer = session(&messages).into_iter().find(|m| m["id"] == 2).unwrap();
+    answer.get("result").cloned().unwrap_or(answer)
+}
+
 const PROGRAM: &str = "enum Tone { warm, cold }\n\
     agent writer { tools: [look] }\n\
     tool look(q: String) -> String reads {}\n\
@@ -233,6 +254,150 @@ fn broken_streams_end_with_an_error_and_broken_json_with_an_answer() {
     assert!(String::from_utf8(out).unwrap().contains("-32700"));
 }
 
+const AGENTS: &str = "writer:\n  role: Writer\n  goal: To write\n  backstory: Long\n  llm: small\n  tools: [look]\neditor:\n  role: Editor\n  goal: To edit\n  backstory: Short\n  llm: small\n";
+const TASKS: &str = "draft:\n  description: Write it\n  expected_output: A text\n  agent: writer\npolish:\n  description: Edit what writer wrote\n  expected_output: A text\n  agent: editor\n  context: [draft]\n";
+const CREW: &str = "from crewai import Agent\nfrom crewai.project import CrewBase, agent\n@CrewBase\nclass Crew:\n    @agent\n    def writer(self):\n        return Agent(config=self.agents_config['writer'], tools=[look])\n    def both(self):\n        return [self.writer()]\n";
+const CALLER: &str = "use agent \"config/agents.yaml\" \"writer\" as write(topic: String) -> String;\npipeline p(t: String) -> String { let x = write(t); return x; }\n";
+
+/// A crew with its configurations and a program that uses it, with a mark in one file.
+fn crew(place: &str) -> [(&'static str, String); 4] {
+    let plain = place.replacen('|', "", 1);
+    let files = [
+        ("file:///c/config/agents.yaml", AGENTS),
+        ("file:///c/config/tasks.yaml", TASKS),
+        ("file:///c/crew.py", CREW),
+        ("file:///c/main.agent", CALLER),
+    ];
+    let mut marked = false;
+    let files = files.map(|(uri, text)| {
+        let at = text.find(&plain).filter(|_| !marked);
+        marked |= at.is_some();
+        (uri, at.map_or(text.to_string(), |_| text.replacen(&plain, place, 1)))
+    });
+    assert!(marked, "{place}");
+    files
+}
+
+fn of_crew(place: &str, method: &str, more: Value) -> Value {
+    let files = crew(place);
+    let files: Vec<(&str, &str)> = files.iter().map(|(u, t)| (*u, t.as_str())).collect();
+    ask_among(&files, method, more)
+}
+
+fn spot(v: &Value) -> (String, u64) {
+    let file = v["uri"].as_str().unwrap().rsplit('/').next().unwrap().to_string();
+    (file, v["range"]["start"]["line"].as_u64().unwrap())
+}
+
+#[test]
+fn names_lead_from_file_to_file() {
+    let declared = ("agents.yaml".to_string(), 0);
+    for place in ["agent: wri|ter", "agents_config['wri|ter']", "def wri|ter", "\"wri|ter\" as"] {
+        assert_eq!(spot(&of_crew(place, "textDocument/definition", json!({}))), declared, "{place}");
+    }
+    let draft = of_crew("[dra|ft]", "textDocument/definition", json!({}));
+    assert_eq!(spot(&draft), ("tasks.yaml".into(), 0));
+    let file = of_crew("config/age|nts.yaml", "textDocument/definition", json!({}));
+    assert_eq!(spot(&file), declared);
+    let all =
+        of_crew("wri|ter:", "textDocument/references", json!({"context": {"includeDeclaration": true}}));
+    let mut spots: Vec<_> = all.as_array().unwrap().iter().map(spot).collect();
+    spots.sort();
+    let at = |f: &str, l: u64| (f.to_string(), l);
+    let expected = [
+        at("agents.yaml", 0),
+        at("crew.py", 5),
+        at("crew.py", 6),
+        at("crew.py", 8),
+        at("main.agent", 0),
+        at("tasks.yaml", 3),
+    ];
+    assert_eq!(spots, expected);
+}
+
+#[test]
+fn renaming_changes_every_file() {
+    let edit = of_crew("wri|ter:", "textDocument/rename", json!({"newName": "author"}));
+    let changes = edit["changes"].as_object().unwrap();
+    let count = |uri: &str| changes[uri].as_array().unwrap().len();
+    assert_eq!(changes.len(), 4, "{edit}");
+    assert_eq!((count("file:///c/crew.py"), count("file:///c/config/tasks.yaml")), (3, 1));
+    // Python has it as the name of a method.
+    let answer = of_crew("wri|ter:", "textDocument/rename", json!({"newName": "the author"}));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let held = of_crew("wri|ter:", "textDocument/prepareRename", json!({}));
+    assert_eq!(held["placeholder"], "writer");
+    // Two files as near as each other declare it.
+    let twice = [
+        ("file:///c/a/x.yaml", AGENTS),
+        ("file:///c/b/y.yaml", AGENTS),
+        ("file:///c/tasks.yaml", &TASKS.replace("agent: writer", "agent: wri|ter")),
+    ];
+    let answer = ask_among(&twice, "textDocument/rename", json!({"newName": "author"}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("several files"), "{answer}");
+}
+
+#[test]
+fn programs_share_names() {
+    let lib = "agent writer { tools: [] }\ntask tone(text: String) -> String by agent {}\n";
+    let main =
+        "use \"lib.agent\";\npipeline p(t: String) -> String { let x = to|ne(t) by writer; return x; }\n";
+    let files = [("file:///p/main.agent", main), ("file:///p/lib.agent", lib)];
+    let found = ask_among(&files, "textDocument/definition", json!({}));
+    assert_eq!(spot(&found), ("lib.agent".into(), 1));
+    let edit = ask_among(&files, "textDocument/rename", json!({"newName": "mood"}));
+    assert_eq!(edit["changes"].as_object().unwrap().len(), 2, "{edit}");
+    let from_lib = [
+        ("file:///p/main.agent", &*main.replace('|', "")),
+        ("file:///p/lib.agent", &*lib.replace("agent writer", "agent wri|ter")),
+    ];
+    let all =
+        ask_among(&from_lib, "textDocument/references", json!({"context": {"includeDeclaration": false}}));
+    assert_eq!(all.as_array().unwrap().iter().map(spot).collect::<Vec<_>>(), [("main.agent".into(), 1)]);
+}
+
+#[test]
+fn modules_of_python_are_linted() {
+    let text = "from crewai import Agent, Crew, Task\na = Agent(role='r', goal='g', backstory='b', llm='m', tools=[t])\nk = Task(description='d', expected_output='e', agent=a)\nCrew(agents=[a], tasks=[k]).kickoff()\n";
+    let said = session(&[request(1, "initialize", json!({})), open("file:///c/crew.py", text)]);
+    assert_eq!(said[1]["params"]["diagnostics"][0]["code"], "L017", "{}", said[1]);
+    let said = session(&[request(1, "initialize", json!({})), open("file:///c/other.py", "print(1)\n")]);
+    assert_eq!(said[1]["params"]["diagnostics"], json!([]));
+}
+
+#[test]
+fn configurations_are_explained_and_completed() {
+    let text = |v: Value| v["contents"]["value"].as_str().unwrap_or("").to_string();
+    let field = text(of_crew("to|ols: [look]", "textDocument/hover", json!({})));
+    assert!(field.contains("`θ` of `llm p θ`") && field.contains("L017"), "{field}");
+    let agent = text(of_crew("edi|tor:", "textDocument/hover", json!({})));
+    assert!(agent.contains("at most 1 model calls") && agent.contains("effects"), "{agent}");
+    let labels = |v: Value| -> Vec<String> {
+        v.as_array().unwrap().iter().map(|i| i["label"].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(
+        labels(of_crew("agent: |writer", "textDocument/completion", json!({}))),
+        ["draft", "editor", "polish", "writer"]
+    );
+    assert!(
+        labels(of_crew("['|writer']", "textDocument/completion", json!({}))).contains(&"editor".to_string())
+    );
+    let keys = labels(ask_among(
+        &[("file:///c/agents.yaml", &format!("{AGENTS}  ma|"))],
+        "textDocument/completion",
+        json!({}),
+    ));
+    assert!(keys.contains(&"max_iter".to_string()) && keys.contains(&"backstory".to_string()), "{keys:?}");
+    assert_eq!(labels(of_crew("role: Wri|ter", "textDocument/completion", json!({}))), Vec::<String>::new());
+}
+
+#[test]
+fn the_types_of_variables_are_shown() {
+    let hints = ask("textDocument/inlayHint", PROGRAM, json!({}));
+    let labels: Vec<&str> = hints.as_array().unwrap().iter().map(|h| h["label"].as_str().unwrap()).collect();
+    assert_eq!(labels[1..], [": Tone"]);
+}
+
 fn methods() -> impl Strategy<Value = String> {
     let all = [
         "initialize",
@@ -252,6 +417,7 @@ fn methods() -> impl Strategy<Value = String> {
         "textDocument/semanticTokens/full",
         "textDocument/didClose",
         "textDocument/didSave",
+        "workspace/didChangeWatchedFiles",
         "$/x",
     ];
     prop::sample::select(all.to_vec()).prop_map(String::from)
@@ -270,9 +436,20 @@ fn params() -> impl Strategy<Value = Value> {
         Just(PROGRAM.to_string()),
         "[a-z😀{}();=.\" \\n]{0,80}",
         (0usize..PROGRAM.len()).prop_map(|n| PROGRAM.get(..n).unwrap_or("").to_string()),
+        prop::sample::select(vec![AGENTS, TASKS, CREW, CALLER]).prop_map(String::from),
+        (0usize..AGENTS.len()).prop_map(|n| AGENTS.get(..n).unwrap_or("").to_string()),
+        (0usize..CREW.len()).prop_map(|n| CREW.get(..n).unwrap_or("").to_string()),
     ];
-    let uri =
-        prop::sample::select(vec!["file:///a.agent", "file:///a.lam", "file:///a.yaml", "x", "file://%"]);
+    let uri = prop::sample::select(vec![
+        "file:///a.agent",
+        "file:///b.agent",
+        "file:///a.lam",
+        "file:///a.yaml",
+        "file:///config/b.yaml",
+        "file:///crew.py",
+        "x",
+        "file://%",
+    ]);
     (position.clone(), position, text, uri, any::<bool>()).prop_map(|(a, b, text, uri, whole)| {
         let range = json!({"start": a, "end": b});
         let change = if whole { json!({"text": text}) } else { json!({"text": text, "range": range}) };

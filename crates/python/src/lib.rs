@@ -34,6 +34,7 @@
 mod call;
 mod eval;
 mod expr;
+pub mod names;
 mod sources;
 mod stmt;
 mod symbol;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// Bytes of one module at most; a longer one counts as empty.
-const MOST_BYTES: usize = 2 << 20;
+pub(crate) const MOST_BYTES: usize = 2 << 20;
 /// Stack for dropping one level of a syntax tree, generously.
 const LEVEL: usize = 1024;
 

@@ -601,3 +601,19 @@ fn conversations_have_instructions_a_model_and_possible_settings() {
     let hot = "instructions=\"Look.\", model=\"m\", model_settings=ModelSettings(temperature=9)";
     assert_eq!(conversation(hot), ["L009 warn"]);
 }
+
+#[test]
+fn a_configuration_that_is_not_at_hand_may_hold_the_bound() {
+    let level = |config: &str| {
+        let text = format!(
+            "from crewai import Agent, Crew, Task\nfrom util import load\na = Agent(role='r', goal='g', backstory='b', llm='m', tools=[t]{config})\nk = Task(description='d', expected_output='e', agent=a)\nCrew(agents=[a], tasks=[k]).kickoff()\n"
+        );
+        let report = lint_bytes("crew.py", FileId(0), text.as_bytes(), &everything());
+        let Outcome::Checked { findings, .. } = report.outcome else { panic!("{text}") };
+        findings.iter().find(|d| d.code == "L017").map(|d| d.level)
+    };
+    assert_eq!(level(""), Some(Level::Warn));
+    assert_eq!(level(", config=load('agents.yaml')['a']"), Some(Level::Unknown));
+    assert_eq!(level(", **more()"), Some(Level::Unknown));
+    assert_eq!(level(", max_iter=4, config=load('agents.yaml')['a']"), None);
+}

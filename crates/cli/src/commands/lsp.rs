@@ -1,17 +1,23 @@
 //! `entail lsp`: the language server on standard input and output.
 
-use crate::load::{Problem, import_units};
+use crate::commands::lint::Linter;
+use crate::load::{Problem, beside, import_units};
 use crate::ui::{Exit, Ui};
 use crate::{policy, settings};
 use ::lsp::{Options, Server, Surroundings};
-use diagnostics::Sources;
+use check::lint::{Config, Outcome, lint_bytes};
+use diagnostics::{FileId, Sources};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// Runs the command. As the protocol wants it, the exit status is 0 if the client has said `shutdown`.
 pub fn lsp(ui: &Ui) -> Exit {
     let (mut input, mut output) = (BufReader::new(std::io::stdin()), BufWriter::new(std::io::stdout()));
-    let around = Disk { config: ui.args.config.clone() };
+    let around = Disk { config: ui.args.config.clone(), linters: RefCell::default() };
     match ::lsp::serve(Server::within(Box::new(around)), &mut input, &mut output) {
         Ok(true) => Exit::Done,
         Ok(false) => Exit::Failed,
@@ -23,6 +29,20 @@ pub fn lsp(ui: &Ui) -> Exit {
 struct Disk {
     /// What `--config` names.
     config: Option<PathBuf>,
+    /// What lints the files of a folder, with what it has read of their projects.
+    linters: RefCell<HashMap<PathBuf, Rc<Linter>>>,
+}
+
+impl Disk {
+    fn linter(&self, folder: &Path) -> Result<Rc<Linter>, String> {
+        if let Some(known) = self.linters.borrow().get(folder) {
+            return Ok(known.clone());
+        }
+        let (settings, dir) = settings::linting_in(folder, self.config.as_deref())?;
+        let linter = Rc::new(Linter::of_settings(&settings, &dir)?);
+        self.linters.borrow_mut().insert(folder.to_path_buf(), linter.clone());
+        Ok(linter)
+    }
 }
 
 impl Surroundings for Disk {
@@ -40,5 +60,25 @@ impl Surroundings for Disk {
 
     fn units(&self, path: &Path) -> Result<Vec<frontend::Unit>, String> {
         import_units(&mut Sources::new(), path)
+    }
+
+    fn lint(&self, path: &str, text: &str) -> Outcome {
+        let path = Path::new(path);
+        match self.linter(path.parent().unwrap_or(Path::new(""))) {
+            Ok(linter) => linter.lint(path, text.as_bytes()).outcome,
+            // Wrong settings are said where they are used for more than an editor's view.
+            Err(_) => {
+                lint_bytes(&path.display().to_string(), FileId(0), text.as_bytes(), &Config::default())
+                    .outcome
+            }
+        }
+    }
+
+    fn files(&self, path: &Path) -> Vec<(String, Arc<str>)> {
+        beside(path)
+    }
+
+    fn changed(&self) {
+        self.linters.borrow_mut().clear();
     }
 }

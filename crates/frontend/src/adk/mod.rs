@@ -74,6 +74,10 @@ impl Frontend for Adk {
         if mark::any(file, sure) { 85 } else { 0 }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some("ADK takes the model of the agent above, or its own default"),

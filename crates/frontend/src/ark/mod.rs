@@ -60,6 +60,10 @@ impl Frontend for Ark {
         if mark::any(file, |r| mark::starts(r, "apiVersion", "ark.mckinsey.com/")) { 98 } else { 0 }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some("Ark asks the model called `default`"),

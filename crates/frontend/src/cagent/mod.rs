@@ -94,6 +94,10 @@ impl Frontend for Cagent {
         if mark::any(file, sure) { 80 } else { 0 }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: None,

@@ -270,6 +270,12 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
+    /// Whether a part of it stands in a configuration that is not at hand, or in arguments that are not known.
+    fn is_hidden(&self, id: ObjectId) -> bool {
+        let object = self.world.object(id);
+        object.open.is_some() || field(object, None, "config").is_some() && self.config(id).is_none()
+    }
+
     /// Adds the text under a key; whether there is any.
     fn fill(&self, kit: &mut Kit<'_>, template: &mut Template, id: ObjectId, key: &str) {
         match self.get(id, key) {
@@ -279,12 +285,8 @@ impl<'r> Reader<'r, '_> {
                 kit.fill(template, entry.value.text().unwrap_or(""), at, parts);
             }
             None => {
-                let object = self.world.object(id);
-                // What stands in a file that is not at hand, or in arguments that are not known.
-                if object.open.is_some()
-                    || (field(object, None, "config").is_some() && self.config(id).is_none())
-                {
-                    let unknown = kit.unknown(&format!("`{key}`"), object.span);
+                if self.is_hidden(id) {
+                    let unknown = kit.unknown(&format!("`{key}`"), self.world.object(id).span);
                     template.term(unknown);
                 }
             }
@@ -396,6 +398,9 @@ impl<'r> Reader<'r, '_> {
         let bound = match written {
             Some(Written::Code(given)) => py::bound(self.world, Some(given), default),
             Some(Written::Yaml(entry)) => default.or_written(Some(entry), kit.out),
+            None if self.is_hidden(id) => {
+                LoopBound::unknown("it may stand in a configuration that is not at hand")
+            }
             None => default,
         };
         let fix_at = bound.span.unwrap_or(head);

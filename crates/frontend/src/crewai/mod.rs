@@ -70,6 +70,10 @@ impl Frontend for CrewAi {
         parts.likeness
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        [AGENT_KEYS, TASK_KEYS].concat()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some("CrewAI asks the model that the environment names, or its own default"),

@@ -111,6 +111,10 @@ impl Frontend for Generic {
         if found { 51 } else { 0 }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let mut units = Units::new(self.name(), facts(), project);
         let Some(file) = project.files.get(main) else { return units.compiled };

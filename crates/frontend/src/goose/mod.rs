@@ -52,6 +52,10 @@ impl Frontend for Goose {
         if mark::any(file, |r| recipe(r) || r.get("recipe").is_some_and(recipe)) { 82 } else { 0 }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some("Goose asks the model that the user has configured"),

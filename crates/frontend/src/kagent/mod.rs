@@ -74,6 +74,10 @@ impl Frontend for Kagent {
         if mark::any(file, |r| mark::starts(r, "apiVersion", "kagent.dev/")) { 98 } else { 0 }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some("kagent asks the model of its `default-model-config`"),

@@ -55,6 +55,10 @@ impl Frontend for LambdaYaml {
         file.documents.iter().take(8).map(|d| likeness(d.root())).max().unwrap_or(0)
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        [COMMON, &["react", "mcp"]].concat()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let mut compiled = Compiled {
             framework: self.name(),

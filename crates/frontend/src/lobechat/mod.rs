@@ -71,6 +71,10 @@ impl Frontend for LobeChat {
         if mark::any(file, is_agent) { 96 } else { 0 }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some("LobeChat asks the model that the user has chosen for the chat"),

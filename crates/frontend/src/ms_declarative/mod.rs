@@ -68,6 +68,10 @@ impl Frontend for MsDeclarative {
         if mark::any(file, |r| is_workflow(r) || prompt(r)) { 93 } else { 0 }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some("the client decides on the model"),

@@ -124,14 +124,26 @@ impl Frontend for PraisonAi {
         }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
+        // Which of the frameworks runs the agents decides what reads the keys.
+        let main_file = project.files.get(main);
+        let roots = main_file.into_iter().flat_map(|f| &f.documents).map(|d| d.root());
+        let by_crew = roots.filter_map(|r| r.get("framework")?.text()).any(|f| f == "crewai");
         let facts = Facts {
             default_model: Some("PraisonAI asks the model that the environment names, or its own default"),
             ends_loops: Some("PraisonAI ends the loop at the first reply that calls no tool"),
             words: Words {
                 prompt: "say who the agent is: `role`, `goal` and `backstory`, or `instructions`",
                 model: "name one: `llm`",
-                bound: "the newest versions read no `max_iter` from YAML: make the agent in Python, with `execution={\"max_iter\": n}`",
+                bound: if by_crew {
+                    "state it: `max_iter`"
+                } else {
+                    "the newest versions read no `max_iter` from YAML: make the agent in Python, with `execution={\"max_iter\": n}`"
+                },
                 ..Words::default()
             },
         };

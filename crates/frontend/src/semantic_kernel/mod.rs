@@ -77,6 +77,10 @@ impl Frontend for SemanticKernel {
         if mark::any(file, sure) { 93 } else { 0 }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some("the kernel's service decides on the model"),

@@ -73,6 +73,10 @@ impl Frontend for Solace {
         if mark::any(file, sure) { 83 } else { 0 }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some("the mesh's shared configuration names the model"),

@@ -202,6 +202,16 @@ impl Module {
         &self.entries
     }
 
+    /// The variables that `let` binds with the types that were found for them, as the language writes them. Bodies of loops may be
+    /// looked at more than once; each variable is listed once.
+    pub fn variables(&self) -> Vec<(Span, String)> {
+        let mut all: Vec<(Span, String)> =
+            self.facts.variables.iter().map(|(at, ty)| (*at, types::show(ty))).collect();
+        all.sort_by_key(|(at, _)| (at.file, at.start));
+        all.dedup_by_key(|(at, _)| *at);
+        all
+    }
+
     /// The pipeline of a name.
     pub fn pipeline(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|e| e.kind == EntryKind::Pipeline && e.name == name)

@@ -69,6 +69,10 @@ impl Frontend for Watsonx {
         if mark::any(file, sure) { 84 } else { 0 }
     }
 
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some("watsonx Orchestrate asks the model that the environment prefers"),

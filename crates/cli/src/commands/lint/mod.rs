@@ -63,6 +63,20 @@ pub struct Linter {
 }
 
 impl Linter {
+    /// What settings want that stand in a folder, with nothing kept between runs.
+    ///
+    /// # Errors
+    /// Why the settings cannot be used.
+    pub fn of_settings(settings: &LintSettings, dir: &Path) -> Result<Linter, String> {
+        Ok(Linter {
+            wanted: Wanted::of_settings(settings, dir)?,
+            cache: Cache::open("", true),
+            around: Some(Around::default()),
+            neighbours: Neighbours::default(),
+            packages: Packages::new(settings.versions(), true),
+        })
+    }
+
     /// The report of a file of these bytes, from the cache if it is there.
     pub fn lint(&self, path: &Path, bytes: &[u8]) -> Report {
         let config = self.wanted.config_for(path);

@@ -94,33 +94,50 @@ impl Wanted {
                 return Err(ui.usage(&format!("there is no rule `{code}`"), help.as_deref()));
             }
         }
+        let asked = (args.select.as_slice(), args.ignore.as_slice(), args.level);
+        let baseline = args.baseline.clone();
+        Wanted::build(settings, dir, asked, baseline).map_err(|why| ui.usage(&why, None))
+    }
+
+    /// What the settings want, and nobody says more on a command line.
+    ///
+    /// # Errors
+    /// Why they cannot be used.
+    pub fn of_settings(settings: &LintSettings, dir: &Path) -> Result<Wanted, String> {
+        Wanted::build(settings, dir, (&[], &[], None), None)
+    }
+
+    fn build(
+        settings: &LintSettings,
+        dir: &Path,
+        (selected, ignored, level): (&[String], &[String], Option<LevelArg>),
+        baseline: Option<PathBuf>,
+    ) -> Result<Wanted, String> {
         // What could not be decided is shown with the warnings.
-        let level = match args.level.or(settings.level).unwrap_or(LevelArg::Warn) {
+        let level = match level.or(settings.level).unwrap_or(LevelArg::Warn) {
             LevelArg::Info => Level::Info,
             LevelArg::Warn => Level::Unknown,
             LevelArg::Error => Level::Error,
         };
-        let select = if args.select.is_empty() { &settings.select } else { &args.select };
-        let ignore = settings.ignore.iter().chain(&args.ignore).cloned().collect();
+        let select = if selected.is_empty() { settings.select.clone() } else { selected.to_vec() };
+        let ignore = settings.ignore.iter().chain(ignored).cloned().collect();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let today = now.map(|t| Day::of_unix(t.as_secs()));
         let most_model_calls = settings.most_model_calls.or(Some(Config::MOST_MODEL_CALLS));
-        let mut base =
-            Config { select: select.clone(), ignore, level, levels: Vec::new(), most_model_calls, today };
+        let mut base = Config { select, ignore, level, levels: Vec::new(), most_model_calls, today };
         set_levels(&mut base, &settings.levels);
         let mut paths = Vec::new();
         for p in &settings.paths {
             let mut globs = GlobSetBuilder::new();
             for g in &p.globs {
-                let glob = Glob::new(g).map_err(|e| ui.usage(&format!("`[[lint.paths]]`: {e}"), None))?;
-                globs.add(glob);
+                globs.add(Glob::new(g).map_err(|e| format!("`[[lint.paths]]`: {e}"))?);
             }
-            let globs = globs.build().map_err(|e| ui.usage(&format!("`[[lint.paths]]`: {e}"), None))?;
+            let globs = globs.build().map_err(|e| format!("`[[lint.paths]]`: {e}"))?;
             let mut config = Config { ignore: p.ignore.clone(), ..Config::default() };
             set_levels(&mut config, &p.levels);
             paths.push((globs, config));
         }
-        let baseline = args.baseline.clone().or(settings.baseline.as_ref().map(|p| dir.join(p)));
+        let baseline = baseline.or(settings.baseline.as_ref().map(|p| dir.join(p)));
         Ok(Wanted { base, paths, dir: dir.to_path_buf(), baseline })
     }
 

@@ -31,6 +31,8 @@ pub(super) struct Facts {
     pub(super) outs: HashMap<Span, Arc<[String]>>,
     /// How the pipelines count down that call themselves.
     pub(super) descents: HashMap<String, Descent>,
+    /// The types of the variables that `let` binds, each at the place of its name.
+    pub(super) variables: Vec<(Span, Type)>,
 }
 
 /// Checks the bodies of a program against its declarations.

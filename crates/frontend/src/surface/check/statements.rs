@@ -81,10 +81,12 @@ impl Checker<'_> {
         match &stmt.kind {
             StmtKind::Run(run) => {
                 let ty = self.run(run);
+                self.facts.variables.push((run.name.span, ty.clone()));
                 self.bind(&run.name, ty);
             }
             StmtKind::Let(name, e) => {
                 let ty = self.expr(e, None);
+                self.facts.variables.push((name.span, ty.clone()));
                 self.bind(name, ty);
             }
             StmtKind::Parallel { max_concurrency, runs } => self.parallel(max_concurrency.as_ref(), runs),
