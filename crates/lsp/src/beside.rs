@@ -12,8 +12,9 @@ use diagnostics::FileId;
 use frontend::File;
 use frontend::doc::{Limits, Node};
 use python::names::Role;
+use python::normal;
 use std::collections::{HashMap, HashSet};
-use std::path::{Component, Path};
+use std::path::Path;
 use std::sync::Arc;
 use syntax::agent::ast::{Item, StrLit};
 
@@ -394,20 +395,4 @@ fn in_programs(files: &[Text], offset: usize) -> Option<Same> {
 fn joined(from: &str, path: &str) -> String {
     let folder = Path::new(from).parent().unwrap_or(Path::new(""));
     normal(&folder.join(path).display().to_string())
-}
-
-/// A path without `.` and `..`, with `/`.
-fn normal(path: &str) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    for c in Path::new(path).components() {
-        match c {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                parts.pop();
-            }
-            Component::RootDir => parts.push(String::new()),
-            c => parts.push(c.as_os_str().to_string_lossy().into_owned()),
-        }
-    }
-    parts.join("/")
 }
