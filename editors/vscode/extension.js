@@ -11,10 +11,14 @@ async function activate(context) {
   const run = { command: settings.get("path", "entail"), args: ["lsp"], transport: TransportKind.stdio };
   const languages = ["entail-agent", "entail-lam"];
   if (settings.get("configurations", true)) {
-    languages.push("yaml", "json");
+    languages.push("yaml", "json", "python");
   }
   const documentSelector = languages.map((language) => ({ scheme: "file", language }));
-  client = new LanguageClient("entail", "Entail", { run, debug: run }, { documentSelector });
+  // What the code around a configuration supplies is read from the disk, so the server is told when that changes.
+  const fileEvents = vscode.workspace.createFileSystemWatcher("**/{*.{py,yaml,yml,json,agent,lock,toml},requirements.txt,.env}");
+  const options = { documentSelector, synchronize: { fileEvents } };
+  client = new LanguageClient("entail", "Entail", { run, debug: run }, options);
+  context.subscriptions.push(fileEvents);
   context.subscriptions.push({ dispose: () => client && client.stop() });
   try {
     await client.start();

@@ -64,11 +64,28 @@ async function main() {
     textDocument: { uri }, range: diagnostics[0].range, context: { diagnostics },
   });
   assert.strictEqual(actions[0].edit.changes[uri][0].newText, "writer");
-  await ask(3, "shutdown", null);
+  // A configuration, the module that makes its agent, and a name that leads from one to the other.
+  const open = (file, languageId, text) => {
+    const published = next((m) => m.method === "textDocument/publishDiagnostics" && m.params.uri === file);
+    send({ method: "textDocument/didOpen", params: { textDocument: { uri: file, languageId, version: 1, text } } });
+    return published;
+  };
+  const agents = "file:///nowhere/config/agents.yaml";
+  const crew = "file:///nowhere/crew.py";
+  await open(agents, "yaml", "writer:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [look]\n");
+  const line = "a = Agent(config=agents_config['writer'])";
+  await open(crew, "python", `from crewai import Agent\n${line}\n`);
+  const place = await ask(3, "textDocument/definition", {
+    textDocument: { uri: crew }, position: { line: 1, character: line.indexOf("writer") + 1 },
+  });
+  assert.deepStrictEqual([place.uri, place.range.start.line], [agents, 0]);
+  const hover = await ask(4, "textDocument/hover", { textDocument: { uri: agents }, position: { line: 5, character: 3 } });
+  assert.match(hover.contents.value, /fix\[n\]/);
+  await ask(5, "shutdown", null);
   const ended = new Promise((resolve) => server.on("exit", resolve));
   send({ method: "exit" });
   assert.strictEqual(await ended, 0);
-  console.log("the server finds and repairs");
+  console.log("the server finds, repairs, and leads from file to file");
 }
 
 main().catch((error) => {
