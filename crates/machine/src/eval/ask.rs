@@ -598,11 +598,15 @@ fn decode_reply(reply: &Reply, params: &ModelParams, code: &Code) -> Result<Data
                 let names = if names.is_empty() { "none".to_string() } else { names.join(", ") };
                 return Err(format!("there is no tool `{}`; offered: {names}", clip(name)));
             };
+            if !tool.params.is_empty() && !matches!(args, Data::Record(_)) {
+                let found = clip(&args.to_json().to_string());
+                return Err(format!("the arguments of `{name}` are no JSON object: {found}"));
+            }
             for param in &tool.params {
                 match (args.field(&param.name), &param.ty) {
-                    (Some(data), ty) => ty
-                        .check(data)
-                        .map_err(|(path, cause)| format!("argument `{}`: {path}: {cause}", param.name))?,
+                    (Some(data), ty) => ty.check(data).map_err(|(path, cause)| {
+                        format!("the argument `{}` of `{name}`: {path}: {cause}", param.name)
+                    })?,
                     (None, core_ir::Type::Option(_)) => {}
                     (None, _) => return Err(format!("the argument `{}` of `{name}` is missing", param.name)),
                 }
