@@ -116,6 +116,17 @@ impl Ui {
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 
+    /// How many columns the terminal of standard error has; a usual number where that is not known.
+    pub fn columns(&self) -> usize {
+        #[cfg(unix)]
+        if let Ok(size) = rustix::termios::tcgetwinsize(std::io::stderr())
+            && size.ws_col > 0
+        {
+            return size.ws_col.into();
+        }
+        80
+    }
+
     /// Writes over the current line of the terminal.
     pub fn status(&self, text: &str) {
         let mut err = std::io::stderr().lock();

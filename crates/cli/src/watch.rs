@@ -164,15 +164,21 @@ impl<'a> Watch<'a> {
             let tail: String = text.chars().skip(skip).collect();
             format!("  «{}»", visible(&tail.replace('\n', " "), MOST))
         });
-        self.ui.status(&format!("{}{tail}", self.spent()));
+        // A line that goes on in the next row could not be written over.
+        let line = format!("{}{tail}", self.spent());
+        self.ui.status(&line.chars().take(self.ui.columns().saturating_sub(1)).collect::<String>());
     }
 
     fn spent(&self) -> String {
         let of = |n: u64, most: Option<u64>| most.map_or(n.to_string(), |m| format!("{n}/{m}"));
+        let calls = |what: &str, n: u64, most: Option<u64>| {
+            let s = if most.unwrap_or(n) == 1 { "" } else { "s" };
+            format!("{} {what} call{s}", of(n, most))
+        };
         let tokens = self.usage.input_tokens + self.usage.output_tokens;
         let mut parts = vec![
-            format!("{} model calls", of(self.usage.model_calls, self.limits.max_model_calls)),
-            format!("{} tool calls", of(self.usage.tool_calls, self.limits.max_tool_calls)),
+            calls("model", self.usage.model_calls, self.limits.max_model_calls),
+            calls("tool", self.usage.tool_calls, self.limits.max_tool_calls),
             format!("{} tokens", of(tokens, self.limits.max_tokens)),
         ];
         let dollars = |n: &Num| n.to_json().to_string();

@@ -47,6 +47,8 @@ pipeline greet(name: String) -> String {
     std::fs::write(dir.path().join("wrong.agent"), "pipeline p() -> String { return 1; }\n").unwrap();
     std::fs::write(dir.path().join("s.json"), r#"["Hello, Ada", {"error": "out of words"}]"#).unwrap();
     let client = client(dir.path(), &["greet.agent", "--script", "s.json"]).await;
+    let server = format!("{:?}", client.peer_info());
+    assert!(server.contains("name: \"entail\""), "{server}");
     let tools = client.list_all_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|t| &*t.name).collect();
     assert_eq!(names, ["lint", "check", "cost", "explain", "run_greet"]);

@@ -48,9 +48,30 @@ fn server(answer: String) -> (String, Arc<Mutex<Vec<String>>>) {
     (address, seen)
 }
 
+type Answer = fn(&str) -> String;
+
+/// The protocols: the name of the provider, the path that is asked, an answer of this text.
+const PROVIDERS: [(&str, &str, Answer); 3] = [
+    ("openai", "chat/completions", completion),
+    ("openai-responses", "responses", response),
+    ("anthropic", "messages", message),
+];
+
 fn completion(text: &str) -> String {
     format!(
         r#"{{"choices": [{{"index": 0, "message": {{"role": "assistant", "content": "{text}"}}, "finish_reason": "stop"}}], "usage": {{"prompt_tokens": 1, "completion_tokens": 1}}}}"#
+    )
+}
+
+fn response(text: &str) -> String {
+    format!(
+        r#"{{"status": "completed", "output": [{{"type": "message", "role": "assistant", "content": [{{"type": "output_text", "text": "{text}"}}]}}], "usage": {{"input_tokens": 1, "output_tokens": 1}}}}"#
+    )
+}
+
+fn message(text: &str) -> String {
+    format!(
+        r#"{{"type": "message", "role": "assistant", "content": [{{"type": "text", "text": "{text}"}}], "stop_reason": "end_turn", "usage": {{"input_tokens": 1, "output_tokens": 1}}}}"#
     )
 }
 
@@ -70,10 +91,11 @@ fn run(dir: &Path, env: &[(&str, &str)], args: &[&str]) -> Output {
     command.envs(env.iter().copied()).args(args).current_dir(dir).stdin(Stdio::null()).output().unwrap()
 }
 
-fn folder(base: &str) -> tempfile::TempDir {
+fn folder(base: &str, provider: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let settings =
-        format!("model = \"m\"\n[models.m]\nbase_url = \"{base}\"\nkey_env = \"M_KEY\"\nretries = 0\n");
+    let settings = format!(
+        "model = \"m\"\n[models.m]\nprovider = \"{provider}\"\nbase_url = \"{base}\"\nkey_env = \"M_KEY\"\nretries = 0\n"
+    );
     std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
     std::fs::write(dir.path().join("p.lam"), "llm \"\" {} \"hello\"\n").unwrap();
     dir
@@ -81,15 +103,18 @@ fn folder(base: &str) -> tempfile::TempDir {
 
 #[test]
 fn a_proxy_of_the_environment_is_used() {
-    let (proxy, seen) = server(completion("by way of the proxy"));
-    let dir = folder("http://models.example/v1");
-    let proxy = format!("http://{proxy}");
-    let out =
-        run(dir.path(), &[("M_KEY", KEY), ("http_proxy", &proxy), ("HTTP_PROXY", &proxy)], &["run", "p.lam"]);
-    let said = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
-    assert!(said.contains("by way of the proxy"), "{said}");
-    let head = seen.lock().unwrap()[0].clone();
-    assert!(head.starts_with("POST http://models.example/v1/chat/completions HTTP/1.1"), "{head}");
+    for (provider, path, answer) in PROVIDERS {
+        let (proxy, seen) = server(answer("by way of the proxy"));
+        let dir = folder("http://models.example/v1", provider);
+        let proxy = format!("http://{proxy}");
+        let env = [("M_KEY", KEY), ("http_proxy", &*proxy), ("HTTP_PROXY", &*proxy)];
+        let out = run(dir.path(), &env, &["run", "p.lam"]);
+        let said = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+        assert!(said.contains("by way of the proxy"), "{provider}: {said}");
+        let head = seen.lock().unwrap()[0].clone();
+        let want = format!("POST http://models.example/v1/{path} HTTP/1.1");
+        assert!(head.starts_with(&want), "{provider}: {head}");
+    }
 }
 
 /// Everything that is written in a directory.
@@ -105,18 +130,21 @@ fn written(dir: &Path, out: &mut Vec<u8>) {
 #[test]
 fn a_key_that_the_endpoint_tells_is_in_no_output_journal_trace_or_log() {
     let echo = format!("your key is {KEY}, or {}", KEY.replace('p', "\\u0070"));
-    for answer in [completion(&echo), format!("{{\"error\": {{\"message\": \"{echo}\"}}}}"), echo.clone()] {
-        let (endpoint, seen) = server(answer);
-        let dir = folder(&format!("http://{endpoint}/v1"));
-        for extra in [&["--watch"][..], &["--log", "json"], &["-v"], &["--format", "json"]] {
-            let args = [&["run", "p.lam", "--journal", "j", "--trace", "t.jsonl"], extra].concat();
-            let out = run(dir.path(), &[("M_KEY", KEY)], &args);
-            let said = String::from_utf8([out.stdout, out.stderr].concat()).unwrap();
-            assert!(said.contains("[redacted]"), "{said}");
-            let mut all = said.into_bytes();
-            written(dir.path(), &mut all);
-            assert!(!String::from_utf8_lossy(&all).contains("planted"), "{extra:?}");
+    let error = format!("{{\"error\": {{\"message\": \"{echo}\"}}}}");
+    for (provider, _, answer) in PROVIDERS {
+        for answer in [answer(&echo), error.clone(), echo.clone()] {
+            let (endpoint, seen) = server(answer);
+            let dir = folder(&format!("http://{endpoint}/v1"), provider);
+            for extra in [&["--watch"][..], &["--log", "json"], &["-v"], &["--format", "json"]] {
+                let args = [&["run", "p.lam", "--journal", "j", "--trace", "t.jsonl"], extra].concat();
+                let out = run(dir.path(), &[("M_KEY", KEY)], &args);
+                let said = String::from_utf8([out.stdout, out.stderr].concat()).unwrap();
+                assert!(said.contains("[redacted]"), "{provider}: {said}");
+                let mut all = said.into_bytes();
+                written(dir.path(), &mut all);
+                assert!(!String::from_utf8_lossy(&all).contains("planted"), "{provider} {extra:?}");
+            }
+            assert!(seen.lock().unwrap()[0].contains(KEY), "{provider}");
         }
-        assert!(seen.lock().unwrap()[0].contains(&format!("Bearer {KEY}")));
     }
 }

@@ -383,3 +383,93 @@ fn it_is_an_agent_of_the_a2a_protocol() {
     assert_eq!(rpc(Some("2.0"), "GetTask", json!({}))["error"]["code"], -32009);
     assert_eq!(rpc(v1, "SendMessage", message("greet", json!({"data": 1})))["error"]["code"], -32602);
 }
+
+/// The results of a stream of the A2A protocol.
+fn streamed(server: &Server, version: &str, method: &str, params: &Value) -> Vec<Value> {
+    let body = json!({"jsonrpc": "2.0", "id": 8, "method": method, "params": params}).to_string();
+    let headers = [JSON, ("a2a-version", version), ("accept", "text/event-stream")];
+    let (status, head, text) = server.raw("POST", "/a2a", &headers, &body);
+    assert!(status == 200 && head.contains("text/event-stream"), "{head} {text}");
+    let results = text.lines().filter_map(|l| l.strip_prefix("data:")).map(|data| {
+        let json: Value = serde_json::from_str(data.trim()).unwrap();
+        assert_eq!(json["id"], 8);
+        json["result"].clone()
+    });
+    results.collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn tasks_of_the_a2a_protocol_are_streamed_and_listed() {
+    let dir = folder();
+    let args = ["greet.agent", "slow.lam", "--script", "s.json", "--journal", "j"];
+    let server = Server::start(dir.path(), &args, None);
+    let message = |skill: &str| json!({"message": {"messageId": "m", "role": "ROLE_USER", "contextId": "c7", "parts": [{"data": {"name": "Ada"}}], "metadata": {"skill": skill}}});
+    assert_eq!(server.get("/.well-known/agent-card.json").1["capabilities"]["streaming"], true);
+
+    let told = streamed(&server, "1.0", "SendStreamingMessage", &message("greet"));
+    let kinds: Vec<&str> =
+        told.iter().map(|r| r.as_object().unwrap().keys().next().unwrap().as_str()).collect();
+    assert_eq!(kinds, ["task", "statusUpdate", "artifactUpdate", "statusUpdate"], "{told:?}");
+    let task = &told[0]["task"];
+    assert_eq!(task["contextId"], "c7");
+    assert_eq!(
+        told[1]["statusUpdate"]["status"]["message"]["parts"][0]["text"],
+        "asks `scripted` for `greeting`"
+    );
+    assert_eq!(told[2]["artifactUpdate"]["artifact"]["parts"][0]["text"], "Hello, Ada");
+    assert_eq!(told[3]["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(told[3]["statusUpdate"]["taskId"], task["id"]);
+
+    let old = streamed(&server, "0.3", "message/stream", &message("greet"));
+    let kinds: Vec<&str> = old.iter().map(|r| r["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["task", "status-update", "artifact-update", "status-update"], "{old:?}");
+    let finals: Vec<&Value> = old.iter().map(|r| &r["final"]).collect();
+    assert_eq!(finals, [&Value::Null, &json!(false), &Value::Null, &json!(true)]);
+
+    // Somebody comes later, and sees how it ends.
+    let (_, begun) = server.post(
+        "/a2a",
+        &json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {
+            "message": {"parts": [{"kind": "text", "text": "x"}], "metadata": {"skill": "main"}}, "configuration": {"blocking": false}}}),
+    );
+    let id = begun["result"]["id"].as_str().unwrap().to_string();
+    until(|| sleeps(dir.path()));
+    let body =
+        json!({"jsonrpc": "2.0", "id": 8, "method": "SubscribeToTask", "params": {"id": id}}).to_string();
+    let mut watched = BufReader::new(server.send("POST", "/a2a", &[JSON, ("a2a-version", "1.0")], &body));
+    let (watched, first) = bounded("the first event", move || {
+        let mut line = String::new();
+        while !line.starts_with("data:") {
+            line.clear();
+            assert!(watched.read_line(&mut line).unwrap() > 0, "the stream ends");
+        }
+        (watched, line)
+    });
+    assert!(first.contains("TASK_STATE_WORKING") && first.contains(&id), "{first}");
+    let cancel = json!({"jsonrpc": "2.0", "id": 2, "method": "tasks/cancel", "params": {"id": id}});
+    assert_eq!(server.post("/a2a", &cancel).1["result"]["status"]["state"], "canceled");
+    let rest = bounded("the stream ends", move || {
+        let mut watched = watched;
+        let mut rest = String::new();
+        watched.read_to_string(&mut rest).unwrap();
+        rest
+    });
+    assert!(rest.contains("TASK_STATE_CANCELED"), "{rest}");
+    // It has ended: there is nothing to follow.
+    let (_, _, over) = server.raw("POST", "/a2a", &[JSON, ("a2a-version", "1.0")], &body);
+    assert!(over.contains("-32004"), "{over}");
+
+    let list = |params: Value| {
+        let body = json!({"jsonrpc": "2.0", "id": 3, "method": "ListTasks", "params": params}).to_string();
+        let (_, _, text) = server.raw("POST", "/a2a", &[JSON, ("a2a-version", "1.0")], &body);
+        serde_json::from_str::<Value>(&text).unwrap()["result"].clone()
+    };
+    let first = list(json!({"pageSize": 2}));
+    assert_eq!((first["totalSize"].as_u64(), first["tasks"][0]["id"].as_str()), (Some(3), Some(&*id)));
+    let second = list(json!({"pageSize": 2, "pageToken": first["nextPageToken"]}));
+    assert_eq!(second["tasks"][0]["id"], task["id"]);
+    assert_eq!((second["tasks"].as_array().unwrap().len(), second["nextPageToken"].as_str()), (1, Some("")));
+    assert_eq!(list(json!({"contextId": "c7"}))["totalSize"], 2);
+    assert_eq!(list(json!({"status": "TASK_STATE_CANCELED"}))["totalSize"], 1);
+}

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tokio::sync::broadcast;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
 
@@ -63,6 +64,10 @@ pub(super) struct Started {
 struct Run {
     pipeline: String,
     cancel: CancellationToken,
+    /// For those who come to watch it later.
+    watched: broadcast::Sender<Value>,
+    /// What a client called the conversation that it belongs to.
+    context: Option<String>,
     /// What the command line would print; `None` while it runs.
     outcome: Option<Value>,
 }
@@ -206,14 +211,21 @@ impl Service {
         };
         let run = handlers.run.clone().unwrap_or_default();
         let cancel = CancellationToken::new();
-        let entry = Run { pipeline: pipeline.name.clone(), cancel: cancel.clone(), outcome: None };
+        let watched = broadcast::Sender::new(EVENTS);
+        let entry = Run {
+            pipeline: pipeline.name.clone(),
+            cancel: cancel.clone(),
+            watched: watched.clone(),
+            context: None,
+            outcome: None,
+        };
         self.lock().known.insert(run.clone(), entry);
         let (send, events) = channel(EVENTS);
         let (service, id, stop) = (self.clone(), run.clone(), cancel.clone());
         tokio::spawn(async move {
             // Whatever happens to the task, the run is over then.
             let mut ending = Ending { service: &service, run: &id, outcome: None };
-            let mut telling = Telling { to: send, skipped: 0 };
+            let mut telling = Telling { to: send, watched, skipped: 0 };
             telling.tell(json!({"event": "run", "run": id, "pipeline": pipeline.name}));
             let machine = Machine::new(pipeline.code.clone(), input, pipeline.config.clone());
             let mut note = |event: Event| {
@@ -314,6 +326,31 @@ impl Service {
         Ok(object)
     }
 
+    /// What happens in a run from now on; `None` if it is not known.
+    pub(super) fn watch(&self, run: &str) -> Option<broadcast::Receiver<Value>> {
+        Some(self.lock().known.get(run)?.watched.subscribe())
+    }
+
+    /// Notes what a client calls the conversation of a run.
+    pub(super) fn put_in_context(&self, run: &str, context: &str) {
+        if let Some(entry) = self.lock().known.get_mut(run) {
+            entry.context = Some(context.to_string());
+        }
+    }
+
+    /// What a client called the conversation of a run.
+    pub(super) fn context(&self, run: &str) -> Option<String> {
+        self.lock().known.get(run)?.context.clone()
+    }
+
+    /// The runs that are known, the newest first.
+    pub(super) fn runs(&self) -> Vec<String> {
+        let mut runs: Vec<String> = self.lock().known.keys().cloned().collect();
+        // Their names begin with the time.
+        runs.sort_unstable_by(|a, b| b.cmp(a));
+        runs
+    }
+
     /// What a run waits for somebody to approve.
     pub(super) fn waiting(&self, run: &str) -> Result<Vec<Value>, Refused> {
         let Some(path) = &self.journal else { return Ok(Vec::new()) };
@@ -356,12 +393,17 @@ fn no_run(run: &str) -> Refused {
 /// Tells a client what happens, without ever waiting for it: no client slows a run down or makes the server keep what it does not read.
 struct Telling {
     to: Sender<Value>,
+    /// Others, who miss what they do not take in time.
+    watched: broadcast::Sender<Value>,
     /// How many events were left out since the last that was told.
     skipped: u64,
 }
 
 impl Telling {
     fn tell(&mut self, event: Value) {
+        if self.watched.receiver_count() > 0 {
+            let _ = self.watched.send(event.clone());
+        }
         // Two places: what was left out is said first. Nobody may listen any more: fine.
         if self.skipped > 0 {
             if self.to.capacity() < 2 {
@@ -377,6 +419,7 @@ impl Telling {
 
     /// The last event is told in any case; the run is over, so there is time for it.
     async fn end(self, event: Value) {
+        let _ = self.watched.send(event.clone());
         if self.skipped > 0 {
             let _ = self.to.send(skipped(self.skipped)).await;
         }
@@ -410,7 +453,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_does_not_read_is_told_what_it_missed_and_how_it_ended() {
         let (to, mut events) = channel(4);
-        let mut telling = Telling { to, skipped: 0 };
+        let mut telling = Telling { to, watched: broadcast::Sender::new(1), skipped: 0 };
         for n in 0..100 {
             telling.tell(json!({"event": "text", "n": n}));
         }
@@ -439,7 +482,7 @@ mod tests {
     async fn who_has_left_is_not_waited_for() {
         let (to, events) = channel(1);
         drop(events);
-        let mut telling = Telling { to, skipped: 0 };
+        let mut telling = Telling { to, watched: broadcast::Sender::new(1), skipped: 0 };
         for _ in 0..10 {
             telling.tell(json!({"event": "text"}));
         }

@@ -1,7 +1,7 @@
 //! The server as an agent of the A2A protocol, version 1.0 (JSON-RPC binding), and 0.3 for clients that name no version.
 //!
 //! A message is the input of a pipeline: a part with `data`, or a text where the pipeline takes one. The pipeline is the skill that the message's
-//! `metadata.skill` names, or the only one. A task is a run.
+//! `metadata.skill` names, or the only one. A task is a run; a client that goes away does not end it, and may come back to it.
 
 use super::super::service::{Refused, Service, Started, input_schema};
 use super::{Failure, body_json};
@@ -9,10 +9,17 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
 use core_ir::Type;
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::broadcast;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::ReceiverStream;
 
 const INVALID_REQUEST: i64 = -32600;
 const NO_METHOD: i64 = -32601;
@@ -51,7 +58,7 @@ pub(super) async fn card(State(service): State<Arc<Service>>) -> Json<Value> {
         "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
         // For clients of 0.3.
         "url": url, "protocolVersion": "0.3.0", "preferredTransport": "JSONRPC",
-        "capabilities": {"streaming": false, "pushNotifications": false, "extendedAgentCard": false},
+        "capabilities": {"streaming": true, "pushNotifications": false, "extendedAgentCard": false},
         "securitySchemes": {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
         "securityRequirements": [{"schemes": {"bearer": {"list": []}}}],
         "defaultInputModes": ["application/json", "text/plain"],
@@ -74,23 +81,36 @@ impl From<Refused> for Fault {
     }
 }
 
+/// What a request is answered with.
+enum Answer {
+    One(Value),
+    /// Results one after the other, until the task has ended or waits for somebody.
+    Many(Receiver<Value>),
+}
+
 pub(super) async fn rpc(
     State(service): State<Arc<Service>>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Json<Value>, Failure> {
+) -> Result<Response, Failure> {
     let request = body_json(&headers, &body)?;
     let id = request.get("id").cloned().unwrap_or_default();
-    let answer = answer(&service, &headers, &request).await;
-    Ok(Json(match answer {
-        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err(Fault(code, message)) => {
-            json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+    let result = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+    Ok(match answer(&service, &headers, &request).await {
+        Ok(Answer::One(one)) => Json(result(&id, one)).into_response(),
+        Ok(Answer::Many(many)) => {
+            let events = ReceiverStream::new(many)
+                .map(move |one| Ok::<_, Infallible>(SseEvent::default().data(result(&id, one).to_string())));
+            Sse::new(events).keep_alive(KeepAlive::default()).into_response()
         }
-    }))
+        Err(Fault(code, message)) => {
+            Json(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}))
+                .into_response()
+        }
+    })
 }
 
-async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) -> Result<Value, Fault> {
+async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) -> Result<Answer, Fault> {
     let version = match headers.get("a2a-version").map(|v| v.to_str().unwrap_or_default()) {
         None | Some("") => Version::V03,
         Some(v) if v == "1.0" || v.starts_with("1.0.") => Version::V10,
@@ -113,9 +133,23 @@ async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) ->
             .and_then(Value::as_str)
             .ok_or_else(|| Fault(INVALID_PARAMS, "`id` names no task".into()))
     };
-    match method {
-        "SendMessage" | "message/send" => send(service, params, version).await,
-        "GetTask" | "tasks/get" => task(service, task_id()?, None, version),
+    Ok(Answer::One(match method {
+        "SendMessage" | "message/send" => send(service, params, version).await?,
+        "SendStreamingMessage" | "message/stream" => {
+            let Started { run, events, .. } = begin(service, params)?;
+            return follow(service, run, Source::Client(events), version).map(Answer::Many);
+        }
+        "SubscribeToTask" | "tasks/resubscribe" => {
+            let id = task_id()?;
+            // Before its state is looked at, so that nothing happens in between.
+            let events = service.watch(id).ok_or_else(|| no_task(id))?;
+            if service.outcome(id).is_some() {
+                return Err(Fault(UNSUPPORTED, "the task has ended".into()));
+            }
+            return follow(service, id.to_string(), Source::Watcher(events), version).map(Answer::Many);
+        }
+        "GetTask" | "tasks/get" => task(service, task_id()?, version)?,
+        "ListTasks" => list(service, params, version)?,
         "CancelTask" | "tasks/cancel" => {
             let id = task_id()?;
             let before = service.status(id).map_err(|_| no_task(id))?;
@@ -130,21 +164,176 @@ async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) ->
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            task(service, id, None, version)
+            task(service, id, version)?
         }
-        "SendStreamingMessage" | "message/stream" | "SubscribeToTask" | "tasks/resubscribe" => {
-            Err(Fault(UNSUPPORTED, "tasks are not streamed here; `POST /v1/pipelines/NAME/runs` is".into()))
+        other => {
+            return Err(Fault(
+                NO_METHOD,
+                format!("there is no method `{}`", diagnostics::clip_to(other, 60)),
+            ));
         }
-        other => Err(Fault(NO_METHOD, format!("there is no method `{}`", diagnostics::clip_to(other, 60)))),
-    }
+    }))
 }
 
 fn no_task(id: &str) -> Fault {
     Fault(NO_TASK, format!("there is no task `{}`", diagnostics::clip_to(id, 80)))
 }
 
+/// The tasks that are known, the newest first, as many as are wanted from where the last list ended.
+fn list(service: &Service, params: &Value, version: Version) -> Result<Value, Fault> {
+    let text = |name: &str| params.get(name).and_then(Value::as_str).filter(|t| !t.is_empty());
+    let most = params.get("pageSize").and_then(Value::as_u64).unwrap_or(50);
+    let most = usize::try_from(most.clamp(1, 100)).unwrap_or(50);
+    let (context, state) = (text("contextId"), text("status"));
+    let mut all = Vec::new();
+    for run in service.runs() {
+        // One may have been forgotten since.
+        let Ok(task) = task(service, &run, version) else { continue };
+        if context.is_none_or(|c| task["contextId"] == c)
+            && state.is_none_or(|s| task["status"]["state"] == s)
+        {
+            all.push(task);
+        }
+    }
+    let total = all.len();
+    let from = match text("pageToken") {
+        None => 0,
+        // The newest come first, so what is older than the last one follows.
+        Some(last) => all.iter().position(|t| t["id"].as_str() < Some(last)).unwrap_or(total),
+    };
+    let page: Vec<Value> = all.into_iter().skip(from).take(most).collect();
+    let next = match page.last() {
+        Some(last) if from + page.len() < total => last["id"].clone(),
+        _ => "".into(),
+    };
+    Ok(json!({"tasks": page, "nextPageToken": next, "pageSize": most, "totalSize": total}))
+}
+
 /// Takes a message, and waits a while for what comes of it.
 async fn send(service: &Arc<Service>, params: &Value, version: Version) -> Result<Value, Fault> {
+    let later = params.pointer("/configuration/returnImmediately").and_then(Value::as_bool) == Some(true)
+        || params.pointer("/configuration/blocking").and_then(Value::as_bool) == Some(false);
+    let Started { run, mut events, .. } = begin(service, params)?;
+    if !later {
+        // Until it ends, waits for somebody, or takes too long; in any case the task can be asked for.
+        let until = tokio::time::Instant::now() + PATIENCE;
+        while let Ok(Some(event)) = tokio::time::timeout_at(until, events.recv()).await {
+            if event["event"] == "waiting" {
+                break;
+            }
+        }
+    }
+    let task = task(service, &run, version)?;
+    Ok(if version == Version::V10 { json!({ "task": task }) } else { task })
+}
+
+/// Where the events of a run come from.
+enum Source {
+    Client(Receiver<Value>),
+    Watcher(broadcast::Receiver<Value>),
+}
+
+impl Source {
+    /// The next one; `None` at the end.
+    async fn next(&mut self) -> Option<Value> {
+        match self {
+            Source::Client(events) => events.recv().await,
+            Source::Watcher(events) => loop {
+                match events.recv().await {
+                    Ok(event) => return Some(event),
+                    // What was missed is over; how things stand is told with what comes.
+                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                }
+            },
+        }
+    }
+}
+
+/// Tells how a task stands and what happens to it, until it has ended or waits for somebody.
+fn follow(
+    service: &Arc<Service>,
+    run: String,
+    source: Source,
+    version: Version,
+) -> Result<Receiver<Value>, Fault> {
+    let first = task(service, &run, version)?;
+    let (to, results) = channel(16);
+    let service = service.clone();
+    tokio::spawn(async move {
+        // That nobody listens any more is no reason to end the task.
+        let _ = tell(&service, &run, first, source, version, &to).await;
+    });
+    Ok(results)
+}
+
+async fn tell(
+    service: &Service,
+    run: &str,
+    first: Value,
+    mut source: Source,
+    version: Version,
+    to: &Sender<Value>,
+) -> Result<(), ()> {
+    let v10 = version == Version::V10;
+    let context = first["contextId"].clone();
+    let waits =
+        |task: &Value| task["status"]["state"].as_str().is_some_and(|s| s.to_lowercase().contains("auth"));
+    let waited = waits(&first);
+    let send = async |result: Value| to.send(result).await.map_err(|_| ());
+    let status = |status: &Value, last: bool| match v10 {
+        true => json!({"statusUpdate": {"taskId": run, "contextId": context, "status": status}}),
+        false => {
+            json!({"kind": "status-update", "taskId": run, "contextId": context, "status": status, "final": last})
+        }
+    };
+    send(if v10 { json!({ "task": first }) } else { first }).await?;
+    if waited {
+        return Ok(());
+    }
+    while let Some(event) = source.next().await {
+        match event["event"].as_str() {
+            Some("asked") => {
+                let mut working = json!({"state": if v10 { "TASK_STATE_WORKING" } else { "working" }});
+                working["message"] = message(run, &doing(&event), version);
+                send(status(&working, false)).await?;
+            }
+            Some("waiting") => {
+                if let Ok(task) = task(service, run, version)
+                    && waits(&task)
+                {
+                    return send(status(&task["status"], true)).await;
+                }
+            }
+            Some("result" | "error") => break,
+            _ => {}
+        }
+    }
+    let Ok(task) = task(service, run, version) else { return Ok(()) };
+    for artifact in task["artifacts"].as_array().into_iter().flatten() {
+        send(match v10 {
+            true => json!({"artifactUpdate": {"taskId": run, "contextId": context, "artifact": artifact, "append": false, "lastChunk": true}}),
+            false => json!({"kind": "artifact-update", "taskId": run, "contextId": context, "artifact": artifact, "append": false, "lastChunk": true}),
+        })
+        .await?;
+    }
+    send(status(&task["status"], true)).await
+}
+
+/// A request of the run in words, without what is said in it.
+fn doing(event: &Value) -> String {
+    let text = |name: &str| event[name].as_str().unwrap_or_default();
+    match (text("kind"), text("purpose")) {
+        ("model", "") => format!("asks `{}`", text("model")),
+        ("model", purpose) => format!("asks `{}` for `{purpose}`", text("model")),
+        ("tool", _) => format!("calls `{}`", text("tool")),
+        ("approve", _) => format!("wants to call `{}`", text("tool")),
+        (kind, _) => format!("{kind} {}", text("key")).trim().to_string(),
+    }
+}
+
+/// Begins a run with what a message says.
+fn begin(service: &Arc<Service>, params: &Value) -> Result<Started, Fault> {
     let message = params.get("message").filter(|m| m.is_object());
     let Some(message) = message else { return Err(Fault(INVALID_PARAMS, "there is no `message`".into())) };
     if message.get("taskId").is_some_and(|t| !t.is_null()) {
@@ -171,21 +360,11 @@ async fn send(service: &Arc<Service>, params: &Value, version: Version) -> Resul
             as_input(pipeline.input.as_ref(), text.join("\n"))
         }
     };
-    let later = params.pointer("/configuration/returnImmediately").and_then(Value::as_bool) == Some(true)
-        || params.pointer("/configuration/blocking").and_then(Value::as_bool) == Some(false);
-    let Started { run, mut events, .. } = service.start(&pipeline.name, &input, false)?;
-    if !later {
-        // Until it ends, waits for somebody, or takes too long; in any case the task can be asked for.
-        let until = tokio::time::Instant::now() + PATIENCE;
-        while let Ok(Some(event)) = tokio::time::timeout_at(until, events.recv()).await {
-            if event["event"] == "waiting" {
-                break;
-            }
-        }
+    let started = service.start(&pipeline.name, &input, false)?;
+    if let Some(context) = message.get("contextId").and_then(Value::as_str) {
+        service.put_in_context(&started.run, context);
     }
-    let context = message.get("contextId").and_then(Value::as_str);
-    let task = task(service, &run, context, version)?;
-    Ok(if version == Version::V10 { json!({ "task": task }) } else { task })
+    Ok(started)
 }
 
 /// A text as the input of a pipeline: as it is, as the only field, or as JSON.
@@ -202,7 +381,7 @@ fn as_input(ty: Option<&Type>, text: String) -> Value {
 }
 
 /// A run as a task.
-fn task(service: &Service, run: &str, context: Option<&str>, version: Version) -> Result<Value, Fault> {
+fn task(service: &Service, run: &str, version: Version) -> Result<Value, Fault> {
     let status = service.status(run).map_err(|_| no_task(run))?;
     let outcome = status.get("outcome");
     let cancelled = outcome.is_some_and(|o| o["error"]["code"] == "cancelled");
@@ -216,7 +395,7 @@ fn task(service: &Service, run: &str, context: Option<&str>, version: Version) -
     let v10 = version == Version::V10;
     let text = |t: &str| if v10 { json!({ "text": t }) } else { json!({"kind": "text", "text": t}) };
     let mut task = json!({
-        "id": run, "contextId": context.unwrap_or(run),
+        "id": run, "contextId": service.context(run).unwrap_or_else(|| run.to_string()),
         "status": {"state": if v10 { new } else { old }},
     });
     let said = match (outcome.and_then(|o| o["error"]["message"].as_str()), status.get("waiting")) {
@@ -225,12 +404,7 @@ fn task(service: &Service, run: &str, context: Option<&str>, version: Version) -
         (None, None) => None,
     };
     if let Some(said) = said {
-        let role = if v10 { "ROLE_AGENT" } else { "agent" };
-        let mut message = json!({"messageId": format!("{run}-status"), "role": role, "parts": [text(&said)]});
-        if !v10 {
-            message["kind"] = "message".into();
-        }
-        task["status"]["message"] = message;
+        task["status"]["message"] = message(run, &said, version);
     }
     if let Some(result) = outcome.and_then(|o| o.get("result")) {
         let part = match (result, v10) {
@@ -244,4 +418,15 @@ fn task(service: &Service, run: &str, context: Option<&str>, version: Version) -
         task["kind"] = "task".into();
     }
     Ok(task)
+}
+
+/// What the agent says of a task.
+fn message(run: &str, said: &str, version: Version) -> Value {
+    let id = format!("{run}-status");
+    match version {
+        Version::V10 => json!({"messageId": id, "role": "ROLE_AGENT", "parts": [{"text": said}]}),
+        Version::V03 => {
+            json!({"kind": "message", "messageId": id, "role": "agent", "parts": [{"kind": "text", "text": said}]})
+        }
+    }
 }
