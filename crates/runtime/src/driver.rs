@@ -3,7 +3,7 @@
 use crate::approve::{Approval, ApprovalArg, Approver, NOBODY};
 use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
-use crate::event::{Answered, Asked, Event, Note, Progress};
+use crate::event::{Answered, Asked, Event, Note, Notes, Progress};
 use crate::journal::{self, ApprovalDesk, Known, Recorded, Session, Spent, Unfinished, Written};
 use crate::partial::{Partial, Progressed, Resource};
 use crate::provider::{Answer, Finish, ModelCall, ModelError, Price, Tokens, Work};
@@ -20,7 +20,6 @@ use serde_json::json;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -107,7 +106,6 @@ pub async fn run(
     events: &mut (dyn FnMut(Event) + Send),
 ) -> RunReport {
     let begun = Instant::now();
-    let (told, mut notes) = unbounded_channel();
     let redactor = handlers.models.redactor().clone();
     let run = match &handlers.journal {
         Some(session) => lock(session).id().to_string(),
@@ -125,24 +123,24 @@ pub async fn run(
         in_flight: limits.in_flight.max(1),
         queue: VecDeque::new(),
         tasks: JoinSet::new(),
-        writes: JoinSet::new(),
+        writes: handlers.journal.is_some().then(JoinSet::new),
         ids: HashMap::new(),
         open: HashMap::new(),
         clocks: Clocks::default(),
         texts: HashMap::new(),
-        told,
+        notes: Arc::default(),
         events,
         progressed: Progressed::default(),
         too_slow: false,
     };
     // A limit beyond what the clock can count is none.
     let deadline = limits.timeout.and_then(|t| begun.checked_add(t));
-    let result = driver.drive(&mut notes, deadline, limits.timeout, cancel).await;
+    let result = driver.drive(deadline, limits.timeout, cancel).await;
     // Nothing goes on after the end.
     driver.tasks.shutdown().await;
     let ended_by_itself = !matches!(&result, Err(f) if f.code == ErrorCode::Cancelled);
     driver.tools.close(ended_by_itself).await;
-    driver.pass_on(&mut notes);
+    driver.pass_on();
     let (report, written) = driver.report(result, begun);
     if let Some(written) = written {
         // A run whose last line can't be written has ended all the same; resuming it replays it to its end.
@@ -199,14 +197,15 @@ struct Driver<'a> {
     /// Not begun yet, in the order in which they were asked.
     queue: VecDeque<(RequestId, Request)>,
     tasks: JoinSet<(RequestId, Done)>,
-    /// Answers that the machine gets when they are in the journal.
-    writes: JoinSet<Kept>,
+    /// Answers that the machine gets when they are in the journal, if there is one.
+    writes: Option<JoinSet<Kept>>,
     ids: HashMap<tokio::task::Id, RequestId>,
-    open: HashMap<RequestId, Open>,
+    /// Boxed, because a map has room for four from the start.
+    open: HashMap<RequestId, Box<Open>>,
     clocks: Clocks,
     /// Replies that are told while they grow.
     texts: HashMap<RequestId, RedactedStream>,
-    told: UnboundedSender<(RequestId, Note)>,
+    notes: Arc<Notes>,
     events: &'a mut (dyn FnMut(Event) + Send),
     progressed: Progressed,
     /// Whether it took longer than it may.
@@ -222,11 +221,11 @@ enum Begin {
 impl Driver<'_> {
     async fn drive(
         &mut self,
-        notes: &mut UnboundedReceiver<(RequestId, Note)>,
         deadline: Option<Instant>,
         limit: Option<Duration>,
         cancel: &CancellationToken,
     ) -> Result<machine::Value, Failure> {
+        let notes = self.notes.clone();
         loop {
             match self.machine.poll() {
                 Output::Done(result) => return result,
@@ -242,10 +241,10 @@ impl Driver<'_> {
                     while let Some(done) = self.tasks.try_join_next_with_id() {
                         self.settle(done);
                     }
-                    while let Some(kept) = self.writes.try_join_next() {
+                    while let Some(kept) = self.writes.as_mut().and_then(JoinSet::try_join_next) {
                         self.kept(kept);
                     }
-                    self.pass_on(notes);
+                    self.pass_on();
                     self.give_up_late();
                     if cancel.is_cancelled() {
                         self.cancelled();
@@ -261,8 +260,8 @@ impl Driver<'_> {
                 biased;
                 () = cancel.cancelled() => self.cancelled(),
                 () = until(deadline) => self.timed_out(limit),
-                Some((id, note)) = notes.recv() => self.tell(id, note),
-                Some(kept) = self.writes.join_next() => self.kept(kept),
+                (id, note) = notes.next() => self.tell(id, note),
+                Some(kept) = written(&mut self.writes) => self.kept(kept),
                 Some(done) = self.tasks.join_next_with_id() => self.settle(done),
                 () = until(due) => self.give_up_late(),
             }
@@ -388,7 +387,8 @@ impl Driver<'_> {
         while let Some((id, which)) = self.clocks.late(now) {
             any = true;
             match self.open.remove(&id) {
-                Some(Open { begun, task, what }) => {
+                Some(open) => {
+                    let Open { begun, task, what } = *open;
                     // Dropping the task closes its socket, kills its processes, tells its server.
                     task.abort();
                     self.ids.remove(&task.id());
@@ -431,8 +431,10 @@ impl Driver<'_> {
             && let Some(call) = self.calls.remove(&id)
         {
             let written = lock(session).answered(id, call, &response, spent, &self.redactor);
-            if let Some(written) = written {
-                self.writes.spawn(async move { (id, response, written.wait().await) });
+            if let Some(written) = written
+                && let Some(writes) = &mut self.writes
+            {
+                writes.spawn(async move { (id, response, written.wait().await) });
                 return;
             }
         }
@@ -521,13 +523,14 @@ impl Driver<'_> {
                     }
                 };
                 call.max_output = reserve.max_output;
-                let spent = Tokens { input: call.input_bound().div_ceil(4), output: 0 };
+                let asked = call.clone();
                 self.asked(id, request, provider.name());
-                match provider.ask(call, Progress::to(id, self.told.clone(), self.handlers.stream)) {
+                match provider.ask(call, Progress::to(id, self.notes.clone(), self.handlers.stream)) {
                     Work::Now(answer) => {
                         self.model_answered(id, answer, &reserve, price.as_ref(), name, begun);
                     }
                     Work::Later(answer) => {
+                        let spent = Tokens { input: asked.input_bound().div_ceil(4), output: 0 };
                         let what = Doing::Model(OpenModel { reserve, price, spent, name });
                         self.spawn(id, begun, what, async { Done::Model(answer.await) });
                     }
@@ -667,7 +670,7 @@ impl Driver<'_> {
     ) {
         let task = self.tasks.spawn(async move { (id, work.await) });
         self.ids.insert(task.id(), id);
-        self.open.insert(id, Open { begun, task, what });
+        self.open.insert(id, Box::new(Open { begun, task, what }));
     }
 
     /// A task has ended.
@@ -683,7 +686,8 @@ impl Driver<'_> {
                 None => return self.begin_all(),
             },
         };
-        let Some(Open { begun, what, .. }) = self.open.remove(&id) else { return self.begin_all() };
+        let Some(open) = self.open.remove(&id) else { return self.begin_all() };
+        let Open { begun, what, .. } = *open;
         // A handler of the embedding program panicked; ours do not.
         let crashed = "the handler crashed";
         match (what, done) {
@@ -831,8 +835,8 @@ impl Driver<'_> {
     }
 
     /// Tells what has been noted so far.
-    fn pass_on(&mut self, notes: &mut UnboundedReceiver<(RequestId, Note)>) {
-        while let Ok((id, note)) = notes.try_recv() {
+    fn pass_on(&mut self) {
+        while let Some((id, note)) = self.notes.take() {
             self.tell(id, note);
         }
     }
@@ -896,6 +900,14 @@ impl Driver<'_> {
             why,
         };
         (report, written)
+    }
+}
+
+/// The next answer that has been written; none where nothing is.
+async fn written(writes: &mut Option<JoinSet<Kept>>) -> Option<Result<Kept, JoinError>> {
+    match writes {
+        Some(writes) => writes.join_next().await,
+        None => None,
     }
 }
 

@@ -6,9 +6,10 @@ use crate::provider::{Finish, Tokens};
 use core_ir::{Data, Name, Num};
 use diagnostics::Span;
 use machine::{Message, Reply, RequestId};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::Notify;
 
 /// Something that happened. Requests of one strand appear in the program's order; those of different
 /// branches of a `par` interleave as they happen.
@@ -155,10 +156,44 @@ pub(crate) enum Note {
     Text(String),
 }
 
+/// What handlers have told and nobody has taken yet. A channel would have room for thirty notes from the start, in every agent that waits.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    told: Mutex<VecDeque<(RequestId, Note)>>,
+    bell: Notify,
+}
+
+impl Notes {
+    fn put(&self, id: RequestId, note: Note) {
+        self.lock().push_back((id, note));
+        self.bell.notify_one();
+    }
+
+    /// The oldest, if there is one.
+    pub(crate) fn take(&self) -> Option<(RequestId, Note)> {
+        self.lock().pop_front()
+    }
+
+    /// The oldest, as soon as there is one.
+    pub(crate) async fn next(&self) -> (RequestId, Note) {
+        loop {
+            if let Some(note) = self.take() {
+                return note;
+            }
+            self.bell.notified().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(RequestId, Note)>> {
+        // A panic while it was held leaves a note that is there or not.
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Where a handler tells how it gets on. May lead nowhere.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    to: Option<(RequestId, UnboundedSender<(RequestId, Note)>)>,
+    to: Option<(RequestId, Arc<Notes>)>,
     wants_text: bool,
 }
 
@@ -168,7 +203,7 @@ impl Progress {
         Progress::default()
     }
 
-    pub(crate) fn to(id: RequestId, notes: UnboundedSender<(RequestId, Note)>, wants_text: bool) -> Progress {
+    pub(crate) fn to(id: RequestId, notes: Arc<Notes>, wants_text: bool) -> Progress {
         Progress { to: Some((id, notes)), wants_text }
     }
 
@@ -179,8 +214,8 @@ impl Progress {
 
     fn tell(&self, note: Note) {
         if let Some((id, notes)) = &self.to {
-            // The receiver is gone when the run is over; nobody cares then.
-            let _ = notes.send((*id, note));
+            // When the run is over nobody takes it any more.
+            notes.put(*id, note);
         }
     }
 

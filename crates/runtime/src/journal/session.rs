@@ -41,8 +41,8 @@ enum Mode {
 /// A run that is written to a journal, goes on from one, or is replayed.
 #[derive(Debug)]
 pub struct Session {
-    /// What is read: what the run was answered before.
-    db: Connection,
+    /// What is read: what the run was answered before. A run that has asked nothing before needs no connection for that.
+    db: Option<Connection>,
     path: String,
     /// What is written; nothing in a replay.
     writer: Option<Writer>,
@@ -199,16 +199,19 @@ impl Journal {
         let left = count("count(*)")?;
         let step = count("coalesce(max(CASE WHEN response IS NOT NULL THEN step END), 0)")?;
         let path = self.path.display().to_string();
-        let (mode, writer) = match lock {
-            None => (Mode::Replay, None),
+        let (mode, db, writer) = match lock {
+            None => (Mode::Replay, Some(self.db), None),
             Some(lock) => {
-                // A connection of its own, so that reading does not wait until something is on the disk.
-                let db = Journal::existing(&self.path)?.db;
-                (Mode::Write, Some(Writer::new(db, path.clone(), id.clone(), step, lock)))
+                // Each has a connection of its own, so that reading does not wait until something is on the disk.
+                let (reading, writing) = match left {
+                    0 => (None, self.db),
+                    _ => (Some(self.db), Journal::existing(&self.path)?.db),
+                };
+                (Mode::Write, reading, Some(Writer::new(writing, path.clone(), id.clone(), step, lock)))
             }
         };
         Ok(Session {
-            db: self.db,
+            db,
             path,
             writer,
             id,
@@ -321,19 +324,25 @@ impl Session {
         if matches!(call, Call::Sample { .. }) || self.changed.contains(&id.strand) {
             return Known::Nothing;
         }
-        if self.left == 0 && self.mode == Mode::Write {
+        let Some(db) = self.db.take().filter(|_| self.left > 0 || self.mode == Mode::Replay) else {
+            // All that was asked before has been asked again.
             return Known::Nothing;
-        }
-        match self.look_up(id, call, redactor) {
-            Ok(known) => known,
-            Err(e) => Known::Wrong(self.broken(&e)),
-        }
+        };
+        let known = self.look_up(&db, id, call, redactor);
+        self.db = Some(db);
+        known.unwrap_or_else(|e| Known::Wrong(self.broken(&e)))
     }
 
-    fn look_up(&mut self, id: RequestId, call: &Call, redactor: &Redactor) -> rusqlite::Result<Known> {
+    fn look_up(
+        &mut self,
+        db: &Connection,
+        id: RequestId,
+        call: &Call,
+        redactor: &Redactor,
+    ) -> rusqlite::Result<Known> {
         let mut now = wire::request(call);
         redactor.json(&mut now);
-        let Some(row) = self.row(id)? else {
+        let Some(row) = self.row(db, id)? else {
             return Ok(match self.mode {
                 Mode::Replay => {
                     Known::Wrong(format!("the recording has no answer to this: {}", shown(call, &now)))
@@ -354,14 +363,14 @@ impl Session {
                 wire::put_messages(&mut now, messages);
             }
             if let Some(end) = &row.conversation {
-                wire::put_messages(&mut then, conversation::read(&self.db, &self.id, end)?);
+                wire::put_messages(&mut then, conversation::read(db, &self.id, end)?);
             }
             if !self.allow_changed {
                 let why = wire::difference(&then, &now).unwrap_or_else(|| "it has other fields".into());
                 return Ok(Known::Wrong(format!("this is not what was asked before: {why}")));
             }
             self.changed.insert(id.strand);
-            let gone = self.db.execute(
+            let gone = db.execute(
                 "DELETE FROM entries WHERE run = ?1 AND strand = ?2 AND number >= ?3",
                 params![self.id, id.strand.cast_signed(), id.number],
             )?;
@@ -389,10 +398,10 @@ impl Session {
         })
     }
 
-    fn row(&self, id: RequestId) -> rusqlite::Result<Option<Row>> {
+    fn row(&self, db: &Connection, id: RequestId) -> rusqlite::Result<Option<Row>> {
         let sql =
             format!("SELECT {} FROM entries WHERE run = ?1 AND strand = ?2 AND number = ?3", Row::COLUMNS);
-        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut statement = db.prepare_cached(&sql)?;
         statement.query_row(params![self.id, id.strand.cast_signed(), id.number], Row::read).optional()
     }
 

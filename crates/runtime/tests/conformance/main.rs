@@ -461,6 +461,55 @@ async fn a_loop_of_tool_calls_without_an_end_is_ended() {
     }
 }
 
+/// A model that names a tool that was not offered, or whose arguments are no JSON or not those of the tool, is told so each time; if it does not learn, the
+/// run ends and the error says what it did.
+#[tokio::test]
+async fn wrong_calls_without_an_end_are_ended() {
+    use runtime::{CancellationToken, Environment, Handlers, Limits, Models, Tools};
+    let program = r#"
+        tool look(q: String) -> String reads {}
+        agent seeker { tools: [look], prompt: "You look things up.", max_steps: 4 }
+        task find(q: String) -> String by agent { prompt "find {q}" }
+        pipeline main(q: String) -> String { let a = run find with { q: q } by seeker; return a; }
+    "#;
+    let code = {
+        let (module, found) = frontend::surface::check(FileId(0), program);
+        let module = module.unwrap_or_else(|| panic!("{found:?}"));
+        Arc::new(module.lower(module.default_entry().unwrap()).unwrap())
+    };
+    let cases = [
+        ("rm", "{}", "there is no tool `rm`; offered: look"),
+        ("look", "{oops", "the arguments of `look` are no JSON object: \"{oops\""),
+        ("look", r#"{"q": 7}"#, "the argument `q` of `look`: $: expected Str, found a number"),
+        ("look", r#"{"sk-planted-0123456789": 1}"#, "the argument `q` of `look` is missing"),
+    ];
+    for (name, args, cause) in cases {
+        for way in WAYS {
+            let calls = vec![(name.to_string(), args.to_string())];
+            let server = Server::start(way.0, [Act::Say(Say { calls, ..Say::default() })]).await;
+            let remote = Arc::new(Remote::new(options(&server, way)).unwrap());
+            let called = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+            let count = called.clone();
+            let look: runtime::CustomTool = Arc::new(move |_| {
+                count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                Box::pin(async { Ok(Data::str("nothing")) })
+            });
+            let environment = Environment::new([("PLANTED_KEY", KEY)]);
+            let tools = Tools::new(&environment).with_custom("look", look);
+            let handlers = Handlers { tools, ..Handlers::new(Models::only(remote)) };
+            let input = Some(Data::record([("q".into(), Data::str("it"))]));
+            let machine = machine::Machine::new(code.clone(), input, machine::Config::default());
+            let (limits, cancel, mut ignore) = (Limits::default(), CancellationToken::new(), |_| {});
+            let ran = runtime::run(machine, &handlers, &limits, &cancel, &mut ignore);
+            let report = tokio::time::timeout(Duration::from_secs(60), ran).await.expect("it ends");
+            let failure = report.result.unwrap_err();
+            assert!(failure.message.contains(cause), "{way:?} {name} {args}: {failure:?}");
+            assert_eq!(called.load(std::sync::atomic::Ordering::Relaxed), 0, "{way:?} {name} {args}");
+            assert!(!server.seen().is_empty() && server.seen().len() <= 5, "{way:?} {}", server.seen().len());
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_recorded_model_answers_the_conversations_that_it_knows() {
     use runtime::{About, CancellationToken, Handlers, Journal, Limits, Models, Recorded};
