@@ -5,6 +5,8 @@ mod confined;
 mod exec;
 mod http;
 mod template;
+#[cfg(feature = "wasm")]
+mod wasm;
 
 pub use builtin::BUILTINS;
 pub(crate) use builtin::utc as utc_text;
@@ -62,6 +64,8 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 /// - `{exec: [program, argument, …], env?, memory?, timeout?}`: a process, see below;
 /// - `{http: {method, url, headers?}, timeout?}`: a request with `GET`, `POST`, `PUT`, `PATCH` or `DELETE`;
 /// - `{mcp: [server, tool], timeout?}`: a tool of a server of [`Tools::with_servers`]; `{mcp: server}` if it has the declared name;
+/// - `{wasm: file, function?, fuel?, memory?, timeout?}`: a function of a WebAssembly component, which can do nothing but compute, within so much fuel and so many MiB of
+///   memory; only where the program was built with the feature `wasm`;
 /// - `{builtin: name}`: one of [`BUILTINS`]; those on files need `root`, and `http.fetch` needs `allow`.
 ///
 /// A tool that changes the world gets an idempotency key, the same whenever a run asks the same: a process as the variable `ENTAIL_IDEMPOTENCY_KEY`, a request as
@@ -78,14 +82,17 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 /// hole become the query. In a URL holes stand after the host only, are percent-encoded, and cannot be `.` or `..`.
 #[derive(Clone)]
 pub struct Tools {
-    custom: BTreeMap<Name, CustomTool>,
-    configured: BTreeMap<Name, Data>,
+    // Shared, because each run has a clone.
+    custom: Arc<BTreeMap<Name, CustomTool>>,
+    configured: Arc<BTreeMap<Name, Data>>,
     limits: ToolLimits,
     /// Names of variables that processes do not get.
     hidden: Arc<[String]>,
     redactor: Redactor,
     web: Arc<http::Clients>,
     mcp: Arc<Connections>,
+    #[cfg(feature = "wasm")]
+    wasm: Arc<wasm::Components>,
 }
 
 impl std::fmt::Debug for Tools {
@@ -106,6 +113,8 @@ enum Handler {
     Http(http::HttpTool),
     Builtin(builtin::Builtin),
     Mcp(Mcp),
+    #[cfg(feature = "wasm")]
+    Wasm(wasm::Wasm),
 }
 
 /// A tool of an MCP server.
@@ -120,13 +129,15 @@ impl Tools {
     /// Only what declarations say. The environment tells what is secret.
     pub fn new(environment: &Environment) -> Tools {
         Tools {
-            custom: BTreeMap::new(),
-            configured: BTreeMap::new(),
+            custom: Arc::default(),
+            configured: Arc::default(),
             limits: ToolLimits::default(),
             hidden: environment.secrets().map(|(name, _)| name.to_string()).collect(),
             redactor: Redactor::new(environment.secrets().map(|(_, s)| s)),
             web: Arc::default(),
             mcp: Arc::default(),
+            #[cfg(feature = "wasm")]
+            wasm: Arc::default(),
         }
     }
 
@@ -165,14 +176,14 @@ impl Tools {
     /// With a handler for a tool, which replaces that of its declaration (`[handlers]` of `entail.toml`).
     #[must_use]
     pub fn with_handler(mut self, tool: impl Into<Name>, handler: Data) -> Tools {
-        self.configured.insert(tool.into(), handler);
+        Arc::make_mut(&mut self.configured).insert(tool.into(), handler);
         self
     }
 
     /// With a function for a tool, which replaces all other handlers.
     #[must_use]
     pub fn with_custom(mut self, tool: impl Into<Name>, act: CustomTool) -> Tools {
-        self.custom.insert(tool.into(), act);
+        Arc::make_mut(&mut self.custom).insert(tool.into(), act);
         self
     }
 
@@ -187,7 +198,10 @@ impl Tools {
     /// For one run: with servers of its own, and with further variables that processes do not get.
     #[must_use]
     pub(crate) fn for_run<'a>(mut self, hidden: impl IntoIterator<Item = &'a str>) -> Tools {
-        self.hidden = self.hidden.iter().cloned().chain(hidden.into_iter().map(String::from)).collect();
+        let mut more = hidden.into_iter().map(String::from).peekable();
+        if more.peek().is_some() {
+            self.hidden = self.hidden.iter().cloned().chain(more).collect();
+        }
         self.mcp = Arc::new(self.mcp.afresh());
         self
     }
@@ -252,6 +266,15 @@ impl Tools {
                     result.map_err(|e| redactor.owned(e)).into()
                 }))
             }
+            #[cfg(feature = "wasm")]
+            Handler::Wasm(wasm) => {
+                let (limits, components, decl) =
+                    (self.limits.clone(), self.wasm.clone(), Arc::new(tool.clone()));
+                Work::Later(Box::pin(async move {
+                    let result = wasm.call(decl, args, limits, components).await;
+                    result.map_err(|e| redactor.owned(e)).into()
+                }))
+            }
             Handler::Mcp(mcp) => {
                 let (limits, hidden, connections) =
                     (self.limits.clone(), self.hidden.clone(), self.mcp.clone());
@@ -303,18 +326,47 @@ impl Tools {
         let kinds: Vec<&Name> = fields
             .iter()
             .map(|(n, _)| n)
-            .filter(|n| !matches!(&***n, "timeout" | "env" | "memory" | "idempotent" | "root" | "allow"))
+            .filter(|n| {
+                !matches!(
+                    &***n,
+                    "timeout" | "env" | "memory" | "idempotent" | "root" | "allow" | "function" | "fuel"
+                )
+            })
             .collect();
         let [kind] = kinds[..] else {
-            return Err(bad("it needs exactly one of `exec`, `http`, `mcp` and `builtin`".into()));
+            return Err(bad("it needs exactly one of `exec`, `http`, `mcp`, `wasm` and `builtin`".into()));
         };
         let params: Vec<&str> = tool.params.iter().map(|p| &*p.name).collect();
         match (&**kind, data.field(kind)) {
+            (other, _)
+                if other != "wasm" && (data.field("function").is_some() || data.field("fuel").is_some()) =>
+            {
+                Err(bad("`function` and `fuel` belong to `wasm`".into()))
+            }
             ("exec", Some(words)) => {
                 let (env, memory) = (data.field("env"), data.field("memory"));
                 exec::Exec::read(words, &params, timeout, env, memory).map(Handler::Exec).map_err(bad)
             }
-            _ if data.field("memory").is_some() => Err(bad("`memory` belongs to `exec`".into())),
+            ("wasm", Some(_))
+                if data.field("env").is_some()
+                    || data.field("root").is_some()
+                    || data.field("allow").is_some() =>
+            {
+                Err(bad("a component gets neither `env` nor `root` nor `allow`".into()))
+            }
+            #[cfg(feature = "wasm")]
+            ("wasm", Some(file)) => {
+                let (function, fuel, memory) =
+                    (data.field("function"), data.field("fuel"), data.field("memory"));
+                let wasm = wasm::Wasm::read(file, name, function, fuel, memory, timeout);
+                wasm.map(Handler::Wasm).map_err(bad)
+            }
+            #[cfg(not(feature = "wasm"))]
+            ("wasm", Some(_)) => {
+                Err(bad("this program was built without WebAssembly (help: build it with `--features wasm`)"
+                    .into()))
+            }
+            _ if data.field("memory").is_some() => Err(bad("`memory` belongs to `exec` and `wasm`".into())),
             (other, _)
                 if other != "builtin" && (data.field("root").is_some() || data.field("allow").is_some()) =>
             {
@@ -336,9 +388,10 @@ impl Tools {
                 builtin::Builtin::read(which).map(Handler::Builtin).map_err(bad)
             }
             ("builtin", _) => Err(bad("`builtin` is not a string".into())),
-            (other, _) => {
-                Err(bad(format!("`{}` is none of `exec`, `http`, `mcp` and `builtin`", clip(other, 40))))
-            }
+            (other, _) => Err(bad(format!(
+                "`{}` is none of `exec`, `http`, `mcp`, `wasm` and `builtin`",
+                clip(other, 40)
+            ))),
         }
     }
 }
