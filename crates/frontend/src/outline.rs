@@ -22,6 +22,10 @@ pub struct Outline {
     pub leftover: Vec<Leftover>,
     /// Agents that hand over to one that handed over to them: who, to whom, and where that is written.
     pub circles: Vec<(String, String, Span)>,
+    /// Keys of a state that are read, each with a place, though nothing gives them a value.
+    pub unwritten: Vec<(String, Span)>,
+    /// Keys of a state that several nodes set in one step, with the places of two of them.
+    pub clashes: Vec<(String, Span, Span)>,
 }
 
 /// A graph of nodes and edges as it is written.
@@ -103,6 +107,21 @@ impl Outline {
         let new = (name.to_string(), at);
         if self.missing.len() < MOST && !self.missing.contains(&new) {
             self.missing.push(new);
+        }
+    }
+
+    /// Adds a key that is read and never written, once.
+    pub(crate) fn unwritten(&mut self, key: &str, at: Span) {
+        if self.unwritten.len() < MOST && !self.unwritten.iter().any(|(k, _)| k == key) {
+            self.unwritten.push((key.to_string(), at));
+        }
+    }
+
+    /// Adds a key that is set twice in one step, once per pair of places.
+    pub(crate) fn clash(&mut self, key: &str, first: Span, second: Span) {
+        let new = (key.to_string(), first, second);
+        if self.clashes.len() < MOST && !self.clashes.contains(&new) {
+            self.clashes.push(new);
         }
     }
 

@@ -101,10 +101,10 @@ impl<'a> World<'a> {
                 if self.truth(&test) == Some(false) {
                     return self.block(&s.orelse, at);
                 }
-                self.under(at, |w| {
+                self.under(span, at, |w| {
                     w.block(&s.body, at);
                 });
-                self.under(at, |w| {
+                self.under(span, at, |w| {
                     w.block(&s.orelse, at);
                 });
             }
@@ -330,9 +330,8 @@ impl<'a> World<'a> {
     }
 
     /// Evaluates something that happens or does not.
-    pub(crate) fn under(&mut self, at: At, f: impl FnOnce(&mut Self)) {
+    pub(crate) fn under(&mut self, span: Span, at: At, f: impl FnOnce(&mut Self)) {
         let before = self.scopes[at.scope].vars.clone();
-        let span = before.values().next().map_or(self.span(at.module, Default::default()), |v| v.span);
         self.step(before.len() / 8, span);
         self.conditions += 1;
         let here = self.path.len();
@@ -377,7 +376,7 @@ impl<'a> World<'a> {
         }
         let Some((items, open)) = self.iterate(&iter) else {
             let element_at = self.span(at.module, s.target.range());
-            self.under(at, |w| {
+            self.under(span, at, |w| {
                 let element = w.element(&iter, element_at).unwrap_or_else(|| {
                     let why = format!("an element of {}", w.source(at.module).written(s.iter.range()));
                     Value::unknown(why, element_at)
@@ -404,7 +403,7 @@ impl<'a> World<'a> {
         }
         if open.is_some() {
             let element_at = self.span(at.module, s.target.range());
-            self.under(at, |w| {
+            self.under(span, at, |w| {
                 w.assign(&s.target, Value::unknown("an element that is not known", element_at), at);
                 w.block(&s.body, at);
             });

@@ -11,9 +11,9 @@
 //!
 //! Source: langgraph-prebuilt 1.1.2 `chat_agent_executor.py`; langchain 1.4.7 `agents/factory.py`; langchain 0.3 `agents/agent.py`.
 
-use super::model::{Part, Said};
 use super::node::{Graph, Mode};
 use super::plan::Plan;
+use super::prompt::{Part, Said};
 use super::value::{REPLY, STATE, Scope};
 use super::{Inner, Kindly, Reader};
 use crate::defaults;
@@ -65,7 +65,7 @@ const EXECUTOR_UNUSED: &[Unused] = &[
 ];
 
 /// What happens when all rounds of an agent are used up.
-enum Last {
+pub(super) enum Last {
     /// The model is asked once more, then the run fails.
     AskAndFail(String),
     /// The model is asked once more; if it calls a tool, that is called, and the run fails.
@@ -78,16 +78,34 @@ enum Last {
 
 /// An agent, read.
 pub(super) struct Agent {
-    head: Span,
-    parts: Vec<Part>,
-    params: ModelParams,
-    tools: Vec<Value>,
-    decls: Vec<ToolDecl>,
+    pub head: Span,
+    pub parts: Vec<Part>,
+    pub params: ModelParams,
+    pub tools: Vec<Value>,
+    pub decls: Vec<ToolDecl>,
+    /// Agents that are asked: how they are called, their name.
+    pub helpers: Vec<(ToolDecl, String, ObjectId)>,
     bound: LoopBound,
     last: Last,
     /// Asked for at the end, in this form.
     after: Option<Type>,
-    scope: Scope,
+    pub scope: Scope,
+}
+
+impl Agent {
+    /// An agent without helpers.
+    pub fn of(
+        head: Span,
+        parts: Vec<Part>,
+        params: ModelParams,
+        tools: Vec<Value>,
+        decls: Vec<ToolDecl>,
+        bound: LoopBound,
+        last: Last,
+    ) -> Agent {
+        let scope = Scope { inputs: true, ..Scope::default() };
+        Agent { head, parts, params, tools, decls, helpers: Vec::new(), bound, last, after: None, scope }
+    }
 }
 
 impl Reader<'_, '_> {
@@ -100,6 +118,9 @@ impl Reader<'_, '_> {
                 return Some(Inner::Agent(id));
             }
             match (self.method_call(object), object.base) {
+                (Some((base, "compile")), _) if self.is_team(self.world.object(base)) => {
+                    return Some(Inner::Team(base));
+                }
                 (Some((base, "compile")), _) if self.plans.contains_key(&self.graph_root(base)) => {
                     return Some(Inner::Graph(self.graph_root(base)));
                 }
@@ -212,11 +233,11 @@ impl Reader<'_, '_> {
         let limit = self.limit(&self.runs_of(id), defaults::bound(default, kit.versions));
         let (bound, last) = rounds(limit, langchain);
         let decls = self.tools(kit, &tools, head);
-        Agent { head, parts, params, tools, decls, bound, last, after, scope }
+        Agent { head, parts, params, tools, decls, helpers: Vec::new(), bound, last, after, scope }
     }
 
     /// The instructions of an agent, as messages.
-    fn agent_prompt(&self, kit: &mut Kit<'_>, object: &Object) -> Vec<Part> {
+    pub fn agent_prompt(&self, kit: &mut Kit<'_>, object: &Object) -> Vec<Part> {
         let given = ["prompt", "system_prompt", "state_modifier", "messages_modifier"]
             .iter()
             .find_map(|n| field(object, None, n));
@@ -243,7 +264,7 @@ impl Reader<'_, '_> {
             }
             _ if self.is_prompt(value) => {
                 let mut parts = Vec::new();
-                let vars = super::model::Vars::Values(Vec::new());
+                let vars = super::prompt::Vars::Values(Vec::new());
                 self.prompt_parts(&Scope { inputs: true, ..Scope::default() }, value, &vars, &mut parts, 0);
                 parts.retain(|p| matches!(p, Part::Say(Role::System, _)));
                 parts
@@ -287,7 +308,7 @@ impl Reader<'_, '_> {
         }
         let mut parts = Vec::new();
         if let Some(prompt) = field(of, Some(2), "prompt").filter(|_| inner.is_some())
-            && !self.prompt_parts(&scope, prompt.value, &super::model::Vars::Inputs, &mut parts, 0)
+            && !self.prompt_parts(&scope, prompt.value, &super::prompt::Vars::Inputs, &mut parts, 0)
         {
             let message = format!("the instructions are not known: {}", self.world.why(prompt.value));
             kit.out.push(undecided(codes::NOT_COMPILED, message.clone(), prompt.at));
@@ -307,14 +328,19 @@ impl Reader<'_, '_> {
         let bound = py::bound(self.world, field(object, None, "max_iterations"), default);
         let decls = self.tools(kit, &tools, head);
         let last = Last::Say("Agent stopped due to max iterations.");
-        Agent { head, parts, params, tools, decls, bound, last, after: None, scope }
+        Agent { head, parts, params, tools, decls, helpers: Vec::new(), bound, last, after: None, scope }
     }
 
     /// An agent as a function of a text.
     pub fn agent_unit(&self, kit: &mut Kit<'_>, id: ObjectId) -> TermId {
         let agent = self.read_agent(kit, id);
+        self.agent_term(kit, agent)
+    }
+
+    /// An agent that was read, as a function of a text.
+    pub fn agent_term(&self, kit: &mut Kit<'_>, agent: Agent) -> TermId {
         let head = agent.head;
-        let alone = agent.decls.is_empty() && agent.after.is_none();
+        let alone = agent.decls.is_empty() && agent.helpers.is_empty() && agent.after.is_none();
         if let (true, [] | [Part::Say(Role::System, _)]) = (alone, &agent.parts[..]) {
             let prompt = match agent.parts.first() {
                 Some(Part::Say(_, said)) => self.said(kit, &agent.scope, said),
@@ -327,8 +353,6 @@ impl Reader<'_, '_> {
         if !asks {
             let x = kit.b.var("x", head);
             said.push(("_".into(), kit.b.add(Term::Send(Role::User, x), head)));
-        } else if agent.scope.inputs {
-            // The prompt says where the input stands.
         }
         let body = self.rounds_of(kit, agent);
         let body = kit.b.let_in(said, body, head);
@@ -338,15 +362,15 @@ impl Reader<'_, '_> {
 
     /// The loop of an agent in the conversation as it stands; gives the answer.
     fn rounds_of(&self, kit: &mut Kit<'_>, agent: Agent) -> TermId {
-        let Agent { head, mut params, decls, bound, last, after, tools, .. } = agent;
+        let Agent { head, mut params, decls, helpers, bound, last, after, tools, .. } = agent;
         let fix_at = bound.span.unwrap_or(head);
-        for decl in &decls {
+        for decl in decls.iter().chain(helpers.iter().map(|(d, ..)| d)) {
             let id = kit.declared(decl.clone());
             params.tools.push(id);
         }
         let params = Arc::new(params);
         let recv = |kit: &mut Kit<'_>| kit.b.add(Term::Recv(Recv::Data(params.clone())), head);
-        let answer = if decls.is_empty() {
+        let answer = if decls.is_empty() && helpers.is_empty() {
             recv(kit)
         } else {
             let mut branches = Vec::new();
@@ -364,6 +388,10 @@ impl Reader<'_, '_> {
                     kit.b.let_in(vec![("o".into(), o), ("_".into(), send)], again, at)
                 };
                 branches.push(Branch { tag: decl.name.clone(), binder: Some("a".into()), body });
+            }
+            for (decl, name, id) in &helpers {
+                let body = self.helped(kit, name, *id, decl.span);
+                branches.push(Branch { tag: decl.name.clone(), binder: None, body });
             }
             let a = kit.b.var("a", head);
             let done = kit.b.add(Term::Tag("final".into(), Some(a)), head);
@@ -389,6 +417,29 @@ impl Reader<'_, '_> {
         let form = ModelParams { result: Some(ty), tools: Vec::new(), ..(*params).clone() };
         let formed = kit.b.add(Term::Recv(Recv::Data(Arc::new(form))), head);
         kit.b.let_in(vec![("_".into(), answer)], formed, head)
+    }
+
+    /// Another agent answers in a copy of the conversation, then the loop goes on.
+    fn helped(&self, kit: &mut Kit<'_>, name: &str, id: ObjectId, at: Span) -> TermId {
+        let told = kit.text(&format!("Successfully transferred to {name}"), at);
+        let told = kit.b.add(Term::Send(Role::Tool, told), at);
+        let answer = match kit.open(name, self.world.object(id).span, at, 0) {
+            Err(unknown) => unknown,
+            Ok(()) => {
+                let agent = self.read_agent(kit, id);
+                let said = self.sends(kit, &agent.scope, &agent.parts);
+                let body = self.rounds_of(kit, agent);
+                kit.close();
+                let body = kit.b.let_in(said, body, at);
+                kit.b.add(Term::Fork(body), at)
+            }
+        };
+        let r = kit.b.var("r", at);
+        let said = kit.b.add(Term::Send(Role::Assistant, r), at);
+        let (this, go) = (kit.b.var("self", at), kit.b.var("$go", at));
+        let again = kit.b.app(this, go, at);
+        let bindings = vec![("_".into(), told), ("r".into(), answer), ("_".into(), said)];
+        kit.b.let_in(bindings, again, at)
     }
 
     fn returns_directly(&self, tool: Option<&Value>) -> bool {
@@ -445,7 +496,9 @@ impl Reader<'_, '_> {
                 }
                 let a = kit.b.var("a", at);
                 branches.push(Branch { tag: "final".into(), binder: Some("a".into()), body: a });
-                kit.b.add(Term::Case { scrutinee: recv, branches, default: None }, at)
+                // Whoever else would be asked is not.
+                let other = (params.tools.len() > decls.len()).then(|| fail(kit, message));
+                kit.b.add(Term::Case { scrutinee: recv, branches, default: other }, at)
             }
         }
     }
@@ -496,6 +549,7 @@ impl Reader<'_, '_> {
                 let term = kit.b.let_in(said, body, at);
                 if mode == Mode::Beside { kit.b.add(Term::Fork(term), at) } else { term }
             }
+            Inner::Team(_) => kit.undecided(codes::NOT_COMPILED, "a team as a node of a graph".into(), at),
             Inner::Graph(id) => {
                 let Some(plan) = self.plans.get(&id) else { return kit.unknown("a graph", at) };
                 if let Err(unknown) = kit.open(name, plan.at, at, 0) {
@@ -632,6 +686,9 @@ impl Reader<'_, '_> {
                 let body = kit.b.let_in(said, body, at);
                 let term = if shared { Term::Fork(body) } else { Term::Fresh(body) };
                 (kit.b.add(term, at), kind)
+            }
+            Inner::Team(_) => {
+                (kit.undecided(codes::NOT_COMPILED, "a team that a node runs".into(), at), Kindly::Text)
             }
             Inner::Graph(graph_id) => {
                 let Some(plan) = self.plans.get(&graph_id) else {
@@ -770,7 +827,7 @@ impl Reader<'_, '_> {
 }
 
 /// Rounds of an agent of two nodes within so many steps, and what comes after them.
-fn rounds(limit: LoopBound, fails: bool) -> (LoopBound, Last) {
+pub(super) fn rounds(limit: LoopBound, fails: bool) -> (LoopBound, Last) {
     let Bound::Finite(n) = limit.bound else { return (limit, Last::AskAndFail(String::new())) };
     let message = format!("Recursion limit of {n} reached without hitting a stop condition");
     let turns = n.saturating_sub(1) / 2;

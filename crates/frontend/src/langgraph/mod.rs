@@ -8,6 +8,7 @@
 //! | [`node`] | what a node does: calls and an update |
 //! | [`pregel`] | graphs, in steps |
 //! | [`agent`] | prebuilt agents, graphs within graphs |
+//! | [`team`] | supervisors and swarms |
 //! | [`manifest`] | `langgraph.json` |
 //!
 //! The state is a record in the variable `$s`. Its key with the reducer `add_messages` is the conversation: what is added to it is sent, and a
@@ -16,11 +17,18 @@
 //! Source: langgraph 1.2.22 (`graph/state.py`, `pregel/`), langgraph-prebuilt 1.1.2, langchain 1.4.7, langchain-core 1.7.2.
 
 mod agent;
+mod calls;
 mod manifest;
 mod model;
+mod nest;
 mod node;
+mod parts;
 mod plan;
 mod pregel;
+mod prompt;
+mod steps;
+mod team;
+mod update;
 mod value;
 
 pub use manifest::Manifest;
@@ -32,8 +40,8 @@ use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::py::{self, field};
 use core_ir::{Data, Name, Prim, Role, Term, TermId, Type};
 use diagnostics::Span;
-use model::Part;
 use plan::{Plan, Reducer};
+use prompt::Part;
 use python::{Arg, FunctionId, Kind, Limits, ObjectId, Trace, Value, World};
 use std::collections::{HashMap, HashSet};
 use value::{STATE, Scope};
@@ -86,6 +94,7 @@ enum Kindly {
 enum Inner {
     Agent(ObjectId),
     Graph(ObjectId),
+    Team(ObjectId),
 }
 
 /// A function that was followed.
@@ -167,6 +176,7 @@ fn compile(framework: &'static str, project: &Project, main: usize, wanted: Opti
     for top in tops {
         let (kind, span) = match top.what {
             What::Graph(id) => (UnitKind::Crew, reader.world.object(id).span),
+            What::Team(id) => (UnitKind::Crew, reader.world.object(id).span),
             What::Agent(id) => (UnitKind::Agent, reader.world.object(id).span),
             What::Chain(ref value) => (UnitKind::Agent, value.span),
         };
@@ -182,6 +192,7 @@ fn compile(framework: &'static str, project: &Project, main: usize, wanted: Opti
             let term = match &top.what {
                 What::Graph(id) => reader.unit(kit, *id),
                 What::Agent(id) => reader.agent_unit(kit, *id),
+                What::Team(id) => reader.team_unit(kit, *id),
                 What::Chain(value) => reader.chain_unit(kit, value),
             };
             kit.close();
@@ -205,6 +216,7 @@ struct Top {
 enum What {
     Graph(ObjectId),
     Agent(ObjectId),
+    Team(ObjectId),
     Chain(Value),
 }
 
@@ -375,7 +387,7 @@ impl Reader<'_, '_> {
     ) -> Vec<Top> {
         let mut parts: HashSet<ObjectId> = HashSet::new();
         let part_of = |value: &Value, parts: &mut HashSet<ObjectId>| match self.inner_graph(value) {
-            Some(Inner::Agent(id) | Inner::Graph(id)) => {
+            Some(Inner::Agent(id) | Inner::Graph(id) | Inner::Team(id)) => {
                 parts.insert(id);
             }
             None => {}
@@ -403,7 +415,7 @@ impl Reader<'_, '_> {
         }
         let name_of = |id: ObjectId| -> Option<String> {
             let is = |v: &Value| match self.inner_graph(v) {
-                Some(Inner::Agent(i) | Inner::Graph(i)) => i == id,
+                Some(Inner::Agent(i) | Inner::Graph(i) | Inner::Team(i)) => i == id,
                 None => matches!(v.kind, Kind::Object(i) if i == id),
             };
             named.iter().find(|(_, v)| is(v)).map(|(n, _)| n.clone())
@@ -411,8 +423,16 @@ impl Reader<'_, '_> {
         let mut out: Vec<Top> = Vec::new();
         let mut places: HashSet<Span> = HashSet::new();
         let here = |id: ObjectId| self.world.object(id).span.file == file.id;
+        for (id, _) in self.world.objects().filter(|(_, o)| self.is_team(o)) {
+            parts.extend(self.members(id).into_iter().map(|(m, _)| m));
+        }
         let mut all: Vec<(ObjectId, bool)> = graphs.iter().map(|id| (*id, true)).collect();
-        all.extend(self.world.objects().filter(|(_, o)| self.is_agent(o)).map(|(id, _)| (id, false)));
+        all.extend(
+            self.world
+                .objects()
+                .filter(|(_, o)| self.is_agent(o) || self.is_team(o))
+                .map(|(id, _)| (id, false)),
+        );
         // What is certainly built counts before what an unused function would build.
         all.sort_by_key(|(id, _)| (self.world.object(*id).explored, *id));
         for (id, is_graph) in all {
@@ -422,7 +442,7 @@ impl Reader<'_, '_> {
                 let within =
                     |f: Option<FunctionId>| f.is_some_and(|f| *self.world.function(f).name == *wanted);
                 let is = match value.map(|v| (self.inner_graph(v), &v.kind)) {
-                    Some((Some(Inner::Agent(i) | Inner::Graph(i)), _)) => i == id,
+                    Some((Some(Inner::Agent(i) | Inner::Graph(i) | Inner::Team(i)), _)) => i == id,
                     Some((None, Kind::Object(i))) => *i == id,
                     // A function that makes the graph.
                     Some((None, Kind::Function(f))) => within(Some(*f)) && object.within == Some(*f),
@@ -449,13 +469,20 @@ impl Reader<'_, '_> {
                     Some(f) => self.world.function(f).name.to_string(),
                     None => if is_graph { "graph" } else { "agent" }.into(),
                 });
-            out.push(Top { name, what: if is_graph { What::Graph(id) } else { What::Agent(id) } });
+            out.push(Top {
+                name,
+                what: match is_graph {
+                    true => What::Graph(id),
+                    false if self.is_team(self.world.object(id)) => What::Team(id),
+                    false => What::Agent(id),
+                },
+            });
         }
         if out.is_empty() || wanted.is_some() {
             self.chains(file, named, wanted, &mut out);
         }
         out.sort_by_key(|t| match &t.what {
-            What::Graph(id) | What::Agent(id) => self.world.object(*id).span,
+            What::Graph(id) | What::Agent(id) | What::Team(id) => self.world.object(*id).span,
             What::Chain(value) => value.span,
         });
         out
@@ -506,8 +533,8 @@ impl Reader<'_, '_> {
         let mut parts = Vec::new();
         if let Some(prompt) = &chain.prompt {
             let vars = match chain.given.is_empty() {
-                true => model::Vars::Inputs,
-                false => model::Vars::Values(Vec::new()),
+                true => prompt::Vars::Inputs,
+                false => prompt::Vars::Values(Vec::new()),
             };
             for (name, value) in &chain.given {
                 let passed = self
@@ -603,6 +630,9 @@ impl Reader<'_, '_> {
         if given.is_empty() && messages.is_none() {
             inputs = self.unwritten(plan);
         }
+        if !given.is_empty() && plan.declared {
+            self.never_written(kit, plan, &given);
+        }
         let one = inputs.len() == 1
             && messages.is_none_or(|m| given.iter().all(|(k, _)| k != m) && !given.is_empty());
         let mut fields: Vec<(Name, TermId)> = Vec::new();
@@ -690,6 +720,49 @@ impl Reader<'_, '_> {
         }
         let first = plan.channels.iter().find(|c| c.text || read.contains(&c.name)).or(plan.channels.first());
         first.map(|c| c.name.clone()).into_iter().collect()
+    }
+
+    /// Notes keys that are read, and that neither the run nor a node gives a value; not where a node is not wholly known.
+    fn never_written(&self, kit: &mut Kit<'_>, plan: &Plan, given: &[(String, Value)]) {
+        let mut written: Vec<(String, Span)> = Vec::new();
+        let mut read: Vec<(String, Span)> = Vec::new();
+        for node in &plan.nodes {
+            let Some(traced) = self.traced(&node.value) else { return };
+            let value = &traced.trace.value;
+            let known = matches!(value.kind, Kind::Dict(_) | Kind::None) || self.either_of(value).is_some();
+            if !known || self.traced_updates_unknown(value) {
+                return;
+            }
+            self.keys_written(value, &mut written);
+            read.extend(self.keys_read(traced));
+        }
+        for (key, at) in read {
+            let free = plan
+                .channel(&key)
+                .is_some_and(|c| matches!(c.reducer, Reducer::Last) && c.initial == Data::Null);
+            if free && written.iter().all(|(k, _)| *k != key) && given.iter().all(|(k, _)| *k != key) {
+                kit.outline.unwritten(&key, at);
+            }
+        }
+    }
+
+    /// Whether an update may set keys that are not seen.
+    fn traced_updates_unknown(&self, value: &Value) -> bool {
+        let mut todo = vec![value.clone()];
+        while let Some(value) = todo.pop() {
+            match (&value.kind, self.either_of(&value)) {
+                (Kind::None, _) => {}
+                (Kind::Dict(id), _) => {
+                    let dict = self.world.dict(*id);
+                    if dict.open.is_some() || dict.entries.iter().any(|(k, _)| k.as_str().is_none()) {
+                        return true;
+                    }
+                }
+                (_, Some((_, a, b))) => todo.extend([a, b]),
+                _ => return true,
+            }
+        }
+        false
     }
 
     /// What a run gives: the text of the last message, or the state.

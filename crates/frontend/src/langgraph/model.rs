@@ -1,13 +1,14 @@
 //! Models, prompts, chains and what they are asked.
 
-use super::value::{Scope, message_role, role_of};
+use super::prompt::{Part, Said};
+use super::value::Scope;
 use super::{Kindly, Reader};
-use crate::emit::{Template, codes, undecided};
+use crate::emit::{codes, undecided};
 use crate::kit::Kit;
 use crate::py::{self, Given, field};
-use core_ir::{ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl, Type};
+use core_ir::{ModelParams, Name, Recv, Role, Term, TermId, ToolDecl, Type};
 use diagnostics::Span;
-use python::{Arg, Kind, Object, ObjectId, Piece, Value};
+use python::{Arg, Kind, Object, ObjectId, Value};
 use std::sync::Arc;
 
 /// A model with what is bound to it.
@@ -20,35 +21,6 @@ pub(super) struct Model {
     pub bound: Vec<Arg>,
     pub tools: Vec<Value>,
     pub schema: Option<Value>,
-}
-
-/// What the variables of a prompt are.
-#[derive(Clone)]
-pub(super) enum Vars {
-    /// Named values.
-    Values(Vec<(String, Value)>),
-    /// The keys of something.
-    Of(Value),
-    /// What the unit is given.
-    Inputs,
-}
-
-/// What a message says.
-#[derive(Clone)]
-pub(super) enum Said {
-    Value(Value),
-    /// A text with `{name}`.
-    Template(Value, Vars),
-}
-
-/// A part of what a model is asked.
-#[derive(Clone)]
-pub(super) enum Part {
-    Say(Role, Said),
-    /// The whole conversation of the state.
-    Conversation,
-    /// Something that is not known to be messages.
-    Other(Value),
 }
 
 /// Stages of a chain.
@@ -82,7 +54,7 @@ impl Reader<'_, '_> {
     }
 
     /// Whether something outside the project is a class of models, or a function that makes one.
-    fn is_model(&self, object: &Object) -> bool {
+    pub(super) fn is_model(&self, object: &Object) -> bool {
         if object.base.is_some()
             || object
                 .class
@@ -128,7 +100,7 @@ impl Reader<'_, '_> {
         self.model_within(value, 0)
     }
 
-    fn model_within(&self, value: &Value, depth: usize) -> Option<Model> {
+    pub(super) fn model_within(&self, value: &Value, depth: usize) -> Option<Model> {
         const DEEPEST: usize = 24;
         let (id, object) = self.world.object_of(value)?;
         if depth > DEEPEST {
@@ -387,342 +359,6 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Who says a message and what it says, of an object, a dictionary or a pair.
-    pub fn message_of(&self, value: &Value) -> Option<(Role, Value)> {
-        match &value.kind {
-            Kind::Object(id) => {
-                let object = self.world.object(*id);
-                if object.base.is_some() || object.class.is_some() {
-                    return None;
-                }
-                let role = match object.short() {
-                    "ChatMessage" => {
-                        role_of(field(object, None, "role").and_then(|g| self.world.str(g.value))?)?
-                    }
-                    _ => message_role(&object.callee)?,
-                };
-                let nothing = Value::new(Kind::Str("".into()), object.span);
-                Some((role, field(object, Some(0), "content").map_or(nothing, |g| g.value.clone())))
-            }
-            Kind::Dict(id) => {
-                let entries = &self.world.dict(*id).entries;
-                let get = |key: &str| entries.iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v);
-                let role =
-                    get("role").or_else(|| get("type")).and_then(|v| self.world.str(v)).and_then(role_of)?;
-                Some((role, get("content")?.clone()))
-            }
-            Kind::List(id) => {
-                let list = self.world.list(*id);
-                let [role, content] = &list.items[..] else { return None };
-                let role = self.world.str(role).and_then(role_of)?;
-                Some((role, content.clone()))
-            }
-            _ => None,
-        }
-    }
-
-    /// The parts of what a model is asked.
-    pub fn parts(&self, scope: &Scope, value: &Value) -> Vec<Part> {
-        let mut out = Vec::new();
-        self.add_parts(scope, value, None, &mut out, 0);
-        out
-    }
-
-    fn add_parts(
-        &self,
-        scope: &Scope,
-        value: &Value,
-        vars: Option<&Vars>,
-        out: &mut Vec<Part>,
-        depth: usize,
-    ) {
-        const DEEPEST: usize = 12;
-        if depth > DEEPEST || out.len() > 500 {
-            return;
-        }
-        if self.is_conversation(scope, value) {
-            out.push(Part::Conversation);
-            return;
-        }
-        let said = |value: &Value| match vars {
-            Some(vars) => Said::Template(value.clone(), vars.clone()),
-            None => Said::Value(value.clone()),
-        };
-        // In a prompt that is a list, a text is what the user says; so is a text by itself.
-        match &value.kind {
-            Kind::Str(_) | Kind::Text(_) => {
-                out.push(Part::Say(Role::User, said(value)));
-                return;
-            }
-            Kind::Dict(id) if self.message_of(value).is_none() => {
-                // `{"messages": […]}`.
-                let entries = &self.world.dict(*id).entries;
-                match entries.iter().find(|(k, _)| k.as_str() == Some("messages")) {
-                    Some((_, messages)) => self.add_parts(scope, messages, vars, out, depth + 1),
-                    None => out.push(Part::Other(value.clone())),
-                }
-                return;
-            }
-            _ => {}
-        }
-        if let Kind::List(id) = &value.kind
-            && let [role, content] = &self.world.list(*id).items[..]
-            && self.world.str(role) == Some("placeholder")
-        {
-            let name = self.world.str(content).unwrap_or("").trim_matches(['{', '}']).to_string();
-            self.placeholder(scope, &name, vars, value, out, depth);
-            return;
-        }
-        if let Some((role, content)) = self.message_of(value) {
-            // Messages that are objects are no templates, but for their templates.
-            let template = match self.world.object_of(value) {
-                Some((_, o)) => {
-                    o.short().ends_with("Template") || o.callee.ends_with("Template.from_template")
-                }
-                None => true,
-            };
-            let said = if template { said(&content) } else { Said::Value(content) };
-            out.push(Part::Say(role, said));
-            return;
-        }
-        if let Some(items) = self.world.items(value) {
-            for item in items {
-                self.add_parts(scope, item, vars, out, depth + 1);
-            }
-            if let Kind::List(id) = value.kind
-                && self.world.list(id).open.is_some()
-            {
-                out.push(Part::Other(value.clone()));
-            }
-            return;
-        }
-        if let Some((id, object)) = self.world.object_of(value) {
-            if object.base.is_none() && matches!(&*object.callee, "+" | "[*]") {
-                for arg in &object.args {
-                    self.add_parts(scope, &arg.value, vars, out, depth + 1);
-                }
-                return;
-            }
-            if object.short() == "MessagesPlaceholder" {
-                let name = field(object, Some(0), "variable_name")
-                    .and_then(|g| self.world.str(g.value))
-                    .unwrap_or("");
-                self.placeholder(scope, name, vars, value, out, depth);
-                return;
-            }
-            if let Some(template) = object.callee.strip_suffix("MessagePromptTemplate.from_template")
-                && let (Some(content), Some(role)) =
-                    (object.args.first(), message_role(&format!("{template}MessagePromptTemplate")))
-            {
-                out.push(Part::Say(role, said(&content.value)));
-                return;
-            }
-            // `prompt.invoke({…})`, `prompt.format_messages(a=…)`.
-            if let Some((base, method)) = self.method_call(object) {
-                let prompt = Value::new(Kind::Object(base), object.span);
-                let vars = match method {
-                    "invoke" | "ainvoke" | "format_prompt" | "aformat_prompt" | "format_messages"
-                    | "format" | "aformat_messages" => Some(self.vars_of_call(object)),
-                    "to_messages" | "to_string" => {
-                        self.add_parts(scope, &prompt, vars, out, depth + 1);
-                        return;
-                    }
-                    _ => None,
-                };
-                if let Some(vars) = vars
-                    && self.prompt_parts(scope, &prompt, &vars, out, depth + 1)
-                {
-                    return;
-                }
-            }
-            let _ = id;
-        }
-        out.push(Part::Other(value.clone()));
-    }
-
-    fn placeholder(
-        &self,
-        scope: &Scope,
-        name: &str,
-        vars: Option<&Vars>,
-        value: &Value,
-        out: &mut Vec<Part>,
-        depth: usize,
-    ) {
-        match vars {
-            Some(Vars::Values(values)) => {
-                if let Some((_, messages)) = values.iter().find(|(n, _)| n == name) {
-                    self.add_parts(scope, messages, None, out, depth + 1);
-                }
-            }
-            Some(Vars::Of(state)) => {
-                let whole = scope
-                    .state
-                    .as_ref()
-                    .is_some_and(|(id, _)| matches!(state.kind, Kind::Object(s) if s == *id));
-                if self.is_conversation(scope, state) || whole && scope.messages.as_deref() == Some(name) {
-                    out.push(Part::Conversation);
-                } else if self.world.items(state).is_some() {
-                    // Of a prompt with one variable, a list is its value.
-                    self.add_parts(scope, state, None, out, depth + 1);
-                } else {
-                    out.push(Part::Other(value.clone()));
-                }
-            }
-            // What was said before is empty at the beginning; a unit's own input is what the user says.
-            Some(Vars::Inputs) if matches!(name, "messages" | "input") => {
-                out.push(Part::Say(Role::User, Said::Template(value.clone(), Vars::Inputs)))
-            }
-            Some(Vars::Inputs) => {}
-            None => out.push(Part::Other(value.clone())),
-        }
-    }
-
-    /// The variables that a call gives a prompt.
-    pub fn vars_of_call(&self, object: &Object) -> Vars {
-        let mut values: Vec<(String, Value)> = object
-            .args
-            .iter()
-            .filter_map(|a| Some((a.name.as_ref()?.to_string(), a.value.clone())))
-            .collect();
-        match object.args.iter().find(|a| a.name.is_none()) {
-            Some(arg) => match self.world.entries(&arg.value) {
-                Some(entries) => {
-                    values.extend(
-                        entries.iter().filter_map(|(k, v)| Some((k.as_str()?.to_string(), v.clone()))),
-                    );
-                    Vars::Values(values)
-                }
-                None => Vars::Of(arg.value.clone()),
-            },
-            None => Vars::Values(values),
-        }
-    }
-
-    /// Whether a value is a prompt with variables.
-    pub fn is_prompt(&self, value: &Value) -> bool {
-        self.world.object_of(value).is_some_and(|(_, o)| {
-            let head = o.callee.trim_end_matches(".partial");
-            [
-                "PromptTemplate",
-                "PromptTemplate.from_messages",
-                "PromptTemplate.from_template",
-                "PromptTemplate.from_role_strings",
-            ]
-            .iter()
-            .any(|e| head.ends_with(e))
-        })
-    }
-
-    /// Adds the messages of a prompt. False if it is none.
-    pub fn prompt_parts(
-        &self,
-        scope: &Scope,
-        prompt: &Value,
-        vars: &Vars,
-        out: &mut Vec<Part>,
-        depth: usize,
-    ) -> bool {
-        if !self.is_prompt(prompt) || depth > 12 {
-            return false;
-        }
-        let Some((_, object)) = self.world.object_of(prompt) else { return false };
-        if let Some((base, "partial")) = self.method_call(object) {
-            let more =
-                object.args.iter().filter_map(|a| Some((a.name.as_ref()?.to_string(), a.value.clone())));
-            let vars = match vars {
-                Vars::Values(values) => Vars::Values(values.iter().cloned().chain(more).collect()),
-                Vars::Of(_) | Vars::Inputs => vars.clone(),
-            };
-            return self.prompt_parts(
-                scope,
-                &Value::new(Kind::Object(base), prompt.span),
-                &vars,
-                out,
-                depth + 1,
-            );
-        }
-        let content = field(object, Some(0), "messages").or_else(|| field(object, Some(0), "template"));
-        let Some(content) = content else { return false };
-        if object.callee.ends_with("from_messages") || object.callee.ends_with("ChatPromptTemplate") {
-            self.add_parts(scope, content.value, Some(vars), out, depth + 1);
-        } else {
-            out.push(Part::Say(Role::User, Said::Template(content.value.clone(), vars.clone())));
-        }
-        true
-    }
-
-    /// What a message says, as a term.
-    pub fn said(&self, kit: &mut Kit<'_>, scope: &Scope, said: &Said) -> TermId {
-        let (value, vars) = match said {
-            Said::Value(value) => return self.text(kit, scope, value),
-            Said::Template(value, vars) => (value, vars),
-        };
-        let at = value.span;
-        let Some(pieces) = self.world.text_of(value) else {
-            if matches!(vars, Vars::Inputs)
-                && self.world.object_of(value).is_some_and(|(_, o)| o.short() == "MessagesPlaceholder")
-            {
-                return kit.b.var("x", at);
-            }
-            if matches!(vars, Vars::Inputs) && self.world.items(value).is_some() {
-                return kit.b.var("x", at);
-            }
-            return self.text(kit, scope, value);
-        };
-        let mut template = Template::new(at);
-        for piece in pieces {
-            match piece {
-                Piece::Hole(hole, _) => {
-                    let term = self.expr(kit, scope, &hole);
-                    template.term(term);
-                }
-                Piece::Text(text) => {
-                    for part in braces(&text) {
-                        match part {
-                            Brace::Text(t) => {
-                                template.text(&t);
-                            }
-                            Brace::Name(name) => {
-                                let term = self.variable(kit, scope, vars, &name, at);
-                                template.term(term);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        template.build(&mut kit.b)
-    }
-
-    /// A variable of a prompt.
-    fn variable(&self, kit: &mut Kit<'_>, scope: &Scope, vars: &Vars, name: &str, at: Span) -> TermId {
-        match vars {
-            Vars::Inputs => kit.input(name, at),
-            Vars::Values(values) => match values.iter().rev().find(|(n, _)| n == name) {
-                Some((_, value)) => self.text(kit, scope, &value.clone()),
-                None if scope.inputs => kit.input(name, at),
-                None => {
-                    kit.outline.missing(name, at);
-                    kit.undecided(codes::NOT_COMPILED, format!("nothing gives `{name}` a value"), at)
-                }
-            },
-            Vars::Of(value) => match scope.state.as_ref() {
-                Some((id, var)) if matches!(value.kind, Kind::Object(s) if s == *id) => {
-                    self.read(kit, &var.clone(), name, at)
-                }
-                // Of a prompt with one variable, a text is its value.
-                _ => {
-                    let value = self.expr(kit, scope, value);
-                    if matches!(kit.b.term(value), Term::Lit(_) | Term::Prim(Prim::Format, _)) {
-                        return value;
-                    }
-                    kit.b.add(Term::Field(value, name.into()), at)
-                }
-            },
-        }
-    }
-
     /// The stages of `a | b | c`, with `a.pipe(b)`.
     pub fn stages(&self, value: &Value) -> Vec<Value> {
         const MOST: usize = 64;
@@ -885,47 +521,4 @@ fn snake(name: &str) -> String {
 /// The part of a handover's name that the agent's name makes.
 pub(super) fn handoff_slug(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join("_").to_lowercase()
-}
-
-/// A part of a text with `{name}`; doubled braces are braces.
-enum Brace {
-    Text(String),
-    Name(String),
-}
-
-fn braces(text: &str) -> Vec<Brace> {
-    let mut out = Vec::new();
-    let mut run = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(['{', '}']) {
-        run.push_str(&rest[..at]);
-        let brace = &rest[at..at + 1];
-        if rest[at + 1..].starts_with(brace) {
-            run.push_str(brace);
-            rest = &rest[at + 2..];
-            continue;
-        }
-        let end = (brace == "{").then(|| rest[at..].find('}')).flatten();
-        let name = end.map(|end| &rest[at + 1..at + end]);
-        match (name, end) {
-            (Some(name), Some(end))
-                if !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_') =>
-            {
-                if !run.is_empty() {
-                    out.push(Brace::Text(std::mem::take(&mut run)));
-                }
-                out.push(Brace::Name(name.to_string()));
-                rest = &rest[at + end + 1..];
-            }
-            _ => {
-                run.push_str(brace);
-                rest = &rest[at + 1..];
-            }
-        }
-    }
-    run.push_str(rest);
-    if !run.is_empty() {
-        out.push(Brace::Text(run));
-    }
-    out
 }

@@ -15,6 +15,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    of_graphs(rule, context, out);
     let code = context.code();
     let written: HashSet<_> = code
         .iter()
@@ -35,6 +36,14 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                     .help("write it before, or give it a value to begin with"),
             );
         }
+    }
+}
+
+/// Keys of the state of a graph.
+fn of_graphs(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    for (key, at) in &context.unit.outline.unwritten {
+        let message = format!("`{}` is read here, and nothing ever writes it", diagnostics::clip(key));
+        out.push(rule.finding(message, *at).help("write it before, or give it a value to begin with"));
     }
 }
 

@@ -15,6 +15,11 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    for (key, first, second) in &context.unit.outline.clashes {
+        let message = format!("another node sets `{}` in the same step", diagnostics::clip(key));
+        let d = rule.finding(message, *second).remark(*first, "the other one");
+        out.push(d.help("merge what they give: annotate the key with a reducer"));
+    }
     let code = context.code();
     for (_, term) in code.iter() {
         let Term::Par(_, sides) = term else { continue };

@@ -1,0 +1,590 @@
+//! The calls of a function that ask the world: in order, under the tests that they stand under.
+//!
+//! A call that only one side of a test makes is made on that side, if all that follows depends on the test, too; otherwise it is made or not,
+//! and the function goes on.
+
+use super::model::Chain;
+use super::node::{Graph, Mode};
+use super::prompt::{Part, Vars};
+use super::value::{Held, Scope};
+use super::{Kindly, Reader, Traced};
+use crate::emit::{clip, codes, undecided};
+use crate::kit::Kit;
+use core_ir::{Data, IfSugar, ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl, Type};
+use diagnostics::Span;
+use python::{Condition, Kind, ObjectId, Value};
+use std::sync::Arc;
+
+impl Reader<'_, '_> {
+    /// Calls of a traced function that ask the world, in order.
+    pub(super) fn calls(&self, scope: &Scope, traced: &Traced) -> Vec<Call> {
+        traced
+            .trace
+            .objects
+            .iter()
+            .filter_map(|id| Some(Call { id: *id, does: self.effect(scope, *id)? }))
+            .collect()
+    }
+
+    pub(super) fn effect(&self, scope: &Scope, id: ObjectId) -> Option<Effect> {
+        let object = self.world.object(id);
+        let at = object.span;
+        if let Some((base, arg)) = self.asking(object) {
+            let on = Value::new(Kind::Object(base), at);
+            let arg_value = arg.map(|a| a.value.clone());
+            if let Some(chain) = self.chain(&on) {
+                return Some(Effect::Ask(Box::new(chain), arg_value));
+            }
+            if self.inner_graph(&on).is_some() {
+                return Some(Effect::Run(base, arg_value));
+            }
+            if self.is_prompt(&on) || self.rooted_in_state(scope, base) {
+                return None;
+            }
+            if let Some(decl) = self.tool(&on) {
+                let args = self.tool_args(&decl, arg_value.as_ref());
+                return Some(Effect::Tool(decl, args));
+            }
+            return Some(Effect::Unknown(format!("what `{}` gives", clip(&object.callee))));
+        }
+        if let Some(base) = object.base {
+            let this = Value::new(Kind::Object(id), at);
+            if self.model(&this).is_some() || self.inner_graph(&this).is_some() {
+                return None;
+            }
+            let (_, method) = self.method_call(object)?;
+            let root = self.root(base);
+            let known = self.world.object(root);
+            if self.rooted_in_state(scope, base) || is_quiet(&known.callee) || self.asking_root(base) {
+                return None;
+            }
+            let method = method.rsplit('.').next().unwrap_or(method);
+            if matches!(
+                method,
+                "append"
+                    | "extend"
+                    | "update"
+                    | "add"
+                    | "__setitem__"
+                    | "get"
+                    | "strip"
+                    | "lower"
+                    | "upper"
+                    | "split"
+                    | "format"
+                    | "items"
+                    | "keys"
+                    | "values"
+                    | "model_dump"
+            ) || known.class.is_some()
+            {
+                return None;
+            }
+            let name = format!("{}_{method}", known.short());
+            return Some(self.outside(&name, id, at));
+        }
+        // `search.invoke(…)` of a function that is a tool.
+        if let Some(first) = object.args.first()
+            && let Some(function) = crate::py::function_of(&first.value)
+            && (object.callee.ends_with(".invoke")
+                || object.callee.ends_with(".ainvoke")
+                || object.callee.ends_with(".run"))
+        {
+            let decl = self.tool(&Value::new(Kind::Function(function), first.value.span))?;
+            let args = self.tool_args(&decl, object.args.get(1).map(|a| &a.value));
+            return Some(Effect::Tool(decl, args));
+        }
+        if object.class.is_some() || is_quiet(&object.callee) || !object.callee.contains('.') {
+            return None;
+        }
+        if object.callee.ends_with("types.interrupt") {
+            return Some(self.outside("interrupt", id, at));
+        }
+        // What begins with a capital letter is a class: making an instance of it asks nobody.
+        let class = object.short().chars().next().is_none_or(|c| c.is_uppercase());
+        (!class && !object.callee.contains("[]")).then(|| self.outside(object.short(), id, at))
+    }
+
+    pub(super) fn outside(&self, name: &str, id: ObjectId, at: Span) -> Effect {
+        let object = self.world.object(id);
+        let mut decl = ToolDecl::unknown(name.into(), at);
+        let mut args: Vec<(Name, Value)> = Vec::new();
+        for (i, arg) in object.args.iter().enumerate() {
+            let name: Name = arg.name.as_deref().map_or_else(
+                || if i == 0 { "input".into() } else { format!("arg{}", i + 1).into() },
+                Name::from,
+            );
+            if args.iter().all(|(n, _)| *n != name) {
+                args.push((name, arg.value.clone()));
+            }
+        }
+        decl.params = args
+            .iter()
+            .map(|(n, _)| core_ir::ToolParam {
+                name: n.clone(),
+                ty: core_ir::Type::Dyn,
+                bound: core_ir::LabelSpec::BOTTOM,
+            })
+            .collect();
+        Effect::Tool(decl, args)
+    }
+
+    pub(super) fn tool_args(&self, decl: &ToolDecl, arg: Option<&Value>) -> Vec<(Name, Value)> {
+        let Some(arg) = arg else { return Vec::new() };
+        match self.world.entries(arg) {
+            Some(entries) => {
+                entries.iter().filter_map(|(k, v)| Some((Name::from(k.as_str()?), v.clone()))).collect()
+            }
+            None => decl.params.first().map(|p| (p.name.clone(), arg.clone())).into_iter().collect(),
+        }
+    }
+
+    pub(super) fn root(&self, id: ObjectId) -> ObjectId {
+        let mut at = id;
+        for _ in 0..40 {
+            match self.world.object(at).base {
+                Some(base) => at = base,
+                None => break,
+            }
+        }
+        at
+    }
+
+    /// Whether a value is a part of the state or of what the framework hands in beside it.
+    pub(super) fn rooted_in_state(&self, scope: &Scope, id: ObjectId) -> bool {
+        let root = self.root(id);
+        scope.state.as_ref().is_some_and(|(s, _)| *s == root)
+            || self.world.object(root).callee.starts_with("langgraph.")
+            || self.world.object(id).callee.contains("element")
+    }
+
+    /// Whether something is a part of what a model, an agent or a tool gave.
+    pub(super) fn asking_root(&self, id: ObjectId) -> bool {
+        let mut at = id;
+        for _ in 0..40 {
+            let object = self.world.object(at);
+            if self.asking(object).is_some() {
+                return true;
+            }
+            match object.base {
+                Some(base) => at = base,
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// The calls of one way, then what it gives.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn level(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: Scope,
+        calls: &[Call],
+        depth: usize,
+        value: &Value,
+        ways: &Around<'_>,
+        leaf: &mut Leaf<'_>,
+    ) -> TermId {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            self.level_inner(kit, scope, calls, depth, value, ways, leaf)
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn level_inner(
+        &self,
+        kit: &mut Kit<'_>,
+        mut scope: Scope,
+        calls: &[Call],
+        depth: usize,
+        value: &Value,
+        ways: &Around<'_>,
+        leaf: &mut Leaf<'_>,
+    ) -> TermId {
+        let at = value.span;
+        if !kit.budget.take(0, at, kit.out) {
+            return kit.unknown("more than is compiled", at);
+        }
+        let mut bindings: Vec<(Name, TermId)> = Vec::new();
+        for (i, call) in calls.iter().enumerate() {
+            let path = self.world.path(call.id);
+            let place = self.world.object(call.id).span;
+            match path.get(depth) {
+                None => self.bind(kit, &mut scope, call, ways, &mut bindings),
+                Some(Condition::Test(test, _)) => {
+                    let rest = &calls[i..];
+                    let one = rest.iter().all(|c| matches!(self.world.path(c.id).get(depth), Some(Condition::Test(t, _)) if same(t, test)));
+                    let (yes, no) = self.sides(value, test);
+                    if one {
+                        let side = |wanted: bool| -> Vec<usize> {
+                            let at = |c: &Call| matches!(self.world.path(c.id).get(depth), Some(Condition::Test(_, h)) if *h == wanted);
+                            (i..calls.len()).filter(|n| at(&calls[*n])).collect()
+                        };
+                        let condition = self.test(kit, &scope, test);
+                        let (of_yes, of_no) = (pick(calls, &side(true)), pick(calls, &side(false)));
+                        let yes = self.level(kit, scope.clone(), &of_yes, depth + 1, &yes, ways, leaf);
+                        let no = self.level(kit, scope.clone(), &of_no, depth + 1, &no, ways, leaf);
+                        let body = kit.b.add(Term::If(condition, yes, no, IfSugar::Plain), place);
+                        return kit.b.let_in(bindings, body, at);
+                    }
+                    // What follows does not depend on the test: the call alone does.
+                    let tests: Option<Vec<(Value, bool)>> = path[depth..]
+                        .iter()
+                        .map(|c| match c {
+                            Condition::Test(t, holds) => Some((t.clone(), *holds)),
+                            _ => None,
+                        })
+                        .collect();
+                    let Some(tests) = tests else {
+                        self.repeated(kit, &mut scope, call, place, &mut bindings);
+                        continue;
+                    };
+                    let before = bindings.len();
+                    let condition = self.all_of(kit, &scope, &tests, place);
+                    self.bind(kit, &mut scope, call, ways, &mut bindings);
+                    let made: Vec<(Name, TermId)> = bindings.drain(before..).collect();
+                    if let Some((name, _)) = made.last().cloned() {
+                        let body = kit.b.var(name.clone(), place);
+                        let body = kit.b.let_in(made, body, place);
+                        let nothing = kit.b.lit(Data::Null, place);
+                        let nothing = kit.b.add(Term::Check("skipped".into(), Type::Dyn, nothing), place);
+                        let either = kit.b.add(Term::If(condition, body, nothing, IfSugar::Plain), place);
+                        bindings.push((name, either));
+                    }
+                }
+                Some(Condition::Each(_)) if scope.held.contains_key(&call.id) => {}
+                Some(_) => self.repeated(kit, &mut scope, call, place, &mut bindings),
+            }
+        }
+        if let Kind::Object(id) = value.kind
+            && let object = self.world.object(id)
+            && object.base.is_none()
+            && &*object.callee == "if"
+            && let [test, yes, no] = &object.args[..]
+        {
+            let condition = self.test(kit, &scope, &test.value);
+            let yes = self.level(kit, scope.clone(), &[], depth + 1, &yes.value, ways, leaf);
+            let no = self.level(kit, scope, &[], depth + 1, &no.value, ways, leaf);
+            let body = kit.b.add(Term::If(condition, yes, no, IfSugar::Plain), at);
+            return kit.b.let_in(bindings, body, at);
+        }
+        let body = leaf(kit, &scope, value);
+        kit.b.let_in(bindings, body, at)
+    }
+
+    /// A call that happens more than once, or not certainly.
+    pub(super) fn repeated(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &mut Scope,
+        call: &Call,
+        at: Span,
+        out: &mut Vec<(Name, TermId)>,
+    ) {
+        let why = "a call that is repeated, or made under a condition that is not followed";
+        let term = kit.undecided(codes::NOT_COMPILED, why.into(), at);
+        let var = kit.b.fresh("r");
+        out.push((var.clone(), term));
+        scope.held.insert(call.id, Held { var, kind: Kindly::Data, live: false });
+    }
+
+    /// What a value is on both sides of a test.
+    pub(super) fn sides(&self, value: &Value, test: &Value) -> (Value, Value) {
+        if let Kind::Object(id) = value.kind
+            && let object = self.world.object(id)
+            && &*object.callee == "if"
+            && let [t, yes, no] = &object.args[..]
+            && same(&t.value, test)
+        {
+            return (yes.value.clone(), no.value.clone());
+        }
+        (value.clone(), value.clone())
+    }
+
+    pub(super) fn all_of(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        tests: &[(Value, bool)],
+        at: Span,
+    ) -> TermId {
+        let mut all: Option<TermId> = None;
+        for (test, holds) in tests.iter().rev() {
+            let mut term = self.test(kit, scope, test);
+            if !holds {
+                term = kit.b.add(Term::Prim(Prim::Not, vec![term]), at);
+            }
+            all = Some(match all {
+                None => term,
+                Some(rest) => {
+                    let no = kit.b.lit(Data::Bool(false), at);
+                    kit.b.add(Term::If(term, rest, no, IfSugar::And), at)
+                }
+            });
+        }
+        all.unwrap_or_else(|| kit.b.lit(Data::Bool(true), at))
+    }
+
+    /// Binds what a call gives.
+    pub(super) fn bind(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &mut Scope,
+        call: &Call,
+        ways: &Around<'_>,
+        out: &mut Vec<(Name, TermId)>,
+    ) {
+        let at = self.world.object(call.id).span;
+        let var = kit.b.fresh("r");
+        let mut live = false;
+        let (term, kind) = match &call.does {
+            Effect::Ask(chain, arg) => {
+                let kind = self.kind_of(&chain.model, chain.json);
+                let params = self.params(kit, &chain.model, ways.name);
+                let parts = self.asked_with(scope, chain, arg.as_ref());
+                live = ways.mode == Mode::Alone
+                    && self.is_added(ways.value, call.id)
+                    && self.may_be_live(ways.graph, &parts, kind);
+                let mut term = self.ask(kit, scope, ways.graph, &parts, params, live, at, out);
+                if chain.json && kind == Kindly::Data && chain.model.schema.is_none() {
+                    term = kit.b.add(Term::Prim(Prim::FromJson, vec![term]), at);
+                }
+                (term, kind)
+            }
+            Effect::Run(id, arg) => self.run_inside(kit, scope, *id, arg.as_ref(), ways.graph.depth + 1, at),
+            Effect::Tool(decl, args) => {
+                let id = kit.declared(decl.clone());
+                let tool = kit.b.add(Term::Tool(id), at);
+                let mut fields: Vec<(Name, TermId)> = Vec::new();
+                for (name, value) in args {
+                    let term = self.expr(kit, scope, value);
+                    fields.push((name.clone(), term));
+                }
+                let record = kit.b.add(Term::Record(fields), at);
+                (kit.b.app(tool, record, at), Kindly::Data)
+            }
+            Effect::Unknown(why) => (kit.undecided(codes::NOT_COMPILED, why.clone(), at), Kindly::Data),
+        };
+        out.push((var.clone(), term));
+        scope.held.insert(call.id, Held { var, kind, live });
+    }
+
+    /// Whether a model may be asked in the conversation itself: nothing is said to it alone. Calls keep their form there only, so a model
+    /// that is offered tools is always asked there.
+    pub(super) fn may_be_live(&self, graph: &Graph<'_>, parts: &[Part], kind: Kindly) -> bool {
+        let Some(middle) = parts.iter().position(|p| matches!(p, Part::Conversation)) else { return false };
+        let said = graph.hoisted.is_some() && matches!(parts[..middle], [Part::Say(Role::System, _)]);
+        middle + 1 == parts.len() && (middle == 0 || said || kind == Kindly::Calls)
+    }
+
+    /// What a chain's model is asked with an argument.
+    pub fn asked_with(&self, scope: &Scope, chain: &Chain, arg: Option<&Value>) -> Vec<Part> {
+        let Some(prompt) = &chain.prompt else {
+            return arg.map_or(Vec::new(), |a| self.parts(scope, a));
+        };
+        let mut vars = match arg {
+            None => Vars::Values(Vec::new()),
+            Some(arg) => match self.world.entries(arg) {
+                Some(entries) => Vars::Values(
+                    entries.iter().filter_map(|(k, v)| Some((k.as_str()?.to_string(), v.clone()))).collect(),
+                ),
+                None => Vars::Of(arg.clone()),
+            },
+        };
+        if !chain.given.is_empty() {
+            // `RunnablePassthrough()` hands on what the chain is given.
+            let given = chain.given.iter().map(|(name, value)| {
+                let passed =
+                    self.world.object_of(value).is_some_and(|(_, o)| o.short() == "RunnablePassthrough");
+                let picked = self
+                    .world
+                    .object_of(value)
+                    .filter(|(_, o)| o.short() == "itemgetter")
+                    .and_then(|(_, o)| o.args.first()?.value.as_str().map(str::to_string));
+                let inner = match (passed, picked, arg) {
+                    (true, _, Some(arg)) => arg.clone(),
+                    (_, Some(key), Some(arg)) => self
+                        .world
+                        .entries(arg)
+                        .and_then(|e| e.iter().find(|(k, _)| k.as_str() == Some(&key)))
+                        .map_or_else(|| value.clone(), |(_, v)| v.clone()),
+                    _ => value.clone(),
+                };
+                (name.clone(), inner)
+            });
+            vars = Vars::Values(given.collect());
+        }
+        let mut parts = Vec::new();
+        self.prompt_parts(scope, prompt, &vars, &mut parts, 0);
+        parts
+    }
+
+    /// A model is asked. In the conversation of the graph, if that is what it is given.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn ask(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        graph: &Graph<'_>,
+        parts: &[Part],
+        params: ModelParams,
+        live: bool,
+        at: Span,
+        out: &mut Vec<(Name, TermId)>,
+    ) -> TermId {
+        let Some(middle) = parts.iter().position(|p| matches!(p, Part::Conversation)) else {
+            for part in parts {
+                if let Part::Other(value) = part {
+                    let message =
+                        format!("what is asked here is not known to be messages: {}", self.world.why(value));
+                    kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
+                }
+            }
+            return self.ask_alone(kit, scope, parts, params, at);
+        };
+        let (before, after) = (&parts[..middle], &parts[middle + 1..]);
+        let before = match (&graph.hoisted, before) {
+            (Some(_), [Part::Say(Role::System, _)]) => &[],
+            _ => before,
+        };
+        let recv = |kit: &mut Kit<'_>| kit.b.add(Term::Recv(Recv::Data(Arc::new(params.clone()))), at);
+        if live && after.is_empty() {
+            out.extend(self.sends(kit, scope, before));
+            return recv(kit);
+        }
+        let mut said = self.sends(kit, scope, before);
+        said.extend(self.sends(kit, scope, after));
+        let body = recv(kit);
+        let body = kit.b.let_in(said, body, at);
+        kit.b.add(Term::Fork(body), at)
+    }
+
+    /// Whether what a call gives is added to the conversation.
+    pub(super) fn is_added(&self, value: &Value, id: ObjectId) -> bool {
+        let mut todo = vec![value.clone()];
+        let mut left = 400;
+        while let Some(value) = todo.pop() {
+            left -= 1;
+            if left == 0 {
+                return false;
+            }
+            match &value.kind {
+                Kind::Object(o) if *o == id => return true,
+                Kind::Object(o) => {
+                    let object = self.world.object(*o);
+                    if object.base.is_none() && matches!(object.short(), "if" | "+" | "[*]" | "Command") {
+                        todo.extend(object.args.iter().map(|a| a.value.clone()));
+                    }
+                }
+                Kind::List(list) => todo.extend(self.world.list(*list).items.iter().cloned()),
+                Kind::Dict(dict) => {
+                    let entries = &self.world.dict(*dict).entries;
+                    todo.extend(entries.iter().filter(|(k, _)| k.as_str().is_some()).map(|(_, v)| v.clone()));
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+}
+
+/// A call that asks the world.
+#[derive(Clone)]
+pub(super) enum Effect {
+    Ask(Box<Chain>, Option<Value>),
+    /// An agent or a graph is run.
+    Run(ObjectId, Option<Value>),
+    Tool(ToolDecl, Vec<(Name, Value)>),
+    /// It cannot be said how it is carried out.
+    Unknown(String),
+}
+
+#[derive(Clone)]
+pub(super) struct Call {
+    pub(super) id: ObjectId,
+    pub(super) does: Effect,
+}
+
+/// What is the same on all ways through a function.
+pub(super) struct Around<'w> {
+    pub(super) graph: &'w Graph<'w>,
+    /// The node's name, for what models are asked.
+    pub(super) name: &'w str,
+    pub(super) mode: Mode,
+    /// What the function gives.
+    pub(super) value: &'w Value,
+}
+
+fn pick(calls: &[Call], which: &[usize]) -> Vec<Call> {
+    which.iter().filter_map(|i| calls.get(*i).cloned()).collect()
+}
+
+/// Whether two tests are the same one.
+fn same(a: &Value, b: &Value) -> bool {
+    match (&a.kind, &b.kind) {
+        (Kind::Object(a), Kind::Object(b)) => a == b,
+        (Kind::Member(a, m), Kind::Member(b, n)) => a == b && m == n,
+        (Kind::Unknown(_), Kind::Unknown(_)) => a.span == b.span,
+        _ => false,
+    }
+}
+
+/// Whether calling something asks nobody: what Python has built in, and what only makes values.
+fn is_quiet(callee: &str) -> bool {
+    const QUIET: &[&str] = &[
+        "builtins",
+        "typing",
+        "typing_extensions",
+        "logging",
+        "json",
+        "re",
+        "math",
+        "datetime",
+        "time",
+        "uuid",
+        "copy",
+        "os",
+        "sys",
+        "enum",
+        "dataclasses",
+        "functools",
+        "itertools",
+        "collections",
+        "operator",
+        "textwrap",
+        "string",
+        "random",
+        "pydantic",
+        "langchain",
+        "langchain_core",
+        "langgraph",
+        "pprint",
+        "rich",
+        "loguru",
+        "warnings",
+        "traceback",
+        "pathlib",
+        "asyncio",
+        "decimal",
+        "structlog",
+        "langsmith",
+        "inspect",
+        "types",
+        "hashlib",
+        "base64",
+        "html",
+        "urllib",
+        "IPython",
+        "str",
+        "list",
+        "dict",
+    ];
+    let head = callee.split('.').next().unwrap_or(callee);
+    let logger = callee.contains("getLogger") || callee.contains("logger");
+    logger
+        || ((QUIET.contains(&head) || head.starts_with("langchain_")) && !callee.ends_with("types.interrupt"))
+}
+
+/// Does something with a leaf of the tree of decisions that a function is.
+pub(super) type Leaf<'l> = dyn FnMut(&mut Kit<'_>, &Scope, &Value) -> TermId + 'l;

@@ -1,0 +1,437 @@
+//! What a node changes of the state: its update, merged by the reducers of the keys.
+
+use super::node::{GOTO, Graph, Mode, SENT};
+use super::plan::Reducer;
+use super::value::{Held, REPLY, Scope};
+use super::{Kindly, Reader};
+use crate::emit::{clip, codes, undecided};
+use crate::kit::Kit;
+use crate::py::field;
+use core_ir::{IfSugar, Name, Prim, Role, Term, TermId};
+use diagnostics::Span;
+use python::{Kind, ObjectId, Value};
+
+impl Reader<'_, '_> {
+    /// What a node gives, as the new state or as an update.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn update(
+        &self,
+        kit: &mut Kit<'_>,
+        graph: &Graph<'_>,
+        scope: &Scope,
+        value: &Value,
+        mode: Mode,
+        name: &str,
+        at: Span,
+    ) -> TermId {
+        let place = value.span;
+        let Some(command) = self.command(value) else {
+            return self.goes(kit, graph, scope, value, None, mode, name, at);
+        };
+        let given = field(command, None, "update").map_or(Value::new(Kind::None, place), |g| g.value.clone());
+        let to = field(command, None, "goto").map(|g| g.value.clone());
+        self.goes(kit, graph, scope, &given, to.as_ref(), mode, name, at)
+    }
+
+    /// An update, and where it goes on.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn goes(
+        &self,
+        kit: &mut Kit<'_>,
+        graph: &Graph<'_>,
+        scope: &Scope,
+        given: &Value,
+        to: Option<&Value>,
+        mode: Mode,
+        name: &str,
+        at: Span,
+    ) -> TermId {
+        if !kit.budget.take(0, at, kit.out) {
+            return kit.unknown("more than is compiled", at);
+        }
+        // What is one of two values is decided first, for both.
+        if let Some((test, ..)) = self.either_of(given).or_else(|| to.and_then(|t| self.either_of(t))) {
+            let (yes, no) = self.sides(given, &test);
+            let sides = to.map(|t| self.sides(t, &test));
+            let (to_yes, to_no) = sides.map_or((None, None), |(a, b)| (Some(a), Some(b)));
+            let test = self.test(kit, scope, &test);
+            let (yes, no) = stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+                let yes = self.goes(kit, graph, scope, &yes, to_yes.as_ref(), mode, name, at);
+                (yes, self.goes(kit, graph, scope, &no, to_no.as_ref(), mode, name, at))
+            });
+            return kit.b.add(Term::If(test, yes, no, IfSugar::Plain), at);
+        }
+        let Some(to) = to else {
+            return self.merged(kit, graph, scope, given, mode, name, at, None);
+        };
+        if self.sent(to).is_some() {
+            let term = self.sent_items(kit, scope, to, to.span);
+            let state = self.merged(kit, graph, scope, given, mode, name, at, None);
+            return kit.b.add(Term::With(state, SENT.into(), term), to.span);
+        }
+        let goto = match self.labels(to) {
+            Some(labels) => kit.text(&labels.join("+"), to.span),
+            // A text that is computed names the node.
+            None => self.expr(kit, scope, to),
+        };
+        self.merged(kit, graph, scope, given, mode, name, at, Some(goto))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn merged(
+        &self,
+        kit: &mut Kit<'_>,
+        graph: &Graph<'_>,
+        scope: &Scope,
+        given: &Value,
+        mode: Mode,
+        name: &str,
+        at: Span,
+        goto: Option<TermId>,
+    ) -> TermId {
+        let Some((_, var)) = scope.state.clone() else { return kit.unknown("a node without a state", at) };
+        let Some(entries) = self.entries_of(scope, given) else {
+            // What another graph or an agent gave is the update.
+            if let Kind::Object(id) = given.kind
+                && let Some(held) = scope.held.get(&id).cloned()
+                && let (Some(key), Kindly::Text | Kindly::Calls) = (graph.plan.messages(), held.kind)
+            {
+                let message = Value::new(Kind::Object(id), given.span);
+                return self.apply(kit, graph, scope, &[(key.to_string(), message)], mode, goto, at);
+            }
+            let why = format!("what `{}` changes: {}", clip(name), self.world.why(given));
+            let term = kit.undecided(codes::NOT_COMPILED, why, given.span);
+            if mode == Mode::Alone {
+                let state = kit.b.var(var, at);
+                let state = kit.b.let_in(vec![("_".into(), term)], state, at);
+                return match goto {
+                    Some(goto) => kit.b.add(Term::With(state, GOTO.into(), goto), at),
+                    None => state,
+                };
+            }
+            let fields = goto.map(|goto| (Name::from(GOTO), goto)).into_iter().collect();
+            let update = kit.b.add(Term::Record(fields), at);
+            return kit.b.let_in(vec![("_".into(), term)], update, at);
+        };
+        self.applied(kit, graph, scope, entries, mode, goto, at)
+    }
+
+    /// An update; if what is added to the conversation is one of two things, it is decided first.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn applied(
+        &self,
+        kit: &mut Kit<'_>,
+        graph: &Graph<'_>,
+        scope: &Scope,
+        entries: Vec<(String, Value)>,
+        mode: Mode,
+        goto: Option<TermId>,
+        at: Span,
+    ) -> TermId {
+        let messages = graph.plan.messages();
+        let found =
+            entries.iter().position(|(k, v)| Some(k.as_str()) == messages && self.either_of(v).is_some());
+        let Some((i, (test, yes, no))) =
+            found.and_then(|i| Some((i, self.either_of(&entries[i].1)?))).filter(|_| goto.is_none())
+        else {
+            return self.apply(kit, graph, scope, &entries, mode, goto, at);
+        };
+        let side = |value: Value| {
+            let mut entries = entries.clone();
+            entries[i].1 = value;
+            entries
+        };
+        let test = self.test(kit, scope, &test);
+        let (yes, no) = stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let yes = self.applied(kit, graph, scope, side(yes), mode, None, at);
+            (yes, self.applied(kit, graph, scope, side(no), mode, None, at))
+        });
+        kit.b.add(Term::If(test, yes, no, IfSugar::Plain), at)
+    }
+
+    /// The keys that an update sets.
+    pub(super) fn entries_of(&self, scope: &Scope, given: &Value) -> Option<Vec<(String, Value)>> {
+        match &given.kind {
+            Kind::None => Some(Vec::new()),
+            Kind::Dict(id) => {
+                let dict = self.world.dict(*id);
+                if dict.open.is_some() {
+                    return None;
+                }
+                let mut out: Vec<(String, Value)> = Vec::new();
+                for (key, value) in &dict.entries {
+                    match (key.as_str(), &key.kind) {
+                        (Some(key), _) => {
+                            out.retain(|(k, _)| k != key);
+                            out.push((key.to_string(), value.clone()));
+                        }
+                        // `{**state, …}`: the other keys stay as they are.
+                        (None, Kind::External(star)) if &**star == "**" => {
+                            let whole = matches!(value.kind, Kind::Object(s) if scope.state.as_ref().is_some_and(|(id, _)| *id == s));
+                            if !whole {
+                                return None;
+                            }
+                        }
+                        _ => return None,
+                    }
+                }
+                Some(out)
+            }
+            Kind::Object(id) => {
+                let (state, _) = scope.state.as_ref()?;
+                let object = self.world.object(*id);
+                if id == state {
+                    // The state itself, with what was set in it.
+                    let mut out: Vec<(String, Value)> = Vec::new();
+                    for call in object.calls.iter().filter(|c| &*c.name == "__setitem__") {
+                        let args = &self.world.object(call.result).args;
+                        let (key, value) = (args.first()?.value.as_str()?, args.get(1)?.value.clone());
+                        out.retain(|(k, _)| k != key);
+                        out.push((key.to_string(), value));
+                    }
+                    for (name, value) in &object.attrs {
+                        out.retain(|(k, _)| *k != **name);
+                        out.push((name.to_string(), value.clone()));
+                    }
+                    return Some(out);
+                }
+                // An instance of the state's class.
+                object.class?;
+                Some(
+                    object
+                        .args
+                        .iter()
+                        .filter_map(|a| Some((a.name.as_ref()?.to_string(), a.value.clone())))
+                        .collect(),
+                )
+            }
+            _ => None,
+        }
+    }
+
+    /// The state with an update merged into it, or the update as a record.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn apply(
+        &self,
+        kit: &mut Kit<'_>,
+        graph: &Graph<'_>,
+        scope: &Scope,
+        entries: &[(String, Value)],
+        mode: Mode,
+        goto: Option<TermId>,
+        at: Span,
+    ) -> TermId {
+        let Some((_, var)) = scope.state.clone() else { return kit.unknown("a node without a state", at) };
+        let mut said: Vec<(Name, TermId)> = Vec::new();
+        let mut fields: Vec<(Name, TermId)> = Vec::new();
+        for (key, value) in entries {
+            let channel = graph.plan.channel(key);
+            if channel.is_none() && graph.plan.declared {
+                let message = format!("the state has no key `{}`", clip(key));
+                kit.out.push(diagnostics::Diagnostic::warn(codes::UNDEFINED, message, value.span));
+                continue;
+            }
+            let reducer = channel.map_or(&Reducer::Last, |c| &c.reducer);
+            if let Reducer::Messages = reducer {
+                self.add_messages(kit, graph, scope, key, value, mode, &mut said, &mut fields);
+                continue;
+            }
+            let new = self.expr(kit, scope, value);
+            let new = match mode {
+                Mode::Beside => new,
+                Mode::Alone => {
+                    let old = self.read(kit, &var, key, at);
+                    self.reduced(kit, reducer, old, new, value.span)
+                }
+            };
+            fields.push((key.as_str().into(), new));
+        }
+        if let Some(goto) = goto {
+            fields.push((GOTO.into(), goto));
+        }
+        let term = match mode {
+            Mode::Beside => kit.b.add(Term::Record(fields), at),
+            Mode::Alone => {
+                let mut state = kit.b.var(var, at);
+                for (name, value) in fields {
+                    let place = kit.b.span(value);
+                    state = kit.b.add(Term::With(state, name, value), place);
+                }
+                state
+            }
+        };
+        kit.b.let_in(said, term, at)
+    }
+
+    /// The old value of a key and an update, merged.
+    pub fn reduced(
+        &self,
+        kit: &mut Kit<'_>,
+        reducer: &Reducer,
+        old: TermId,
+        new: TermId,
+        at: Span,
+    ) -> TermId {
+        match reducer {
+            Reducer::Last => new,
+            Reducer::Messages | Reducer::Add => kit.b.add(Term::Prim(Prim::Add, vec![old, new]), at),
+            Reducer::Function(function) => {
+                let Some(traced) = self.traced(function) else {
+                    return kit.undecided(codes::NOT_COMPILED, "how this key is merged".into(), at);
+                };
+                let mut scope = Scope::default();
+                let (a, b): (Name, Name) = (kit.b.fresh("old"), kit.b.fresh("new"));
+                scope.held.insert(traced.state, Held { var: a.clone(), kind: Kindly::Data, live: false });
+                if let Some(second) = traced.second {
+                    scope.held.insert(second, Held { var: b.clone(), kind: Kindly::Data, live: false });
+                }
+                let body = self.expr(kit, &scope, &traced.trace.value);
+                kit.b.let_in(vec![(a, old), (b, new)], body, at)
+            }
+            Reducer::Unknown(why) => {
+                let message = format!("how this key is merged: {why}");
+                kit.out.push(undecided(codes::NOT_COMPILED, message, at));
+                new
+            }
+        }
+    }
+
+    /// What a value adds to the conversation.
+    pub(super) fn added(&self, scope: &Scope, value: &Value) -> Vec<Added> {
+        const MOST: usize = 200;
+        let mut out = Vec::new();
+        let mut todo = vec![value.clone()];
+        while let Some(value) = todo.pop() {
+            if out.len() > MOST {
+                break;
+            }
+            if self.is_conversation(scope, &value) {
+                continue;
+            }
+            if let Kind::Object(id) = value.kind {
+                if scope.held.contains_key(&id) {
+                    out.push(Added::Held(id));
+                    continue;
+                }
+                let object = self.world.object(id);
+                if object.base.is_none() && matches!(&*object.callee, "+" | "[*]") {
+                    todo.extend(object.args.iter().rev().map(|a| a.value.clone()));
+                    continue;
+                }
+                // `held["messages"]`, or its last one.
+                if let Some(id) = self.held_messages(scope, id) {
+                    out.push(Added::Held(id));
+                    continue;
+                }
+            }
+            match (self.message_of(&value), self.world.items(&value), &value.kind) {
+                (Some((role, content)), ..) => out.push(Added::Say(role, content)),
+                (None, Some(items), _) if !items.iter().any(|i| i.maybe) => {
+                    todo.extend(items.iter().rev().cloned())
+                }
+                (None, _, Kind::Str(_) | Kind::Text(_)) => out.push(Added::Say(Role::User, value)),
+                _ => out.push(Added::Unknown(value)),
+            }
+        }
+        out
+    }
+
+    pub(super) fn held_messages(&self, scope: &Scope, id: ObjectId) -> Option<ObjectId> {
+        let mut at = id;
+        for _ in 0..4 {
+            let base = self.world.object(at).base?;
+            if let Some(held) = scope.held.get(&base) {
+                return (!matches!(held.kind, Kindly::Data)).then_some(base);
+            }
+            at = base;
+        }
+        None
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn add_messages(
+        &self,
+        kit: &mut Kit<'_>,
+        graph: &Graph<'_>,
+        scope: &Scope,
+        key: &str,
+        value: &Value,
+        mode: Mode,
+        said: &mut Vec<(Name, TermId)>,
+        fields: &mut Vec<(Name, TermId)>,
+    ) {
+        let at = value.span;
+        let Some((_, var)) = scope.state.clone() else { return };
+        let mut messages: Vec<TermId> = Vec::new();
+        let mut reply: Option<TermId> = None;
+        for added in self.added(scope, value) {
+            let (role, text, live) = match added {
+                Added::Held(id) => {
+                    let held = scope.held.get(&id).cloned();
+                    let content = Value::new(Kind::Member(id, "content".into()), at);
+                    let kind = held.as_ref().map_or(Kindly::Data, |h| h.kind);
+                    let text = match kind {
+                        Kindly::Data => {
+                            let data = self.expr(kit, scope, &Value::new(Kind::Object(id), at));
+                            kit.b.add(Term::Prim(Prim::ToStr, vec![data]), at)
+                        }
+                        _ => self.expr(kit, scope, &content),
+                    };
+                    if let (Some(held), true) = (&held, graph.replies) {
+                        let tag = kit.b.var(held.var.clone(), at);
+                        reply = Some(match kind {
+                            Kindly::Calls => tag,
+                            _ => kit.b.add(Term::Tag("final".into(), Some(tag)), at),
+                        });
+                    }
+                    (Role::Assistant, text, mode == Mode::Alone && held.as_ref().is_some_and(|h| h.live))
+                }
+                Added::Say(role, content) => {
+                    let text = self.text(kit, scope, &content);
+                    if graph.replies {
+                        let nothing = kit.text("", at);
+                        reply = Some(kit.b.add(Term::Tag("final".into(), Some(nothing)), at));
+                    }
+                    (role, text, false)
+                }
+                Added::Unknown(value) => {
+                    let message =
+                        format!("what is added to the conversation is not known: {}", self.world.why(&value));
+                    let term = kit.undecided(codes::NOT_COMPILED, message, value.span);
+                    (Role::Assistant, term, false)
+                }
+            };
+            let text = if live || !graph.talks || mode == Mode::Beside {
+                text
+            } else {
+                // It is said in the conversation, too, and is looked at twice.
+                let name = kit.b.fresh("m");
+                said.push((name.clone(), text));
+                let shown = kit.b.var(name.clone(), at);
+                said.push(("_".into(), kit.b.add(Term::Send(role, shown), at)));
+                kit.b.var(name, at)
+            };
+            messages.push(self.message_term(kit, role, text, at));
+        }
+        let new = kit.b.add(Term::List(messages), at);
+        let new = match mode {
+            Mode::Beside => new,
+            Mode::Alone => {
+                let old = self.read(kit, &var, key, at);
+                kit.b.add(Term::Prim(Prim::Add, vec![old, new]), at)
+            }
+        };
+        fields.push((key.into(), new));
+        if let (Some(reply), Mode::Alone) = (reply, mode) {
+            fields.push((REPLY.into(), reply));
+        }
+    }
+}
+
+/// What is added to the conversation.
+pub(super) enum Added {
+    /// What a model or an agent said.
+    Held(ObjectId),
+    Say(Role, Value),
+    Unknown(Value),
+}

@@ -1,0 +1,197 @@
+//! LangGraph from Python: limits, and what hostile modules do.
+
+use diagnostics::FileId;
+use frontend::doc::Limits;
+use frontend::{Compiled, File, Project, Recognised, Versions, recognise};
+use proptest::prelude::*;
+
+const HEAD: &str = "import operator
+from typing import Annotated, TypedDict
+from langchain_openai import ChatOpenAI
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, create_react_agent, tools_condition
+from langgraph.types import Command, Send
+llm = ChatOpenAI(model='m')
+def tool(n: int) -> str: 'A tool.'
+class S(TypedDict):
+    a: str
+    b: Annotated[list, operator.add]
+";
+
+fn compiled_with(text: &str, versions: &Versions) -> Compiled {
+    let text: std::sync::Arc<str> = format!("{HEAD}{text}").into();
+    let file = File::read(FileId(0), "main.py", &text, &Limits::default());
+    let Recognised::Frontend(frontend) = recognise(&file) else { panic!("not recognised") };
+    frontend.lower(&Project { files: vec![file], versions: versions.clone() }, 0)
+}
+
+fn compiled(text: &str) -> Compiled {
+    compiled_with(text, &Versions::default())
+}
+
+fn term(text: &str) -> String {
+    let compiled = compiled(text);
+    assert_eq!(compiled.units.len(), 1, "{:?}", compiled.diagnostics);
+    core_ir::print_code(&compiled.units[0].code)
+}
+
+const LOOP: &str =
+    "def think(s: MessagesState): return {'messages': [llm.bind_tools([tool]).invoke(s['messages'])]}
+g = StateGraph(MessagesState)
+g.add_node('think', think)
+g.add_node('tools', ToolNode([tool]))
+g.add_edge(START, 'think')
+g.add_conditional_edges('think', tools_condition)
+g.add_edge('tools', 'think')
+app = g.compile()
+";
+
+#[test]
+fn the_limit_counts_steps_and_the_last_one_fails() {
+    // Of n steps the last is never a success: with 5, think tools think tools think, and the last reply is refused.
+    let odd = term(&format!("{LOOP}app.invoke({{'messages': []}}, {{'recursion_limit': 5}})\n"));
+    assert!(odd.contains("fix[2]"), "{odd}");
+    assert_eq!(odd.matches("recv").count(), 2, "{odd}");
+    assert_eq!(odd.matches("tool[tool] a").count(), 1, "{odd}");
+    let even = term(&format!("{LOOP}app.invoke({{'messages': []}}, {{'recursion_limit': 4}})\n"));
+    assert!(even.contains("fix[1]"), "{even}");
+    assert_eq!(even.matches("tool[tool] a").count(), 2, "{even}");
+    assert!(even.contains("Recursion limit of 4 reached"), "{even}");
+}
+
+#[test]
+fn the_limit_is_the_default_of_the_version() {
+    for (version, turns) in [("0.6.1", "fix[12 "), ("1.0.8", "fix[4999 "), ("1.1.4", "fix[5003 ")] {
+        let mut versions = Versions::default();
+        versions.read("requirements.txt", &format!("langgraph=={version}\n"));
+        let compiled = compiled_with(LOOP, &versions);
+        let text = core_ir::print_code(&compiled.units[0].code);
+        assert!(text.contains(turns) && text.contains(version), "{version}: {text}");
+    }
+}
+
+#[test]
+fn a_chain_of_nodes_has_no_loop() {
+    let text = "def one(s): return {'a': llm.invoke('x').content}
+def two(s): return {'b': [s['a']]}
+g = StateGraph(S).add_sequence([one, two])
+g.add_edge(START, 'one')
+app = g.compile()
+";
+    let term = term(text);
+    assert!(!term.contains("fix"), "{term}");
+    // More steps than the limit allows are not nested: the run fails on its way.
+    let short = compiled(&format!("{text}app.invoke({{'a': 'x'}}, {{'recursion_limit': 2}})\n"));
+    let short = core_ir::print_code(&short.units[0].code);
+    assert!(short.contains("fix[1]") && short.contains("Recursion limit of 2"), "{short}");
+}
+
+#[test]
+fn steps_run_what_is_due() {
+    // `late` follows one node and two steps of others: without a join it runs twice.
+    let text = "def f(s): return {'b': ['x']}
+g = StateGraph(S)
+for n in ['a1', 'a2', 'b1', 'late']: g.add_node(n, f)
+g.add_edge(START, 'a1'); g.add_edge(START, 'b1')
+g.add_edge('a1', 'a2'); g.add_edge('a2', 'late'); g.add_edge('b1', 'late')
+app = g.compile()
+";
+    // a1+b1, then a2+late, then late.
+    assert_eq!(term(text).matches("par [").count(), 2, "{}", term(text));
+    let joined = text
+        .replace("g.add_edge('a2', 'late'); g.add_edge('b1', 'late')", "g.add_edge(['a2', 'b1'], 'late')");
+    assert_eq!(term(&joined).matches("par [").count(), 1, "{}", term(&joined));
+}
+
+#[test]
+fn keys_are_looked_after() {
+    let text = "def f(s): return {'a': s['a']}
+def g2(s): return {'a': 'y'}
+g = StateGraph(S)
+g.add_node('f', f); g.add_node('g', g2)
+g.add_edge(START, 'f'); g.add_edge(START, 'g')
+app = g.compile()
+app.invoke({'b': []})
+";
+    let outline = &compiled(text).units[0].outline;
+    assert_eq!(outline.clashes.len(), 1, "{outline:?}");
+    assert_eq!(outline.unwritten.len(), 0, "{outline:?}");
+    let alone = text.replace("return {'a': s['a']}", "return {'b': [s['a']]}").replace("{'a': 'y'}", "{}");
+    let outline = &compiled(&alone).units[0].outline;
+    assert_eq!((outline.clashes.len(), outline.unwritten.len()), (0, 1), "{outline:?}");
+}
+
+#[test]
+fn hostile_modules_end() {
+    let node = |body: &str| {
+        format!(
+            "def f(s):\n{body}\ng = StateGraph(S)\ng.add_node('f', f)\ng.add_edge(START, 'f')\napp = g.compile()\n"
+        )
+    };
+    let elifs: String =
+        (0..3000).map(|i| format!("    elif s['a'] == '{i}': return {{'a': '{i}'}}\n")).collect();
+    compiled(&node(&format!("    if s['b']: return {{}}\n{elifs}")));
+    let sums = "(".repeat(800) + "s['a']" + &" + s['a'])".repeat(800);
+    compiled(&node(&format!("    return {{'a': {sums}}}")));
+    let nots = "not ".repeat(2000);
+    compiled(&node(&format!("    return {{'a': {nots}s['a']}}")));
+    // Many routers at once, and many nodes that all lead to all.
+    let mut graph =
+        String::from("def r(s): return s['a']\ndef f(s): return {'b': ['x']}\ng = StateGraph(S)\n");
+    for i in 0..40 {
+        graph.push_str(&format!(
+            "g.add_node('n{i}', f)\ng.add_edge(START, 'n{i}')\ng.add_conditional_edges('n{i}', r)\n"
+        ));
+    }
+    compiled(&format!("{graph}app = g.compile()\n"));
+    let many: String =
+        (0..2000).map(|i| format!("g.add_node('n{i}', f)\ng.add_edge('n{}', 'n{i}')\n", i - 1)).collect();
+    compiled(&format!(
+        "def f(s): return {{'b': ['x']}}\ng = StateGraph(S)\ng.add_edge(START, 'n0')\n{many}app = g.compile()\n"
+    ));
+    // A graph within itself, an agent within itself.
+    compiled(
+        "def f(s): return app.invoke(s)\ng = StateGraph(S)\ng.add_node('f', f)\ng.add_edge(START, 'f')\napp = g.compile()\n",
+    );
+    compiled(
+        "a = create_react_agent(llm, [])\ndef f(s): return {'a': a.invoke({'messages': [a.invoke({})]})}\ng = StateGraph(S)\ng.add_node('f', f)\ng.add_node('g', g)\n",
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// Lines of a program in any order, doubled, or left out, compile or complain.
+    #[test]
+    fn shuffled_modules_compile_or_complain(order in proptest::collection::vec(0usize..24, 0..40)) {
+        let lines: Vec<&str> = "def f(s): return {'a': llm.invoke(s['a']).content}
+def r(s): return 'f' if s['b'] else END
+def m(s): return [Send('f', {'a': x}) for x in s['b']]
+def c(s): return Command(goto=['f', 'c'], update={'b': [1]})
+def w(s): s['a'] = s['b'][-1]; return s
+g = StateGraph(S)
+g = StateGraph(MessagesState)
+g.add_node('f', f)
+g.add_node(c)
+g.add_node('w', w)
+g.add_node('t', ToolNode([tool]))
+g.add_node('x', create_react_agent(llm, [tool]))
+g.add_edge(START, 'f')
+g.add_edge('f', 'w')
+g.add_edge('w', END)
+g.add_edge(['f', 'w'], 'c')
+g.add_conditional_edges('f', r)
+g.add_conditional_edges(START, m, ['f'])
+g.add_conditional_edges('c', tools_condition, {'tools': 't', END: END})
+g.set_entry_point('c')
+app = g.compile()
+g.add_node('sub', app)
+app.invoke({'a': 'x', 'b': [1]}, {'recursion_limit': 3})
+(llm | llm | f)".lines().collect();
+        let text: String = order.iter().map(|i| format!("{}\n", lines[*i])).collect();
+        let text = format!("g = StateGraph(S)\n{text}");
+        for unit in compiled(&text).units {
+            let _ = core_ir::print_code(&unit.code);
+        }
+    }
+}
