@@ -5,7 +5,7 @@ use crate::commands::lint::LintSettings;
 use crate::load::reason;
 use crate::ui::{Exit, Ui};
 use core_ir::Data;
-use runtime::{Environment, FileSettings, McpServer, ModelEntry, Pins};
+use runtime::{Environment, FileSettings, McpServer, ModelEntry, Pins, RedisServer, StorePlace, Stores};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,13 +34,49 @@ impl File {
     }
 }
 
-/// One `[stores.NAME]`: where a store is kept.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// One `[stores.NAME]`: where a store is kept. It says one of them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct StoreEntry {
     /// An SQLite file.
-    sqlite: PathBuf,
+    sqlite: Option<PathBuf>,
+    /// The address of a Redis server, without a password.
+    redis: Option<String>,
+    /// The variable that holds the address of a Redis server, with a password or without.
+    redis_env: Option<String>,
 }
+
+impl StoreEntry {
+    /// Where it is, or what is wrong with the entry.
+    fn place(self, dir: &Path, environment: &Environment) -> Result<StorePlace, String> {
+        match self {
+            StoreEntry { sqlite: Some(file), redis: None, redis_env: None } => {
+                Ok(StorePlace::File(dir.join(file)))
+            }
+            StoreEntry { sqlite: None, redis: Some(address), redis_env: None } => {
+                let server = RedisServer::at(&address)?;
+                if server.has_password() {
+                    return Err("a password has no place in this file: name the variable that holds the address with \
+                                `redis_env`"
+                        .to_string());
+                }
+                Ok(StorePlace::Redis(server))
+            }
+            StoreEntry { sqlite: None, redis: None, redis_env: Some(variable) } => {
+                let address = environment
+                    .get(&variable)
+                    .ok_or_else(|| format!("the variable `{variable}` is not set"))?;
+                RedisServer::at(address)
+                    .map(StorePlace::Redis)
+                    .map_err(|why| format!("the variable `{variable}`: {why}"))
+            }
+            _ => Err("say one of `sqlite`, `redis` and `redis_env`".to_string()),
+        }
+    }
+}
+
+/// The variable that holds the address of the Redis server of stores whose program says `redis` and which have no entry.
+const REDIS_URL: &str = "REDIS_URL";
 
 /// `[limits]`: what a run may use if the command line does not say.
 #[derive(Debug, Default, Deserialize)]
@@ -69,8 +105,10 @@ pub struct Settings {
     pub(crate) handlers: Vec<(String, Data)>,
     /// MCP servers.
     pub(crate) mcp: BTreeMap<String, McpServer>,
-    /// The files of stores that are kept in one.
-    pub(crate) stores: Vec<(core_ir::Name, PathBuf)>,
+    /// Where stores are that outlive the process.
+    stores: Vec<(core_ir::Name, StorePlace)>,
+    /// Where stores are whose program says `redis` and which have no entry.
+    redis: Option<RedisServer>,
     /// What a run may use.
     pub(crate) limits: LimitsEntry,
     /// What is linted for.
@@ -130,8 +168,17 @@ impl Settings {
         }
         let environment = Environment::of_process().with_file(&dir.join(".env")).map_err(Error::from)?;
         let models = FileSettings { model: file.model, models: file.models };
-        let stores = file.stores.into_iter().map(|(name, e)| (name.as_str().into(), dir.join(e.sqlite)));
-        let stores = stores.collect();
+        let stores = file.stores.into_iter().map(|(name, entry)| {
+            let place = entry.place(&dir, &environment);
+            let place = place.map_err(|why| wrong(format!("`[stores.{name}]` is wrong: {why}")))?;
+            Ok((name.as_str().into(), place))
+        });
+        let stores = stores.collect::<Result<_, Error>>()?;
+        let redis = match environment.get(REDIS_URL).filter(|a| !a.trim().is_empty()) {
+            None => None,
+            // Others may mean something else by it, so it is an error only where it is used.
+            Some(address) => RedisServer::at(address.trim()).ok(),
+        };
         let policy = file.policy.map(|p| dir.join(p));
         let (mcp, lint, limits, retry_timeouts) = (file.mcp, file.lint, file.limits, file.retry_timeouts);
         let lock = dir.join(Settings::LOCK);
@@ -148,6 +195,7 @@ impl Settings {
             handlers,
             mcp,
             stores,
+            redis,
             limits,
             lint,
             retry_timeouts,
@@ -156,6 +204,11 @@ impl Settings {
             dir,
             environment,
         })
+    }
+
+    /// Stores where the settings say, in use by nobody yet.
+    pub(crate) fn fresh_stores(&self) -> Stores {
+        Stores::new().with_places(self.stores.clone()).with_redis(self.redis.clone())
     }
 
     /// How programs are loaded; a policy file that the command line names comes before that of the settings.

@@ -149,6 +149,16 @@ pub async fn run(
     report
 }
 
+/// Does what waits, on a thread for that.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(_) => Err("the handler crashed".to_string()),
+    }
+}
+
 /// What a task gives back.
 enum Done {
     Model(Answer),
@@ -156,6 +166,8 @@ enum Done {
     /// It was not called, because the journal can't be written.
     NotNoted(String),
     Approval(Result<(), String>),
+    Recall(Result<Option<Data>, String>),
+    Remember(Result<(), String>),
 }
 
 /// An answer on its way into the journal, and then whether it is there.
@@ -173,6 +185,8 @@ enum Doing {
     Model(OpenModel),
     Tool,
     Approval,
+    Recall,
+    Remember,
 }
 
 /// What there is to know of a model call under way.
@@ -393,7 +407,9 @@ impl Driver<'_> {
                     task.abort();
                     self.ids.remove(&task.id());
                     match what {
-                        Doing::Tool | Doing::Approval => self.answered(id, Answered::Late, begun),
+                        Doing::Tool | Doing::Approval | Doing::Recall | Doing::Remember => {
+                            self.answered(id, Answered::Late, begun);
+                        }
                         Doing::Model(OpenModel { reserve, price, spent, name: _ }) => {
                             let usd = self.budget.settle(&reserve, spent, cost(price.as_ref(), spent));
                             let (what, elapsed) = (Answered::Late, begun.elapsed());
@@ -632,23 +648,30 @@ impl Driver<'_> {
                     self.end(id, ErrorCode::Cancelled, message);
                 }
             }
-            Call::Recall { store, key } => {
+            Call::Recall { store, key } if self.handlers.stores.is_in_process(store) => {
                 self.asked(id, request, "");
                 let result = self.handlers.stores.recall(store, *key);
-                let what = match &result {
-                    Ok(Some(data)) => Answered::Data(self.redactor.data(data)),
-                    Ok(None) => Answered::Nothing,
-                    Err(e) => Answered::Failed(e.clone()),
-                };
-                self.answered(id, what, begun);
-                self.respond(id, Response::Recall(result), begun);
+                self.recalled(id, result, begun);
+            }
+            Call::Remember { store, key, value } if self.handlers.stores.is_in_process(store) => {
+                self.asked(id, request, "");
+                let result = self.handlers.stores.remember(store, *key, value.clone());
+                self.remembered(id, result, begun);
+            }
+            // Others wait for a file or a server, and must not keep everybody waiting.
+            Call::Recall { .. } | Call::Remember { .. } if !free => return Begin::NotYet,
+            Call::Recall { store, key } => {
+                self.asked(id, request, "");
+                let (stores, store, key) = (self.handlers.stores.clone(), store.clone(), *key);
+                let work = aside(move || stores.recall(&store, key));
+                self.spawn(id, begun, Doing::Recall, async { Done::Recall(work.await) });
             }
             Call::Remember { store, key, value } => {
                 self.asked(id, request, "");
-                let result = self.handlers.stores.remember(store, *key, value.clone());
-                let what = result.clone().map_or_else(Answered::Failed, |()| Answered::Nothing);
-                self.answered(id, what, begun);
-                self.respond(id, Response::Remember(result), begun);
+                let (stores, store, key) = (self.handlers.stores.clone(), store.clone(), *key);
+                let value = value.clone();
+                let work = aside(move || stores.remember(&store, key, value));
+                self.spawn(id, begun, Doing::Remember, async { Done::Remember(work.await) });
             }
             Call::Sample { probability, draw } => {
                 self.asked(id, request, "");
@@ -703,6 +726,10 @@ impl Driver<'_> {
             (Doing::Tool, _) => self.tool_answered(id, Err(crashed.to_string()).into(), begun),
             (Doing::Approval, Some(Done::Approval(verdict))) => self.approved(id, verdict, begun),
             (Doing::Approval, _) => self.approved(id, Err(crashed.to_string()), begun),
+            (Doing::Recall, Some(Done::Recall(result))) => self.recalled(id, result, begun),
+            (Doing::Recall, _) => self.recalled(id, Err(crashed.to_string()), begun),
+            (Doing::Remember, Some(Done::Remember(result))) => self.remembered(id, result, begun),
+            (Doing::Remember, _) => self.remembered(id, Err(crashed.to_string()), begun),
         }
         self.begin_all();
     }
@@ -749,6 +776,22 @@ impl Driver<'_> {
             None => Response::Tool(result),
         };
         self.respond(id, response, begun);
+    }
+
+    fn recalled(&mut self, id: RequestId, result: Result<Option<Data>, String>, begun: Instant) {
+        let what = match &result {
+            Ok(Some(data)) => Answered::Data(self.redactor.data(data)),
+            Ok(None) => Answered::Nothing,
+            Err(e) => Answered::Failed(e.clone()),
+        };
+        self.answered(id, what, begun);
+        self.respond(id, Response::Recall(result), begun);
+    }
+
+    fn remembered(&mut self, id: RequestId, result: Result<(), String>, begun: Instant) {
+        let what = result.clone().map_or_else(Answered::Failed, |()| Answered::Nothing);
+        self.answered(id, what, begun);
+        self.respond(id, Response::Remember(result), begun);
     }
 
     fn approved(&mut self, id: RequestId, verdict: Result<(), String>, begun: Instant) {

@@ -78,7 +78,7 @@ pub use provider::{
 pub use schema::Schema;
 pub use secret::{Redactor, Secret};
 pub use settings::{Chain, FileSettings, ModelEntry, ModelSettings, Models, PROVIDERS, PriceEntry};
-pub use store::Stores;
+pub use store::{RedisServer, StorePlace, Stores};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{BUILTINS, CustomTool, ToolLimits, Tools};
 pub use why::{Binding, Explained, Refused, Why};

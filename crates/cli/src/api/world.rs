@@ -85,7 +85,7 @@ impl World {
     /// A setting can't be used.
     pub fn of_settings(settings: &Settings, models: Models) -> Result<World, Error> {
         let mut handlers = handlers(models, settings, 0);
-        handlers.stores = handlers.stores.with_files(settings.stores.clone());
+        handlers.stores = settings.fresh_stores();
         let limits = limits_of(&settings.limits).map_err(|why| Error::new("settings", why))?;
         Ok(World::of(handlers, limits))
     }

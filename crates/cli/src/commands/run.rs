@@ -310,7 +310,7 @@ pub(super) fn world_with(
         fuel = session.settings()["fuel"].as_u64().or(fuel);
     }
     let mut handlers = handlers(models, &settings, seed);
-    handlers.stores = handlers.stores.with_files(settings.stores.clone());
+    handlers.stores = settings.fresh_stores();
     let terminal = Terminal::open();
     handlers.approver = terminal.as_ref().map(Terminal::approver);
     handlers.desk = desk;

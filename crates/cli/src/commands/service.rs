@@ -123,7 +123,7 @@ impl Service {
         let codes: Vec<&Code> = pipelines.values().map(|p| &*p.code).collect();
         let (models, limits) = run::models_of(ui, world, settings, &codes)?;
         let mut handlers = run::handlers(models, settings, world.seed.unwrap_or(0));
-        handlers.stores = handlers.stores.with_files(settings.stores.clone());
+        handlers.stores = settings.fresh_stores();
         let journal = match journal {
             None => None,
             Some(dir) => {

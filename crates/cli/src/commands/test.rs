@@ -18,7 +18,7 @@ use diagnostics::{Sources, render};
 use frontend::policy::Policy;
 use machine::{ErrorCode, Machine};
 use runtime::trace::Recorder;
-use runtime::{CancellationToken, Limits, ModelSettings, Models, RunReport, Scripted};
+use runtime::{CancellationToken, Limits, ModelSettings, Models, RunReport, Scripted, Stores};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -244,7 +244,8 @@ fn run_all(
     let mut waiting = Vec::new();
     for (i, suite) in suites.iter().enumerate() {
         for (j, test) in suite.tests.iter().enumerate() {
-            let handlers = handlers(models(ui, args, settings, suite, test)?, settings, args.seed);
+            let mut handlers = handlers(models(ui, args, settings, suite, test)?, settings, args.seed);
+            handlers.stores = Stores::only_here();
             let mut config = config(None, suite.policy.as_ref());
             if let Some(policy) = &suite.policy {
                 policy::configure(policy, args.model.as_deref(), &mut config);

@@ -2,8 +2,9 @@
 //!
 //! Invariant: every operation is one transaction, so agents in several processes see each other's writes whole and in one order.
 
-use core_ir::exchange::{data_from_json, data_json};
-use core_ir::{Data, KeyDecl, StoreDecl};
+use super::{Act, Operation, label_of};
+use core_ir::exchange::data_json;
+use core_ir::{Data, KeyDecl};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::path::Path;
 use std::time::Duration;
@@ -19,12 +20,6 @@ const TABLES: &str = "
         PRIMARY KEY (store, key)
     ) STRICT;
 ";
-
-/// What is done with a key.
-pub(super) enum Act {
-    Recall,
-    Remember(Data),
-}
 
 /// Opens the file, or makes it.
 pub(super) fn open(path: &Path) -> Result<Connection, String> {
@@ -42,17 +37,12 @@ fn shown(e: &rusqlite::Error) -> String {
     diagnostics::clip_to(&e.to_string(), 200)
 }
 
-/// Carries out an operation at a time in milliseconds since 1970.
-pub(super) fn carry_out(
-    db: &mut Connection,
-    decl: &StoreDecl,
-    key: &KeyDecl,
-    act: Act,
-    now: i64,
-) -> Result<Option<Data>, String> {
+/// Carries out an operation.
+pub(super) fn carry_out(db: &mut Connection, operation: Operation) -> Result<Option<Data>, String> {
+    let Operation { decl, key, .. } = operation;
     let failed = |e: rusqlite::Error| format!("store `{}`: {}", decl.name, shown(&e));
     let t = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    prepare(&t, decl, now).map_err(failed)?;
+    prepare(&t, &operation).map_err(failed)?;
     let held = t
         .query_row(
             "SELECT label, value FROM entail_memory WHERE store = ?1 AND key = ?2",
@@ -61,52 +51,27 @@ pub(super) fn carry_out(
         )
         .optional()
         .map_err(failed)?;
-    // A key's label never changes; a program that declares another one would launder what others wrote.
-    if let Some((label, _)) = &held
-        && *label != label_of(key)
-    {
-        return Err(format!(
-            "key `{}` of store `{}` was declared with another label by whoever wrote it first",
-            key.name, decl.name
-        ));
+    if held.as_ref().is_some_and(|(label, _)| *label != label_of(key)) {
+        return Err(operation.another_label());
     }
-    let result = match act {
+    let result = match &operation.act {
         Act::Remember(value) => {
-            write(&t, decl, key, &value, now).map_err(failed)?;
+            write(&t, &operation, key, value).map_err(failed)?;
             None
         }
-        Act::Recall => match held.and_then(|(_, value)| value) {
-            None => None,
-            Some(text) => Some(
-                read(&text, key)
-                    .map_err(|why| format!("key `{}` of store `{}`: {why}", key.name, decl.name))?,
-            ),
-        },
+        Act::Recall => held.and_then(|(_, value)| value).map(|text| operation.of_text(&text)).transpose()?,
     };
     t.commit().map_err(failed)?;
     Ok(result)
 }
 
-fn label_of(key: &KeyDecl) -> String {
-    format!("{:?}", key.label)
-}
-
-fn read(text: &str, key: &KeyDecl) -> Result<Data, String> {
-    let json = crate::journal::parse(text).map_err(|e| e.to_string())?;
-    let data = data_from_json(&json).map_err(|e| e.message)?;
-    key.ty
-        .check(&data)
-        .map_err(|(path, why)| format!("what it holds is not of its type {}: {path}: {why}", key.ty))?;
-    Ok(data)
-}
-
 /// Drops what has expired, and lets initial values in that are new. A dropped entry leaves its row, so that an initial value does not come again.
-fn prepare(t: &Transaction, decl: &StoreDecl, now: i64) -> Result<(), rusqlite::Error> {
-    if let Some(ttl) = decl.ttl {
-        let oldest = now.saturating_sub(i64::try_from(ttl.saturating_mul(1000)).unwrap_or(i64::MAX));
+fn prepare(t: &Transaction, operation: &Operation) -> Result<(), rusqlite::Error> {
+    let decl = operation.decl;
+    if let Some(expired) = operation.expired() {
         t.execute(
             "UPDATE entail_memory SET value = NULL WHERE store = ?1 AND written <= ?2",
-            params![&*decl.name, oldest],
+            params![&*decl.name, expired],
         )?;
     }
     for key in &decl.keys {
@@ -114,23 +79,18 @@ fn prepare(t: &Transaction, decl: &StoreDecl, now: i64) -> Result<(), rusqlite::
         let known = "SELECT 1 FROM entail_memory WHERE store = ?1 AND key = ?2";
         let known = t.query_row(known, params![&*decl.name, &*key.name], |_| Ok(())).optional()?;
         if known.is_none() {
-            write(t, decl, key, initial, now)?;
+            write(t, operation, key, initial)?;
         }
     }
     Ok(())
 }
 
-fn write(
-    t: &Transaction,
-    decl: &StoreDecl,
-    key: &KeyDecl,
-    value: &Data,
-    now: i64,
-) -> Result<(), rusqlite::Error> {
+fn write(t: &Transaction, operation: &Operation, key: &KeyDecl, value: &Data) -> Result<(), rusqlite::Error> {
+    let decl = operation.decl;
     t.execute(
         "INSERT OR REPLACE INTO entail_memory VALUES (?1, ?2, ?3, ?4, ?5,
             (SELECT coalesce(max(number), 0) + 1 FROM entail_memory WHERE store = ?1))",
-        params![&*decl.name, &*key.name, label_of(key), data_json(value).to_string(), now],
+        params![&*decl.name, &*key.name, label_of(key), data_json(value).to_string(), operation.now],
     )?;
     if let Some(capacity) = decl.capacity {
         t.execute(

@@ -1,0 +1,72 @@
+//! A store in this process.
+
+use super::{Act, Operation, label_of};
+use core_ir::{Data, KeyDecl, Name};
+use std::collections::HashMap;
+
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    entries: HashMap<Name, Entry>,
+    /// The labels of all keys that ever had an entry; those have had their initial values.
+    labels: HashMap<Name, String>,
+    written: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    value: Data,
+    /// Milliseconds since 1970.
+    at: i64,
+    /// Tells the order of writes.
+    number: u64,
+}
+
+impl Store {
+    pub(super) fn carry_out(&mut self, operation: Operation) -> Result<Option<Data>, String> {
+        let key = operation.key;
+        if self.labels.get(&key.name).is_some_and(|label| *label != label_of(key)) {
+            return Err(operation.another_label());
+        }
+        self.prepare(&operation);
+        match &operation.act {
+            Act::Remember(value) => {
+                self.write(&operation, key, value.clone());
+                Ok(None)
+            }
+            Act::Recall => {
+                let held = self.entries.get(&key.name).map(|e| e.value.clone());
+                held.map(|data| operation.of_type(data)).transpose()
+            }
+        }
+    }
+
+    fn write(&mut self, operation: &Operation, key: &KeyDecl, value: Data) {
+        let entry = Entry { value, at: operation.now, number: self.written };
+        self.written += 1;
+        self.labels.entry(key.name.clone()).or_insert_with(|| label_of(key));
+        self.entries.insert(key.name.clone(), entry);
+        let capacity =
+            operation.decl.capacity.map_or(usize::MAX, |c| usize::try_from(c).unwrap_or(usize::MAX));
+        while self.entries.len() > capacity {
+            let Some(oldest) = self.entries.iter().min_by_key(|(_, e)| e.number).map(|(k, _)| k.clone())
+            else {
+                break;
+            };
+            self.entries.remove(&oldest);
+        }
+    }
+
+    /// Drops what has expired, and lets initial values in that are new.
+    fn prepare(&mut self, operation: &Operation) {
+        if let Some(expired) = operation.expired() {
+            self.entries.retain(|_, e| e.at > expired);
+        }
+        for key in &operation.decl.keys {
+            if let Some(initial) = &key.initial
+                && !self.labels.contains_key(&key.name)
+            {
+                self.write(operation, key, initial.clone());
+            }
+        }
+    }
+}
