@@ -6,10 +6,12 @@ mod common;
 
 use check::types;
 use common::{cases, out_of_fuel, run_machine};
-use core_ir::{Data, EffectRow};
+use core_ir::{Builder, Code, Data, EffectRow, StoreDecl, Term, TermId, ToolDecl, Type};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use testkit::drive::Order;
 use testkit::generate::{Program, Script, Style, programs};
 use testkit::outcome::{Failure, Outcome, Tree, TreeNode};
@@ -70,9 +72,80 @@ fn within(outcome: &Outcome, effects: &EffectRow) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What stands before the type in the message of a step that broke it.
+const STEP: &str = "step";
+
+/// The program with a `check` of its type around every subterm whose type is known.
+fn stepwise(code: &Code, steps: &[(TermId, Type)]) -> Code {
+    // A subterm that is looked at twice has the types of both.
+    let mut types: HashMap<TermId, Vec<&Type>> = HashMap::new();
+    for (id, ty) in steps {
+        let known = types.entry(*id).or_default();
+        if !known.contains(&ty) {
+            known.push(ty);
+        }
+    }
+    let mut b = Builder::new();
+    for tool in &code.tools {
+        b.tool(ToolDecl::clone(tool));
+    }
+    for store in &code.stores {
+        b.store(StoreDecl::clone(store));
+    }
+    let mut new: Vec<TermId> = Vec::with_capacity(code.len());
+    for (id, term) in code.iter() {
+        let mut copy = term.clone().map_children(&mut |c| new[c.0 as usize]);
+        match &mut copy {
+            // With something between their parts they are no longer what the notation stands for.
+            Term::Abs(abs) => (abs.sugar, abs.captures) = (core_ir::AbsSugar::Plain, Box::default()),
+            Term::Let { sugar, .. } => *sugar = core_ir::LetSugar::Plain,
+            Term::If(.., sugar) => *sugar = core_ir::IfSugar::Plain,
+            Term::Recall(_, key) | Term::Remember(_, key, _) => *key = None,
+            _ => {}
+        }
+        let mut copy = b.add(copy, code.span(id));
+        if let Some([ty]) = types.get(&id).map(Vec::as_slice) {
+            copy = b.add(Term::Check(STEP.into(), Type::clone(ty), copy), code.span(id));
+        }
+        new.push(copy);
+    }
+    b.finish(new[code.root().0 as usize], code.globals()).expect("the same names")
+}
+
+/// Preservation, step by step (seed 000, Theorem 5.2): what each subterm gives is of the subterm's type, whenever it is evaluated. A run in
+/// which every such value is looked at is the same run.
+fn preserved(
+    program: &Program,
+    code: &Code,
+    steps: &[(TermId, Type)],
+    plain: &Outcome,
+) -> Result<(), TestCaseError> {
+    let watched = Arc::new(stepwise(code, steps));
+    let outcome = common::run_code(program, &watched, &mut Script::new(program), Order::AtOnce);
+    // Looking costs fuel, and a value may be too large to be looked at, or have a function in a part that its type does not tell of.
+    let cut = |o: &Outcome| {
+        let other =
+            |e: &Failure| e.code == "fuel" || e.code == "limit" || e.message.contains("found a function");
+        o.result.as_ref().is_err_and(other)
+    };
+    if cut(&outcome) || cut(plain) {
+        return Ok(());
+    }
+    if let Err(e) = &outcome.result {
+        prop_assert!(!e.message.starts_with(STEP), "a step does not preserve its type: {}", e.message);
+    }
+    prop_assert!(
+        outcome.result == plain.result && outcome.requests == plain.requests,
+        "a step does not preserve its type, and the error was caught: {:?}, {:?}",
+        plain.result,
+        outcome.result
+    );
+    Ok(())
+}
+
 fn safe(program: &Program) -> Result<(), TestCaseError> {
     let code = program.code();
-    let typing = types::check(&code, None);
+    let (typing, steps) = types::check_steps(&code);
     prop_assert!(typing.complete);
     if diagnostics::has_errors(&typing.diagnostics) {
         return Ok(());
@@ -90,6 +163,7 @@ fn safe(program: &Program) -> Result<(), TestCaseError> {
             let fits = typing.ty.check(&d);
             prop_assert!(fits.is_ok(), "{} is no {}: {:?}", tree, typing.ty, fits);
         }
+        preserved(program, &code, &steps, &outcome)?;
     }
     within(&outcome, &typing.effects)?;
     let bound = check::cost::bound(&code, false);
@@ -182,11 +256,14 @@ fn mutated(ast: &testkit::generate::Ast, at: usize, by: u8) -> testkit::generate
 #[test]
 fn most_well_typed_programs_are_accepted_and_run_to_a_value() {
     let mut runner = TestRunner::deterministic();
-    let (mut accepted, mut known, mut values, mut rejected) = (0, 0, 0, 0);
+    let (mut accepted, mut known, mut values, mut rejected, mut watched, mut terms) = (0, 0, 0, 0, 0, 0);
     let total = 1_000;
     for _ in 0..total {
         let program = programs(typed()).new_tree(&mut runner).expect("a program").current();
-        let typing = types::check(&program.code(), None);
+        let code = program.code();
+        let (typing, steps) = types::check_steps(&code);
+        watched += steps.iter().map(|(id, _)| id).collect::<HashSet<_>>().len();
+        terms += code.len();
         if !typing.diagnostics.is_empty() {
             continue;
         }
@@ -197,7 +274,10 @@ fn most_well_typed_programs_are_accepted_and_run_to_a_value() {
         let mutant = program.with(mutated(&program.ast, accepted * 7, (accepted % 6) as u8));
         rejected += usize::from(!types::check(&mutant.code(), None).diagnostics.is_empty());
     }
-    let seen = format!("{accepted} accepted, {known} known, {values} values, {rejected} mutants rejected");
+    let seen = format!(
+        "{accepted} accepted, {known} known, {values} values, {rejected} mutants rejected, {watched} of {terms} subterms watched"
+    );
+    assert!(watched * 3 > terms, "{seen}");
     assert!(accepted * 10 > total * 7 && known * 10 > accepted * 7 && values * 2 > accepted, "{seen}");
     assert!(rejected * 5 > accepted, "{seen}");
 }

@@ -57,6 +57,8 @@ pub(super) struct Infer<'a> {
     tools: HashMap<(bool, u32), T>,
     /// Whether the term at hand is of the prelude.
     in_prelude: bool,
+    /// The types of subterms, if somebody wants them.
+    pub(super) steps: Option<Vec<(TermId, T)>>,
 }
 
 fn why(span: Span, what: &'static str) -> Why {
@@ -73,6 +75,7 @@ impl<'a> Infer<'a> {
             pars: Vec::new(),
             tools: HashMap::new(),
             in_prelude: false,
+            steps: None,
         }
     }
 
@@ -107,7 +110,13 @@ impl<'a> Infer<'a> {
     }
 
     pub(super) fn infer(&mut self, code: &Code, id: TermId, env: &mut Env, eff: Eff) -> T {
-        stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || self.infer_inner(code, id, env, eff))
+        let t = stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || self.infer_inner(code, id, env, eff));
+        if let Some(steps) = &mut self.steps
+            && std::ptr::eq(code, self.code)
+        {
+            steps.push((id, t));
+        }
+        t
     }
 
     fn entry(&mut self, entry: Entry, at: Span) -> T {
@@ -244,7 +253,12 @@ impl<'a> Infer<'a> {
         match code.term(id) {
             Term::Abs(abs) if Infer::is_closed(abs, env) && self.stack.is_empty() => {
                 let (from, effect) = (self.s.len(), self.s.effects.len());
+                let known = self.steps.as_ref().map_or(0, Vec::len);
                 let t = self.infer(code, id, env, eff);
+                // Values flow into copies of these types, one for each use.
+                if let Some(steps) = &mut self.steps {
+                    steps.truncate(known);
+                }
                 Entry::Poly(t, from, effect)
             }
             _ => Entry::Mono(self.infer(code, id, env, eff)),
@@ -951,12 +965,19 @@ fn model(params: &ModelParams) -> Name {
 
 /// Whether values of a type can contain functions.
 fn contains_function(ty: &Type) -> bool {
-    stacker::maybe_grow(32 * 1024, 1024 * 1024, || match ty {
-        Type::Fun(_) => true,
-        Type::List(t) | Type::Option(t) => contains_function(t),
-        Type::Record(fields) | Type::Variant(fields) => fields.iter().any(|(_, t)| contains_function(t)),
-        Type::Pair(p) => contains_function(&p.0) || contains_function(&p.1),
-        Type::Refined(r) => contains_function(&r.0),
-        _ => false,
+    contains(ty, &|t| matches!(t, Type::Fun(_)))
+}
+
+/// Whether a part of the type is of that kind.
+pub(super) fn contains(ty: &Type, kind: &dyn Fn(&Type) -> bool) -> bool {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
+        kind(ty)
+            || match ty {
+                Type::List(t) | Type::Option(t) => contains(t, kind),
+                Type::Record(fields) | Type::Variant(fields) => fields.iter().any(|(_, t)| contains(t, kind)),
+                Type::Pair(p) => contains(&p.0, kind) || contains(&p.1, kind),
+                Type::Refined(r) => contains(&r.0, kind),
+                _ => false,
+            }
     })
 }

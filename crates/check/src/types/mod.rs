@@ -21,7 +21,7 @@ mod solve;
 #[cfg(test)]
 mod tests;
 
-use core_ir::{Code, EffectRow, Type};
+use core_ir::{Code, EffectRow, TermId, Type};
 use diagnostics::{Diagnostic, FileId, Span};
 use infer::{Env, Infer, ParBranches};
 use solve::Mistake;
@@ -83,7 +83,21 @@ impl Typing {
 /// assert_eq!(check::types::check(&code, None).ty.to_string(), "Num -> Num");
 /// ```
 pub fn check(code: &Code, input: Option<&Type>) -> Typing {
+    checked(code, input, false).0
+}
+
+/// The same with the types of subterms, in the order in which they were looked at: whatever such a subterm gives when it is evaluated is
+/// of its type. Only types that are known throughout and have no function inside are there, and no subterms of functions that
+/// are used at several types.
+///
+/// Preservation is tested with it: at each step the value that was just computed is looked at.
+pub fn check_steps(code: &Code) -> (Typing, Vec<(TermId, Type)>) {
+    checked(code, None, true)
+}
+
+fn checked(code: &Code, input: Option<&Type>, keep: bool) -> (Typing, Vec<(TermId, Type)>) {
     let mut infer = Infer::new(code);
+    infer.steps = keep.then(Vec::new);
     let root = code.root();
     let eff = infer.s.effects.node();
     let t = infer.infer(code, root, &mut Env::empty(), eff);
@@ -150,14 +164,20 @@ pub fn check(code: &Code, input: Option<&Type>) -> Typing {
         Some(sets) => infer.s.effects.row(&sets[eff.0 as usize]),
         None => EffectRow::Any,
     };
-    Typing {
+    let steps = infer.steps.take().unwrap_or_default().into_iter();
+    let steps = steps
+        .filter_map(|(id, t)| Some((id, infer.s.reported(t)?)))
+        .filter(|(_, ty)| !infer::contains(ty, &|t| matches!(t, Type::Fun(_) | Type::Dyn)))
+        .collect();
+    let typing = Typing {
         ty: report(t),
         result: result.map(report),
         effects,
         dynamic,
         complete: infer.s.fuel > 0 && sets.is_some(),
         diagnostics: found,
-    }
+    };
+    (typing, steps)
 }
 
 /// A mistake at a place of the program itself: where the value is used, or, if that is in the prelude, where it

@@ -57,6 +57,11 @@ pub fn run_machine(program: &Program, input: Option<&Data>, world: &mut dyn Worl
     drive::run(&program.code(), input, config(program, 100 * FUEL), world, order)
 }
 
+/// Runs the machine on another code in the world of the program.
+pub fn run_code(program: &Program, code: &Arc<Code>, world: &mut dyn World, order: Order) -> Outcome {
+    drive::run(code, None, config(program, 100 * FUEL), world, order)
+}
+
 /// Runs both in the world of the program.
 pub fn both(program: &Program) -> (Outcome, Outcome) {
     let naive = run_naive(program, None, &mut Script::new(program));
