@@ -654,6 +654,8 @@ pub struct Code {
     terms: Vec<Term>,
     spans: Vec<Span>,
     locals: Vec<u32>,
+    /// Whether each is plain.
+    plain: Vec<bool>,
     root: TermId,
     /// The tools, by [`ToolId`].
     pub tools: Vec<Arc<ToolDecl>>,
@@ -702,6 +704,13 @@ impl Code {
     #[inline]
     pub fn locals(&self, id: TermId) -> usize {
         self.locals[id.0 as usize] as usize
+    }
+
+    /// Whether evaluating a term does nothing but compute, in a time that its size bounds: it asks nothing, touches no conversation,
+    /// and applies no function but those that are written where they are applied.
+    #[inline]
+    pub fn is_plain(&self, id: TermId) -> bool {
+        self.plain[id.0 as usize]
     }
 
     /// A tool.
@@ -1115,14 +1124,38 @@ impl Builder {
         let mut terms = Vec::with_capacity(order.len());
         let mut spans = Vec::with_capacity(order.len());
         let mut locals = Vec::with_capacity(order.len());
+        let mut plain = Vec::with_capacity(order.len());
         for old in order {
             let term = std::mem::replace(&mut self.terms[old.0 as usize], Term::Clear);
-            terms.push(term.map_children(&mut |c| TermId(new_id[c.0 as usize])));
+            let term = term.map_children(&mut |c| TermId(new_id[c.0 as usize]));
+            plain.push(is_plain(&term, &terms, &plain));
+            terms.push(term);
             spans.push(self.spans[old.0 as usize]);
             locals.push(resolver.locals[old.0 as usize]);
         }
         let root = TermId(terms.len() as u32 - 1);
-        Ok(Code { terms, spans, locals, root, tools: self.tools, stores: self.stores, globals })
+        Ok(Code { terms, spans, locals, plain, root, tools: self.tools, stores: self.stores, globals })
+    }
+}
+
+/// Whether a term is plain, with the terms before it and whether they are: its subterms are among them.
+fn is_plain(term: &Term, before: &[Term], plain: &[bool]) -> bool {
+    let is = |id: &TermId| plain[id.0 as usize];
+    match term {
+        // A function that is not applied does nothing.
+        Term::Var(..) | Term::Lit(_) | Term::Abs(_) => true,
+        Term::App(f, x) => match &before[f.0 as usize] {
+            Term::Abs(abs) => is(&abs.body) && is(x),
+            _ => false,
+        },
+        Term::Record(fields) => fields.iter().all(|(_, e)| is(e)),
+        Term::List(items) | Term::Prim(_, items) => items.iter().all(is),
+        Term::Field(e, _) | Term::Fst(e) | Term::Snd(e) | Term::Tag(_, Some(e)) => is(e),
+        Term::Tag(_, None) => true,
+        Term::Index(a, b) | Term::With(a, _, b) | Term::Pair(a, b) => is(a) && is(b),
+        Term::If(a, b, c, _) => is(a) && is(b) && is(c),
+        Term::Let { bindings, body, .. } => bindings.iter().all(|(_, e)| is(e)) && is(body),
+        _ => false,
     }
 }
 

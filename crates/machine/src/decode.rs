@@ -88,7 +88,7 @@ mod tests {
         for text in ["{\"n\":1}", "Sure!\n```json\n{\"n\": 1}\n```\nDone.", "It is {\"n\":1}, I think."] {
             assert_eq!(decode(text, Some(&ty)), Ok(want.clone()), "{text}");
         }
-        assert_eq!(decode("{\"n\":\"x\"}", Some(&ty)), Err("$.n: expected Num, found a string".into()));
+        assert_eq!(decode("{\"n\":\"x\"}", Some(&ty)), Err("$.n: expected a number, found a string".into()));
         assert_eq!(decode("see [1]: ```json\n{\"n\":1}\n```", Some(&ty)), Ok(want));
         assert!(decode("no", Some(&ty)).unwrap_err().contains("not JSON"));
         assert_eq!(decode("{}", Some(&Type::Str)), Ok(Data::str("{}")));

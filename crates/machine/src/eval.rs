@@ -7,7 +7,7 @@ mod quick;
 mod state;
 
 use crate::prim::{self, PrimError};
-use crate::value::{Body, Captures, Kind, Node, NotData, Tool, Value};
+use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{
     Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Place, Refusal,
     Remark, Request, RequestId,
@@ -81,6 +81,13 @@ impl Counts {
     /// Counts one more at a label and names it: a hash of label and count that does not depend on
     /// anything that happened at other labels.
     fn next(&mut self, lattice: &Lattice, label: Label) -> u64 {
+        let count = self.count(lattice, label);
+        // The label's text, not its number: numbers are given in the order in which labels are met, and say where they come from.
+        lattice.text(label).bytes().fold(count, |h, b| mix(h, u64::from(b)))
+    }
+
+    /// Counts one more at a label; says how many there were.
+    fn count(&mut self, lattice: &Lattice, label: Label) -> u64 {
         let at = match self.0.iter().position(|(l, _)| lattice.same(*l, label)) {
             Some(at) => at,
             None => {
@@ -90,8 +97,7 @@ impl Counts {
         };
         let count = self.0[at].1;
         self.0[at].1 += 1;
-        // The label's text, not its number: numbers are given in the order in which labels are met, and say where they come from.
-        lattice.text(label).bytes().fold(count, |h, b| mix(h, u64::from(b)))
+        count
     }
 }
 
@@ -132,7 +138,7 @@ struct Question {
 #[derive(Clone)]
 struct Cleared {
     /// The tool.
-    tool: Arc<Node>,
+    tool: Ref,
     args: Vec<(Name, Data)>,
     /// The labels of the arguments.
     labels: Vec<Label>,
@@ -147,7 +153,7 @@ struct Cleared {
 #[derive(Clone)]
 enum Pending {
     Model { mode: Mode, attempt: u32 },
-    Tool(Arc<Node>),
+    Tool(Ref),
     Approve(Box<Cleared>),
     Recall { store: core_ir::StoreId, key: u32 },
     Remember,
@@ -217,6 +223,10 @@ enum Frame {
     First(TermId),
     /// The second, after the first gave this value.
     Second(TermId, Value),
+    /// The argument of a function that is written there.
+    Applied(TermId),
+    /// A branch of a `par` that is carried out right here; the results before it begin there in `Strand::parts`.
+    Branch { par: TermId, start: usize, failed: Option<Box<Failure>>, pc: Label, pc_from: Span },
     /// One of a sequence of parts, which begin there in `Strand::parts`.
     Parts(TermId, usize),
     /// The definition of this index.
@@ -250,6 +260,7 @@ impl Frame {
                 | Frame::Labelled { .. }
                 | Frame::Guard { .. }
                 | Frame::Try { .. }
+                | Frame::Branch { .. }
         )
     }
 }
@@ -260,7 +271,7 @@ enum Guarded {
     /// The subterm of this `guard` term.
     Term(TermId),
     /// A guarded function applied to an argument.
-    Call(Arc<Node>, Value),
+    Call(Ref, Value),
 }
 
 pub(crate) enum Outcome {
@@ -268,12 +279,14 @@ pub(crate) enum Outcome {
     Working,
     Joining,
     Ended(Result<Value, Failure>),
+    /// An error that nobody may catch ends the run.
+    Final(Failure),
 }
 
 /// A closure without captures: a prelude function, or a whole code to be evaluated.
-fn closed(code: Arc<Code>, term: TermId) -> Arc<Node> {
+fn closed(code: Arc<Code>, term: TermId) -> Ref {
     let body = Body::Closure { code, term, captures: Captures::new() };
-    Arc::new(Node { deep: Label::BOTTOM, has_function: true, body })
+    Ref::new(Node { deep: Label::BOTTOM, has_function: true, body })
 }
 
 /// SplitMix64, to name branches by the way to them.
@@ -624,7 +637,11 @@ impl Machine {
                 },
                 State::Raise(failure) => match s.kont.pop() {
                     None => return Outcome::Ended(Err(*failure)),
-                    Some(frame) => self.unwind(s, frame, failure),
+                    Some(frame) => {
+                        if let Some(last) = self.unwind(s, frame, failure) {
+                            return Outcome::Final(*last);
+                        }
+                    }
                 },
                 State::Waiting | State::Joining(_) | State::Ended => {
                     // INVARIANT: only strands that can go on are in the ready queue.
@@ -678,6 +695,13 @@ impl Machine {
             Term::App(function, argument) => {
                 let (function, argument) = (*function, *argument);
                 if self.call(s, id, function, argument) {
+                    return None;
+                }
+                // To make the function does nothing that anybody could tell, so it is made when its argument is there.
+                if self.fuel > 0 && matches!(s.code.term(function), Term::Abs(_)) {
+                    self.fuel -= 1;
+                    s.kont.push(Frame::Applied(id));
+                    s.go(argument);
                     return None;
                 }
             }
@@ -848,6 +872,12 @@ impl Machine {
                     s.give(Value::node(&mut self.lattice, s.pc, Body::List(Vec::new())));
                     return None;
                 }
+                if self.is_plain(s, branches) {
+                    s.joins += 1;
+                    s.pars.count(&self.lattice, s.pc);
+                    self.branches(s, id, s.parts.len(), None);
+                    return None;
+                }
                 let (most, branches) = (*most, Branches::Terms(id, branches.len()));
                 self.branch_out(s, most, branches);
             }
@@ -880,7 +910,7 @@ impl Machine {
         s.kont.push(Frame::Conv { conversation: saved, pc: s.pc, pc_from: s.pc_from });
     }
 
-    fn global(&mut self, index: u32) -> Arc<Node> {
+    fn global(&mut self, index: u32) -> Ref {
         if let Some(node) = &self.globals[index as usize] {
             return node.clone();
         }
@@ -893,21 +923,21 @@ impl Machine {
     }
 
     /// A tool as a function. Those of the run's own code are made once.
-    fn tool(&mut self, code: &Arc<Code>, id: ToolId) -> Arc<Node> {
+    fn tool(&mut self, code: &Arc<Code>, id: ToolId) -> Ref {
         let own = Arc::ptr_eq(code, &self.root);
         if own && let Some(Some(node)) = self.tools.get(id.0 as usize) {
             return node.clone();
         }
         let body = Body::Tool(Tool::new(&mut self.lattice, code.tool(id)));
-        let node = Arc::new(Node { deep: Label::BOTTOM, has_function: true, body });
+        let node = Ref::new(Node { deep: Label::BOTTOM, has_function: true, body });
         if own {
             self.tools[id.0 as usize] = Some(node.clone());
         }
         node
     }
 
-    /// Takes an error one frame up.
-    fn unwind(&mut self, s: &mut Strand, frame: Frame, failure: Box<Failure>) {
+    /// Takes an error one frame up; gives it back if it ends the run here.
+    fn unwind(&mut self, s: &mut Strand, frame: Frame, failure: Box<Failure>) -> Option<Box<Failure>> {
         match frame {
             Frame::Ret { code, bottom, base, pc, pc_from } => {
                 s.leave(code, (bottom, base), (pc, pc_from));
@@ -927,9 +957,19 @@ impl Machine {
                         s.set_pc(at, span);
                         s.bind(index, Value::str(failure.label, failure.message));
                         s.go(handler);
-                        return;
+                        return None;
                     }
                 }
+            }
+            Frame::Branch { par, start, failed, pc, pc_from } => {
+                (s.pc, s.pc_from) = (pc, pc_from);
+                if self.is_last(&failure, pc) {
+                    return Some(failure);
+                }
+                // The others run to their end; the first error counts. Something has to stand for the result.
+                s.parts.push(Value::new(pc, Kind::Null));
+                self.branches(s, par, start, failed.or(Some(failure)));
+                return None;
             }
             Frame::Pc { pc, pc_from } | Frame::Labelled { pc, pc_from, .. } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
@@ -942,6 +982,7 @@ impl Machine {
             Frame::Parts(_, start) => s.parts.truncate(start),
             Frame::First(_)
             | Frame::Second(..)
+            | Frame::Applied(_)
             | Frame::Let(..)
             | Frame::FixArg(..)
             | Frame::Policy(_)
@@ -949,6 +990,7 @@ impl Machine {
             | Frame::Ask(_) => {}
         }
         s.state = State::Raise(failure);
+        None
     }
 
     /// Gives the value of a subterm to what waits for it.
@@ -978,6 +1020,12 @@ impl Machine {
             Frame::Parts(term, start) => {
                 s.parts.push(v);
                 self.gather(s, term, start);
+            }
+            Frame::Applied(term) => self.applied(s, term, v),
+            Frame::Branch { par, start, failed, pc, pc_from } => {
+                (s.pc, s.pc_from) = (pc, pc_from);
+                s.parts.push(v);
+                self.branches(s, par, start, failed);
             }
             Frame::FixArg(argument, span) => return self.apply(s, v, argument, span),
             Frame::Guard { guarded, left, remark, pc, pc_from } => {
@@ -1322,9 +1370,10 @@ impl Machine {
                         .check(&data)
                         .err()
                         .map(|(path, cause)| (ErrorCode::Type, format!("{what}: {path}: {cause}"))),
-                    Err(NotData::Function) => {
-                        Some((ErrorCode::Type, format!("{what}: expected {ty}, found a function")))
-                    }
+                    Err(NotData::Function) => Some((
+                        ErrorCode::Type,
+                        format!("{what}: expected {}, found a function", ty.in_words()),
+                    )),
                     Err(e) => Some((ErrorCode::Limit, e.message())),
                 };
                 match problem {

@@ -551,8 +551,8 @@ pub struct Machine {
     clearance: Label,
     clearances: Vec<(Name, Label)>,
     root: Arc<Code>,
-    globals: Vec<Option<Arc<value::Node>>>,
-    tools: Vec<Option<Arc<value::Node>>>,
+    globals: Vec<Option<value::Ref>>,
+    tools: Vec<Option<value::Ref>>,
     strands: Vec<Option<Box<eval::Strand>>>,
     free: Vec<usize>,
     /// Where the branches of `par`s are; the run itself is in the first slot.
@@ -632,6 +632,10 @@ impl Machine {
                         self.look_at(slot, strand);
                     }
                     eval::Outcome::Ended(result) => self.ended(slot, *strand, result),
+                    eval::Outcome::Final(failure) => {
+                        self.strands[slot] = Some(strand);
+                        self.finish(Err(failure));
+                    }
                 }
             } else {
                 return Output::Waiting;
@@ -758,7 +762,7 @@ impl Machine {
     /// Whether the end of a branch is the end of the run: nobody may catch the error, and going on would show that it has
     /// not happened.
     fn ends_the_run(&self, parent: &eval::Strand, result: &Result<Value, Failure>) -> bool {
-        matches!(result, Err(f) if f.code.is_final() || !self.lattice.flows(f.label, parent.pc()))
+        matches!(result, Err(f) if self.is_last(f, parent.pc()))
     }
 
     /// Gives a strand a place, and lets it run if it can.
@@ -839,6 +843,11 @@ impl Machine {
                     if let Some((_, index)) = branch.parent {
                         strand.branch_ended(index, result);
                     }
+                }
+                eval::Outcome::Final(failure) => {
+                    self.strands[slot] = Some(strand);
+                    self.finish(Err(failure));
+                    return None;
                 }
                 eval::Outcome::Working => {
                     self.enlist(branch, true);

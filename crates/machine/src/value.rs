@@ -4,7 +4,7 @@ use core_ir::{Bound, Code, Data, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Na
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// A labelled value `l:v`. Cheap to clone. Source: `docs/calculus.md` §2.
 #[derive(Clone, Debug)]
@@ -19,7 +19,37 @@ pub(crate) enum Kind {
     Bool(bool),
     Num(Num),
     Str(Arc<str>),
-    Node(Arc<Node>),
+    Node(Ref),
+}
+
+/// Somebody's share of a node. The one that every run has, `unit`, needs no counting, which is most of what it would cost.
+#[derive(Clone, Debug)]
+pub(crate) enum Ref {
+    Counted(Arc<Node>),
+    Always(&'static Node),
+}
+
+impl std::ops::Deref for Ref {
+    type Target = Node;
+    #[inline]
+    fn deref(&self) -> &Node {
+        match self {
+            Ref::Counted(node) => node,
+            Ref::Always(node) => node,
+        }
+    }
+}
+
+impl Ref {
+    /// A node that is shared with nobody yet.
+    pub(crate) fn new(node: Node) -> Ref {
+        Ref::Counted(Arc::new(node))
+    }
+
+    /// Whether nobody else has a share.
+    fn is_only(&self) -> bool {
+        matches!(self, Ref::Counted(node) if Arc::strong_count(node) == 1)
+    }
 }
 
 /// A value with parts.
@@ -130,7 +160,7 @@ impl<'a> Iterator for Parts<'a> {
 impl Drop for Node {
     fn drop(&mut self) {
         // What somebody else holds too is only counted down.
-        if !self.body.parts().any(|v| matches!(&v.kind, Kind::Node(n) if Arc::strong_count(n) == 1)) {
+        if !self.body.parts().any(|v| matches!(&v.kind, Kind::Node(n) if n.is_only())) {
             return;
         }
         let mut work: Vec<Arc<Node>> = Vec::new();
@@ -145,7 +175,7 @@ impl Drop for Node {
 
 fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>) {
     let mut take = |v: &mut Value| {
-        if let Kind::Node(node) = std::mem::replace(&mut v.kind, Kind::Null) {
+        if let Kind::Node(Ref::Counted(node)) = std::mem::replace(&mut v.kind, Kind::Null) {
             work.push(node);
         }
     };
@@ -217,15 +247,13 @@ impl Value {
 
     /// The same where it is known what is inside: the join of all labels there, and whether there is a function.
     pub(crate) fn known(label: Label, body: Body, deep: Label, has_function: bool) -> Value {
-        Value { label, kind: Kind::Node(Arc::new(Node { deep, has_function, body })) }
+        Value { label, kind: Kind::Node(Ref::new(Node { deep, has_function, body })) }
     }
 
     /// `unit`, the empty record.
     pub(crate) fn unit(label: Label) -> Value {
-        static UNIT: LazyLock<Arc<Node>> = LazyLock::new(|| {
-            Arc::new(Node { deep: Label::BOTTOM, has_function: false, body: Body::Record(Vec::new()) })
-        });
-        Value { label, kind: Kind::Node(UNIT.clone()) }
+        static UNIT: Node = Node { deep: Label::BOTTOM, has_function: false, body: Body::Record(Vec::new()) };
+        Value { label, kind: Kind::Node(Ref::Always(&UNIT)) }
     }
 
     pub(crate) fn str(label: Label, text: impl Into<Arc<str>>) -> Value {
@@ -495,7 +523,7 @@ impl Value {
                 (Kind::Node(m), Kind::Node(n)) => (m, n),
                 _ => return Ok(false),
             };
-            if Arc::ptr_eq(m, n) {
+            if std::ptr::eq::<Node>(&**m, &**n) {
                 continue;
             }
             match (&m.body, &n.body) {

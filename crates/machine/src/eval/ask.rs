@@ -1,7 +1,7 @@
 //! What a run asks of the world, and what it makes of the answers.
 
 use super::{Cleared, Frame, Mode, Pending, Question, Strand, Waiting, local};
-use crate::value::{Body, Kind, Node, NotData, Tool, Value};
+use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{Call, ErrorCode, Machine, Part, Place, Reply, Response, decode};
 use core_ir::{Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What};
 use diagnostics::{Span, clip};
@@ -74,13 +74,7 @@ impl Machine {
     }
 
     /// `tool[f] V`.
-    pub(super) fn call_tool(
-        &mut self,
-        s: &mut Strand,
-        node: Arc<Node>,
-        v: Value,
-        span: Span,
-    ) -> Option<Question> {
+    pub(super) fn call_tool(&mut self, s: &mut Strand, node: Ref, v: Value, span: Span) -> Option<Question> {
         let tool = tool_of(&node);
         let decl = &*tool.decl;
         if !self.admits(tool, s.pc, tool.control) {

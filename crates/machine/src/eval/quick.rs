@@ -1,14 +1,14 @@
-//! Shorter ways for what programs do most: operations on small integers without frames or copies of their operands, and
-//! calls of functions that are at hand.
+//! Shorter ways for what programs do most: operations on small integers without frames or copies of their operands,
+//! calls of functions that are at hand, and branches of a `par` that do nothing but compute.
 //!
-//! Entry points: `Machine::operation`, `Machine::call`. Most of what a loop computes is of this kind: `n == 0`, `n - 1`, `i < count`.
+//! Entry points: `Machine::with_atom`, `Machine::call`, `Machine::branches`. Most of what a loop computes is of this kind: `n == 0`, `n - 1`, `i < count`.
 //!
 //! Invariant: gives exactly what the rules give, in value, label and fuel, or nothing at all; then the rules are followed
 //! from the beginning. That is sound because what it looks at does nothing but compute.
 
-use super::Strand;
-use crate::Machine;
+use super::{Frame, State, Strand};
 use crate::value::{Body, Kind, Value};
+use crate::{Failure, Machine};
 use core_ir::{Bound, Data, Label, Num, Prim, Slot, Term, TermId};
 use diagnostics::Span;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl Machine {
             return false;
         }
         self.fuel -= 1;
-        let (new, bottom, base) = (s.stack.len(), s.bottom, s.base);
+        let new = s.stack.len();
         let mut other = None;
         let (body, pc, from) = match s.code.term(function) {
             Term::Var(_, slot) => match s.captured(*slot) {
@@ -133,17 +133,10 @@ impl Machine {
                     return false;
                 }
             },
-            // What it captures is copied from here to there; no closure is made.
             Term::Abs(abs) => {
-                for slot in &abs.captures {
-                    let value = match slot {
-                        Slot::Local(i) => s.stack[base + *i as usize].clone(),
-                        Slot::Captured(i) => s.stack[bottom + *i as usize].clone(),
-                        Slot::Global(i) => Value::new(Label::BOTTOM, Kind::Node(self.global(*i))),
-                    };
-                    s.stack.push(value);
-                }
-                (abs.body, s.pc, s.pc_from)
+                let body = abs.body;
+                self.capture(s, function);
+                (body, s.pc, s.pc_from)
             }
             _ => {
                 self.fuel = fuel;
@@ -158,6 +151,92 @@ impl Machine {
         }
         s.begin(other.as_ref(), (new, base), (pc, from), body);
         true
+    }
+
+    /// Copies what a function that is written here captures to the top of the stack; no closure is made.
+    #[inline]
+    fn capture(&mut self, s: &mut Strand, function: TermId) {
+        // INVARIANT: callers have looked.
+        let Term::Abs(abs) = s.code.term(function) else { unreachable!("a function") };
+        for slot in &abs.captures {
+            let value = match slot {
+                Slot::Local(i) => s.stack[s.base + *i as usize].clone(),
+                Slot::Captured(i) => s.stack[s.bottom + *i as usize].clone(),
+                Slot::Global(i) => Value::new(Label::BOTTOM, Kind::Node(self.global(*i))),
+            };
+            s.stack.push(value);
+        }
+    }
+
+    /// Applies a function that is written there to its argument.
+    pub(super) fn applied(&mut self, s: &mut Strand, application: TermId, argument: Value) {
+        // INVARIANT: its frame is only ever made for the application of a function that is written there.
+        let Term::App(function, _) = s.code.term(application) else { unreachable!("an application") };
+        let Term::Abs(abs) = s.code.term(*function) else { unreachable!("a function") };
+        let (function, body) = (*function, abs.body);
+        // What is above belongs to subterms that have ended.
+        s.stack.truncate(s.base + s.code.locals(application));
+        let new = s.stack.len();
+        self.capture(s, function);
+        let base = s.stack.len();
+        s.stack.push(argument);
+        s.begin(None, (new, base), (s.pc, s.pc_from), body);
+    }
+
+    /// Whether all branches of a `par` do nothing but compute: each is plain, or applies a function whose body is to an
+    /// argument that is.
+    pub(super) fn is_plain(&self, s: &Strand, branches: &[TermId]) -> bool {
+        branches.iter().all(|branch| {
+            s.code.is_plain(*branch)
+                || match s.code.term(*branch) {
+                    Term::App(function, argument) if s.code.is_plain(*argument) => {
+                        match held(s, *function).and_then(Value::body) {
+                            Some(Body::Closure { code, term, .. }) => {
+                                matches!(code.term(*term), Term::Abs(abs) if code.is_plain(abs.body))
+                            }
+                            _ => false,
+                        }
+                    }
+                    _ => false,
+                }
+        })
+    }
+
+    /// Goes on with a `par` whose branches are carried out one after another, right here: nobody can tell, for they ask
+    /// nothing. Their results so far begin at `start`; the first error there was is `failed`.
+    pub(super) fn branches(
+        &mut self,
+        s: &mut Strand,
+        par: TermId,
+        start: usize,
+        failed: Option<Box<Failure>>,
+    ) {
+        loop {
+            let done = s.parts.len() - start;
+            let Term::Par(_, branches) = s.code.term(par) else { unreachable!("a `par`") };
+            let Some(branch) = branches.get(done).copied() else { break };
+            if !self.with_atom(s, branch, |s, v| s.parts.push(v)) {
+                s.kont.push(Frame::Branch { par, start, failed, pc: s.pc, pc_from: s.pc_from });
+                s.go(branch);
+                return;
+            }
+        }
+        match failed {
+            Some(failure) => {
+                s.parts.truncate(start);
+                s.state = State::Raise(failure);
+            }
+            None => {
+                let items = Body::List(s.parts.drain(start..).collect());
+                s.give(Value::node(&mut self.lattice, s.pc, items));
+            }
+        }
+    }
+
+    /// Whether an error of a branch is the end of the run: nobody may catch it, and going on would show that it has not
+    /// happened. The branch began at this program counter.
+    pub(crate) fn is_last(&self, failure: &Failure, pc: Label) -> bool {
+        failure.code.is_final() || !self.lattice.flows(failure.label, pc)
     }
 
     /// Applies a fixpoint whose function is `λself. λx. e` to an argument: what it does on the way, making the inner

@@ -156,6 +156,10 @@ impl Print<'_> {
                 self.conversation(conversation)?;
                 self.at(*pc, *pc_from)
             }
+            Frame::Applied(term) => {
+                self.tag(12);
+                self.term(*term)
+            }
             Frame::First(term) => {
                 self.tag(3);
                 self.term(*term)
@@ -203,7 +207,11 @@ impl Print<'_> {
                 self.tag(11);
                 Some(())
             }
-            Frame::Guard { .. } | Frame::Within(_) | Frame::Policy(_) | Frame::Ask(_) => None,
+            Frame::Guard { .. }
+            | Frame::Within(_)
+            | Frame::Policy(_)
+            | Frame::Ask(_)
+            | Frame::Branch { .. } => None,
         }
     }
 
