@@ -90,6 +90,11 @@ pub enum Pred {
 const REGEX_SIZE: usize = 1 << 20;
 
 impl Pred {
+    /// `matches "…"`, if that is a regular expression (without look-around and references back, and not too large).
+    pub fn matching(pattern: &str) -> Option<Pred> {
+        regex(pattern).map(|_| Pred::Matches(pattern.into()))
+    }
+
     /// Decides the predicate.
     ///
     /// # Errors

@@ -304,7 +304,7 @@ MATCH_NOT_ENUM "A067" "a `match` on something else than an enum"
 "enum T { a, b }\npipeline p(t: T) -> String { match t { _ => { return \"a\"; } } }"
 
 NOT_A_PREDICATE "A068" "a guard that can't be decided about its value alone"
-"The condition of a guard is about the guarded variable, its fields and its length, compared with constants. So it can be decided again whenever the value is produced again."
+"The condition of a guard is about the guarded variable, its fields, its length and its words, compared with constants, or says `contains`, `matches`, `schema`, `every` or `some` of them. So it can be decided again whenever the value is produced again."
 "pipeline p(a: String, n: Number) -> String { guard a where length(a) > n; return a; }"
 "pipeline p(a: String) -> String { guard a where length(a) > 3; return a; }"
 

@@ -1,6 +1,6 @@
 //! Conditions of `guard` as decidable predicates.
 
-use core_ir::{Comparison, Data, Measure, Num, Pred};
+use core_ir::{Comparison, Data, Measure, Num, Pred, Schema};
 use diagnostics::Span;
 use std::sync::Arc;
 use syntax::agent::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
@@ -40,6 +40,25 @@ pub(super) fn of(subject: &str, e: &Expr) -> Result<Pred, Span> {
             }
             _ => Err(e.span),
         },
+        ExprKind::Call(name, args) => match (name.text.as_str(), &args[..], e.quantified()) {
+            ("matches", [value, pattern], _) => {
+                let path = path(subject, value).ok_or(value.span)?;
+                match constant(pattern) {
+                    Some(Data::Str(s)) => Pred::matching(&s).map(|p| at(path, p)).ok_or(pattern.span),
+                    _ => Err(pattern.span),
+                }
+            }
+            ("schema", [value, text], _) => {
+                let path = path(subject, value).ok_or(value.span)?;
+                Ok(at(path, Pred::Schema(Arc::new(schema(text).map_err(|_| text.span)?))))
+            }
+            (_, _, Some((every, item, list, condition))) => {
+                let path = path(subject, list).ok_or(list.span)?;
+                let p = Arc::new(of(&item.text, condition)?);
+                Ok(at(path, if every { Pred::Every(p) } else { Pred::Some(p) }))
+            }
+            _ => Err(e.span),
+        },
         // A field that is a Bool.
         ExprKind::Var(_) | ExprKind::Field(..) => {
             let path = path(subject, e).ok_or(e.span)?;
@@ -48,6 +67,34 @@ pub(super) fn of(subject: &str, e: &Expr) -> Result<Pred, Span> {
         ExprKind::Error => Ok(Pred::True),
         _ => Err(e.span),
     })
+}
+
+/// What can be said in a guard and nowhere else, with its signature.
+const TESTS: [(&str, &str); 5] = [
+    ("matches", "matches(String, \"regular expression\") -> Bool"),
+    ("words", "words(String) -> Number"),
+    ("schema", "schema(any, \"a JSON Schema\") -> Bool"),
+    ("every", "every(name, List[T], condition on the name) -> Bool"),
+    ("some", "some(name, List[T], condition on the name) -> Bool"),
+];
+
+/// The signature of a test of this name that only guards know.
+pub(super) fn test(name: &str) -> Option<&'static str> {
+    TESTS.iter().find(|(n, _)| *n == name).map(|(_, signature)| *signature)
+}
+
+/// The names of those tests.
+pub(super) fn tests() -> impl Iterator<Item = &'static str> {
+    TESTS.iter().map(|(n, _)| *n)
+}
+
+/// The JSON Schema that stands in a text, or what is wrong with it.
+pub(super) fn schema(text: &Expr) -> Result<Schema, String> {
+    let Some(Data::Str(text)) = constant(text) else {
+        return Err("it must stand there as a text".to_string());
+    };
+    let json = serde_json::from_str(&text).map_err(|e| format!("it is no JSON: {e}"))?;
+    Schema::new(&Data::from_json(&json).map_err(|e| e.to_string())?)
 }
 
 fn comparison(op: BinaryOp) -> Option<Comparison> {
@@ -78,11 +125,15 @@ fn compare(subject: &str, e: &Expr, comparison: Comparison, constant: Data) -> R
         value = inner;
     }
     if let (ExprKind::Call(name, args), Data::Num(n)) = (&value.kind, &constant)
-        && name.text == "length"
+        && let Some(measure) = match name.text.as_str() {
+            "length" => Some(Measure::Length),
+            "words" => Some(Measure::Words),
+            _ => None,
+        }
         && let [measured] = &args[..]
     {
         let path = path(subject, measured).ok_or(measured.span)?;
-        return Ok(at(path, Pred::Compare(Measure::Length, comparison, n.clone())));
+        return Ok(at(path, Pred::Compare(measure, comparison, n.clone())));
     }
     let path = path(subject, value).ok_or(value.span)?;
     match (comparison, constant) {

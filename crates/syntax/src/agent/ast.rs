@@ -508,10 +508,35 @@ pub struct Expr {
 }
 
 impl Expr {
+    /// `every(x, list, condition)` or `some(…)` of a guard: whether it is `every`, the name, the list, the condition.
+    pub fn quantified(&self) -> Option<(bool, Name, &Expr, &Expr)> {
+        let ExprKind::Call(name, args) = &self.kind else { return None };
+        let every = match name.text.as_str() {
+            "every" => true,
+            "some" => false,
+            _ => return None,
+        };
+        match &args[..] {
+            [Expr { kind: ExprKind::Var(item), span, .. }, list, condition] => {
+                Some((every, Name { text: item.clone(), span: *span }, list, condition))
+            }
+            _ => None,
+        }
+    }
+
     /// Calls `f` with every variable that the expression reads and its place.
-    pub fn each_variable(&self, f: &mut impl FnMut(&str, Span)) {
+    pub fn each_variable(&self, f: &mut dyn FnMut(&str, Span)) {
         let mut work = vec![self];
         while let Some(e) = work.pop() {
+            if let Some((_, item, list, condition)) = e.quantified() {
+                list.each_variable(f);
+                condition.each_variable(&mut |name, span| {
+                    if name != item.text {
+                        f(name, span);
+                    }
+                });
+                continue;
+            }
             match &e.kind {
                 ExprKind::Var(name) => f(name, e.span),
                 ExprKind::Field(e, _)

@@ -6,7 +6,7 @@ use crate::surface::codes;
 use crate::surface::functions::{self, Function};
 use crate::surface::predicate;
 use crate::surface::types::{join, same, show, why_not};
-use core_ir::{Num, Type};
+use core_ir::{Data, Num, Pred, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
 use syntax::agent::ast::{self, BinaryOp, Expr, ExprKind, UnaryOp};
 
@@ -145,7 +145,10 @@ impl Checker<'_> {
             ExprKind::Binary(op, op_span, a, b) => self.binary(*op, *op_span, a, b),
             ExprKind::Call(name, args) => match functions::named(&name.text) {
                 Some(f) => self.call(f, name, args, e.span),
-                None => self.call_in_expression(name, args),
+                None => match predicate::test(&name.text).filter(|_| self.in_guard) {
+                    Some(signature) => self.test(signature, name, args, e),
+                    None => self.call_in_expression(name, args),
+                },
             },
             ExprKind::Quarantine(prompt, ty) => {
                 self.expect(prompt, &Type::Str, None);
@@ -542,6 +545,53 @@ impl Checker<'_> {
         }
     }
 
+    /// A test that only guards know.
+    fn test(&mut self, signature: &str, name: &ast::Name, args: &[Expr], e: &Expr) -> Type {
+        if let Some((_, item, list, condition)) = e.quantified() {
+            let ty = self.items(list);
+            let mark = self.env.mark();
+            self.bind(&item, ty);
+            self.condition(condition);
+            self.env.undo(mark);
+            return Type::Bool;
+        }
+        let mut wrong = None;
+        match (name.text.as_str(), args) {
+            ("words", [text]) => {
+                self.expect(text, &Type::Str, None);
+                return Type::Num;
+            }
+            ("matches", [text, pattern]) => {
+                self.expect(text, &Type::Str, None);
+                self.expect(pattern, &Type::Str, None);
+                if let Some(Data::Str(s)) = predicate::constant(pattern)
+                    && Pred::matching(&s).is_none()
+                {
+                    wrong = Some((pattern.span, "this is no regular expression, or too large a one".to_string()));
+                }
+            }
+            ("schema", [value, text]) => {
+                self.expr(value, None);
+                self.expect(text, &Type::Str, None);
+                if let Err(why) = predicate::schema(text) {
+                    wrong = Some((text.span, format!("this is no JSON Schema: {why}")));
+                }
+            }
+            _ => {
+                self.report(
+                    Diagnostic::error(codes::BAD_CALL, format!("`{}` is not said like that", name.text), e.span)
+                        .help(format!("its signature is `{signature}`")),
+                );
+            }
+        }
+        if let Some((span, why)) = wrong {
+            self.report(
+                Diagnostic::error(codes::NOT_A_PREDICATE, why, span).help(format!("its signature is `{signature}`")),
+            );
+        }
+        Type::Bool
+    }
+
     pub(super) fn call_in_expression(&mut self, name: &ast::Name, args: &[Expr]) -> Type {
         for a in args {
             self.expr(a, None);
@@ -560,7 +610,11 @@ impl Checker<'_> {
                     format!("there is no function `{}`", name.text),
                     name.span,
                 );
-                match nearest(&name.text, functions::ALL.iter().map(|f| f.name)) {
+                let guards = if self.in_guard { predicate::tests().collect() } else { Vec::new() };
+                match nearest(&name.text, functions::ALL.iter().map(|f| f.name).chain(guards)) {
+                    _ if predicate::test(&name.text).is_some() => {
+                        d.help(format!("`{}` can be said in the condition of a `guard` only", name.text))
+                    }
                     Some(near) => suggest(d, near),
                     None => d.help(format!("the functions are {}", functions::list())),
                 }

@@ -53,6 +53,7 @@ pub(super) fn check(
         concurrent: None,
         reads: HashMap::new(),
         bindings: 0,
+        in_guard: false,
     };
     for item in &program.items {
         c.env = Env::default();
@@ -121,6 +122,8 @@ struct Checker<'a> {
     /// Where each binding was read last.
     reads: HashMap<u32, Span>,
     bindings: u32,
+    /// Whether this is the condition of a guard.
+    in_guard: bool,
 }
 
 impl Checker<'_> {

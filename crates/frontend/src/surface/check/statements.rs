@@ -410,12 +410,20 @@ impl Checker<'_> {
     pub(super) fn guard(&mut self, name: &ast::Name, e: &Expr) {
         let var = Expr { kind: ExprKind::Var(name.text.clone()), span: name.span, height: 1 };
         self.expr(&var, None);
+        self.in_guard = true;
+        let wrong = self.out.len();
         self.condition(e);
-        if let Err(span) = predicate::of(&name.text, e) {
+        self.in_guard = false;
+        // What is no condition at all is no predicate either, and was said.
+        let known = self.out[wrong..].iter().any(|d| d.code == codes::NOT_A_PREDICATE);
+        if let Err(span) = predicate::of(&name.text, e)
+            && !known
+        {
             self.report(
                 Diagnostic::error(codes::NOT_A_PREDICATE, "this can't be decided about the guarded value alone", span)
                     .help(format!(
-                        "a guard compares `{0}`, a field of it or `length({0})` with a constant, with `&&`, `||` and `!`",
+                        "a guard compares `{0}`, a field of it, `length({0})` or `words({0})` with a constant, or says `contains`, `matches`, `schema`, `every` or `some` of it, \
+                         with `&&`, `||` and `!`",
                         name.text
                     )),
             );
