@@ -102,7 +102,7 @@ fn wrong_requests_exit_with_2_and_say_what_to_do() {
         (vec!["run", &folder], "holds no configuration of a known framework"),
         (vec!["run", triage], "needs an input"),
         (vec!["run", triage, "{\"tiket\": 1}"], "$.ticket: missing"),
-        (vec!["run", triage, "{\"ticket\": 1}"], "$.ticket: expected Str, found a number"),
+        (vec!["run", triage, "{\"ticket\": 1}"], "$.ticket: expected a string, found a number"),
         (vec!["run", triage, "{"], "not JSON"),
         (vec!["run", triage, "x", "--pipeline", "triag"], "did you mean `triage`?"),
         (vec!["run", triage, "x", "--max-usd", "cheap"], "not an amount"),
@@ -246,7 +246,7 @@ fn a_crew_is_run_with_its_placeholders_as_inputs() {
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     assert_eq!(json(&ran)["result"], "bees hum");
     let ran = entail(&["run", "--script", &script, &tasks, "{\"topic\": 1}"]);
-    assert!(ran.status == 2 && ran.err.contains("$.topic: expected Str"), "{}", ran.err);
+    assert!(ran.status == 2 && ran.err.contains("$.topic: expected a string"), "{}", ran.err);
 }
 
 #[test]

@@ -96,7 +96,7 @@ mod tests {
     fn what_does_not_fit_is_left_for_the_check() {
         let t = Type::Pair(Arc::new((Type::Num, Type::Num)));
         let (path, cause) = t.check(&t.read(&json!([1, 2, 3])).unwrap()).unwrap_err();
-        assert_eq!((path.as_str(), cause.as_str()), ("$", "expected Num * Num, found a list"));
+        assert_eq!((path.as_str(), cause.as_str()), ("$", "expected a pair, found a list"));
         let t = Type::Variant([("a".into(), Type::Null)].into());
         assert!(t.check(&t.read(&json!("b")).unwrap()).is_err());
         let mut deep = json!(1);

@@ -115,7 +115,7 @@ impl Type {
     /// use core_ir::{Data, Type};
     /// let t = Type::list(Type::Num);
     /// let d = Data::from_json(&serde_json::json!([1, "x"])).unwrap();
-    /// assert_eq!(t.check(&d), Err(("$[1]".to_string(), "expected Num, found a string".to_string())));
+    /// assert_eq!(t.check(&d), Err(("$[1]".to_string(), "expected a number, found a string".to_string())));
     /// ```
     pub fn check(&self, data: &Data) -> Result<(), (String, String)> {
         let mut path = Vec::new();
@@ -128,6 +128,37 @@ impl Type {
         })
     }
 
+    /// What data of this type is, with an article: for messages about data, which name no type, since each language
+    /// calls types by other names.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::Type;
+    /// assert_eq!(Type::option(Type::list(Type::Num)).in_words(), "a list or null");
+    /// ```
+    pub fn in_words(&self) -> String {
+        let names =
+            |names: &mut dyn Iterator<Item = &Name>| names.map(|n| clip(n)).collect::<Vec<_>>().join(", ");
+        match self {
+            Type::Dyn => "anything".into(),
+            Type::Str => "a string".into(),
+            Type::Num => "a number".into(),
+            Type::Bool => "a boolean".into(),
+            Type::Null => "null".into(),
+            Type::List(_) => "a list".into(),
+            Type::Option(t) => match &**t {
+                t @ (Type::Option(_) | Type::Null) => t.in_words(),
+                t => format!("{} or null", t.in_words()),
+            },
+            Type::Record(_) => "a record".into(),
+            Type::Enum(e) => format!("one of {}", names(&mut e.variants.iter())),
+            Type::Variant(tags) => format!("a tag, one of {}", names(&mut tags.iter().map(|(n, _)| n))),
+            Type::Pair(_) => "a pair".into(),
+            Type::Fun(_) => "a function".into(),
+            Type::Refined(r) => r.0.in_words(),
+        }
+    }
+
     /// Checks a part of the data, one step further down the path.
     fn check_part(&self, step: String, data: &Data, path: &mut Vec<String>) -> Result<(), String> {
         path.push(step);
@@ -138,7 +169,7 @@ impl Type {
 
     /// On failure `path` is left at the place of the mismatch.
     fn check_at(&self, data: &Data, path: &mut Vec<String>) -> Result<(), String> {
-        let wrong = || Err(format!("expected {self}, found {}", data.kind()));
+        let wrong = || Err(format!("expected {}, found {}", self.in_words(), data.kind()));
         match (self, data) {
             (Type::Dyn, _)
             | (Type::Str, Data::Str(_))
@@ -163,13 +194,13 @@ impl Type {
                     (None, Type::Option(_)) => Ok(()),
                     (None, t) => {
                         path.push(format!(".{name}"));
-                        Err(format!("missing, expected {t}"))
+                        Err(format!("missing, expected {}", t.in_words()))
                     }
                 })
             }
             (Type::Variant(tags), Data::Tag(name, payload)) => match tags.iter().find(|(n, _)| n == name) {
                 Some((_, t)) => t.check_part(format!("`{name}"), payload, path),
-                None => Err(format!("expected {self}, found the tag `{name}`")),
+                None => Err(format!("expected {}, found the tag `{name}`", self.in_words())),
             },
             (Type::Pair(t), Data::Pair(d)) => {
                 t.0.check_part(".fst".into(), &d.0, path)?;
@@ -219,6 +250,6 @@ mod tests {
         assert_eq!(t.check(&Data::from_json(&ok).unwrap()), Ok(()));
         let bad = serde_json::json!({"sources": [{"url": "u"}, {"url": "v"}, {"note": null}]});
         let (path, cause) = t.check(&Data::from_json(&bad).unwrap()).unwrap_err();
-        assert_eq!((path.as_str(), cause.as_str()), ("$.sources[2].url", "missing, expected Str"));
+        assert_eq!((path.as_str(), cause.as_str()), ("$.sources[2].url", "missing, expected a string"));
     }
 }

@@ -406,7 +406,7 @@ async fn a_declaration_that_differs_is_refused_before_anything_is_sent() {
     assert_eq!(
         e,
         "MCP server `s`: it is not what it is declared as: \
-         the parameter `text` is declared as Num, but the server expects a string"
+         the parameter `text` is declared as a number, but the server expects a string"
     );
     let e = case(echo(&[]), vec![]).await.unwrap_err();
     assert!(e.contains("the server requires the parameter `text`, which the declaration lacks"), "{e}");
@@ -417,7 +417,7 @@ async fn a_declaration_that_differs_is_refused_before_anything_is_sent() {
     // The result is compared when it is there.
     let (decl, args) = add();
     let e = case(ToolDecl { result: Type::list(Type::Num), ..decl }, args).await.unwrap_err();
-    assert!(e.contains("its result: expected List Num, found a record"), "{e}");
+    assert!(e.contains("its result: expected a list, found a record"), "{e}");
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ async fn failures_say_what_happened() {
         ),
         (sh("kill -9 $$", Type::Num).await, "`sh` failed with signal: 9"),
         (sh("printf '\\377'", Type::Str).await, "not valid UTF-8"),
-        (sh("echo '\"x\"'", Type::Num).await, "expected Num, found a string"),
+        (sh("echo '\"x\"'", Type::Num).await, "expected a number, found a string"),
     ];
     for (got, want) in cases {
         let e = got.unwrap_err();
@@ -305,7 +305,7 @@ async fn requests_have_limits() {
             "HTTP 301",
         ),
         (Act::Raw(200, "text/html", None, "<html>".into()), "its output is not JSON"),
-        (Act::Raw(200, "application/json", None, "\"x\"".into()), "expected Num, found a string"),
+        (Act::Raw(200, "application/json", None, "\"x\"".into()), "expected a number, found a string"),
     ];
     for (act, want) in cases {
         let server = Server::start([act.clone()]).await;

@@ -163,7 +163,7 @@ mod tests {
         let record = Type::record([("n".into(), Type::Num)]);
         assert_eq!(read_as(both.clone(), &record), Ok(Data::record([("n".into(), Data::Num(Num::from(5)))])));
         assert_eq!(read_as(both.clone(), &Type::Str), Ok(Data::str("4")));
-        assert_eq!(read_as(both, &Type::Num).unwrap_err(), "its result: expected Num, found a record");
+        assert_eq!(read_as(both, &Type::Num).unwrap_err(), "its result: expected a number, found a record");
         let wrapped = json!({"content": [], "structuredContent": {"result": [1]}});
         let one = Data::list([Data::Num(Num::from(1))]);
         assert_eq!(read_as(wrapped.clone(), &Type::list(Type::Num)), Ok(one.clone()));

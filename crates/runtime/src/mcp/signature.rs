@@ -52,7 +52,7 @@ pub(super) fn difference(
             other => other,
         };
         if let Some(why) = s.refuses(schema, ty, 0) {
-            return Some(format!("the parameter `{}` is declared as {}, but {why}", p.name, p.ty));
+            return Some(format!("the parameter `{}` is declared as {}, but {why}", p.name, p.ty.in_words()));
         }
     }
     let output = Json::Object(output?.clone());
@@ -67,7 +67,7 @@ pub(super) fn difference(
             if wrapped.is_some_and(|inner| s.never_gives(inner, ty, 0).is_none()) {
                 return None;
             }
-            Some(format!("its result is declared as {ty}, but {why}"))
+            Some(format!("its result is declared as {}, but {why}", ty.in_words()))
         }
     }
 }
@@ -322,7 +322,7 @@ mod tests {
         );
         assert_eq!(
             say(&[("city", Type::Num)]),
-            "the parameter `city` is declared as Num, but the server expects a string"
+            "the parameter `city` is declared as a number, but the server expects a string"
         );
         assert!(
             say(&[("city", Type::option(Type::Str))]).ends_with("but the server expects a string"),
@@ -330,13 +330,13 @@ mod tests {
         );
         assert_eq!(
             say(&[city, ("unit", Type::Str)]),
-            "the parameter `unit` is declared as Str, but the server accepts only \"c\", \"f\""
+            "the parameter `unit` is declared as a string, but the server accepts only \"c\", \"f\""
         );
         let list =
             json!({"type": "object", "properties": {"xs": {"type": "array", "items": {"type": "string"}}}});
         assert_eq!(
             compare(&[("xs", Type::list(Type::Num))], Type::Dyn, list, None).unwrap(),
-            "the parameter `xs` is declared as List Num, but of its items the server expects a string"
+            "the parameter `xs` is declared as a list, but of its items the server expects a string"
         );
         let output =
             json!({"type": "object", "properties": {"n": {"type": "string"}}, "additionalProperties": false});

@@ -89,7 +89,7 @@ impl Operation<'_> {
             Err((path, why)) => {
                 let store = &self.decl.name;
                 Err(format!(
-                    "key `{name}` of store `{store}`: what it holds is not of its type {ty}: {path}: {why}"
+                    "key `{name}` of store `{store}`: what it holds is not of its type: {path}: {why}"
                 ))
             }
         }
