@@ -65,3 +65,40 @@ fn every_theorem_whose_assumptions_are_printed_is_on_the_page() {
         }
     }
 }
+
+/// Whether a file has a test, a case or a theorem of that name.
+fn has(path: &str, source: &str, name: &str) -> bool {
+    match path.rsplit('.').next() {
+        Some("rs") => source.contains(&format!("fn {name}(")),
+        Some("lam") => {
+            source.lines().any(|l| l.strip_prefix("--- ").or(l.strip_prefix("=== ")) == Some(name))
+        }
+        Some("v") => states(source, name),
+        _ => false,
+    }
+}
+
+#[test]
+fn every_place_that_the_seed_page_names_is_there() {
+    let page = read("docs/seed-lambda-a.md");
+    let (mut files, mut names) = (0, 0);
+    for quoted in quoted(&page) {
+        let (path, name) = match quoted.split_once("::") {
+            Some((path, name)) => (path, Some(name)),
+            None => (quoted, None),
+        };
+        if !["crates/", "suite/", "examples/", "proofs/", "scripts/"]
+            .iter()
+            .any(|root| path.starts_with(root))
+        {
+            continue;
+        }
+        files += 1;
+        assert!(root().join(path).exists(), "docs/seed-lambda-a.md: there is no `{path}`");
+        if let Some(name) = name {
+            names += 1;
+            assert!(has(path, &read(path), name), "docs/seed-lambda-a.md: no `{name}` in {path}");
+        }
+    }
+    assert!(files > 60 && names > 40, "{files} places, {names} names");
+}
