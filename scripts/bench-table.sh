@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the benchmarks and prints their medians beside the figures of seed 000, Table 6.
+# Runs the benchmarks and prints their medians beside the figures of seed 000, Table 6, and of the package it describes.
 #
-#   scripts/bench-table.sh            prints the table
-#   scripts/bench-table.sh --save     also stores it as the baseline, docs/benchmarks.md
+#   scripts/bench-table.sh            prints the tables
+#   scripts/bench-table.sh --save     also stores them as the baseline, in the places for them in docs/benchmarks.md
 #
 # Takes a few minutes, and a machine that does nothing else.
 set -euo pipefail
@@ -62,21 +62,52 @@ table() {
   row 'print 100 KiB of `.lam`' syntax.print_100_kib '–'
 }
 
-shown=$(table)
-echo "$shown"
+# What one operation takes inside a run, beside the seed's figure and the one that was measured of the package it describes: both in
+# µs, as said in docs/benchmarks.md.
+inside() {
+  printf '| %-42s | %8s | %8s | %12s | %10s | %12s |\n' operation Entail "Table 6" "times faster" "lambdagent" "times faster"
+  printf '|---|---:|---:|---:|---:|---:|\n'
+  while IFS='|' read -r name bench paper peer; do
+    median "machine.${bench}_x1000" | awk -v name="$name" -v paper="$paper" -v peer="$peer" '
+      function times(theirs, ours) { return theirs == "–" || ours == "" ? "–" : sprintf("%.0f", theirs * 1000 / ours) }
+      function shown(us) { return us == "–" ? us : us " µs" }
+      {
+        # The thousand of them: µs are ns of one.
+        ours = $2 == "µs" ? $1 : $2 == "ms" ? $1 * 1000 : $2 == "ns" ? $1 / 1000 : ""
+        printf "| %-42s | %8s | %8s | %12s | %10s | %12s |\n", name, ours == "" ? "–" : sprintf("%.0f ns", ours), shown(paper), times(paper, ours), shown(peer), times(peer, ours)
+      }'
+  done <<'ROWS'
+a literal in the list|literal|–|–
+function call|function_call|–|–
+tool call, with the request and its answer|tool_call|2.0|8.4
+composition of three functions|compose_three|4.9|22.9
+`if`|if_branch|4.6|9.3
+pair (`f \| g`)|pair|3.4|15.9
+loop of five (`fix[5]`)|loop_of_five|11.2|38
+store, three requests|store_of_three_keys|2.4|18
+`guard`|guard|2.4|17
+entry in the conversation (`send`)|send|0.9|2.5
+ROWS
+}
+
+whole=$(table)
+operations=$(inside)
+printf '%s\n\nInside one run:\n\n%s\n' "$whole" "$operations"
 
 if [ "${1:-}" = --save ]; then
   cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -1)
-  {
-    echo '# Benchmarks'
-    echo
-    echo 'Medians as `scripts/bench-table.sh --save` measured them, the baseline that later runs are compared with. Each line of the'
-    echo 'machine is a whole run: a fresh machine, the term evaluated with its labels, the request answered at once, the result.'
-    echo 'Table 6 of seed 000 gives the overhead of its Python wrappers for the same operations, without labels. Compiling and'
-    echo 'linting start from a document in memory; the line "from bytes" includes reading it.'
-    echo
-    echo "Machine: ${cpu:-unknown}, $(nproc 2>/dev/null || echo '?') cores. $(rustc --version)."
-    echo
-    echo "$shown"
-  } >docs/benchmarks.md
+  about="Machine: ${cpu:-unknown}, $(nproc 2>/dev/null || echo '?') cores. $(rustc --version)."
+  # Only what stands between the marks is written anew.
+  ABOUT="$about" WHOLE="$whole" INSIDE="$operations" python3 - docs/benchmarks.md <<'PYTHON'
+import os, re, sys
+
+path = sys.argv[1]
+text = open(path).read()
+for name, new in [("whole", os.environ["ABOUT"] + "\n\n" + os.environ["WHOLE"]), ("inside", os.environ["INSIDE"])]:
+    begin, end = f"<!-- measured: {name} -->", f"<!-- end: {name} -->"
+    text, found = re.subn(f"{begin}.*?{end}", lambda _: f"{begin}\n\n{new}\n\n{end}", text, flags=re.S)
+    if found != 1:
+        sys.exit(f"{path} has no place for `{name}`")
+open(path, "w").write(text)
+PYTHON
 fi
