@@ -1150,7 +1150,7 @@ fn is_plain(term: &Term, before: &[Term], plain: &[bool]) -> bool {
         },
         Term::Record(fields) => fields.iter().all(|(_, e)| is(e)),
         Term::List(items) | Term::Prim(_, items) => items.iter().all(is),
-        Term::Field(e, _) | Term::Fst(e) | Term::Snd(e) | Term::Tag(_, Some(e)) => is(e),
+        Term::Field(e, _) | Term::Fst(e) | Term::Snd(e) | Term::Tag(_, Some(e)) | Term::Fail(e) => is(e),
         Term::Tag(_, None) => true,
         Term::Index(a, b) | Term::With(a, _, b) | Term::Pair(a, b) => is(a) && is(b),
         Term::If(a, b, c, _) => is(a) && is(b) && is(c),

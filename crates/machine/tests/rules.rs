@@ -573,3 +573,66 @@ fn the_place_of_a_request_does_not_grow_with_the_depth_of_branches() {
     assert!(longest < 400, "{longest}");
     assert!(ids.len() > 90, "{}", ids.len());
 }
+
+/// Branches that do nothing but compute are carried out in place. Nobody can tell: what is drawn in a later `par` is what it
+/// would be had they been strands.
+#[test]
+fn branches_in_place_are_told_from_strands_by_nobody() {
+    let drawn = |strand: bool| {
+        let mut draws = Vec::new();
+        let build = |b: &mut Builder| {
+            let one = num(b, 1);
+            let first = if strand { b.add(Term::Fork(one), AT) } else { one };
+            let first = b.add(Term::Par(None, vec![first]), AT);
+            let (heads, tails) = (num(b, 1), num(b, 0));
+            let half = Num::from(1).div(&Num::from(2)).unwrap();
+            let toss = b.add(Term::Choose(half, heads, tails), AT);
+            let second = b.add(Term::Par(None, vec![toss]), AT);
+            b.add(Term::List(vec![first, second]), AT)
+        };
+        let (_, result) = run_with(Config::default(), build, |r| {
+            let Call::Sample { draw, .. } = &r.call else { panic!("a sample") };
+            draws.push((*draw, r.place.path()));
+            Response::Sample(true)
+        });
+        assert!(result.is_ok());
+        draws
+    };
+    assert_eq!(drawn(false), drawn(true));
+}
+
+#[test]
+fn branches_in_place_run_to_their_end_and_the_first_error_counts() {
+    let failing = |b: &mut Builder, text: &str| {
+        let message = b.lit(text, AT);
+        let length = b.add(Term::Prim(Prim::Length, vec![message]), AT);
+        b.add(Term::Field(length, text.into()), AT)
+    };
+    let par = |b: &mut Builder| {
+        let (first, second) = (failing(b, "one"), failing(b, "two"));
+        let fine = num(b, 3);
+        b.add(Term::Par(None, vec![fine, first, second]), AT)
+    };
+    assert_eq!(shown(par), "index [] no field `one` in a number");
+    let caught = shown(|b| {
+        let body = par(b);
+        let label = label(b, &[]);
+        let handler = b.var("e", AT);
+        b.add(Term::Try { label, body, name: "e".into(), handler, catches: Catches::All }, AT)
+    });
+    assert_eq!(caught, "\"no field `one` in a number\"");
+    // An error above the program counter of the `par` ends the run; where a `try` has raised that, it is caught.
+    let above = |at: &'static [&'static str]| {
+        shown(move |b| {
+            let secret = num(b, 1);
+            let secret = relabel(b, &["S"], secret);
+            let failing = b.add(Term::Field(secret, "x".into()), AT);
+            let inner = b.add(Term::Par(None, vec![failing]), AT);
+            let body = b.add(Term::Par(None, vec![inner]), AT);
+            let (label, handler) = (label(b, at), b.lit("caught", AT));
+            b.add(Term::Try { label, body, name: "e".into(), handler, catches: Catches::All }, AT)
+        })
+    };
+    assert_eq!(above(&[]), "index [\"S\"] no field `x` in a number");
+    assert_eq!(above(&["S"]), "[\"S\"]:\"caught\"");
+}
