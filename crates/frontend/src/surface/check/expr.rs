@@ -567,7 +567,8 @@ impl Checker<'_> {
                 if let Some(Data::Str(s)) = predicate::constant(pattern)
                     && Pred::matching(&s).is_none()
                 {
-                    wrong = Some((pattern.span, "this is no regular expression, or too large a one".to_string()));
+                    wrong =
+                        Some((pattern.span, "this is no regular expression, or too large a one".to_string()));
                 }
             }
             ("schema", [value, text]) => {
@@ -579,14 +580,19 @@ impl Checker<'_> {
             }
             _ => {
                 self.report(
-                    Diagnostic::error(codes::BAD_CALL, format!("`{}` is not said like that", name.text), e.span)
-                        .help(format!("its signature is `{signature}`")),
+                    Diagnostic::error(
+                        codes::BAD_CALL,
+                        format!("`{}` is not said like that", name.text),
+                        e.span,
+                    )
+                    .help(format!("its signature is `{signature}`")),
                 );
             }
         }
         if let Some((span, why)) = wrong {
             self.report(
-                Diagnostic::error(codes::NOT_A_PREDICATE, why, span).help(format!("its signature is `{signature}`")),
+                Diagnostic::error(codes::NOT_A_PREDICATE, why, span)
+                    .help(format!("its signature is `{signature}`")),
             );
         }
         Type::Bool
