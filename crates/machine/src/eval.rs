@@ -431,7 +431,7 @@ impl Strand {
     }
 
     fn message(&mut self, role: Role, content: Arc<str>, call: Option<Arc<(Name, Data)>>) {
-        Arc::make_mut(&mut self.conversation.messages).push(Message { role, content, call });
+        self.conversation.messages.push(Message { role, content, call });
     }
 
     /// Where its requests stand.
@@ -465,6 +465,8 @@ impl Strand {
         };
         // Branches stand before the next request of this strand, and after those of an earlier `par`.
         self.joins += u32::from(index == 0);
+        let mut conversation = self.conversation.copy();
+        conversation.label = lattice.join(conversation.label, self.pc);
         let short = place.as_ref().is_none_or(|p| p.len() < LONGEST_PLACE);
         let place_in = short.then(|| [self.requests, self.joins, u32::try_from(index).unwrap_or(u32::MAX)]);
         Some(Strand {
@@ -473,12 +475,7 @@ impl Strand {
             place,
             place_in,
             joins: 0,
-            conversation: Conversation {
-                label: lattice.join(self.conversation.label, self.pc),
-                messages: self.conversation.messages.clone(),
-                pending: self.conversation.pending.clone(),
-                told: self.conversation.told.clone(),
-            },
+            conversation,
             requests: 0,
             draws: Counts::default(),
             pars: Counts::default(),
@@ -697,6 +694,17 @@ impl Machine {
                 if self.call(s, id, function, argument) {
                     return None;
                 }
+                if let Term::Tool(tool) = s.code.term(function)
+                    && let Some(left) = self.fuel.checked_sub(1)
+                {
+                    let (tool, fuel) = (*tool, std::mem::replace(&mut self.fuel, left));
+                    if let Some(argument) = self.atom(s, argument) {
+                        let tool = self.tool(&s.code, tool);
+                        let span = s.code.span(id);
+                        return self.call_tool(s, tool, argument, span);
+                    }
+                    self.fuel = fuel;
+                }
                 // To make the function does nothing that anybody could tell, so it is made when its argument is there.
                 if self.fuel > 0 && matches!(s.code.term(function), Term::Abs(_)) {
                     self.fuel -= 1;
@@ -837,8 +845,8 @@ impl Machine {
                 });
             }
             Term::Tool(tool) => {
-                let (code, tool) = (code.clone(), *tool);
-                s.give(Value::new(s.pc, Kind::Node(self.tool(&code, tool))));
+                let node = self.tool(code, *tool);
+                s.give(Value::new(s.pc, Kind::Node(node)));
             }
             Term::Recv(mode) => {
                 let mode = match mode {
@@ -850,7 +858,7 @@ impl Machine {
             }
             Term::Fork(e) => {
                 let e = *e;
-                let saved = s.conversation.clone();
+                let saved = s.conversation.copy();
                 s.conversation.label = self.lattice.join(saved.label, s.pc);
                 s.kont.push(Frame::Conv { conversation: saved, pc: s.pc, pc_from: s.pc_from });
                 s.go(e);

@@ -50,7 +50,7 @@ use core_ir::{
 use diagnostics::Span;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// Reads generated code. The machine does not know the concrete syntax.
 pub trait CodeParser: Send + Sync {
@@ -476,11 +476,42 @@ pub enum Output {
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
     pub label: Label,
-    pub messages: Arc<Vec<Message>>,
+    pub messages: Messages,
     /// Tool calls of the last reply that were not received yet, the next one last.
     pub pending: Vec<(Name, Data)>,
     /// The remark that was made last.
     pub told: Option<Arc<Remark>>,
+}
+
+/// The messages of a conversation, oldest first. Copies and requests share those that there were; later ones are its own, so
+/// that to say something costs no counting of shares.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Messages {
+    shared: Option<Arc<Vec<Message>>>,
+    own: Vec<Message>,
+}
+
+impl Messages {
+    pub(crate) fn push(&mut self, message: Message) {
+        self.own.push(message);
+    }
+
+    /// All of them, shared.
+    pub(crate) fn share(&mut self) -> Arc<Vec<Message>> {
+        let shared = self.shared.get_or_insert_default();
+        if !self.own.is_empty() {
+            Arc::make_mut(shared).append(&mut self.own);
+        }
+        shared.clone()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Message> {
+        self.shared.iter().flat_map(|m| m.iter()).chain(&self.own)
+    }
 }
 
 /// Why the last attempt of a guard was refused, for the models that the next one asks.
@@ -492,8 +523,13 @@ pub(crate) struct Remark {
 
 impl Conversation {
     pub(crate) fn empty(label: Label) -> Conversation {
-        static NONE: LazyLock<Arc<Vec<Message>>> = LazyLock::new(Arc::default);
-        Conversation { label, messages: NONE.clone(), pending: Vec::new(), told: None }
+        Conversation { label, messages: Messages::default(), pending: Vec::new(), told: None }
+    }
+
+    /// A copy to be gone on with by itself.
+    pub(crate) fn copy(&mut self) -> Conversation {
+        let messages = Messages { shared: Some(self.messages.share()), own: Vec::new() };
+        Conversation { label: self.label, messages, pending: self.pending.clone(), told: self.told.clone() }
     }
 }
 
@@ -705,7 +741,7 @@ impl Machine {
 
     /// The conversation of the run, after its end; before, the empty one.
     pub fn conversation(&self) -> (Label, &[Message]) {
-        (self.conversation.label, &self.conversation.messages)
+        (self.conversation.label, self.conversation.messages.shared.as_deref().map_or(&[], Vec::as_slice))
     }
 
     /// A value as a tree that can be printed and compared.
@@ -747,6 +783,7 @@ impl Machine {
     fn finish(&mut self, result: Result<Value, Failure>) {
         if let Some(run) = self.strands.first_mut().and_then(Option::take) {
             self.conversation = run.outermost_conversation();
+            self.conversation.messages.share();
         }
         self.done = Some(result);
         self.strands.clear();
@@ -791,6 +828,7 @@ impl Machine {
         self.free.push(slot);
         let Some((parent, index)) = strand.parent else {
             self.conversation = strand.conversation;
+            self.conversation.messages.share();
             return self.finish(result);
         };
         // INVARIANT: a parent stays in its slot, joining, until all its branches have ended.

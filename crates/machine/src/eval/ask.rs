@@ -55,7 +55,7 @@ impl Machine {
         };
         s.conversation.pending.clear();
         self.remark(s);
-        let call = Call::Model { messages: s.conversation.messages.clone(), params, tools, attempt };
+        let call = Call::Model { messages: s.conversation.messages.share(), params, tools, attempt };
         let pending = Pending::Model { mode, attempt };
         let given = if self.lattice.keeps_origins() { vec![(Part::Conversation, lc)] } else { Vec::new() };
         Some(Question { pending, call, channel: lc, answer: self.lattice.join(s.pc, lc), span, given })

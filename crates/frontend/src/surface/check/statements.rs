@@ -415,7 +415,7 @@ impl Checker<'_> {
         self.condition(e);
         self.in_guard = false;
         // What is no condition at all is no predicate either, and was said.
-        let known = self.out[wrong..].iter().any(|d| d.code == codes::NOT_A_PREDICATE);
+        let known = diagnostics::has_errors(&self.out[wrong..]);
         if let Err(span) = predicate::of(&name.text, e)
             && !known
         {
