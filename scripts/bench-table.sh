@@ -3,15 +3,29 @@
 #
 #   scripts/bench-table.sh            prints the tables
 #   scripts/bench-table.sh --save     also stores them as the baseline, in the places for them in docs/benchmarks.md
+#   scripts/bench-table.sh --inside   Table 6 alone, as operations inside one run; may be followed by --save
 #
 # Takes a few minutes, and a machine that does nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-output=$(for crate in machine check syntax; do
-  echo "crate $crate"
-  cargo bench --quiet -p "$crate"
-done)
+only_inside=false save=false
+for option; do
+  case "$option" in
+  --inside) only_inside=true ;;
+  --save) save=true ;;
+  *) echo "unknown option: $option" >&2 && exit 2 ;;
+  esac
+done
+
+if $only_inside; then
+  output=$(echo 'crate machine' && cargo bench --quiet -p machine --bench machine -- x1000)
+else
+  output=$(for crate in machine check syntax; do
+    echo "crate $crate"
+    cargo bench --quiet -p "$crate"
+  done)
+fi
 
 # divan prints a line for each benchmark and, below it, one for each argument:
 #   ├─ rules                        │               │
@@ -67,7 +81,7 @@ table() {
 inside() {
   printf '| %-42s | %8s | %8s | %12s | %10s | %12s |\n' operation Entail "Table 6" "times faster" "lambdagent" "times faster"
   printf '|---|---:|---:|---:|---:|---:|\n'
-  while IFS='|' read -r name bench paper peer; do
+  while IFS=';' read -r name bench paper peer; do
     median "machine.${bench}_x1000" | awk -v name="$name" -v paper="$paper" -v peer="$peer" '
       function times(theirs, ours) { return theirs == "–" || ours == "" ? "–" : sprintf("%.0f", theirs * 1000 / ours) }
       function shown(us) { return us == "–" ? us : us " µs" }
@@ -77,24 +91,28 @@ inside() {
         printf "| %-42s | %8s | %8s | %12s | %10s | %12s |\n", name, ours == "" ? "–" : sprintf("%.0f ns", ours), shown(paper), times(paper, ours), shown(peer), times(peer, ours)
       }'
   done <<'ROWS'
-a literal in the list|literal|–|–
-function call|function_call|–|–
-tool call, with the request and its answer|tool_call|2.0|8.4
-composition of three functions|compose_three|4.9|22.9
-`if`|if_branch|4.6|9.3
-pair (`f \| g`)|pair|3.4|15.9
-loop of five (`fix[5]`)|loop_of_five|11.2|38
-store, three requests|store_of_three_keys|2.4|18
-`guard`|guard|2.4|17
-entry in the conversation (`send`)|send|0.9|2.5
+a literal in the list;literal;–;–
+function call;function_call;–;–
+tool call, with the request and its answer;tool_call;2.0;8.4
+composition of three functions;compose_three;4.9;22.9
+`if`;if_branch;4.6;9.3
+pair (`f \| g`);pair;3.4;15.9
+loop of five (`fix[5]`);loop_of_five;11.2;38
+store, three requests;store_of_three_keys;2.4;18
+`guard`;guard;2.4;17
+entry in the conversation (`send`);send;0.9;2.5
 ROWS
 }
 
-whole=$(table)
 operations=$(inside)
-printf '%s\n\nInside one run:\n\n%s\n' "$whole" "$operations"
+whole=""
+if ! $only_inside; then
+  whole=$(table)
+  printf '%s\n\nInside one run:\n\n' "$whole"
+fi
+echo "$operations"
 
-if [ "${1:-}" = --save ]; then
+if $save; then
   cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -1)
   about="Machine: ${cpu:-unknown}, $(nproc 2>/dev/null || echo '?') cores. $(rustc --version)."
   # Only what stands between the marks is written anew.
@@ -103,7 +121,11 @@ import os, re, sys
 
 path = sys.argv[1]
 text = open(path).read()
-for name, new in [("whole", os.environ["ABOUT"] + "\n\n" + os.environ["WHOLE"]), ("inside", os.environ["INSIDE"])]:
+for name, new in [("whole", os.environ["WHOLE"]), ("inside", os.environ["INSIDE"])]:
+    if not new:
+        continue
+    if name == "whole":
+        new = os.environ["ABOUT"] + "\n\n" + new
     begin, end = f"<!-- measured: {name} -->", f"<!-- end: {name} -->"
     text, found = re.subn(f"{begin}.*?{end}", lambda _: f"{begin}\n\n{new}\n\n{end}", text, flags=re.S)
     if found != 1:
