@@ -406,6 +406,9 @@ impl World {
             limits.timeout =
                 Some(time.ok_or_else(|| Error::usage("`timeout` is no positive number of seconds"))?);
         }
+        if options["python_tools"] == true {
+            world.handlers.tools = world.handlers.tools.allowing_python();
+        }
         world.handlers.seed = count("seed").unwrap_or(0);
         world.fuel = count("fuel");
         Ok(world)
@@ -432,6 +435,9 @@ fn command(py: Python<'_>, args: Vec<String>) -> (u8, String) {
 mod _entail {
     #[pymodule_export]
     use super::{Answer, Failure, Program, Run, World, command, command_line};
+
+    #[pymodule_export]
+    const SHIM: &str = entail::PYTHON_SHIM;
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -253,13 +253,16 @@ def test_many_runs_at_once() -> None:
 
 
 PAY = """
-tool pay(to: String) -> String writes approve {}
+tool pay(to: String) -> String writes {}
 pipeline main(to: String) -> String { let out = run pay with { to: to }; return out; }
 """
 
 
 @pytest.mark.parametrize("answer", [True, False, "not to bob"])
-def test_somebody_approves(answer: bool | str) -> None:
+def test_somebody_approves(answer: bool | str, tmp_path: Path) -> None:
+    (tmp_path / "pay.agent").write_text(PAY)
+    (tmp_path / "policy.toml").write_text("[tools.pay]\napprove = true\n")
+    (tmp_path / "entail.toml").write_text('policy = "policy.toml"\n')
     asked: list[entail.Approval] = []
 
     async def approver(call: entail.Approval) -> bool | str:
@@ -269,7 +272,7 @@ def test_somebody_approves(answer: bool | str) -> None:
     def pay(to: str) -> str:
         return f"paid {to}"
 
-    program = entail.from_source(PAY)
+    program = entail.load("pay.agent")
     if answer is True:
         assert program.run_sync({"to": "bob"}, tools=[pay], approver=approver) == "paid bob"
     else:

@@ -254,6 +254,9 @@ pub struct WorldArgs {
     /// Keep for each label where it comes from: a refusal and a trace then say so.
     #[arg(long)]
     pub explain_flow: bool,
+    /// Run the functions of a project in Python that are its tools, each module in a process of its own.
+    #[arg(long)]
+    pub python_tools: bool,
 }
 
 /// `--log`.

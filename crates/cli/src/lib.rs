@@ -72,6 +72,8 @@ pub use command_line::command_line;
 pub use command_line::{command, command_line_of};
 pub use core_ir::{Data, Name, Type};
 pub use machine::{Message, Reply};
+#[doc(hidden)]
+pub use runtime::PYTHON_SHIM;
 pub use runtime::{
     Answer, Approval, Approver, BoxFuture, CancellationToken, CustomTool, Event, Limits, ModelCall,
     ModelError, Models, Price, Progress, Provider, Remote, RemoteOptions, RunReport, Schema, Scripted,

@@ -5,7 +5,9 @@ use crate::commands::lint::LintSettings;
 use crate::load::reason;
 use crate::ui::{Exit, Ui};
 use core_ir::Data;
-use runtime::{Environment, FileSettings, McpServer, ModelEntry, Pins, RedisServer, StorePlace, Stores};
+use runtime::{
+    Environment, FileSettings, McpServer, ModelEntry, Pins, PythonSettings, RedisServer, StorePlace, Stores,
+};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,7 @@ struct File {
     models: BTreeMap<String, ModelEntry>,
     handlers: BTreeMap<String, serde_json::Value>,
     mcp: BTreeMap<String, McpServer>,
+    python: PythonSettings,
     lint: LintSettings,
     stores: BTreeMap<String, StoreEntry>,
     limits: LimitsEntry,
@@ -105,6 +108,8 @@ pub struct Settings {
     pub(crate) handlers: Vec<(String, Data)>,
     /// MCP servers.
     pub(crate) mcp: BTreeMap<String, McpServer>,
+    /// How functions of Python are called.
+    pub(crate) python: PythonSettings,
     /// Where stores are that outlive the process.
     stores: Vec<(core_ir::Name, StorePlace)>,
     /// Where stores are whose program says `redis` and which have no entry.
@@ -181,6 +186,7 @@ impl Settings {
         };
         let policy = file.policy.map(|p| dir.join(p));
         let (mcp, lint, limits, retry_timeouts) = (file.mcp, file.lint, file.limits, file.retry_timeouts);
+        let python = PythonSettings { dir: dir.clone(), ..file.python };
         let lock = dir.join(Settings::LOCK);
         let pins = match std::fs::read_to_string(&lock) {
             Ok(text) => {
@@ -194,6 +200,7 @@ impl Settings {
             models,
             handlers,
             mcp,
+            python,
             stores,
             redis,
             limits,

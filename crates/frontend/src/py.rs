@@ -397,7 +397,24 @@ pub(crate) fn signature(
     if matches!(&f.returns, Some(v) if matches!(&v.kind, Kind::External(n) if &**n == "builtins.str")) {
         decl.result = Type::Str;
     }
+    // What stands in a class or in another function can't be called from outside.
+    let of_module = world.sources().get(f.module).is_some_and(|m| {
+        f.class.is_none()
+            && f.qualified
+                .strip_suffix(&*f.name)
+                .is_some_and(|q| q.strip_suffix('.') == Some(&m.module_name()))
+    });
+    if of_module {
+        decl.handler = handler(world, f.module, &f.name);
+    }
     decl
+}
+
+/// How the runtime calls a function or a class of tools of a module, if it may.
+pub(crate) fn handler(world: &World<'_>, module: usize, name: &str) -> Option<Data> {
+    let path = &world.sources().get(module)?.path;
+    let words = [Data::str(path.as_str()), Data::str(name)];
+    Some(Data::record([(Name::from("python"), Data::list(words))]))
 }
 
 /// What documentation says before it lists parameters.

@@ -80,7 +80,7 @@ pub use secret::{Redactor, Secret};
 pub use settings::{Chain, FileSettings, ModelEntry, ModelSettings, Models, PROVIDERS, PriceEntry};
 pub use store::{RedisServer, StorePlace, Stores};
 pub use tokio_util::sync::CancellationToken;
-pub use tools::{BUILTINS, CustomTool, ToolLimits, Tools};
+pub use tools::{BUILTINS, CustomTool, PYTHON_SHIM, PythonSettings, ToolLimits, Tools};
 pub use why::{Binding, Explained, Refused, Why};
 
 /// A name for a run that no other run has.

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 VERSION: str
+SHIM: str
 
 class Failure(Exception):
     """What went wrong, as a JSON text."""

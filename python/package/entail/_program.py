@@ -151,12 +151,13 @@ class Program:
         timeout: float | None = None,
         seed: int | None = None,
         fuel: int | None = None,
+        python_tools: bool = False,
     ) -> Report:
         """Runs a pipeline, or the default one, and tells what it gave and used.
 
         `input` is data, or a dataclass or Pydantic model that holds it. `tools` are functions, by their own names or as a mapping.
         `model` answers all calls: a name that the settings or the provider know, or a function. `script` is a list of replies
-        in place of models. `config` names the settings; without it they are the nearest `entail.toml`.
+        in place of models. `python_tools` is consent to run the functions of a compiled project that are its tools. `config` names the settings; without it they are the nearest `entail.toml`.
 
         Cancelling it cancels the run, with everything that is under way.
 
@@ -173,6 +174,7 @@ class Program:
             "timeout": timeout,
             "seed": seed,
             "fuel": fuel,
+            "python_tools": python_tools or None,
         }
         ended: asyncio.Future[str] = loop.create_future()
 

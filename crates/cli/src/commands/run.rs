@@ -233,6 +233,7 @@ pub(crate) fn handlers(models: Models, settings: &Settings, seed: u64) -> Handle
     if settings.pins != Pins::default() {
         tools = tools.with_pins(settings.pins.clone());
     }
+    tools = tools.with_python(settings.python.clone());
     for (name, handler) in &settings.handlers {
         tools = tools.with_handler(name.clone(), handler.clone());
     }
@@ -310,6 +311,9 @@ pub(super) fn world_with(
         fuel = session.settings()["fuel"].as_u64().or(fuel);
     }
     let mut handlers = handlers(models, &settings, seed);
+    if args.python_tools {
+        handlers.tools = handlers.tools.allowing_python();
+    }
     handlers.stores = settings.fresh_stores();
     let terminal = Terminal::open();
     handlers.approver = terminal.as_ref().map(Terminal::approver);

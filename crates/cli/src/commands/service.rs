@@ -123,6 +123,9 @@ impl Service {
         let codes: Vec<&Code> = pipelines.values().map(|p| &*p.code).collect();
         let (models, limits) = run::models_of(ui, world, settings, &codes)?;
         let mut handlers = run::handlers(models, settings, world.seed.unwrap_or(0));
+        if world.python_tools {
+            handlers.tools = handlers.tools.allowing_python();
+        }
         handlers.stores = settings.fresh_stores();
         let journal = match journal {
             None => None,

@@ -83,6 +83,7 @@ pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
 fn of_settings(settings: &Settings) -> Tools {
     let mut tools =
         Tools::new(&settings.environment).with_servers(settings.mcp.clone(), &settings.environment);
+    tools = tools.with_python(settings.python.clone());
     for (name, handler) in &settings.handlers {
         tools = tools.with_handler(name.clone(), handler.clone());
     }

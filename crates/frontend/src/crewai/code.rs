@@ -556,6 +556,10 @@ impl<'r> Reader<'r, '_> {
                     None => ToolDecl::unknown(name.as_str().into(), at),
                 };
                 decl.description = text("description").map(Name::from).or(decl.description);
+                decl.handler = object.class.and_then(|c| {
+                    let class = self.world.class(c);
+                    py::handler(self.world, class.module, &class.name)
+                });
                 Some(decl)
             }
             Kind::Class(id) => Some(ToolDecl::unknown(sanitized(&self.world.class(*id).name).into(), at)),

@@ -33,8 +33,8 @@ impl Exec {
         words: &Data,
         params: &[&str],
         timeout: Option<Duration>,
-        env: Option<&Data>,
-        memory: Option<&Data>,
+        env: Vec<String>,
+        memory: Option<u64>,
     ) -> Result<Exec, String> {
         let Data::List(words) = words else {
             return Err(format!("`exec` is {}, not a list of strings", words.kind()));
@@ -50,22 +50,6 @@ impl Exec {
             return Err("`exec` names no program".into());
         }
         let args = texts.map(|t| Template::read(t?, params)).collect::<Result<_, String>>()?;
-        let env = match env {
-            None => Vec::new(),
-            Some(Data::List(names)) => {
-                let names = names.iter().map(|n| n.as_str().map(String::from));
-                names.collect::<Option<_>>().ok_or("`env` has an item that is not a string")?
-            }
-            Some(other) => return Err(format!("`env` is {}, not a list of names", other.kind())),
-        };
-        let memory = match memory {
-            None => None,
-            Some(Data::Num(n)) => {
-                let mib = n.to_i64().and_then(|n| u64::try_from(n).ok()).filter(|n| (1..1 << 40).contains(n));
-                Some(mib.ok_or("`memory` is not a positive whole number of MiB")? << 20)
-            }
-            Some(other) => return Err(format!("`memory` is {}, not a number of MiB", other.kind())),
-        };
         Ok(Exec { program, args, env, timeout, memory })
     }
 

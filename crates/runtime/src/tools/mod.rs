@@ -4,18 +4,21 @@ mod builtin;
 mod confined;
 mod exec;
 mod http;
+mod python;
 mod template;
 #[cfg(feature = "wasm")]
 mod wasm;
 
 pub use builtin::BUILTINS;
 pub(crate) use builtin::utc as utc_text;
+pub use python::{PythonSettings, SHIM as PYTHON_SHIM};
 
 use crate::mcp::{Connections, McpCall, McpServer, Pins, ServerTool};
 use crate::provider::{BoxFuture, Work};
 use crate::{Environment, Redactor};
 use core_ir::{Data, Name, Stated, ToolDecl, Type};
 use diagnostics::clip_to as clip;
+use python::{PythonTool, Workers};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,6 +69,7 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 /// - `{mcp: [server, tool], timeout?}`: a tool of a server of [`Tools::with_servers`]; `{mcp: server}` if it has the declared name;
 /// - `{wasm: file, function?, fuel?, memory?, timeout?}`: a function of a WebAssembly component, which can do nothing but compute, within so much fuel and so many MiB of
 ///   memory; only where the program was built with the feature `wasm`;
+/// - `{python: "tools.py:name", env?, memory?, timeout?}`: a function of Python, or a tool of a framework, in a process that stays for the run;
 /// - `{builtin: name}`: one of [`BUILTINS`]; those on files need `root`, and `http.fetch` needs `allow`.
 ///
 /// A tool that changes the world gets an idempotency key, the same whenever a run asks the same: a process as the variable `ENTAIL_IDEMPOTENCY_KEY`, a request as
@@ -93,6 +97,7 @@ pub struct Tools {
     mcp: Arc<Connections>,
     #[cfg(feature = "wasm")]
     wasm: Arc<wasm::Components>,
+    python: Arc<Workers>,
 }
 
 impl std::fmt::Debug for Tools {
@@ -112,6 +117,7 @@ enum Handler {
     Exec(exec::Exec),
     Http(http::HttpTool),
     Builtin(builtin::Builtin),
+    Python(PythonTool),
     Mcp(Mcp),
     #[cfg(feature = "wasm")]
     Wasm(wasm::Wasm),
@@ -138,7 +144,22 @@ impl Tools {
             mcp: Arc::default(),
             #[cfg(feature = "wasm")]
             wasm: Arc::default(),
+            python: Arc::default(),
         }
+    }
+
+    /// With settings for functions of Python (`[python]` of `entail.toml`).
+    #[must_use]
+    pub fn with_python(mut self, settings: PythonSettings) -> Tools {
+        self.python = Arc::new(Workers::new(Arc::new(settings)));
+        self
+    }
+
+    /// With consent to run the functions of compiled projects as the tools that they are.
+    #[must_use]
+    pub fn allowing_python(self) -> Tools {
+        let settings = PythonSettings { tools: true, ..(*self.python.settings).clone() };
+        self.with_python(settings)
     }
 
     /// With these MCP servers, by name (`[mcp.NAME]` of `entail.toml`). None is started before its first tool is called. The environment
@@ -203,12 +224,13 @@ impl Tools {
             self.hidden = self.hidden.iter().cloned().chain(more).collect();
         }
         self.mcp = Arc::new(self.mcp.afresh());
+        self.python = Arc::new(Workers::new(self.python.settings.clone()));
         self
     }
 
     /// Ends what was started for the run: politely, if it ended by itself.
     pub(crate) async fn close(&self, politely: bool) {
-        self.mcp.close(politely).await;
+        tokio::join!(self.mcp.close(politely), self.python.close(politely));
     }
 
     /// Whether a tool recognises a call that is repeated, by its idempotency key, as its handler says.
@@ -275,6 +297,14 @@ impl Tools {
                     result.map_err(|e| redactor.owned(e)).into()
                 }))
             }
+            Handler::Python(function) => {
+                let (limits, hidden, workers) =
+                    (self.limits.clone(), self.hidden.clone(), self.python.clone());
+                Work::Later(Box::pin(async move {
+                    let result = function.call(&workers, &args, &result, &limits, &hidden, key).await;
+                    result.map_err(|e| redactor.owned(e)).into()
+                }))
+            }
             Handler::Mcp(mcp) => {
                 let (limits, hidden, connections) =
                     (self.limits.clone(), self.hidden.clone(), self.mcp.clone());
@@ -299,7 +329,8 @@ impl Tools {
 
     fn handler(&self, tool: &ToolDecl) -> Result<Handler, String> {
         let name = &tool.name;
-        let Some(data) = self.configured.get(name).or(tool.handler.as_ref()) else {
+        let configured = self.configured.get(name);
+        let Some(data) = configured.or(tool.handler.as_ref()) else {
             return Err(format!(
                 "no handler for tool `{name}` (help: give it a body such as `{{ exec \"program\" \"{{argument}}\" }}`, or add \
                  `{name} = {{ exec = [\"program\"] }}` to `[handlers]` in `entail.toml`)"
@@ -334,7 +365,9 @@ impl Tools {
             })
             .collect();
         let [kind] = kinds[..] else {
-            return Err(bad("it needs exactly one of `exec`, `http`, `mcp`, `wasm` and `builtin`".into()));
+            return Err(bad(
+                "it needs exactly one of `exec`, `http`, `mcp`, `python`, `wasm` and `builtin`".into()
+            ));
         };
         let params: Vec<&str> = tool.params.iter().map(|p| &*p.name).collect();
         match (&**kind, data.field(kind)) {
@@ -344,7 +377,7 @@ impl Tools {
                 Err(bad("`function` and `fuel` belong to `wasm`".into()))
             }
             ("exec", Some(words)) => {
-                let (env, memory) = (data.field("env"), data.field("memory"));
+                let (env, memory) = (names_in(data).map_err(bad)?, memory_in(data).map_err(bad)?);
                 exec::Exec::read(words, &params, timeout, env, memory).map(Handler::Exec).map_err(bad)
             }
             ("wasm", Some(_))
@@ -366,13 +399,30 @@ impl Tools {
                 Err(bad("this program was built without WebAssembly (help: build it with `--features wasm`)"
                     .into()))
             }
-            _ if data.field("memory").is_some() => Err(bad("`memory` belongs to `exec` and `wasm`".into())),
+            ("python", Some(words)) => {
+                let (env, memory) = (names_in(data).map_err(bad)?, memory_in(data).map_err(bad)?);
+                let function = PythonTool::read(words, env, timeout, memory).map_err(bad)?;
+                if configured.is_some() {
+                    return Ok(Handler::Python(function.within(&self.python.settings.dir)));
+                }
+                if !self.python.settings.tools {
+                    return Err(format!(
+                        "the tool `{name}` is {}, which is run only if you say so (help: `--python-tools`, or `tools = true` under \
+                         `[python]` in `entail.toml`)",
+                        function.shown()
+                    ));
+                }
+                Ok(Handler::Python(function))
+            }
+            _ if data.field("memory").is_some() => {
+                Err(bad("`memory` belongs to `exec`, `python` and `wasm`".into()))
+            }
             (other, _)
                 if other != "builtin" && (data.field("root").is_some() || data.field("allow").is_some()) =>
             {
                 Err(bad("`root` and `allow` belong to `builtin`".into()))
             }
-            _ if data.field("env").is_some() => Err(bad("`env` belongs to `exec`".into())),
+            _ if data.field("env").is_some() => Err(bad("`env` belongs to `exec` and `python`".into())),
             ("http", Some(about)) => {
                 http::HttpTool::read(about, &params, timeout).map(Handler::Http).map_err(bad)
             }
@@ -389,10 +439,35 @@ impl Tools {
             }
             ("builtin", _) => Err(bad("`builtin` is not a string".into())),
             (other, _) => Err(bad(format!(
-                "`{}` is none of `exec`, `http`, `mcp`, `wasm` and `builtin`",
+                "`{}` is none of `exec`, `http`, `mcp`, `python`, `wasm` and `builtin`",
                 clip(other, 40)
             ))),
         }
+    }
+}
+
+/// `env` of a handler: the variables that it gets although they hold secrets.
+fn names_in(handler: &Data) -> Result<Vec<String>, String> {
+    match handler.field("env") {
+        None => Ok(Vec::new()),
+        Some(Data::List(names)) => {
+            let names = names.iter().map(|n| n.as_str().map(String::from));
+            names.collect::<Option<_>>().ok_or_else(|| "`env` has an item that is not a string".into())
+        }
+        Some(other) => Err(format!("`env` is {}, not a list of names", other.kind())),
+    }
+}
+
+/// `memory` of a handler, in bytes.
+fn memory_in(handler: &Data) -> Result<Option<u64>, String> {
+    match handler.field("memory") {
+        None => Ok(None),
+        Some(Data::Num(n)) => {
+            let mib = n.to_i64().and_then(|n| u64::try_from(n).ok()).filter(|n| (1..1 << 40).contains(n));
+            let mib = mib.ok_or("`memory` is not a positive whole number of MiB")?;
+            Ok(Some(mib << 20))
+        }
+        Some(other) => Err(format!("`memory` is {}, not a number of MiB", other.kind())),
     }
 }
 
@@ -423,6 +498,15 @@ fn as_text(data: &Data) -> String {
     match data {
         Data::Str(s) => s.to_string(),
         other => other.to_json().to_string(),
+    }
+}
+
+/// What a tool gave as JSON, as data of the type it declares; a text is wanted of whatever it is.
+fn json_result(json: &Json, ty: &Type) -> Result<Data, String> {
+    match (ty, json) {
+        (Type::Str, Json::String(text)) => Ok(Data::str(text.as_str())),
+        (Type::Str, other) => Ok(Data::str(other.to_string())),
+        _ => ty.read(json).map_err(|e| format!("its result: {e}")),
     }
 }
 

@@ -22,7 +22,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let Term::Llm(prompt, params) = term else { continue };
         let given: Vec<&str> = params.tools.iter().map(|t| &*code.tool(*t).name).collect();
         // A server or toolset offers tools of other names.
-        let opaque = params.tools.iter().any(|t| code.tool(*t).handler.is_some());
+        let opaque = params
+            .tools
+            .iter()
+            .any(|t| code.tool(*t).handler.as_ref().is_some_and(|h| h.field("mcp").is_some()));
         if given.is_empty() || opaque {
             continue;
         }

@@ -1,0 +1,324 @@
+//! Tools that are functions of Python: a process for each module, which stays for the run, and another one where calls overlap.
+//!
+//! Entry point: [`PythonTool::call`] with the [`Workers`] of the run. The process is `shim.py`, which speaks JSON lines; it comes
+//! with this crate, so that the Python of a project needs nothing installed.
+//!
+//! Invariant: a worker has one call at a time. Whatever goes wrong with a call, or if nobody waits for it any more, its process group
+//! is killed, and no other call with it.
+//! Invariant: no shell; arguments are data on a pipe. What the function prints is never taken for an answer.
+
+use super::{ToolLimits, as_json, json_result};
+use crate::process::{self, Group, Process, STDERR_TAIL};
+use core_ir::{Data, Name, Type};
+use diagnostics::clip_to as clip;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{ChildStdin, ChildStdout, Command};
+
+/// What speaks for the functions.
+pub const SHIM: &str = include_str!("shim.py");
+
+/// Reads the shim from standard input, which begins with its length, and becomes it.
+const BOOT: &str = "import sys;\
+    exec(compile(sys.stdin.buffer.read(int(sys.stdin.buffer.readline())), 'entail-shim', 'exec'))";
+
+/// How long a module may take to be imported: frameworks take seconds.
+const LOADING: Duration = Duration::from_secs(120);
+
+/// How long a worker that is told to end has for it.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// `[python]` of `entail.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PythonSettings {
+    /// Whether the functions of a project that was compiled may be run as the tools that they are. Handlers need no such consent.
+    pub tools: bool,
+    /// The interpreter: a file relative to the settings, or a program of the path. Without it, that of the active or nearest virtual environment, or
+    /// else `python3`.
+    pub interpreter: Option<PathBuf>,
+    /// Names of variables that hold secrets and that functions get all the same.
+    pub env: Vec<String>,
+    /// What paths are relative to.
+    #[serde(skip)]
+    pub dir: PathBuf,
+}
+
+/// A handler, understood.
+#[derive(Clone, Debug)]
+pub(super) struct PythonTool {
+    /// A file, or the name of a module.
+    module: String,
+    name: String,
+    env: Vec<String>,
+    timeout: Option<Duration>,
+    /// Bytes.
+    memory: Option<u64>,
+}
+
+impl PythonTool {
+    /// Of `"file.py:name"`, `"module:name"` or `[module, name]`.
+    pub(super) fn read(
+        words: &Data,
+        env: Vec<String>,
+        timeout: Option<Duration>,
+        memory: Option<u64>,
+    ) -> Result<PythonTool, String> {
+        let named = match words {
+            Data::Str(text) => text.rsplit_once(':'),
+            Data::List(words) => match &words[..] {
+                [module, name] => module.as_str().zip(name.as_str()),
+                _ => None,
+            },
+            _ => None,
+        };
+        match named {
+            Some((module, name)) if !module.is_empty() && !name.is_empty() && !module.starts_with('-') => {
+                Ok(PythonTool { module: module.into(), name: name.into(), env, timeout, memory })
+            }
+            _ => Err("`python` is no file or module with a name in it, such as `tools.py:search`".into()),
+        }
+    }
+
+    /// What it is, for messages.
+    pub(super) fn shown(&self) -> String {
+        format!("`{}` of `{}`", clip(&self.name, 80), clip(&self.module, 200))
+    }
+
+    /// The same with a file relative to this folder.
+    pub(super) fn within(mut self, dir: &Path) -> PythonTool {
+        if self.module.ends_with(".py") {
+            self.module = dir.join(&self.module).display().to_string();
+        }
+        self
+    }
+
+    /// Calls the function; what it wrote to its error output stands in the message of a failure.
+    pub(super) async fn call(
+        &self,
+        workers: &Workers,
+        args: &[(Name, Data)],
+        ty: &Type,
+        limits: &ToolLimits,
+        hidden: &[String],
+        key: Option<String>,
+    ) -> Result<Data, String> {
+        let start = Start {
+            module: self.module.clone(),
+            env: workers.settings.env.iter().chain(&self.env).cloned().collect(),
+            memory: self.memory.unwrap_or(limits.max_memory),
+        };
+        let mut worker = match workers.take(&start) {
+            Some(worker) => worker,
+            None => Worker::start(&start, &workers.settings, hidden, limits.max_output).await?,
+        };
+        let request = json!({"call": self.name, "args": as_json(args), "key": key});
+        let limit = self.timeout.unwrap_or(limits.timeout);
+        worker.forget();
+        let asked = tokio::time::timeout(limit, worker.ask(&request, limits.max_output)).await;
+        let shown = self.shown();
+        let answer = match asked {
+            Err(_) => {
+                return Err(format!("{shown} was killed: it took longer than {} s", limit.as_secs_f64()));
+            }
+            Ok(Err(why)) => return Err(format!("{shown} {why}{}", worker.said().await)),
+            Ok(Ok(answer)) => answer,
+        };
+        let result = match (answer.get("value"), answer.get("error").and_then(Json::as_str)) {
+            (Some(value), _) => json_result(value, ty).map_err(|why| format!("{shown}: {why}")),
+            (None, why) => Err(format!("{shown} failed: {}", clip(why.unwrap_or("it did not say why"), 500))),
+        };
+        workers.put(start, worker);
+        result
+    }
+}
+
+/// What a worker is started for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Start {
+    module: String,
+    env: Vec<String>,
+    memory: u64,
+}
+
+/// The processes of a run that wait for a call.
+#[derive(Debug, Default)]
+pub(super) struct Workers {
+    pub(super) settings: Arc<PythonSettings>,
+    idle: Mutex<HashMap<Start, Vec<Worker>>>,
+}
+
+impl Workers {
+    pub(super) fn new(settings: Arc<PythonSettings>) -> Workers {
+        Workers { settings, idle: Mutex::default() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Start, Vec<Worker>>> {
+        // A panic while it was held leaves workers that are there or not there.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, start: &Start) -> Option<Worker> {
+        self.lock().get_mut(start)?.pop()
+    }
+
+    fn put(&self, start: Start, worker: Worker) {
+        self.lock().entry(start).or_default().push(worker);
+    }
+
+    /// Ends the workers: in peace, if there is time for that.
+    pub(super) async fn close(&self, politely: bool) {
+        let idle = std::mem::take(&mut *self.lock());
+        if politely {
+            let mut closing = tokio::task::JoinSet::new();
+            idle.into_values().flatten().for_each(|worker| drop(closing.spawn(worker.close())));
+            closing.join_all().await;
+        }
+    }
+}
+
+/// The interpreter for a module.
+fn interpreter(settings: &PythonSettings, module: &str) -> PathBuf {
+    if let Some(given) = &settings.interpreter {
+        // A bare name is a program of the path.
+        return if given.components().count() > 1 { settings.dir.join(given) } else { given.clone() };
+    }
+    let within = |folder: &Path| {
+        [["bin", "python"], ["Scripts", "python.exe"]]
+            .map(|p| folder.join(p[0]).join(p[1]))
+            .into_iter()
+            .find(|p| p.is_file())
+    };
+    if let Some(found) = std::env::var_os("VIRTUAL_ENV").and_then(|v| within(Path::new(&v))) {
+        return found;
+    }
+    const HIGHEST: usize = 6;
+    let module = std::path::absolute(module).unwrap_or_default();
+    let folders = module.ancestors().skip(1).take(HIGHEST);
+    let environments = folders.flat_map(|f| [f.join(".venv"), f.join("venv")]);
+    environments.into_iter().find_map(|e| within(&e)).unwrap_or_else(|| "python3".into())
+}
+
+/// A process that has imported its module. Dropping it kills its group.
+#[derive(Debug)]
+struct Worker {
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    /// The end of what it wrote to its error output since the call began.
+    said: Arc<Mutex<Vec<u8>>>,
+    process: Process,
+    // Dropped last of all: what it started ends with it.
+    group: Group,
+}
+
+impl Worker {
+    async fn start(
+        start: &Start,
+        settings: &PythonSettings,
+        hidden: &[String],
+        most: usize,
+    ) -> Result<Worker, String> {
+        let interpreter = interpreter(settings, &start.module);
+        let mut command = Command::new(&interpreter);
+        command.args(["-c", BOOT, &start.module]);
+        process::withhold_secrets(&mut command, hidden, &start.env);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (mut process, group) = process::spawn(command, &interpreter.display().to_string())?;
+        process::limit_memory(&process, start.memory);
+        let (Some(input), Some(output), Some(mut errors)) = process.pipes() else {
+            return Err("its pipes are gone".into());
+        };
+        let said: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let kept = said.clone();
+        // It ends with the process.
+        tokio::spawn(async move {
+            let mut chunk = [0; 4096];
+            while let Ok(n @ 1..) = errors.read(&mut chunk).await {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&chunk[..n]);
+                let over = kept.len().saturating_sub(STDERR_TAIL);
+                kept.drain(..over);
+            }
+        });
+        let mut worker = Worker { input, output: BufReader::new(output), said, process, group };
+        let shown = clip(&start.module, 200);
+        let hello = async {
+            let text = format!("{}\n{SHIM}", SHIM.len());
+            // One that ends early says why on its error output.
+            let _ = worker.input.write_all(text.as_bytes()).await;
+            worker.line(most).await
+        };
+        let hello = match tokio::time::timeout(LOADING, hello).await {
+            Err(_) => {
+                return Err(format!("importing `{shown}` took longer than {} s", LOADING.as_secs()));
+            }
+            Ok(Err(why)) => {
+                return Err(format!("`{shown}` can't be imported: the process {why}{}", worker.said().await));
+            }
+            Ok(Ok(hello)) => hello,
+        };
+        match hello.get("error").and_then(Json::as_str) {
+            Some(why) => Err(format!("`{shown}` can't be imported: {}", clip(why, 500))),
+            None => Ok(worker),
+        }
+    }
+
+    async fn ask(&mut self, request: &Json, most: usize) -> Result<Json, String> {
+        let line = format!("{request}\n");
+        if self.input.write_all(line.as_bytes()).await.is_err() {
+            return Err("ended its process".into());
+        }
+        self.line(most).await
+    }
+
+    /// The next line that it writes.
+    async fn line(&mut self, most: usize) -> Result<Json, String> {
+        let mut line = Vec::new();
+        // What surrounds the result is short.
+        let limit = most as u64 + 64;
+        let read = (&mut self.output).take(limit).read_until(b'\n', &mut line).await;
+        if let Err(e) = read {
+            return Err(format!("could not be heard: {e}"));
+        }
+        match line.last() {
+            Some(b'\n') => serde_json::from_slice(&line).map_err(|e| format!("wrote no JSON ({e})")),
+            _ if line.len() as u64 >= limit => Err(format!("was killed: it gave more than {most} bytes")),
+            _ => Err("ended its process".into()),
+        }
+    }
+
+    fn forget(&self) {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// What it wrote to its error output, once it has ended.
+    async fn said(&mut self) -> String {
+        self.group.kill();
+        // The pipe closes with the process; the reader is the only other holder.
+        let _ = tokio::time::timeout(GRACE, async {
+            let _ = self.process.wait().await;
+            while Arc::strong_count(&self.said) > 1 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        match String::from_utf8_lossy(&said).trim() {
+            "" => String::new(),
+            text => format!("; it said `{}`", clip(text, 500)),
+        }
+    }
+
+    /// Lets it end by itself.
+    async fn close(mut self) {
+        drop(self.input);
+        let _ = tokio::time::timeout(GRACE, self.process.wait()).await;
+        self.group.kill();
+    }
+}
