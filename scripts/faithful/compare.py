@@ -135,18 +135,24 @@ def real(program, script):
     return outcome, server.requests
 
 
-def ours(program, script, entail, requests):
+def ours(program, script, entail, requests, shim_too):
     server = Server(script["replies"])
+    framework = program.parent.name
     offered = {name for r in requests for name in (t["function"]["name"] for t in r.get("tools") or [])}
     models = {r["model"] for r in requests}
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         shim = str(ROOT / "scripts/faithful/call_tool.py")
-        settings = ["[handlers]"]
         policy = []
-        for name in sorted(offered):
-            command = json.dumps([sys.executable, shim, str(program), name])
-            settings.append(f"{name} = {{ exec = {command} }}")
+        if shim_too:
+            # Tools as users run them: by the shim, with the framework.
+            python = json.dumps(str(ROOT / "target" / "faithful" / framework / "bin" / "python"))
+            settings = [f'[python]\ntools = true\ninterpreter = {python}\nenv = ["OPENAI_API_KEY"]']
+        else:
+            settings = ["[handlers]"]
+            for name in sorted(offered):
+                command = json.dumps([sys.executable, shim, str(program), name])
+                settings.append(f"{name} = {{ exec = {command} }}")
         for model in sorted(models):
             url = f"http://127.0.0.1:{server.server_port}/v1"
             called = f"openai/{model}" if program.parent.name == "crewai" else model
@@ -193,6 +199,7 @@ def differences(script, theirs, mine):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--entail", default=str(ROOT / "target/debug/entail"))
+    parser.add_argument("--shim", action="store_true", help="tools are called by Entail's shim, with their framework")
     parser.add_argument("which", nargs="?", default="")
     args = parser.parse_args()
     same, all_ = 0, 0
@@ -202,7 +209,7 @@ def main():
             continue
         script = json.loads(program.with_suffix(".json").read_text())
         theirs = real(program, script)
-        mine = ours(program, script, args.entail, theirs[1])
+        mine = ours(program, script, args.entail, theirs[1], args.shim)
         found = differences(script, theirs, mine)
         all_ += 1
         same += not found

@@ -61,6 +61,14 @@ def key(text):
     return os.environ.get("ENTAIL_IDEMPOTENCY_KEY", "none")
 
 
+def meet(text):
+    """Waits for another call of itself."""
+    open("met." + text, "w").close()
+    while len([f for f in os.listdir() if f.startswith("met.")]) < 2:
+        time.sleep(0.01)
+    return text
+
+
 class Search:
     name = "Web Search"
 
@@ -194,7 +202,7 @@ fn what_goes_wrong_is_told_with_its_place() {
 }
 
 #[test]
-fn a_module_stays_for_the_run_and_overlapping_calls_do_not_wait() {
+fn a_module_stays_for_the_run_and_no_longer() {
     let dir = project("[handlers]\nt = { python = \"lib/tools.py:count\" }\n");
     let program = "tool t(text: String) -> Number {}\n\
         pipeline main(text: String) -> List[Number] { let a = run t with { text: text }; let b = run t with { text: text }; return [a, b]; }\n";
@@ -203,8 +211,24 @@ fn a_module_stays_for_the_run_and_overlapping_calls_do_not_wait() {
     assert_eq!(status, 0, "{err}");
     assert!(out.contains("\"result\":[102,202]"), "{out}");
     // Nothing is left when the run has ended.
-    let left = Command::new("pgrep").args(["-f", &dir.path().display().to_string()]).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+    let own = dir.path().display().to_string();
+    for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&line).contains(&own), "{}", String::from_utf8_lossy(&line));
+    }
+}
+
+#[test]
+fn calls_that_overlap_do_not_wait_for_one_another() {
+    let dir = project("[handlers]\nt = { python = \"lib/tools.py:meet\" }\n");
+    let program = "tool t(text: String) -> String {}\n\
+        pipeline main(names: List[String]) -> List[String] {\n\
+        parallel for name in names { let out = run t with { text: name }; }\n return out; }\n";
+    write(dir.path(), "main.agent", program);
+    let (status, out, err) =
+        entail(dir.path(), &["run", "-q", "--format", "json", "main.agent", r#"{"names": ["a", "b"]}"#]);
+    assert_eq!(status, 0, "{err}");
+    assert!(out.contains(r#""result":["a","b"]"#), "{out}");
 }
 
 #[test]
