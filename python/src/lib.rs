@@ -421,6 +421,12 @@ fn command_line(py: Python<'_>, program: Vec<OsString>, args: Vec<OsString>) -> 
     py.detach(|| entail::command_line_of(program, args))
 }
 
+/// Says which file this module is.
+#[pyfunction]
+fn carried_by(file: std::path::PathBuf) {
+    entail::carried_by(file);
+}
+
 /// A command that only looks: its exit status and its results, as a JSON text.
 #[pyfunction]
 fn command(py: Python<'_>, args: Vec<String>) -> (u8, String) {
@@ -434,7 +440,7 @@ fn command(py: Python<'_>, args: Vec<String>) -> (u8, String) {
 #[pymodule]
 mod _entail {
     #[pymodule_export]
-    use super::{Answer, Failure, Program, Run, World, command, command_line};
+    use super::{Answer, Failure, Program, Run, World, carried_by, command, command_line};
 
     #[pymodule_export]
     const SHIM: &str = entail::PYTHON_SHIM;

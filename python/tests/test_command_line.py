@@ -57,3 +57,34 @@ def test_ctrl_c_ends_a_run_with_130(tmp_path: Path) -> None:
     assert run.wait() == 130
     if run.stderr:
         run.stderr.close()
+
+
+def test_the_server_for_assistants_calls_this_package(tmp_path: Path) -> None:
+    (tmp_path / "main.agent").write_text(LIBRARIAN)
+    server = subprocess.Popen([*MODULE, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdin is not None and server.stdout is not None
+
+    def ask(number: int, method: str, **params: object) -> dict[str, object]:
+        assert server.stdin is not None and server.stdout is not None
+        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        server.stdin.write(json.dumps(request) + "\n")
+        server.stdin.flush()
+        answer: dict[str, object] = json.loads(server.stdout.readline())
+        return answer
+
+    ask(1, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "0"})
+    server.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+    answer = ask(2, "tools/call", name="cost", arguments={"path": "main.agent"})
+    assert "modelCalls" in json.dumps(answer), answer
+    server.stdin.close()
+    server.stdout.close()
+    assert server.wait() == 0
+
+
+def test_the_shim_answers_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text("def add(a: int, b: int = 1) -> int:\n    print('adding')\n    return a + b\n")
+    request = json.dumps({"call": "add", "args": {"a": 2, "b": None}})
+    shim = [sys.executable, "-m", "entail.shim", "tools.py"]
+    done = subprocess.run(shim, input=request + "\n", capture_output=True, text=True, check=True)
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [{"ready": True}, {"value": 3}]
+    assert done.stderr == "adding\n"

@@ -69,7 +69,7 @@ pub use api::{Error, Finding, Pipeline, Place, Program, Typed, World, event_json
 pub use check::cost::CostBound;
 pub use command_line::command_line;
 #[doc(hidden)]
-pub use command_line::{command, command_line_of};
+pub use command_line::{carried_by, command, command_line_of};
 pub use core_ir::{Data, Name, Type};
 pub use machine::{Message, Reply};
 #[doc(hidden)]

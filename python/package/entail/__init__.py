@@ -13,11 +13,15 @@ A tool is a function of Python, sync or async; its annotations are compared with
     await program.run({"ticket": "…"}, tools=[lookup])
 """
 
+from entail import _entail
 from entail._entail import VERSION as __version__
 from entail._found import Error, Finding, Place, ProgramError, RunError
 from entail._model import Call, Model, Reply
 from entail._program import Approval, Cost, Interval, Pipeline, Program, Report, Usage, from_source, lint, load
 from entail._tools import Tool, tool
+
+# What another build of it found out is not used again.
+_entail.carried_by(_entail.__file__)
 
 __all__ = [
     "Approval",

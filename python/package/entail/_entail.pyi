@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+__file__: str
 VERSION: str
 SHIM: str
 
@@ -47,4 +48,5 @@ class Program:
     ) -> Run: ...
 
 def command_line(program: list[str], args: list[str]) -> int: ...
+def carried_by(file: str) -> None: ...
 def command(args: list[str]) -> tuple[int, str]: ...

@@ -191,7 +191,7 @@ fn directory() -> Option<PathBuf> {
 /// What tells this program from another: its version, and in development its build.
 fn program() -> Vec<u8> {
     let mut all = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
-    if let Ok(built) = std::env::current_exe().and_then(std::fs::metadata) {
+    if let Ok(built) = crate::command_line::own_file().and_then(std::fs::metadata) {
         all.extend(built.len().to_le_bytes());
         let since = built.modified().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
         all.extend(since.map_or(0, |d| d.as_nanos()).to_le_bytes());
