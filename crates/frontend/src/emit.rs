@@ -4,7 +4,7 @@ use crate::doc::{Entry, Kind, Node};
 use core_ir::{Bound, Builder, Data, ModelParams, Name, Prim, Term, TermId, Type};
 pub use diagnostics::clip;
 use diagnostics::{Diagnostic, Level, Span, nearest};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Codes of the diagnostics of front ends.
 pub mod codes {
@@ -43,6 +43,17 @@ const TEXT: &str = "input";
 /// The function of the inputs around a term that uses them; the term itself if it uses none. A term that takes a text gets
 /// it from the inputs as well, as `input`, unless it does not look at it: whoever runs the unit gives all at once.
 pub fn with_inputs(b: &mut Builder, inputs: &BTreeSet<String>, term: TermId, at: Span) -> TermId {
+    with_typed_inputs(b, inputs, &BTreeMap::new(), term, at)
+}
+
+/// The same with the types of those inputs that are no texts.
+pub fn with_typed_inputs(
+    b: &mut Builder,
+    inputs: &BTreeSet<String>,
+    types: &BTreeMap<String, Type>,
+    term: TermId,
+    at: Span,
+) -> TermId {
     if inputs.is_empty() {
         return term;
     }
@@ -57,7 +68,8 @@ pub fn with_inputs(b: &mut Builder, inputs: &BTreeSet<String>, term: TermId, at:
             b.app(term, text, at)
         }
     };
-    let ty = Type::record(fields.into_iter().map(|n| (n, Type::Str)).collect::<Vec<_>>());
+    let ty = |n: &Name| types.get(&**n).cloned().unwrap_or(Type::Str);
+    let ty = Type::record(fields.iter().map(|n| (n.clone(), ty(n))).collect::<Vec<_>>());
     b.abs(INPUTS, Some(ty), body, at)
 }
 

@@ -25,7 +25,7 @@ use core_ir::{
     ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Parts (agents, tasks, nodes) compiled for one file, counting each use.
@@ -161,6 +161,8 @@ pub(crate) struct Kit<'o> {
     pub outline: Outline,
     agents: Vec<AgentPlace>,
     inputs: BTreeSet<String>,
+    /// The types of those that are no texts.
+    input_types: BTreeMap<String, Type>,
     tools: HashMap<String, ToolId>,
     /// The definitions around the current place.
     open: Vec<Span>,
@@ -176,6 +178,7 @@ impl<'o> Kit<'o> {
             outline: Outline::default(),
             agents: Vec::new(),
             inputs: BTreeSet::new(),
+            input_types: BTreeMap::new(),
             tools: HashMap::new(),
             open: Vec::new(),
         }
@@ -248,6 +251,11 @@ impl<'o> Kit<'o> {
         self.b.add(Term::Field(inputs, name.into()), at)
     }
 
+    /// An input that is no text.
+    pub fn typed_input(&mut self, name: &str, ty: Type) {
+        self.input_types.insert(name.to_string(), ty);
+    }
+
     /// Adds a user's text with its placeholders, which are the unit's inputs.
     pub fn fill(&mut self, template: &mut Template, text: &str, at: Span, split: Splitter) {
         for part in split(text) {
@@ -281,7 +289,7 @@ impl<'o> Kit<'o> {
 
     /// See [`emit::with_inputs`].
     pub fn with_inputs(&mut self, term: TermId, at: Span) -> TermId {
-        emit::with_inputs(&mut self.b, &self.inputs, term, at)
+        emit::with_typed_inputs(&mut self.b, &self.inputs, &self.input_types, term, at)
     }
 
     /// `Str → Str`: one oracle, or a loop around one that is offered tools.

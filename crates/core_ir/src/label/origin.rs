@@ -151,12 +151,11 @@ struct Event {
     digest: u64,
 }
 
-/// What makes two steps the same one.
+/// What makes two steps that are no requests the same one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct EventKey {
     what: What,
     span: Span,
-    request: Option<(u64, u32)>,
     before: Entry,
     own: u32,
 }
@@ -164,9 +163,7 @@ struct EventKey {
 impl Hash for EventKey {
     /// Steps at one place are of one kind; their names need not be read.
     fn hash<H: Hasher>(&self, to: &mut H) {
-        let (strand, number) = self.request.unwrap_or_default();
-        to.write_u64(strand);
-        to.write_u64(u64::from(self.span.start) << 32 | u64::from(number));
+        to.write_u64(u64::from(self.span.start));
         self.before.hash(to);
         to.write_u64(u64::from(self.own));
     }
@@ -323,15 +320,18 @@ impl Origins {
             return 0;
         }
         let (before, own) = (self.entry(before), self.base(own));
-        let key = EventKey { what: step.what.clone(), span: step.span, request: step.request, before, own };
-        let event = match self.event_index.get(&key) {
+        // A request is answered once, so its step is not looked for.
+        let key = step.request.is_none().then(|| EventKey { what: step.what.clone(), span: step.span, before, own });
+        let event = match key.as_ref().and_then(|key| self.event_index.get(key)) {
             Some(event) => *event,
             None if self.events.len() >= MOST_LABELS => return label,
             None => {
                 let digest = self.digest(algebra, &step, before, own);
                 let event = self.events.len() as u32;
                 self.events.push(Event { step, before, own, digest });
-                self.event_index.insert(key, event);
+                if let Some(key) = key {
+                    self.event_index.insert(key, event);
+                }
                 // No join gives a set of one step, so it is not looked for again.
                 let single = self.push_set((Box::new([event]), false));
                 self.singles.push(single);

@@ -5,9 +5,9 @@
 //! | `llm` | an oracle: system prompts are its prompt, the rest is what it is asked |
 //! | `agent` | a loop around a model that is offered its tools |
 //! | `tool`, `code`, `http-request`, `knowledge-retrieval`, `document-extractor`, `list-operator` | a tool |
-//! | `if-else`, `question-classifier` | a decision between the edges that leave it |
+//! | `if-else`, `question-classifier` | a decision between the edges that leave it; the class is there by id and by name |
 //! | `template-transform`, `answer`, `end`, `variable-aggregator` | texts and records of what was given |
-//! | `parameter-extractor` | an oracle whose reply is a record |
+//! | `parameter-extractor`, `llm` with structured output | an oracle whose reply is a record; a parameter that was not found is empty |
 //! | `iteration`, `loop` | `fix` around the nodes inside |
 //! | `assigner`, `conversation.*` | keys of a store around the whole |
 //! | `{{#node.field#}}` | a part of what the node gave; `sys.query` is what the app is asked |
@@ -251,7 +251,8 @@ impl<'d> Run<'_, '_, 'd> {
     /// The value that a path names, such as `[node, text]` or `[sys, query]`.
     fn select(&self, kit: &mut Kit<'_>, path: &[&str], env: &Env, missing: Data, at: Span) -> TermId {
         match path {
-            ["sys", "query"] => kit.b.var("x", at),
+            ["sys", "query"] | [_, "sys.query"] => kit.b.var("x", at),
+            [_, system] if system.starts_with("sys.") => kit.input(system, at),
             ["conversation", key] => kit.b.add(Term::Recall((*key).into(), None), at),
             [head @ ("sys" | "env"), rest @ ..] => kit.input(&format!("{head}.{}", rest.join(".")), at),
             [id, rest @ ..] => {
@@ -724,6 +725,73 @@ fn mentions_idempotency(node: Node<'_>) -> bool {
     texts.into_iter().any(|t| t.to_ascii_lowercase().contains("idempoten"))
 }
 
+/// The classes of a question classifier: id and name.
+fn classes_of<'d>(data: Node<'d>) -> impl Iterator<Item = (&'d str, &'d str)> {
+    let classes = data.get("classes").into_iter().flat_map(|c| c.items());
+    classes.filter_map(|c| Some((c.get("id")?.text()?, c.get("name").and_then(|n| n.text()).unwrap_or(""))))
+}
+
+/// What goes with the class that a reply names; Dify takes the first for a reply that names none.
+fn chosen(kit: &mut Kit<'_>, classes: &[(&str, &str)], reply: TermId, at: Span) -> TermId {
+    let mut branches: Vec<Branch> = Vec::new();
+    for (id, gives) in classes {
+        if branches.iter().all(|b| &*b.tag != *id) {
+            let body = kit.text(gives, at);
+            branches.push(Branch { tag: (*id).into(), binder: None, body });
+        }
+    }
+    let first = kit.text(classes.first().map_or("", |c| c.1), at);
+    let scrutinee = kit.b.add(Term::Prim(Prim::Trim, vec![reply]), at);
+    kit.b.add(Term::Case { scrutinee, branches, default: Some(first) }, at)
+}
+
+/// The type of an extracted parameter, and what stands for one that was not found.
+fn parameter(kind: &str) -> (Type, Data) {
+    let list = |item| (Type::list(item), Data::list(Vec::new()));
+    match kind {
+        "number" => (Type::Num, Data::Num(Num::ZERO)),
+        "bool" | "boolean" => (Type::Bool, Data::Bool(false)),
+        "array[string]" => list(Type::Str),
+        "array[number]" => list(Type::Num),
+        kind if kind.starts_with("array") => list(Type::Dyn),
+        _ => (Type::Str, Data::str("")),
+    }
+}
+
+/// The type of the structured output of a model, if it has one.
+fn structure(data: Node<'_>) -> Option<Type> {
+    data.get("structured_output_enabled").and_then(|e| e.as_bool()).filter(|on| *on)?;
+    Some(data.at(&["structured_output", "schema"]).map_or(Type::Dyn, |s| of_schema(s, 0)))
+}
+
+/// The type of what a JSON Schema describes, as far as there is one.
+fn of_schema(schema: Node<'_>, depth: u32) -> Type {
+    // Deeper ones are checked where their parts are used.
+    if depth > 16 {
+        return Type::Dyn;
+    }
+    match schema.get("type").and_then(|t| t.text()) {
+        Some("string") => Type::Str,
+        Some("number" | "integer") => Type::Num,
+        Some("boolean") => Type::Bool,
+        Some("array") => Type::list(schema.get("items").map_or(Type::Dyn, |i| of_schema(i, depth + 1))),
+        Some("object") => {
+            let required: Vec<&str> =
+                schema.get("required").into_iter().flat_map(|r| r.items()).filter_map(|r| r.text()).collect();
+            let mut fields: Vec<(Name, Type)> = Vec::new();
+            for p in schema.get("properties").into_iter().flat_map(|p| p.entries()) {
+                let ty = of_schema(p.value, depth + 1);
+                let ty = if required.contains(&p.name()) { ty } else { Type::option(ty) };
+                if fields.iter().all(|(n, _)| &**n != p.name()) {
+                    fields.push((p.name().into(), ty));
+                }
+            }
+            if fields.is_empty() { Type::Dyn } else { Type::record(fields) }
+        }
+        _ => Type::Dyn,
+    }
+}
+
 /// How the value of a node is called inside of an iteration.
 fn outer_name(id: &str) -> Name {
     format!("n{id}").into()
@@ -767,6 +835,11 @@ impl Steps for Run<'_, '_, '_> {
                     if let Some(name) = v.get("variable").and_then(|n| n.text())
                         && fields.iter().all(|(n, _)| &**n != name)
                     {
+                        match v.get("type").and_then(|t| t.text()) {
+                            Some("file") => kit.typed_input(name, Type::Dyn),
+                            Some("file-list") => kit.typed_input(name, Type::list(Type::Dyn)),
+                            _ => {}
+                        }
                         let value = kit.input(name, v.head());
                         fields.push((name.into(), value));
                     }
@@ -776,10 +849,21 @@ impl Steps for Run<'_, '_, '_> {
             "iteration-start" | "loop-start" | "if-else" | "loop-end" => {
                 kit.b.add(Term::Record(Vec::new()), at)
             }
-            "llm" => {
-                let text = self.oracle(kit, data, env, None, at);
-                self.record(kit, "text", text, at)
-            }
+            "llm" => match structure(data) {
+                Some(ty) => {
+                    let value = self.oracle(kit, data, env, Some(ty), at);
+                    let said = |kit: &mut Kit<'_>| kit.b.var("$said", at);
+                    let (text, structured) = (said(kit), said(kit));
+                    let text = kit.b.add(Term::Prim(Prim::ToJson, vec![text]), at);
+                    let fields = vec![("text".into(), text), ("structured_output".into(), structured)];
+                    let record = kit.b.add(Term::Record(fields), at);
+                    kit.b.let_in(vec![("$said".into(), value)], record, at)
+                }
+                None => {
+                    let text = self.oracle(kit, data, env, None, at);
+                    self.record(kit, "text", text, at)
+                }
+            },
             "agent" => {
                 let text = self.agent(kit, data, env, at);
                 self.record(kit, "text", text, at)
@@ -800,23 +884,52 @@ impl Steps for Run<'_, '_, '_> {
                 let oracle = kit.b.add(Term::Llm(prompt, Arc::new(params)), model_at.unwrap_or(at));
                 let query = self.selected(kit, data.get("query_variable_selector"), env, Data::str(""), at);
                 let reply = kit.b.app(oracle, query, at);
-                self.record(kit, "class", reply, at)
+                let said = |kit: &mut Kit<'_>| kit.b.var("$said", at);
+                let names: Vec<(&str, &str)> = classes_of(data).collect();
+                let (class, id, of) = (said(kit), said(kit), said(kit));
+                let name = chosen(kit, &names, of, at);
+                let fields =
+                    vec![("class".into(), class), ("class_id".into(), id), ("class_name".into(), name)];
+                let record = kit.b.add(Term::Record(fields), at);
+                kit.b.let_in(vec![("$said".into(), reply)], record, at)
             }
             "parameter-extractor" => {
-                let fields = data.get("parameters").into_iter().flat_map(|p| p.items());
-                let fields: Vec<(Name, Type)> = fields
-                    .filter_map(|p| Some((p.get("name")?.text()?.into(), Type::option(Type::Dyn))))
-                    .collect();
+                let mut fields: Vec<(Name, Type, Data)> = Vec::new();
+                for p in data.get("parameters").into_iter().flat_map(|p| p.items()) {
+                    let Some(name) = p.get("name").and_then(|n| n.text()) else { continue };
+                    let (ty, missing) = parameter(p.get("type").and_then(|t| t.text()).unwrap_or(""));
+                    if fields.iter().all(|(n, ..)| &**n != name) {
+                        fields.push((name.into(), ty, missing));
+                    }
+                }
                 let (mut params, model_at) = model(kit, data);
                 params.purpose = Some(title.into());
-                params.result = Some(Type::record(fields));
+                let asked_for = fields.iter().map(|(n, ty, _)| (n.clone(), Type::option(ty.clone())));
+                params.result = Some(Type::record(asked_for.collect::<Vec<_>>()));
                 params.repair = 1;
                 let text = first_text(data, &["instruction"]).map_or("Extract the parameters.", |(t, _)| t);
                 let prompt = self.text(kit, text, env, None, at);
                 let oracle = kit.b.add(Term::Llm(prompt, Arc::new(params)), model_at.unwrap_or(at));
                 let query = self.selected(kit, data.get("query"), env, Data::str(""), at);
                 let query = kit.b.add(Term::Prim(Prim::ToStr, vec![query]), at);
-                kit.b.app(oracle, query, at)
+                let said = kit.b.app(oracle, query, at);
+                // What was not found is empty.
+                let mut found: Vec<(Name, TermId)> = Vec::new();
+                for (name, _, missing) in fields {
+                    let all = kit.b.var("$said", at);
+                    let part = kit.b.add(Term::Field(all, name.clone()), at);
+                    let (seen, value) = (kit.b.var("$part", at), kit.b.var("$part", at));
+                    let test = kit.b.add(Term::Prim(Prim::IsNull, vec![seen]), at);
+                    let missing = kit.b.lit(missing, at);
+                    let value = kit.b.add(Term::If(test, missing, value, IfSugar::Plain), at);
+                    let value = kit.b.let_in(vec![("$part".into(), part)], value, at);
+                    found.push((name, value));
+                }
+                for (name, value) in [("__is_success", Data::Num(Num::ONE)), ("__reason", Data::str(""))] {
+                    found.push((name.into(), kit.b.lit(value, at)));
+                }
+                let record = kit.b.add(Term::Record(found), at);
+                kit.b.let_in(vec![("$said".into(), said)], record, at)
             }
             "code" => {
                 let fields = self.variables(kit, data.get("variables"), env, at);
@@ -937,20 +1050,9 @@ impl Steps for Run<'_, '_, '_> {
         let at = data.head();
         match data.get("type").and_then(|t| t.text()) {
             Some("question-classifier") => {
-                let classes = data.get("classes").into_iter().flat_map(|c| c.items());
-                let ids: Vec<&str> = classes.filter_map(|c| c.get("id")?.text()).collect();
+                let ids: Vec<(&str, &str)> = classes_of(data).map(|(id, _)| (id, id)).collect();
                 let reply = env.read(kit, node, &["class"], Data::str(""), at);
-                // Dify takes the first class for a reply that names none.
-                let mut branches: Vec<Branch> = Vec::new();
-                for id in &ids {
-                    if branches.iter().all(|b| &*b.tag != *id) {
-                        let body = kit.text(id, at);
-                        branches.push(Branch { tag: (*id).into(), binder: None, body });
-                    }
-                }
-                let first = kit.text(ids.first().copied().unwrap_or(""), at);
-                let scrutinee = kit.b.add(Term::Prim(Prim::Trim, vec![reply]), at);
-                kit.b.add(Term::Case { scrutinee, branches, default: Some(first) }, at)
+                chosen(kit, &ids, reply, at)
             }
             Some("if-else") => {
                 let mut cases: Vec<(&str, Node<'_>)> = Vec::new();
