@@ -711,6 +711,11 @@ pub(crate) fn as_diagnostic(
             d = d.help(way);
         }
     }
+    if failure.code == ErrorCode::Policy {
+        d = d.help(
+            "the function `policy` at the tool, or `allow` in the policy file, decides this: it is given the value and the label of each argument, and may give a text that says why not instead of `false`",
+        );
+    }
     if failure.code == ErrorCode::Tool && failure.message.ends_with(runtime::NOBODY) {
         d = d.help(
             "run it with standard input and standard error at a terminal, where you are asked, or with `--journal`, and answer with `entail approve`; see `approve` in docs/policies.md",

@@ -79,7 +79,18 @@ pub(super) fn lawful(refused: &Refused) -> Vec<String> {
         (Part::Verdict, Some(tool)) => {
             ways.push(format!("let the policy of `{tool}` look at what those who see the call may know"));
         }
-        (Part::Value | Part::Argument(_) | Part::Verdict, None) => {}
+        (Part::Value, None) => {
+            if refused.integrity {
+                ways.push(
+                    "look at what is trusted, or have a person or a check vouch for it (`endorse`)".into(),
+                );
+            }
+            if refused.secrecy {
+                ways.push("leave what is secret out of it, or `declassify` what may be known".into());
+            }
+            ways.push("assert a label that this may have".into());
+        }
+        (Part::Argument(_) | Part::Verdict, None) => {}
     }
     let said =
         |(i, way): (usize, String)| format!("{} {way}", if i == 0 { "to make it lawful," } else { "or" });
