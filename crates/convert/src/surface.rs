@@ -62,6 +62,9 @@ const RESERVED: &[&str] = &[
     "review",
 ];
 
+/// More calls are not written.
+const MOST_CALLS: usize = 10_000;
+
 /// Writes a term; without an error among what is found the text is whole.
 pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
     let mut w = Writer {
@@ -75,6 +78,7 @@ pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
         scope: Vec::new(),
         lines: Vec::new(),
         depth: 1,
+        left: MOST_CALLS,
     };
     let pipeline = w.pipeline(name);
     let mut out = String::new();
@@ -117,6 +121,8 @@ struct Writer<'c> {
     /// The statements of the block that is being written.
     lines: Vec<String>,
     depth: usize,
+    /// How many calls may still be written: a function is written with each.
+    left: usize,
 }
 
 impl Writer<'_> {
@@ -153,7 +159,7 @@ impl Writer<'_> {
         let code = self.code;
         let root = code.root();
         let at = code.span(root);
-        let (params, result, body) = match code.term(root) {
+        let (params, given, body) = match code.term(root) {
             Term::Abs(abs) if matches!(abs.ty, Some(Type::Record(_))) => {
                 let fields = match &abs.ty {
                     Some(Type::Record(fields)) => fields.to_vec(),
@@ -171,17 +177,17 @@ impl Writer<'_> {
                     names.push((field.clone(), own));
                 }
                 self.scope.push((abs.param.clone(), Means::Inputs(names)));
-                let result = self.result(None);
-                (params, result, self.value(abs.body))
+                (params, None, self.value(abs.body))
             }
-            _ if matches!(check::types::check(code, None).ty, Type::Fun(_)) => {
-                let result = self.result(Some(&Type::Str));
+            _ if self.is_function(root) => {
                 let x = self.name("input");
-                (vec![format!("{x}: String")], result, self.call(root, x, at))
+                (vec![format!("{x}: String")], Some(Type::Str), self.call(root, x, at))
             }
-            // No function: it takes nothing.
-            _ => (Vec::new(), self.result(None), self.value(root)),
+            // It takes nothing.
+            _ => (Vec::new(), None, self.value(root)),
         };
+        // The types of a term that cannot be written need not be known.
+        let result = if self.found.is_empty() { self.result(given.as_ref()) } else { None };
         let result = result.and_then(|ty| self.ty(&ty, at));
         if result.is_none() && self.found.is_empty() {
             self.cannot("a result whose type is not known before the run", at);
@@ -194,6 +200,15 @@ impl Writer<'_> {
         }
         let _ = writeln!(out, "    return {};\n}}", body.unwrap_or_default());
         out
+    }
+
+    fn is_function(&self, id: TermId) -> bool {
+        match self.code.term(id) {
+            Term::Let { body, .. } => self.is_function(*body),
+            Term::Abs(_) | Term::Llm(..) | Term::Fix { .. } | Term::Tool(_) => true,
+            Term::Guard { term, .. } | Term::Mem(_, term) => self.is_function(*term),
+            _ => false,
+        }
     }
 
     /// The type of the result: of the function applied to such an input, or of the function's own.
@@ -250,6 +265,10 @@ impl Writer<'_> {
 
     fn call_inner(&mut self, f: TermId, x: String, at: Span) -> Option<String> {
         let code = self.code;
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            return self.cannot(format!("more than {MOST_CALLS} calls"), at);
+        }
         if let Some(stages) = code.stages(f) {
             return stages.into_iter().try_fold(x, |x, stage| self.call(stage, x, at));
         }

@@ -184,3 +184,17 @@ fn the_examples_of_the_codes_are_right() {
         assert!(gives(e.wrong) && !gives(e.right), "{}", e.code);
     }
 }
+
+/// Functions that are written where they are called do not make a small program a large one.
+#[test]
+fn functions_within_functions_end_in_time() {
+    let text = (0..40).fold("x".to_string(), |body, i| {
+        let f = format!("$f{i}");
+        format!("let {f} = \\x: Str. {body} in {f} ({f} x)")
+    });
+    let code = lam(&format!("\\x: Str. {text}"));
+    for (_, target) in Target::ALL {
+        let converted = convert(&code, "deep", target);
+        assert_eq!(converted.text.is_some(), target == Target::Lam);
+    }
+}
