@@ -560,15 +560,18 @@ impl<'a> World<'a> {
     /// Sets an entry of a dictionary.
     pub(crate) fn put(&mut self, id: DictId, key: Value, value: Value) {
         let same = self.dict(id).entries.iter().position(|(k, _)| self.same(k, &key));
-        let known = matches!(
-            key.kind,
-            Kind::Str(_)
-                | Kind::Int(_)
-                | Kind::Bool(_)
-                | Kind::Function(_)
-                | Kind::Class(_)
-                | Kind::External(_)
-        );
+        // A member of one of the project's enumerations is a key, too.
+        let member = matches!(key.kind, Kind::Object(id) if self.object(id).class.is_some());
+        let known = member
+            || matches!(
+                key.kind,
+                Kind::Str(_)
+                    | Kind::Int(_)
+                    | Kind::Bool(_)
+                    | Kind::Function(_)
+                    | Kind::Class(_)
+                    | Kind::External(_)
+            );
         let dict = self.dict_mut(id);
         match same {
             Some(i) if !value.maybe => dict.entries[i].1 = value,

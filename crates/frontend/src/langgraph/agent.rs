@@ -612,11 +612,9 @@ impl Reader<'_, '_> {
             let nothing = kit.text("", at);
             fields.push((REPLY.into(), kit.b.add(Term::Tag("final".into(), Some(nothing)), at)));
         }
-        let commands = graph
-            .plan
-            .nodes
-            .iter()
-            .any(|n| self.traced(&n.value).is_some_and(|t| self.commands(&t.trace.value)));
+        let says =
+            |n: &super::plan::Node| self.traced(&n.value).is_some_and(|t| self.commands(&t.trace.value));
+        let commands = graph.plan.nodes.iter().any(|n| !n.ends.is_empty() || says(n));
         if commands {
             fields.push((super::node::GOTO.into(), kit.text("", at)));
         }

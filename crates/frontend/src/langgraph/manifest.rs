@@ -125,6 +125,16 @@ fn graph(project: &Project, file: &File, name: &str, path: &str, at: Span, units
             .or_else(|| project.files.iter().position(|f| ends(f, &package)))
     };
     let Some(index) = found.filter(|i| project.files[*i].python.is_some()) else {
+        if project.files.len() == 1 {
+            // Nothing else was looked at.
+            let message = format!(
+                "`{}` is what `{}` builds: the module is compiled by itself",
+                clip(name),
+                clip(module)
+            );
+            out.push(Diagnostic::info(codes::NOT_COMPILED, message, at));
+            return;
+        }
         let message = format!(
             "`{}` is built in `{}`, which is not there: it is not compiled",
             clip(name),

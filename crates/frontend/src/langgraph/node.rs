@@ -77,7 +77,13 @@ impl Reader<'_, '_> {
         let node = &graph.plan.nodes[index];
         let at = node.at;
         if let Some(tools) = self.tool_node(&node.value, graph) {
-            return self.calls_tools(kit, graph, &tools, state, mode, at);
+            let term = self.calls_tools(kit, graph, &tools, state, mode, at);
+            let decides = self.traced(&node.value).is_some_and(|t| self.commands(&t.trace.value));
+            if !decides || mode == Mode::Beside {
+                return term;
+            }
+            let to = kit.undecided(codes::NOT_COMPILED, "where this goes on after its calls".into(), at);
+            return kit.b.add(Term::With(term, GOTO.into(), to), at);
         }
         if let Some(inner) = self.inner_graph(&node.value) {
             return self.inner(kit, graph, inner, &node.name, state, mode, at);
@@ -349,6 +355,13 @@ impl Reader<'_, '_> {
         Some(self.level(kit, scope, &calls, 0, &value, &ways, &mut leaf))
     }
 
+    /// The items of a list of which all is known.
+    fn known_items<'v>(&'v self, value: &'v Value) -> Option<&'v [Value]> {
+        let Kind::List(id) = value.kind else { return None };
+        let list = self.world.list(id);
+        (list.open.is_none() && list.items.iter().all(|i| !i.maybe)).then_some(&list.items[..])
+    }
+
     /// The nodes that a value names: one, or several at once.
     pub fn labels(&self, value: &Value) -> Option<Vec<String>> {
         if let Some(name) = self.node_name(value) {
@@ -357,7 +370,7 @@ impl Reader<'_, '_> {
         if let Kind::Function(_) = value.kind {
             return None;
         }
-        let items = self.world.items(value)?;
+        let items = self.known_items(value)?;
         items.iter().map(|v| self.node_name(v)).collect()
     }
 
@@ -380,7 +393,7 @@ impl Reader<'_, '_> {
             let (node, arg) = send(&object.args.get(2)?.value)?;
             return Some((node, vec![(value.clone(), arg)]));
         }
-        let items = self.world.items(value)?;
+        let items = self.known_items(value)?;
         let all: Option<Vec<(String, Value)>> = items.iter().map(send).collect();
         let all = all.filter(|a| !a.is_empty())?;
         let node = all[0].0.clone();

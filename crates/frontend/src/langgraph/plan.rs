@@ -278,6 +278,11 @@ impl Reader<'_, '_> {
     }
 
     fn path_map(&self, value: &Value) -> Option<Vec<(String, String, Span)>> {
+        if let Kind::Dict(id) = self.world.settled(value).kind
+            && self.world.dict(id).open.is_some()
+        {
+            return None;
+        }
         if let Some(entries) = self.world.entries(value) {
             let key = |k: &Value| match &self.world.settled(k).kind {
                 Kind::Bool(b) => Some(b.to_string()),

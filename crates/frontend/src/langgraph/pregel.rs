@@ -24,7 +24,7 @@ use crate::outline::{GraphOutline, NodeOutline, NodeRole};
 use core_ir::TermId;
 use diagnostics::Span;
 use python::{Kind, Value};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Configurations of one graph at most.
 const MOST: usize = 300;
@@ -258,6 +258,19 @@ impl Machine<'_, '_, '_, '_> {
             outcomes: outcomes.remove(&start),
             role: NodeRole::Plain,
         });
+        // An end that only unreached nodes lead to is no end.
+        let mut reached = HashSet::from([start]);
+        let mut todo = vec![start];
+        while let Some(node) = todo.pop() {
+            for (_, to, _) in edges.iter().filter(|(from, ..)| *from == node) {
+                if reached.insert(*to) {
+                    todo.push(*to);
+                }
+            }
+        }
+        if !reached.contains(&end) {
+            edges.retain(|(_, to, _)| *to != end);
+        }
         if edges.iter().any(|(_, to, _)| *to == end) {
             nodes.push(NodeOutline {
                 name: "END".into(),
@@ -406,11 +419,7 @@ impl Machine<'_, '_, '_, '_> {
         let mut named: Vec<String> = Vec::new();
         let mut computed = false;
         let mut found = false;
-        if let Some(traced) = self
-            .reader
-            .traced(&node.value)
-            .filter(|_| self.reader.tool_node(&node.value, self.graph).is_none())
-        {
+        if let Some(traced) = self.reader.traced(&node.value) {
             let mut todo = vec![traced.trace.value.clone()];
             let mut left = 400;
             while let Some(value) = todo.pop() {
@@ -419,8 +428,11 @@ impl Machine<'_, '_, '_, '_> {
                     break;
                 }
                 let Some((_, object)) = self.reader.world.object_of(&value) else {
-                    if let Kind::Either(id) = value.kind {
-                        todo.extend(self.reader.world.list(id).items.iter().cloned());
+                    match value.kind {
+                        Kind::Either(id) => todo.extend(self.reader.world.list(id).items.iter().cloned()),
+                        Kind::Dict(_) | Kind::None => {}
+                        // It may be a command as well.
+                        _ => computed |= !node.ends.is_empty(),
                     }
                     continue;
                 };
@@ -452,7 +464,7 @@ impl Machine<'_, '_, '_, '_> {
                 }
             }
         }
-        if !found {
+        if !found && !computed {
             return None;
         }
         if computed {

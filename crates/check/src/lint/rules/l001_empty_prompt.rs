@@ -17,11 +17,23 @@ pub(super) static RULE: Rule = Rule {
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     let help = context.compiled.facts.words.prompt;
+    // A model that is given a text of the source is told what to do.
+    let told: HashSet<TermId> = code
+        .iter()
+        .filter_map(|(_, t)| match t {
+            Term::App(f, x) if is_written(code, *x) => match code.term(*f) {
+                Term::Llm(prompt, _) => Some(*prompt),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
     for (id, term) in code.iter() {
         match term {
             Term::Llm(prompt, _) | Term::Send(Role::System, prompt) => {
                 if let Term::Lit(Data::Str(text)) = code.term(*prompt)
                     && text.trim().is_empty()
+                    && !told.contains(prompt)
                 {
                     out.push(rule.finding("the prompt is empty", code.span(*prompt)).help(help));
                 }
@@ -45,6 +57,7 @@ fn is_uninstructed(code: &Code, all: TermId) -> bool {
         }
         match code.term(id) {
             Term::Send(Role::System, _) => return false,
+            Term::Send(Role::User, text) if is_written(code, *text) => return false,
             Term::Fresh(_) => continue,
             Term::Recv(Recv::Data(_)) => replies = true,
             _ => {}
@@ -52,4 +65,14 @@ fn is_uninstructed(code: &Code, all: TermId) -> bool {
         next.extend(code.term(id).children());
     }
     replies
+}
+
+/// Whether a text is written in the source, at least some words of it.
+fn is_written(code: &Code, text: TermId) -> bool {
+    let words =
+        |id: &TermId| matches!(code.term(*id), Term::Lit(Data::Str(t)) if t.split_whitespace().count() > 1);
+    match code.term(text) {
+        Term::Prim(core_ir::Prim::Format, parts) => parts.iter().any(words),
+        _ => words(&text),
+    }
 }
