@@ -1343,6 +1343,16 @@ impl Machine {
                     return None;
                 }
                 let deep = self.deep(&v);
+                // What a model received as a call it is shown as one again.
+                let call = match &v.kind {
+                    Kind::Node(node) if role == Role::Assistant => match &node.body {
+                        Body::Tag(name, args) => {
+                            args.to_data(self.config.max_text).ok().map(|d| (name.clone(), d))
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                };
                 let text = match v {
                     Value { kind: Kind::Str(text), .. } if text.len() <= self.config.max_text => text,
                     v => match v.text(self.config.max_text) {
@@ -1356,7 +1366,7 @@ impl Machine {
                 self.charge(text.len() as u64 / 16);
                 let deep = self.raised(deep, s.conversation.label, What::Sent, span);
                 s.conversation.label = self.lattice.join(s.conversation.label, deep);
-                s.message(role, text, None);
+                s.message(role, text, call.map(Arc::new));
                 s.give(Value::unit(s.pc));
             }
             Term::Remember(_, at, _) => {

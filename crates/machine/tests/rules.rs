@@ -636,3 +636,36 @@ fn branches_in_place_run_to_their_end_and_the_first_error_counts() {
     assert_eq!(above(&[]), "index [\"S\"] no field `x` in a number");
     assert_eq!(above(&["S"]), "[\"S\"]:\"caught\"");
 }
+
+#[test]
+fn a_tag_that_is_sent_as_the_models_own_is_a_call() {
+    let mut asked = Vec::new();
+    let (_, result) = run_with(
+        Config::default(),
+        |b| {
+            let city = b.lit("Bonn", AT);
+            let args = b.add(Term::Record(vec![("city".into(), city)]), AT);
+            let call = b.add(Term::Tag("weather".into(), Some(args)), AT);
+            let sent = b.add(Term::Send(Role::Assistant, call), AT);
+            let rain = b.lit("rain", AT);
+            let result = b.add(Term::Send(Role::Tool, rain), AT);
+            // Said by anybody else it is a text.
+            let tag = b.add(Term::Tag("weather".into(), None), AT);
+            let text = b.add(Term::Send(Role::User, tag), AT);
+            let recv = b.add(Term::Recv(Recv::Data(Arc::new(ModelParams::default()))), AT);
+            b.let_in(vec![("_".into(), sent), ("_".into(), result), ("_".into(), text)], recv, AT)
+        },
+        |request| {
+            if let Call::Model { messages, .. } = &request.call {
+                asked = messages.iter().map(|m| (m.role, m.content.to_string(), m.call.clone())).collect();
+            }
+            Response::Model(Ok(Reply::Text("yes".into())))
+        },
+    );
+    assert!(result.is_ok());
+    let args = Data::record([("city".into(), Data::str("Bonn"))]);
+    assert_eq!(asked[0].0, Role::Assistant);
+    assert_eq!(asked[0].2.as_deref(), Some(&("weather".into(), args)));
+    assert_eq!((asked[1].1.as_str(), &asked[1].2), ("rain", &None));
+    assert_eq!((asked[2].1.as_str(), &asked[2].2), ("`weather", &None));
+}

@@ -6,7 +6,8 @@
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_selector_group_chat.py`.
 
 use super::model::{Selector, Team, Words};
-use super::term::{python_format, state};
+use super::term::state;
+use super::turn::python_format;
 use crate::emit::{Template, codes};
 use crate::kit::Kit;
 use core_ir::{Branch, IfSugar, Num, Prim, Recv, Role, Term, TermId};

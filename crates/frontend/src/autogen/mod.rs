@@ -18,7 +18,7 @@
 //! | `GroupChat` (before 0.4) | as a team |
 //!
 //! The modules: [`model`] says what all notations say alike, `component` and `code` read 0.4 and later, `classic` what came before;
-//! `term`, `choose` and `network` make terms.
+//! `turn`, `term`, `choose`, `network` and `ends` make terms.
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat`; 0.2.40, `autogen/agentchat`.
 
@@ -26,9 +26,12 @@ mod choose;
 mod classic;
 mod code;
 mod component;
+mod ends;
 mod model;
 mod network;
+mod pair;
 mod term;
+mod turn;
 
 use crate::doc::Node;
 use crate::emit::{Unused, clip};

@@ -9,8 +9,10 @@
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_graph/_digraph_group_chat.py`.
 
+use super::ends::{holds, limit};
 use super::model::{Arrow, Ends, Graph, Kind, Team, When};
-use super::term::{self, Start, entry, heard, limit, state};
+use super::term::{self, Start, appended, entry, heard, said_as, state};
+use super::turn::turn;
 use crate::emit::{clip, codes};
 use crate::kit::Kit;
 use crate::outline::{GraphOutline, NodeOutline, NodeRole};
@@ -74,7 +76,7 @@ pub(super) fn waves(team: &Team, graph: &Graph) -> Option<Vec<Vec<usize>>> {
 }
 
 /// The state in which the talk ends.
-pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start) -> TermId {
+pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start, rich: bool) -> TermId {
     let at = team.at;
     let Edges { all, starts } = edges(team, graph);
     for e in &graph.edges {
@@ -119,7 +121,7 @@ pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start)
         Start::Log => kit.b.var("$log", at),
         Start::Task => {
             let x = kit.b.var("x", at);
-            let first = entry(kit, "user", x, at);
+            let first = entry(kit, "user", said_as(rich), x, at);
             kit.b.add(Term::List(vec![first]), at)
         }
     };
@@ -129,13 +131,13 @@ pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start)
     };
     let begin = vec![(Name::from("text"), text), (Name::from("log"), log)];
     match waves(team, graph) {
-        Some(waves) => steps(kit, team, &waves, begin),
-        None => machine(kit, team, &all, &starts, begin),
+        Some(waves) => steps(kit, team, &waves, begin, rich),
+        None => machine(kit, team, &all, &starts, begin, rich),
     }
 }
 
 /// What a member says, in a conversation of its own; the state is `$s`.
-fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize) -> TermId {
+fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, rich: bool) -> TermId {
     let m = &team.members[i];
     let at = m.head;
     if let Err(unknown) = term::open(kit, m) {
@@ -144,7 +146,7 @@ fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize) -> TermId {
     let said = match &m.kind {
         Kind::Assistant(a) => {
             let typed = a.result.is_some();
-            let reply = term::turn(kit, at, a, &mut |kit, y, said| {
+            let reply = turn(kit, at, a, None, &mut |kit, y, said| {
                 let text = kit.b.var(y, at);
                 match said {
                     term::Said::Text if typed => kit.b.add(Term::Prim(Prim::ToJson, vec![text]), at),
@@ -162,13 +164,13 @@ fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize) -> TermId {
             crate::flow::by_tool(kit, &m.name, text, at)
         }
         Kind::Society(inner) => {
-            let y = term::society(kit, m, inner);
+            let y = term::society(kit, m, inner, rich);
             let log = state(kit, "log", at);
             kit.b.let_in(vec![("$log".into(), log)], y, at)
         }
         // What is said inside is not heard outside: only the last of it.
         Kind::Team(inner) => {
-            let s = term::talk(kit, inner, Start::Log, true);
+            let s = term::talk(kit, inner, Start::Log, true, rich);
             let log = state(kit, "log", at);
             let in_ = kit.b.let_in(vec![("$log".into(), log)], s, at);
             kit.b.add(Term::Field(in_, "text".into()), at)
@@ -180,34 +182,35 @@ fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize) -> TermId {
     said
 }
 
-fn append(kit: &mut Kit<'_>, log: TermId, by: &str, text: TermId, at: Span) -> TermId {
-    let more = entry(kit, by, text, at);
-    kit.b.add(Term::Prim(Prim::Append, vec![log, more]), at)
-}
-
 /// One of the answers of a turn: `$all.[i]`.
 fn answer(kit: &mut Kit<'_>, i: usize, at: Span) -> TermId {
     let (all, i) = (kit.b.var("$all", at), kit.b.lit(Num::from(i as i64), at));
     kit.b.add(Term::Index(all, i), at)
 }
 
-fn steps(kit: &mut Kit<'_>, team: &Team, waves: &[Vec<usize>], begin: Vec<(Name, TermId)>) -> TermId {
+fn steps(
+    kit: &mut Kit<'_>,
+    team: &Team,
+    waves: &[Vec<usize>],
+    begin: Vec<(Name, TermId)>,
+    rich: bool,
+) -> TermId {
     let at = team.at;
     let mut bindings: Vec<(Name, TermId)> = vec![("$s".into(), kit.b.add(Term::Record(begin), at))];
     for wave in waves {
         let mut log = state(kit, "log", at);
         let text = if let [one] = wave[..] {
-            let said = speaks(kit, team, one);
+            let said = speaks(kit, team, one, rich);
             bindings.push(("y".into(), said));
             let y = kit.b.var("y", at);
-            log = append(kit, log, &team.members[one].name, y, at);
+            log = appended(kit, log, &team.members[one].name, said_as(rich), y, at);
             kit.b.var("y", at)
         } else {
-            let sides = wave.iter().map(|i| speaks(kit, team, *i)).collect();
+            let sides = wave.iter().map(|i| speaks(kit, team, *i, rich)).collect();
             bindings.push(("$all".into(), kit.b.add(Term::Par(None, sides), at)));
             for (k, i) in wave.iter().enumerate() {
                 let y = answer(kit, k, at);
-                log = append(kit, log, &team.members[*i].name, y, at);
+                log = appended(kit, log, &team.members[*i].name, said_as(rich), y, at);
             }
             answer(kit, wave.len() - 1, at)
         };
@@ -232,6 +235,7 @@ fn machine(
     all: &[(usize, usize, &Arrow)],
     starts: &[usize],
     mut begin: Vec<(Name, TermId)>,
+    rich: bool,
 ) -> TermId {
     let at = team.at;
     let count = team.members.len();
@@ -257,8 +261,8 @@ fn machine(
             begin.push((name, kit.b.lit(Num::from(edges.len() as i64), at)));
         }
     }
-    let (needs, mut latches) = (term::Needs::of(team, true), Vec::new());
-    let end = team.ends.as_ref().and_then(|e| term::holds(kit, e, &needs, &mut latches));
+    let (needs, mut latches) = (term::Needs::of(team, true, rich), Vec::new());
+    let end = team.ends.as_ref().and_then(|e| holds(kit, e, &needs, &mut latches));
     for (name, _) in &latches {
         begin.push((name.clone(), kit.b.lit(Data::Bool(false), at)));
     }
@@ -277,7 +281,7 @@ fn machine(
     for i in 0..count {
         let at = team.members[i].head;
         let (go, nothing) = (state(kit, &ready(i), at), kit.text("", at));
-        let said = speaks(kit, team, i);
+        let said = speaks(kit, team, i, rich);
         sides.push(kit.b.add(Term::If(go, said, nothing, IfSugar::Plain), at));
     }
     let mut bindings: Vec<(Name, TermId)> = vec![("$all".into(), kit.b.add(Term::Par(None, sides), at))];
@@ -287,7 +291,7 @@ fn machine(
     for i in 0..count {
         let name = &team.members[i].name;
         let y = answer(kit, i, at);
-        let more = entry(kit, name, y, at);
+        let more = entry(kit, name, said_as(rich), y, at);
         let (go, some, none) = (
             state(kit, &ready(i), at),
             kit.b.add(Term::List(vec![more]), at),

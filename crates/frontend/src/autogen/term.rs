@@ -14,16 +14,14 @@
 //! said last.
 
 use super::choose;
-use super::model::{Assistant, Ends, How, Kind, Member, Place, Society, Team, ToolUse};
+use super::ends::{ended_by, holds, limit, most_messages};
+use super::model::{Assistant, Ends, How, Kind, Member, Society, Team};
 use super::network;
-use crate::emit::{self, LoopBound, Template, clip, codes};
+use super::turn::{DONE, turn};
+use crate::emit::{LoopBound, clip, codes};
 use crate::kit::{Kit, size};
-use core_ir::{
-    Bound, Branch, Data, EffectClass, IfSugar, LabelSpec, ModelParams, Name, Num, Prim, Recv, Role, Term,
-    TermId, ToolDecl, Type,
-};
+use core_ir::{Bound, Branch, Data, IfSugar, Name, Num, Prim, Recv, Role, Term, TermId, Type};
 use diagnostics::{Diagnostic, Span};
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What a turn ends with.
@@ -57,19 +55,21 @@ pub(super) fn alone(kit: &mut Kit<'_>, member: &Member) -> TermId {
             kit.b.abs("x", Some(Type::Str), said, at)
         }
         Kind::Team(team) => {
-            let s = talk(kit, team, Start::Task, false);
+            let rich = !is_live(team) && calls(team);
+            let s = talk(kit, team, Start::Task, false, rich);
             let text = kit.b.add(Term::Field(s, "text".into()), at);
-            let body = with_say(kit, !is_live(team), team, text, at);
+            let body = with_say(kit, !is_live(team), team, rich, text, at);
             kit.b.abs("x", Some(Type::Str), body, at)
         }
         Kind::Society(society) => {
             let x = kit.b.var("x", at);
-            let entry = entry(kit, "user", x, at);
+            let rich = matches!(&society.team.kind, Kind::Team(team) if calls(team));
+            let entry = entry(kit, "user", said_as(rich), x, at);
             let log = kit.b.add(Term::List(vec![entry]), at);
-            let said = self::society(kit, member, society);
+            let said = self::society(kit, member, society, rich);
             let body = kit.b.let_in(vec![("$log".into(), log)], said, at);
             let body = match &society.team.kind {
-                Kind::Team(team) => with_say(kit, true, team, body, at),
+                Kind::Team(team) => with_say(kit, true, team, rich, body, at),
                 _ => body,
             };
             kit.b.abs("x", Some(Type::Str), body, at)
@@ -106,223 +106,31 @@ fn assistant(kit: &mut Kit<'_>, member: &Member, a: &Assistant) -> TermId {
     let mut said = system(kit, a, head);
     let x = kit.b.var("x", head);
     said.push(("_".into(), kit.b.add(Term::Send(Role::User, x), head)));
-    let reply = turn(kit, head, a, &mut |kit, y, _| kit.b.var(y, head));
+    let reply = turn(kit, head, a, None, &mut |kit, y, _| kit.b.var(y, head));
     let body = kit.b.let_in(said, reply, head);
     let body = kit.b.add(Term::Fresh(body), head);
     kit.b.abs("x", Some(Type::Str), body, head)
 }
 
-/// A turn of an assistant in the conversation around it. `finish` makes the result from the variable that holds what it says.
-pub(super) fn turn(
-    kit: &mut Kit<'_>,
-    head: Span,
-    a: &Assistant,
-    finish: &mut dyn FnMut(&mut Kit<'_>, Name, &Said) -> TermId,
-) -> TermId {
-    let model_at = a.model_at.unwrap_or(head);
-    let mut params = a.params.clone();
-    let mut branches: Vec<Branch> = Vec::new();
-    let mut over: Vec<Branch> = Vec::new();
-    let mut seen: HashSet<Name> = HashSet::new();
-    let looped = !a.tools.is_empty();
-    for ToolUse { decl, ask } in &a.tools {
-        let (name, at) = (decl.name.clone(), decl.span);
-        if !room(kit, &name, at, branches.len(), &mut seen) {
-            continue;
-        }
-        let id = kit.declared(decl.clone());
-        params.tools.push(id);
-        let given = kit.b.var("a", at);
-        let result = match ask {
-            Some(member) => {
-                let agent = alone(kit, member);
-                let task = kit.b.add(Term::Field(given, "task".into()), at);
-                kit.b.app(agent, task, at)
-            }
-            None => {
-                let tool = kit.b.add(Term::Tool(id), at);
-                let result = kit.b.app(tool, given, at);
-                kit.b.add(Term::Prim(Prim::ToStr, vec![result]), at)
-            }
-        };
-        let o = kit.b.var("o", at);
-        let told = kit.b.add(Term::Send(Role::Tool, o), at);
-        let summary = summary(kit, a.summary.as_deref(), &name, at);
-        let step = kit.b.add(Term::Tag("summary".into(), Some(summary)), at);
-        let this = kit.b.var("self", at);
-        let again = kit.b.app(this, step, at);
-        let body = kit.b.let_in(vec![("o".into(), result), ("_".into(), told)], again, at);
-        branches.push(Branch { tag: name, binder: Some("a".into()), body });
+/// `{by: …, as: …, text: …}`: a message of the talk. A `call` and its `result` are known to whoever made it; a member that hears
+/// itself again has no use for what was `told` of them. Where nobody calls anything, all is said, and the field left out.
+pub(super) fn entry(kit: &mut Kit<'_>, by: &str, how: &str, text: TermId, at: Span) -> TermId {
+    let mut fields = vec![(Name::from("by"), kit.text(by, at))];
+    if !how.is_empty() {
+        fields.push(("as".into(), kit.text(how, at)));
     }
-    for handoff in &a.handoffs {
-        let (name, at) = (Name::from(handoff.name.as_str()), handoff.at);
-        if !room(kit, &name, at, branches.len(), &mut seen) {
-            continue;
-        }
-        let mut decl = ToolDecl::unknown(name.clone(), at);
-        decl.description = Some(handoff.description.as_str().into());
-        decl.params = Vec::new();
-        decl.result = Type::Str;
-        decl.effect = EffectClass::Pure;
-        decl.control = LabelSpec::TOP;
-        decl.label = LabelSpec::BOTTOM;
-        let id = kit.declared(decl);
-        params.tools.push(id);
-        let message = kit.text(&handoff.message, at);
-        let y = kit.b.var("y", at);
-        let told = kit.b.add(Term::Send(Role::Tool, y), at);
-        let then = Said::Handoff(handoff.target.clone());
-        if looped {
-            let tag = kit.b.add(Term::Tag(name.clone(), None), at);
-            let body = kit.b.let_in(vec![("y".into(), message), ("_".into(), told)], tag, at);
-            branches.push(Branch { tag: name.clone(), binder: None, body });
-            let message = kit.text(&handoff.message, at);
-            let body = finish(kit, "y".into(), &then);
-            let body = kit.b.let_in(vec![("y".into(), message)], body, at);
-            over.push(Branch { tag: name, binder: None, body });
-        } else {
-            let body = finish(kit, "y".into(), &then);
-            let body = kit.b.let_in(vec![("y".into(), message), ("_".into(), told)], body, at);
-            branches.push(Branch { tag: name, binder: None, body });
-        }
-    }
-    let plain = ModelParams { tools: Vec::new(), ..params.clone() };
-    let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
-    if branches.is_empty() {
-        let body = finish(kit, "y".into(), &Said::Text);
-        return named(kit, "y", recv, body, head);
-    }
-    let t = kit.b.var("t", head);
-    if !looped {
-        let body = finish(kit, "y".into(), &Said::Text);
-        branches.push(Branch { tag: "final".into(), binder: Some("y".into()), body });
-        let case = kit.b.add(Term::Case { scrutinee: t, branches, default: None }, head);
-        return kit.b.let_in(vec![("t".into(), recv)], case, head);
-    }
-    let fix_at = a.bound.span.unwrap_or(head);
-    let y = kit.b.var("y", head);
-    let said = kit.b.add(Term::Tag("said".into(), Some(y)), head);
-    branches.push(Branch { tag: "final".into(), binder: Some("y".into()), body: said });
-    let case = kit.b.add(Term::Case { scrutinee: t, branches, default: None }, head);
-    let step = kit.b.let_in(vec![("t".into(), recv)], case, head);
-    let step = kit.b.abs("$r", None, step, head);
-    let step = kit.b.abs("self", None, step, head);
-    let fix =
-        kit.b.add(Term::Fix { bound: a.bound.bound, origin: a.bound.origin.clone(), body: step }, fix_at);
-    let nothing = kit.text("", head);
-    let begin = kit.b.add(Term::Tag("summary".into(), Some(nothing)), head);
-    let ran = kit.b.app(fix, begin, head);
-    let body = finish(kit, "y".into(), &Said::Text);
-    let mut ends = vec![Branch { tag: "said".into(), binder: Some("y".into()), body }];
-    if a.reflect {
-        // The tools are not offered when their results are looked back on.
-        let again = kit.b.add(Term::Recv(Recv::Data(Arc::new(plain))), model_at);
-        let body = finish(kit, "y".into(), &Said::Text);
-        let body = named(kit, "y", again, body, head);
-        ends.push(Branch { tag: "summary".into(), binder: None, body });
-    } else {
-        let body = finish(kit, "y".into(), &Said::Summary);
-        ends.push(Branch { tag: "summary".into(), binder: Some("y".into()), body });
-    }
-    ends.extend(over);
-    kit.b.add(Term::Case { scrutinee: ran, branches: ends, default: None }, head)
+    fields.push(("text".into(), text));
+    kit.b.add(Term::Record(fields), at)
 }
 
-/// `let name = value in body`, or the value if that is all of the body.
-fn named(kit: &mut Kit<'_>, name: &str, value: TermId, body: TermId, at: Span) -> TermId {
-    match kit.b.term(body) {
-        Term::Var(n, _) if &**n == name => value,
-        _ => kit.b.let_in(vec![(name.into(), value)], body, at),
-    }
-}
-
-/// Whether one more thing to call may have this name; otherwise that is said.
-fn room(kit: &mut Kit<'_>, name: &Name, at: Span, count: usize, seen: &mut HashSet<Name>) -> bool {
-    if count >= emit::MOST_TOOLS {
-        if count == emit::MOST_TOOLS {
-            kit.out.push(emit::too_many_tools(at));
-        }
-        return false;
-    }
-    let taken = matches!(&**name, "final" | "said" | "summary" | "") || !seen.insert(name.clone());
-    if taken {
-        let message = format!("there is a tool `{}` already, this one is left out", clip(name));
-        kit.out.push(Diagnostic::warn(codes::DUPLICATE, message, at));
-    }
-    !taken
-}
-
-/// How the result of a tool, in `o`, is told to the others.
-fn summary(kit: &mut Kit<'_>, format: Option<&str>, tool: &str, at: Span) -> TermId {
-    let o = kit.b.var("o", at);
-    let Some(format) = format.filter(|f| *f != "{result}") else { return o };
-    let mut out = Template::new(at);
-    for part in python_format(format) {
-        match part {
-            Ok(text) => {
-                out.text(&text);
-            }
-            Err(name) => match name.as_str() {
-                "result" => {
-                    let o = kit.b.var("o", at);
-                    out.term(o);
-                }
-                "tool_name" => {
-                    out.text(tool);
-                }
-                "arguments" => {
-                    let a = kit.b.var("a", at);
-                    let json = kit.b.add(Term::Prim(Prim::ToJson, vec![a]), at);
-                    out.term(json);
-                }
-                // A tool that fails ends the run.
-                "is_error" => {
-                    out.text("False");
-                }
-                other => {
-                    let hole = kit.unknown(&format!("`{other}` in the format of a summary"), at);
-                    out.term(hole);
-                }
-            },
-        }
-    }
-    out.build(&mut kit.b)
-}
-
-/// The parts of a text for Python's `format`: text, or the name in braces; `{{` is a brace.
-pub(super) fn python_format(text: &str) -> Vec<Result<String, String>> {
-    let mut out: Vec<Result<String, String>> = Vec::new();
-    let mut now = String::new();
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '{' | '}' if chars.peek() == Some(&c) => {
-                chars.next();
-                now.push(c);
-            }
-            '{' => {
-                let mut name = String::new();
-                for c in chars.by_ref() {
-                    if c == '}' {
-                        break;
-                    }
-                    name.push(c);
-                }
-                out.push(Ok(std::mem::take(&mut now)));
-                out.push(Err(name));
-            }
-            _ => now.push(c),
-        }
-    }
-    out.push(Ok(now));
-    out.retain(|p| !matches!(p, Ok(t) if t.is_empty()));
-    out
-}
-
-/// `{by: …, text: …}`: a message of the talk.
-pub(super) fn entry(kit: &mut Kit<'_>, by: &str, text: TermId, at: Span) -> TermId {
-    let by = kit.text(by, at);
-    kit.b.add(Term::Record(vec![("by".into(), by), ("text".into(), text)]), at)
+/// Whether members of a talk that is said again call anything.
+fn calls(team: &Team) -> bool {
+    team.members.iter().any(|m| match &m.kind {
+        Kind::Assistant(a) => !a.tools.is_empty() || !a.handoffs.is_empty(),
+        Kind::Team(inner) => calls(inner),
+        Kind::Society(society) => matches!(&society.team.kind, Kind::Team(inner) if calls(inner)),
+        _ => false,
+    })
 }
 
 /// A field of the state.
@@ -347,12 +155,17 @@ fn is_live(team: &Team) -> bool {
     simple && assistants == 1 && !others
 }
 
+/// What a message is that was said.
+pub(super) fn said_as(rich: bool) -> &'static str {
+    if rich { "said" } else { "" }
+}
+
 /// Binds `$say` around a term, if it is needed: it says a talk again, as one of its members heard it.
-fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, body: TermId, at: Span) -> TermId {
+fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, rich: bool, body: TermId, at: Span) -> TermId {
     if !needed {
         return body;
     }
-    let bound = match messages(team) {
+    let bound = match messages(team, rich) {
         Some(n) => LoopBound { bound: Bound::Finite(n), origin: None, span: None },
         None => LoopBound::unknown("how many messages the talk has"),
     };
@@ -367,10 +180,22 @@ fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, body: TermId, at: Span
     };
     let (by, me) = (field(kit, "by"), kit.b.var("$me", at));
     let own = kit.b.add(Term::Prim(Prim::Eq, vec![by, me]), at);
-    let text = field(kit, "text");
-    let as_own = kit.b.add(Term::Send(Role::Assistant, text), at);
-    let text = field(kit, "text");
-    let as_other = kit.b.add(Term::Send(Role::User, text), at);
+    let sends = |kit: &mut Kit<'_>, role: Role| {
+        let text = field(kit, "text");
+        kit.b.add(Term::Send(role, text), at)
+    };
+    let (as_own, as_other) = if rich {
+        let unit = |kit: &mut Kit<'_>| kit.b.add(Term::Record(Vec::new()), at);
+        let branch = |tag: &str, body: TermId| Branch { tag: tag.into(), binder: None, body };
+        let own = vec![branch("result", sends(kit, Role::Tool)), branch("told", unit(kit))];
+        let (how, rest) = (field(kit, "as"), sends(kit, Role::Assistant));
+        let own = kit.b.add(Term::Case { scrutinee: how, branches: own, default: Some(rest) }, at);
+        let other = vec![branch("call", unit(kit)), branch("result", unit(kit))];
+        let (how, rest) = (field(kit, "as"), sends(kit, Role::User));
+        (own, kit.b.add(Term::Case { scrutinee: how, branches: other, default: Some(rest) }, at))
+    } else {
+        (sends(kit, Role::Assistant), sends(kit, Role::User))
+    };
     let say = kit.b.add(Term::If(own, as_own, as_other, IfSugar::Plain), at);
     let (this, i, one) = (kit.b.var("self", at), kit.b.var("$i", at), kit.b.lit(Num::ONE, at));
     let next = kit.b.add(Term::Prim(Prim::Add, vec![i, one]), at);
@@ -389,7 +214,7 @@ fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, body: TermId, at: Span
 }
 
 /// Messages of a talk at most, as far as its turns bound them.
-fn messages(team: &Team) -> Option<u64> {
+fn messages(team: &Team, rich: bool) -> Option<u64> {
     let turns = match limit(team).bound {
         Bound::Finite(n) => n,
         Bound::Infinite => match &team.how {
@@ -400,10 +225,16 @@ fn messages(team: &Team) -> Option<u64> {
     let mut each: u64 = 0;
     for member in &team.members {
         let of = match &member.kind {
-            Kind::Team(inner) => messages(inner)?,
+            Kind::Team(inner) => messages(inner, rich)?,
             Kind::Society(society) => match &society.team.kind {
-                Kind::Team(inner) => messages(inner)?,
+                Kind::Team(inner) => messages(inner, rich)?,
                 _ => 1,
+            },
+            // Each call with its result, what is said, and a handover.
+            Kind::Assistant(a) if rich => match a.bound.bound {
+                _ if a.tools.is_empty() => 3,
+                Bound::Finite(n) => n.saturating_mul(2).saturating_add(1),
+                Bound::Infinite => return None,
             },
             _ => 1,
         };
@@ -423,50 +254,6 @@ pub(super) fn heard(kit: &mut Kit<'_>, name: &str, log: TermId, at: Span) -> (Na
     ("_".into(), kit.b.app(of, log, at))
 }
 
-/// The most turns: what the team says, or the messages that end it.
-pub(super) fn limit(team: &Team) -> LoopBound {
-    let said = team.ends.as_ref().and_then(most_messages);
-    let own = &team.bound;
-    match (own.bound, said) {
-        (Bound::Finite(n), Some((m, at))) if m.saturating_sub(1) < n || own.origin.is_some() => {
-            LoopBound { bound: Bound::Finite(m.saturating_sub(1)), origin: None, span: Some(at) }
-        }
-        // The task is a message, too.
-        (Bound::Infinite, Some((m, at))) => {
-            LoopBound { bound: Bound::Finite(m.saturating_sub(1)), origin: None, span: Some(at) }
-        }
-        (Bound::Infinite, None) if own.origin.as_ref().is_some_and(|o| o.starts_with("none")) => {
-            match team.ends.as_ref().and_then(ended_outside) {
-                Some((why, at)) => LoopBound { span: Some(at), ..LoopBound::unknown(&why) },
-                None => clone(own),
-            }
-        }
-        _ => clone(own),
-    }
-}
-
-fn clone(bound: &LoopBound) -> LoopBound {
-    LoopBound { bound: bound.bound, origin: bound.origin.clone(), span: bound.span }
-}
-
-/// The messages after which a talk ends whatever they say.
-fn most_messages(ends: &Ends) -> Option<(u64, Span)> {
-    match ends {
-        Ends::Messages(n, at) => Some((*n, *at)),
-        Ends::Any(list) => list.iter().filter_map(most_messages).min_by_key(|(n, _)| *n),
-        _ => None,
-    }
-}
-
-/// What ends a talk that nobody in it says.
-fn ended_outside(ends: &Ends) -> Option<(String, Span)> {
-    match ends {
-        Ends::Outside(why, at) => Some((why.clone(), *at)),
-        Ends::Any(list) => list.iter().find_map(ended_outside),
-        _ => None,
-    }
-}
-
 /// What the state of a talk holds beside the last message.
 pub(super) struct Needs {
     pub live: bool,
@@ -479,10 +266,12 @@ pub(super) struct Needs {
     pub history: bool,
     /// Whether a turn says more than one message.
     pub many: bool,
+    /// Whether calls are remembered.
+    pub rich: bool,
 }
 
 impl Needs {
-    pub fn of(team: &Team, nested: bool) -> Needs {
+    pub fn of(team: &Team, nested: bool, rich: bool) -> Needs {
         let many = team.members.iter().any(|m| matches!(m.kind, Kind::Team(_)));
         let live = !nested && is_live(team);
         let chosen = matches!(team.how, How::Selector(_) | How::Magentic(_));
@@ -497,6 +286,7 @@ impl Needs {
             log: !live,
             history: matches!(&team.how, How::Selector(s) | How::Magentic(s) if s.after.is_none()),
             many,
+            rich,
         };
         if let Some(ends) = &team.ends {
             needs.look(ends, false);
@@ -522,7 +312,7 @@ impl Needs {
 
     /// Whether a turn gives more than a text.
     fn records(&self, team: &Team) -> bool {
-        self.to || self.kind || self.many || (self.at && matches!(team.how, How::Swarm))
+        self.to || self.kind || self.many || self.rich || (self.at && matches!(team.how, How::Swarm))
     }
 }
 
@@ -539,7 +329,7 @@ fn slug(name: &str) -> String {
 }
 
 /// The state in which a talk ends, in which `text` is what was said last.
-pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool) -> TermId {
+pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, rich: bool) -> TermId {
     let at = team.at;
     if team.members.is_empty() {
         let text = kit.undecided(codes::NOT_COMPILED, "a team without members that are known".into(), at);
@@ -547,9 +337,9 @@ pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool) -
         return kit.b.add(Term::Record(vec![("text".into(), text), ("log".into(), x)]), at);
     }
     if let How::Graph(graph) = &team.how {
-        return network::lower(kit, team, graph, start);
+        return network::lower(kit, team, graph, start, rich);
     }
-    let needs = Needs::of(team, nested);
+    let needs = Needs::of(team, nested, rich);
     let bound = limit(team);
     let fix_at = bound.span.unwrap_or(at);
     let mut latches: Vec<(Name, TermId)> = Vec::new();
@@ -639,7 +429,7 @@ fn begin(kit: &mut Kit<'_>, team: &Team, needs: &Needs, kept: &[Name], start: St
         let log = match start {
             Start::Task => {
                 let x = kit.b.var("x", at);
-                let first = entry(kit, &team.opener, x, at);
+                let first = entry(kit, &team.opener, said_as(needs.rich), x, at);
                 kit.b.add(Term::List(vec![first]), at)
             }
             Start::Log => kit.b.var("$log", at),
@@ -667,145 +457,6 @@ pub(super) fn last(kit: &mut Kit<'_>, at: Span) -> TermId {
     let index = kit.b.add(Term::Prim(Prim::Sub, vec![count, one]), at);
     let message = kit.b.add(Term::Index(log, index), at);
     kit.b.add(Term::Field(message, "text".into()), at)
-}
-
-/// Whether a talk is over, as a test of the state; `None` if this never ends it. What an *and* has to remember is bound before.
-pub(super) fn holds(
-    kit: &mut Kit<'_>,
-    ends: &Ends,
-    needs: &Needs,
-    latches: &mut Vec<(Name, TermId)>,
-) -> Option<TermId> {
-    match ends {
-        Ends::Any(list) => {
-            let mut test = None;
-            for e in list {
-                let this = holds(kit, e, needs, latches);
-                test = or(kit, test, this);
-            }
-            test
-        }
-        Ends::All(list) => {
-            let mut all: Option<TermId> = None;
-            for e in list {
-                let (held, at) = match e {
-                    Ends::Messages(n, at) => (counted(kit, *n, *at), *at),
-                    _ => {
-                        let now = holds(kit, e, needs, latches)?;
-                        let at = kit.b.span(now);
-                        let name = Name::from(format!("met{}", latches.len() + 1));
-                        let (before, yes) = (state(kit, &name, at), kit.b.lit(Data::Bool(true), at));
-                        let held = kit.b.add(Term::If(before, yes, now, IfSugar::Or), at);
-                        latches.push((name.clone(), held));
-                        (kit.b.var(name, at), at)
-                    }
-                };
-                all = Some(match all {
-                    None => held,
-                    Some(before) => {
-                        let no = kit.b.lit(Data::Bool(false), at);
-                        kit.b.add(Term::If(before, held, no, IfSugar::And), at)
-                    }
-                });
-            }
-            all
-        }
-        // Where each turn is a message, the bound of the loop says it.
-        Ends::Messages(n, at) => needs.count.then(|| counted(kit, *n, *at)),
-        Ends::Mention { text, sources, place, at } => {
-            let says = mention(kit, text, *place, *at);
-            Some(match sources {
-                None => says,
-                Some(names) => {
-                    let by = spoken_by(kit, names, *at);
-                    let no = kit.b.lit(Data::Bool(false), *at);
-                    kit.b.add(Term::If(by, says, no, IfSugar::And), *at)
-                }
-            })
-        }
-        Ends::Handoff(target, at) => Some(equals(kit, "to", target, *at)),
-        Ends::Source(names, at) => Some(spoken_by(kit, names, *at)),
-        Ends::TextOf(source, at) => {
-            let is_text = equals(kit, "kind", "text", *at);
-            Some(match source {
-                None => is_text,
-                Some(name) => {
-                    let by = equals(kit, "by", name, *at);
-                    let no = kit.b.lit(Data::Bool(false), *at);
-                    kit.b.add(Term::If(by, is_text, no, IfSugar::And), *at)
-                }
-            })
-        }
-        Ends::Called(tool, at) => {
-            Some(kit.undecided(codes::NOT_COMPILED, format!("whether `{}` was called", clip(tool)), *at))
-        }
-        Ends::Outside(why, at) => {
-            let message = format!("that {} ends the talk is left out", clip(why));
-            kit.out.push(Diagnostic::info(codes::UNUSED_KEY, message, *at));
-            None
-        }
-        Ends::Unknown(why, at) => Some(kit.undecided(codes::NOT_COMPILED, why.clone(), *at)),
-    }
-}
-
-/// Whether the last message holds a text.
-fn mention(kit: &mut Kit<'_>, text: &str, place: Place, at: Span) -> TermId {
-    let said = state(kit, "text", at);
-    holds_text(kit, said, text, place, at)
-}
-
-/// Whether a text holds another one.
-pub(super) fn holds_text(kit: &mut Kit<'_>, said: TermId, text: &str, place: Place, at: Span) -> TermId {
-    let needle = kit.text(text, at);
-    if place == Place::Anywhere {
-        return kit.b.add(Term::Prim(Prim::Contains, vec![said, needle]), at);
-    }
-    let said = kit.b.add(Term::Prim(Prim::Trim, vec![said]), at);
-    if place == Place::All {
-        return kit.b.add(Term::Prim(Prim::Eq, vec![said, needle]), at);
-    }
-    // It ends so if nothing is left behind its last occurrence.
-    let parts = kit.b.add(Term::Prim(Prim::Split, vec![said, needle]), at);
-    let var = |kit: &mut Kit<'_>| kit.b.var("$parts", at);
-    let (of, again) = (var(kit), var(kit));
-    let (count, one) = (kit.b.add(Term::Prim(Prim::Length, vec![of]), at), kit.b.lit(Num::ONE, at));
-    let several = kit.b.add(Term::Prim(Prim::Gt, vec![count, one]), at);
-    let (of, one) = (var(kit), kit.b.lit(Num::ONE, at));
-    let count = kit.b.add(Term::Prim(Prim::Length, vec![of]), at);
-    let last = kit.b.add(Term::Prim(Prim::Sub, vec![count, one]), at);
-    let last = kit.b.add(Term::Index(again, last), at);
-    let nothing = kit.text("", at);
-    let ends = kit.b.add(Term::Prim(Prim::Eq, vec![last, nothing]), at);
-    let no = kit.b.lit(Data::Bool(false), at);
-    let test = kit.b.add(Term::If(several, ends, no, IfSugar::And), at);
-    kit.b.let_in(vec![("$parts".into(), parts)], test, at)
-}
-
-fn or(kit: &mut Kit<'_>, a: Option<TermId>, b: Option<TermId>) -> Option<TermId> {
-    let (Some(x), Some(y)) = (a, b) else { return a.or(b) };
-    let at = kit.b.span(y);
-    let yes = kit.b.lit(Data::Bool(true), at);
-    Some(kit.b.add(Term::If(x, yes, y, IfSugar::Or), at))
-}
-
-fn counted(kit: &mut Kit<'_>, n: u64, at: Span) -> TermId {
-    let n = kit.b.lit(Num::from(i64::try_from(n).unwrap_or(i64::MAX)), at);
-    let count = state(kit, "count", at);
-    kit.b.add(Term::Prim(Prim::Ge, vec![count, n]), at)
-}
-
-fn equals(kit: &mut Kit<'_>, field: &str, text: &str, at: Span) -> TermId {
-    let (value, text) = (state(kit, field, at), kit.text(text, at));
-    kit.b.add(Term::Prim(Prim::Eq, vec![value, text]), at)
-}
-
-fn spoken_by(kit: &mut Kit<'_>, names: &[String], at: Span) -> TermId {
-    if let [name] = names {
-        return equals(kit, "by", name, at);
-    }
-    let names = kit.b.lit(Data::list(names.iter().map(|n| Data::str(n.as_str())).collect::<Vec<_>>()), at);
-    let by = state(kit, "by", at);
-    kit.b.add(Term::Prim(Prim::Contains, vec![names, by]), at)
 }
 
 /// A member's turn, and the talk from there.
@@ -862,11 +513,12 @@ fn member(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, kept: &[Name]
         fields.push(("count".into(), kit.b.add(Term::Prim(Prim::Add, vec![count, more]), at)));
     }
     if needs.log {
-        let log = if needs.many {
+        let log = if needs.many || needs.rich {
             part(kit, "log")
         } else {
             let y = kit.b.var("y", at);
-            appended(kit, &m.name, y, at)
+            let log = state(kit, "log", at);
+            appended(kit, log, &m.name, "", y, at)
         };
         fields.push(("log".into(), log));
     }
@@ -884,10 +536,16 @@ fn member(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, kept: &[Name]
     kit.b.let_in(bindings, again, at)
 }
 
-/// The log with one more message.
-pub(super) fn appended(kit: &mut Kit<'_>, name: &str, text: TermId, at: Span) -> TermId {
-    let log = state(kit, "log", at);
-    let more = entry(kit, name, text, at);
+/// A log with one more message.
+pub(super) fn appended(
+    kit: &mut Kit<'_>,
+    log: TermId,
+    by: &str,
+    how: &str,
+    text: TermId,
+    at: Span,
+) -> TermId {
+    let more = entry(kit, by, how, text, at);
     kit.b.add(Term::Prim(Prim::Append, vec![log, more]), at)
 }
 
@@ -895,6 +553,7 @@ pub(super) fn appended(kit: &mut Kit<'_>, name: &str, text: TermId, at: Span) ->
 fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, records: bool) -> TermId {
     let m = &team.members[i];
     let at = m.head;
+    let calls = matches!(&m.kind, Kind::Assistant(a) if !a.tools.is_empty() || !a.handoffs.is_empty());
     let gives = |kit: &mut Kit<'_>, text: TermId, said: &Said| {
         if !records {
             return text;
@@ -925,12 +584,22 @@ fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, records: bool
             };
             fields.push(("kind".into(), kit.text(kind, at)));
         }
-        if needs.many {
-            if needs.count {
-                fields.push(("more".into(), kit.b.lit(Num::ONE, at)));
-            }
+        if needs.many && needs.count {
+            fields.push(("more".into(), kit.b.lit(Num::ONE, at)));
+        }
+        if needs.many || needs.rich {
             let y = kit.b.var(y, at);
-            let log = appended(kit, &m.name, y, at);
+            let mut log = state(kit, "log", at);
+            if needs.rich && calls {
+                let done = kit.b.var(DONE, at);
+                log = kit.b.add(Term::Prim(Prim::Add, vec![log, done]), at);
+            }
+            let how = match said {
+                _ if !needs.rich => "",
+                Said::Text => "said",
+                Said::Summary | Said::Handoff(_) => "told",
+            };
+            let log = appended(kit, log, &m.name, how, y, at);
             fields.push(("log".into(), log));
         }
         let record = kit.b.add(Term::Record(fields), at);
@@ -942,7 +611,8 @@ fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, records: bool
                 strangers(kit, team, a);
             }
             let typed = a.result.is_some();
-            let reply = turn(kit, at, a, &mut |kit, y, said| {
+            let remembered = needs.rich.then_some(m.name.as_str());
+            let reply = turn(kit, at, a, remembered, &mut |kit, y, said| {
                 let text = kit.b.var(y, at);
                 let text = match said {
                     Said::Text if typed => kit.b.add(Term::Prim(Prim::ToJson, vec![text]), at),
@@ -965,7 +635,7 @@ fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, records: bool
             gives(kit, y, &Said::Text)
         }
         Kind::Team(inner) => {
-            let s = talk(kit, inner, Start::Log, true);
+            let s = talk(kit, inner, Start::Log, true, needs.rich);
             let log = state(kit, "log", at);
             let before = state(kit, "log", at);
             let mut fields: Vec<(Name, TermId)> = Vec::new();
@@ -994,7 +664,7 @@ fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, records: bool
             kit.b.let_in(vec![("$log".into(), log), ("$in".into(), s)], record, at)
         }
         Kind::Society(inner) => {
-            let y = society(kit, m, inner);
+            let y = society(kit, m, inner, needs.rich);
             let log = state(kit, "log", at);
             let y = kit.b.let_in(vec![("$log".into(), log)], y, at);
             gives(kit, y, &Said::Text)
@@ -1028,23 +698,13 @@ fn strangers(kit: &mut Kit<'_>, team: &Team, a: &Assistant) {
     }
 }
 
-/// Whether handing over to somebody ends the talk, or may.
-fn ended_by(ends: &Ends, target: &str) -> bool {
-    match ends {
-        Ends::Any(list) | Ends::All(list) => list.iter().any(|e| ended_by(e, target)),
-        Ends::Handoff(to, _) => to == target,
-        Ends::Unknown(..) => true,
-        _ => false,
-    }
-}
-
 /// What an agent with a talk inside says; what it has heard is `$log`.
-pub(super) fn society(kit: &mut Kit<'_>, member: &Member, society: &Society) -> TermId {
+pub(super) fn society(kit: &mut Kit<'_>, member: &Member, society: &Society, rich: bool) -> TermId {
     let at = member.head;
     let Kind::Team(team) = &society.team.kind else {
         return kit.undecided(codes::NOT_COMPILED, "the talk inside an agent".into(), at);
     };
-    let inner = talk(kit, team, Start::Log, true);
+    let inner = talk(kit, team, Start::Log, true, rich);
     let part = |kit: &mut Kit<'_>| {
         let s = kit.b.var("$in", at);
         kit.b.add(Term::Field(s, "log".into()), at)
