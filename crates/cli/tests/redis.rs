@@ -69,12 +69,16 @@ fn configurations_and_agents_name_redis() {
     std::fs::write(dir.path().join("scribe.agent"), agent).unwrap();
     let script = r#"[{"tool": "remember_notes", "args": {"value": ["bees"]}}, "noted"]"#;
     std::fs::write(dir.path().join("first.json"), script).unwrap();
-    std::fs::write(dir.path().join("then.json"), r#"[{"match": "bees", "reply": "bees it was"}]"#).unwrap();
+    std::fs::write(dir.path().join("then.json"), r#"["bees it was"]"#).unwrap();
     std::fs::write(dir.path().join("named.toml"), "[stores.scribe]\nredis_env = \"NOTES_AT\"\n").unwrap();
-    let run = |script| entail(dir.path(), Some(&url), &["run", "scribe.agent", "--script", script, "x"]);
-    assert_eq!(run("first.json").1, "\"noted\"\n");
-    let (status, _, err) = run("then.json");
+    let (status, out, err) =
+        entail(dir.path(), Some(&url), &["run", "scribe.agent", "--script", "first.json", "x"]);
+    assert_eq!((status, out.as_str()), (0, "\"noted\"\n"), "{err}");
+    // Another process shows the model what was remembered.
+    let (status, out, err) =
+        entail(dir.path(), Some(&url), &["trace", "scribe.agent", "x", "--script", "then.json"]);
     assert_eq!(status, 0, "{err}");
+    assert!(out.contains("recall scribe.notes") && out.contains("bees"), "{out}");
 
     let named = ["run", "--config", "named.toml", "scribe.agent", "--script", "first.json", "x"];
     let (status, _, err) = entail(dir.path(), None, &named);
