@@ -64,7 +64,7 @@ pub struct CostBound {
 /// assert_eq!(check::cost::bound(&code.into(), true).model_calls.to_string(), "2");
 /// ```
 pub fn bound(code: &Arc<Code>, applied: bool) -> CostBound {
-    bound_with(code, applied, &Prices::standard(), None)
+    bound_with(code, applied, Prices::listed(), None)
 }
 
 /// [`bound`] with other prices, and the model that is asked where the program names none.

@@ -5,6 +5,7 @@
 //! Invariant: a model that no list names has no price and no size; nothing is guessed.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// What is known of a model. Money is in billionths of a US dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,8 +37,14 @@ const STANDARD: &str = include_str!("../../data/prices.toml");
 impl Prices {
     /// The list that comes with Entail.
     pub fn standard() -> Prices {
+        Prices::listed().clone()
+    }
+
+    /// The list that comes with Entail, read once.
+    pub(super) fn listed() -> &'static Prices {
+        static LIST: OnceLock<Prices> = OnceLock::new();
         // The text is part of this crate, and a test reads it.
-        Prices::default().with(STANDARD).unwrap_or_default()
+        LIST.get_or_init(|| Prices::default().with(STANDARD).unwrap_or_default())
     }
 
     /// The same with the entries of a file in the format of `crates/check/data/prices.toml`.

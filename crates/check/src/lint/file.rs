@@ -1,7 +1,7 @@
 //! Linting one file as it lies on the disk.
 
 use super::{Config, Suppressions, all, codes};
-use diagnostics::{Diagnostic, FileId};
+use diagnostics::{Diagnostic, FileId, Level};
 use frontend::doc::{Limits, decode};
 use frontend::{File, Project, Recognised, recognise};
 use std::collections::HashMap;
@@ -83,6 +83,25 @@ fn cap(findings: &mut Vec<Diagnostic>) {
     }
 }
 
+/// Leaves open what code may supply where it is not seen: in a module, instructions may come with the first message, and a model from
+/// anywhere; only an empty text that is written is certain. A node of LangGraph is also reached by `Command` and `Send`.
+fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
+    if d.level <= Level::Unknown {
+        return;
+    }
+    let written = d.span.and_then(|s| text.get(s.start as usize..s.end as usize)).unwrap_or("");
+    let empty = written.starts_with(['"', '\''])
+        && written.chars().all(|c| matches!(c, '"' | '\'') || c.is_whitespace());
+    let why = match d.code {
+        "L001" if !empty => "they may come with the first message, or be set elsewhere in the code",
+        "L002" => "code elsewhere may name it",
+        "L008" if framework == "langgraph" => "a `Command` or `Send` may lead there",
+        _ => return,
+    };
+    d.level = Level::Unknown;
+    d.help.push(why.to_string());
+}
+
 /// Lints a file by itself. Total: any path, any bytes.
 pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
     lint_among(path, id, bytes, |_| Project::default(), config)
@@ -130,6 +149,7 @@ pub fn lint_among(
                     d.remarks.retain(|r| r.span.file == id);
                     // Repairs are written for YAML and JSON.
                     d.fix = None;
+                    doubt(d, &text, compiled.framework);
                 }
             }
             let silenced = if text.contains("entail:") {

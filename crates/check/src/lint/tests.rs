@@ -617,3 +617,18 @@ fn a_configuration_that_is_not_at_hand_may_hold_the_bound() {
     assert_eq!(level(", **more()"), Some(Level::Unknown));
     assert_eq!(level(", max_iter=4, config=load('agents.yaml')['a']"), None);
 }
+
+#[test]
+fn in_code_only_an_empty_text_that_is_written_is_certain() {
+    let levels = |prompt: &str| {
+        let text = format!(
+            "from agents import Agent, Runner\na = Agent(name='a', model='m'{prompt})\nRunner.run_sync(a, 'hello')\n"
+        );
+        let report = lint_bytes("a.py", FileId(0), text.as_bytes(), &everything());
+        let Outcome::Checked { findings, .. } = report.outcome else { panic!("{text}") };
+        findings.iter().filter(|d| d.code == "L001").map(|d| d.level).collect::<Vec<_>>()
+    };
+    assert_eq!(levels(", instructions=''"), [Level::Error]);
+    assert_eq!(levels(""), [Level::Unknown]);
+    assert_eq!(levels(", instructions='Say hello.'"), []);
+}
