@@ -595,7 +595,7 @@ fn conversation(arguments: &str) -> Vec<String> {
 #[test]
 fn conversations_have_instructions_a_model_and_possible_settings() {
     assert!(conversation("instructions=\"Look.\", model=\"m\"").is_empty());
-    assert_eq!(conversation("model=\"m\""), ["L001 error"]);
+    assert_eq!(conversation("model=\"m\""), ["L001 unknown"]);
     assert_eq!(conversation("instructions=\"\", model=\"m\""), ["L001 error"]);
     assert_eq!(conversation("instructions=\"Look.\""), ["L002 info"]);
     let hot = "instructions=\"Look.\", model=\"m\", model_settings=ModelSettings(temperature=9)";
