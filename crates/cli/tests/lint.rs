@@ -135,3 +135,32 @@ fn repairs_keep_everything_else() {
     let expected = text.replace("   # entail: ignore[L002] is set", "");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("\u{feff}{expected}"));
 }
+
+#[test]
+fn programs_are_linted_as_they_are_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = "agent writer { tools: [] }\ntask t() -> String by agent {}\npipeline p() -> String { let x = t() by writr; return x; }\n";
+    std::fs::write(dir.path().join("p.agent"), program).unwrap();
+    std::fs::write(dir.path().join("t.lam"), "\\x. y").unwrap();
+    assert_eq!(codes(dir.path(), &["p.agent"]), ["A033"]);
+    assert_eq!(codes(dir.path(), &["."]).len(), 2);
+    let (status, _, _) = lint(dir.path(), &["--unsafe-fixes", "p.agent"]);
+    assert_eq!(status, 0);
+    let after = std::fs::read_to_string(dir.path().join("p.agent")).unwrap();
+    assert_eq!(after, program.replace("writr", "writer"));
+}
+
+#[test]
+fn the_version_of_a_lock_file_decides_over_a_default() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join(".git")).unwrap();
+    let crew = "writer:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n";
+    std::fs::write(dir.path().join("agents.yaml"), crew).unwrap();
+    let said = |args: &[&str]| lint(dir.path(), &[&["--format", "json", "agents.yaml"], args].concat()).1;
+    assert!(said(&[]).contains("CrewAI 0.102 and later, 25 steps"), "{}", said(&[]));
+    std::fs::write(dir.path().join("requirements.txt"), "crewai==0.86.0\n").unwrap();
+    assert!(said(&[]).contains("CrewAI 0.86.0, 20 steps"), "{}", said(&[]));
+    assert!(said(&["--no-python"]).contains("0.102 and later"), "{}", said(&["--no-python"]));
+    std::fs::write(dir.path().join("entail.toml"), "[lint]\nversions = { crewai = \"0.30.11\" }\n").unwrap();
+    assert!(said(&[]).contains("CrewAI 0.30.11, 25 steps"), "{}", said(&[]));
+}

@@ -236,10 +236,10 @@ fn of_configuration(file: usize, path: &str, text: &Arc<str>) -> Vec<Word> {
             }
             if node.is_mapping() {
                 let known = MARKS.iter().any(|m| node.get(m).is_some());
-                if known || key == "metadata" || node.get("type").is_some() {
-                    if let Some(name) = NAMES.iter().find_map(|n| node.get(n)) {
-                        add(name, true);
-                    }
+                if (known || key == "metadata" || node.get("type").is_some())
+                    && let Some(name) = NAMES.iter().find_map(|n| node.get(n))
+                {
+                    add(name, true);
                 }
                 for e in node.entries().filter(|e| !e.merged) {
                     let of_a_thing = e.value.is_mapping()

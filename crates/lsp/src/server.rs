@@ -354,7 +354,8 @@ impl Server {
         let text = to.starts_with(char::is_alphabetic) && to.trim() == to && to.chars().all(plain);
         // What YAML would not read as a text.
         let other = ["true", "false", "null", "yes", "no", "on", "off"];
-        if same.word && !word || !text && !word || other.contains(&to.to_ascii_lowercase().as_str()) {
+        let fits = word || text && !same.word;
+        if !fits || other.contains(&to.to_ascii_lowercase().as_str()) {
             return Err((INVALID_PARAMS, format!("`{}` can't be a name here", diagnostics::clip(to))));
         }
         let mut changes = Map::new();

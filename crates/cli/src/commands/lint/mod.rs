@@ -11,7 +11,7 @@ mod watch;
 pub use settings::LintSettings;
 
 use crate::args::{Format as OutputFormat, LintArgs};
-use crate::load::{Neighbours, files_under, on_all_cores, read_bytes, reason};
+use crate::load::{Imports, Kind, Neighbours, files_under, on_all_cores, read_bytes, reason};
 use crate::packages::{Known, Packages};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
@@ -21,7 +21,7 @@ use cache::Cache;
 use check::lint::{Config, Outcome, Report, Skip, Surroundings, lint_among};
 use diagnostics::{FileId, Level, Sources};
 use frontend::doc::{Limits, decode};
-use frontend::{File, Project, Recognised};
+use frontend::{File, Project, Recognised, surface};
 use serde_json::json;
 use settings::Wanted;
 use std::collections::BTreeMap;
@@ -85,8 +85,11 @@ impl Linter {
         if std::str::from_utf8(bytes).is_ok_and(|t| t.contains("entail:")) {
             own.push_str(&format!("{:?}", config.today));
         }
-        let known = self.packages.of(path);
         let shown = path.display().to_string();
+        if is_program(&shown) {
+            return program(&shown, bytes, &config);
+        }
+        let known = self.packages.of(path);
         if File::is_python(&shown) {
             return self.module(path, bytes, own, &known, &config);
         }
@@ -138,6 +141,33 @@ impl Linter {
             report
         })
     }
+}
+
+/// Whether a file is a program of ours.
+fn is_program(path: &str) -> bool {
+    matches!(Kind::of(path), Kind::Agent | Kind::Lam)
+}
+
+/// The report of a program: what `entail check` says of its text.
+fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
+    let mut sources = Sources::new();
+    let text = match decode(FileId(0), bytes, &Limits::default()) {
+        Ok(text) => text,
+        Err(d) => return Report { text: None, outcome: Outcome::Unreadable(vec![*d]) },
+    };
+    let id = sources.add(path, text.clone());
+    let (framework, mut findings) = match Kind::of(path) {
+        Kind::Lam => ("lam", frontend::calculus::compile(id, &text).diagnostics),
+        _ => ("agent", surface::check_files(id, &text, &mut Imports::new(&mut sources, id)).1),
+    };
+    // What is found in a file that it imports is that file's.
+    findings.retain(|d| d.span.is_none_or(|s| s.file == id));
+    for d in &mut findings {
+        d.remarks.retain(|r| r.span.file == id);
+        d.framework = Some(framework);
+    }
+    config.filter(&mut findings);
+    Report { text: Some(text), outcome: Outcome::Checked { framework, units: 1, findings, silenced: 0 } }
 }
 
 /// Whether a front end reads a module. Most modules build no agents; what is around them is not looked at.
@@ -319,14 +349,14 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     }
 }
 
-/// The file itself (named), or the YAML, JSON and, if wanted, Python files in a directory, in a stable order.
+/// The file itself (named), or the programs, the YAML, JSON and, if wanted, Python files in a directory, in a stable order.
 fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, String> {
     let metadata =
         std::fs::metadata(path).map_err(|e| format!("cannot read `{}`: {}", path.display(), reason(&e)));
     if !metadata?.is_dir() {
         return Ok(vec![(path.to_path_buf(), true)]);
     }
-    let files = files_under(path, |p| File::is_read(p) && (python || !File::is_python(p)));
+    let files = files_under(path, |p| is_program(p) || File::is_read(p) && (python || !File::is_python(p)));
     Ok(files.into_iter().map(|p| (p, false)).collect())
 }
 

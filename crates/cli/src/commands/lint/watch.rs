@@ -52,6 +52,9 @@ fn matters(event: &notify::Event) -> bool {
     changes
         && event.paths.iter().any(|p| {
             let name = p.file_name().and_then(|n| n.to_str()).unwrap_or("");
-            File::is_read(name) || name == "entail.toml" || name.starts_with(".env")
+            File::is_read(name)
+                || super::is_program(name)
+                || name == "entail.toml"
+                || name.starts_with(".env")
         })
 }
