@@ -143,7 +143,8 @@ fn programs_are_linted_as_they_are_checked() {
     std::fs::write(dir.path().join("p.agent"), program).unwrap();
     std::fs::write(dir.path().join("t.lam"), "\\x. y").unwrap();
     assert_eq!(codes(dir.path(), &["p.agent"]), ["A033"]);
-    assert_eq!(codes(dir.path(), &["."]).len(), 2);
+    assert!(!codes(dir.path(), &["t.lam"]).is_empty());
+    assert!(codes(dir.path(), &["."]).len() > codes(dir.path(), &["p.agent"]).len());
     let (status, _, _) = lint(dir.path(), &["--unsafe-fixes", "p.agent"]);
     assert_eq!(status, 0);
     let after = std::fs::read_to_string(dir.path().join("p.agent")).unwrap();
