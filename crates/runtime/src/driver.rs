@@ -98,20 +98,20 @@ pub struct RunReport {
 /// `events` is called for everything that happens, in this task.
 ///
 /// Needs a tokio runtime with IO and time. Dropping the future ends everything as well.
-pub async fn run(
+pub fn run<'a>(
     machine: Machine,
-    handlers: &Handlers,
-    limits: &Limits,
-    cancel: &CancellationToken,
-    events: &mut (dyn FnMut(Event) + Send),
-) -> RunReport {
-    let begun = Instant::now();
+    handlers: &'a Handlers,
+    limits: &'a Limits,
+    cancel: &'a CancellationToken,
+    events: &'a mut (dyn FnMut(Event) + Send + 'a),
+) -> impl Future<Output = RunReport> + Send + 'a {
     let redactor = handlers.models.redactor().clone();
     let run = match &handlers.journal {
         Some(session) => lock(session).id().to_string(),
         None => handlers.run.clone().unwrap_or_else(journal::new_id),
     };
-    let mut driver = Driver {
+    // Boxed here, and not within the future: that would have room for the machine twice, where it is given and where it is used.
+    let mut driver = Box::new(Driver {
         machine,
         handlers,
         run,
@@ -124,7 +124,6 @@ pub async fn run(
         queue: VecDeque::new(),
         tasks: JoinSet::new(),
         writes: handlers.journal.is_some().then(JoinSet::new),
-        ids: HashMap::new(),
         open: HashMap::new(),
         clocks: Clocks::default(),
         texts: HashMap::new(),
@@ -132,21 +131,24 @@ pub async fn run(
         events,
         progressed: Progressed::default(),
         too_slow: false,
-    };
-    // A limit beyond what the clock can count is none.
-    let deadline = limits.timeout.and_then(|t| begun.checked_add(t));
-    let result = driver.drive(deadline, limits.timeout, cancel).await;
-    // Nothing goes on after the end.
-    driver.tasks.shutdown().await;
-    let ended_by_itself = !matches!(&result, Err(f) if f.code == ErrorCode::Cancelled);
-    driver.tools.close(ended_by_itself).await;
-    driver.pass_on();
-    let (report, written) = driver.report(result, begun);
-    if let Some(written) = written {
-        // A run whose last line can't be written has ended all the same; resuming it replays it to its end.
-        let _ = written.wait().await;
+    });
+    async move {
+        let begun = Instant::now();
+        // A limit beyond what the clock can count is none.
+        let deadline = limits.timeout.and_then(|t| begun.checked_add(t));
+        let result = driver.drive(deadline, limits.timeout, cancel).await;
+        // Nothing goes on after the end.
+        driver.tasks.shutdown().await;
+        let ended_by_itself = !matches!(&result, Err(f) if f.code == ErrorCode::Cancelled);
+        driver.tools.close(ended_by_itself).await;
+        driver.pass_on();
+        let (report, written) = driver.report(result, begun);
+        if let Some(written) = written {
+            // A run whose last line can't be written has ended all the same; resuming it replays it to its end.
+            let _ = written.wait().await;
+        }
+        report
     }
-    report
 }
 
 /// Does what waits, on a thread for that.
@@ -213,7 +215,6 @@ struct Driver<'a> {
     tasks: JoinSet<(RequestId, Done)>,
     /// Answers that the machine gets when they are in the journal, if there is one.
     writes: Option<JoinSet<Kept>>,
-    ids: HashMap<tokio::task::Id, RequestId>,
     /// Boxed, because a map has room for four from the start.
     open: HashMap<RequestId, Box<Open>>,
     clocks: Clocks,
@@ -252,7 +253,7 @@ impl Driver<'_> {
                 Output::Working => {
                     // Signals, timers and tasks get their turn.
                     tokio::task::yield_now().await;
-                    while let Some(done) = self.tasks.try_join_next_with_id() {
+                    while let Some(done) = self.tasks.try_join_next() {
                         self.settle(done);
                     }
                     while let Some(kept) = self.writes.as_mut().and_then(JoinSet::try_join_next) {
@@ -276,7 +277,7 @@ impl Driver<'_> {
                 () = until(deadline) => self.timed_out(limit),
                 (id, note) = notes.next() => self.tell(id, note),
                 Some(kept) = written(&mut self.writes) => self.kept(kept),
-                Some(done) = self.tasks.join_next_with_id() => self.settle(done),
+                Some(done) = self.tasks.join_next() => self.settle(done),
                 () = until(due) => self.give_up_late(),
             }
         }
@@ -295,8 +296,11 @@ impl Driver<'_> {
                 self.respond(id, Response::Late(which), now);
             }
             None => {
-                self.queue.push_back((id, request));
-                self.begin_all();
+                // Mostly nothing is before it.
+                if !self.queue.is_empty() || matches!(self.begin(id, &request), Begin::NotYet) {
+                    self.queue.push_back((id, request));
+                    self.begin_all();
+                }
             }
         }
     }
@@ -405,7 +409,6 @@ impl Driver<'_> {
                     let Open { begun, task, what } = *open;
                     // Dropping the task closes its socket, kills its processes, tells its server.
                     task.abort();
-                    self.ids.remove(&task.id());
                     match what {
                         Doing::Tool | Doing::Approval | Doing::Recall | Doing::Remember => {
                             self.answered(id, Answered::Late, begun);
@@ -692,19 +695,15 @@ impl Driver<'_> {
         work: impl Future<Output = Done> + Send + 'static,
     ) {
         let task = self.tasks.spawn(async move { (id, work.await) });
-        self.ids.insert(task.id(), id);
         self.open.insert(id, Box::new(Open { begun, task, what }));
     }
 
     /// A task has ended.
-    fn settle(&mut self, done: Result<(tokio::task::Id, (RequestId, Done)), JoinError>) {
+    fn settle(&mut self, done: Result<(RequestId, Done), JoinError>) {
         let (id, done) = match done {
-            Ok((task, (id, done))) => {
-                self.ids.remove(&task);
-                (id, Some(done))
-            }
-            Err(e) => match self.ids.remove(&e.id()) {
-                Some(id) => (id, None),
+            Ok((id, done)) => (id, Some(done)),
+            Err(e) => match self.open.iter().find(|(_, open)| open.task.id() == e.id()) {
+                Some((id, _)) => (*id, None),
                 // It was given up, and leaves room for another.
                 None => return self.begin_all(),
             },
