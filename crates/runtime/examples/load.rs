@@ -186,10 +186,10 @@ fn main() {
     }
     println!();
     println!(
-        "{agents} agents waited for a model at once, and {} after {STEPS} steps; all got their answer.",
-        agents / 10
+        "{agents} agents waited for a model at once, and as many after {STEPS} steps; all got their answer."
     );
     println!(
-        "{custom:.0} loops of {STEPS} steps a second on one thread with a tool that is an async function, {builtin:.0} with a built-in one."
+        "{custom:.0} loops of {STEPS} steps a second of one processor with a tool that is an async function,"
     );
+    println!("{builtin:.0} with a built-in one.");
 }
