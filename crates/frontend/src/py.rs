@@ -402,7 +402,7 @@ pub(crate) fn signature(
         f.class.is_none()
             && f.qualified
                 .strip_suffix(&*f.name)
-                .is_some_and(|q| q.strip_suffix('.') == Some(&m.module_name()))
+                .is_some_and(|q| q.strip_suffix('.') == Some(m.module_name()))
     });
     if of_module {
         decl.handler = handler(world, f.module, &f.name);
