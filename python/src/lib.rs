@@ -13,7 +13,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -58,6 +58,43 @@ fn runtime() -> PyResult<&'static Runtime> {
     Ok(runtime)
 }
 
+/// How many threads of ours are in Python, and whether no more may enter.
+static INSIDE: Mutex<(usize, bool)> = Mutex::new((0, false));
+static LEFT: Condvar = Condvar::new();
+
+/// Does something in Python; `None` once that is about to end. A thread that is in Python when the interpreter is taken down crashes the process, and
+/// `try_attach` can't know what is about to happen.
+fn in_python<R>(act: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+    struct Inside;
+    impl Drop for Inside {
+        fn drop(&mut self) {
+            INSIDE.lock().unwrap_or_else(PoisonError::into_inner).0 -= 1;
+            LEFT.notify_all();
+        }
+    }
+    {
+        let mut inside = INSIDE.lock().unwrap_or_else(PoisonError::into_inner);
+        if inside.1 {
+            return None;
+        }
+        inside.0 += 1;
+    }
+    let _inside = Inside;
+    Python::try_attach(act)
+}
+
+/// For the end of the interpreter: lets no thread of ours in any more, and waits until those that are there have left.
+#[pyfunction]
+fn shut_down(py: Python<'_>) {
+    py.detach(|| {
+        let mut inside = INSIDE.lock().unwrap_or_else(PoisonError::into_inner);
+        inside.1 = true;
+        while inside.0 > 0 {
+            inside = LEFT.wait(inside).unwrap_or_else(PoisonError::into_inner);
+        }
+    });
+}
+
 /// Where a function of Python puts its answer, once.
 #[pyclass(frozen)]
 struct Answer(Mutex<Option<oneshot::Sender<Result<String, String>>>>);
@@ -91,7 +128,7 @@ impl Drop for Cancel {
     fn drop(&mut self) {
         let Some(cancel) = self.0.take() else { return };
         // Without an interpreter there is nothing to cancel, and what it says is nobody's concern.
-        Python::try_attach(|py| {
+        in_python(|py| {
             let _ = cancel.call0(py);
             drop(cancel);
         });
@@ -102,7 +139,7 @@ impl Drop for Cancel {
 fn ask(function: Arc<Py<PyAny>>, argument: String) -> BoxFuture<Result<String, String>> {
     Box::pin(async move {
         let (send, receive) = oneshot::channel();
-        let begun = Python::try_attach(|py| {
+        let begun = in_python(|py| {
             let answer = Py::new(py, Answer(Mutex::new(Some(send))))?;
             function.call1(py, (argument, answer))
         });
@@ -270,7 +307,7 @@ impl Program {
                 let Some(told) = &told else { return };
                 if let Some(json) = entail::event_json(&event, true) {
                     // What a listener says is not part of the run.
-                    Python::try_attach(|py| drop(told.call1(py, (json.to_string(),))));
+                    in_python(|py| drop(told.call1(py, (json.to_string(),))));
                 }
             };
             let report = pipeline.report(&input, &world, &stop, &mut tell).await?;
@@ -287,7 +324,7 @@ impl Program {
                     json!({"error": {"code": "internal", "message": message}})
                 }
             };
-            Python::try_attach(|py| drop(ended.call1(py, (outcome.to_string(),))));
+            in_python(|py| drop(ended.call1(py, (outcome.to_string(),))));
         });
         Ok(Run(cancel))
     }
@@ -440,7 +477,7 @@ fn command(py: Python<'_>, args: Vec<String>) -> (u8, String) {
 #[pymodule]
 mod _entail {
     #[pymodule_export]
-    use super::{Answer, Failure, Program, Run, World, carried_by, command, command_line};
+    use super::{Answer, Failure, Program, Run, World, carried_by, command, command_line, shut_down};
 
     #[pymodule_export]
     const SHIM: &str = entail::PYTHON_SHIM;

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -301,3 +303,16 @@ def test_a_policy_of_the_settings_is_applied(tmp_path: Path) -> None:
     (tmp_path / "main.agent").write_text(LIBRARIAN)
     with pytest.raises(entail.ProgramError, match="missing.toml"):
         entail.load("main.agent")
+
+
+def test_a_process_may_end_as_soon_as_a_run_has() -> None:
+    """Threads that are still in Python then would take the process down with them."""
+    text = f"""
+import asyncio, entail
+async def count(text: str) -> int:
+    return 1
+program = entail.from_source({LIBRARIAN!r})
+asyncio.run(program.run({{"topic": "bees"}}, script=["x"], tools=[count]))
+"""
+    for _ in range(10):
+        subprocess.run([sys.executable, "-c", text], check=True)

@@ -13,6 +13,8 @@ A tool is a function of Python, sync or async; its annotations are compared with
     await program.run({"ticket": "…"}, tools=[lookup])
 """
 
+import atexit
+
 from entail import _entail
 from entail._entail import VERSION as __version__
 from entail._found import Error, Finding, Place, ProgramError, RunError
@@ -22,6 +24,8 @@ from entail._tools import Tool, tool
 
 # What another build of it found out is not used again.
 _entail.carried_by(_entail.__file__)
+# No thread of the native half is in Python when that ends.
+atexit.register(_entail.shut_down)
 
 __all__ = [
     "Approval",
