@@ -56,7 +56,7 @@ pub struct Stores {
 #[derive(Debug)]
 enum Open {
     File(rusqlite::Connection),
-    Redis(redis::Client),
+    Redis(Box<redis::Client>),
 }
 
 /// What is done with a key.
@@ -206,7 +206,7 @@ impl Stores {
                 None => {
                     let open = match place {
                         StorePlace::File(path) => Open::File(sqlite::open(&path)?),
-                        StorePlace::Redis(server) => Open::Redis(redis::Client::of(server)),
+                        StorePlace::Redis(server) => Open::Redis(Box::new(redis::Client::of(server))),
                     };
                     all.entry(decl.name.clone()).or_insert(Arc::new(Mutex::new(open))).clone()
                 }

@@ -9,6 +9,7 @@
 use super::{Act, Operation, label_of};
 use core_ir::Data;
 use core_ir::exchange::data_json;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a connection may take, and each answer.
@@ -57,7 +58,7 @@ return {'nothing'}
 /// A Redis server: its address, with what it takes to log in.
 #[derive(Clone)]
 pub struct RedisServer {
-    client: redis::Client,
+    client: Arc<redis::Client>,
     /// The address without a user and a password.
     shown: String,
 }
@@ -88,7 +89,7 @@ impl RedisServer {
             redis::Client::open(url).map_err(|e| format!("`{shown}` is no Redis server: {}", clean(&e)))?;
         // For `rediss`, where no other choice was made.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        Ok(RedisServer { client, shown })
+        Ok(RedisServer { client: Arc::new(client), shown })
     }
 
     /// Whether the address says a password.
