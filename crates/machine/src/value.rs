@@ -45,11 +45,6 @@ impl Ref {
     pub(crate) fn new(node: Node) -> Ref {
         Ref::Counted(Arc::new(node))
     }
-
-    /// Whether nobody else has a share.
-    fn is_only(&self) -> bool {
-        matches!(self, Ref::Counted(node) if Arc::strong_count(node) == 1)
-    }
 }
 
 /// A value with parts.
@@ -155,12 +150,19 @@ impl<'a> Iterator for Parts<'a> {
     }
 }
 
-/// Dropping a value nested a million deep must not recurse a million deep: parts that nobody else
+/// Dropping a value nested a million deep must not recurse a million deep: parts that nobody outside
 /// holds are taken apart one by one.
 impl Drop for Node {
     fn drop(&mut self) {
-        // What somebody else holds too is only counted down.
-        if !self.body.parts().any(|v| matches!(&v.kind, Kind::Node(n) if n.is_only())) {
+        // What somebody else holds too is only counted down. All who hold a part may be here: `(p, p)` is the last of `p`.
+        let nodes = || {
+            self.body.parts().filter_map(|v| match &v.kind {
+                Kind::Node(Ref::Counted(n)) => Some(n),
+                _ => None,
+            })
+        };
+        let here = nodes().count();
+        if nodes().all(|n| Arc::strong_count(n) > here) {
             return;
         }
         let mut work: Vec<Arc<Node>> = Vec::new();

@@ -124,6 +124,44 @@ fn a_value_nested_a_million_deep_is_dropped_without_recursion() {
     assert_eq!(result, "1");
 }
 
+/// Each part is held twice, by the same pair, list or closure: the count of its holders did not say that the last of them goes.
+#[test]
+fn a_value_whose_parts_are_shared_is_dropped_without_recursion() {
+    let kinds: [fn(&mut Builder, TermId, TermId) -> TermId; 3] = [
+        |b, p, q| b.add(Term::Pair(p, q), AT),
+        |b, p, q| b.add(Term::List(vec![p, q]), AT),
+        |b, p, q| {
+            let both = b.add(Term::Pair(p, q), AT);
+            let f = b.abs("y", None, both, AT);
+            let r = b.var("p", AT);
+            b.add(Term::List(vec![f, r]), AT)
+        },
+    ];
+    for wrap in kinds {
+        let result = shown(|b| {
+            // fix[inf] (λself. λn. λp. if n == 0 then 1 else self (n - 1) (p, p))
+            let (n, zero) = (b.var("n", AT), num(b, 0));
+            let done = b.add(Term::Prim(Prim::Eq, vec![n, zero]), AT);
+            let (s, n, less) = (b.var("s", AT), b.var("n", AT), num(b, 1));
+            let less = b.add(Term::Prim(Prim::Sub, vec![n, less]), AT);
+            let next = b.app(s, less, AT);
+            let (p, q) = (b.var("p", AT), b.var("p", AT));
+            let both = wrap(b, p, q);
+            let next = b.app(next, both, AT);
+            let one = num(b, 1);
+            let body = b.add(Term::If(done, one, next, IfSugar::Plain), AT);
+            let f = b.abs("p", None, body, AT);
+            let f = b.abs("n", None, f, AT);
+            let f = b.abs("s", None, f, AT);
+            let f = b.add(Term::Fix { bound: Bound::Infinite, origin: None, body: f }, AT);
+            let (times, start) = (num(b, 200_000), num(b, 0));
+            let f = b.app(f, times, AT);
+            b.app(f, start, AT)
+        });
+        assert_eq!(result, "1");
+    }
+}
+
 #[test]
 fn a_value_that_is_exponentially_large_when_written_out_is_refused() {
     let result = shown(|b| {
