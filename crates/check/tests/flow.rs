@@ -155,3 +155,38 @@ fn what_a_policy_says_of_a_tool_is_known() {
     let known = help(vec!["send".into()]);
     assert!(!known.contains("nothing is known") && known.contains("a higher bound in the policy"), "{known}");
 }
+
+/// No term lies between the unfoldings of `fix (λself. self)`: the analysis ran out of stack, which ended the process.
+#[test]
+fn a_fixpoint_that_is_its_own_step_is_unknown() {
+    for bound in ["0", "1", "3", "inf"] {
+        for functional in
+            ["\\self. self", "guard (\\self. self) any retry 2", "\\self. id self", "fix[2] (\\self. self)"]
+        {
+            let report = lam(&format!("(fix[{bound}] ({functional})) 1"), &Options::default());
+            assert!(report.gave_up.is_some() || report.result.is_some(), "fix[{bound}] ({functional})");
+        }
+    }
+    assert!(lam("(fix[3] (\\self. self)) 1", &Options::default()).gave_up.is_some());
+}
+
+/// Guards around guards are applied one inside the other, without a term between them.
+#[test]
+fn many_guards_around_a_function_need_no_stack() {
+    let guards = 400;
+    let text = format!("({}\\x. x{}) 1", "guard (".repeat(guards), ") any retry 0".repeat(guards));
+    let report = lam(&text, &Options::default());
+    assert!(report.gave_up.is_none() && report.result.is_some(), "{:?}", report.gave_up);
+}
+
+/// Each function holds the one before; whether a conversation's mark is in the last is asked when one is opened.
+#[test]
+fn functions_that_hold_functions_need_no_stack() {
+    let count = 20_000;
+    let mut text = String::from("let f0 = \\x. x\n");
+    for i in 1..count {
+        text += &format!("let f{i} = \\x. f{} x\n", i - 1);
+    }
+    let report = lam(&format!("{text}in fresh 1"), &Options::default());
+    assert!(report.gave_up.is_none() && report.result.is_some(), "{:?}", report.gave_up);
+}

@@ -17,12 +17,17 @@ use std::sync::Arc;
 const MOST_STEPS: u64 = 3_000_000;
 /// Rounds before it gives up.
 const MOST_ROUNDS: u32 = 300;
-/// Calls inside each other before it gives up.
-const MOST_DEPTH: u32 = 1_500;
+/// Calls inside each other before it gives up; the unfolding of a fixpoint and its function count separately.
+const MOST_DEPTH: u32 = 3_000;
 /// Functions of one place that are told apart.
 const MOST_FUNCTIONS: usize = 24;
 /// Calls of one function that are told apart.
 const MOST_CALLS: usize = 24;
+
+/// Runs a step with enough of the stack. Between two steps there are at most 40 KB, unoptimised: `eval_inner` has 18 of them.
+pub(super) fn grown<T>(f: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, f)
+}
 
 /// The mark of the run's own conversation; those that terms open have higher ones.
 pub(super) const OUTERMOST: u32 = 1;
@@ -405,7 +410,32 @@ impl Analysis {
         }
     }
 
+    /// Applies one function. Functions apply each other without a term between them, the self reference of `fix (\x. x)`
+    /// itself for ever: so this counts how deep it is and how often it is done, and looks after the stack.
     pub(super) fn apply_fn(
+        &mut self,
+        id: FnId,
+        at: Range,
+        v: Val,
+        pc: Range,
+        span: Span,
+        state: &mut State,
+    ) -> Option<Val> {
+        if self.gave_up.is_some() {
+            return None;
+        }
+        self.steps = self.steps.saturating_sub(1);
+        if self.depth >= MOST_DEPTH || self.steps == 0 {
+            self.give_up("calls are nested too deeply in each other");
+            return None;
+        }
+        self.depth += 1;
+        let result = grown(|| self.apply_fn_inner(id, at, v, pc, span, state));
+        self.depth -= 1;
+        result
+    }
+
+    fn apply_fn_inner(
         &mut self,
         id: FnId,
         at: Range,
@@ -540,9 +570,6 @@ impl Analysis {
     }
 
     pub(super) fn carry_out(&mut self, index: usize) {
-        if self.depth >= MOST_DEPTH {
-            return self.give_up("calls are nested too deeply in each other");
-        }
         let call = &mut self.calls[index];
         call.on_stack = true;
         call.round = self.round;
@@ -551,11 +578,9 @@ impl Analysis {
         let Fun::Closure { code, term, captures } = self.funs[function.0 as usize].clone() else { return };
         let Term::Abs(abs) = self.code(code).term(term).clone() else { return };
         let blamed = self.blamed;
-        self.depth += 1;
         let mut env = Env { code, captures, locals: vec![argument] };
         let mut state = State { conversation, error: None };
         let result = self.eval(&mut env, abs.body, pc, &mut state);
-        self.depth -= 1;
         self.blamed = blamed;
 
         let call = &self.calls[index];

@@ -79,20 +79,15 @@ impl Analysis {
         if taken { 0 } else { mark }
     }
 
+    /// Whether something in a value has a mark. Functions hold functions to any depth: they are looked at one after the other.
     pub(super) fn mentions(&self, v: &Val, mark: u32, seen: &mut BTreeSet<FnId>) -> bool {
-        if v.label.under == mark {
-            return true;
+        let mut functions = Vec::new();
+        let mut found = marked(v, mark, seen, &mut functions);
+        while !found && let Some(id) = functions.pop() {
+            let parts = self.funs[id.0 as usize].parts();
+            found = parts.iter().any(|v| marked(v, mark, seen, &mut functions));
         }
-        match &v.shape {
-            Shape::Const(_) => false,
-            Shape::List(items) => items.iter().any(|v| self.mentions(v, mark, seen)),
-            Shape::Record(vs) | Shape::Tags(vs) => vs.iter().any(|(_, v)| self.mentions(v, mark, seen)),
-            Shape::Pair(p) => self.mentions(&p.0, mark, seen) || self.mentions(&p.1, mark, seen),
-            Shape::Fns(fns) | Shape::Some { fns, .. } => fns.iter().any(|id| {
-                seen.insert(*id)
-                    && self.funs[id.0 as usize].parts().iter().any(|v| self.mentions(v, mark, seen))
-            }),
-        }
+        found
     }
 
     /// The value as it is when a conversation is closed: nothing flows to its label any more.
@@ -349,4 +344,21 @@ fn adds_no_label(policy: &core_ir::Code) -> bool {
                 | Term::Var(_, Slot::Global(_))
         )
     })
+}
+
+/// Whether a value outside of its functions has a mark; functions that were not seen are noted.
+fn marked(v: &Val, mark: u32, seen: &mut BTreeSet<FnId>, functions: &mut Vec<FnId>) -> bool {
+    if v.label.under == mark {
+        return true;
+    }
+    match &v.shape {
+        Shape::Const(_) => false,
+        Shape::List(items) => items.iter().any(|v| marked(v, mark, seen, functions)),
+        Shape::Record(vs) | Shape::Tags(vs) => vs.iter().any(|(_, v)| marked(v, mark, seen, functions)),
+        Shape::Pair(p) => marked(&p.0, mark, seen, functions) || marked(&p.1, mark, seen, functions),
+        Shape::Fns(fns) | Shape::Some { fns, .. } => {
+            functions.extend(fns.iter().filter(|id| seen.insert(**id)));
+            false
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! One rule for each term former.
 
-use super::eval::{Analysis, Env, Error, State};
+use super::eval::{Analysis, Env, Error, State, grown};
 use super::taint::{Cause, Range, Taint};
 use super::value::{CodeId, Fun, Shape, Val};
 use super::{Checked, Sink};
@@ -77,7 +77,7 @@ impl Analysis {
     // ----- terms -----
 
     pub(super) fn eval(&mut self, env: &mut Env, id: TermId, pc: Range, state: &mut State) -> Option<Val> {
-        stacker::maybe_grow(512 * 1024, 4 * 1024 * 1024, || self.eval_inner(env, id, pc, state))
+        grown(|| self.eval_inner(env, id, pc, state))
     }
 
     pub(super) fn read(&mut self, env: &Env, slot: Slot) -> Val {
