@@ -68,8 +68,16 @@ for case in Extract/cases/*.json; do
         different=$((different + 1))
     fi
 done
+# Generated programs, a case on each line; crates/testkit/tests/oracle.rs chooses them (ORACLE_STORE).
+./Extract/entail-oracle --lines <Extract/generated.jsonl >Extract/generated.have
+if [ "${1:-}" = --bless ]; then
+    mv Extract/generated.have Extract/generated.out
+elif ! cmp Extract/generated.have Extract/generated.out; then
+    different=$((different + 1))
+fi
+rm -f Extract/generated.have
 if [ "$different" -ne 0 ]; then
     echo "check: $different cases differ from what is stored"
     exit 1
 fi
-echo "check: $(ls Extract/cases/*.json | wc -l) cases agree"
+echo "check: $(ls Extract/cases/*.json | wc -l) cases and $(wc -l <Extract/generated.jsonl) generated programs agree"

@@ -21,7 +21,8 @@
      endorse, declassify   what generated code may do (default false)
      clearance  what models may see (default: everything)
 
-   Output, one JSON object: result, conversation_label, conversation, trace.
+   Output, one JSON object: result, conversation_label, conversation, trace; in
+   the trace a request has "within", the time limits around it, if there are any.
    A result "otherwise: .." says that the interpreter asks for something that
    the answers are not for.
    Exit status 3: the program uses something that this driver does not
@@ -331,7 +332,28 @@ let rec satisfies (p : json) (d : data) : bool =
   | Object [ ("and", Array [ a; b ]) ], _ -> satisfies a d && satisfies b d
   | Object [ ("or", Array [ a; b ]) ], _ -> satisfies a d || satisfies b d
   | Object [ ("not", p) ], _ -> not (satisfies p d)
+  | Object [ ("schema", s) ], _ ->
+      (match data_of s with
+       | DCon (CRec keys, rules) -> List.for_all2 (fun key rule -> schema key rule d) keys rules
+       | _ -> unsupported "schema")
   | _ -> unsupported "predicate"
+
+(* One keyword of a JSON Schema. What it does not speak of satisfies it. *)
+and schema (key : string) (rule : data) (d : data) : bool =
+  let least q c = compare_q q c >= 0 and most q c = compare_q q c <= 0 in
+  match key, rule, d with
+  | "type", DK (KStr kind), _ ->
+      (match kind, d with
+       | "number", DK (KNum _) | "string", DK (KStr _) | "array", DCon (CList, _) | "object", DCon (CRec _, _) -> true
+       | "integer", DK (KNum q) -> q.qden = 1
+       | ("number" | "integer" | "string" | "array" | "object"), _ -> false
+       | _ -> unsupported "schema")
+  | "minimum", DK (KNum n), DK (KNum q) -> least q n
+  | "minLength", DK (KNum n), DK (KStr s) -> least (make (List.length (chars s)) 1) n
+  | "minItems", DK (KNum n), DCon (CList, ds) -> least (make (List.length ds) 1) n
+  | "maxProperties", DK (KNum n), DCon (CRec _, ds) -> most (make (List.length ds) 1) n
+  | ("minimum" | "minLength" | "minItems" | "maxProperties"), DK (KNum _), _ -> true
+  | _ -> unsupported "schema"
 
 (* Types, in the exchange form. *)
 
@@ -867,6 +889,8 @@ let answer_to (input : json) : json =
       | Some i -> Array [ String (String.sub m 0 i); String (String.sub m (i + 1) (String.length m - i - 1)) ]
       | None -> Array [ String "assistant"; String m ] in
     let plain m = match message m with Array [ _; s ] -> s | _ -> String m in
+    (* Each request with the time limits around it, innermost first: those that were told and whose end was not. *)
+    let limits = ref [] in
     let event e =
       let what = match e.what with
         | RModel (_, ms) -> [ ("model", Array (List.map message ms)) ]
@@ -875,8 +899,10 @@ let answer_to (input : json) : json =
         | RSample p -> [ ("sample", number_json p) ]
         | RRecall k -> [ ("recall", String k) ]
         | RRemember (k, d) -> [ ("remember", String k); ("value", data_json d) ]
-        | RWithin _ | REnd -> [] in
-      Object (("channel", label_json e.channel) :: what) in
+        | RWithin q -> limits := q :: !limits; []
+        | REnd -> limits := List.tl !limits; [] in
+      let within = match !limits with [] -> [] | l -> [ ("within", Array (List.map number_json l)) ] in
+      if what = [] then None else Some (Object (("channel", label_json e.channel) :: what @ within)) in
     let result = match outcome with
       | Val v -> Object [ ("value", tree v) ]
       | Err (l, m) -> Object [ ("error", Object [ ("label", label_json l);
@@ -886,8 +912,7 @@ let answer_to (input : json) : json =
       ("result", result);
       ("conversation_label", label_json state.cv.clab);
       ("conversation", Array (List.map message state.cv.msgs));
-      ("trace", Array (List.rev_map event
-         (List.filter (fun e -> match e.what with RWithin _ | REnd -> false | _ -> true) state.tr))) ]
+      ("trace", Array (List.filter_map event (List.rev state.tr))) ]
   with Otherwise what -> Object [ ("result", String ("otherwise: " ^ what)) ]
 
 let () =

@@ -1,7 +1,8 @@
 //! The machine against the interpreter that the proofs are about, extracted from Coq.
 //!
-//! Its answers on the cases in `proofs/Extract/cases` are stored, so that part needs nothing. Where `make -C proofs oracle` has built
-//! the interpreter, generated programs are compared as well; how many: `ORACLE_CASES`, 2,000 if not said.
+//! Its answers on the cases in `proofs/Extract/cases`, and on a choice of generated programs, are stored, so that part needs nothing. Where
+//! `make -C proofs oracle` has built the interpreter, generated programs are compared as well; how many: `ORACLE_CASES`, 2,000 if not said. Of those
+//! `ORACLE_STORE=1` stores the ones with something of which the stored ones have not two.
 //!
 //! What is left out is counted by its reason and printed; docs/proofs.md says why each is. Texts of errors are each one's own, so programs do not
 //! look at them.
@@ -14,13 +15,13 @@ use core_ir::{Code, Data, Globals, LabelSpec, LatticeKind, Name, Num, Pred, Recv
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use testkit::drive::{self, Order, ParseWith};
-use testkit::generate::{Ast, Op, Program, Script, Style, programs};
+use testkit::generate::{Ast, Op, Program, Script, Style, prelude, programs};
 use testkit::outcome::{Outcome, Tree, TreeNode};
 use testkit::secrets;
 use testkit::world::{Answer, Call, World};
@@ -137,7 +138,8 @@ fn shown(outcome: &Outcome) -> Value {
     let trace: Vec<Value> = outcome
         .requests
         .iter()
-        .map(|(call, channel)| {
+        .zip(&outcome.limits)
+        .map(|((call, channel), limits)| {
             let mut o = match call {
                 Call::Model { messages: ms, .. } => json!({"model": messages(ms)}),
                 Call::Tool { name, args } => {
@@ -155,6 +157,9 @@ fn shown(outcome: &Outcome) -> Value {
                 }
             };
             o["channel"] = channel.to_json();
+            if !limits.is_empty() {
+                o["within"] = limits.iter().map(|n| exchange::data_json(&Data::Num(n.clone()))).collect();
+            }
             o
         })
         .collect();
@@ -166,33 +171,99 @@ fn shown(outcome: &Outcome) -> Value {
 
 /// Gives the stored answers in order and keeps stores itself.
 struct Stored {
-    answers: std::vec::IntoIter<Value>,
+    answers: std::iter::Peekable<std::vec::IntoIter<Value>>,
     kept: HashMap<(Name, Name), Data>,
+}
+
+impl Stored {
+    fn new(case: &Value, code: &Code) -> Stored {
+        let answers = case["answers"].as_array().cloned().unwrap_or_default();
+        let keys = code.stores.iter().flat_map(|s| s.keys.iter().map(|k| (s.name.clone(), k)));
+        let kept = keys.filter_map(|(store, k)| Some(((store, k.name.clone()), k.initial.clone()?)));
+        Stored { kept: kept.collect(), answers: answers.into_iter().peekable() }
+    }
+
+    /// What a store says besides what it holds, if the case says it.
+    fn of_store(&mut self) -> Option<Value> {
+        let kinds = ["found", "kept", "store_failed", "store_late"];
+        self.answers.next_if(|a| kinds.iter().any(|kind| a.get(kind).is_some()))
+    }
 }
 
 impl World for Stored {
     fn answer(&mut self, call: &Call) -> Answer {
-        match call {
-            Call::Recall { store, key } => {
-                return Answer::Found(self.kept.get(&(store.clone(), key.clone())).cloned());
+        if let Call::Recall { store, key } | Call::Remember { store, key, .. } = call {
+            let said = self.of_store().unwrap_or_default();
+            if let Some(why) = said.get("store_failed") {
+                return Answer::Failed(why.as_str().unwrap_or("").to_string());
             }
-            Call::Remember { store, key, value } => {
-                self.kept.insert((store.clone(), key.clone()), value.clone());
+            if said.get("store_late").is_some() {
+                return Answer::Late(0);
+            }
+            let at = (store.clone(), key.clone());
+            if let Call::Remember { value, .. } = call {
+                self.kept.insert(at, value.clone());
                 return Answer::Kept;
             }
-            _ => {}
+            return match said.get("found") {
+                Some(Value::Bool(false)) => Answer::Found(None),
+                _ => Answer::Found(self.kept.get(&at).cloned()),
+            };
         }
         let Some(answer) = self.answers.next() else { return Answer::Failed("no answer is left".into()) };
-        if let Some(Value::String(text)) = answer.get("text") {
-            Answer::Text(text.clone())
-        } else if let Some(data) = answer.get("data") {
-            Answer::Data(Data::from_json(data).unwrap())
+        let text = |v: &Value| v.as_str().unwrap_or("").to_string();
+        let data = |v: &Value| exchange::data_from_json(v).unwrap();
+        let called = |v: &Value| (Name::from(text(&v[0])), data(&v[2]));
+        if answer.get("late").is_some() {
+            Answer::Late(0)
+        } else if let Some(calls) = answer.get("calls").and_then(Value::as_array) {
+            Answer::ToolCalls(calls.iter().map(called).collect())
+        } else if let Some(tool) = answer.get("call") {
+            Answer::ToolCall(text(tool).into(), data(&answer["args"]))
+        } else if let Some(said) = answer.get("text") {
+            Answer::Text(text(said))
+        } else if let Some(result) = answer.get("data") {
+            match answer.get("label") {
+                Some(label) => Answer::Labelled(data(result), label_of(label)),
+                None => Answer::Data(data(result)),
+            }
         } else if let Some(Value::Bool(b)) = answer.get("drawn") {
             Answer::Drawn(*b)
         } else {
-            Answer::Failed(answer["failed"].as_str().unwrap_or("").to_string())
+            match call {
+                Call::Approve { .. } if answer.get("approved").is_some() => Answer::Approved(Ok(())),
+                Call::Approve { .. } => Answer::Approved(Err(text(&answer["failed"]))),
+                _ => Answer::Failed(text(&answer["failed"])),
+            }
         }
     }
+}
+
+/// Runs the machine on a case.
+fn run_stored(case: &Value) -> Outcome {
+    let program = code(&case["program"]);
+    // A reply parses as the case says.
+    let parsed: HashMap<String, Result<Arc<Code>, String>> = case["answers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|a| {
+            let read = match (a.get("code"), a.get("refused")) {
+                (Some(json), _) => Ok(code(json)),
+                (None, why) => Err(why?.as_str()?.to_string()),
+            };
+            Some((a.get("text")?.as_str()?.to_string(), read))
+        })
+        .collect();
+    let parser =
+        move |text: &str| parsed.get(text).cloned().unwrap_or_else(|| Err("does not parse".to_string()));
+    let config = machine::Config {
+        parser: Some(Arc::new(ParseWith(parser))),
+        generated_endorse: case["endorse"] == true,
+        clearance: case.get("clearance").map_or(LabelSpec::TOP, label_of),
+        ..machine::Config::default()
+    };
+    drive::run(&program, None, config, &mut Stored::new(case, &program), Order::AtOnce)
 }
 
 /// Keeps what a program asked, and the answers.
@@ -210,6 +281,13 @@ impl World for Recorder<'_> {
         let answer = self.script.answer_within(call, limits);
         self.asked.push((call.clone(), answer.clone()));
         answer
+    }
+}
+
+fn label_of(json: &Value) -> LabelSpec {
+    match json.get("exact") {
+        Some(data) => LabelSpec::Exact(exchange::data_from_json(data).unwrap()),
+        None => LabelSpec::Axes { untrusted: json["untrusted"] == true, secret: json["secret"] == true },
     }
 }
 
@@ -231,18 +309,7 @@ fn the_stored_answers_of_the_extracted_interpreter_are_the_machines() {
         }
         let read = |p: &Path| serde_json::from_str::<Value>(&std::fs::read_to_string(p).unwrap()).unwrap();
         let (case, mut want) = (read(&path), comparable(read(&path.with_extension("out"))));
-        let answers = case["answers"].as_array().cloned().unwrap_or_default();
-        // A reply parses as the case says.
-        let codes: HashMap<String, Arc<Code>> = answers
-            .iter()
-            .filter_map(|a| Some((a.get("text")?.as_str()?.to_string(), code(a.get("code")?))))
-            .collect();
-        let parser = move |text: &str| codes.get(text).cloned().ok_or_else(|| "does not parse".to_string());
-        let config =
-            machine::Config { parser: Some(Arc::new(ParseWith(parser))), ..machine::Config::default() };
-        let mut world = Stored { answers: answers.into_iter(), kept: HashMap::new() };
-        let outcome = drive::run(&code(&case["program"]), None, config, &mut world, Order::AtOnce);
-        let mut have = comparable(shown(&outcome));
+        let mut have = comparable(shown(&run_stored(&case)));
         if name == "generated_endorse_refused" {
             // The wording of the refusal is each one's own.
             for v in [&mut want, &mut have] {
@@ -255,11 +322,91 @@ fn the_stored_answers_of_the_extracted_interpreter_are_the_machines() {
     assert!(compared >= 20, "{compared}");
 }
 
+/// The stored generated programs, and the answers to them.
+fn generated() -> [PathBuf; 2] {
+    ["generated.jsonl", "generated.out"].map(|name| folder().join(name))
+}
+
+#[test]
+fn the_stored_answers_on_generated_programs_are_the_machines() {
+    let [cases, answers] = generated().map(|path| std::fs::read_to_string(path).unwrap());
+    assert_eq!(cases.lines().count(), answers.lines().count());
+    let mut formers = BTreeSet::new();
+    for (number, (case, answer)) in cases.lines().zip(answers.lines()).enumerate() {
+        let case: Value = serde_json::from_str(case).unwrap();
+        let want = comparable(serde_json::from_str(answer).unwrap());
+        assert_eq!(comparable(shown(&run_stored(&case))), want, "line {}: {case}", number + 1);
+        formers.extend(features(&case).into_iter().filter(|f| f.starts_with("op ")));
+    }
+    assert!(formers.len() >= 45, "not every former is among them: {formers:?}");
+}
+
+/// What there is in a case: formers, and kinds of answers.
+fn features(case: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for term in case["program"]["terms"].as_array().into_iter().flatten() {
+        found.insert(format!("op {}", term["op"].as_str().unwrap_or("")));
+    }
+    for answer in case["answers"].as_array().into_iter().flatten().filter_map(Value::as_object) {
+        found.extend(answer.keys().map(|kind| format!("answer {kind}")));
+    }
+    found
+}
+
+/// Whether some code in a case has a variable of the prelude.
+fn uses_prelude(v: &Value) -> bool {
+    match v {
+        Value::Object(o) => {
+            let name = o.get("name").and_then(Value::as_str);
+            o.get("op").is_some_and(|op| op == "var")
+                && name.is_some_and(|name| prelude().names().iter().any(|n| **n == *name))
+                || o.values().any(uses_prelude)
+        }
+        Value::Array(items) => items.iter().any(uses_prelude),
+        _ => false,
+    }
+}
+
+/// The programs that are worth being stored: with something of which there are not two yet.
+#[derive(Default)]
+struct Choice {
+    seen: BTreeMap<String, u32>,
+    lines: [String; 2],
+}
+
+impl Choice {
+    /// The longest program that is stored.
+    const LONGEST: usize = 10_000;
+
+    fn consider(&mut self, case: &Value, answer: &Value, as_it_came: &str) {
+        let mut case = case.clone();
+        // What the prelude is, the case would have to say.
+        if let Some(fields) = case.as_object_mut() {
+            fields.remove("prelude");
+        }
+        let mut found = features(&case);
+        let end = answer["result"].as_object().and_then(|o| o.keys().next().cloned()).unwrap_or_default();
+        found.extend(found.clone().into_iter().map(|f| format!("{f} ends in {end}")));
+        let text = case.to_string();
+        let new = found.iter().any(|f| self.seen.get(f).is_none_or(|n| *n < 2));
+        if !new || text.len() > Choice::LONGEST || uses_prelude(&case) {
+            return;
+        }
+        for f in found {
+            *self.seen.entry(f).or_default() += 1;
+        }
+        self.lines[0] += &format!("{text}\n");
+        self.lines[1] += as_it_came;
+    }
+}
+
 /// The extracted interpreter, which answers a case on each line.
 struct Oracle {
     child: Child,
     say: ChildStdin,
     hear: BufReader<ChildStdout>,
+    /// The last answer as it came.
+    answer: String,
 }
 
 impl Oracle {
@@ -272,17 +419,17 @@ impl Oracle {
             .spawn()
             .unwrap();
         let (say, hear) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        Oracle { child, say, hear: BufReader::new(hear) }
+        Oracle { child, say, hear: BufReader::new(hear), answer: String::new() }
     }
 
     /// Runs a program; what it uses that the interpreter does not translate, if it does.
     fn run(&mut self, input: &Value) -> Result<Value, String> {
         // In one piece: a value writes itself in many.
         self.say.write_all(format!("{input}\n").as_bytes()).unwrap();
-        let mut line = String::new();
-        self.hear.read_line(&mut line).unwrap();
-        assert!(!line.is_empty(), "the interpreter ended at {input}");
-        let answer: Value = serde_json::from_str(&line).unwrap();
+        self.answer.clear();
+        self.hear.read_line(&mut self.answer).unwrap();
+        assert!(!self.answer.is_empty(), "the interpreter ended at {input}");
+        let answer: Value = serde_json::from_str(&self.answer).unwrap();
         match answer.get("unsupported").and_then(Value::as_str) {
             Some(what) => Err(what.to_string()),
             None => Ok(answer),
@@ -393,6 +540,7 @@ fn program(number: u64, runner: &mut TestRunner) -> Program {
         in_order: true,
         lattice: Some(LatticeKind::TwoAxis),
         wild: [2, 2, 2, 20][number as usize % 4],
+        typed: number % 8 == 4,
         ..Style::default()
     };
     if number.is_multiple_of(2) {
@@ -419,6 +567,7 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
     let mut runner = TestRunner::deterministic();
     let (mut compared, mut tried) = (0, 0);
     let mut others: BTreeMap<String, u32> = BTreeMap::new();
+    let mut choice = std::env::var("ORACLE_STORE").ok().map(|_| Choice::default());
     while compared < wanted && tried < wanted * 2 {
         tried += 1;
         let program = program(tried.into(), &mut runner);
@@ -447,6 +596,9 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
         match want {
             Ok(want) => {
                 compared += 1;
+                if let Some(choice) = &mut choice {
+                    choice.consider(&input, &want, &oracle.answer);
+                }
                 let (want, have) = (comparable(want), comparable(shown(&outcome)));
                 assert_eq!(have, want, "caught after {compared} programs: {input}\n{program:?}");
             }
@@ -457,5 +609,10 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
         compared == wanted,
         "only {compared} of {tried} programs are within what the interpreter translates: {others:#?}"
     );
+    if let Some(choice) = choice {
+        for (path, text) in generated().iter().zip(choice.lines) {
+            std::fs::write(path, text).unwrap();
+        }
+    }
     eprintln!("{compared} programs compared; left out: {others:#?}");
 }
