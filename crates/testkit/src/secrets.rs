@@ -352,25 +352,40 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
                     }
                     _ => channel,
                 };
-                // What those know who know no more than flows to all of these labels.
-                let known = |to: &[Label]| {
+                let kept_at = match &request.call {
+                    machine::Call::Recall { store, key } => {
+                        let key = &store.keys[*key as usize];
+                        let at = common.lattice.resolve(&key.label).unwrap_or_default();
+                        Some((format!("{} {}", store.name, key.name), at))
+                    }
+                    _ => None,
+                };
+                // What those know of a question who know no more than flows to all of these labels.
+                let known = |asks: &str, to: &[Label]| {
                     let flows = |l| to.iter().all(|to| common.lattice.flows(l, *to));
-                    let mut key = hash(program.seed, &text);
+                    let mut key = hash(program.seed, asks);
                     if ordered {
                         key =
                             asked.iter().filter(|a| flows(a.channel)).fold(key, |key, a| hash(key, &a.text));
                     }
                     if flows(secret) { hash(key, if which == 0 { "one" } else { "other" }) } else { key }
                 };
-                let mut late = Rng::new(known(&[channel, answered_at]));
+                // Whether a store has given something up is known to those who know what may be kept under the key's label, however
+                // hidden it is that somebody asks: nothing of the question itself decides it.
+                let forgotten = kept_at.is_some_and(|(name, at)| {
+                    ordered && Rng::new(known(&name, &[at])).chance(Script::FORGETS)
+                });
+                let mut late = Rng::new(known(&text, &[channel, answered_at]));
                 let answer = if !limits.is_empty() && late.chance(20) {
                     Answer::Late(late.below(limits.len()) as u32)
+                } else if forgotten {
+                    Answer::Found(None)
                 } else {
                     // A store holds what it was given.
                     let to = match &request.call {
                         // Who sees the call sees what was decided.
-                        machine::Call::Approve { .. } => known(&[channel, answered_at]),
-                        _ => known(&[answered_at]),
+                        machine::Call::Approve { .. } => known(&text, &[channel, answered_at]),
+                        _ => known(&text, &[answered_at]),
                     };
                     world.respond(&call, &mut Rng::new(to))
                 };

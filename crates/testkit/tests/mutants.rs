@@ -218,8 +218,15 @@ fn every_mutant_applies() {
     assert!(mutants.iter().filter(|m| m.kind == Kind::Label).count() >= 40);
 }
 
-/// Copies what has changed of a tree.
-fn copy(from: &Path, to: &Path) {
+/// Writes a file, unless it has this text: what has not changed is not compiled again.
+fn write(to: &Path, text: &[u8]) {
+    if std::fs::read(to).ok().as_deref() != Some(text) {
+        std::fs::write(to, text).unwrap();
+    }
+}
+
+/// Copies what has changed of a tree, but for the files that are made otherwise.
+fn copy(from: &Path, to: &Path, made: &BTreeSet<PathBuf>) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -228,12 +235,10 @@ fn copy(from: &Path, to: &Path) {
             continue;
         }
         if entry.file_type().unwrap().is_dir() {
-            copy(&from, &to);
-        } else {
-            let new = std::fs::read(&from).unwrap();
-            if std::fs::read(&to).ok().as_ref() != Some(&new) {
-                std::fs::copy(&from, &to).unwrap();
-            }
+            copy(&from, &to, made);
+        } else if !made.contains(&to) {
+            write(&to, &std::fs::read(&from).unwrap());
+            std::fs::set_permissions(&to, std::fs::metadata(&from).unwrap().permissions()).unwrap();
         }
     }
 }
@@ -277,11 +282,15 @@ fn build<const N: usize>(scratch: &Path, tests: [&str; N]) -> [PathBuf; N] {
     })
 }
 
-/// How long a mutant may take: longer, and it does not end.
-const LONGEST: Duration = Duration::from_secs(300);
-
-/// Runs one test of the copy as a mutant.
-fn run(scratch: &Path, program: &Path, test: &str, mutant: usize, programs: (&str, &str)) -> End {
+/// Runs one test of the copy as a mutant. One that takes longer than it may does not end.
+fn run(
+    scratch: &Path,
+    program: &Path,
+    test: &str,
+    mutant: usize,
+    programs: (&str, &str),
+    longest: Option<Duration>,
+) -> End {
     let mut child = Command::new(program)
         .current_dir(scratch.join("workspace/crates/testkit"))
         .args(["--exact", test])
@@ -305,7 +314,7 @@ fn run(scratch: &Path, program: &Path, test: &str, mutant: usize, programs: (&st
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break Some(status),
-            None if started.elapsed() > LONGEST => {
+            None if longest.is_some_and(|longest| started.elapsed() > longest) => {
                 child.kill().unwrap();
                 child.wait().unwrap();
                 break None;
@@ -331,46 +340,56 @@ fn every_mutant_is_caught() {
     let copied = scratch.join("workspace");
     std::fs::create_dir_all(&copied).unwrap();
     for part in ["Cargo.toml", "Cargo.lock", "clippy.toml"] {
-        std::fs::copy(workspace().join(part), copied.join(part)).unwrap();
+        write(&copied.join(part), &std::fs::read(workspace().join(part)).unwrap());
     }
+    let mutants = mutants();
+    let by_file = by_file(&mutants);
+    let root = copied.join("crates/machine/src/lib.rs");
+    let made = by_file.keys().map(|path| copied.join(path)).chain([root.clone()]).collect();
     for part in ["crates", "docs", "proofs"] {
-        copy(&workspace().join(part), &copied.join(part));
+        copy(&workspace().join(part), &copied.join(part), &made);
     }
     assert!(
         copied.join("proofs/Extract/entail-oracle").exists(),
         "the extracted interpreter is not built; scripts/proofs builds it"
     );
-    let mutants = mutants();
-    for (path, of_file) in by_file(&mutants) {
-        let source = switched(&read(&workspace().join(&path)), &of_file).unwrap_or_else(|e| panic!("{e}"));
-        std::fs::write(copied.join(&path), source).unwrap();
+    for path in
+        by_file.keys().cloned().chain(["crates/machine/src/lib.rs".into()]).collect::<BTreeSet<PathBuf>>()
+    {
+        let of_file = by_file.get(&path).map_or(&[][..], Vec::as_slice);
+        let mut source = switched(&read(&workspace().join(&path)), of_file).unwrap_or_else(|e| panic!("{e}"));
+        if copied.join(&path) == root {
+            source += NUMBER;
+        }
+        write(&copied.join(&path), source.as_bytes());
     }
-    let root = copied.join("crates/machine/src/lib.rs");
-    std::fs::write(&root, read(&root) + NUMBER).unwrap();
     let [pairs_test, oracle_test, naive_test] = build(&scratch, ["noninterference", "oracle", "machine"]);
 
     let wanted = std::env::var("MUTANTS").unwrap_or_default();
     let pairs = std::env::var("MUTANT_PAIRS").unwrap_or_else(|_| "200000".into());
     let programs = std::env::var("MUTANT_PROGRAMS").unwrap_or_else(|_| "20000".into());
-    let noninterference =
-        |number| run(&scratch, &pairs_test, "secrets_do_not_show", number, ("NI_PAIRS", &pairs));
-    let comparison = |number| {
+    let noninterference = |number, longest| {
+        run(&scratch, &pairs_test, "secrets_do_not_show", number, ("NI_PAIRS", &pairs), longest)
+    };
+    let comparison = |number, longest| {
         let test = "generated_programs_agree_with_the_extracted_interpreter";
-        run(&scratch, &oracle_test, test, number, ("ORACLE_CASES", &programs))
+        run(&scratch, &oracle_test, test, number, ("ORACLE_CASES", &programs), longest)
     };
-    let evaluator = |number| {
-        run(
-            &scratch,
-            &naive_test,
-            "machine_is_naive_on_programs_that_fit",
-            number,
-            ("PROPTEST_CASES", &programs),
-        )
+    let evaluator = |number, longest| {
+        let test = "machine_is_naive_on_programs_that_fit";
+        run(&scratch, &naive_test, test, number, ("PROPTEST_CASES", &programs), longest)
     };
-    // The machine as it is passes, so what is caught is caught for the mutant.
-    for end in [noninterference(0), comparison(0), evaluator(0)] {
-        assert!(matches!(end, End::Passed), "the machine itself does not pass");
-    }
+    let properties: [(Property, &(dyn Fn(usize, Option<Duration>) -> End + Sync)); 3] = [
+        (Property::Noninterference, &noninterference),
+        (Property::Comparison, &comparison),
+        (Property::Evaluator, &evaluator),
+    ];
+    // The machine as it is passes, so what is caught is caught for the mutant; and how long it takes says what is too long.
+    let longest = properties.map(|(_, run)| {
+        let started = Instant::now();
+        assert!(matches!(run(0, None), End::Passed), "the machine itself does not pass");
+        started.elapsed() * 10 + Duration::from_secs(60)
+    });
     let chosen: Vec<(usize, &Mutant)> = mutants
         .iter()
         .enumerate()
@@ -386,16 +405,11 @@ fn every_mutant_is_caught() {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some((number, m)) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let properties: [(Property, &dyn Fn(usize) -> End); 3] = [
-                        (Property::Noninterference, &noninterference),
-                        (Property::Comparison, &comparison),
-                        (Property::Evaluator, &evaluator),
-                    ];
                     let mut row = format!("| {} | {} |", m.name, m.rule);
                     let mut missed = false;
-                    for (property, run) in properties {
+                    for ((property, run), longest) in properties.into_iter().zip(longest) {
                         // What need not be noticed is not looked for.
-                        let end = m.must(property).then(|| run(*number));
+                        let end = m.must(property).then(|| run(*number, Some(longest)));
                         missed |= matches!(end, Some(End::Passed));
                         write!(row, " {} |", end.as_ref().map_or("", End::show)).unwrap();
                     }

@@ -262,9 +262,11 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let mut replies = Vec::new();
     for _ in 0..3 {
         let ty = making.any_type(1);
-        let ast = match making.forbidden && making.rng.chance(15) {
-            true => making.reclassified_draw(),
-            false => making.term(&ty, style.size / 4),
+        let ast = match making.rng.below(100) {
+            n if n < 15 && making.forbidden => making.reclassified_draw(),
+            // No tool may be in such code, whatever else may be.
+            15..20 if !style.typed => node(Op::App, [node(Op::Tool(0), []), making.leaf(&Ty::Num)]),
+            _ => making.term(&ty, style.size / 4),
         };
         replies.push(Reply::Code(ast));
     }
@@ -324,15 +326,20 @@ fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool) -> Vec<ToolDecl> {
         })
         .collect::<Vec<_>>()
         .into_iter()
-        .map(|(name, params, result, policy)| ToolDecl {
+        .map(|(name, params, result, policy)| {
+            // What may be left out matters where little is admitted: one bound that admits all hides every call.
+            let (top, bottom) = if name == "maybe" { (15, 45) } else { (60, 10) };
+            (name, params, result, policy, top, bottom)
+        })
+        .map(|(name, params, result, policy, top, bottom)| ToolDecl {
             name: name.into(),
             params: params
                 .into_iter()
-                .map(|(n, ty)| ToolParam { name: n.into(), ty, bound: spec(rng, lattice, 60, 10) })
+                .map(|(n, ty)| ToolParam { name: n.into(), ty, bound: spec(rng, lattice, top, bottom) })
                 .collect(),
             result,
             effect: EffectClass::Write,
-            control: spec(rng, lattice, 60, 10),
+            control: spec(rng, lattice, top, bottom),
             label: spec(rng, lattice, 5, 50),
             description: None,
             handler: None,
@@ -352,18 +359,18 @@ fn policy(rng: &mut Rng, lattice: LatticeKind, first: &'static str) -> Arc<Code>
     let a = b.add(Term::Field(a, part.into()), NOWHERE);
     let other = b.lit(if part == "label" { label(rng, lattice) } else { number(rng) }, NOWHERE);
     let differs = b.add(Term::Prim(Prim::Ne, vec![a, other]), NOWHERE);
-    let body = match rng.below(8) {
+    let body = match rng.below(9) {
         0 => b.lit(true, NOWHERE),
         // What it says has a label of its own.
         1 | 2 => {
             let l = b.lit(label(rng, lattice), NOWHERE);
             b.add(Term::Relabel(l, differs), NOWHERE)
         }
-        3 => {
+        3 | 4 => {
             let (l, yes) = (b.lit(label(rng, lattice), NOWHERE), b.lit(true, NOWHERE));
             b.add(Term::Relabel(l, yes), NOWHERE)
         }
-        4 => {
+        5 => {
             let (yes, why) = (b.lit(true, NOWHERE), b.lit("because", NOWHERE));
             b.add(Term::If(differs, yes, why, IfSugar::Plain), NOWHERE)
         }
@@ -727,7 +734,7 @@ impl Making<'_> {
             let yes = self.term(ty, two);
             return node(Op::If, [test, yes, self.term(ty, two)]);
         }
-        if !self.style.typed && self.rng.chance(4) {
+        if !self.style.typed && self.rng.chance(6) {
             return self.shape(ty, size);
         }
         if self.rng.chance(45) { self.particular(ty, size) } else { self.general(ty, size) }
@@ -736,19 +743,29 @@ impl Making<'_> {
     /// Combinations of formers in which a rule of labels decides, and which would be rare otherwise.
     fn shape(&mut self, ty: &Ty, size: u32) -> Ast {
         let (one, two, three) = (self.split(size, 1), self.split(size, 2), self.split(size, 3));
-        match self.former(13) {
+        match self.former(21) {
             // Whether a value has a label depends on a secret.
             0 => self.doubtful(ty, one),
             // So does that of the conversation; then something else is to be done with it.
             1 => {
-                let said = self.doubtful(&Ty::Num, 1);
+                let said = match self.test_of_given() {
+                    Some(test) if self.rng.chance(40) => {
+                        node(Op::If, [test, self.leaf(&Ty::Num), self.leaf(&Ty::Num)])
+                    }
+                    _ => self.doubtful(&Ty::Num, 1),
+                };
                 let l = self.label(1);
                 let touch = match self.rng.below(3) {
                     0 => node(Op::Clear, []),
                     1 => self.received(),
                     _ => node(Op::Send(role(0)), [self.leaf(&Ty::Num)]),
                 };
-                let touch = node(Op::Relabel, [l, touch]);
+                // Or in a copy of it.
+                let touch = match self.rng.below(4) {
+                    0 => node(Op::Fork, [self.received()]),
+                    1 if self.style.parallel => node(Op::Par(self.most()), [self.received()]),
+                    _ => node(Op::Relabel, [l, touch]),
+                };
                 let rest = self.under(Ty::Null, ty, two);
                 let second = node(Op::Let, [touch, rest]);
                 let both = shifted(second);
@@ -866,10 +883,15 @@ impl Making<'_> {
             8 => {
                 let (one, other) = (self.label(1), self.label(1));
                 let threshold = match self.test_of_given() {
-                    Some(test) => node(Op::If, [test, one, other]),
-                    None => one,
+                    Some(test) if self.rng.chance(40) => node(Op::If, [test, one, other]),
+                    _ => one,
                 };
-                let checked = node(Op::Assert, [threshold, self.leaf(&Ty::Num)]);
+                let value = match self.rng.below(3) {
+                    0 => self.leaf(&Ty::Num),
+                    1 => self.doubtful(&Ty::Num, 1),
+                    _ => node(Op::List, [self.doubtful(&Ty::Num, 1)]),
+                };
+                let checked = node(Op::Assert, [threshold, value]);
                 let rest = self.under(Ty::Num, ty, two);
                 node(Op::Let, [checked, rest])
             }
@@ -915,7 +937,188 @@ impl Making<'_> {
                 let rest = deeper(self.under(Ty::Null, ty, two), 2);
                 node(Op::Let, [first, node(Op::Let, [other, node(Op::Let, [again, rest])])])
             }
+            // A function is made where something raised the program counter, and applied where that is over.
+            13 => {
+                let l = self.label(1);
+                let (made, result) = match self.rng.chance(40) {
+                    true => (node(Op::Llm(self.rng.byte() % 7), [self.prompt()]), Ty::Str),
+                    false => {
+                        let of = Ty::Fun(Box::new((Ty::Num, ty.clone())));
+                        (self.particular(&of, two), ty.clone())
+                    }
+                };
+                let called = node(Op::App, [node(Op::Relabel, [l, made]), self.leaf(&Ty::Num)]);
+                if result == *ty {
+                    return called;
+                }
+                let rest = self.under(result, ty, two);
+                node(Op::Let, [called, rest])
+            }
+            // What a key may hold in one case and not in another.
+            14 if !self.keys.is_empty() => {
+                let i = self.rng.below(self.keys.len());
+                let of = self.keys[i].clone();
+                let kept = node(Op::Remember(i as u8), [self.doubtful(&of, 1)]);
+                let rest = self.under(Ty::Null, ty, two);
+                node(Op::Let, [kept, rest])
+            }
+            // Order, where both sides are equal.
+            15 => {
+                let of = match self.rng.below(3) {
+                    0 => self.leaf(&Ty::Num),
+                    1 => self.leaf(&Ty::Str),
+                    _ => Ast::lit(Data::Num(Num::ONE.div(&Num::from(3)).unwrap_or(Num::ONE))),
+                };
+                let p = self.rng.one(&[Prim::Lt, Prim::Le, Prim::Gt, Prim::Ge]);
+                let compared = node(Op::Let, [of, node(Op::Prim(p), [Ast::var(0), Ast::var(0)])]);
+                match ty {
+                    Ty::Bool => compared,
+                    _ => {
+                        let yes = self.term(ty, two);
+                        node(Op::If, [compared, yes, self.term(ty, two)])
+                    }
+                }
+            }
+            // Arguments that are given or left out.
+            16 if !self.in_code => {
+                let given = node(Op::Record(vec![0]), [self.leaf(&Ty::Num)]);
+                let none = node(Op::Record(vec![]), []);
+                let args = match self.test_of_given() {
+                    Some(test) => node(Op::If, [test, none, given]),
+                    None => {
+                        node(Op::Relabel, [self.label(1), if self.rng.chance(50) { none } else { given }])
+                    }
+                };
+                // Or one of two records that were made before.
+                let made = self.chosen(&Ty::Record(vec![Ty::Num]));
+                let (tool, args) = match made {
+                    Some(made) if self.rng.chance(40) => (self.rng.one(&[4, 5]), made),
+                    _ => (5, args),
+                };
+                let call = node(Op::App, [node(Op::Tool(tool), []), args]);
+                let rest = self.under(Ty::Num, ty, two);
+                node(Op::Let, [call, rest])
+            }
+            // What is no data, or no list, by a decision: where that is needed.
+            17 => {
+                let what = |this: &mut Self, other: Ast| {
+                    let number = this.leaf(&Ty::Num);
+                    match this.test_of_given() {
+                        Some(test) => node(Op::If, [test, other, number]),
+                        None => node(Op::Relabel, [this.label(1), other]),
+                    }
+                };
+                let function = node(Op::Lam, [Ast::lit(Data::Null)]);
+                let used = match self.rng.below(4) {
+                    0 => node(Op::Send(role(0)), [what(self, function)]),
+                    1 if !self.keys.is_empty() => node(Op::Remember(self.rng.byte()), [what(self, function)]),
+                    2 => {
+                        let list = node(Op::List, [self.leaf(&Ty::Num)]);
+                        let one = node(Op::Lam, [Ast::var(0)]);
+                        node(Op::Each(self.most_of_each()), [one, what(self, list)])
+                    }
+                    _ => node(Op::App, [node(Op::Llm(0), [Ast::lit("")]), what(self, function)]),
+                };
+                let rest = self.under(Ty::Null, ty, two);
+                node(Op::Let, [used, rest])
+            }
+            // Something for each item of a list that has a label of its own, which its items have not.
+            18 if self.style.parallel => {
+                let third = Num::ONE.div(&Num::from(3)).unwrap_or(Num::ONE);
+                let zero = || Ast::lit(Data::Num(Num::ZERO));
+                let f = match self.rng.below(4) {
+                    0 | 1 if !self.in_code => node(Op::Tool(self.rng.one(&[0, 3])), []),
+                    2 => node(Op::Fix(Bound::Finite(0)), [Ast::lit(Data::Null)]),
+                    _ => node(Op::Lam, [node(Op::Choose(third), [Ast::var(0), zero()])]),
+                };
+                let items = |this: &mut Self| {
+                    let n = this.rng.below(3);
+                    node(Op::List, (0..n).map(|_| this.leaf(&Ty::Num)).collect::<Vec<_>>())
+                };
+                let (one, other) = (items(self), shifted(items(self)));
+                let list = match self.test_of_given() {
+                    Some(test) => node(Op::If, [deeper(test, 2), Ast::var(1), Ast::var(0)]),
+                    None => node(Op::Relabel, [self.label(1), Ast::var(1)]),
+                };
+                let list = node(Op::Let, [one, node(Op::Let, [other, list])]);
+                let all = node(Op::Each(self.most()), [f, list]);
+                let rest = self.under(Ty::List(Box::new(Ty::Num)), ty, two);
+                node(Op::Let, [all, rest])
+            }
+            // What a function has captured keeps its label where that of the function is taken away.
+            19 if self.style.endorse || self.style.declassify => {
+                let again = node(Op::App, [Ast::var(2), Ast::var(0)]);
+                let functional = node(Op::Lam, [node(Op::Lam, [node(Op::Lam, [again])])]);
+                let functional = if self.rng.chance(50) { indirectly(functional) } else { functional };
+                let (of, to) = (self.label(1), self.label(1));
+                let looped = node(Op::Fix(Bound::Finite(2)), [functional]);
+                let looped = node(Op::Let, [looped, node(Op::Relabel, [of, Ast::var(0)])]);
+                let op = if self.style.endorse { Op::Endorse } else { Op::Declassify };
+                let made = node(op, [to, node(Op::App, [looped, self.leaf(&Ty::Num)])]);
+                let tested = node(Op::Prim(Prim::IsFn), [made]);
+                let rest = self.under(Ty::Bool, ty, two);
+                node(Op::Let, [tested, rest])
+            }
+            // Something is made or done under a raised program counter, and looked at where that is over.
+            20 => {
+                let record = node(Op::Record(vec![0]), [self.leaf(&Ty::Num)]);
+                let constant = shifted(node(Op::Lam, [Ast::lit(number(self.rng))]));
+                self.scope.extend([Ty::Record(vec![Ty::Num]), Ty::Fun(Box::new((Ty::Num, Ty::Num)))]);
+                let made = match self.rng.below(5) {
+                    0 => node(Op::Field(0), [Ast::var(1)]),
+                    1 => node(Op::App, [Ast::var(0), self.leaf(&Ty::Num)]),
+                    _ => self.made(),
+                };
+                let made = match self.test_of_given() {
+                    Some(test) if self.rng.chance(60) => node(Op::If, [test, made, Ast::lit(Data::Null)]),
+                    _ => node(Op::Relabel, [self.label(1), made]),
+                };
+                let test = node(Op::Test, [self.label(1), Ast::var(0)]);
+                let rest = self.under(Ty::Null, ty, two);
+                let other = shifted(self.leaf(ty));
+                self.scope.truncate(self.scope.len() - 2);
+                let looked_at = node(Op::Let, [made, node(Op::If, [test, rest, other])]);
+                node(Op::Let, [record, node(Op::Let, [constant, looked_at])])
+            }
             _ => self.general(ty, size),
+        }
+    }
+
+    /// A prompt: now and then by a decision, or what is none.
+    fn prompt(&mut self) -> Ast {
+        let text = self.leaf(&Ty::Str);
+        match (self.rng.below(5), self.test_of_given()) {
+            (0, Some(test)) => node(Op::If, [test, text, self.leaf(&Ty::Str)]),
+            (1, Some(test)) => node(Op::If, [test, text, self.leaf(&Ty::Num)]),
+            _ => text,
+        }
+    }
+
+    /// How many branches of an `each` may run at once; with no parallel branches wanted, one.
+    fn most_of_each(&mut self) -> Option<u32> {
+        if self.style.parallel { self.most() } else { Some(1) }
+    }
+
+    /// What gives a value that is labelled by the program counter and by nothing else.
+    fn made(&mut self) -> Ast {
+        let function = node(Op::Lam, [node(Op::Lam, [Ast::var(0)])]);
+        match self.rng.below(13) {
+            0 => node(Op::Fresh, [node(Op::Send(role(0)), [self.leaf(&Ty::Num)])]),
+            1 => node(Op::Fresh, [node(Op::Clear, [])]),
+            2 => node(Op::Assert, [Ast::lit(self.top()), self.leaf(&Ty::Num)]),
+            3 if !self.keys.is_empty() => {
+                let i = self.rng.below(self.keys.len());
+                let of = self.keys[i].clone();
+                node(Op::Remember(i as u8), [self.leaf(&of)])
+            }
+            4 if self.style.parallel => node(Op::Par(self.most()), []),
+            5 | 6 if self.style.parallel => node(Op::Each(self.most()), [function, node(Op::List, [])]),
+            7 => node(Op::Llm(0), [self.leaf(&Ty::Str)]),
+            8 => node(Op::Fix(Bound::Finite(2)), [function]),
+            9 if !self.in_code => node(Op::Tool(self.rng.byte()), []),
+            10 => node(Op::Fresh, [node(Op::RecvCode, [])]),
+            11 => node(Op::Record(vec![]), []),
+            _ => function,
         }
     }
 

@@ -51,6 +51,13 @@ impl World for Script {
     fn answer(&mut self, call: &Call) -> Answer {
         let key = self.key(call);
         let mut rng = Rng::new(hash(self.program.seed, &key));
+        if let Call::Recall { store, key } = call
+            && self.remembers
+            && rng.chance(Script::FORGETS)
+        {
+            self.stores.remove(&(store.clone(), key.clone()));
+            return Answer::Found(None);
+        }
         self.respond(call, &mut rng)
     }
 
@@ -65,6 +72,10 @@ impl World for Script {
 }
 
 impl Script {
+    /// How many times in a hundred a store has given up what it held when it is asked: what it has room for, and how long it keeps
+    /// what it was given, is its own affair.
+    pub(crate) const FORGETS: u64 = 3;
+
     /// What a key holds at the outset, if that is not the same in every run.
     pub(crate) fn begin(&mut self, store: &Name, key: &KeyDecl, run: u64) {
         let at = (store.clone(), key.name.clone());
@@ -75,7 +86,7 @@ impl Script {
         };
     }
 
-    /// The answer to a call, by random numbers that decide it.
+    /// The answer to a call, by random numbers that decide it; of a store that has given up nothing.
     pub(crate) fn respond(&mut self, call: &Call, rng: &mut Rng) -> Answer {
         match call {
             Call::Model { params: None, .. } => match rng.pick(&self.program.replies) {
@@ -137,11 +148,6 @@ impl Script {
             Call::Approve { .. } => Answer::Approved(Ok(())),
             Call::Recall { .. } | Call::Remember { .. } if self.program.failing_stores && rng.chance(4) => {
                 Answer::Failed("the store is shut".into())
-            }
-            // What a store has room for, and how long it keeps what it was given, is its own affair.
-            Call::Recall { store, key } if self.remembers && rng.chance(3) => {
-                self.stores.remove(&(store.clone(), key.clone()));
-                Answer::Found(None)
             }
             // What it holds may be of another type, if the key has one that a tag is not of.
             Call::Recall { key, .. } if self.program.failing_stores && **key != *"d" && rng.chance(3) => {
