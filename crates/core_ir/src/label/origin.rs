@@ -321,7 +321,12 @@ impl Origins {
         }
         let (before, own) = (self.entry(before), self.base(own));
         // A request is answered once, so its step is not looked for.
-        let key = step.request.is_none().then(|| EventKey { what: step.what.clone(), span: step.span, before, own });
+        let key = step.request.is_none().then(|| EventKey {
+            what: step.what.clone(),
+            span: step.span,
+            before,
+            own,
+        });
         let event = match key.as_ref().and_then(|key| self.event_index.get(key)) {
             Some(event) => *event,
             None if self.events.len() >= MOST_LABELS => return label,
