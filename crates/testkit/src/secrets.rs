@@ -410,6 +410,13 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
     Run { end, conversation, asked }
 }
 
+impl Run {
+    /// Whether it may have been ended by an error that a `par` does not wait with.
+    fn is_cut_off(&self) -> bool {
+        matches!(self.end, End::Error { label, .. } if label != Label::BOTTOM)
+    }
+}
+
 /// Someone who looks at two runs.
 struct Observer<'a> {
     lattice: &'a mut Lattice,
@@ -465,9 +472,11 @@ impl Observer<'_> {
             a.sort();
             b.sort();
         }
+        // §10 `par`: such an error ends the other branches wherever they are, so what they asked depends on time.
+        let cut_off = !ordered && one.is_cut_off() && other.is_cut_off();
         match (self.silent(one), self.silent(other)) {
             (false, false) => {
-                if a != b {
+                if a != b && !cut_off {
                     return Some(format!("asked {a:?}, or {b:?}"));
                 }
                 match (&one.end, &other.end) {

@@ -332,6 +332,9 @@ fn run(
     End::Caught(after.map_or_else(|| "crash".to_string(), String::from))
 }
 
+/// Runs a property on the machine with the mutant of this number, for so long at most.
+type Attempt<'a> = dyn Fn(usize, Option<Duration>) -> End + Sync + 'a;
+
 /// Runs every mutant (or those whose names contain one of `MUTANTS`, between commas) until the properties notice it; a table on standard output.
 #[test]
 #[ignore = "takes minutes; scripts/mutants runs it"]
@@ -379,7 +382,7 @@ fn every_mutant_is_caught() {
         let test = "machine_is_naive_on_programs_that_fit";
         run(&scratch, &naive_test, test, number, ("PROPTEST_CASES", &programs), longest)
     };
-    let properties: [(Property, &(dyn Fn(usize, Option<Duration>) -> End + Sync)); 3] = [
+    let properties: [(Property, &Attempt<'_>); 3] = [
         (Property::Noninterference, &noninterference),
         (Property::Comparison, &comparison),
         (Property::Evaluator, &evaluator),

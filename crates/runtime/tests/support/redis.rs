@@ -64,6 +64,7 @@ fn socket(dir: &Path) -> PathBuf {
     dir.join("redis.sock")
 }
 
+#[allow(clippy::print_stderr, reason = "whoever runs the tests should know that one was not run")]
 fn start(dir: &Path, options: &[String]) -> Option<Child> {
     let named = std::env::var_os("ENTAIL_REDIS_SERVER");
     let program = named.clone().unwrap_or_else(|| "redis-server".into());
