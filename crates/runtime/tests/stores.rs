@@ -121,6 +121,26 @@ async fn a_full_store_expels_what_was_written_longest_ago() {
     }
 }
 
+/// §10, stores: whether an entry is still there tells nothing of what was written under another label.
+#[tokio::test]
+async fn a_capacity_is_not_shared_between_labels() {
+    for backend in backends() {
+        let s = (backend.agent)();
+        let mut d = decl(&[("a", None), ("secret", None), ("b", None)], Some(1), None);
+        d.keys[1].label = LabelSpec::TOP;
+        s.remember(&d, 0, num(1)).unwrap();
+        s.remember(&d, 1, num(2)).unwrap();
+        assert_eq!(
+            [s.recall(&d, 0), s.recall(&d, 1)],
+            [Ok(Some(num(1))), Ok(Some(num(2)))],
+            "{}",
+            backend.name
+        );
+        s.remember(&d, 2, num(3)).unwrap();
+        assert_eq!([s.recall(&d, 0), s.recall(&d, 1)], [Ok(None), Ok(Some(num(2)))], "{}", backend.name);
+    }
+}
+
 /// Every write is read whole, a key that one agent writes alone is read as it wrote it, and of a key that all write the last
 /// write stays.
 #[tokio::test]

@@ -152,3 +152,13 @@ fn a_large_program_is_checked_in_one_pass() {
     text.push_str(&format!("({}) [{}]", vec!["(\\x. x)"; 2_000].join(" >> "), vec!["1"; 5_000].join(", ")));
     has_type(&text, "List Num");
 }
+
+/// Each function is used twice by the next one, so that copies of types double at every level: the work has a limit, beyond which
+/// types are unknown.
+#[test]
+fn types_that_double_at_every_level_end() {
+    let text = (0..40).fold("\\x: Str. x".to_string(), |inner, i| {
+        format!("\\x: Str. (let f{i} = {inner} in f{i} (f{i} x))")
+    });
+    assert!(!typing(&text).complete);
+}

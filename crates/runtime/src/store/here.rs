@@ -43,15 +43,15 @@ impl Store {
     fn write(&mut self, operation: &Operation, key: &KeyDecl, value: Data) {
         let entry = Entry { value, at: operation.now, number: self.written };
         self.written += 1;
-        self.labels.entry(key.name.clone()).or_insert_with(|| label_of(key));
+        let label = label_of(key);
+        self.labels.entry(key.name.clone()).or_insert_with(|| label.clone());
         self.entries.insert(key.name.clone(), entry);
-        let capacity =
-            operation.decl.capacity.map_or(usize::MAX, |c| usize::try_from(c).unwrap_or(usize::MAX));
-        while self.entries.len() > capacity {
-            let Some(oldest) = self.entries.iter().min_by_key(|(_, e)| e.number).map(|(k, _)| k.clone())
-            else {
-                break;
-            };
+        let Some(capacity) = operation.decl.capacity else { return };
+        let alike = self.entries.iter().filter(|(name, _)| self.labels.get(*name) == Some(&label));
+        let mut alike: Vec<(u64, Name)> = alike.map(|(name, e)| (e.number, name.clone())).collect();
+        alike.sort();
+        let over = alike.len().saturating_sub(usize::try_from(capacity).unwrap_or(usize::MAX));
+        for (_, oldest) in alike.drain(..over) {
             self.entries.remove(&oldest);
         }
     }

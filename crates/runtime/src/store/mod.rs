@@ -37,7 +37,9 @@ pub enum StorePlace {
 /// can recall as long as they share it.
 ///
 /// A key's initial value is an entry like others: it is there from the first time its store is used, counts
-/// towards the capacity and expires. An entry that does not fit expels the one written longest ago.
+/// towards the capacity and expires. An entry that does not fit expels the one written longest ago among the keys of its label:
+/// each label has the capacity for itself, so that nobody learns from what is gone what was written under another one
+/// (`docs/calculus.md` §10, stores).
 #[derive(Clone, Debug)]
 pub struct Stores {
     here: Arc<Mutex<HashMap<Name, here::Store>>>,

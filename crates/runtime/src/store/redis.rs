@@ -32,10 +32,11 @@ local function write(name, its, what)
   redis.call('ZADD', written, now, name)
   redis.call('ZADD', order, redis.call('INCR', number), name)
   if capacity ~= '' then
-    local over = redis.call('ZCARD', order) - tonumber(capacity)
-    if over > 0 then
-      for _, oldest in ipairs(redis.call('ZRANGE', order, 0, over - 1)) do drop(oldest) end
+    local alike = {}
+    for _, other in ipairs(redis.call('ZRANGE', order, 0, -1)) do
+      if redis.call('HGET', labels, other) == its then alike[#alike + 1] = other end
     end
+    for i = 1, #alike - tonumber(capacity) do drop(alike[i]) end
   end
 end
 local first = redis.call('HGET', labels, key)

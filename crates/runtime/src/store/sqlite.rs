@@ -94,9 +94,10 @@ fn write(t: &Transaction, operation: &Operation, key: &KeyDecl, value: &Data) ->
     )?;
     if let Some(capacity) = decl.capacity {
         t.execute(
-            "UPDATE entail_memory SET value = NULL WHERE store = ?1 AND value IS NOT NULL AND key NOT IN (
-                SELECT key FROM entail_memory WHERE store = ?1 AND value IS NOT NULL ORDER BY number DESC LIMIT ?2)",
-            params![&*decl.name, i64::try_from(capacity).unwrap_or(i64::MAX)],
+            "UPDATE entail_memory SET value = NULL WHERE store = ?1 AND label = ?3 AND value IS NOT NULL AND key NOT IN (
+                SELECT key FROM entail_memory WHERE store = ?1 AND label = ?3 AND value IS NOT NULL
+                ORDER BY number DESC LIMIT ?2)",
+            params![&*decl.name, i64::try_from(capacity).unwrap_or(i64::MAX), label_of(key)],
         )?;
     }
     Ok(())

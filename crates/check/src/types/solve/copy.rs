@@ -48,6 +48,10 @@ impl Solver {
                 self.bounds.insert(new, bounds);
             }
             while let Some((old, new)) = todo_effects.pop() {
+                if self.fuel == 0 {
+                    return None;
+                }
+                self.fuel -= 1;
                 self.effects.copy(old, new, |graph, e| {
                     copy_effect(graph, e, from_effect, &mut effects, &mut todo_effects)
                 });
