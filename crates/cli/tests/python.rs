@@ -83,8 +83,9 @@ fn modules_are_linted_like_configurations() {
         .replace("Agent, Runner", "Agent, ModelSettings, Runner");
     std::fs::write(dir.path().join("main.py"), bad).unwrap();
     for path in ["main.py", "."] {
+        // What code elsewhere may supply is unknown; the temperature is a warning.
         let (status, out, err) = entail(dir.path(), &["lint", "--level", "info", path]);
-        assert_eq!(status, 1, "{path}: {out}{err}");
+        assert_eq!(status, 0, "{path}: {out}{err}");
         for code in ["L001", "L002", "L009"] {
             assert!(out.contains(code), "{path}, {code}: {out}{err}");
         }

@@ -480,7 +480,7 @@ async fn wrong_calls_without_an_end_are_ended() {
     let cases = [
         ("rm", "{}", "there is no tool `rm`; offered: look"),
         ("look", "{oops", "the arguments of `look` are no JSON object: \"{oops\""),
-        ("look", r#"{"q": 7}"#, "the argument `q` of `look`: $: expected Str, found a number"),
+        ("look", r#"{"q": 7}"#, "the argument `q` of `look`: $: expected a string, found a number"),
         ("look", r#"{"sk-planted-0123456789": 1}"#, "the argument `q` of `look` is missing"),
     ];
     for (name, args, cause) in cases {

@@ -1,8 +1,8 @@
 //! L017: a bound that the source does not state.
 
 use crate::lint::rules::l023_no_way_to_end::never_ends;
-use crate::lint::{Check, Context, Rule};
-use core_ir::Bound;
+use crate::lint::{Check, Context, Rule, below};
+use core_ir::{Bound, Code, Term, TermId};
 use diagnostics::{Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
@@ -38,6 +38,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         }
         // A bound that someone sets at run time is neither missing nor known.
         if l.bound == Bound::Infinite && !origin.starts_with("none") {
+            if !asks(code, l.fix) {
+                continue;
+            }
             d.level = Level::Unknown;
         }
         let words = context.compiled.facts.words;
@@ -45,4 +48,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let help = if circle { words.round } else { words.bound };
         out.push(if help.is_empty() { d } else { d.help(help) });
     }
+}
+
+/// Whether a loop itself asks a model or calls a tool, or has parts that are not known; one that only repeats what was said costs nothing.
+fn asks(code: &Code, root: TermId) -> bool {
+    below(code, root)
+        .any(|id| matches!(code.term(id), Term::Llm(..) | Term::Recv(_) | Term::Tool(_) | Term::Unknown(_)))
 }

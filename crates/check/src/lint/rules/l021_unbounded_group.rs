@@ -30,7 +30,7 @@ pub(super) fn is_endless_group(code: &Code, l: &Loop) -> bool {
     l.is_endless() && l.bound == Bound::Infinite && oracles(code, l.fix) > 1
 }
 
-/// How many oracles stand in a term.
+/// How many agents stand in a term: oracles, and conversations of their own.
 fn oracles(code: &Code, root: TermId) -> usize {
-    below(code, root).filter(|id| matches!(code.term(*id), Term::Llm(..))).count()
+    below(code, root).filter(|id| matches!(code.term(*id), Term::Llm(..) | Term::Fresh(_))).count()
 }
