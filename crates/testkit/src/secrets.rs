@@ -492,6 +492,7 @@ impl Observer<'_> {
             }
             // One of the runs stops silently; until then the observer has seen the same.
             (true, true) if !ordered => None,
+            _ if cut_off => None,
             (x, y) => {
                 let begins = |a: &[(&str, Label)], b: &[(&str, Label)]| match ordered {
                     true => b.starts_with(a),
