@@ -492,12 +492,8 @@ pub fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend::
     Ok(units)
 }
 
-fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Result<Loaded, Problem> {
-    let (module, mut found) = surface::check_files(id, text, &mut Imports::new(sources, id));
-    let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
-    module.retry_timeouts = options.retry_timeouts;
-    let policy = policy::read(sources, options.policy.as_deref())?;
-    found.extend(policy::check_named(policy.as_ref(), &mut module));
+/// The pipelines of a checked module; what is wrong with one is added to what was found.
+pub(crate) fn pipelines(module: &surface::Module, found: &mut Vec<Diagnostic>) -> Vec<Runnable> {
     let default = module.default_entry().map(|e| e.name.clone());
     let mut out = Vec::new();
     for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Pipeline) {
@@ -511,6 +507,16 @@ fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Re
             Err(more) => found.extend(more),
         }
     }
+    out
+}
+
+fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Result<Loaded, Problem> {
+    let (module, mut found) = surface::check_files(id, text, &mut Imports::new(sources, id));
+    let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
+    module.retry_timeouts = options.retry_timeouts;
+    let policy = policy::read(sources, options.policy.as_deref())?;
+    found.extend(policy::check_named(policy.as_ref(), &mut module));
+    let mut out = pipelines(&module, &mut found);
     if has_errors(&found) {
         return Err(Problem::Wrong(found));
     }

@@ -202,7 +202,9 @@ impl Shape {
             }
         }
         let order = topological(&out, graph.start);
-        let join = order.as_ref().map_or(Vec::new(), |order| joins(&out, order));
+        let join = order
+            .as_ref()
+            .map_or(Vec::new(), |order| joins(out.len(), order, |node| out[node].iter().map(|(to, _)| *to)));
         let reads = (0..n).map(|node| steps.reads(node)).collect();
         Shape { names, out, order, join, reads, outputs: steps.outputs() }
     }
@@ -270,14 +272,19 @@ fn topological(out: &[Vec<(usize, Option<String>)>], start: usize) -> Option<Vec
     Some(order)
 }
 
-/// For each node where all ways from it meet (its immediate post-dominator); `out.len()` is the end.
-fn joins(out: &[Vec<(usize, Option<String>)>], order: &[usize]) -> Vec<usize> {
-    let end = out.len();
-    let mut join = vec![end; out.len()];
-    let mut depth = vec![0usize; out.len() + 1];
+/// For each of so many nodes where all ways from it meet (its immediate post-dominator), `count` being the end. `order` has each node
+/// before those that it leads to; `next` gives these.
+pub(crate) fn joins<I: IntoIterator<Item = usize>>(
+    count: usize,
+    order: &[usize],
+    next: impl Fn(usize) -> I,
+) -> Vec<usize> {
+    let end = count;
+    let mut join = vec![end; count];
+    let mut depth = vec![0usize; count + 1];
     for &node in order.iter().rev() {
         let mut meet: Option<usize> = None;
-        for &(to, _) in &out[node] {
+        for to in next(node) {
             meet = Some(match meet {
                 None => to,
                 Some(mut a) => {

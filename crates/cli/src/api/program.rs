@@ -11,7 +11,7 @@ use check::types::{self, Typing};
 use core_ir::{Code, Data, Type};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
 use frontend::policy::Policy;
-use frontend::surface::{self, EntryKind};
+use frontend::surface;
 use machine::Machine;
 use runtime::{CancellationToken, Event, RunReport, Schema};
 use schemars::JsonSchema;
@@ -56,22 +56,7 @@ impl Program {
         let mut sources = Sources::new();
         let file = sources.add("<source>", text);
         let (module, mut found) = surface::check_files(file, text, &mut Nothing);
-        let default = module.as_ref().and_then(|m| m.default_entry()).map(|e| e.name.clone());
-        let mut runnables = Vec::new();
-        for (module, entry) in module.iter().flat_map(|m| m.entries().iter().map(move |e| (m, e))) {
-            if entry.kind != EntryKind::Pipeline {
-                continue;
-            }
-            match module.lower(entry) {
-                Ok(code) => runnables.push(Runnable {
-                    name: entry.name.clone(),
-                    code: Arc::new(code),
-                    input: Some(entry.input.clone()),
-                    is_default: default.as_ref() == Some(&entry.name),
-                }),
-                Err(more) => found.extend(more),
-            }
-        }
+        let runnables = module.map(|m| load::pipelines(&m, &mut found)).unwrap_or_default();
         if has_errors(&found) {
             return Err(Error::of_program(&sources, &found));
         }

@@ -290,29 +290,9 @@ pub(super) fn joins(
     forward: &[Vec<usize>],
 ) -> Vec<Option<usize>> {
     let end = out.len();
-    let mut join = vec![end; out.len()];
-    let mut depth = vec![0usize; out.len() + 1];
-    for &node in topological(forward).iter().rev() {
-        let mut meet: Option<usize> = None;
-        for to in &out[node] {
-            let to = to.filter(|t| !back.contains(&(node, *t))).unwrap_or(end);
-            meet = Some(match meet {
-                None => to,
-                Some(mut a) => {
-                    let mut b = to;
-                    while a != b {
-                        if depth[a] >= depth[b] {
-                            a = if a == end { end } else { join[a] };
-                        } else {
-                            b = if b == end { end } else { join[b] };
-                        }
-                    }
-                    a
-                }
-            });
-        }
-        join[node] = meet.unwrap_or(end);
-        depth[node] = depth[join[node]] + 1;
-    }
+    let next = |node: usize| {
+        out[node].iter().map(move |to| to.filter(|t| !back.contains(&(node, *t))).unwrap_or(end))
+    };
+    let join = crate::graph::joins(end, &topological(forward), next);
     join.into_iter().map(|j| Some(j).filter(|j| *j != end)).collect()
 }

@@ -322,25 +322,16 @@ impl Reader<'_, '_> {
                 _,
             ) => self.comparison(kit, scope, callee, args, at),
             // As values: the first that decides.
-            ("or", [first, rest @ ..]) if !rest.is_empty() => {
+            ("or" | "and", [first, rest @ ..]) if !rest.is_empty() => {
                 let test = self.test(kit, scope, first);
                 let value = self.expr(kit, scope, first);
                 let rest = if rest.len() == 1 {
                     self.expr(kit, scope, rest[0])
                 } else {
-                    self.operator(kit, scope, "or", rest, at)?
+                    self.operator(kit, scope, callee, rest, at)?
                 };
-                Some(kit.b.add(Term::If(test, value, rest, IfSugar::Plain), at))
-            }
-            ("and", [first, rest @ ..]) if !rest.is_empty() => {
-                let test = self.test(kit, scope, first);
-                let value = self.expr(kit, scope, first);
-                let rest = if rest.len() == 1 {
-                    self.expr(kit, scope, rest[0])
-                } else {
-                    self.operator(kit, scope, "and", rest, at)?
-                };
-                Some(kit.b.add(Term::If(test, rest, value, IfSugar::Plain), at))
+                let (holds, otherwise) = if callee == "or" { (value, rest) } else { (rest, value) };
+                Some(kit.b.add(Term::If(test, holds, otherwise, IfSugar::Plain), at))
             }
             ("+" | "-" | "*" | "/" | "%", [a, b]) => {
                 let (a, b) = (self.expr(kit, scope, a), self.expr(kit, scope, b));

@@ -402,22 +402,25 @@ async fn a_chain_asks_the_next_where_a_provider_fails_and_not_where_a_model_decl
     assert_eq!((answer.result, asked), (Ok(Reply::Text("from a".into())), 0));
 }
 
-/// A model that calls tools for ever is ended by the steps of its agent, or by the budget of the run, whichever is first, and the error says which.
-#[tokio::test]
-async fn a_loop_of_tool_calls_without_an_end_is_ended() {
-    use runtime::{CancellationToken, Environment, Handlers, Limits, Models, Tools};
-    const STEPS: usize = 4;
+/// An agent with the tool `look` and four steps.
+fn seeker() -> Arc<core_ir::Code> {
     let program = r#"
         tool look(q: String) -> String reads {}
         agent seeker { tools: [look], prompt: "You look things up.", max_steps: 4 }
         task find(q: String) -> String by agent { prompt "find {q}" }
         pipeline main(q: String) -> String { let a = run find with { q: q } by seeker; return a; }
     "#;
-    let code = {
-        let (module, found) = frontend::surface::check(FileId(0), program);
-        let module = module.unwrap_or_else(|| panic!("{found:?}"));
-        Arc::new(module.lower(module.default_entry().unwrap()).unwrap())
-    };
+    let (module, found) = frontend::surface::check(FileId(0), program);
+    let module = module.unwrap_or_else(|| panic!("{found:?}"));
+    Arc::new(module.lower(module.default_entry().unwrap()).unwrap())
+}
+
+/// A model that calls tools for ever is ended by the steps of its agent, or by the budget of the run, whichever is first, and the error says which.
+#[tokio::test]
+async fn a_loop_of_tool_calls_without_an_end_is_ended() {
+    use runtime::{CancellationToken, Environment, Handlers, Limits, Models, Tools};
+    const STEPS: usize = 4;
+    let code = seeker();
     let run = async |model: Arc<dyn Provider>, limits: Limits| {
         let look: runtime::CustomTool = Arc::new(|_| Box::pin(async { Ok(Data::str("nothing yet")) }));
         let tools = Tools::new(&Environment::default()).with_custom("look", look);
@@ -466,17 +469,7 @@ async fn a_loop_of_tool_calls_without_an_end_is_ended() {
 #[tokio::test]
 async fn wrong_calls_without_an_end_are_ended() {
     use runtime::{CancellationToken, Environment, Handlers, Limits, Models, Tools};
-    let program = r#"
-        tool look(q: String) -> String reads {}
-        agent seeker { tools: [look], prompt: "You look things up.", max_steps: 4 }
-        task find(q: String) -> String by agent { prompt "find {q}" }
-        pipeline main(q: String) -> String { let a = run find with { q: q } by seeker; return a; }
-    "#;
-    let code = {
-        let (module, found) = frontend::surface::check(FileId(0), program);
-        let module = module.unwrap_or_else(|| panic!("{found:?}"));
-        Arc::new(module.lower(module.default_entry().unwrap()).unwrap())
-    };
+    let code = seeker();
     let cases = [
         ("rm", "{}", "there is no tool `rm`; offered: look"),
         ("look", "{oops", "the arguments of `look` are no JSON object: \"{oops\""),
