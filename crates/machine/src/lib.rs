@@ -483,12 +483,31 @@ pub(crate) struct Conversation {
     pub told: Option<Arc<Remark>>,
 }
 
-/// The messages of a conversation, oldest first. Copies and requests share those that there were; later ones are its own, so
-/// that to say something costs no counting of shares.
+/// The messages of a conversation, oldest first: those from before it was last copied, which its copies share, and later ones. Of the
+/// later ones, requests share those that were sent; the rest is its own, so that to say something costs no counting of shares.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Messages {
-    shared: Option<Arc<Vec<Message>>>,
+    before: Option<Arc<Earlier>>,
+    sent: Option<Arc<Vec<Message>>>,
     own: Vec<Message>,
+}
+
+/// Messages of a conversation up to where it was copied. However often that happens, each message is kept once: branches inside of
+/// branches would else keep as many copies of the first ones as there are branches.
+#[derive(Debug)]
+struct Earlier {
+    before: Option<Arc<Earlier>>,
+    messages: Arc<Vec<Message>>,
+}
+
+impl Drop for Earlier {
+    /// One after the other: there may be as many as a run has steps.
+    fn drop(&mut self) {
+        let mut next = self.before.take();
+        while let Some(mut earlier) = next.and_then(Arc::into_inner) {
+            next = earlier.before.take();
+        }
+    }
 }
 
 impl Messages {
@@ -496,21 +515,50 @@ impl Messages {
         self.own.push(message);
     }
 
-    /// All of them, shared.
-    pub(crate) fn share(&mut self) -> Arc<Vec<Message>> {
-        let shared = self.shared.get_or_insert_default();
+    /// Those since it was last copied.
+    fn recent(&mut self) -> &Arc<Vec<Message>> {
+        let sent = self.sent.get_or_insert_default();
         if !self.own.is_empty() {
-            Arc::make_mut(shared).append(&mut self.own);
+            Arc::make_mut(sent).append(&mut self.own);
         }
-        shared.clone()
+        sent
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.iter().count()
+    /// All of them, for a request.
+    pub(crate) fn share(&mut self) -> Arc<Vec<Message>> {
+        match self.before {
+            None => self.recent().clone(),
+            Some(_) => Arc::new(self.iter().cloned().collect()),
+        }
+    }
+
+    /// All of them, at the end of a run.
+    pub(crate) fn whole(&mut self) -> &[Message] {
+        if self.before.is_some() {
+            *self = Messages { before: None, sent: Some(self.share()), own: Vec::new() };
+        }
+        self.recent()
+    }
+
+    /// What [`Messages::whole`] found.
+    pub(crate) fn found(&self) -> &[Message] {
+        self.sent.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    fn copy(&mut self) -> Messages {
+        if self.sent.is_some() || !self.own.is_empty() {
+            let messages = self.recent().clone();
+            self.before = Some(Arc::new(Earlier { before: self.before.take(), messages }));
+            self.sent = None;
+        }
+        Messages { before: self.before.clone(), sent: None, own: Vec::new() }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Message> {
-        self.shared.iter().flat_map(|m| m.iter()).chain(&self.own)
+        let earlier = std::iter::successors(self.before.as_deref(), |e| e.before.as_deref());
+        let mut earlier: Vec<&[Message]> = earlier.map(|e| e.messages.as_slice()).collect();
+        earlier.reverse();
+        earlier.into_iter().flatten().chain(self.sent.iter().flat_map(|m| m.iter())).chain(&self.own)
     }
 }
 
@@ -528,7 +576,7 @@ impl Conversation {
 
     /// A copy to be gone on with by itself.
     pub(crate) fn copy(&mut self) -> Conversation {
-        let messages = Messages { shared: Some(self.messages.share()), own: Vec::new() };
+        let messages = self.messages.copy();
         Conversation { label: self.label, messages, pending: self.pending.clone(), told: self.told.clone() }
     }
 }
@@ -741,7 +789,7 @@ impl Machine {
 
     /// The conversation of the run, after its end; before, the empty one.
     pub fn conversation(&self) -> (Label, &[Message]) {
-        (self.conversation.label, self.conversation.messages.shared.as_deref().map_or(&[], Vec::as_slice))
+        (self.conversation.label, self.conversation.messages.found())
     }
 
     /// A value as a tree that can be printed and compared.
@@ -783,7 +831,7 @@ impl Machine {
     fn finish(&mut self, result: Result<Value, Failure>) {
         if let Some(run) = self.strands.first_mut().and_then(Option::take) {
             self.conversation = run.outermost_conversation();
-            self.conversation.messages.share();
+            self.conversation.messages.whole();
         }
         self.done = Some(result);
         self.strands.clear();
@@ -828,7 +876,7 @@ impl Machine {
         self.free.push(slot);
         let Some((parent, index)) = strand.parent else {
             self.conversation = strand.conversation;
-            self.conversation.messages.share();
+            self.conversation.messages.whole();
             return self.finish(result);
         };
         // INVARIANT: a parent stays in its slot, joining, until all its branches have ended.
@@ -911,5 +959,45 @@ impl Machine {
         }
         self.strands[slot] = Some(strand);
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &Arc<str>) -> Message {
+        Message { role: Role::User, content: text.clone(), call: None }
+    }
+
+    /// Branches inside of branches once had a copy of every message each.
+    #[test]
+    fn a_message_is_kept_once_however_often_its_conversation_is_copied() {
+        let text: Arc<str> = "first".into();
+        let mut messages = Messages::default();
+        messages.push(message(&text));
+        let mut kept = Vec::new();
+        for n in 0..100_000 {
+            let mut copy = messages.copy();
+            copy.push(message(&n.to_string().into()));
+            kept.push(std::mem::replace(&mut messages, copy));
+        }
+        assert_eq!(Arc::strong_count(&text), 2);
+        let sent = messages.share();
+        assert_eq!((sent.len(), &*sent[0].content, &*sent[100_000].content), (100_001, "first", "99999"));
+        assert_eq!(messages.whole(), &sent[..]);
+        drop(kept);
+    }
+
+    #[test]
+    fn a_copy_and_what_it_was_copied_from_go_on_by_themselves() {
+        let texts: [Arc<str>; 3] = ["a".into(), "b".into(), "c".into()];
+        let mut one = Messages::default();
+        one.push(message(&texts[0]));
+        let mut other = one.copy();
+        one.push(message(&texts[1]));
+        other.push(message(&texts[2]));
+        let said = |m: &Messages| m.iter().map(|m| m.content.to_string()).collect::<Vec<_>>();
+        assert_eq!((said(&one), said(&other)), (vec!["a".into(), "b".into()], vec!["a".into(), "c".into()]));
     }
 }

@@ -104,7 +104,7 @@ impl Print<'_> {
 
     fn conversation(&mut self, c: &Conversation) -> Option<()> {
         self.label(c.label)?;
-        self.number(c.messages.len())?;
+        self.number(c.messages.iter().count())?;
         c.messages.iter().try_for_each(|Message { role, content, call }| {
             self.tag(*role as u8);
             self.text(content)?;

@@ -243,6 +243,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         style,
         lattice,
         scope: style.given.clone(),
+        depth: 0,
         keys: Vec::new(),
         in_code: false,
         forbidden: !style.typed && !generated_endorse,
@@ -434,12 +435,17 @@ fn models(rng: &mut Rng, tools: usize) -> Vec<ModelParams> {
         .collect()
 }
 
+/// How deep terms are made at most.
+const DEEPEST: usize = 200;
+
 struct Making<'a> {
     rng: &'a mut Rng,
     style: &'a Style,
     lattice: LatticeKind,
     /// The types of the variables in scope, outermost first.
     scope: Vec<Ty>,
+    /// How many terms are being made, one inside of the other.
+    depth: usize,
     /// The types of the keys in scope.
     keys: Vec<Ty>,
     /// Whether this is code that a model gives.
@@ -708,6 +714,17 @@ impl Making<'_> {
 
     /// A term of about that size, mostly of the type.
     fn term(&mut self, wanted: &Ty, size: u32) -> Ast {
+        // Shares may be larger than what they are shares of, so that some terms are deep: one in a hundred thousand beyond all measure.
+        if self.depth >= DEEPEST {
+            return self.leaf(wanted);
+        }
+        self.depth += 1;
+        let made = self.term_within(wanted, size);
+        self.depth -= 1;
+        made
+    }
+
+    fn term_within(&mut self, wanted: &Ty, size: u32) -> Ast {
         let other;
         let mut ty = wanted;
         if !self.style.typed && self.rng.chance(self.style.wild) {
