@@ -171,3 +171,26 @@ async fn declarations_that_do_not_fit_are_refused() {
         assert!(e.contains(want), "{e}");
     }
 }
+
+/// Fuel for years. A tokio runtime ends when its blocking tasks have: if the component went on, this would not.
+#[test]
+fn a_call_that_nobody_waits_for_stops() {
+    let dir = tempfile::tempdir().unwrap();
+    let more = |timeout: &str| [("fuel", num(i64::MAX)), ("timeout", Data::Num(timeout.parse().unwrap()))];
+    let late = decl("spin", &[], Type::Num, Some(handler(dir.path(), &more("0.1"))));
+    let given_up = decl("spin", &[], Type::Num, Some(handler(dir.path(), &more("3600"))));
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let why = runtime.block_on(async {
+            let given_up = tokio::spawn(run(given_up, vec![]));
+            let why = run(late, vec![]).await.unwrap_err();
+            given_up.abort();
+            why
+        });
+        drop(runtime);
+        done.send(why).unwrap();
+    });
+    let why = ended.recv_timeout(std::time::Duration::from_secs(120)).expect("the components stop");
+    assert!(why.contains("no result within 0.1 s"), "{why}");
+}

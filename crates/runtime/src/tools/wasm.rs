@@ -5,6 +5,7 @@
 //!
 //! Invariant: each call has an instance of its own, so no call sees what another one left in memory.
 //! Invariant: a call ends: it has so much fuel (one for each instruction, roughly) and so much memory and no more.
+//! Invariant: a call that nobody waits for any more, because it is late or its run has ended, stops computing.
 //! Invariant: arguments and results have the types that the component states, and those fit the declared ones, or nothing is called.
 
 use super::ToolLimits;
@@ -12,11 +13,12 @@ use core_ir::{Data, Name, Num, ToolDecl, Type};
 use diagnostics::clip_to as clip;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, Linker, Type as WasmType, Val};
-use wasmtime::{Config, Engine, Store, StoreLimits, StoreLimitsBuilder, Trap};
+use wasmtime::{Config, Engine, Store, StoreLimits, StoreLimitsBuilder, Trap, UpdateDeadline};
 
 /// Fuel of a call if its handler does not say: a second or so.
 const FUEL: u64 = 1_000_000_000;
@@ -48,7 +50,7 @@ pub(super) struct Components {
 impl Default for Components {
     fn default() -> Components {
         let mut config = Config::new();
-        config.wasm_component_model(true).consume_fuel(true);
+        config.wasm_component_model(true).consume_fuel(true).epoch_interruption(true);
         Components { engine: Engine::new(&config).ok(), known: Mutex::default() }
     }
 }
@@ -75,6 +77,25 @@ impl Components {
             .map_err(|e| format!("`{shown}` is no component: {}", clip(&format!("{e:#}"), 300)))?;
         known().insert(file.to_path_buf(), (time, size, component.clone()));
         Ok((engine, component))
+    }
+}
+
+/// Why a call ended that nobody waits for; nobody reads it.
+const GIVEN_UP: &str = "it was given up";
+
+/// Somebody who waits for a call. When they go, it is told to stop.
+struct WaitedFor {
+    given_up: Arc<AtomicBool>,
+    engine: Option<Engine>,
+}
+
+impl Drop for WaitedFor {
+    fn drop(&mut self) {
+        self.given_up.store(true, Ordering::SeqCst);
+        // All calls of the engine look up now, and those that are waited for go on. Of one that has ended nothing is left.
+        if let Some(engine) = &self.engine {
+            engine.increment_epoch();
+        }
     }
 }
 
@@ -119,8 +140,10 @@ impl Wasm {
         components: Arc<Components>,
     ) -> Result<Data, String> {
         let limit = self.timeout.unwrap_or(limits.timeout);
-        // A call that is given up goes on until its fuel is used, and nobody sees what it does.
-        let work = tokio::task::spawn_blocking(move || self.run(&decl, &args, &limits, &components));
+        let waited_for = WaitedFor { given_up: Arc::default(), engine: components.engine.clone() };
+        let given_up = waited_for.given_up.clone();
+        let work =
+            tokio::task::spawn_blocking(move || self.run(&decl, &args, &limits, &components, &given_up));
         match tokio::time::timeout(limit, work).await {
             Ok(done) => done.map_err(|_| "it crashed".to_string())?,
             Err(_) => Err(format!("no result within {} s", limit.as_secs_f64())),
@@ -133,6 +156,7 @@ impl Wasm {
         args: &[(Name, Data)],
         limits: &ToolLimits,
         components: &Components,
+        given_up: &Arc<AtomicBool>,
     ) -> Result<Data, String> {
         let (engine, component) = components.get(&self.file)?;
         let (ty, at) = self.find(&component)?;
@@ -179,6 +203,17 @@ impl Wasm {
         store.limiter(|limits| limits);
         let ended = |e: wasmtime::Error| self.why(&e);
         store.set_fuel(self.fuel).map_err(ended)?;
+        // Each new epoch asks whether this call is the one that was given up.
+        let stop = given_up.clone();
+        store.epoch_deadline_callback(move |_| match stop.load(Ordering::SeqCst) {
+            true => Ok(UpdateDeadline::Interrupt),
+            false => Ok(UpdateDeadline::Continue(1)),
+        });
+        store.set_epoch_deadline(1);
+        // Before the deadline was set an epoch went unnoticed.
+        if given_up.load(Ordering::SeqCst) {
+            return Err(GIVEN_UP.into());
+        }
         let mut linker = Linker::new(&engine);
         linker.define_unknown_imports_as_traps(&component).map_err(ended)?;
         let instance = linker.instantiate(&mut store, &component).map_err(ended)?;
@@ -226,6 +261,7 @@ impl Wasm {
     fn why(&self, e: &wasmtime::Error) -> String {
         match e.downcast_ref::<Trap>() {
             Some(Trap::OutOfFuel) => format!("it used its fuel of {}", self.fuel),
+            Some(Trap::Interrupt) => GIVEN_UP.into(),
             _ => {
                 let text = format!("{e:#}");
                 if text.contains("memory") && text.contains("grow") || text.contains("memory minimum size") {
