@@ -3,6 +3,7 @@
 //! Entry point: [`Terminal::open`].
 //!
 //! Invariant: only `y` or `yes`, typed after the question was shown, approves.
+//! Invariant: nothing is read but the answer to a question that stands there: what is typed later is for whoever reads the terminal next.
 //! Invariant: what is shown cannot move the cursor, reorder text or look like the label: values are JSON, and everything that
 //! controls a terminal is escaped.
 
@@ -11,8 +12,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::Mutex;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::{Mutex, oneshot};
 
 /// Characters of an argument that are shown.
 pub(crate) const MOST: usize = 1000;
@@ -21,8 +21,8 @@ pub(crate) const MOST: usize = 1000;
 #[derive(Clone, Default)]
 pub struct Terminal {
     asking: Arc<AtomicBool>,
-    /// What is typed; held by whoever asks, so that questions of parallel branches come one after another.
-    lines: Arc<Mutex<Option<UnboundedReceiver<String>>>>,
+    /// Held by whoever asks, so that questions of parallel branches come one after another.
+    turn: Arc<Mutex<()>>,
 }
 
 impl Terminal {
@@ -46,24 +46,18 @@ impl Terminal {
     }
 
     async fn ask(&self, call: &Approval) -> Result<(), String> {
-        let mut slot = self.lines.lock().await;
-        let lines = slot.get_or_insert_with(read_lines);
+        let _turn = self.turn.lock().await;
         // What was typed before the question is no answer to it.
         discard_typed();
-        while lines.try_recv().is_ok() {}
         let mut shown = Shown { asking: &self.asking, answered: false };
         self.asking.store(true, Ordering::Relaxed);
         say(&format!("\r\x1b[2K{}", question(call)));
-        let line = lines.recv().await;
+        let line = read_line().await;
         shown.answered = line.is_some();
         match line {
             Some(line) if is_yes(&line) => Ok(()),
             Some(_) => Err("it was refused at the terminal".into()),
-            None => {
-                // The next question reads anew: after Ctrl-D a terminal goes on.
-                *slot = None;
-                Err("no answer was given at the terminal".into())
-            }
+            None => Err("no answer was given at the terminal".into()),
         }
     }
 }
@@ -89,19 +83,40 @@ fn say(text: &str) {
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
-/// Lines of standard input. They are read in a thread that nobody waits for, because reading can't be given up.
-fn read_lines() -> UnboundedReceiver<String> {
-    let (lines, receiver) = unbounded_channel();
+/// A line of standard input; `None` at its end. Reading can't be given up, so it is done in a thread of its own, which looks first whether there is something and whether
+/// anybody still waits for it.
+async fn read_line() -> Option<String> {
+    let (give, line) = oneshot::channel();
     std::thread::spawn(move || {
-        let mut line = Vec::new();
-        while std::io::stdin().lock().read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
-            if lines.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
-                break;
+        while !give.is_closed() {
+            if something_is_typed() {
+                // A terminal gives a line at a time.
+                let mut typed = Vec::new();
+                let read = std::io::stdin().lock().read_until(b'\n', &mut typed).is_ok_and(|n| n > 0);
+                let _ = give.send(read.then(|| String::from_utf8_lossy(&typed).into_owned()));
+                return;
             }
-            line.clear();
         }
     });
-    receiver
+    line.await.ok().flatten()
+}
+
+/// Whether reading standard input would not wait; looked for during a moment.
+#[cfg(unix)]
+fn something_is_typed() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let moment = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let stdin = std::io::stdin();
+    // Where it can't be known, reading tells.
+    !matches!(
+        poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&moment)),
+        Ok(0) | Err(rustix::io::Errno::INTR)
+    )
+}
+
+#[cfg(not(unix))]
+fn something_is_typed() -> bool {
+    true
 }
 
 #[cfg(unix)]
