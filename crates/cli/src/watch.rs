@@ -11,8 +11,8 @@ use runtime::{Answered, Asked, Event, Limits, Usage};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Characters of what is said that a line shows.
-const MOST: usize = 100;
+/// Columns of a line where no terminal says how many it has.
+const USUAL: usize = 110;
 
 /// The view of a run.
 pub struct Watch<'a> {
@@ -72,18 +72,15 @@ impl<'a> Watch<'a> {
                 };
                 self.steps += 1;
                 self.open.insert(*id, (self.steps, step, String::new()));
-                self.line(&format!("{:>3}  {}", self.steps, visible(&line, MOST)), asking);
+                self.line(&self.fit(&format!("{:>3}  ", self.steps), &line, ""), asking);
             }
             Event::Retry { id, number, wait, cause } => {
                 let n = self.open.get_mut(id).map_or(0, |(n, _, text)| {
                     text.clear();
                     *n
                 });
-                let line = format!(
-                    "{n:>3}  ~ again in {:.1} s ({number}): {}",
-                    wait.as_secs_f64(),
-                    visible(cause, MOST)
-                );
+                let head = format!("{n:>3}  ~ again in {:.1} s ({number}): ", wait.as_secs_f64());
+                let line = self.fit(&head, cause, "");
                 self.line(&line, asking);
             }
             Event::Text { id, text } => {
@@ -126,10 +123,8 @@ impl<'a> Watch<'a> {
                     Answered::Stopped(why) => format!("stopped: {why}"),
                     Answered::Late => "too late".into(),
                 };
-                self.line(
-                    &format!("{n:>3}  → {}  ({} ms)", visible(&said, MOST), elapsed.as_millis()),
-                    asking,
-                );
+                let took = format!("  ({} ms)", elapsed.as_millis());
+                self.line(&self.fit(&format!("{n:>3}  → "), &said, &took), asking);
             }
         }
     }
@@ -140,6 +135,19 @@ impl<'a> Watch<'a> {
             self.ui.status("");
         } else {
             self.ui.say(&self.spent());
+        }
+    }
+
+    /// A text on one line between two others, cut to what fits.
+    fn fit(&self, head: &str, text: &str, tail: &str) -> String {
+        let columns = if self.live { self.ui.columns().saturating_sub(1) } else { USUAL };
+        let room = columns.saturating_sub(head.chars().count() + tail.chars().count()).max(20);
+        let words: Vec<&str> = text.split_whitespace().take(room).collect();
+        // Escaped first: what is escaped is longer.
+        let shown = visible(&words.join(" "), 4 * room);
+        match shown.chars().count() > room {
+            true => format!("{head}{}…{tail}", shown.chars().take(room - 1).collect::<String>()),
+            false => format!("{head}{shown}{tail}"),
         }
     }
 
@@ -162,7 +170,7 @@ impl<'a> Watch<'a> {
         let tail = growing.map_or(String::new(), |(_, _, text)| {
             let skip = text.chars().count().saturating_sub(40);
             let tail: String = text.chars().skip(skip).collect();
-            format!("  «{}»", visible(&tail.replace('\n', " "), MOST))
+            format!("  «{}»", visible(&tail.replace('\n', " "), 80))
         });
         // A line that goes on in the next row could not be written over.
         let line = format!("{}{tail}", self.spent());

@@ -247,12 +247,20 @@ fn show(ui: &Ui, line: &Value) {
             }
             let u = &line["usage"];
             ui.result(&format!(
-                "{} model calls, {} tool calls, {} tokens in, {} out, {} steps of the machine",
-                u["modelCalls"], u["toolCalls"], u["inputTokens"], u["outputTokens"], u["steps"]
+                "{}, {}, {} tokens in, {} out, {} of the machine",
+                counted(&u["modelCalls"], "model call"),
+                counted(&u["toolCalls"], "tool call"),
+                u["inputTokens"],
+                u["outputTokens"],
+                counted(&u["steps"], "step")
             ));
         }
         _ => ui.result(&line.to_string()),
     }
+}
+
+fn counted(n: &Value, what: &str) -> String {
+    super::plural(n.as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0), what)
 }
 
 /// Everything about one request, nothing cut.
@@ -311,15 +319,21 @@ fn timeline(ui: &Ui, lines: &[Value]) {
         spans.push(Span { line, place, begin });
     }
     let end = spans.iter().map(|s| s.begin + 1).max().unwrap_or(0);
-    let unit = (48 / end.max(1)).clamp(1, 6);
-    ui.result(&format!("{} requests, at most {} of them one after another", spans.len(), end));
+    // Of long runs several steps share a column.
+    let width = (end * 6).min(BARS);
+    let column = |step: usize| step * width / end.max(1);
+    ui.result(&format!("{}, at most {end} of them one after another", super::plural(spans.len(), "request")));
     for span in &spans {
         let n = span.line["n"].as_u64().unwrap_or(0);
-        let bar = format!("{}{}", " ".repeat(span.begin * unit), "=".repeat(unit));
-        let what = short(&asked(span.line).into(), 60);
-        ui.result(&format!("{n:>4} |{bar:<width$}| {what}", width = end * unit));
+        let from = column(span.begin);
+        let bar = format!("{}{}", " ".repeat(from), "=".repeat((column(span.begin + 1) - from).max(1)));
+        let what = short(&asked(span.line).into(), WIDTH.saturating_sub(80) + width + 8);
+        ui.result(&format!("{n:>4} |{bar:<width$}| {what}"));
     }
 }
+
+/// The columns of the bars of a timeline; what is beside them fits a usual terminal.
+const BARS: usize = 36;
 
 /// Whether two requests are of different branches of one `par`.
 fn beside(a: &[u64], b: &[u64]) -> bool {
