@@ -88,3 +88,31 @@ def test_the_shim_answers_by_itself(tmp_path: Path) -> None:
     done = subprocess.run(shim, input=request + "\n", capture_output=True, text=True, check=True)
     assert [json.loads(line) for line in done.stdout.splitlines()] == [{"ready": True}, {"value": 3}]
     assert done.stderr == "adding\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_ctrl_c_ends_a_program_of_python_with_the_processes_of_its_tools(tmp_path: Path) -> None:
+    (tmp_path / "slow.agent").write_text(
+        """
+        tool wait() -> String pure { exec "sh" "-c" "echo $$ > begun.part; mv begun.part begun; exec sleep 600" }
+        pipeline main() -> String { let out = run wait with {}; return out; }
+        """
+    )
+    (tmp_path / "main.py").write_text(
+        """
+import asyncio, entail
+try:
+    asyncio.run(entail.load("slow.agent").run({}))
+except KeyboardInterrupt:
+    print("interrupted")
+    raise SystemExit(130)
+"""
+    )
+    run = subprocess.Popen([sys.executable, "main.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "begun").exists():
+        assert run.poll() is None, run.communicate()
+    run.send_signal(signal.SIGINT)
+    said, trouble = run.communicate()
+    assert (run.returncode, said, trouble) == (130, "interrupted\n", "")
+    # The process has ended when the program goes on, not some time later.
+    assert not Path(f"/proc/{(tmp_path / 'begun').read_text().strip()}").exists()

@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Union, overload
 
 from entail import _entail
 from entail._bridge import on_loop, result_of
@@ -17,8 +17,15 @@ from entail._model import Call, Model, as_data
 from entail._schema import as_json, read_as
 from entail._tools import Tool, Tools, tools_of
 
+if TYPE_CHECKING:
+    # Of the type checker's own; nothing needs to be installed for it.
+    from typing_extensions import Unpack
+
 Path = Union[str, "os.PathLike[str]"]
 T = TypeVar("T")
+
+#: The most seconds that a run which was cancelled has to end.
+_LAST = 5.0
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,26 @@ class Pipeline:
 Approver = Callable[[Approval], Union[bool, str, Awaitable[Union[bool, str]]]]
 #: Is told each event of a run, as `entail run --log json` writes them.
 Listener = Callable[[dict[str, Any]], Any]
+
+
+class How(TypedDict, total=False):
+    """How a pipeline is run, see `Program.report`."""
+
+    pipeline: str | None
+    tools: Tools | None
+    model: str | Model | None
+    script: Sequence[Any] | None
+    config: Path | None
+    approver: Approver | None
+    listener: Listener | None
+    max_calls: int | None
+    max_tool_calls: int | None
+    max_tokens: int | None
+    max_usd: float | str | Decimal | None
+    timeout: float | None
+    seed: int | None
+    fuel: int | None
+    python_tools: bool
 
 
 class Program:
@@ -202,9 +229,12 @@ class Program:
                 lambda outcome: _on(loop, end, outcome),
             )
         try:
-            outcome = json.loads(await ended)
+            # Whoever is cancelled here leaves the future as it is: it tells when the run has ended.
+            outcome = json.loads(await asyncio.shield(ended))
         except asyncio.CancelledError:
             run.cancel()
+            # What it has begun, processes above all, ends before the caller goes on, who may be about to leave the interpreter.
+            await asyncio.wait([ended], timeout=_LAST)
             raise
         error, details = outcome.get("error"), outcome.get("report")
         if details is None:
@@ -218,15 +248,19 @@ class Program:
         return Report(details["result"], usage, details["run"], details)
 
     @overload
-    async def run(self, input: Any = None, *, output: type[T], **how: Any) -> T: ...
+    async def run(self, input: Any = None, *, output: type[T], **how: Unpack[How]) -> T: ...
     @overload
-    async def run(self, input: Any = None, **how: Any) -> Any: ...
-    async def run(self, input: Any = None, *, output: type[Any] | None = None, **how: Any) -> Any:
+    async def run(self, input: Any = None, *, output: None = None, **how: Unpack[How]) -> Any: ...
+    async def run(self, input: Any = None, *, output: type[Any] | None = None, **how: Unpack[How]) -> Any:
         """The value that a run gives; as a dataclass or Pydantic model, if `output` is one. Everything else is as in `report`."""
         value = (await self.report(input, **how)).value
         return value if output is None else read_as(output, value)
 
-    def run_sync(self, input: Any = None, *, output: type[Any] | None = None, **how: Any) -> Any:
+    @overload
+    def run_sync(self, input: Any = None, *, output: type[T], **how: Unpack[How]) -> T: ...
+    @overload
+    def run_sync(self, input: Any = None, *, output: None = None, **how: Unpack[How]) -> Any: ...
+    def run_sync(self, input: Any = None, *, output: type[Any] | None = None, **how: Unpack[How]) -> Any:
         """`run` where no event loop runs."""
         return asyncio.run(self.run(input, output=output, **how) if output else self.run(input, **how))
 
