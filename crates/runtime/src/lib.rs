@@ -63,8 +63,8 @@ pub use driver::{Handlers, RunReport, run};
 pub use environment::Environment;
 pub use event::{Answered, Asked, Event, Progress};
 pub use journal::{
-    About, ApprovalDesk, Decision, Journal, JournalError, RunInfo, Session, StepInfo, Unfinished, Waiting,
-    journal_file,
+    About, ApprovalDesk, Checked, Decision, Journal, JournalError, RunInfo, Session, StepInfo, Unfinished,
+    Waiting, journal_file,
 };
 pub use mcp::{McpServer, Pins, ServerTool};
 pub use otel::{Telemetry, TelemetryOptions};
@@ -81,7 +81,7 @@ pub use settings::{Chain, FileSettings, ModelEntry, ModelSettings, Models, PROVI
 pub use store::{RedisServer, StorePlace, Stores};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{BUILTINS, CustomTool, PYTHON_SHIM, PythonSettings, ToolLimits, Tools};
-pub use why::{Binding, Explained, Refused, Why};
+pub use why::{Binding, Explained, Refused, RefusedCall, Why};
 
 /// A name for a run that no other run has.
 pub fn new_run_id() -> String {

@@ -483,6 +483,54 @@ async fn what_was_said_is_not_changed_unnoticed() {
     }
 }
 
+/// What is wrong with one run is named, and the others go on.
+#[tokio::test]
+async fn a_check_names_the_runs_that_are_not_what_was_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let (good, bad, ledger) = (program("a question"), program("another one"), Ledger::default());
+    let mut ids = Vec::new();
+    for code in [&good, &bad] {
+        let session = begin(&file, code);
+        ids.push(session.id().to_string());
+        run(code, &with(handlers(SCRIPT, &ledger), session)).await;
+    }
+    let whole = Journal::existing(&file).unwrap().check().unwrap();
+    assert_eq!((whole.runs, whole.damaged.len()), (2, 0));
+    assert!(whole.entries >= 10 && whole.messages >= 4, "{whole:?}");
+    let bytes = std::fs::read(&file).unwrap();
+    for text in ["\"content\":\"another on", "tool pay", "\"paid 1"] {
+        let places: Vec<usize> =
+            (0..bytes.len()).filter(|i| bytes[*i..].starts_with(text.as_bytes())).collect();
+        let mut damaged = std::collections::HashSet::new();
+        for at in &places {
+            let mut changed = bytes.clone();
+            changed[at + text.len() - 1] ^= 1;
+            std::fs::write(&file, &changed).unwrap();
+            let journal = Journal::existing(&file).unwrap();
+            let checked = journal.check().unwrap();
+            // A page that is free holds what nobody reads.
+            if checked.damaged.is_empty() {
+                continue;
+            }
+            assert_eq!(checked.damaged.len(), 1, "{text} at {at}");
+            let other = usize::from(checked.damaged[0] == ids[0]);
+            let session = journal.replay(&ids[other]).unwrap();
+            let (report, _) = run([&good, &bad][other], &with(handlers("[]", &ledger), session)).await;
+            assert!(report.result.is_ok(), "{text} at {at}: {report:?}");
+            damaged.extend(checked.damaged);
+        }
+        assert!(damaged.contains(&ids[1]), "{text}");
+    }
+    // Of a file whose structure is damaged nothing is relied on.
+    let mut torn = bytes.clone();
+    let last = bytes.len() - 4096;
+    torn[last..].fill(0xa5);
+    std::fs::write(&file, &torn).unwrap();
+    let e = Journal::existing(&file).and_then(|j| j.check()).unwrap_err();
+    assert!(e.message.contains("it is damaged"), "{e:?}");
+}
+
 /// An agent that calls a tool `rounds` times, and asks with all that has been said each time.
 async fn long_conversation(file: &Path, rounds: usize) -> u64 {
     let code = {

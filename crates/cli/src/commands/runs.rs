@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 /// Runs `entail runs`.
 pub fn runs(ui: &Ui, args: &RunsArgs) -> Exit {
     match act(ui, args) {
-        Ok(()) => Exit::Done,
+        Ok(exit) => exit,
         Err(e) => ui.usage(&e.message, e.help.as_deref()),
     }
 }
 
-fn act(ui: &Ui, args: &RunsArgs) -> Result<(), JournalError> {
+fn act(ui: &Ui, args: &RunsArgs) -> Result<Exit, JournalError> {
     let path = &args.journal;
     let file = if path.is_file() { path.clone() } else { runtime::journal_file(path) };
     let mut journal = Journal::existing(&file)?;
     match &args.action {
-        RunsAction::List => {
-            for run in journal.runs()? {
+        RunsAction::List { last } => {
+            for run in last.map_or_else(|| journal.runs(), |most| journal.newest(most))? {
                 let waiting = journal.waiting(Some(&run.id))?;
                 if ui.is_json() {
                     let mut object = run_json(&run);
@@ -41,7 +41,7 @@ fn act(ui: &Ui, args: &RunsArgs) -> Result<(), JournalError> {
                 let waiting = journal.waiting(Some(&run.id))?;
                 object["waiting"] = waiting.iter().map(super::approve::waiting_json).collect();
                 ui.result(&object.to_string());
-                return Ok(());
+                return Ok(Exit::Done);
             }
             ui.result(&line(&run));
             journal.each_step(&run.id, &mut |step| ui.result(&shown(&step)))?;
@@ -60,13 +60,36 @@ fn act(ui: &Ui, args: &RunsArgs) -> Result<(), JournalError> {
             let id = journal.fork(run, *at, &response)?;
             ui.result(&if ui.is_json() { json!({"run": id}).to_string() } else { id });
         }
+        RunsAction::Check => {
+            let checked = journal.check()?;
+            if ui.is_json() {
+                ui.result(&json!({
+                    "runs": checked.runs, "requests": checked.entries, "messages": checked.messages, "damaged": checked.damaged,
+                }).to_string());
+            } else {
+                for run in &checked.damaged {
+                    ui.result(&format!("{run}  is not what was written"));
+                }
+                ui.result(&format!(
+                    "{}, {} and {} looked at: {}",
+                    super::plural(checked.runs, "run"),
+                    super::plural(checked.entries, "request"),
+                    super::plural(checked.messages, "message"),
+                    match checked.damaged.len() {
+                        0 => "all as they were written".to_string(),
+                        n => format!("{} damaged", super::plural(n, "run")),
+                    }
+                ));
+            }
+            return Ok(if checked.damaged.is_empty() { Exit::Done } else { Exit::Failed });
+        }
         RunsAction::Delete { runs } => {
             for run in runs {
                 journal.delete(run)?;
             }
         }
     }
-    Ok(())
+    Ok(Exit::Done)
 }
 
 fn line(run: &RunInfo) -> String {

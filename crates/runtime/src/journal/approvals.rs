@@ -71,6 +71,21 @@ pub enum Decision {
     Deny(Option<String>),
 }
 
+/// The columns that [`question`] takes.
+const QUESTION: &str = "token, run, tool, args, asked, expires, verdict";
+
+fn question(r: &rusqlite::Row<'_>) -> rusqlite::Result<Waiting> {
+    Ok(Waiting {
+        token: r.get(0)?,
+        run: r.get(1)?,
+        tool: r.get(2)?,
+        args: parse(&r.get::<_, String>(3)?).unwrap_or_default(),
+        asked: r.get(4)?,
+        expires: r.get(5)?,
+        verdict: r.get(6)?,
+    })
+}
+
 impl Journal {
     /// The questions of a run, or of all runs, that wait for an answer, the oldest first.
     ///
@@ -78,24 +93,24 @@ impl Journal {
     /// The file is damaged.
     pub fn waiting(&self, run: Option<&str>) -> Result<Vec<Waiting>, JournalError> {
         let read = || {
-            let mut statement = self.db.prepare(
-                "SELECT token, run, tool, args, asked, expires, verdict FROM approvals
-                 WHERE verdict IS NULL AND expires > ?1 AND (?2 IS NULL OR run = ?2) ORDER BY asked, token",
-            )?;
-            let rows = statement.query_map(params![now_millis(), run], |r| {
-                Ok(Waiting {
-                    token: r.get(0)?,
-                    run: r.get(1)?,
-                    tool: r.get(2)?,
-                    args: parse(&r.get::<_, String>(3)?).unwrap_or_default(),
-                    asked: r.get(4)?,
-                    expires: r.get(5)?,
-                    verdict: r.get(6)?,
-                })
-            })?;
+            let sql = format!(
+                "SELECT {QUESTION} FROM approvals
+                 WHERE verdict IS NULL AND expires > ?1 AND (?2 IS NULL OR run = ?2) ORDER BY asked, token"
+            );
+            let mut statement = self.db.prepare(&sql)?;
+            let rows = statement.query_map(params![now_millis(), run], question)?;
             rows.collect::<Result<Vec<_>, _>>()
         };
         read().map_err(|e| self.failed(&e))
+    }
+
+    /// A question by its whole name, whether it waits or not.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn question(&self, token: &str) -> Result<Option<Waiting>, JournalError> {
+        let sql = format!("SELECT {QUESTION} FROM approvals WHERE token = ?1");
+        self.db.query_row(&sql, [token], question).optional().map_err(|e| self.failed(&e))
     }
 
     /// Answers a question, once. `by` says who, for the journal.

@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(crate) type Link = [u8; 16];
 
 /// The empty conversation.
-const NONE: Link = [0; 16];
+pub(super) const NONE: Link = [0; 16];
 
 /// Strands whose conversations are remembered; more than most programs have at once.
 const STRANDS: usize = 256;
@@ -132,6 +132,17 @@ pub(super) fn read(db: &Connection, run: &str, end: &Link) -> rusqlite::Result<J
     }
     out.reverse();
     Ok(Json::Array(out))
+}
+
+/// All messages of a run: their links, and the link before each; `None` for one that is not what was written.
+pub(super) fn links(db: &Connection, run: &str) -> rusqlite::Result<HashMap<Link, Option<Link>>> {
+    let mut statement = db.prepare("SELECT link, before, body FROM messages WHERE run = ?1")?;
+    let rows = statement.query_map([run], |r| {
+        let (link, before): (Link, Link) = (r.get(0)?, r.get(1)?);
+        let is_it = next(&before, &r.get::<_, String>(2)?) == link;
+        Ok((link, is_it.then_some(before)))
+    })?;
+    rows.collect()
 }
 
 fn body(m: &Message, redactor: &Redactor) -> String {

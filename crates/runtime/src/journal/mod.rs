@@ -148,6 +148,19 @@ pub struct RunInfo {
     pub steps: u64,
 }
 
+/// What [`Journal::check`] has looked at, and what is not what was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Runs.
+    pub runs: usize,
+    /// Requests with their answers.
+    pub entries: usize,
+    /// Messages of conversations.
+    pub messages: usize,
+    /// The runs of which something is not what was written; they can't be relied on, all others can.
+    pub damaged: Vec<String>,
+}
+
 /// A request of a run in a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepInfo {
@@ -250,6 +263,30 @@ impl Journal {
     /// The file is damaged.
     pub fn runs(&self) -> Result<Vec<RunInfo>, JournalError> {
         self.select_runs("ORDER BY created DESC, id DESC", "")
+    }
+
+    /// The newest runs, as many as that.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn newest(&self, most: u32) -> Result<Vec<RunInfo>, JournalError> {
+        self.select_runs(&format!("ORDER BY created DESC, id DESC LIMIT {most}"), "")
+    }
+
+    /// The runs that were interrupted, or that another process is at, the oldest first.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn unfinished(&self) -> Result<Vec<RunInfo>, JournalError> {
+        self.select_runs("WHERE status = 'running' ORDER BY created, id", "")
+    }
+
+    /// The settings that a run was begun with, see [`About::settings`].
+    ///
+    /// # Errors
+    /// There is no such run, or the file is damaged.
+    pub fn settings(&self, run: &str) -> Result<Json, JournalError> {
+        parse(&self.stored(run)?.settings).map_err(|_| self.failed(&damaged()))
     }
 
     /// A run by its identifier, or by a beginning of it that only one has.
@@ -362,7 +399,7 @@ impl Journal {
 
     /// What models were asked and answered, with what it used: the link of the conversation, the response.
     pub(crate) fn model_answers(&self, run: &str) -> Result<Vec<(Link, Json, Tokens)>, JournalError> {
-        self.undamaged()?;
+        self.undamaged(run)?;
         let mut out = Vec::new();
         let read = self.each_row(run, |row| {
             if let (Some(end), Some(response)) = (row.conversation, row.response) {
@@ -375,12 +412,73 @@ impl Journal {
         Ok(out)
     }
 
-    /// Looks at the whole file, because a query sees the pages alone that it needs: a run must not go on from a part of what it was answered.
-    /// What SQLite can't know, whether the texts are those that were written, is checked by what reads them.
-    pub(crate) fn undamaged(&self) -> Result<(), JournalError> {
-        let found: String =
-            self.db.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0)).map_err(|e| self.failed(&e))?;
-        if found == "ok" { Ok(()) } else { Err(self.failed(&damaged())) }
+    /// Looks at everything that a run was answered, by both indexes that lead to it: a query sees the pages alone that it needs, and a run must not go on from a
+    /// part of what it was answered because a damaged index hides the rest. No page belongs to both. What this costs depends on the run, not on the file.
+    pub(crate) fn undamaged(&self, run: &str) -> Result<(), JournalError> {
+        let by = |index: &str| {
+            let sql = format!(
+                "SELECT {} FROM entries INDEXED BY {index} WHERE run = ?1 ORDER BY strand, number",
+                writer::Row::COLUMNS
+            );
+            let mut statement = self.db.prepare(&sql)?;
+            let rows =
+                statement.query_map([run], |r| writer::Row::read(r).map(|row| (row.strand, row.number)))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        let same = || Ok(by("sqlite_autoindex_entries_1")? == by("entries_step")?);
+        match same() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.failed(&damaged())),
+            Err(e) => Err(self.failed(&e)),
+        }
+    }
+
+    /// Looks at the whole file: its structure, and whether every program, request, answer and message is what was written.
+    ///
+    /// # Errors
+    /// The structure of the file is damaged, so that nothing in it can be relied on. That a run is not what was written is in the result.
+    pub fn check(&self) -> Result<Checked, JournalError> {
+        let read = || -> rusqlite::Result<Option<Checked>> {
+            let found: String = self.db.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0))?;
+            if found != "ok" {
+                return Ok(None);
+            }
+            let mut statement = self.db.prepare("SELECT id FROM runs ORDER BY id")?;
+            let runs =
+                statement.query_map([], |r| r.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+            let mut checked = Checked::default();
+            for run in runs {
+                if !self.is_as_written(&run, &mut checked)? {
+                    checked.damaged.push(run);
+                }
+                checked.runs += 1;
+            }
+            Ok(Some(checked))
+        };
+        match read() {
+            Ok(Some(checked)) => Ok(checked),
+            Ok(None) => Err(self.failed(&damaged())),
+            Err(e) => Err(self.failed(&e)),
+        }
+    }
+
+    /// Whether all of a run is what was written; counts what it looks at.
+    fn is_as_written(&self, run: &str, counts: &mut Checked) -> rusqlite::Result<bool> {
+        let mut whole = self.stored(run).is_ok();
+        let messages = conversation::links(&self.db, run)?;
+        counts.messages += messages.len();
+        let known = |link: &Link| *link == conversation::NONE || messages.contains_key(link);
+        whole &= messages.values().all(|before| before.as_ref().is_some_and(known));
+        let entries = self.each_row(run, |row| {
+            counts.entries += 1;
+            whole &= row.conversation.as_ref().is_none_or(known);
+            Ok(())
+        });
+        match entries {
+            Ok(()) => Ok(whole),
+            Err(e) if e.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt) => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 
     /// What a run was begun with.

@@ -150,8 +150,8 @@ impl Journal {
         allow_changed: bool,
         unfinished: Unfinished,
     ) -> Result<Session, JournalError> {
-        self.undamaged()?;
         let id = self.run(run)?.id;
+        self.undamaged(&id)?;
         let now = redactor.text(&about.program).into_owned();
         let then = self.stored(&id)?.program;
         if then != now && !allow_changed {
@@ -176,8 +176,8 @@ impl Journal {
     /// # Errors
     /// There is no such run, or the file is damaged.
     pub fn replay(self, run: &str) -> Result<Session, JournalError> {
-        self.undamaged()?;
         let id = self.run(run)?.id;
+        self.undamaged(&id)?;
         self.session(id, None)
     }
 
