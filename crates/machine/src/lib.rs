@@ -215,6 +215,20 @@ pub struct Refusal {
     pub bound: Label,
 }
 
+/// A call of a tool that a flow rule refused, for the operator. The program may have caught that and gone on, as the loop of an agent does.
+#[derive(Clone, Debug)]
+pub struct RefusedCall {
+    /// The call.
+    pub span: Span,
+    /// What was refused the first time.
+    pub refusal: Refusal,
+    /// How often.
+    pub times: u64,
+}
+
+/// The most calls of which [`Machine::refused_calls`] tells.
+const MOST_REFUSED: usize = 16;
+
 /// The enclosing `within[n]` of a request. Empty for most, and then it costs nothing.
 ///
 /// The machine has no clock: the driver measures, and answers [`Response::Late`] when a limit has passed, at
@@ -649,9 +663,30 @@ pub struct Machine {
     done: Option<Result<Value, Failure>>,
     /// What names were bound to; only if the run explains flow.
     bound: BTreeMap<(Name, Span), Label>,
+    /// Calls that were refused; a vector of its own size only where there are some.
+    refused: Option<Box<Vec<RefusedCall>>>,
 }
 
 impl Machine {
+    /// Calls of tools that a flow rule refused, whether the program went on or not: the first few that differ.
+    pub fn refused_calls(&self) -> &[RefusedCall] {
+        self.refused.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// Notes that a strand's call was refused, see [`Machine::refused_calls`].
+    fn note_refused(&mut self, failure: &Failure) {
+        let Some(refusal) = &failure.refusal else { return };
+        let known = self.refused.get_or_insert_default();
+        let same = |c: &&mut RefusedCall| {
+            c.span == failure.span && c.refusal.name == refusal.name && c.refusal.part == refusal.part
+        };
+        if let Some(call) = known.iter_mut().find(same) {
+            call.times += 1;
+        } else if known.len() < MOST_REFUSED {
+            known.push(RefusedCall { span: failure.span, refusal: Refusal::clone(refusal), times: 1 });
+        }
+    }
+
     /// A machine about to evaluate the code; with an input, about to apply it to that.
     pub fn new(code: Arc<Code>, input: Option<Data>, config: Config) -> Machine {
         let mut lattice = Lattice::with_principals(config.lattice, &config.principals);
@@ -678,6 +713,7 @@ impl Machine {
             conversation: conversation.clone(),
             done: None,
             bound: BTreeMap::new(),
+            refused: None,
             lattice,
             config,
         };

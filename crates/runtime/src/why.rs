@@ -56,8 +56,21 @@ pub struct Why {
     pub result: Vec<Explained>,
     /// The refused flow that the run ended with. Known of every run.
     pub refused: Option<Refused>,
+    /// Calls of tools that were refused while the program went on, the loop of an agent for instance: the first few that differ.
+    pub calls: Vec<RefusedCall>,
     /// What names were bound to, as far as it has a label.
     pub bindings: Vec<Binding>,
+}
+
+/// A call of a tool that was refused while the program went on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefusedCall {
+    /// Where it stands in the program.
+    pub span: Span,
+    /// Why it was refused the first time.
+    pub refused: Refused,
+    /// How often it was.
+    pub times: u64,
 }
 
 /// The most parts of a result that are explained.
@@ -116,6 +129,17 @@ pub(crate) fn at_the_end(
             }
         }
     }
+    let last = result.as_ref().err().and_then(|f| Some((f.span, f.refusal.as_ref()?.name.clone())));
+    // What the run ended with is told with the error.
+    let went_on = machine.refused_calls().iter().filter_map(|c| {
+        let times = c.times - u64::from(last == Some((c.span, c.refusal.name.clone())));
+        (times > 0).then(|| RefusedCall {
+            span: c.span,
+            refused: refused(machine, redactor, &c.refusal),
+            times,
+        })
+    });
+    why.calls = went_on.collect();
     let bindings: Vec<_> =
         machine.bindings().map(|(name, span, label)| (name.clone(), span, label)).collect();
     let explainer = Explainer { lattice: machine.lattice(), redactor };

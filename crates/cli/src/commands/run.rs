@@ -159,7 +159,12 @@ pub(super) fn show_result(
         return ui.result(&as_json(sources, report, bound).to_string());
     }
     match &report.result {
-        Ok(value) => ui.result(&notation(value)),
+        Ok(value) => {
+            ui.result(&notation(value));
+            if !ui.args.quiet {
+                ui.problems(sources, &went_on(report, code, policy));
+            }
+        }
         Err(failure) => ui.problems(sources, &[as_diagnostic(failure, report, code, policy)]),
     }
     if let Some(partial) = &report.partial {
@@ -384,7 +389,7 @@ fn stamped(mut json: Value) -> String {
 }
 
 /// Where traces and metrics go, if options or the environment say: the variables are those of OpenTelemetry.
-fn telemetry(
+pub(super) fn telemetry(
     ui: &Ui,
     args: &WorldArgs,
     settings: &Settings,
@@ -685,6 +690,48 @@ fn pretty(value: &Reified) -> String {
     }
 }
 
+/// What would make a refused flow lawful. For a tool of which nothing is known that is to say what it does; bounds come later.
+fn with_ways(
+    mut d: Diagnostic,
+    refused: &runtime::Refused,
+    code: &Code,
+    policy: Option<&Policy>,
+) -> Diagnostic {
+    let unknown = |t: &&Arc<core_ir::ToolDecl>| {
+        refused.name.as_deref() == Some(&*t.name)
+            && frontend::policy::is_unknown(t)
+            && !policy.is_some_and(|p| p.knows(&t.name))
+    };
+    let tool = code.tools.iter().find(unknown);
+    if let Some(tool) = tool {
+        d = d.help(check::flow::of_unknown(&tool.name));
+    }
+    let most = if tool.is_some() { 1 } else { usize::MAX };
+    super::why::lawful(refused).into_iter().take(most).fold(d, Diagnostic::help)
+}
+
+/// Calls that were refused while the program went on: whoever runs it wants to know, for its result may look as if they had been made.
+fn went_on(report: &RunReport, code: &Code, policy: Option<&Policy>) -> Vec<Diagnostic> {
+    let said = |call: &runtime::RefusedCall| {
+        let tool = call.refused.name.as_deref().unwrap_or("?");
+        let times = if call.times == 1 { "once".into() } else { format!("{} times", call.times) };
+        let label = call.refused.value.label.to_json();
+        let how = match (call.refused.integrity, call.refused.secrecy) {
+            (true, false) => "untrusted",
+            (false, true) => "secret",
+            _ => "untrusted and secret",
+        };
+        let why = match &call.refused.part {
+            machine::Part::Control => format!("what decided it is {how}: {label}"),
+            part => format!("the argument `{}` is {how}: {label}", part.name()),
+        };
+        let message = format!("`{tool}` was not called: it was refused {times}, and the program went on");
+        let d = Diagnostic::warn("flow", message, call.span).label(why);
+        with_ways(d, &call.refused, code, policy)
+    };
+    report.why.calls.iter().map(said).collect()
+}
+
 pub(crate) fn as_diagnostic(
     failure: &Failure,
     report: &RunReport,
@@ -699,17 +746,7 @@ pub(crate) fn as_diagnostic(
         d = super::why::remarks(d, refused);
     }
     if let Some(refused) = &report.why.refused {
-        let unknown = |t: &&std::sync::Arc<core_ir::ToolDecl>| {
-            refused.name.as_deref() == Some(&*t.name)
-                && frontend::policy::is_unknown(t)
-                && !policy.is_some_and(|p| p.knows(&t.name))
-        };
-        if let Some(tool) = code.tools.iter().find(unknown) {
-            d = d.help(check::flow::of_unknown(&tool.name));
-        }
-        for way in super::why::lawful(refused) {
-            d = d.help(way);
-        }
+        d = with_ways(d, refused, code, policy);
     }
     if failure.code == ErrorCode::Policy {
         d = d.help(
@@ -779,6 +816,14 @@ pub(crate) fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) 
                 object.insert("partial".into(), partial.to_json());
             }
         }
+    }
+    if !report.why.calls.is_empty() {
+        let refused = |call: &runtime::RefusedCall| {
+            let mut object = call.refused.to_json(sources, &|_| None);
+            object["times"] = call.times.into();
+            object
+        };
+        object.insert("refusedCalls".into(), report.why.calls.iter().map(refused).collect());
     }
     let usage = &report.usage;
     object.insert("run".into(), report.run.clone().into());

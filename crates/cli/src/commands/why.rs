@@ -55,6 +55,11 @@ pub(super) fn lawful(refused: &Refused) -> Vec<String> {
         }
         (Part::Control, Some(tool)) => {
             ways.push("decide it by what is trusted and public: take the decision before the untrusted text is read, or in a conversation that has not read it".into());
+            if refused.integrity {
+                ways.push(format!(
+                    "ask a person before each call: `approve = true` under `[tools.{tool}]` of a policy"
+                ));
+            }
             ways.push(raise(tool, &format!("`control = \"{word}\"` under `[tools.{tool}]`")));
         }
         (Part::Control, None) => {

@@ -11,6 +11,9 @@
 
 pub mod codes;
 mod named;
+mod starter;
+
+pub use starter::starter;
 
 use crate::surface::PolicyUse;
 use core_ir::{
@@ -182,9 +185,18 @@ pub fn is_unknown(decl: &ToolDecl) -> bool {
 /// The lines of a policy file that say that a tool only looks at the world: the usual remedy for one of
 /// which nothing is known.
 pub fn read_only_lines(tool: &str) -> String {
+    format!("[tools.{}]\neffect = \"read\"", key(tool))
+}
+
+/// The lines that say that a tool changes the world, and that a person allows each call: the remedy for one that does.
+pub fn approved_lines(tool: &str) -> String {
+    format!("[tools.{}]\neffect = \"write\"\napprove = true", key(tool))
+}
+
+/// A tool's name as a key of TOML.
+fn key(tool: &str) -> String {
     let bare = !tool.is_empty() && tool.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    let key = if bare { tool.to_string() } else { toml_string(tool) };
-    format!("[tools.{key}]\neffect = \"read\"")
+    if bare { tool.to_string() } else { toml_string(tool) }
 }
 
 fn toml_string(text: &str) -> String {

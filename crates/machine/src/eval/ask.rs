@@ -1,6 +1,6 @@
 //! What a run asks of the world, and what it makes of the answers.
 
-use super::{Cleared, Frame, Mode, Pending, Question, Strand, Waiting, local};
+use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local};
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{Call, ErrorCode, Machine, Part, Place, Reply, Response, decode};
 use core_ir::{Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What};
@@ -73,6 +73,13 @@ impl Machine {
         s.conversation.told = Some(remark);
     }
 
+    /// Notes what was refused.
+    fn refused(&mut self, s: &Strand) {
+        if let State::Raise(failure) = &s.state {
+            self.note_refused(failure);
+        }
+    }
+
     /// `tool[f] V`.
     pub(super) fn call_tool(&mut self, s: &mut Strand, node: Ref, v: Value, span: Span) -> Option<Question> {
         let tool = tool_of(&node);
@@ -86,6 +93,7 @@ impl Machine {
             s.fail(ErrorCode::Flow, s.pc, span, message);
             s.explain(s.pc_from, format!("what runs here depends on a value labelled {pc}"));
             s.refused(Part::Control, Some(&decl.name), s.pc, tool.control);
+            self.refused(s);
             return None;
         }
         let fields: Option<&[(Name, Value)]> = match v.body() {
@@ -125,6 +133,7 @@ impl Machine {
                 s.fail(ErrorCode::Flow, label, span, message);
                 s.explain(span, format!("this argument is labelled {found}"));
                 s.refused(Part::Argument(param.name.clone()), Some(&decl.name), broke, *bound);
+                self.refused(s);
                 return None;
             }
         }

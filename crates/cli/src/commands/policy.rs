@@ -1,0 +1,90 @@
+//! `entail policy`: policy files to begin with.
+
+use super::say_problem;
+use crate::args::{PolicyAction, PolicyArgs};
+use crate::load::{Options, load, reason};
+use crate::settings::Settings;
+use crate::ui::{Exit, Ui};
+use core_ir::ToolDecl;
+use diagnostics::Sources;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+
+/// Runs the command.
+pub fn policy(ui: &Ui, args: &PolicyArgs) -> Exit {
+    let PolicyAction::Init { file, output } = &args.action;
+    init(ui, file, output)
+}
+
+fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
+    let mut sources = Sources::new();
+    // Without the policy that there may be: what is wanted is one that has everything.
+    let options = match super::options(ui, None) {
+        Ok(options) => Options { policy: None, ..options },
+        Err(exit) => return exit,
+    };
+    let loaded = match load(&mut sources, file, &options) {
+        Ok(loaded) => loaded,
+        Err(problem) => return say_problem(ui, &sources, problem),
+    };
+    // Entry points of one file share their tools. The order is that of the text.
+    let mut tools: BTreeMap<(String, u32, &str), &ToolDecl> = BTreeMap::new();
+    for tool in loaded.runnables.iter().flat_map(|r| &r.code.tools) {
+        let path = sources.get(tool.span.file).map_or(String::new(), |s| s.path.to_string());
+        if !tools.values().any(|t| t.name == tool.name) {
+            tools.insert((path, tool.span.start, &tool.name), tool);
+        }
+    }
+    let placed: Vec<(&ToolDecl, String)> = tools
+        .into_iter()
+        .map(|((path, start, _), tool)| match sources.get(tool.span.file) {
+            Some(source) => (tool, format!("{path}:{}", source.line_column(start).line)),
+            None => (tool, path),
+        })
+        .collect();
+    if placed.is_empty() {
+        return ui.usage(&format!("`{file}` has no tools, so there is nothing to say of them"), None);
+    }
+    let text = frontend::policy::starter(file, &placed);
+    let undecided = placed.iter().filter(|(t, _)| frontend::policy::is_unknown(t)).count();
+    let shown = output.display();
+    if output != Path::new("-") {
+        // Whatever is there may be what somebody has decided.
+        let written = std::fs::File::create_new(output).and_then(|mut f| f.write_all(text.as_bytes()));
+        match written {
+            Ok(()) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                let help = "choose another with `--output`; `--output -` shows what would be in it";
+                return ui.usage(&format!("`{shown}` is there already"), Some(help));
+            }
+            Err(e) => return ui.usage(&format!("cannot write `{shown}`: {}", reason(&e)), None),
+        }
+    }
+    if ui.is_json() {
+        ui.result(
+            &json!({"file": output, "tools": placed.len(), "undecided": undecided, "policy": text})
+                .to_string(),
+        );
+        return Exit::Done;
+    }
+    if output == Path::new("-") {
+        ui.result(text.trim_end());
+        return Exit::Done;
+    }
+    let tools = super::plural(placed.len(), "tool");
+    ui.result(&match undecided {
+        0 => format!("wrote {shown}: {tools}, of which the program says itself what they do"),
+        n => format!(
+            "wrote {shown}: {tools}; say in it what {} do",
+            if n == placed.len() { "they" } else { "those of which nothing is known" }
+        ),
+    });
+    if Settings::read(ui).is_ok_and(|s| s.loading(None).policy.is_none()) {
+        ui.note(&format!(
+            "use it with `--policy {shown}`, or always with `policy = \"{shown}\"` in entail.toml"
+        ));
+    }
+    Exit::Done
+}

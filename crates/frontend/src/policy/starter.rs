@@ -1,0 +1,97 @@
+//! A policy file to begin with.
+//!
+//! Entry point: [`starter`].
+//!
+//! Invariant: as it is written it changes nothing: what it offers stands in comments, and the careful default is stated first. Only a person knows what a tool
+//! does, so nothing is guessed from its name.
+
+use super::{is_unknown, key};
+use core_ir::{EffectClass, ToolDecl};
+use std::fmt::Write as _;
+
+/// The policy file for the tools of a program, each with its place; `program` names it in the head of the file.
+///
+/// # Examples
+/// ```
+/// use core_ir::ToolDecl;
+/// use diagnostics::{FileId, Span};
+/// let search = ToolDecl::unknown("web search".into(), Span { file: FileId(0), start: 0, end: 0 });
+/// let text = frontend::policy::starter("crew.yaml", &[(&search, "crew.yaml:3".into())]);
+/// assert!(text.contains("[tools.\"web search\"]  # crew.yaml:3"));
+/// assert!(frontend::policy::Policy::parse(FileId(0), &text).is_ok());
+/// ```
+pub fn starter(program: &str, tools: &[(&ToolDecl, String)]) -> String {
+    // A line break in a name would end the comment that it is in.
+    let plain =
+        |text: &str| -> String { text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect() };
+    let (unknown, known): (Vec<_>, Vec<_>) = tools.iter().partition(|(t, _)| is_unknown(t));
+    let mut out = format!("# What the tools of {} do.\n", plain(program));
+    if !unknown.is_empty() {
+        out.push_str(UNDECIDED);
+    }
+    for (tool, place) in &unknown {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\n[tools.{}]  # {}\n{CHOICES}", key(&tool.name), plain(place));
+    }
+    if !known.is_empty() {
+        out.push_str("\n# What the program says itself of its other tools; a table here replaces it.\n");
+    }
+    for (tool, place) in &known {
+        let effect = match tool.effect {
+            EffectClass::Pure => "pure",
+            EffectClass::Read => "read",
+            EffectClass::Write => "write",
+        };
+        let approve = if tool.approve { ", approve = true" } else { "" };
+        let _ = writeln!(
+            out,
+            "# [tools.{}]  # {}: effect = \"{effect}\"{approve}",
+            key(&tool.name),
+            plain(place)
+        );
+    }
+    out
+}
+
+const UNDECIDED: &str = "\
+#
+# Of those below nothing is known but their names. So each is taken to change
+# the world: it is called only as long as nothing untrusted decides it, and what
+# tools return is untrusted. For each, remove the `#` before the one line that
+# is true. `entail check --show flow` then tells what is allowed.
+";
+
+const CHOICES: &str = "\
+# effect = \"pure\"     # only computes from what it is given
+# effect = \"read\"     # only looks things up; its results stay untrusted
+# effect = \"write\"    # changes the world; untrusted data must not decide it
+# approve = true      # with \"write\": or a person allows the single call
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Policy;
+    use diagnostics::{FileId, Span};
+
+    const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
+
+    #[test]
+    fn it_is_a_policy_and_says_nothing_until_somebody_does() {
+        let (sum, odd) =
+            (ToolDecl::unknown("sum".into(), AT), ToolDecl::unknown("a\n[models]\"b".into(), AT));
+        let known = ToolDecl { effect: EffectClass::Read, ..ToolDecl::unknown("look".into(), AT) };
+        let tools = [(&sum, "a.yaml:1".to_string()), (&odd, "a\nb:2".into()), (&known, "c:3".into())];
+        let text = starter("my\nprogram", &tools);
+        let policy = Policy::parse(FileId(0), &text).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
+        assert_eq!(policy.tool_names().collect::<Vec<_>>(), ["a\n[models]\"b", "sum"]);
+        assert!(!policy.knows("sum") && !policy.knows("look"), "{text}");
+        assert!(text.lines().all(|l| l.len() <= 80), "{text}");
+        // Each line that is offered is one that a policy may have.
+        for line in ["effect = \"pure\"", "effect = \"read\"", "effect = \"write\"", "approve = true"] {
+            let chosen = text.replacen(&format!("# {line}"), line, 1);
+            let policy = Policy::parse(FileId(0), &chosen).unwrap_or_else(|e| panic!("{chosen}\n{e:?}"));
+            assert_eq!(policy.knows("sum"), line.starts_with("effect"), "{chosen}");
+        }
+    }
+}
