@@ -102,10 +102,12 @@ pub enum Command {
     Compile(CompileArgs),
     /// Write a program or configuration in another format, so that it compiles to the same term.
     Convert(ConvertArgs),
-    /// List, show, fork and delete the runs of a journal.
+    /// List, show, fork, check and delete the runs of a journal.
     Runs(RunsArgs),
     /// List the tools of a program, or of MCP servers, and approve what servers offer.
     Tools(ToolsArgs),
+    /// Write a policy file to begin with: what the tools of a program do.
+    Policy(PolicyArgs),
     /// Serve pipelines over HTTP, and as an agent of the A2A protocol.
     #[cfg(feature = "serve")]
     Serve(ServeArgs),
@@ -287,6 +289,32 @@ pub struct ToolsArgs {
     pub policy: Option<PathBuf>,
 }
 
+/// `entail policy`.
+#[derive(Debug, Args)]
+pub struct PolicyArgs {
+    /// What is to be done.
+    #[command(subcommand)]
+    pub action: PolicyAction,
+}
+
+/// What `entail policy` does.
+#[derive(Debug, Subcommand)]
+pub enum PolicyAction {
+    /// Write a policy file for the tools of a program: every choice is there, in comments, and nothing changes until one is made.
+    #[command(after_help = "\
+Examples:
+  entail policy init agents.yaml                 writes policy.toml
+  entail policy init crew/ --output crew.toml
+  entail policy init agents.yaml --output -      to standard output")]
+    Init {
+        /// A program or configuration.
+        file: String,
+        /// The file to write; `-` is standard output. One that is there already is not replaced.
+        #[arg(long, value_name = "FILE", default_value = "policy.toml")]
+        output: PathBuf,
+    },
+}
+
 /// `entail serve`.
 #[cfg(feature = "serve")]
 #[derive(Debug, Args)]
@@ -308,10 +336,13 @@ pub struct ServeArgs {
     /// How others reach the server, for its description.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
-    /// Keep the runs in a journal in this directory; calls that want approval wait there.
+    /// Keep the runs in a journal in this directory; calls that want approval wait there, and runs in the background survive the server.
     #[arg(long, value_name = "DIR")]
     pub journal: Option<PathBuf>,
-    /// The most runs at a time.
+    /// Do not go on with the runs in the background that an earlier server has left.
+    #[arg(long)]
+    pub no_resume: bool,
+    /// The most runs at a time, not counting those that only wait for somebody to approve a call.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub max_runs: usize,
     /// The most bytes of a request.
@@ -363,7 +394,11 @@ pub struct RunsArgs {
 #[derive(Debug, Subcommand)]
 pub enum RunsAction {
     /// All runs, the newest first.
-    List,
+    List {
+        /// Only so many of them.
+        #[arg(long, value_name = "N")]
+        last: Option<u32>,
+    },
     /// What a run asked and was answered.
     Show {
         /// The run.
@@ -380,6 +415,8 @@ pub enum RunsAction {
         #[arg(long, value_name = "JSON")]
         response: String,
     },
+    /// Look at the whole file: whether every program, request, answer and message is what was written.
+    Check,
     /// Forget runs.
     Delete {
         /// The runs.

@@ -110,6 +110,7 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => commands::mcp::mcp(ui, &args),
         Command::Tools(args) => commands::tools::tools(ui, &args),
+        Command::Policy(args) => commands::policy::policy(ui, &args),
         Command::Approve(args) => commands::approve::approve(ui, &args),
         Command::Runs(args) => commands::runs::runs(ui, &args),
         Command::Lambda(args) => commands::lambda::lambda(ui, &args),

@@ -180,7 +180,11 @@ impl Telemetry {
             headers.insert(name, value);
         }
         let client = web::client(&url, Duration::from_secs(5), Some(Duration::from_secs(10)), headers)?;
-        Ok(Telemetry {
+        Ok(Telemetry::with(options, client))
+    }
+
+    fn with(options: TelemetryOptions, client: reqwest::Client) -> Telemetry {
+        Telemetry {
             options,
             client,
             begun: SystemTime::now(),
@@ -190,7 +194,16 @@ impl Telemetry {
             at_work: HashMap::new(),
             tokens: BTreeMap::new(),
             times: BTreeMap::new(),
-        })
+        }
+    }
+
+    /// For another run, which goes to the same place; perhaps as a part of the span that a `traceparent` names.
+    pub fn another(&self, name: String, traceparent: Option<&str>) -> Telemetry {
+        let mut options = TelemetryOptions { name, ..self.options.clone() };
+        if let Some(parent) = traceparent.and_then(parent) {
+            options.parent = Some(parent);
+        }
+        Telemetry::with(options, self.client.clone())
     }
 
     /// Takes note of an event.

@@ -5,7 +5,7 @@
 //!
 //! Invariant: files outside of the root are not looked at, and no argument is taken for an option.
 
-use super::service::{Refused, Service, input_schema};
+use super::service::{How, Log, Refused, Service, input_schema};
 use crate::args::McpArgs;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
@@ -37,7 +37,7 @@ pub fn mcp(ui: &Ui, args: &McpArgs) -> Exit {
         Ok(root) if root.is_dir() => root,
         _ => return ui.usage(&format!("`{}` is no directory", args.root.display()), None),
     };
-    let service = match Service::new(ui, &args.files, &args.world, None, 16, &settings) {
+    let service = match Service::new(ui, &args.files, &args.world, None, 16, &settings, Log::Silent) {
         Ok(service) => service,
         Err(exit) => return exit,
     };
@@ -157,11 +157,7 @@ impl Server {
             Some(input) if args.len() == 1 => input.clone(),
             _ => Value::Object(args),
         };
-        let started = self.service.start(name, &input, false).map_err(|refused| match refused {
-            Refused::Unknown(why) | Refused::Input(why) | Refused::Journal(why) => why,
-            Refused::Full => "as many runs as may be are under way".into(),
-            Refused::Closing => "the server is shutting down".into(),
-        })?;
+        let started = self.service.start(name, &input, How::default()).map_err(Refused::message)?;
         let _left = started.cancel.drop_guard();
         let mut events = started.events;
         loop {

@@ -17,6 +17,7 @@ pub mod lsp;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
+pub mod policy;
 pub mod repl;
 pub mod run;
 pub mod runs;

@@ -3,7 +3,7 @@
 //! A message is the input of a pipeline: a part with `data`, or a text where the pipeline takes one. The pipeline is the skill that the message's
 //! `metadata.skill` names, or the only one. A task is a run; a client that goes away does not end it, and may come back to it.
 
-use super::super::service::{Refused, Service, Started, input_schema};
+use super::super::service::{How, Refused, Service, Started, input_schema};
 use super::{Failure, body_json};
 use axum::Json;
 use axum::body::Bytes;
@@ -21,17 +21,28 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 
+const NO_JSON: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const NO_METHOD: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const INTERNAL: i64 = -32603;
 const NO_TASK: i64 = -32001;
 const NOT_CANCELABLE: i64 = -32002;
+const NO_PUSH: i64 = -32003;
 const UNSUPPORTED: i64 = -32004;
 const NO_VERSION: i64 = -32009;
 
-/// How long a message waits for its answer before the task is given instead, to ask for later.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// What the protocol calls an error of its own.
+fn reason(code: i64) -> Option<&'static str> {
+    Some(match code {
+        NO_TASK => "TASK_NOT_FOUND",
+        NOT_CANCELABLE => "TASK_NOT_CANCELABLE",
+        NO_PUSH => "PUSH_NOTIFICATION_NOT_SUPPORTED",
+        UNSUPPORTED => "UNSUPPORTED_OPERATION",
+        NO_VERSION => "VERSION_NOT_SUPPORTED",
+        _ => return None,
+    })
+}
 
 /// How a client speaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,20 +62,26 @@ pub(super) async fn card(State(service): State<Arc<Service>>) -> Json<Value> {
         })
         .collect();
     let url = format!("{}/a2a", service.base());
-    Json(json!({
+    let mut card = json!({
         "name": "entail",
         "description": "Pipelines with bounds that are known before they run.",
         "version": env!("CARGO_PKG_VERSION"),
-        "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "supportedInterfaces": [
+            {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+            {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
+        ],
         // For clients of 0.3.
         "url": url, "protocolVersion": "0.3.0", "preferredTransport": "JSONRPC",
         "capabilities": {"streaming": true, "pushNotifications": false, "extendedAgentCard": false},
-        "securitySchemes": {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
-        "securityRequirements": [{"schemes": {"bearer": {"list": []}}}],
         "defaultInputModes": ["application/json", "text/plain"],
         "defaultOutputModes": ["application/json", "text/plain"],
         "skills": skills,
-    }))
+    });
+    if service.wants_token() {
+        card["securitySchemes"] = json!({"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}});
+        card["securityRequirements"] = json!([{"schemes": {"bearer": {"list": []}}}]);
+    }
+    Json(card)
 }
 
 /// An error of JSON-RPC.
@@ -72,12 +89,12 @@ struct Fault(i64, String);
 
 impl From<Refused> for Fault {
     fn from(refused: Refused) -> Fault {
-        match refused {
-            Refused::Unknown(message) | Refused::Input(message) => Fault(INVALID_PARAMS, message),
-            Refused::Full => Fault(INTERNAL, "as many tasks as may be are under way".into()),
-            Refused::Closing => Fault(INTERNAL, "the server is shutting down".into()),
-            Refused::Journal(message) => Fault(INTERNAL, message),
-        }
+        let code = match &refused {
+            Refused::Unknown(_) | Refused::Input(_) => INVALID_PARAMS,
+            Refused::Conflict(_) => UNSUPPORTED,
+            Refused::Full(_) | Refused::Closing | Refused::Journal(_) => INTERNAL,
+        };
+        Fault(code, refused.message())
     }
 }
 
@@ -93,7 +110,14 @@ pub(super) async fn rpc(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Failure> {
-    let request = body_json(&headers, &body)?;
+    // What is no JSON has no `id` that could be answered to.
+    let request = match body_json(&headers, &body) {
+        Ok(request) => request,
+        Err(failure) if failure.is_no_json() => {
+            return Ok(error(&Value::Null, &Fault(NO_JSON, failure.message)));
+        }
+        Err(failure) => return Err(failure),
+    };
     let id = request.get("id").cloned().unwrap_or_default();
     let result = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
     Ok(match answer(&service, &headers, &request).await {
@@ -103,11 +127,19 @@ pub(super) async fn rpc(
                 .map(move |one| Ok::<_, Infallible>(SseEvent::default().data(result(&id, one).to_string())));
             Sse::new(events).keep_alive(KeepAlive::default()).into_response()
         }
-        Err(Fault(code, message)) => {
-            Json(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}))
-                .into_response()
-        }
+        Err(fault) => error(&id, &fault),
     })
+}
+
+/// An error as JSON-RPC has it, with the name that the protocol gives it.
+fn error(id: &Value, Fault(code, message): &Fault) -> Response {
+    let mut error = json!({"code": code, "message": message});
+    if let Some(reason) = reason(*code) {
+        error["data"] = json!([{
+            "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "a2a-protocol.org",
+        }]);
+    }
+    Json(json!({"jsonrpc": "2.0", "id": id, "error": error})).into_response()
 }
 
 async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) -> Result<Answer, Fault> {
@@ -127,6 +159,7 @@ async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) ->
         return Err(Fault(INVALID_REQUEST, "this is no JSON-RPC request".into()));
     };
     let params = request.get("params").unwrap_or(&Value::Null);
+    let traceparent = super::traceparent(headers);
     let task_id = || {
         params
             .get("id")
@@ -134,9 +167,9 @@ async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) ->
             .ok_or_else(|| Fault(INVALID_PARAMS, "`id` names no task".into()))
     };
     Ok(Answer::One(match method {
-        "SendMessage" | "message/send" => send(service, params, version).await?,
+        "SendMessage" | "message/send" => send(service, params, version, traceparent).await?,
         "SendStreamingMessage" | "message/stream" => {
-            let Started { run, events, .. } = begin(service, params)?;
+            let Started { run, events, .. } = begin(service, params, traceparent)?;
             return follow(service, run, Source::Client(events), version).map(Answer::Many);
         }
         "SubscribeToTask" | "tasks/resubscribe" => {
@@ -166,6 +199,12 @@ async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) ->
             }
             task(service, id, version)?
         }
+        push if push.contains("PushNotificationConfig") || push.contains("pushNotificationConfig") => {
+            return Err(no_push());
+        }
+        "GetExtendedAgentCard" | "agent/getAuthenticatedExtendedCard" => {
+            return Err(Fault(UNSUPPORTED, "the card has all there is".into()));
+        }
         other => {
             return Err(Fault(
                 NO_METHOD,
@@ -173,6 +212,10 @@ async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) ->
             ));
         }
     }))
+}
+
+fn no_push() -> Fault {
+    Fault(NO_PUSH, "nobody is notified: ask for the task, or subscribe to it".into())
 }
 
 fn no_task(id: &str) -> Fault {
@@ -185,39 +228,54 @@ fn list(service: &Service, params: &Value, version: Version) -> Result<Value, Fa
     let most = params.get("pageSize").and_then(Value::as_u64).unwrap_or(50);
     let most = usize::try_from(most.clamp(1, 100)).unwrap_or(50);
     let (context, state) = (text("contextId"), text("status"));
-    let mut all = Vec::new();
-    for run in service.runs() {
+    let artifacts = params.get("includeArtifacts").and_then(Value::as_bool) == Some(true);
+    let since = text("statusTimestampAfter");
+    // A second and a run; what is older than the last of a list follows in the next.
+    let after = text("pageToken").map(|token| {
+        let (changed, run) = token.split_once('.').unwrap_or_default();
+        (changed.parse::<i64>().unwrap_or_default(), run.to_string())
+    });
+    let (mut page, mut total, mut next, mut more) = (Vec::new(), 0, String::new(), false);
+    for (changed, run) in service.runs() {
         // One may have been forgotten since.
-        let Ok(task) = task(service, &run, version) else { continue };
-        if context.is_none_or(|c| task["contextId"] == c)
-            && state.is_none_or(|s| task["status"]["state"] == s)
+        let Ok(mut task) = task(service, &run, version) else { continue };
+        if context.is_some_and(|c| task["contextId"] != c)
+            || state.is_some_and(|s| task["status"]["state"] != s)
+            || since.is_some_and(|s| task["status"]["timestamp"].as_str() < Some(s))
         {
-            all.push(task);
+            continue;
         }
+        total += 1;
+        if after.as_ref().is_some_and(|last| (changed, run.clone()) >= *last) {
+            continue;
+        }
+        if page.len() == most {
+            more = true;
+            continue;
+        }
+        next = format!("{changed}.{run}");
+        if let Some(task) = task.as_object_mut().filter(|_| !artifacts) {
+            task.remove("artifacts");
+        }
+        page.push(task);
     }
-    let total = all.len();
-    let from = match text("pageToken") {
-        None => 0,
-        // The newest come first, so what is older than the last one follows.
-        Some(last) => all.iter().position(|t| t["id"].as_str() < Some(last)).unwrap_or(total),
-    };
-    let page: Vec<Value> = all.into_iter().skip(from).take(most).collect();
-    let next = match page.last() {
-        Some(last) if from + page.len() < total => last["id"].clone(),
-        _ => "".into(),
-    };
+    let next = if more { next } else { String::new() };
     Ok(json!({"tasks": page, "nextPageToken": next, "pageSize": most, "totalSize": total}))
 }
 
-/// Takes a message, and waits a while for what comes of it.
-async fn send(service: &Arc<Service>, params: &Value, version: Version) -> Result<Value, Fault> {
+/// Takes a message, and waits for what comes of it, unless that is not wanted.
+async fn send(
+    service: &Arc<Service>,
+    params: &Value,
+    version: Version,
+    traceparent: Option<&str>,
+) -> Result<Value, Fault> {
     let later = params.pointer("/configuration/returnImmediately").and_then(Value::as_bool) == Some(true)
         || params.pointer("/configuration/blocking").and_then(Value::as_bool) == Some(false);
-    let Started { run, mut events, .. } = begin(service, params)?;
+    let Started { run, mut events, .. } = begin(service, params, traceparent)?;
     if !later {
-        // Until it ends, waits for somebody, or takes too long; in any case the task can be asked for.
-        let until = tokio::time::Instant::now() + PATIENCE;
-        while let Ok(Some(event)) = tokio::time::timeout_at(until, events.recv()).await {
+        // Until it ends or waits for somebody. A client that goes before that can ask for the task.
+        while let Some(event) = events.recv().await {
             if event["event"] == "waiting" {
                 break;
             }
@@ -305,6 +363,8 @@ async fn tell(
                     return send(status(&task["status"], true)).await;
                 }
             }
+            // The next server goes on with it.
+            Some("error") if event["error"]["code"] == "interrupted" => return Ok(()),
             Some("result" | "error") => break,
             _ => {}
         }
@@ -333,11 +393,17 @@ fn doing(event: &Value) -> String {
 }
 
 /// Begins a run with what a message says.
-fn begin(service: &Arc<Service>, params: &Value) -> Result<Started, Fault> {
+fn begin(service: &Arc<Service>, params: &Value, traceparent: Option<&str>) -> Result<Started, Fault> {
     let message = params.get("message").filter(|m| m.is_object());
     let Some(message) = message else { return Err(Fault(INVALID_PARAMS, "there is no `message`".into())) };
-    if message.get("taskId").is_some_and(|t| !t.is_null()) {
+    if let Some(task) = message.get("taskId").and_then(Value::as_str).filter(|t| !t.is_empty()) {
+        service.status(task).map_err(|_| no_task(task))?;
         return Err(Fault(UNSUPPORTED, "a task takes one message; begin another".into()));
+    }
+    if params.pointer("/configuration/taskPushNotificationConfig").is_some_and(|c| !c.is_null())
+        || params.pointer("/configuration/pushNotificationConfig").is_some_and(|c| !c.is_null())
+    {
+        return Err(no_push());
     }
     let named = message.pointer("/metadata/skill").or_else(|| params.pointer("/metadata/skill"));
     let mut all = service.pipelines();
@@ -360,11 +426,12 @@ fn begin(service: &Arc<Service>, params: &Value) -> Result<Started, Fault> {
             as_input(pipeline.input.as_ref(), text.join("\n"))
         }
     };
-    let started = service.start(&pipeline.name, &input, false)?;
-    if let Some(context) = message.get("contextId").and_then(Value::as_str) {
-        service.put_in_context(&started.run, context);
-    }
-    Ok(started)
+    let context = message.get("contextId").and_then(Value::as_str);
+    Ok(service.start(
+        &pipeline.name,
+        &input,
+        How { background: true, context, traceparent, ..How::default() },
+    )?)
 }
 
 /// A text as the input of a pipeline: as it is, as the only field, or as JSON.
@@ -398,6 +465,9 @@ fn task(service: &Service, run: &str, version: Version) -> Result<Value, Fault> 
         "id": run, "contextId": service.context(run).unwrap_or_else(|| run.to_string()),
         "status": {"state": if v10 { new } else { old }},
     });
+    if let Some(changed) = service.changed(run) {
+        task["status"]["timestamp"] = runtime::utc(changed).into();
+    }
     let said = match (outcome.and_then(|o| o["error"]["message"].as_str()), status.get("waiting")) {
         (Some(why), _) => Some(why.to_string()),
         (None, Some(waiting)) => Some(format!("somebody has to approve: {waiting}")),

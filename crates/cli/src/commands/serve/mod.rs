@@ -9,12 +9,12 @@
 mod a2a;
 mod openapi;
 
-use super::service::{Refused, Service, Started};
-use crate::args::ServeArgs;
+use super::service::{How, Log, Refused, Service, Started};
+use crate::args::{LogArg, ServeArgs};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
@@ -45,8 +45,14 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
             format!("set `{}` in the environment or in `.env`, or listen on 127.0.0.1", args.token_env);
         return ui.usage("other machines are listened to only with a token", Some(&help));
     }
+    if args.world.watch || args.world.trace.is_some() {
+        let help = "`--log json` tells what happens in all runs, `--otlp` sends traces of them";
+        return ui
+            .usage("a server has many runs, so it can neither show one nor write its trace", Some(help));
+    }
+    let log = Log::new(ui, args.world.log == Some(LogArg::Json));
     let service =
-        Service::new(ui, &args.files, &args.world, args.journal.as_deref(), args.max_runs, &settings);
+        Service::new(ui, &args.files, &args.world, args.journal.as_deref(), args.max_runs, &settings, log);
     let service = match service {
         Ok(service) => Arc::new(service),
         Err(exit) => return exit,
@@ -75,7 +81,7 @@ async fn listen(ui: &Ui, args: &ServeArgs, service: Arc<Service>, token: Option<
     };
     let address = listener.local_addr().unwrap_or(args.listen);
     let base = args.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
-    service.listens_at(&base);
+    service.listens_at(&base, token.is_some());
     if ui.is_json() {
         ui.result(&json!({"listening": base}).to_string());
     } else {
@@ -84,21 +90,42 @@ async fn listen(ui: &Ui, args: &ServeArgs, service: Arc<Service>, token: Option<
     let stop = CancellationToken::new();
     tokio::spawn(stopped(stop.clone()));
     let app = router(service.clone(), Arc::new(Guard { token, address }), args.max_body);
+    if !args.no_resume {
+        tokio::spawn(service.clone().resume_all());
+    }
+    let closed = CancellationToken::new();
     let shutdown = {
-        let (service, stop, grace) =
-            (service.clone(), stop.clone(), Duration::from_secs_f64(args.grace.clamp(0.0, 86_400.0)));
+        let (service, stop, closed, grace) = (
+            service.clone(),
+            stop.clone(),
+            closed.clone(),
+            Duration::from_secs_f64(args.grace.clamp(0.0, 86_400.0)),
+        );
         async move {
             stop.cancelled().await;
-            // No new runs; those under way get their time, and are cancelled then. What is in a journal can be resumed.
+            // No new runs; those under way get their time, and are left then to the next server, or cancelled.
             service.close(grace).await;
+            closed.cancel();
         }
     };
-    if let Err(e) = axum::serve(listener, app).with_graceful_shutdown(shutdown).await {
-        ui.say(&format!("error: {e}"));
-        return Exit::Failed;
+    let serving = axum::serve(listener, app).with_graceful_shutdown(shutdown);
+    // Who has begun a request and never ends it does not keep the server from ending.
+    let abandoned = async {
+        closed.cancelled().await;
+        tokio::time::sleep(LAST_WORDS).await;
+    };
+    tokio::select! {
+        served = serving.into_future() => if let Err(e) = served {
+            ui.say(&format!("error: {e}"));
+            return Exit::Failed;
+        },
+        () = abandoned => {}
     }
     Exit::Done
 }
+
+/// How long clients have to read their answers after the last run has ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Until Ctrl-C is pressed or the process is asked to end. A second time ends it at once.
 async fn stopped(stop: CancellationToken) {
@@ -172,6 +199,11 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// Whether a body was meant to be JSON and is not.
+    fn is_no_json(&self) -> bool {
+        self.status == StatusCode::BAD_REQUEST
+    }
+
     fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Failure {
         Failure { status, code: code.into(), message: message.into() }
     }
@@ -195,17 +227,15 @@ impl IntoResponse for Failure {
 
 impl From<Refused> for Failure {
     fn from(refused: Refused) -> Failure {
-        match refused {
-            Refused::Unknown(message) => Failure::new(StatusCode::NOT_FOUND, "not_found", message),
-            Refused::Input(message) => Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", message),
-            Refused::Full => {
-                Failure::new(StatusCode::TOO_MANY_REQUESTS, "busy", "as many runs as may be are under way")
-            }
-            Refused::Closing => {
-                Failure::new(StatusCode::SERVICE_UNAVAILABLE, "closing", "the server is shutting down")
-            }
-            Refused::Journal(message) => Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "journal", message),
-        }
+        let (status, code) = match &refused {
+            Refused::Unknown(_) => (StatusCode::NOT_FOUND, "not_found"),
+            Refused::Input(_) => (StatusCode::UNPROCESSABLE_ENTITY, "input"),
+            Refused::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
+            Refused::Full(_) => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+            Refused::Closing => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
+            Refused::Journal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "journal"),
+        };
+        Failure::new(status, code, refused.message())
     }
 }
 
@@ -214,7 +244,9 @@ fn router(service: Arc<Service>, guard: Arc<Guard>, max_body: usize) -> Router {
         .route("/openapi.json", get(description))
         .route("/v1/pipelines", get(pipelines))
         .route("/v1/pipelines/{name}/runs", post(start))
+        .route("/v1/runs", get(runs))
         .route("/v1/runs/{run}", get(status).delete(cancel))
+        .route("/v1/runs/{run}/resume", post(resume))
         .route("/v1/approvals", get(approvals))
         .route("/v1/approvals/{request}", post(decide))
         .route("/a2a", post(a2a::rpc))
@@ -225,7 +257,19 @@ fn router(service: Arc<Service>, guard: Arc<Guard>, max_body: usize) -> Router {
         .merge(guarded)
         .fallback(async || Failure::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path"))
         .layer(DefaultBodyLimit::max(max_body))
+        .layer(from_fn_with_state(service.clone(), noted))
         .with_state(service)
+}
+
+/// Requests that are refused are in the log; what runs do is there anyway.
+async fn noted(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_string());
+    let response = next.run(request).await;
+    let status = response.status();
+    if matches!(status.as_u16(), 401 | 403 | 429 | 500) {
+        service.log().refused(method.as_str(), &path, status.as_u16());
+    }
+    response
 }
 
 async fn admitted(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
@@ -236,7 +280,10 @@ async fn admitted(State(guard): State<Arc<Guard>>, request: Request, next: Next)
 }
 
 async fn health(State(service): State<Arc<Service>>) -> Json<Value> {
-    Json(json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "running": service.running()}))
+    let (running, waiting) = service.under_way();
+    Json(
+        json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "running": running, "waiting": waiting}),
+    )
 }
 
 async fn description(State(service): State<Arc<Service>>) -> Json<Value> {
@@ -263,6 +310,18 @@ fn wants(headers: &HeaderMap, name: header::HeaderName, what: &str) -> bool {
     headers.get_all(name).iter().filter_map(|v| v.to_str().ok()).any(|v| v.contains(what))
 }
 
+/// The span of the client's that a request is a part of.
+fn traceparent(headers: &HeaderMap) -> Option<&str> {
+    headers.get("traceparent")?.to_str().ok()
+}
+
+/// The answer to who will come back for a run.
+fn begun(run: &str) -> Response {
+    let location = format!("/v1/runs/{run}");
+    (StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(json!({"run": run, "status": "running"})))
+        .into_response()
+}
+
 async fn start(
     State(service): State<Arc<Service>>,
     Path(name): Path<String>,
@@ -271,11 +330,16 @@ async fn start(
 ) -> Result<Response, Failure> {
     let input = body_json(&headers, &body)?;
     let streams = wants(&headers, header::ACCEPT, "text/event-stream");
-    let Started { run, events, cancel } = service.start(&name, &input, streams)?;
-    if wants(&headers, header::HeaderName::from_static("prefer"), "respond-async") {
-        let location = format!("/v1/runs/{run}");
-        let body = Json(json!({"run": run, "status": "running"}));
-        return Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], body).into_response());
+    let background = wants(&headers, header::HeaderName::from_static("prefer"), "respond-async");
+    let how = How {
+        streams: streams && !background,
+        background,
+        context: None,
+        traceparent: traceparent(&headers),
+    };
+    let Started { run, events, cancel } = service.start(&name, &input, how)?;
+    if background {
+        return Ok(begun(&run));
     }
     // Whoever asked and goes away does not want the answer any more.
     let left = cancel.drop_guard();
@@ -344,6 +408,23 @@ async fn cancel(
     Ok(Json(service.status(&run)?))
 }
 
+/// How many runs a list has, unless it is said.
+#[derive(serde::Deserialize)]
+struct Most {
+    limit: Option<u32>,
+}
+
+async fn runs(State(service): State<Arc<Service>>, Query(most): Query<Most>) -> Result<Json<Value>, Failure> {
+    Ok(Json(service.newest(most.limit.unwrap_or(50).min(1000))?.into()))
+}
+
+async fn resume(State(service): State<Arc<Service>>, Path(run): Path<String>) -> Result<Response, Failure> {
+    let id = run.clone();
+    let resumed = tokio::task::spawn_blocking(move || service.resume(&id).map(drop)).await;
+    resumed.unwrap_or_else(|_| Err(Refused::Journal("it crashed".into())))?;
+    Ok(begun(&run))
+}
+
 async fn approvals(State(service): State<Arc<Service>>) -> Result<Json<Value>, Failure> {
     let Some(path) = service.journal() else { return Ok(Json(json!([]))) };
     let waiting = Journal::existing(path).and_then(|j| j.waiting(None));
@@ -378,13 +459,25 @@ async fn decide(
     let Some(path) = service.journal() else {
         return Err(Failure::new(StatusCode::NOT_FOUND, "not_found", "without a journal nothing waits"));
     };
+    if matches!(said.decision, Verdict::Approve) && said.reason.is_some() {
+        let message = "no decision: `reason` belongs to `deny`; the run is told nothing of why it is allowed";
+        return Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", message));
+    }
     let decision = match said.decision {
         Verdict::Approve => Decision::Approve,
         Verdict::Deny => Decision::Deny(said.reason),
     };
-    let decided = Journal::existing(path).and_then(|mut j| j.decide(&request, &decision, "HTTP"));
+    let failed = |e: runtime::JournalError| Failure::from(Refused::Journal(e.message));
+    let mut journal = Journal::existing(path).map_err(failed)?;
+    let Some(question) = journal.question(&request).map_err(failed)? else {
+        let message = "there is no such question; the run may ask something else by now";
+        return Err(Failure::new(StatusCode::NOT_FOUND, "not_found", message));
+    };
+    let decided = journal.decide(&request, &decision, "HTTP");
     decided.map_err(|e| Failure::new(StatusCode::CONFLICT, "not_waiting", e.message))?;
-    Ok(Json(
-        json!({"request": request, "verdict": if decision == Decision::Approve { "approved" } else { "denied" }}),
-    ))
+    drop(journal);
+    let verdict = if decision == Decision::Approve { "approved" } else { "denied" };
+    // Who answers wants it to go on. A run whose server has gone is gone on with, if it can be.
+    let resumed = service.resume_if_it_is_ours(&question.run).await;
+    Ok(Json(json!({"request": request, "run": question.run, "verdict": verdict, "resumed": resumed})))
 }

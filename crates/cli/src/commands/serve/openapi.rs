@@ -59,9 +59,23 @@ pub(super) fn description(service: &Service) -> Value {
         get("the pipelines", json!({"type": "array", "items": {"type": "object"}})),
     );
     let mut runs = get("how a run stands", reference("Status"));
-    runs["parameters"] = run_parameter;
+    runs["parameters"] = run_parameter.clone();
     runs["delete"] = json!({"summary": "cancels a run", "responses": {"200": answer("how it stands", reference("Status"))}});
     paths.insert("/v1/runs/{run}".into(), runs);
+    let mut all = get(
+        "the newest runs, without their outcomes",
+        json!({"type": "array", "items": reference("Status")}),
+    );
+    all["get"]["parameters"] = json!([{"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 1000, "default": 50}}]);
+    paths.insert("/v1/runs".into(), all);
+    paths.insert("/v1/runs/{run}/resume".into(), json!({
+        "parameters": run_parameter,
+        "post": {"summary": "goes on with a run of the journal that was interrupted, or stopped by a limit", "responses": {
+            "202": answer("it goes on", reference("Status")), "404": answer("there is no such run", reference("Failure")),
+            "409": answer("it is under way, has ended, or its program has changed", reference("Failure")),
+            "429": answer("as many runs as may be are under way", reference("Failure")),
+        }},
+    }));
     paths.insert(
         "/v1/approvals".into(),
         get("what waits for approval", json!({"type": "array", "items": reference("Approval")})),
@@ -74,7 +88,7 @@ pub(super) fn description(service: &Service) -> Value {
                 "type": "object", "required": ["decision"], "additionalProperties": false,
                 "properties": {"decision": {"enum": ["approve", "deny"]}, "reason": {"type": "string"}},
             }}}},
-            "responses": {"200": answer("what was decided", json!({"type": "object"})), "409": answer("it does not wait", reference("Failure"))},
+            "responses": {"200": answer("what was decided", reference("Decided")), "404": answer("there is no such question", reference("Failure")), "409": answer("it does not wait", reference("Failure"))},
         },
     }));
     let mut health = get("whether the server is up", json!({"type": "object"}));
@@ -87,7 +101,10 @@ pub(super) fn description(service: &Service) -> Value {
             "run": text, "result": {}, "label": {}, "error": {"type": "object"}, "usage": {"type": "object"}, "bound": {"type": "object"}, "ms": {"type": "integer"},
         }},
         "Status": {"type": "object", "required": ["run", "status"], "properties": {
-            "run": text, "pipeline": text, "status": {"enum": ["running", "waiting", "done", "failed"]}, "outcome": reference("Outcome"), "waiting": {"type": "array", "items": reference("Approval")},
+            "run": text, "pipeline": text, "status": {"enum": ["running", "waiting", "done", "failed", "interrupted"]}, "outcome": reference("Outcome"), "waiting": {"type": "array", "items": reference("Approval")},
+        }},
+        "Decided": {"type": "object", "required": ["request", "run", "verdict", "resumed"], "properties": {
+            "request": text, "run": text, "verdict": {"enum": ["approved", "denied"]}, "resumed": {"type": "boolean", "description": "whether the run, which a server that is gone had left, goes on now"},
         }},
         "Approval": {"type": "object", "required": ["run", "request", "tool", "args", "asked", "expires"], "properties": {
             "run": text, "request": text, "tool": text, "args": {"type": "array"}, "asked": {"type": "integer"}, "expires": {"type": "integer"},
@@ -97,7 +114,7 @@ pub(super) fn description(service: &Service) -> Value {
         "openapi": "3.1.0",
         "info": {"title": "Entail", "version": env!("CARGO_PKG_VERSION")},
         "servers": [{"url": service.base()}],
-        "security": [{"bearer": []}],
+        "security": if service.wants_token() { json!([{"bearer": []}]) } else { json!([]) },
         "paths": paths,
         "components": {"schemas": schemas, "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}},
     })

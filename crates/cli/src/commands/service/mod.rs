@@ -1,4 +1,14 @@
 //! The pipelines and runs of a server, however it is reached.
+//!
+//! Entry points: [`Service::start`] begins a run; [`Service::resume`] (in `kept`) goes on with one of the journal.
+//!
+//! Invariant: a run that was begun in the background and is in a journal is not ended by the end of the server: it is left as a crash would leave it, and
+//! the next server goes on with it.
+//! Invariant: at most `most` runs are at work; those that do nothing but wait for somebody to approve a call are not counted.
+
+mod kept;
+mod log;
+mod telling;
 
 use super::{load_or_say, run, worth_saying};
 use crate::args::WorldArgs;
@@ -9,16 +19,21 @@ use crate::ui::{Exit, Ui};
 use check::cost::{self, CostBound};
 use core_ir::{Code, Data, Type};
 use diagnostics::Sources;
-use machine::{Config, Machine};
-use runtime::{About, ApprovalDesk, Asked, CancellationToken, Event, Handlers, Journal, Limits, Schema};
+pub(super) use log::Log;
+use machine::{Config, Machine, RequestId};
+use runtime::{
+    About, ApprovalDesk, Asked, CancellationToken, Event, Handlers, Journal, Limits, Schema, Session,
+    Telemetry,
+};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use telling::Telling;
 use tokio::sync::broadcast;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::Instant;
 
 /// Runs that have ended are remembered up to this number.
@@ -37,6 +52,13 @@ pub(super) struct Pipeline {
     config: Config,
 }
 
+impl Pipeline {
+    /// What its runs are called in a journal.
+    fn in_journal(&self) -> String {
+        format!("{} {}", self.file, self.name)
+    }
+}
+
 /// The JSON Schema of an input.
 pub(super) fn input_schema(input: Option<&Type>) -> Value {
     input.and_then(Schema::of).map_or_else(|| json!({}), |s| s.json)
@@ -47,9 +69,43 @@ pub(super) fn input_schema(input: Option<&Type>) -> Value {
 pub(super) enum Refused {
     Unknown(String),
     Input(String),
-    Full,
+    /// It is not in a state in which this could be done.
+    Conflict(String),
+    /// As many are at work as may be.
+    Full(usize),
     Closing,
     Journal(String),
+}
+
+impl Refused {
+    /// In words.
+    pub(super) fn message(self) -> String {
+        match self {
+            Refused::Unknown(why) | Refused::Input(why) | Refused::Conflict(why) | Refused::Journal(why) => {
+                why
+            }
+            Refused::Full(1) => {
+                "another run is under way, and this server takes one at a time; try again later".into()
+            }
+            Refused::Full(most) => {
+                format!("{most} runs are under way, and this server takes no more at a time; try again later")
+            }
+            Refused::Closing => "the server is shutting down".into(),
+        }
+    }
+}
+
+/// How a run is begun.
+#[derive(Clone, Copy, Default)]
+pub(super) struct How<'a> {
+    /// The client sees replies as they grow.
+    pub(super) streams: bool,
+    /// Nobody waits for it: its client comes back for it.
+    pub(super) background: bool,
+    /// What the client calls the conversation that it belongs to.
+    pub(super) context: Option<&'a str>,
+    /// The span of the client's, as the header of that name.
+    pub(super) traceparent: Option<&'a str>,
 }
 
 /// A run that has begun.
@@ -68,6 +124,10 @@ struct Run {
     watched: broadcast::Sender<Value>,
     /// What a client called the conversation that it belongs to.
     context: Option<String>,
+    /// Whether the next server goes on with it.
+    suspends: bool,
+    /// When it began, came to wait, went on or ended: seconds since 1970.
+    changed: i64,
     /// What the command line would print; `None` while it runs.
     outcome: Option<Value>,
 }
@@ -82,7 +142,14 @@ pub(super) struct Service {
     lifetime: Duration,
     most: usize,
     closing: AtomicBool,
-    base: OnceLock<String>,
+    /// Ends what the next server goes on with.
+    suspend: CancellationToken,
+    /// Where traces and metrics go.
+    telemetry: Option<Telemetry>,
+    /// Runs that have ended and of which traces and metrics are on their way.
+    sending: AtomicUsize,
+    log: Log,
+    base: OnceLock<(String, bool)>,
     runs: Mutex<Runs>,
 }
 
@@ -90,7 +157,42 @@ pub(super) struct Service {
 struct Runs {
     known: HashMap<String, Run>,
     ended: VecDeque<String>,
+    /// At work.
     running: usize,
+    /// Waiting for somebody to approve a call, and nothing else.
+    waiting: usize,
+}
+
+/// The place of a run among those that are under way.
+struct Place {
+    service: Arc<Service>,
+    /// The run that has it.
+    run: String,
+    waits: bool,
+}
+
+impl Place {
+    /// Whether the run does nothing but wait for an approval.
+    fn waits(&mut self, waits: bool) {
+        if waits != self.waits {
+            self.waits = waits;
+            let mut runs = self.service.lock();
+            let (from, to) = if waits { (-1, 1) } else { (1, -1) };
+            runs.running = runs.running.saturating_add_signed(from);
+            runs.waiting = runs.waiting.saturating_add_signed(to);
+            if let Some(entry) = runs.known.get_mut(&self.run) {
+                entry.changed = now();
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut runs = self.service.lock();
+        let of = if self.waits { &mut runs.waiting } else { &mut runs.running };
+        *of = of.saturating_sub(1);
+    }
 }
 
 impl Service {
@@ -102,6 +204,7 @@ impl Service {
         journal: Option<&Path>,
         most: usize,
         settings: &Settings,
+        log: Log,
     ) -> Result<Service, Exit> {
         let mut sources = Sources::new();
         let mut pipelines: BTreeMap<String, Arc<Pipeline>> = BTreeMap::new();
@@ -138,8 +241,13 @@ impl Service {
                 Some(file)
             }
         };
+        let telemetry = run::telemetry(ui, world, settings, "entail".into())?;
         Ok(Service {
             pipelines,
+            telemetry,
+            suspend: CancellationToken::new(),
+            sending: AtomicUsize::new(0),
+            log,
             handlers,
             limits,
             sources: Arc::new(sources),
@@ -152,12 +260,17 @@ impl Service {
         })
     }
 
-    pub(super) fn listens_at(&self, base: &str) {
-        let _ = self.base.set(base.trim_end_matches('/').to_string());
+    /// Where it listens, and whether it wants a token.
+    pub(super) fn listens_at(&self, base: &str, token: bool) {
+        let _ = self.base.set((base.trim_end_matches('/').to_string(), token));
     }
 
     pub(super) fn base(&self) -> &str {
-        self.base.get().map_or("", String::as_str)
+        self.base.get().map_or("", |(base, _)| base)
+    }
+
+    pub(super) fn wants_token(&self) -> bool {
+        self.base.get().is_some_and(|(_, token)| *token)
     }
 
     pub(super) fn pipelines(&self) -> impl Iterator<Item = &Pipeline> {
@@ -168,8 +281,14 @@ impl Service {
         self.journal.as_deref()
     }
 
-    pub(super) fn running(&self) -> usize {
-        self.lock().running
+    pub(super) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// How many runs are at work, and how many wait for an approval.
+    pub(super) fn under_way(&self) -> (usize, usize) {
+        let runs = self.lock();
+        (runs.running, runs.waiting)
     }
 
     fn lock(&self) -> MutexGuard<'_, Runs> {
@@ -191,7 +310,7 @@ impl Service {
         self: &Arc<Self>,
         name: &str,
         input: &Value,
-        streams: bool,
+        how: How<'_>,
     ) -> Result<Started, Refused> {
         let Some(pipeline) = self.pipelines.get(name).cloned() else {
             return Err(Refused::Unknown(format!(
@@ -203,92 +322,153 @@ impl Service {
             (None, Value::Null) => None,
             _ => Some(self.read_input(&pipeline, input)?),
         };
-        self.begin()?;
-        let begun = self.session(&pipeline, input.clone());
-        let handlers = match begun {
-            Ok(handlers) => Handlers { stream: streams, ..handlers },
-            Err(refused) => {
-                self.lock().running -= 1;
-                return Err(refused);
-            }
-        };
+        let place = self.place()?;
+        let handlers = self.session(&pipeline, input.clone(), how)?;
+        Ok(self.go(pipeline, input, handlers, how, place))
+    }
+
+    /// A run goes its way in a task of its own.
+    fn go(
+        self: &Arc<Self>,
+        pipeline: Arc<Pipeline>,
+        input: Option<Data>,
+        handlers: Handlers,
+        how: How<'_>,
+        mut place: Place,
+    ) -> Started {
+        let handlers = Handlers { stream: how.streams, ..handlers };
         let run = handlers.run.clone().unwrap_or_default();
+        place.run.clone_from(&run);
         let cancel = CancellationToken::new();
         let watched = broadcast::Sender::new(EVENTS);
+        // What no journal keeps can't be gone on with.
+        let suspends = how.background && self.journal.is_some();
         let entry = Run {
             pipeline: pipeline.name.clone(),
             cancel: cancel.clone(),
             watched: watched.clone(),
-            context: None,
+            context: how.context.map(str::to_string),
+            suspends,
+            changed: now(),
             outcome: None,
         };
-        self.lock().known.insert(run.clone(), entry);
+        {
+            let mut runs = self.lock();
+            runs.ended.retain(|r| *r != run);
+            runs.known.insert(run.clone(), entry);
+        }
         let (send, events) = channel(EVENTS);
         let (service, id, stop) = (self.clone(), run.clone(), cancel.clone());
+        let detail = if how.streams { Detail::Content } else { Detail::Outline };
+        let mut telemetry =
+            self.telemetry.as_ref().map(|t| t.another(pipeline.in_journal(), how.traceparent));
         tokio::spawn(async move {
             // Whatever happens to the task, the run is over then.
-            let mut ending = Ending { service: &service, run: &id, outcome: None };
+            let mut ending = Ending { service: &service, run: &id, outcome: None, place };
             let mut telling = Telling { to: send, watched, skipped: 0 };
             telling.tell(json!({"event": "run", "run": id, "pipeline": pipeline.name}));
+            service.log.begun(&id, &pipeline.name);
             let machine = Machine::new(pipeline.code.clone(), input, pipeline.config.clone());
+            // What is under way, and whether it is a question to somebody.
+            let mut open: HashMap<RequestId, bool> = HashMap::new();
+            let place = &mut ending.place;
             let mut note = |event: Event| {
-                if let Some(json) =
-                    event_json(&event, if streams { Detail::Content } else { Detail::Outline })
-                {
-                    let waits = matches!(event, Event::Asked { what: Asked::Approve { .. }, .. });
+                if let Some(telemetry) = &mut telemetry {
+                    telemetry.note(&event);
+                }
+                service.log.event(&id, &pipeline.name, &event);
+                let waits = matches!(event, Event::Asked { what: Asked::Approve { .. }, .. });
+                match &event {
+                    Event::Asked { id, .. } => drop(open.insert(*id, waits)),
+                    Event::Answered { id, .. } => drop(open.remove(id)),
+                    _ => {}
+                }
+                place.waits(service.journal.is_some() && !open.is_empty() && open.values().all(|asks| *asks));
+                if let Some(json) = event_json(&event, detail) {
                     telling.tell(json);
                     if waits && service.journal.is_some() {
                         telling.tell(json!({"event": "waiting", "run": id}));
                     }
                 }
             };
-            let report = runtime::run(machine, &handlers, &service.limits, &stop, &mut note).await;
-            let mut outcome = run::as_json(&service.sources, &report, &pipeline.bound);
+            let suspended = async {
+                match suspends {
+                    true => service.suspend.cancelled().await,
+                    false => std::future::pending().await,
+                }
+            };
+            let report = tokio::select! {
+                biased;
+                report = runtime::run(machine, &handlers, &service.limits, &stop, &mut note) => Some(report),
+                () = suspended => None,
+            };
+            let mut outcome = match &report {
+                Some(report) => run::as_json(&service.sources, report, &pipeline.bound),
+                None => json!({"run": id, "error": {
+                    "code": "interrupted", "message": "the server is shutting down, and goes on with the run when it is there again",
+                }}),
+            };
+            service.log.ended(&id, &pipeline.name, &outcome);
+            service.sending.fetch_add(1, Ordering::SeqCst);
             ending.outcome = Some(outcome.clone());
             drop(ending);
             outcome["event"] = if outcome.get("error").is_some() { "error" } else { "result" }.into();
             telling.end(outcome).await;
+            if let Some((telemetry, report)) = telemetry.zip(report)
+                && let Err(why) = telemetry.send(&report).await
+            {
+                service.log.warning(&why);
+            }
+            service.sending.fetch_sub(1, Ordering::SeqCst);
         });
-        Ok(Started { run, events, cancel })
+        Started { run, events, cancel }
     }
 
     /// Takes one of the places that runs have.
-    fn begin(&self) -> Result<(), Refused> {
+    fn place(self: &Arc<Self>) -> Result<Place, Refused> {
         if self.closing.load(Ordering::SeqCst) {
             return Err(Refused::Closing);
         }
         let mut runs = self.lock();
         if runs.running >= self.most {
-            return Err(Refused::Full);
+            return Err(Refused::Full(self.most));
         }
         runs.running += 1;
-        Ok(())
+        Ok(Place { service: self.clone(), run: String::new(), waits: false })
     }
 
     /// Those who answer the requests of one run, with its name.
-    fn session(&self, pipeline: &Pipeline, input: Option<Data>) -> Result<Handlers, Refused> {
-        let mut handlers = self.handlers.clone();
+    fn session(&self, pipeline: &Pipeline, input: Option<Data>, how: How<'_>) -> Result<Handlers, Refused> {
         let Some(path) = &self.journal else {
+            let mut handlers = self.handlers.clone();
             handlers.run = Some(runtime::new_run_id());
             return Ok(handlers);
         };
-        let name = format!("{} {}", pipeline.file, pipeline.name);
-        let settings = json!({"seed": handlers.seed, "fuel": null});
-        let about = About::new(name, &pipeline.code, input, settings);
+        let settings = json!({
+            "seed": self.handlers.seed, "fuel": null, "background": how.background, "context": how.context,
+        });
+        let about = About::new(pipeline.in_journal(), &pipeline.code, input, settings);
         let journal = Journal::existing(path).map_err(|e| Refused::Journal(e.message))?;
-        let session =
-            journal.begin(&about, handlers.models.redactor()).map_err(|e| Refused::Journal(e.message))?;
+        let session = journal
+            .begin(&about, self.handlers.models.redactor())
+            .map_err(|e| Refused::Journal(e.message))?;
+        Ok(self.kept_in(session, path))
+    }
+
+    /// Those who answer the requests of a run that is kept.
+    fn kept_in(&self, session: Session, path: &Path) -> Handlers {
+        let mut handlers = self.handlers.clone();
         handlers.run = Some(session.id().to_string());
+        handlers.seed = session.settings()["seed"].as_u64().unwrap_or(handlers.seed);
         handlers.desk = Some(ApprovalDesk::new(path, self.lifetime));
         handlers.journal = Some(Arc::new(Mutex::new(session)));
-        Ok(handlers)
+        handlers
     }
 
     fn ended(&self, run: &str, outcome: Value) {
         let mut runs = self.lock();
-        runs.running -= 1;
         if let Some(entry) = runs.known.get_mut(run) {
-            entry.outcome = Some(outcome);
+            (entry.outcome, entry.changed) = (Some(outcome), now());
         }
         runs.ended.push_back(run.to_string());
         while runs.ended.len() > REMEMBERED {
@@ -305,13 +485,14 @@ impl Service {
 
     /// How a run stands.
     pub(super) fn status(&self, run: &str) -> Result<Value, Refused> {
-        let (pipeline, outcome) = {
+        let known = {
             let runs = self.lock();
-            let Some(entry) = runs.known.get(run) else { return Err(no_run(run)) };
-            (entry.pipeline.clone(), entry.outcome.clone())
+            runs.known.get(run).map(|entry| (entry.pipeline.clone(), entry.outcome.clone()))
         };
+        let Some((pipeline, outcome)) = known else { return self.kept_status(run) };
         let status = match &outcome {
             None => "running",
+            Some(o) if o["error"]["code"] == "interrupted" => "interrupted",
             Some(o) if o.get("error").is_some() => "failed",
             Some(_) => "done",
         };
@@ -334,24 +515,28 @@ impl Service {
         Some(self.lock().known.get(run)?.watched.subscribe())
     }
 
-    /// Notes what a client calls the conversation of a run.
-    pub(super) fn put_in_context(&self, run: &str, context: &str) {
-        if let Some(entry) = self.lock().known.get_mut(run) {
-            entry.context = Some(context.to_string());
-        }
-    }
-
     /// What a client called the conversation of a run.
     pub(super) fn context(&self, run: &str) -> Option<String> {
-        self.lock().known.get(run)?.context.clone()
+        if let Some(entry) = self.lock().known.get(run) {
+            return entry.context.clone();
+        }
+        self.kept_context(run)
     }
 
-    /// The runs that are known, the newest first.
-    pub(super) fn runs(&self) -> Vec<String> {
-        let mut runs: Vec<String> = self.lock().known.keys().cloned().collect();
-        // Their names begin with the time.
+    /// The runs that are known with the second since 1970 in which they last came to something else, the newest first.
+    pub(super) fn runs(&self) -> Vec<(i64, String)> {
+        let mut runs: Vec<(i64, String)> =
+            self.lock().known.iter().map(|(run, entry)| (entry.changed, run.clone())).collect();
         runs.sort_unstable_by(|a, b| b.cmp(a));
         runs
+    }
+
+    /// When a run last came to something else.
+    pub(super) fn changed(&self, run: &str) -> Option<i64> {
+        if let Some(entry) = self.lock().known.get(run) {
+            return Some(entry.changed);
+        }
+        self.kept_since(run)
     }
 
     /// What a run waits for somebody to approve.
@@ -364,74 +549,44 @@ impl Service {
 
     /// Gives a run up.
     pub(super) fn cancel(&self, run: &str) -> Result<(), Refused> {
-        match self.lock().known.get(run) {
-            None => Err(no_run(run)),
-            Some(entry) => {
-                entry.cancel.cancel();
-                Ok(())
-            }
+        if let Some(entry) = self.lock().known.get(run) {
+            entry.cancel.cancel();
+            return Ok(());
         }
+        self.kept_status(run)?;
+        Err(Refused::Conflict("the run is not under way".into()))
     }
 
-    /// Takes no more runs, gives those under way some time, and then cancels them.
+    /// Takes no more runs, and gives those at work some time. What the next server can go on with is left then as it is, and the rest is cancelled.
     pub(super) async fn close(&self, grace: Duration) {
         self.closing.store(true, Ordering::SeqCst);
         let until = Instant::now() + grace;
-        while self.running() > 0 && Instant::now() < until {
+        while self.under_way().0 > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        for run in self.lock().known.values() {
+        self.suspend.cancel();
+        for run in self.lock().known.values().filter(|r| !r.suspends) {
             run.cancel.cancel();
         }
-        while self.running() > 0 {
+        while self.under_way() != (0, 0) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // What was done is told, unless nobody is there to be told.
+        let until = Instant::now() + Duration::from_secs(5);
+        while self.sending.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 }
 
+/// Seconds since 1970.
+fn now() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
+}
+
 fn no_run(run: &str) -> Refused {
     Refused::Unknown(format!("there is no run `{}` here", diagnostics::clip_to(run, 80)))
-}
-
-/// Tells a client what happens, without ever waiting for it: no client slows a run down or makes the server keep what it does not read.
-struct Telling {
-    to: Sender<Value>,
-    /// Others, who miss what they do not take in time.
-    watched: broadcast::Sender<Value>,
-    /// How many events were left out since the last that was told.
-    skipped: u64,
-}
-
-impl Telling {
-    fn tell(&mut self, event: Value) {
-        if self.watched.receiver_count() > 0 {
-            let _ = self.watched.send(event.clone());
-        }
-        // Two places: what was left out is said first. Nobody may listen any more: fine.
-        if self.skipped > 0 {
-            if self.to.capacity() < 2 {
-                self.skipped += 1;
-                return;
-            }
-            let _ = self.to.try_send(skipped(std::mem::take(&mut self.skipped)));
-        }
-        if let Err(tokio::sync::mpsc::error::TrySendError::Full(_)) = self.to.try_send(event) {
-            self.skipped += 1;
-        }
-    }
-
-    /// The last event is told in any case; the run is over, so there is time for it.
-    async fn end(self, event: Value) {
-        let _ = self.watched.send(event.clone());
-        if self.skipped > 0 {
-            let _ = self.to.send(skipped(self.skipped)).await;
-        }
-        let _ = self.to.send(event).await;
-    }
-}
-
-fn skipped(events: u64) -> Value {
-    json!({"event": "skipped", "events": events})
 }
 
 /// Notes the end of a run, also that of one whose task was dropped or panicked.
@@ -439,56 +594,12 @@ struct Ending<'a> {
     service: &'a Service,
     run: &'a str,
     outcome: Option<Value>,
+    place: Place,
 }
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         let lost = || json!({"run": self.run, "error": {"code": "cancelled", "message": "the run was lost"}});
         self.service.ended(self.run, self.outcome.take().unwrap_or_else(lost));
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_client_that_does_not_read_is_told_what_it_missed_and_how_it_ended() {
-        let (to, mut events) = channel(4);
-        let mut telling = Telling { to, watched: broadcast::Sender::new(1), skipped: 0 };
-        for n in 0..100 {
-            telling.tell(json!({"event": "text", "n": n}));
-        }
-        assert_eq!(events.len(), 4);
-        // It reads a little, and is told from then on.
-        for n in 0..3 {
-            assert_eq!(events.recv().await.unwrap()["n"], n);
-        }
-        telling.tell(json!({"event": "text", "n": 100}));
-        telling.tell(json!({"event": "text", "n": 101}));
-        telling.tell(json!({"event": "text", "n": 102}));
-        let end = tokio::spawn(telling.end(json!({"event": "result"})));
-        let mut rest = Vec::new();
-        while let Some(event) = events.recv().await {
-            rest.push(event);
-        }
-        end.await.unwrap();
-        let want = json!([
-            {"event": "text", "n": 3}, {"event": "skipped", "events": 96}, {"event": "text", "n": 100},
-            {"event": "text", "n": 101}, {"event": "skipped", "events": 1}, {"event": "result"},
-        ]);
-        assert_eq!(Value::from(rest), want);
-    }
-
-    #[tokio::test]
-    async fn who_has_left_is_not_waited_for() {
-        let (to, events) = channel(1);
-        drop(events);
-        let mut telling = Telling { to, watched: broadcast::Sender::new(1), skipped: 0 };
-        for _ in 0..10 {
-            telling.tell(json!({"event": "text"}));
-        }
-        telling.end(json!({"event": "result"})).await;
     }
 }

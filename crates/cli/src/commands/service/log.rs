@@ -1,0 +1,111 @@
+//! What a server says of its runs on standard error.
+//!
+//! Invariant: of what models and tools are told and say nothing is in it but why they failed, and nothing in it controls a terminal.
+
+use crate::approve::visible;
+use crate::progress::{Detail, event_json};
+use crate::ui::Ui;
+use runtime::{Asked, Event};
+use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The most characters of a message in a line.
+const MOST: usize = 160;
+
+/// The log of a server.
+pub(in super::super) enum Log {
+    /// Nothing is said.
+    Silent,
+    /// A line for people when a run ends or waits.
+    People(Ui),
+    /// An object for everything that happens.
+    Json(Ui),
+}
+
+impl Log {
+    /// What `--log` and `--quiet` say.
+    pub(in super::super) fn new(ui: &Ui, json: bool) -> Log {
+        match json {
+            true => Log::Json(Ui::new(ui.args.clone())),
+            false if ui.args.quiet => Log::Silent,
+            false => Log::People(Ui::new(ui.args.clone())),
+        }
+    }
+
+    fn line(&self, text: &str, object: impl FnOnce() -> Value) {
+        match self {
+            Log::Silent => {}
+            Log::People(ui) => ui.say(&format!("{} {}", runtime::utc(super::now()), visible(text, 2 * MOST))),
+            Log::Json(ui) => {
+                let mut object = object();
+                object["time"] = json!(since_1970());
+                ui.say(&object.to_string());
+            }
+        }
+    }
+
+    pub(super) fn begun(&self, run: &str, pipeline: &str) {
+        if let Log::Json(_) = self {
+            self.line("", || json!({"event": "run", "run": run, "pipeline": pipeline}));
+        }
+    }
+
+    pub(super) fn event(&self, run: &str, pipeline: &str, event: &Event) {
+        match (self, event) {
+            (Log::Json(_), _) => {
+                if let Some(mut object) = event_json(event, Detail::Outline) {
+                    object["run"] = run.into();
+                    self.line("", || object);
+                }
+            }
+            (Log::People(_), Event::Asked { what: Asked::Approve { name, .. }, .. }) => {
+                self.line(&format!("{run} {pipeline} wants approval to call `{name}`"), || Value::Null);
+            }
+            _ => {}
+        }
+    }
+
+    /// `outcome` is what the client gets.
+    pub(super) fn ended(&self, run: &str, pipeline: &str, outcome: &Value) {
+        let error = outcome.get("error");
+        let usage = &outcome["usage"];
+        let how = match error {
+            None => "done".to_string(),
+            Some(e) => {
+                let text = |name: &str| e[name].as_str().unwrap_or_default();
+                format!("{}: {}", text("code"), diagnostics::clip_to(text("message"), MOST))
+            }
+        };
+        let spent = match usage["modelCalls"].as_u64() {
+            None => String::new(),
+            Some(calls) => format!(
+                " ({calls} model call{}, {} tool call{}, {} ms)",
+                if calls == 1 { "" } else { "s" },
+                usage["toolCalls"],
+                if usage["toolCalls"] == 1 { "" } else { "s" },
+                outcome["ms"]
+            ),
+        };
+        self.line(&format!("{run} {pipeline} {how}{spent}"), || {
+            json!({
+                "event": if error.is_some() { "error" } else { "result" }, "run": run, "pipeline": pipeline,
+                "error": error.cloned().unwrap_or_default(), "usage": usage.clone(), "ms": outcome["ms"].clone(),
+            })
+        });
+    }
+
+    /// A request that was refused.
+    pub(in super::super) fn refused(&self, method: &str, path: &str, status: u16) {
+        self.line(&format!("{method} {} {status}", diagnostics::clip_to(path, 80)), || {
+            json!({"event": "refused", "method": method, "path": diagnostics::clip_to(path, 200), "status": status})
+        });
+    }
+
+    pub(in super::super) fn warning(&self, why: &str) {
+        self.line(&format!("warning: {why}"), || json!({"event": "warning", "message": why}));
+    }
+}
+
+fn since_1970() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
