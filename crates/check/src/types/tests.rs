@@ -162,3 +162,25 @@ fn types_that_double_at_every_level_end() {
     });
     assert!(!typing(&text).complete);
 }
+
+/// What is known of a parameter was looked for by recursion from variable to variable: a thousand of them overflowed the stack of a thread.
+#[test]
+fn a_value_may_be_passed_on_through_thousands_of_functions() {
+    use core_ir::{Builder, Globals, Term};
+    let nowhere = diagnostics::Span { file: diagnostics::FileId(0), start: 0, end: 0 };
+    let mut b = Builder::new();
+    let mut bindings = Vec::new();
+    for i in 0..5_000 {
+        let inner = b.var("a", nowhere);
+        let f = b.abs("a", None, inner, nowhere);
+        let argument = b.var(format!("x{i}").as_str(), nowhere);
+        bindings.push((format!("x{}", i + 1).as_str().into(), b.add(Term::App(f, argument), nowhere)));
+    }
+    let body = b.var("x5000", nowhere);
+    let sugar = core_ir::LetSugar::Plain;
+    let body = b.add(Term::Let { bindings, body, sugar }, nowhere);
+    let root = b.abs("x0", None, body, nowhere);
+    let typing = check(&b.finish(root, &Globals::none()).expect("closed"), None);
+    assert!(typing.diagnostics.is_empty());
+    assert_eq!(typing.ty.to_string(), "Dyn -> Dyn");
+}

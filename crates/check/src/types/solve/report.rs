@@ -106,13 +106,11 @@ impl Report<'_> {
         self.left -= 1;
         match self.solver.node(t) {
             Node::Var => {
-                if !self.open.insert(t) {
-                    return None;
-                }
-                let mut found: Option<Type> = None;
-                if let Some(bounds) = self.solver.bounds.get(&t) {
-                    for (upper, _) in &bounds.upper {
-                        match (self.above(*upper, depth), &found) {
+                // Variables that flow into one another may be a long chain, which is not gone down by recursion.
+                let (mut found, mut todo, mut opened) = (None, vec![t], Vec::new());
+                while let Some(next) = todo.pop() {
+                    if !matches!(self.solver.node(next), Node::Var) {
+                        match (self.above(next, depth), &found) {
                             (Some(ty), None) => found = Some(ty),
                             // It is used in two ways; the more special one is nearer to the truth.
                             (Some(ty), Some(before)) if ty != *before && ty.is_subtype(before) => {
@@ -120,9 +118,16 @@ impl Report<'_> {
                             }
                             _ => {}
                         }
+                    } else if self.left > 0 && self.open.insert(next) {
+                        self.left -= 1;
+                        opened.push(next);
+                        let bounds = self.solver.bounds.get(&next);
+                        todo.extend(bounds.into_iter().flat_map(|b| b.upper.iter().rev()).map(|(t, _)| *t));
                     }
                 }
-                self.open.remove(&t);
+                for var in opened {
+                    self.open.remove(&var);
+                }
                 found
             }
             Node::Use(how) => match &**how {
