@@ -22,7 +22,10 @@
      clearance  what models may see (default: everything)
 
    Output, one JSON object: result, conversation_label, conversation, trace; in
-   the trace a request has "within", the time limits around it, if there are any.
+   the trace a request has "within", the time limits around it, if there are any,
+   and "names": what names those, and the draw if it is one.  A name is the way
+   to the branch that it is in, and the label there with how many of its kind
+   came before it at that label in that branch.
    A result "otherwise: .." says that the interpreter asks for something that
    the answers are not for.
    Exit status 3: the program uses something that this driver does not
@@ -615,6 +618,14 @@ let prim (policy : axis -> bool) (p : string) (d : data) : (data, string) sum =
 
 (* From the exchange form. *)
 
+(* The branches of a [par] are marked: an event, as of a time limit that nobody has
+   set, says where one begins and ends.  So the trace tells what is in which.
+   The items of an [each] are numbered by their order within its own mark. *)
+let mark n e = EWithin ({ qnum = -n; qden = 1 }, e)
+let of_each = 1
+let item = 2
+let branch i = 3 + i
+
 type tool = { tname : string; decl : json; params : (string * label) list; control : label; result : label }
 (* The types of keys, by their full names. *)
 let key_types : (string * json) list ref = ref []
@@ -739,16 +750,18 @@ let translate (globals : string list) (program : json) (stores : (string * label
         let n = match need "seconds" j with Number n | String n -> number_of n | _ -> raise (Bad_json "seconds") in
         EWithin (n, sub 0)
     | ("try" | "try_not_timeout") as op -> ETry (op = "try", sub 0, sub 1, term (bind (text_of (need "name" j))) (List.nth of_ 2))
-    | "each" -> EEach (sub 0, sub 1)
-    | "par" -> EPar (List.map (term env) of_)
+    | "each" ->
+        let each = EEach (eLet (sub 0) (ELam (mark item (EApp (EVar 1, EVar 0)))), sub 1) in
+        mark of_each each
+    | "par" -> EPar (List.mapi (fun i t -> mark (branch i) (term env t)) of_)
     | "compose" ->
         let env = bind "" in
         ELam (List.fold_left (fun x t -> EApp (term env t, x)) (EVar 0) of_)
     | "par_pair" ->
         let env = bind "" in
-        let branch k = EApp (term env (List.nth of_ k), EVar 0) in
-        let item k = EGet (EVar 0, EK (KNum (make k 1))) in
-        ELam (eLet (EPar [ branch 0; branch 1 ]) (ECon (CPair, [ item 0; item 1 ])))
+        let side k = mark (branch k) (EApp (term env (List.nth of_ k), EVar 0)) in
+        let part k = EGet (EVar 0, EK (KNum (make k 1))) in
+        ELam (eLet (EPar [ side 0; side 1 ]) (ECon (CPair, [ part 0; part 1 ])))
     | op -> unsupported ("op " ^ op)
   and key env j =
     let k = text_of (need "key" j) in
@@ -769,6 +782,13 @@ let read_all channel =
   let b = Buffer.create 4096 in
   (try while true do Buffer.add_channel b channel 1 done with End_of_file -> ());
   Buffer.contents b
+
+(* What the trace says is around an event, the innermost first: branches (the run
+   itself is one), each with its way, with how many of what it named, by kind and
+   label, and with its last [par]; the items of an [each]; time limits. *)
+type strand = { way : string; mutable counts : (string * int) list; mutable par : string }
+type each = { mutable items : int; mutable of_par : string }
+type around = Strand of strand | Each of each | Limit of q * string
 
 (* The world: answers in the order of the requests.  The interpreter calls
    each of these functions once for a request, in the order of evaluation. *)
@@ -853,6 +873,7 @@ let answer_to (input : json) : json =
       sample = (fun _ _ -> match answer "drawn" with Bool b -> b | _ -> otherwise "the answer is no sample");
       refuses = (fun r _ -> refuses r);
       is_timeout = (fun m -> m = timeout);
+      remark = (fun _ _ -> "user\001The last result was refused:");
       char_at = (fun s q -> if q.qden = 1 && q.qnum >= 0 then List.nth_opt (chars s) q.qnum else None);
       prim = prim policy; serialise; to_label;
       tool_pc = (fun f -> (tool_named f).control);
@@ -890,19 +911,47 @@ let answer_to (input : json) : json =
       | None -> Array [ String "assistant"; String m ] in
     let plain m = match message m with Array [ _; s ] -> s | _ -> String m in
     (* Each request with the time limits around it, innermost first: those that were told and whose end was not. *)
-    let limits = ref [] in
+    let around = ref [ Strand { way = ""; counts = []; par = "" } ] in
+    let strand () = List.find_map (function Strand s -> Some s | _ -> None) !around |> Option.get in
+    (* What is named next of a kind at a label. *)
+    let count kind l =
+      let s = strand () in
+      let at = kind ^ print_json (label_json l) in
+      let n = Option.value ~default:0 (List.assoc_opt at s.counts) in
+      s.counts <- (at, n + 1) :: s.counts;
+      Printf.sprintf "%s/%s%d" s.way at n in
+    let enter par i = around := Strand { way = Printf.sprintf "%s.%d" par i; counts = []; par = "" } :: !around in
+    let opens l n =
+      if n >= 0 then ()
+      else if n = - of_each then around := Each { items = 0; of_par = "" } :: !around
+      else if n = - item then (match !around with
+        | Each e :: _ ->
+            if e.items = 0 then e.of_par <- count "par" l;
+            e.items <- e.items + 1;
+            enter e.of_par (e.items - 1)
+        | _ -> raise (Bad_json "an item of nothing"))
+      else begin
+        let i = - n - branch 0 in
+        let s = strand () in
+        if i = 0 then s.par <- count "par" l;
+        enter s.par i
+      end in
     let event e =
-      let what = match e.what with
-        | RModel (_, ms) -> [ ("model", Array (List.map message ms)) ]
-        | RTool (f, ds) -> [ ("tool", String f); ("args", Array (List.map data_json ds)) ]
-        | RApprove (f, ds, _) -> [ ("approve", String f); ("args", Array (List.map data_json ds)) ]
-        | RSample p -> [ ("sample", number_json p) ]
-        | RRecall k -> [ ("recall", String k) ]
-        | RRemember (k, d) -> [ ("remember", String k); ("value", data_json d) ]
-        | RWithin q -> limits := q :: !limits; []
-        | REnd -> limits := List.tl !limits; [] in
-      let within = match !limits with [] -> [] | l -> [ ("within", Array (List.map number_json l)) ] in
-      if what = [] then None else Some (Object (("channel", label_json e.channel) :: what @ within)) in
+      let limits = List.filter_map (function Limit (q, name) -> Some (q, name) | _ -> None) !around in
+      let what, draw = match e.what with
+        | RModel (_, ms) -> ([ ("model", Array (List.map message ms)) ], [])
+        | RTool (f, ds) -> ([ ("tool", String f); ("args", Array (List.map data_json ds)) ], [])
+        | RApprove (f, ds, _) -> ([ ("approve", String f); ("args", Array (List.map data_json ds)) ], [])
+        | RSample p -> ([ ("sample", number_json p) ], [ String (count "draw" e.channel) ])
+        | RRecall k -> ([ ("recall", String k) ], [])
+        | RRemember (k, d) -> ([ ("remember", String k); ("value", data_json d) ], [])
+        | RWithin q when q.qnum < 0 -> opens e.channel q.qnum; ([], [])
+        | RWithin q -> around := Limit (q, count "scope" e.channel) :: !around; ([], [])
+        | REnd -> around := List.tl !around; ([], []) in
+      let within = match limits with [] -> [] | l -> [ ("within", Array (List.map (fun (q, _) -> number_json q) l)) ] in
+      let names = match draw @ List.map (fun (_, name) -> String name) limits with
+        | [] -> [] | l -> [ ("names", Array l) ] in
+      if what = [] then None else Some (Object (("channel", label_json e.channel) :: what @ within @ names)) in
     let result = match outcome with
       | Val v -> Object [ ("value", tree v) ]
       | Err (l, m) -> Object [ ("error", Object [ ("label", label_json l);

@@ -62,6 +62,7 @@ Section Interp.
     sample : Q -> list event -> bool;
     refuses : request -> list event -> option string;
     is_timeout : string -> bool;            (* what [catch not timeout] does not take *)
+    remark : data -> data -> string;        (* why a predicate refused a result, in words *)
     char_at : string -> Q -> option string;
     prim : name -> data -> data + string;
     serialise : data -> string;
@@ -82,13 +83,17 @@ Section Interp.
 
   (** ** States and outcomes *)
 
-  (** The last part: calls of the last reply that were not received yet. *)
-  Record conv := Conv { clab : L; msgs : list string; later : list string }.
+  (** [later]: calls of the last reply that were not received yet.  [told]: which
+      of the remarks in force was the last to be told, counted from the outermost
+      one; 0 if none of them was, or one that is over. *)
+  Record conv := Conv { clab : L; msgs : list string; later : list string; told : nat }.
 
+  (** [remarks]: why guards around here try again, the innermost first. *)
   Record state := State {
     cv : conv;
     store : name -> option data;
-    tr : list event
+    tr : list event;
+    remarks : list string
   }.
 
   Inductive outcome :=
@@ -105,11 +110,13 @@ Section Interp.
     | (Out, s) => (Out, s)
     end.
 
-  Definition set_conv (c : conv) (s : state) : state := State c (store s) (tr s).
+  Definition set_conv (c : conv) (s : state) : state := State c (store s) (tr s) (remarks s).
   Definition set_key (k : name) (d : data) (s : state) : state :=
-    State (cv s) (fun k' => if String.eqb k k' then Some d else store s k') (tr s).
+    State (cv s) (fun k' => if String.eqb k k' then Some d else store s k') (tr s) (remarks s).
   Definition log (l : L) (r : request) (s : state) : state :=
-    State (cv s) (store s) (Event l r :: tr s).
+    State (cv s) (store s) (Event l r :: tr s) (remarks s).
+  Definition set_remarks (ms : list string) (s : state) : state :=
+    State (cv s) (store s) (tr s) ms.
 
   (** Leaving an isolated conversation puts the outer one back, whatever the
       outcome was. *)
@@ -274,7 +281,7 @@ Section Interp.
       | None => k pc s
       | Some p =>
           bind (restore (cv s)
-                 (ev pc [described pc f Vs] (set_conv (Conv pc [] []) s) (EApp p (EVar 0))))
+                 (ev pc [described pc f Vs] (set_conv (Conv pc [] [] 0) s) (EApp p (EVar 0))))
             (fun W s1 =>
               let d := join pc (deep_label W) in
               if admits f d ch then
@@ -328,17 +335,29 @@ Section Interp.
       if flows pc lc
       then (Val (Lab pc unit_val),
             set_conv (Conv (join lc (deep_label V))
-                           (msgs (cv s) ++ [serialise H (strip V)]) (later (cv s))) s)
+                           (msgs (cv s) ++ [serialise H (strip V)]) (later (cv s)) (told (cv s))) s)
       else (Err (join pc lc) "send refused", s).
 
     Definition say (m : string) (s : state) : state :=
-      set_conv (Conv (clab (cv s)) (msgs (cv s) ++ [m]) (later (cv s))) s.
+      set_conv (Conv (clab (cv s)) (msgs (cv s) ++ [m]) (later (cv s)) (told (cv s))) s.
 
     Definition expect (ms : list string) (s : state) : state :=
-      set_conv (Conv (clab (cv s)) (msgs (cv s)) ms) s.
+      set_conv (Conv (clab (cv s)) (msgs (cv s)) ms (told (cv s))) s.
+
+    (** Who is asked in a further attempt of a guard is told why there is one,
+        once in a conversation. *)
+    Definition tell (s : state) : state :=
+      match remarks s with
+      | [] => s
+      | m :: _ =>
+          let c := cv s in
+          let n := List.length (remarks s) in
+          if Nat.eqb (told c) n then s
+          else set_conv (Conv (clab c) (msgs c ++ [m]) (later c) n) s
+      end.
 
     (** One request to a model; [k] gets the reply. *)
-    Definition ask (pc : L) (m : name) (s : state) (k : string -> state -> result) : result :=
+    Definition question (pc : L) (m : name) (s : state) (k : string -> state -> result) : result :=
       let lc := clab (cv s) in
       let s1 := expect [] (log lc (RModel m (msgs (cv s))) s) in
       match refusal lc (join pc lc) (RModel m (msgs (cv s))) s with
@@ -349,6 +368,9 @@ Section Interp.
           | inr e => (Err (join pc lc) e, s1)
           end
       end.
+
+    Definition ask (pc : L) (m : name) (s : state) (k : string -> state -> result) : result :=
+      question pc m (tell s) k.
 
     (** Of several calls in a reply each is received as if the model had said
         it then, without asking. *)
@@ -398,16 +420,16 @@ Section Interp.
 
     Definition do_clear (pc : L) (s : state) : result :=
       if flows pc (clab (cv s))
-      then (Val (Lab pc unit_val), set_conv (Conv pc [] []) s)
+      then (Val (Lab pc unit_val), set_conv (Conv pc [] [] 0) s)
       else (Err (join pc (clab (cv s))) "clear refused", s).
 
     (** An isolated copy of the conversation, relabelled to [lc + pc]. *)
     Definition do_fork (pc : L) (env : list lval) (s : state) (e : term) : result :=
       let c := cv s in
-      restore c (ev pc env (set_conv (Conv (join (clab c) pc) (msgs c) (later c)) s) e).
+      restore c (ev pc env (set_conv (Conv (join (clab c) pc) (msgs c) (later c) (told c)) s) e).
 
     Definition do_fresh (pc : L) (env : list lval) (s : state) (e : term) : result :=
-      restore (cv s) (ev pc env (set_conv (Conv pc [] []) s) e).
+      restore (cv s) (ev pc env (set_conv (Conv pc [] [] 0) s) e).
 
     (** Stores keep data; the label of a key never changes. *)
     Definition do_remember (pc : L) (k : name) (V : lval) (s : state) : result :=
@@ -525,23 +547,43 @@ Section Interp.
     Definition guarded (l : L) (V Vp : lval) (k : nat) : lval :=
       Lab l (VClo [V; Vp] (EGuard (EApp (EVar 1) (EVar 0)) (EVar 2) k)).
 
+    (** Why a result was refused: in words about the predicate and the result, if
+        the label of the verdict covers them. *)
+    Definition reason (pc : L) (Vp V : lval) : string :=
+      if flows (join (deep_label Vp) (deep_label V)) pc then remark H (strip Vp) (strip V)
+      else ""%string.
+
+    (** A further attempt, with its remark, which is over when the attempt is,
+        however it ends. *)
+    Definition forgotten (pc : L) (ms : list string) (s : state) : state :=
+      let c := cv s in
+      set_remarks ms
+        (if flows pc (clab c) && negb (Nat.leb (told c) (List.length ms))
+         then set_conv (Conv (clab c) (msgs c) (later c) 0) s else s).
+
+    Definition forget (pc : L) (ms : list string) (r : result) : result :=
+      (fst r, forgotten pc ms (snd r)).
+
+    Definition retry (pc : L) (m : string) (s : state) (attempt : state -> result) : result :=
+      forget pc (remarks s) (attempt (set_remarks (m :: remarks s) s)).
+
     (** What becomes of a value.  The predicate is looked at under its label,
         since whether it is a function decides what the predicate is for. *)
     Definition judge (env : list lval) (p : term) (k : nat) (pc : L) (V : lval) (s : state)
-        (again : L -> state -> result) : result :=
+        (again : L -> string -> state -> result) : result :=
       bind (ev pc env s p) (fun Vp s2 =>
       if is_function (match V with Lab _ v => v end) then (Val (guarded pc V Vp k), s2) else
       bind (ev pc [Vp; V] s2 (EApp (EVar 0) (EVar 1))) (fun Vb s3 =>
-        verdict pc V Vb s3 (fun pc' => again pc' s3))).
+        verdict pc V Vb s3 (fun pc' => again pc' (reason pc' Vp V) s3))).
 
     (** [k] retries, of which [n] are left. *)
     Fixpoint guard (env : list lval) (e p : term) (k n : nat)
         (pc : L) (s : state) : result :=
       bind (ev pc env s e) (fun V s1 =>
-        judge env p k (join pc (label_of V)) V s1 (fun pc' s3 =>
+        judge env p k (join pc (label_of V)) V s1 (fun pc' m s3 =>
           match n with
           | O => (Err (join pc' (deep_label V)) "guard failed", s3)
-          | S n' => guard env e p k n' pc' s3
+          | S n' => retry pc' m s3 (guard env e p k n' pc')
           end)).
   End Helpers.
 
@@ -638,7 +680,7 @@ Section Interp.
     end.
 
   (** A whole program: public context, empty conversation. *)
-  Definition initial (st : name -> option data) : state := State (Conv bot [] []) st [].
+  Definition initial (st : name -> option data) : state := State (Conv bot [] [] 0) st [] [].
 
 End Interp.
 
@@ -649,8 +691,8 @@ Arguments result : clear implicits.
 Arguments request : clear implicits.
 Arguments event : clear implicits.
 Arguments host : clear implicits.
-Arguments Conv {L} _ _ _.
-Arguments State {L} _ _ _.
+Arguments Conv {L} _ _ _ _.
+Arguments State {L} _ _ _ _.
 Arguments Val {L} _.
 Arguments Err {L} _ _.
 Arguments Out {L}.
@@ -671,6 +713,10 @@ Global Arguments say : simpl never.
 Global Arguments expect : simpl never.
 Global Arguments listen : simpl never.
 Global Arguments ask : simpl never.
+Global Arguments question : simpl never.
+Global Arguments tell : simpl never.
+Global Arguments reason : simpl never.
+Global Arguments retry : simpl never.
 Global Arguments run_reply : simpl never.
 Global Arguments do_recv : simpl never.
 Global Arguments do_clear : simpl never.

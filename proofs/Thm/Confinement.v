@@ -46,7 +46,8 @@ Section Confinement.
   Definition state_conf (pc : L) (s s' : state L) : Prop :=
     (cv s' = cv s \/
      (flows pc (clab (cv s)) = true /\ flows pc (clab (cv s')) = true)) /\
-    (forall k, flows pc (key_label H k) = false -> store s' k = store s k) /\
+    (remarks s' = remarks s /\
+     forall k, flows pc (key_label H k) = false -> store s' k = store s k) /\
     (exists t, tr s' = t ++ tr s /\
        Forall (fun ev => above pc (channel ev)) t).
 
@@ -68,9 +69,10 @@ Section Confinement.
   Lemma state_conf_trans : forall pc s1 s2 s3,
     state_conf pc s1 s2 -> state_conf pc s2 s3 -> state_conf pc s1 s3.
   Proof.
-    intros pc s1 s2 s3 (C & S & t & T & A) (C' & S' & t' & T' & A').
-    repeat split.
+    intros pc s1 s2 s3 (C & [M S] & t & T & A) (C' & [M' S'] & t' & T' & A').
+    split; [| split; [split |]].
     - destruct C as [C | [? ?]], C' as [C' | [? ?]]; rewrite ?C, ?C' in *; auto.
+    - congruence.
     - intros k E. rewrite S', S; auto.
     - exists (t' ++ t). split.
       + rewrite T', T, app_assoc. reflexivity.
@@ -80,7 +82,7 @@ Section Confinement.
   Lemma state_conf_weaken : forall pc pc' s s',
     flows pc pc' = true -> state_conf pc' s s' -> state_conf pc s s'.
   Proof.
-    intros pc pc' s s' W (C & S & t & T & A). repeat split.
+    intros pc pc' s s' W (C & [M S] & t & T & A). split; [| split; [split; [exact M |] |]].
     - destruct C as [C | [? ?]]; auto. right. split; eapply flows_trans; eauto.
     - intros k E. apply S. destruct (flows pc' (key_label H k)) eqn:E'; auto.
       rewrite (flows_trans L _ _ _ W E') in E. discriminate.
@@ -141,16 +143,16 @@ Section Confinement.
     confined pc (set_conv c s) r ->
     confined pc s (restore c r).
   Proof.
-    intros pc c s [o s'] E [O (C & S & T)]. split; auto. simpl in *.
-    repeat split; auto.
+    intros pc c s [o s'] E [O (C & [M S] & T)]. split; auto. simpl in *.
+    split; [left; auto | split; auto].
   Qed.
 
   (** Running in another conversation and coming back. *)
   Lemma confined_isolated : forall pc c s r,
     confined pc (set_conv c s) r -> confined pc s (restore (cv s) r).
   Proof.
-    intros pc c s [o s'] [O (C & S & T)]. split; auto. simpl in *.
-    repeat split; auto.
+    intros pc c s [o s'] [O (C & [M S] & T)]. split; auto. simpl in *.
+    split; [left; auto | split; auto].
   Qed.
 
   Lemma label_deep : forall V : lval L, flows (label_of V) (deep_label V) = true.
@@ -298,11 +300,30 @@ Section Confinement.
     Lemma expect_lab : forall ms (s : state L), clab (cv (expect ms s)) = clab (cv s).
     Proof. reflexivity. Qed.
 
-    Lemma ask_conf : forall pc m s k,
-      (forall reply s', clab (cv s') = clab (cv s) -> confined (clab (cv s)) s' (k reply s')) ->
-      confined (clab (cv s)) s (ask H pc m s k).
+    Lemma tell_lab : forall s : state L, clab (cv (tell s)) = clab (cv s).
     Proof.
-      intros pc m s k K. unfold ask.
+      intros s. unfold tell. destruct (remarks s); auto.
+      destruct (Nat.eqb (told (cv s)) _); reflexivity.
+    Qed.
+
+    Lemma tell_tr : forall s : state L, tr (tell s) = tr s.
+    Proof.
+      intros s. unfold tell. destruct (remarks s); auto.
+      destruct (Nat.eqb (told (cv s)) _); reflexivity.
+    Qed.
+
+    Lemma tell_conf : forall s, state_conf (clab (cv s)) s (tell s).
+    Proof.
+      intros s. unfold tell. destruct (remarks s); [apply state_conf_refl |].
+      destruct (Nat.eqb (told (cv s)) _); [apply state_conf_refl |].
+      apply conf_set_conv; simpl; lab.
+    Qed.
+
+    Lemma question_conf : forall pc m s k,
+      (forall reply s', clab (cv s') = clab (cv s) -> confined (clab (cv s)) s' (k reply s')) ->
+      confined (clab (cv s)) s (question H pc m s k).
+    Proof.
+      intros pc m s k K. unfold question.
       assert (C : state_conf (clab (cv s)) s (expect [] (log (clab (cv s)) (RModel m (msgs (cv s))) s))).
       { eapply state_conf_trans; [apply conf_log; lab | apply expect_conf; simpl; lab]. }
       destruct (refusal H _ _ _ s); [split; [simpl; lab | exact C] |].
@@ -311,6 +332,14 @@ Section Confinement.
         eapply state_conf_trans; [exact C |].
         eapply state_conf_trans; [apply say_conf | apply expect_conf]; simpl; lab.
       - split; [simpl; lab | exact C].
+    Qed.
+
+    Lemma ask_conf : forall pc m s k,
+      (forall reply s', clab (cv s') = clab (cv s) -> confined (clab (cv s)) s' (k reply s')) ->
+      confined (clab (cv s)) s (ask H pc m s k).
+    Proof.
+      intros pc m s k K. unfold ask. eapply confined_after; [apply tell_conf |].
+      rewrite <- (tell_lab s). apply question_conf. rewrite tell_lab. exact K.
     Qed.
 
     Lemma listen_conf : forall pc m s k,
@@ -447,9 +476,32 @@ Section Confinement.
     Lemma ev_above : forall pc pc' env s e, flows pc pc' = true -> confined pc s (ev pc' env s e).
     Proof. intros. eapply confined_weaken; eauto. Qed.
 
+    Lemma forgotten_conf : forall pc m s s',
+      state_conf pc (set_remarks m s) s' -> state_conf pc s (forgotten pc (remarks s) s').
+    Proof.
+      intros pc m s s' (C & [M S] & T). simpl in *. unfold forgotten.
+      assert (K : forall t, store t = store s' -> tr t = tr s' ->
+        (cv t = cv s \/ (flows pc (clab (cv s)) = true /\ flows pc (clab (cv t)) = true)) ->
+        state_conf pc s (set_remarks (remarks s) t)).
+      { intros t E1 E2 D. split; [exact D | split; [split; [reflexivity |] |]]; simpl.
+        - rewrite E1. exact S.
+        - rewrite E2. exact T. }
+      destruct (flows pc (clab (cv s')) && _) eqn:E; apply K; auto.
+      apply andb_true_iff in E. destruct E as [E _].
+      right. simpl. split; auto. destruct C as [C | [C _]]; auto. rewrite <- C. exact E.
+    Qed.
+
+    Lemma retry_conf : forall pc m s attempt,
+      (forall s', confined pc s' (attempt s')) -> confined pc s (retry pc m s attempt).
+    Proof.
+      intros pc m s attempt A. unfold retry, forget.
+      destruct (A (set_remarks (m :: remarks s) s)) as [O S]. split; [exact O |].
+      eapply forgotten_conf. exact S.
+    Qed.
+
     Lemma judge_conf : forall env p k pc V s again,
-      (forall l s', flows pc l = true -> confined l s' (again l s')) ->
-      confined pc s (judge ev env p k pc V s again).
+      (forall l m s', flows pc l = true -> confined l s' (again l m s')) ->
+      confined pc s (judge H ev env p k pc V s again).
     Proof.
       intros. unfold judge. apply confined_bind; auto. intros Vp s2 _ _.
       destruct (is_function _); [split; [apply flows_refl | apply state_conf_refl] |].
@@ -457,10 +509,10 @@ Section Confinement.
       eapply confined_weaken; [| apply verdict_conf]; [lab |]. auto.
     Qed.
 
-    Lemma guard_conf : forall n k env e p pc s, confined pc s (guard ev env e p k n pc s).
+    Lemma guard_conf : forall n k env e p pc s, confined pc s (guard H ev env e p k n pc s).
     Proof.
       induction n; intros k env e p pc s; simpl; apply confined_bind; auto; intros V s1 E _;
-        (eapply confined_weaken; [| apply judge_conf]; [lab |]); intros; auto.
+        (eapply confined_weaken; [| apply judge_conf]; [lab |]); intros; auto using retry_conf.
       done.
     Qed.
   End Helpers.

@@ -43,6 +43,7 @@ Definition world : host L := {|
   sample := fun _ seen => Nat.even (List.length seen);
   refuses := fun r _ => match r with RTool "broken" _ => Some "too late" | _ => None end;
   is_timeout := fun m => String.eqb m "too late";
+  remark := fun _ _ => "try again";
   char_at := fun _ _ => None;
   prim := fun _ _ => inr "no primitives";
   serialise := fun d => match d with DK (KStr s) => s | _ => "data" end;
@@ -106,6 +107,16 @@ Example timeout_passes :
   fst (run [] (ETry true (EK (KTag ""))
     (EWithin 5 (ETry false (EK (KTag "")) (ECall "broken" (EK KNull)) (num 1))) (EVar 0))) =
   Val (Lab pub (VK (KStr "too late"))).
+Proof. vm_compute. reflexivity. Qed.
+
+(** A further attempt of a guard is told why there is one; what comes after the guard is not. *)
+Example retry_is_told :
+  let asked := EAsk "m" (EK (KStr "how many?")) in
+  map what (rev (tr (snd (run []
+    (ESeq (ETry true (EK (KTag "")) (EGuard asked (ELam (bool false)) 1) (num 0)) asked))))) =
+  [RModel "m" ["how many?"];
+   RModel "m" ["how many?"; "7"; "how many?"; "try again"];
+   RModel "m" ["how many?"; "7"; "how many?"; "try again"; "7"; "how many?"]]%list.
 Proof. vm_compute. reflexivity. Qed.
 
 (** A policy looks at the argument: it admits what is true. *)

@@ -186,7 +186,7 @@ Section Flow.
   Theorem fork_conservative : forall ev pc env s e,
     flows pc (clab (cv s)) = true -> do_fork ev pc env s e = paper_fork ev pc env s e.
   Proof.
-    intros ev pc env [[lc ms ls] st t] e A. unfold do_fork, paper_fork. simpl in *. rewrite A.
+    intros ev pc env [[lc ms ls td] st t rs] e A. unfold do_fork, paper_fork. simpl in *. rewrite A.
     replace (join lc pc) with lc; [reflexivity |].
     apply flows_antisym; [apply join_l |]. apply join_true. split; auto. apply flows_refl.
   Qed.

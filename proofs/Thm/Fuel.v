@@ -73,7 +73,7 @@ Section Fuel.
     Proof.
       intros. unfold do_recv. destruct (flows pc (clab (cv s))); auto.
       destruct (flows (clab (cv s)) (clearance H m)); auto. destruct md; auto.
-      unfold ask. destruct (refusal H _ _ _ _); auto. destruct (model H m _ _); auto. unfold run_reply.
+      unfold ask, question. destruct (refusal H _ _ _ _); auto. destruct (model H m _ _); auto. unfold run_reply.
       destruct (parse H s0); auto. destruct (permits (policy H) t); auto.
     Qed.
 
@@ -107,9 +107,16 @@ Section Fuel.
     Lemma each_fuel : forall pc V1 V2 s, approx (do_each ev1 pc V1 V2 s) (do_each ev2 pc V1 V2 s).
     Proof. intros pc V1 [l v] s. unfold do_each. destruct v as [| [] |]; auto. apply pars_fuel. Qed.
 
+    Lemma retry_fuel : forall pc m s f1 f2, (forall s', approx (f1 s') (f2 s')) ->
+      approx (retry pc m s f1) (retry pc m s f2).
+    Proof.
+      intros pc m s f1 f2 A. unfold retry, forget.
+      destruct (A (set_remarks (m :: remarks s) s)) as [E | ->]; [left | right]; simpl; auto.
+    Qed.
+
     Lemma judge_fuel : forall env p k pc V s a1 a2,
-      (forall l s, approx (a1 l s) (a2 l s)) ->
-      approx (judge ev1 env p k pc V s a1) (judge ev2 env p k pc V s a2).
+      (forall l m s, approx (a1 l m s) (a2 l m s)) ->
+      approx (judge H ev1 env p k pc V s a1) (judge H ev2 env p k pc V s a2).
     Proof.
       intros. unfold judge. apply approx_bind; auto. intros Vp s2.
       destruct (is_function _); auto. apply approx_bind; auto. intros Vb s3.
@@ -117,9 +124,9 @@ Section Fuel.
     Qed.
 
     Lemma guard_fuel : forall n k env e p pc s,
-      approx (guard ev1 env e p k n pc s) (guard ev2 env e p k n pc s).
+      approx (guard H ev1 env e p k n pc s) (guard H ev2 env e p k n pc s).
     Proof.
-      induction n; intros; simpl; apply approx_bind; auto; intros; apply judge_fuel; auto.
+      induction n; intros; simpl; apply approx_bind; auto; intros; apply judge_fuel; auto using retry_fuel.
     Qed.
   End Helpers.
 

@@ -69,6 +69,12 @@ Section Noninterference.
     rewrite (POL Endorse (proj1 TOOLS _ E) l pc) in B; eauto using flows_trans.
   Qed.
 
+  Lemma not_flows : forall a l, low l -> high a -> flows a l = false.
+  Proof.
+    intros a l A B. destruct (flows a l) eqn:E; auto.
+    rewrite (flows_trans L _ _ _ E A) in B. discriminate.
+  Qed.
+
   Lemma admits_low : forall f l b, low b -> admits (F := F) H f l b = true -> low l.
   Proof.
     intros f l b A B. destruct (flows l z) eqn:C; auto.
@@ -89,7 +95,7 @@ Section Noninterference.
     high pc1 -> high pc2 -> srel s1 s2 ->
     state_conf (F := F) H pc1 s1 s1' -> state_conf (F := F) H pc2 s2 s2' -> srel s1' s2'.
   Proof.
-    intros pc1 pc2 s1 s2 s1' s2' A1 A2 (C & S & T) (C1 & S1 & t1 & T1 & B1) (C2 & S2 & t2 & T2 & B2).
+    intros pc1 pc2 s1 s2 s1' s2' A1 A2 (C & [M S] & T) (C1 & [M1 S1] & t1 & T1 & B1) (C2 & [M2 S2] & t2 & T2 & B2).
     assert (K : forall pc k, high pc -> low (key_label H k) -> flows pc (key_label H k) = false).
     { intros pc k A B. destruct (flows pc (key_label H k)) eqn:E; auto.
       rewrite (flows_trans L _ _ _ E B) in A. discriminate. }
@@ -97,7 +103,7 @@ Section Noninterference.
               visible z t = []).
     { intros pc t A B. induction B as [| ev t E B IH]; simpl; auto.
       rewrite (above_high _ _ E A). auto. }
-    split; [| split].
+    split; [| split; [split; [congruence |] |]].
     - unfold crel in *.
       destruct C1 as [-> | [D1 D1']], C2 as [-> | [D2 D2']]; auto;
         right;
@@ -321,9 +327,9 @@ Section Noninterference.
       + apply rrel_err; auto. apply join_true; auto.
     - assert (S' : srel
         (set_conv (Conv (join (clab (cv s1)) (deep_label V1))
-           (msgs (cv s1) ++ [serialise H (strip V1)]) (later (cv s1))) s1)
+           (msgs (cv s1) ++ [serialise H (strip V1)]) (later (cv s1)) (told (cv s1))) s1)
         (set_conv (Conv (join (clab (cv s2)) (deep_label V2))
-           (msgs (cv s2) ++ [serialise H (strip V2)]) (later (cv s2))) s2)).
+           (msgs (cv s2) ++ [serialise H (strip V2)]) (later (cv s2)) (told (cv s2))) s2)).
       { apply srel_conv; auto. right. simpl. split; apply join_false_l; auto. }
       destruct (flows pc (clab (cv s1))), (flows pc (clab (cv s2))).
       + apply rrel_val; auto using unit_rel.
@@ -336,7 +342,7 @@ Section Noninterference.
     low pc -> srel s1 s2 -> rrel (do_clear pc s1) (do_clear pc s2).
   Proof.
     intros pc s1 s2 P S. unfold do_clear.
-    assert (S' : srel (set_conv (Conv pc [] []) s1) (set_conv (Conv pc [] []) s2)).
+    assert (S' : srel (set_conv (Conv pc [] [] 0) s1) (set_conv (Conv pc [] [] 0) s2)).
     { apply srel_conv; auto. left. auto. }
     destruct (conv_label _ _ S) as [[E A] | [A1 A2]].
     - rewrite <- E. destruct (flows pc (clab (cv s1))).
@@ -415,7 +421,7 @@ Section Noninterference.
       { apply srel_log; auto using same_label_low. }
       rewrite (refusal_low (join pc lk) (join pc lk) _ _ _ J S).
       destruct (refusal H _ _ _ s2); [apply rrel_err; auto |].
-      destruct S as (_ & SS & ST). rewrite (visible_low _ _ _ _ K ST), (SS k K).
+      destruct S as (_ & SS & ST). rewrite (visible_low _ _ _ _ K ST), (proj2 SS k K).
       destruct (store s2 k) as [d |]; [destruct (kept H k (visible lk (tr s2))) |].
       + apply accept_rel; auto using same_label_low.
       + apply rrel_val; auto.
@@ -620,14 +626,34 @@ Section Noninterference.
       rewrite <- E. auto.
     Qed.
 
+    Lemma tell_same : forall s1 s2, cv s1 = cv s2 -> srel s1 s2 -> cv (tell s1) = cv (tell s2).
+    Proof.
+      intros s1 s2 E (_ & [M _] & _). unfold tell. rewrite <- M, <- E.
+      destruct (remarks s1); auto. destruct (Nat.eqb (told (cv s1)) _); auto.
+    Qed.
+
+    Lemma tell_rel : forall s1 s2, low (clab (cv s1)) -> cv s1 = cv s2 -> srel s1 s2 ->
+      srel (tell s1) (tell s2).
+    Proof.
+      intros s1 s2 A E S. pose proof (tell_same _ _ E S) as Et.
+      destruct S as (_ & [M S] & T).
+      assert (K : forall s : state L, remarks (tell s) = remarks s /\ store (tell s) = store s).
+      { intros s. unfold tell. destruct (remarks s) eqn:R; auto.
+        destruct (Nat.eqb (told (cv s)) _); simpl; auto. }
+      destruct (K s1) as [R1 K1], (K s2) as [R2 K2].
+      split; [left; split; [exact Et | rewrite tell_lab; exact A] |].
+      split; [split; [congruence | intros k B; rewrite K1, K2; auto] |].
+      rewrite !tell_tr. exact T.
+    Qed.
+
     (** In a visible conversation both runs ask the same and hear the same. *)
-    Lemma ask_rel : forall pc m s1 s2 k1 k2,
+    Lemma question_rel : forall pc m s1 s2 k1 k2,
       low pc -> low (clab (cv s1)) -> cv s1 = cv s2 -> srel s1 s2 ->
       (forall reply t1 t2, srel t1 t2 -> cv t1 = cv t2 -> clab (cv t1) = clab (cv s1) ->
          rrel (k1 reply t1) (k2 reply t2)) ->
-      rrel (ask H pc m s1 k1) (ask H pc m s2 k2).
+      rrel (question H pc m s1 k1) (question H pc m s2 k2).
     Proof.
-      intros pc m s1 s2 k1 k2 P A E S K. unfold ask. rewrite <- E.
+      intros pc m s1 s2 k1 k2 P A E S K. unfold question. rewrite <- E.
       assert (S1 : srel (expect [] (log (clab (cv s1)) (RModel m (msgs (cv s1))) s1))
                         (expect [] (log (clab (cv s1)) (RModel m (msgs (cv s1))) s2)))
         by (apply expect_rel, srel_log; auto using same_label_low).
@@ -638,6 +664,18 @@ Section Noninterference.
       destruct (model H m _ _) as [reply | e].
       - apply K; [apply expect_rel, say_rel; auto | unfold say, expect; simpl; rewrite E; auto | reflexivity].
       - apply rrel_err; auto.
+    Qed.
+
+    Lemma ask_rel : forall pc m s1 s2 k1 k2,
+      low pc -> low (clab (cv s1)) -> cv s1 = cv s2 -> srel s1 s2 ->
+      (forall reply t1 t2, srel t1 t2 -> cv t1 = cv t2 -> clab (cv t1) = clab (cv s1) ->
+         rrel (k1 reply t1) (k2 reply t2)) ->
+      rrel (ask H pc m s1 k1) (ask H pc m s2 k2).
+    Proof.
+      intros pc m s1 s2 k1 k2 P A E S K. unfold ask.
+      apply question_rel; auto using tell_same, tell_rel.
+      - rewrite tell_lab. exact A.
+      - rewrite tell_lab. exact K.
     Qed.
 
     Lemma listen_rel : forall pc m s1 s2 k1 k2,
@@ -881,9 +919,54 @@ Section Noninterference.
         apply rrel_val; auto. apply raise_rel; auto.
     Qed.
 
+    (** What is said of a refusal that the observer sees is the same in both runs. *)
+    Lemma reason_same : forall l W1 W2 V1 V2, low l -> lrel W1 W2 -> lrel V1 V2 ->
+      reason H l W1 V1 = reason H l W2 V2.
+    Proof.
+      intros l W1 W2 V1 V2 A RW RV. unfold reason.
+      destruct (lrel_deep _ _ _ _ RW) as [(D1 & D2 & D3) | [D1 D2]].
+      - destruct (lrel_deep _ _ _ _ RV) as [(B1 & B2 & B3) | [B1 B2]].
+        + rewrite D1, D2, B1, B2. reflexivity.
+        + rewrite !(not_flows _ _ A); auto using join_false_r.
+      - rewrite !(not_flows _ _ A); auto using join_false_l.
+    Qed.
+
+    Lemma forgotten_rel : forall pc ms s1 s2, srel s1 s2 ->
+      srel (forgotten pc ms s1) (forgotten pc ms s2).
+    Proof.
+      assert (K : forall pc ms (s : state L), store (forgotten pc ms s) = store s /\
+        tr (forgotten pc ms s) = tr s /\ clab (cv (forgotten pc ms s)) = clab (cv s)).
+      { intros pc ms s. unfold forgotten. destruct (flows pc _ && negb _); auto. }
+      intros pc ms s1 s2 (C & [M S] & T).
+      destruct (K pc ms s1) as (K1 & T1 & L1), (K pc ms s2) as (K2 & T2 & L2).
+      split; [| split; [split; [reflexivity | intros k B; rewrite K1, K2; auto] | rewrite T1, T2; exact T]].
+      destruct C as [[E A] | [A1 A2]]; [left | right; rewrite L1, L2; auto].
+      split; [| rewrite L1; exact A].
+      unfold forgotten. rewrite E. destruct (flows pc _ && negb _); [reflexivity | exact E].
+    Qed.
+
+    Lemma retry_rel : forall pc m s1 s2 f1 f2, srel s1 s2 ->
+      (forall t1 t2, srel t1 t2 -> rrel (f1 t1) (f2 t2)) ->
+      rrel (retry pc m s1 f1) (retry pc m s2 f2).
+    Proof.
+      assert (X : forall pc ms (s t : state L), extends z s t ->
+        extends z (forgotten pc ms s) (forgotten pc ms t)).
+      { intros pc ms s t [u E]. exists u. unfold forgotten.
+        destruct (flows pc (clab (cv s)) && _), (flows pc (clab (cv t)) && _); exact E. }
+      intros pc m s1 s2 f1 f2 S A. unfold retry, forget.
+      assert (M : remarks s1 = remarks s2) by apply S. rewrite <- M.
+      assert (S' : srel (set_remarks (m :: remarks s1) s1) (set_remarks (m :: remarks s1) s2)).
+      { destruct S as (C & [_ S] & T). split; [exact C | split; [split; [reflexivity | exact S] | exact T]]. }
+      destruct (A _ _ S') as [V1 V2 t1 t2 RV St | l n t1 t2 B St | o1 o2 t1 t2 B E | o1 o2 t1 t2 B E]; simpl.
+      - apply rrel_val; auto using forgotten_rel.
+      - apply rrel_err; auto using forgotten_rel.
+      - apply rrel_left; auto.
+      - apply rrel_right; auto.
+    Qed.
+
     Lemma judge_grows : forall ev env p k pc V (s : state L) again,
       (forall pc env s e, confined pc s (ev pc env s e)) ->
-      (forall l s', grows s' (again l s')) -> grows s (judge ev env p k pc V s again).
+      (forall l m s', grows s' (again l m s')) -> grows s (judge H ev env p k pc V s again).
     Proof.
       intros ev env p k pc V s again C A. unfold judge.
       apply grows_bind; [eapply confined_grows, C | intros Vp s2].
@@ -893,11 +976,11 @@ Section Noninterference.
 
     Lemma judge_rel : forall env1 env2 p k pc V1 V2 s1 s2 again1 again2,
       low pc -> permits pol p = true -> lsrel env1 env2 -> lrel V1 V2 -> low (label_of V1) -> srel s1 s2 ->
-      (forall l s, flows pc l = true -> confined l s (again1 l s)) ->
-      (forall l s, flows pc l = true -> confined l s (again2 l s)) ->
-      (forall l t1 t2, low l -> srel t1 t2 -> rrel (again1 l t1) (again2 l t2)) ->
-      (forall l s, grows s (again1 l s)) -> (forall l s, grows s (again2 l s)) ->
-      rrel (judge ev1 env1 p k pc V1 s1 again1) (judge ev2 env2 p k pc V2 s2 again2).
+      (forall l m s, flows pc l = true -> confined l s (again1 l m s)) ->
+      (forall l m s, flows pc l = true -> confined l s (again2 l m s)) ->
+      (forall l m t1 t2, low l -> srel t1 t2 -> rrel (again1 l m t1) (again2 l m t2)) ->
+      (forall l m s, grows s (again1 l m s)) -> (forall l m s, grows s (again2 l m s)) ->
+      rrel (judge H ev1 env1 p k pc V1 s1 again1) (judge H ev2 env2 p k pc V2 s2 again2).
     Proof.
       intros env1 env2 p k pc V1 V2 s1 s2 again1 again2 A P R RV Lo S B1 B2 K G1 G2. unfold judge.
       apply rrel_bind with (1 := EV _ _ _ _ _ _ A P R S).
@@ -910,6 +993,7 @@ Section Noninterference.
         assert (Re : lsrel [W1; V1] [W2; V2]) by auto.
         apply rrel_bind with (1 := EV _ _ _ _ _ (EApp (EVar 0) (EVar 1)) A eq_refl Re St).
         + intros X1 X2 w1 w2 RX Sw. apply verdict_rel; auto.
+          intros l Ll. cbv beta. rewrite (reason_same _ _ _ _ _ Ll RW RV). auto.
         + intros. apply verdict_grows. auto.
         + intros. apply verdict_grows. auto.
       - intros Vp t. destruct (is_function _); [apply grows_refl |].
@@ -921,26 +1005,32 @@ Section Noninterference.
     Lemma guard_rel : forall n k pc env1 env2 s1 s2 e p,
       low pc -> permits pol e = true -> permits pol p = true ->
       lsrel env1 env2 -> srel s1 s2 ->
-      rrel (guard ev1 env1 e p k n pc s1) (guard ev2 env2 e p k n pc s2).
+      rrel (guard H ev1 env1 e p k n pc s1) (guard H ev2 env2 e p k n pc s2).
     Proof.
       assert (Failed : forall (pc' : L) V (s : state L),
         confined pc' s (Err (join pc' (deep_label V)) "guard failed"%string, s)).
       { intros. split; [simpl; apply join_l | apply state_conf_refl]. }
+      assert (Re1 : forall n k env e p pc m (s : state L),
+        confined pc s (retry pc m s (guard H ev1 env e p k n pc))).
+      { intros. apply retry_conf. intros. apply guard_conf. auto. }
+      assert (Re2 : forall n k env e p pc m (s : state L),
+        confined pc s (retry pc m s (guard H ev2 env e p k n pc))).
+      { intros. apply retry_conf. intros. apply guard_conf. auto. }
       induction n as [| n IH]; intros k pc env1 env2 s1 s2 e p A Pe Pp R S; simpl;
         (apply rrel_bind with (1 := EV _ _ _ _ _ _ A Pe R S);
          [ intros V1 V2 t1 t2 RV St
          | intros V t; apply judge_grows; auto; intros;
-           first [apply grows_refl | eapply confined_grows, guard_conf; auto]
+           first [apply grows_refl | eapply confined_grows, Re1]
          | intros V t; apply judge_grows; auto; intros;
-           first [apply grows_refl | eapply confined_grows, guard_conf; auto] ]);
+           first [apply grows_refl | eapply confined_grows, Re2] ]);
         (destruct (lrel_label _ _ _ _ RV) as [[E Lo] | [H1 H2]];
          [ rewrite <- E; apply judge_rel; auto;
            [ apply join_true; auto | .. ]
          | assert (J1 : high (join pc (label_of V1))) by (apply join_false_r; auto);
            assert (J2 : high (join pc (label_of V2))) by (apply join_false_r; auto);
            eapply high_results with (1 := J1) (2 := J2) (3 := St); apply judge_conf; auto ]);
-        intros; try apply grows_refl; try (eapply confined_grows, guard_conf; auto; fail);
-        try (apply guard_conf; auto; fail); auto.
+        intros; try apply grows_refl; try (eapply confined_grows; first [apply Re1 | apply Re2]; fail);
+        try (first [apply Re1 | apply Re2]; fail); try (apply retry_rel; auto; fail); auto.
       apply rrel_err_same; auto.
       apply same_label_join; auto using same_label_low. exact (lrel_deep_label _ _ _ _ RV).
     Qed.

@@ -324,7 +324,8 @@ Section Relation.
 
   Definition srel (s1 s2 : state L) : Prop :=
     crel (cv s1) (cv s2) /\
-    (forall k, low (key_label k) -> store s1 k = store s2 k) /\
+    (remarks s1 = remarks s2 /\
+     forall k, low (key_label k) -> store s1 k = store s2 k) /\
     visible z (tr s1) = visible z (tr s2).
 
   Lemma visible_app : forall t1 t2 : list (event L),
@@ -346,7 +347,7 @@ Section Relation.
 
   Lemma srel_conv : forall c1 c2 s1 s2,
     crel c1 c2 -> srel s1 s2 -> srel (set_conv c1 s1) (set_conv c2 s2).
-  Proof. intros c1 c2 s1 s2 C (_ & S & T). repeat split; auto. Qed.
+  Proof. intros c1 c2 s1 s2 C (_ & S & T). split; [exact C | split; [exact S | exact T]]. Qed.
 
   Lemma srel_log : forall l1 l2 r1 r2 s1 s2,
     same_label l1 l2 -> (low l1 -> r1 = r2) -> srel s1 s2 ->
@@ -362,7 +363,7 @@ Section Relation.
     (low (key_label k) -> d1 = d2) -> srel s1 s2 ->
     srel (set_key k d1 s1) (set_key k d2 s2).
   Proof.
-    intros k d1 d2 s1 s2 R (C & S & T). split; [exact C | split; [| exact T]].
+    intros k d1 d2 s1 s2 R (C & [M S] & T). split; [exact C | split; [split; [exact M |] | exact T]].
     intros k' A. simpl. destruct (String.eqb_spec k k'); auto. subst. f_equal. auto.
   Qed.
 

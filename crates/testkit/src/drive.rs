@@ -44,8 +44,14 @@ pub fn run(
 
 /// The same with a machine that has not begun; it can be asked about the run after it.
 pub fn run_on(machine: &mut Machine, world: &mut dyn World, order: Order) -> Outcome {
+    run_named(machine, world, order).0
+}
+
+/// The same, and the numbers that each request was named by: the draw, if it is one, and the time limits, innermost first.
+pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> (Outcome, Vec<Vec<u64>>) {
     let mut requests = Vec::new();
     let mut limits = Vec::new();
+    let mut names = Vec::new();
     let mut kept = 0;
     let mut pending = Vec::new();
     let mut rng = match order {
@@ -68,6 +74,11 @@ pub fn run_on(machine: &mut Machine, world: &mut dyn World, order: Order) -> Out
                 requests.push((asked.clone(), machine.lattice().data_of(request.channel)));
                 let seconds: Vec<Num> = request.deadlines.iter().map(|d| d.seconds.clone()).collect();
                 limits.push(seconds.clone());
+                let draw = match &request.call {
+                    Call::Sample { draw, .. } => Some(*draw),
+                    _ => None,
+                };
+                names.push(draw.into_iter().chain(request.deadlines.iter().map(|d| d.scope)).collect());
                 if rng.is_some() {
                     pending.push((id, asked, seconds));
                 } else {
@@ -100,13 +111,14 @@ pub fn run_on(machine: &mut Machine, world: &mut dyn World, order: Order) -> Out
     };
     let (label, messages) = machine.conversation();
     let messages = messages.iter().map(message).collect();
-    Outcome {
+    let outcome = Outcome {
         result,
         conversation_label: label_data(machine, label),
         conversation: messages,
         requests,
         limits,
-    }
+    };
+    (outcome, names)
 }
 
 /// What the world answers to a request of the machine.

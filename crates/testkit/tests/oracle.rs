@@ -74,7 +74,7 @@ fn tree(t: &Tree) -> Value {
     o
 }
 
-/// The interpreter's answer without what is not compared: the wording of errors, captured labels, the numbers of stores.
+/// The interpreter's answer without what is not compared: the wording of errors, captured labels, the numbers of stores. Names are compared apart.
 fn comparable(mut v: Value) -> Value {
     fn walk(v: &mut Value) {
         match v {
@@ -85,6 +85,7 @@ fn comparable(mut v: Value) -> Value {
                 if let Some(f) = fields.get_mut("function") {
                     *f = Value::Null;
                 }
+                fields.remove("names");
                 // An empty prompt of `llm` is a message there, and none in the machine.
                 for key in ["model", "conversation"] {
                     if let Some(Value::Array(messages)) = fields.get_mut(key) {
@@ -126,9 +127,9 @@ fn as_read(v: &mut Value, outer: &[Value]) {
 }
 
 fn shown(outcome: &Outcome) -> Value {
-    // The interpreter tells nobody why a guard refused a result.
+    // How it is worded why a guard refused a result is each one's own.
     let messages = |ms: &[(core_ir::Role, String)]| -> Value {
-        let said = ms.iter().filter(|(_, t)| !t.starts_with(Pred::REMARK));
+        let said = ms.iter().map(|(r, t)| (r, if t.starts_with(Pred::REMARK) { Pred::REMARK } else { t }));
         said.map(|(r, t)| json!([r.as_str(), t])).collect()
     };
     let result = match &outcome.result {
@@ -167,6 +168,35 @@ fn shown(outcome: &Outcome) -> Value {
         "result": result, "conversation_label": outcome.conversation_label.to_json(),
         "conversation": messages(&outcome.conversation), "trace": trace,
     })
+}
+
+/// The numbers that draws and time limits are named by, with what they must be a function of: the interpreter's names, which say nothing but
+/// the label and how many there were before it at that label, in the branch, and the way to that.
+#[derive(Default)]
+struct Names {
+    numbers: HashMap<String, u64>,
+    /// Draws and limits apart.
+    names: [HashMap<u64, String>; 2],
+}
+
+impl Names {
+    fn check(&mut self, answer: &Value, named: &[Vec<u64>]) -> Result<(), String> {
+        for (event, numbers) in answer["trace"].as_array().into_iter().flatten().zip(named) {
+            let names = event["names"].as_array().map_or(&[][..], Vec::as_slice);
+            if names.len() != numbers.len() {
+                return Err(format!("{} names, but {numbers:?}", names.len()));
+            }
+            for (name, number) in names.iter().filter_map(Value::as_str).zip(numbers) {
+                let before = *self.numbers.entry(name.into()).or_insert(*number);
+                let of = usize::from(name.rsplit('/').next().is_some_and(|own| own.starts_with("draw")));
+                let other = self.names[of].entry(*number).or_insert_with(|| name.into());
+                if before != *number || other != name {
+                    return Err(format!("`{name}` is {number}, but was {before}, or `{other}` was"));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Gives the stored answers in order and keeps stores itself.
@@ -240,7 +270,7 @@ impl World for Stored {
 }
 
 /// Runs the machine on a case.
-fn run_stored(case: &Value) -> Outcome {
+fn run_stored(case: &Value) -> (Outcome, Vec<Vec<u64>>) {
     let program = code(&case["program"]);
     // A reply parses as the case says.
     let parsed: HashMap<String, Result<Arc<Code>, String>> = case["answers"]
@@ -263,7 +293,8 @@ fn run_stored(case: &Value) -> Outcome {
         clearance: case.get("clearance").map_or(LabelSpec::TOP, label_of),
         ..machine::Config::default()
     };
-    drive::run(&program, None, config, &mut Stored::new(case, &program), Order::AtOnce)
+    let mut machine = machine::Machine::new(program.clone(), None, config);
+    drive::run_named(&mut machine, &mut Stored::new(case, &program), Order::AtOnce)
 }
 
 /// Keeps what a program asked, and the answers.
@@ -300,7 +331,7 @@ fn label_json(label: &LabelSpec) -> Value {
 
 #[test]
 fn the_stored_answers_of_the_extracted_interpreter_are_the_machines() {
-    let mut compared = 0;
+    let (mut compared, mut names) = (0, Names::default());
     for entry in std::fs::read_dir(folder().join("cases")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
@@ -308,8 +339,10 @@ fn the_stored_answers_of_the_extracted_interpreter_are_the_machines() {
             continue;
         }
         let read = |p: &Path| serde_json::from_str::<Value>(&std::fs::read_to_string(p).unwrap()).unwrap();
-        let (case, mut want) = (read(&path), comparable(read(&path.with_extension("out"))));
-        let mut have = comparable(shown(&run_stored(&case)));
+        let (case, answer) = (read(&path), read(&path.with_extension("out")));
+        let (outcome, named) = run_stored(&case);
+        names.check(&answer, &named).unwrap();
+        let (mut want, mut have) = (comparable(answer), comparable(shown(&outcome)));
         if name == "generated_endorse_refused" {
             // The wording of the refusal is each one's own.
             for v in [&mut want, &mut have] {
@@ -331,11 +364,13 @@ fn generated() -> [PathBuf; 2] {
 fn the_stored_answers_on_generated_programs_are_the_machines() {
     let [cases, answers] = generated().map(|path| std::fs::read_to_string(path).unwrap());
     assert_eq!(cases.lines().count(), answers.lines().count());
-    let mut formers = BTreeSet::new();
+    let (mut formers, mut names) = (BTreeSet::new(), Names::default());
     for (number, (case, answer)) in cases.lines().zip(answers.lines()).enumerate() {
         let case: Value = serde_json::from_str(case).unwrap();
-        let want = comparable(serde_json::from_str(answer).unwrap());
-        assert_eq!(comparable(shown(&run_stored(&case))), want, "line {}: {case}", number + 1);
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        let (outcome, named) = run_stored(&case);
+        names.check(&answer, &named).unwrap();
+        assert_eq!(comparable(shown(&outcome)), comparable(answer), "line {}: {case}", number + 1);
         formers.extend(features(&case).into_iter().filter(|f| f.starts_with("op ")));
     }
     assert!(formers.len() >= 45, "not every former is among them: {formers:?}");
@@ -568,6 +603,7 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
     let (mut compared, mut tried) = (0, 0);
     let mut others: BTreeMap<String, u32> = BTreeMap::new();
     let mut choice = std::env::var("ORACLE_STORE").ok().map(|_| Choice::default());
+    let mut names = Names::default();
     while compared < wanted && tried < wanted * 2 {
         tried += 1;
         let program = program(tried.into(), &mut runner);
@@ -578,7 +614,8 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
             parser: Some(Arc::new(ParseWith(move |text: &str| parse(&parser, text)))),
             ..config(&program, FUEL)
         };
-        let outcome = drive::run(&program.code(), None, config, &mut world, Order::AtOnce);
+        let mut machine = machine::Machine::new(program.code(), None, config);
+        let (outcome, named) = drive::run_named(&mut machine, &mut world, Order::AtOnce);
         if out_of_fuel(&outcome) {
             *others.entry("out of fuel".into()).or_default() += 1;
             continue;
@@ -599,8 +636,12 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
                 if let Some(choice) = &mut choice {
                     choice.consider(&input, &want, &oracle.answer);
                 }
+                let answer = want.clone();
                 let (want, have) = (comparable(want), comparable(shown(&outcome)));
                 assert_eq!(have, want, "caught after {compared} programs: {input}\n{program:?}");
+                if let Err(why) = names.check(&answer, &named) {
+                    panic!("caught after {compared} programs: {why}: {input}\n{program:?}");
+                }
             }
             Err(why) => *others.entry(why).or_default() += 1,
         }
