@@ -18,12 +18,15 @@ use crate::outcome::{Tree, TreeNode};
 use crate::world::{Answer, Message, hash};
 use core_ir::{Bound, Data, Label, Lattice, LatticeKind, Num, Pred, Prim};
 use machine::{Config, Machine, Output};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
 /// Steps of a run; more of them find no more.
 const FUEL: u64 = 20_000;
+
+/// The name of the run itself, as a branch.
+const ROOT: u64 = 0;
 
 /// The longest text of a run.
 const MAX_TEXT: usize = 1 << 14;
@@ -265,6 +268,8 @@ struct Asked {
     /// All that is visible to whoever sees the channel.
     text: String,
     channel: Label,
+    /// By which branch: its name, which depends on nothing that happens above it.
+    strand: u64,
 }
 
 /// What there is to be seen of a run.
@@ -389,7 +394,7 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
                     };
                     world.respond(&call, &mut Rng::new(to))
                 };
-                asked.push(Asked { text, channel });
+                asked.push(Asked { text, channel, strand: id.strand });
                 machine.handle(id, drive::response(&call, answer));
             }
             Output::Working => {}
@@ -411,7 +416,7 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
 }
 
 impl Run {
-    /// Whether it may have been ended by an error that a `par` does not wait with.
+    /// Whether it may have been ended by an error that a `par` does not wait with: the other branches stop wherever they are (§10).
     fn is_cut_off(&self) -> bool {
         matches!(self.end, End::Error { label, .. } if label != Label::BOTTOM)
     }
@@ -433,8 +438,13 @@ impl Observer<'_> {
         self.sees(l)
     }
 
-    fn trace<'r>(&self, run: &'r Run) -> Vec<(&'r str, Label)> {
-        run.asked.iter().filter(|a| self.sees(a.channel)).map(|a| (&*a.text, a.channel)).collect()
+    /// What it sees of the requests: in their order, or where branches ask as they come, in the order of each branch.
+    fn trace<'r>(&self, run: &'r Run, ordered: bool) -> BTreeMap<u64, Vec<(&'r str, Label)>> {
+        let mut seen: BTreeMap<u64, Vec<_>> = BTreeMap::new();
+        for a in run.asked.iter().filter(|a| self.sees(a.channel)) {
+            seen.entry(if ordered { ROOT } else { a.strand }).or_default().push((&*a.text, a.channel));
+        }
+        seen
     }
 
     fn silent(&self, run: &Run) -> bool {
@@ -467,44 +477,31 @@ impl Observer<'_> {
 
     /// What differs.
     fn tells_apart(&mut self, one: &Run, other: &Run, ordered: bool) -> Option<String> {
-        let (mut a, mut b) = (self.trace(one), self.trace(other));
-        if !ordered {
-            a.sort();
-            b.sort();
-        }
-        // §10 `par`: such an error ends the other branches wherever they are, so what they asked depends on time.
-        let cut_off = !ordered && one.is_cut_off() && other.is_cut_off();
-        match (self.silent(one), self.silent(other)) {
-            (false, false) => {
-                if a != b && !cut_off {
-                    return Some(format!("asked {a:?}, or {b:?}"));
-                }
-                match (&one.end, &other.end) {
-                    (End::Value(x), End::Value(y)) if self.same(x, y) => {}
-                    (
-                        End::Error { code: c, message: m, label: l },
-                        End::Error { code: d, message: n, label: k },
-                    ) if c == d && m == n && l == k => {}
-                    (x, y) => return Some(format!("{x}, or {y}")),
-                }
-                let (c, d) = (&one.conversation, &other.conversation);
-                ((self.sees(c.0) || self.sees(d.0)) && c != d).then(|| format!("said {c:?}, or {d:?}"))
-            }
-            // One of the runs stops silently; until then the observer has seen the same.
-            (true, true) if !ordered => None,
-            _ if cut_off => None,
-            (x, y) => {
-                let begins = |a: &[(&str, Label)], b: &[(&str, Label)]| match ordered {
-                    true => b.starts_with(a),
-                    false => {
-                        let mut rest = b.iter();
-                        a.iter().all(|x| rest.any(|y| x == y))
-                    }
-                };
-                let fine = (x && begins(&a, &b)) || (y && begins(&b, &a));
-                (!fine).then(|| format!("asked {a:?}, or {b:?}, and then nothing"))
+        let (a, b) = (self.trace(one, ordered), self.trace(other, ordered));
+        let silent = (self.silent(one), self.silent(other));
+        for strand in a.keys().chain(b.keys()) {
+            let [x, y] = [&a, &b].map(|seen| seen.get(strand).map_or(&[][..], Vec::as_slice));
+            // A run that stops silently may do so anywhere, but until then the observer has seen the same of each branch. How far the
+            // branches got that an error cut off is a matter of time, and nothing else is; the run itself waits for them then.
+            let stopped = |silent, run: &Run| silent || !ordered && *strand != ROOT && run.is_cut_off();
+            let fine = x == y
+                || stopped(silent.0, one) && y.starts_with(x)
+                || stopped(silent.1, other) && x.starts_with(y);
+            if !fine {
+                return Some(format!("asked {x:?}, or {y:?}"));
             }
         }
+        if silent != (false, false) {
+            return None;
+        }
+        match (&one.end, &other.end) {
+            (End::Value(x), End::Value(y)) if self.same(x, y) => {}
+            (End::Error { code: c, message: m, label: l }, End::Error { code: d, message: n, label: k })
+                if c == d && m == n && l == k => {}
+            (x, y) => return Some(format!("{x}, or {y}")),
+        }
+        let (c, d) = (&one.conversation, &other.conversation);
+        ((self.sees(c.0) || self.sees(d.0)) && c != d).then(|| format!("said {c:?}, or {d:?}"))
     }
 }
 

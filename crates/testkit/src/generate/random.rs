@@ -248,12 +248,13 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         in_code: false,
         forbidden: !style.typed && !generated_endorse,
         focus,
+        free: false,
     };
     let ty = making.any_type(2);
     // Most programs have a store from the outset, or keys would hardly ever be used.
     let ast = match making.rng.chance(65) {
         // Before anything else has a label.
-        _ if !style.typed && making.rng.chance(10) => making.shape(&ty, style.size),
+        _ if !style.typed && making.rng.chance(25) => making.bare_shape(&ty),
         true => making.with_store(&ty, style.size),
         false => making.term(&ty, style.size),
     };
@@ -264,9 +265,9 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     for _ in 0..3 {
         let ty = making.any_type(1);
         let ast = match making.rng.below(100) {
-            n if n < 15 && making.forbidden => making.reclassified_draw(),
+            n if n < 25 && making.forbidden => making.reclassified_draw(),
             // No tool may be in such code, whatever else may be.
-            15..20 if !style.typed => node(Op::App, [node(Op::Tool(0), []), making.leaf(&Ty::Num)]),
+            25..30 if !style.typed => node(Op::App, [node(Op::Tool(0), []), making.leaf(&Ty::Num)]),
             _ => making.term(&ty, style.size / 4),
         };
         replies.push(Reply::Code(ast));
@@ -458,6 +459,8 @@ struct Making<'a> {
     /// A number that stands for a former: the one that this program has more often than others. Rare combinations become
     /// common in some programs that way.
     focus: Option<usize>,
+    /// Whether nobody uses the value of the next shape, so that it may be of any type.
+    free: bool,
 }
 
 fn node(op: Op, kids: impl IntoIterator<Item = Ast>) -> Ast {
@@ -664,6 +667,13 @@ impl Making<'_> {
                 node(Op::Relabel, [of, Ast::lit(label(self.rng, self.lattice))])
             }
             1 | 2 if size > 4 => self.term(&Ty::Label, size),
+            5 => {
+                let one = Ast::lit(label(self.rng, self.lattice));
+                match self.test_of_given() {
+                    Some(test) => node(Op::If, [test, one, Ast::lit(label(self.rng, self.lattice))]),
+                    None => one,
+                }
+            }
             _ => Ast::lit(label(self.rng, self.lattice)),
         }
     }
@@ -757,10 +767,48 @@ impl Making<'_> {
         if self.rng.chance(45) { self.particular(ty, size) } else { self.general(ty, size) }
     }
 
+    /// A shape that is the whole program: mostly with little around it, so that what it shows is not lost on the way, and as often
+    /// as not with a store.
+    fn bare_shape(&mut self, ty: &Ty) -> Ast {
+        let (ty, size) = match self.rng.chance(60) {
+            true => (&Ty::Num, 1 + self.rng.below(6) as u32),
+            false => (ty, self.style.size),
+        };
+        let shape = |this: &mut Self| {
+            this.free = true;
+            this.shape(ty, size)
+        };
+        if self.rng.chance(50) { self.in_store(shape) } else { shape(self) }
+    }
+
+    /// What comes after a step that is of interest itself, below a variable for its value: as often as not hardly anything, for
+    /// what fails, or drops what it is given, hides it.
+    fn rest(&mut self, var: Ty, ty: &Ty, size: u32) -> Ast {
+        let size = if self.rng.chance(50) { 1 } else { size };
+        self.under(var, ty, size)
+    }
+
+    /// What comes after a value whose label matters, so that the label is seen: under a test of it, or, where any type will do, as
+    /// the result or beside it.
+    fn seen(&mut self, made: Ast, free: bool, of: Ty, ty: &Ty, size: u32) -> Ast {
+        let (tested, mut rest) = (self.label(1), self.rest(of, ty, size));
+        match self.rng.below(4) {
+            0 if free => return made,
+            1 if free => rest = node(Op::List, [Ast::var(0), rest]),
+            0 | 2 => {
+                let other = shifted(self.leaf(ty));
+                rest = node(Op::If, [node(Op::Test, [shifted(tested), Ast::var(0)]), rest, other]);
+            }
+            _ => {}
+        }
+        node(Op::Let, [made, rest])
+    }
+
     /// Combinations of formers in which a rule of labels decides, and which would be rare otherwise.
     fn shape(&mut self, ty: &Ty, size: u32) -> Ast {
+        let free = std::mem::take(&mut self.free);
         let (one, two, three) = (self.split(size, 1), self.split(size, 2), self.split(size, 3));
-        match self.former(21) {
+        match self.former(23) {
             // Whether a value has a label depends on a secret.
             0 => self.doubtful(ty, one),
             // So does that of the conversation; then something else is to be done with it.
@@ -783,7 +831,7 @@ impl Making<'_> {
                     1 if self.style.parallel => node(Op::Par(self.most()), [self.received()]),
                     _ => node(Op::Relabel, [l, touch]),
                 };
-                let rest = self.under(Ty::Null, ty, two);
+                let rest = self.rest(Ty::Null, ty, two);
                 let second = node(Op::Let, [touch, rest]);
                 let both = shifted(second);
                 node(Op::Let, [node(Op::Send(role(0)), [said]), both])
@@ -792,7 +840,19 @@ impl Making<'_> {
             2 => {
                 let param = if self.rng.chance(60) { Ty::Num } else { self.any_type(0) };
                 let of = Ty::Fun(Box::new((param.clone(), ty.clone())));
-                let f = self.particular(&of, two);
+                let f = match self.rng.below(10) {
+                    // Of each kind of function.
+                    0 | 1 if !self.in_code => node(Op::Tool(self.rng.one(&[0, 3])), []),
+                    2 | 3 => node(Op::Llm(self.rng.one(&[0, 3])), [self.leaf(&Ty::Str)]),
+                    4 | 5 => {
+                        let number = Ast::lit(number(self.rng));
+                        let functional = node(Op::Lam, [node(Op::Lam, [number])]);
+                        let indirect = self.rng.chance(60);
+                        let of = if indirect { indirectly(functional) } else { functional };
+                        node(Op::Fix(Bound::Finite(2)), [of])
+                    }
+                    _ => self.particular(&of, two),
+                };
                 let f = match self.test_of_given() {
                     Some(test) if self.rng.chance(50) => {
                         // The functions are made where it does not matter which is chosen.
@@ -801,7 +861,7 @@ impl Making<'_> {
                         node(Op::Let, [f, node(Op::Let, [other, chosen])])
                     }
                     _ => {
-                        let l = self.label(1);
+                        let l = shifted(self.label(1));
                         node(Op::Let, [f, node(Op::Relabel, [l, Ast::var(0)])])
                     }
                 };
@@ -836,9 +896,9 @@ impl Making<'_> {
                 };
                 let retry = 1 + self.rng.below(2) as u32;
                 let guarded = node(Op::Guard(p, retry), [list]);
-                let l = self.label(1);
+                let l = shifted(self.label(1));
                 let test = node(Op::Test, [l, Ast::var(0)]);
-                let rest = self.under(Ty::List(Box::new(Ty::Num)), ty, two);
+                let rest = self.rest(Ty::List(Box::new(Ty::Num)), ty, two);
                 let other = shifted(self.leaf(ty));
                 node(Op::Let, [guarded, node(Op::If, [test, rest, other])])
             }
@@ -854,7 +914,7 @@ impl Making<'_> {
                 let one = node(Op::Let, [first, shifted(then)]);
                 let other = self.asking(three);
                 let all = node(Op::Par(self.most()), [one, other]);
-                let rest = self.under(Ty::Null, ty, three);
+                let rest = self.rest(Ty::Null, ty, three);
                 node(Op::Let, [all, rest])
             }
             // Branches that draw, after such that only sometimes are.
@@ -871,7 +931,7 @@ impl Making<'_> {
                 };
                 let first = node(Op::If, [c, draw(self), Ast::lit(Data::Null)]);
                 let second = shifted(draw(self));
-                let rest = self.under(Ty::Null, ty, two);
+                let rest = self.rest(Ty::Null, ty, two);
                 let rest = shifted(rest);
                 node(Op::Let, [first, node(Op::Let, [second, rest])])
             }
@@ -879,7 +939,7 @@ impl Making<'_> {
             6 if !self.in_code => {
                 let part = self.doubtful(&Ty::Num, 1);
                 let call = node(Op::App, [node(Op::Tool(3), []), node(Op::List, [part])]);
-                let rest = self.under(Ty::Null, ty, two);
+                let rest = self.rest(Ty::Null, ty, two);
                 node(Op::Let, [call, rest])
             }
             // A loop that goes all the way to its bound.
@@ -893,7 +953,7 @@ impl Making<'_> {
                 };
                 let looped = node(Op::Fix(Bound::Finite(n)), [node(Op::Lam, [node(Op::Lam, [body])])]);
                 let count = node(Op::App, [looped, self.leaf(&Ty::Num)]);
-                let rest = self.under(Ty::Num, ty, two);
+                let rest = self.rest(Ty::Num, ty, two);
                 node(Op::Let, [count, rest])
             }
             // A threshold is one label or another.
@@ -903,13 +963,13 @@ impl Making<'_> {
                     Some(test) if self.rng.chance(40) => node(Op::If, [test, one, other]),
                     _ => one,
                 };
-                let value = match self.rng.below(3) {
+                let value = match self.rng.below(4) {
                     0 => self.leaf(&Ty::Num),
-                    1 => self.doubtful(&Ty::Num, 1),
-                    _ => node(Op::List, [self.doubtful(&Ty::Num, 1)]),
+                    1 => node(Op::List, [self.doubtful(&Ty::Num, 1)]),
+                    _ => self.doubtful(&Ty::Num, 1),
                 };
                 let checked = node(Op::Assert, [threshold, value]);
-                let rest = self.under(Ty::Num, ty, two);
+                let rest = self.rest(Ty::Num, ty, two);
                 node(Op::Let, [checked, rest])
             }
             // What a model's code gives.
@@ -929,7 +989,7 @@ impl Making<'_> {
                 };
                 let tool = self.rng.one(&[0, 3]);
                 let call = node(Op::App, [node(Op::Tool(tool), []), argument]);
-                let rest = self.under(Ty::Num, ty, two);
+                let rest = self.rest(Ty::Num, ty, two);
                 node(Op::Let, [call, rest])
             }
             // An answer that may be late, and a handler that must not take it.
@@ -938,8 +998,16 @@ impl Making<'_> {
                 let asked = self.asking(3);
                 let caught = [top, asked, Ast::lit(Data::Num(Num::ZERO))];
                 let caught = node(Op::Try(Catches::NotTimeout), caught);
-                let limited = node(Op::Within(Num::ONE), [caught]);
-                let rest = self.under(Ty::Num, ty, two);
+                let mut limited = node(Op::Within(Num::ONE), [caught]);
+                // After another limit, which only sometimes is.
+                if self.rng.chance(50)
+                    && let Some(test) = self.test_of_given()
+                {
+                    let other = node(Op::Within(Num::ONE), [self.leaf(&Ty::Num)]);
+                    let other = node(Op::If, [test, other, Ast::lit(Data::Null)]);
+                    limited = node(Op::Let, [other, shifted(limited)]);
+                }
+                let rest = self.rest(Ty::Num, ty, two);
                 node(Op::Let, [limited, rest])
             }
             // A model is asked for something else before all of its calls were taken.
@@ -951,7 +1019,7 @@ impl Making<'_> {
                 let first = received(&self.with_tools);
                 let other = received(&self.without_tools);
                 let again = received(&self.with_tools);
-                let rest = deeper(self.under(Ty::Null, ty, two), 2);
+                let rest = deeper(self.rest(Ty::Null, ty, two), 2);
                 node(Op::Let, [first, node(Op::Let, [other, node(Op::Let, [again, rest])])])
             }
             // A function is made where something raised the program counter, and applied where that is over.
@@ -976,7 +1044,7 @@ impl Making<'_> {
                 let i = self.rng.below(self.keys.len());
                 let of = self.keys[i].clone();
                 let kept = node(Op::Remember(i as u8), [self.doubtful(&of, 1)]);
-                let rest = self.under(Ty::Null, ty, two);
+                let rest = self.rest(Ty::Null, ty, two);
                 node(Op::Let, [kept, rest])
             }
             // Order, where both sides are equal.
@@ -1013,7 +1081,7 @@ impl Making<'_> {
                     _ => (5, args),
                 };
                 let call = node(Op::App, [node(Op::Tool(tool), []), args]);
-                let rest = self.under(Ty::Num, ty, two);
+                let rest = self.rest(Ty::Num, ty, two);
                 node(Op::Let, [call, rest])
             }
             // What is no data, or no list, by a decision: where that is needed.
@@ -1036,7 +1104,7 @@ impl Making<'_> {
                     }
                     _ => node(Op::App, [node(Op::Llm(0), [Ast::lit("")]), what(self, function)]),
                 };
-                let rest = self.under(Ty::Null, ty, two);
+                let rest = self.rest(Ty::Null, ty, two);
                 node(Op::Let, [used, rest])
             }
             // Something for each item of a list that has a label of its own, which its items have not.
@@ -1055,11 +1123,11 @@ impl Making<'_> {
                 let (one, other) = (items(self), shifted(items(self)));
                 let list = match self.test_of_given() {
                     Some(test) => node(Op::If, [deeper(test, 2), Ast::var(1), Ast::var(0)]),
-                    None => node(Op::Relabel, [self.label(1), Ast::var(1)]),
+                    None => node(Op::Relabel, [deeper(self.label(1), 2), Ast::var(1)]),
                 };
                 let list = node(Op::Let, [one, node(Op::Let, [other, list])]);
                 let all = node(Op::Each(self.most()), [f, list]);
-                let rest = self.under(Ty::List(Box::new(Ty::Num)), ty, two);
+                let rest = self.rest(Ty::List(Box::new(Ty::Num)), ty, two);
                 node(Op::Let, [all, rest])
             }
             // What a function has captured keeps its label where that of the function is taken away.
@@ -1069,15 +1137,14 @@ impl Making<'_> {
                 let functional = if self.rng.chance(50) { indirectly(functional) } else { functional };
                 let (of, to) = (self.label(1), self.label(1));
                 let looped = node(Op::Fix(Bound::Finite(2)), [functional]);
-                let looped = node(Op::Let, [looped, node(Op::Relabel, [of, Ast::var(0)])]);
+                let looped = node(Op::Let, [looped, node(Op::Relabel, [shifted(of), Ast::var(0)])]);
                 let op = if self.style.endorse { Op::Endorse } else { Op::Declassify };
                 let made = node(op, [to, node(Op::App, [looped, self.leaf(&Ty::Num)])]);
                 let tested = node(Op::Prim(Prim::IsFn), [made]);
-                let rest = self.under(Ty::Bool, ty, two);
-                node(Op::Let, [tested, rest])
+                self.seen(tested, free, Ty::Bool, ty, two)
             }
             // Something is made or done under a raised program counter, and looked at where that is over.
-            20 => {
+            20 | 21 => {
                 let record = node(Op::Record(vec![0]), [self.leaf(&Ty::Num)]);
                 let constant = shifted(node(Op::Lam, [Ast::lit(number(self.rng))]));
                 self.scope.extend([Ty::Record(vec![Ty::Num]), Ty::Fun(Box::new((Ty::Num, Ty::Num)))]);
@@ -1090,12 +1157,21 @@ impl Making<'_> {
                     Some(test) if self.rng.chance(60) => node(Op::If, [test, made, Ast::lit(Data::Null)]),
                     _ => node(Op::Relabel, [self.label(1), made]),
                 };
-                let test = node(Op::Test, [self.label(1), Ast::var(0)]);
-                let rest = self.under(Ty::Null, ty, two);
-                let other = shifted(self.leaf(ty));
+                let looked_at = self.seen(made, free, Ty::Null, ty, two);
                 self.scope.truncate(self.scope.len() - 2);
-                let looked_at = node(Op::Let, [made, node(Op::If, [test, rest, other])]);
                 node(Op::Let, [record, node(Op::Let, [constant, looked_at])])
+            }
+            // A further attempt of a guard asks models, and so does what comes after the guard.
+            22 => {
+                let half = Num::ONE.div(&Num::from(2)).unwrap_or(Num::ONE);
+                let drawn = [Num::ZERO, Num::ONE].map(|n| Ast::lit(Data::Num(n)));
+                let (first, second) = (self.received(), shifted(self.received()));
+                let attempt = node(Op::Let, [first, node(Op::Let, [second, node(Op::Choose(half), drawn)])]);
+                let p = Pred::Compare(Measure::Value, Comparison::Ge, Num::ONE);
+                let guarded = node(Op::Guard(p, 1 + self.rng.below(2) as u32), [attempt]);
+                let after = shifted(self.received());
+                let rest = shifted(self.rest(Ty::Null, ty, two));
+                node(Op::Let, [guarded, node(Op::Let, [after, rest])])
             }
             _ => self.general(ty, size),
         }
@@ -1119,16 +1195,20 @@ impl Making<'_> {
     /// What gives a value that is labelled by the program counter and by nothing else.
     fn made(&mut self) -> Ast {
         let function = node(Op::Lam, [node(Op::Lam, [Ast::var(0)])]);
-        match self.rng.below(13) {
+        match self.rng.below(15) {
             0 => node(Op::Fresh, [node(Op::Send(role(0)), [self.leaf(&Ty::Num)])]),
             1 => node(Op::Fresh, [node(Op::Clear, [])]),
             2 => node(Op::Assert, [Ast::lit(self.top()), self.leaf(&Ty::Num)]),
-            3 if !self.keys.is_empty() => {
+            3 | 13 if !self.keys.is_empty() => {
                 let i = self.rng.below(self.keys.len());
                 let of = self.keys[i].clone();
                 node(Op::Remember(i as u8), [self.leaf(&of)])
             }
             4 if self.style.parallel => node(Op::Par(self.most()), []),
+            // These only compute.
+            14 if self.style.parallel => {
+                node(Op::Par(self.most()), [self.leaf(&Ty::Num), self.leaf(&Ty::Num)])
+            }
             5 | 6 if self.style.parallel => node(Op::Each(self.most()), [function, node(Op::List, [])]),
             7 => node(Op::Llm(0), [self.leaf(&Ty::Str)]),
             8 => node(Op::Fix(Bound::Finite(2)), [function]),
@@ -1179,15 +1259,20 @@ impl Making<'_> {
         }
     }
 
-    /// `mem` with one of the two stores.
+    /// `mem` with one of the two stores around a term.
     fn with_store(&mut self, ty: &Ty, size: u32) -> Ast {
+        self.in_store(|this| this.term(ty, size.saturating_sub(1)))
+    }
+
+    /// The same around what is made with its keys in scope.
+    fn in_store(&mut self, inside: impl FnOnce(&mut Self) -> Ast) -> Ast {
         let which = self.rng.byte() % 2;
         let before = self.keys.len();
         self.keys.extend(match which {
             0 => vec![Ty::Num, Ty::Str, Ty::List(Box::new(Ty::Num))],
             _ => vec![Ty::Num, Ty::List(Box::new(Ty::Num))],
         });
-        let e = self.term(ty, size.saturating_sub(1));
+        let e = inside(self);
         self.keys.truncate(before);
         node(Op::Mem(which), [e])
     }
@@ -1413,7 +1498,7 @@ impl Making<'_> {
         if self.rng.chance(70) {
             return e;
         }
-        let l = self.label(1);
+        let l = shifted(self.label(1));
         node(Op::Let, [e, node(Op::Relabel, [l, Ast::var(0)])])
     }
 
