@@ -39,11 +39,13 @@ mod sources;
 mod stmt;
 mod symbol;
 mod text;
+mod texts;
 mod value;
 
 pub use eval::{Framework, Limits, World};
 pub use sources::{Source, Sources, normal};
 pub use symbol::{Condition, Trace};
+pub use texts::CALLED;
 pub use value::{
     Arg, Class, ClassId, Dict, DictId, Env, EnvId, Field, Function, FunctionId, Kind, List, ListId, ListKind,
     Method, Object, ObjectId, Param, ParamKind, Piece, TextId, Value,

@@ -1,0 +1,103 @@
+//! The texts of a module with what they are given to, for rules that look at what is written and not at what it makes.
+
+use crate::Source;
+use diagnostics::Span;
+use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
+use ruff_python_ast::{Expr, Keyword, Stmt};
+use ruff_text_size::Ranged;
+
+/// The key under which the name of what is called is given.
+pub const CALLED: &str = "()";
+
+impl Source {
+    /// Every text and truth value that is written, with the keyword, key of a dictionary or variable that it is given to (empty if there
+    /// is none) and its place; and under [`CALLED`] the last name of everything that is called.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// let text = "URL = 'a'\nrun(x, {'deep': False}, name='b')\n";
+    /// let source = python::Source::new(FileId(0), "m.py", text.into());
+    /// let mut found = Vec::new();
+    /// source.texts(&mut |key, text, _| found.push(format!("{key} {text}")));
+    /// assert_eq!(found, ["URL a", "() run", "deep False", "name b"]);
+    /// ```
+    pub fn texts(&self, found: &mut dyn FnMut(&str, &str, Span)) {
+        let mut texts = Texts { source: self, found };
+        for statement in self.body() {
+            texts.visit_stmt(statement);
+        }
+    }
+}
+
+struct Texts<'s, 'f> {
+    source: &'s Source,
+    found: &'f mut dyn FnMut(&str, &str, Span),
+}
+
+impl Texts<'_, '_> {
+    /// Whether a value is a text or truth value, which then is given.
+    fn literal(&mut self, key: &str, value: &Expr) -> bool {
+        let span = self.source.span(value.range());
+        match value {
+            Expr::StringLiteral(text) => (self.found)(key, text.value.to_str(), span),
+            Expr::BooleanLiteral(b) => (self.found)(key, if b.value { "True" } else { "False" }, span),
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl<'a> SourceOrderVisitor<'a> for Texts<'_, '_> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if let Stmt::Assign(assigned) = statement
+            && let [Expr::Name(name)] = &assigned.targets[..]
+            && self.literal(&name.id, &assigned.value)
+        {
+            return;
+        }
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, statement));
+    }
+
+    fn visit_keyword(&mut self, keyword: &'a Keyword) {
+        let name = keyword.arg.as_ref().map_or("", |a| a.as_str());
+        if !self.literal(name, &keyword.value) {
+            self.visit_expr(&keyword.value);
+        }
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if self.literal("", expr) {
+            return;
+        }
+        match expr {
+            Expr::Dict(dict) => {
+                for item in &dict.items {
+                    let key = match &item.key {
+                        Some(Expr::StringLiteral(key)) => key.value.to_str(),
+                        Some(other) => {
+                            self.visit_expr(other);
+                            ""
+                        }
+                        None => "",
+                    };
+                    if !self.literal(key, &item.value) {
+                        self.visit_expr(&item.value);
+                    }
+                }
+            }
+            Expr::Call(call) => {
+                let name = match &*call.func {
+                    Expr::Name(name) => Some(name.id.as_str()),
+                    Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+                    _ => None,
+                };
+                if let Some(name) = name {
+                    (self.found)(CALLED, name, self.source.span(call.func.range()));
+                }
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr));
+            }
+            _ => stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr)),
+        }
+    }
+}
