@@ -251,6 +251,11 @@ impl<'o> Kit<'o> {
         self.b.add(Term::Field(inputs, name.into()), at)
     }
 
+    /// The names of the unit's inputs so far.
+    pub fn inputs(&self) -> impl Iterator<Item = &str> {
+        self.inputs.iter().map(String::as_str)
+    }
+
     /// An input that is no text.
     pub fn typed_input(&mut self, name: &str, ty: Type) {
         self.input_types.insert(name.to_string(), ty);

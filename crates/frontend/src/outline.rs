@@ -26,6 +26,10 @@ pub struct Outline {
     pub unwritten: Vec<(String, Span)>,
     /// Keys of a state that several nodes set in one step, with the places of two of them.
     pub clashes: Vec<(String, Span, Span)>,
+    /// Instructions that are written and empty, so that no message is made of them.
+    pub blank: Vec<Span>,
+    /// People who take part in talks, and whether what they say may end one.
+    pub people: Vec<(Span, bool)>,
 }
 
 /// A graph of nodes and edges as it is written.
@@ -129,6 +133,20 @@ impl Outline {
     pub(crate) fn retried(&mut self, retried: Retried) {
         if self.retried.len() < MOST && !self.retried.contains(&retried) {
             self.retried.push(retried);
+        }
+    }
+
+    /// Adds instructions that are written and empty, once.
+    pub(crate) fn blank(&mut self, at: Span) {
+        if self.blank.len() < MOST && !self.blank.contains(&at) {
+            self.blank.push(at);
+        }
+    }
+
+    /// Adds a person who takes part in a talk, once.
+    pub(crate) fn person(&mut self, at: Span, may_end: bool) {
+        if self.people.len() < MOST && !self.people.contains(&(at, may_end)) {
+            self.people.push((at, may_end));
         }
     }
 

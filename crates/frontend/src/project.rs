@@ -15,8 +15,8 @@ pub struct File {
     pub id: FileId,
     /// Its path as the user wrote it. A front end may compare folders; it never opens it.
     pub path: String,
-    /// Its documents, see [`doc::load`].
-    pub documents: Vec<Document>,
+    /// Its documents, see [`doc::load`]; shared, because a file is given to everything that is compiled among others.
+    pub documents: Arc<[Document]>,
     /// What was wrong with its text.
     pub diagnostics: Vec<Diagnostic>,
     /// The module, if it is Python. Then there are no documents.
@@ -31,14 +31,14 @@ impl File {
             return File {
                 id,
                 path: path.to_string(),
-                documents: Vec::new(),
+                documents: Arc::default(),
                 diagnostics: Vec::new(),
                 python,
             };
         }
         let loaded = doc::load(id, text, Format::of_path(path), limits);
         let (documents, diagnostics) = (loaded.documents, loaded.diagnostics);
-        File { id, path: path.to_string(), documents, diagnostics, python: None }
+        File { id, path: path.to_string(), documents: documents.into(), diagnostics, python: None }
     }
 
     /// Whether a path is that of a file that can be read here: YAML, JSON or Python by its extension.
@@ -70,7 +70,9 @@ impl Project {
     /// The loaded file that another names by a path relative to its own folder.
     pub fn beside(&self, from: &File, path: &str) -> Option<&File> {
         let wanted = join(from.folder(), path);
-        self.files.iter().find(|f| normal(&f.path) == wanted)
+        // Few files have the name; the path of the others need not be looked at closely.
+        let name = wanted.rsplit('/').next().unwrap_or(&wanted);
+        self.files.iter().find(|f| f.path.ends_with(name) && normal(&f.path) == wanted)
     }
 }
 
@@ -204,6 +206,8 @@ pub struct Words {
     pub exit: &'static str,
     /// The keys of the agent that lead to the list of its tools, and the tool in it that ends a loop, if there is one.
     pub ender: Option<(&'static [&'static str], &'static str)>,
+    /// The keys of the agent that lead to the bound of its loop, where stating it is one entry more; the last is the keyword in code.
+    pub stated: Option<&'static [&'static str]>,
 }
 
 impl Default for Words {
@@ -215,6 +219,7 @@ impl Default for Words {
             round: "",
             exit: "give the loop a way to return: a tool that ends it, or a reply that is the answer",
             ender: None,
+            stated: None,
         }
     }
 }

@@ -226,7 +226,7 @@ fn of_configuration(file: usize, path: &str, text: &Arc<str>) -> Vec<Word> {
             out.push(Word { file, text: word.to_string(), start, end, declares, code: false });
         }
     };
-    for document in &read.documents {
+    for document in read.documents.iter() {
         // A node, and the key that it stands under.
         let mut left = vec![(document.root(), String::new(), 0usize)];
         let mut visited = HashSet::new();

@@ -56,7 +56,7 @@ impl Frontend for Aiwaves {
         let Some(file) = project.files.get(main) else { return units.compiled };
         // A team may stand in the file beside.
         let beside = project.files.iter().filter(|f| f.folder() == file.folder());
-        let all: Vec<Node<'_>> = beside.flat_map(|f| &f.documents).map(|d| d.root()).collect();
+        let all: Vec<Node<'_>> = beside.flat_map(|f| f.documents.iter()).map(|d| d.root()).collect();
         for root in file.documents.iter().map(|d| d.root()) {
             let (sop, team) = parts(root);
             let team = team.or_else(|| all.iter().find_map(|r| parts(*r).1));

@@ -350,7 +350,13 @@ impl<'r> Reader<'r, '_> {
             _ => self.get(id, Some(1), "system_message"),
         };
         let kind = match self.model(kit, id) {
-            None => self.proxy(id),
+            None => {
+                // Whoever is asked each time may answer `exit`.
+                if self.mode(id) == "ALWAYS" {
+                    kit.outline.person(head, true);
+                }
+                self.proxy(id)
+            }
             Some((params, at)) => {
                 let default = if class == "AssistantAgent" { ASSISTANT_PROMPT } else { CONVERSABLE_PROMPT };
                 let system = system.map_or_else(|| Words::of(default, head), |g| words(self.world, g));

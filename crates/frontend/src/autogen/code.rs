@@ -198,6 +198,7 @@ impl<'r> Reader<'r, '_> {
             "AssistantAgent" => Kind::Assistant(Box::new(self.assistant(kit, id, depth))),
             "UserProxyAgent" => {
                 py::report(object, &["name", "description"], USER_UNUSED, "a user", kit.out);
+                kit.outline.person(head, false);
                 Kind::Outside
             }
             "CodeExecutorAgent" if self.get(id, None, "model_client").is_none() => Kind::Outside,

@@ -54,7 +54,11 @@ pub(super) fn member(kit: &mut Kit<'_>, node: Node<'_>) -> Member {
     let of = provider(node);
     let kind = match of {
         of if is_team(of) => Kind::Team(Box::new(team(kit, of, config, head))),
-        "UserProxyAgent" | "HttpUserProxyAgent" | "CodeExecutorAgent" => Kind::Outside,
+        "UserProxyAgent" | "HttpUserProxyAgent" => {
+            kit.outline.person(head, false);
+            Kind::Outside
+        }
+        "CodeExecutorAgent" => Kind::Outside,
         "AssistantAgent" => Kind::Assistant(Box::new(assistant(kit, config, head))),
         "SocietyOfMindAgent" => society(kit, config, head),
         "MessageFilterAgent" if config.get("wrapped_agent").is_some_and(is_component) => {

@@ -40,7 +40,9 @@ const MANAGER: [&str; 3] = [
 
 pub(super) fn detect(file: &File) -> u8 {
     let words = ["Agent(", "Task(", "Crew(", "CrewBase", "(Flow", "kickoff("];
-    if py::imports(file, &["crewai"]) && py::mentions(file, &words) { 90 } else { 0 }
+    // What starts a crew of another module need not name the framework.
+    let starts = py::mentions(file, &[".crew().kickoff"]);
+    if py::imports(file, &["crewai"]) && py::mentions(file, &words) || starts { 90 } else { 0 }
 }
 
 /// What `@CrewBase` adds to a class.
@@ -140,8 +142,14 @@ pub(super) fn lower(project: &Project, file: &File, facts: Facts) -> Compiled {
         }
         let name = reader.crew_name(id);
         let span = object.span;
+        let given = started(&world, file, id);
         units.add(&name, UnitKind::Crew, span, |kit| {
             let term = reader.crew(kit, id, &mut used);
+            for (keys, at) in given {
+                let lacks: Vec<String> =
+                    kit.inputs().filter(|name| !keys.contains(name)).map(str::to_string).collect();
+                lacks.iter().for_each(|name| kit.outline.missing(name, at));
+            }
             kit.begun(term, span)
         });
     }
@@ -163,6 +171,34 @@ pub(super) fn lower(project: &Project, file: &File, facts: Facts) -> Compiled {
     }
     let start = Span { file: file.id, start: 0, end: 0 };
     units.done(Some(start), "no crew and no agent is made here")
+}
+
+/// What a crew is started with in a file, each time, with the place: the names of the inputs where all of them are known and there
+/// are some. Without any, CrewAI leaves the texts as they are; with some, a placeholder that none of them names fails the run. A method
+/// that is called before may add others.
+fn started<'w>(world: &'w World<'_>, file: &File, crew: ObjectId) -> Vec<(Vec<&'w str>, Span)> {
+    let object = world.object(crew);
+    let class = object.within.and_then(|f| world.function(f).class);
+    let hooked = class.is_some_and(|c| {
+        let methods = world.class(c).attrs.iter().filter_map(|(_, v)| py::function_of(v));
+        methods.into_iter().any(|f| world.decorated(f, &["before_kickoff"]))
+    });
+    if hooked || field(object, None, "before_kickoff_callbacks").is_some() || object.open.is_some() {
+        return Vec::new();
+    }
+    let starts = world.objects().filter(|(_, o)| {
+        matches!(o.short(), "kickoff" | "kickoff_async" | "akickoff")
+            && py::made_in(o, file)
+            && o.base.is_some_and(|b| world.object(b).span == object.span)
+    });
+    let keys = |o: &'w Object| {
+        let given = field(o, Some(0), "inputs").filter(|_| o.open.is_none())?;
+        let Kind::Dict(dict) = world.settled(given.value).kind else { return None };
+        let dict = world.dict(dict);
+        let keys: Option<Vec<&str>> = dict.entries.iter().map(|(k, _)| world.str(k)).collect();
+        Some((keys.filter(|k| dict.open.is_none() && !k.is_empty())?, given.at))
+    };
+    starts.filter_map(|(_, o)| keys(o)).collect()
 }
 
 fn is(object: &Object, short: &str) -> bool {
@@ -403,7 +439,13 @@ impl<'r> Reader<'r, '_> {
             }
             None => default,
         };
-        let fix_at = bound.span.unwrap_or(head);
+        // A loop is where its tools are given; what is to be said of it is said there, once.
+        let given_at = match self.get(id, "tools") {
+            Some(Written::Yaml(entry)) => entry.key.span(),
+            _ => head,
+        };
+        let fix_at = bound.span.unwrap_or(given_at);
+        let bound = LoopBound { span: Some(fix_at), ..bound };
         let term = if choices.is_empty() && looped {
             // The reply of a model without tools is the answer; the bound stays, for what it says.
             let nobody = LoopBound { bound: Bound::Finite(1), origin: None, span: None };
@@ -824,6 +866,18 @@ impl<'r> Reader<'r, '_> {
                     edges.push(((*router).to_string(), to.clone(), Some(label.clone())));
                 }
             }
+        }
+        // A method that listens to nothing there is, and that code calls by itself, is run by that code.
+        let by_hand = |name: &str, f: FunctionId| {
+            let call = format!(".{name}(");
+            !self.world.decorated(f, &["start"])
+                && edges.iter().all(|(_, to, _)| to != name)
+                && self.project.files.iter().filter_map(|f| f.python.as_ref()).any(|m| m.text.contains(&call))
+        };
+        let (called, methods): (Vec<_>, Vec<_>) = methods.iter().cloned().partition(|(n, f)| by_hand(n, *f));
+        edges.retain(|(from, to, _)| !called.iter().any(|(n, _)| n == from || n == to));
+        if methods.is_empty() {
+            return kit.undecided(codes::NOT_COMPILED, "a flow that code carries out by itself".into(), at);
         }
         let mut nodes = Vec::new();
         for (name, f) in &methods {

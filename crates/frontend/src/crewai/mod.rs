@@ -82,6 +82,7 @@ impl Frontend for CrewAi {
                 prompt: "say who the agent is: `role`, `goal` and `backstory`",
                 model: "name one: `llm: provider/model`",
                 bound: "state it: `max_iter`",
+                stated: Some(&["max_iter"]),
                 round: "count the rounds in the state of the flow, and let a router end it",
                 ..Words::default()
             },

@@ -70,6 +70,7 @@ impl Frontend for LambdaYaml {
                     bound: "state it: `react.maxSteps`",
                     exit: "add `terminate` to `mcp.localTools`",
                     ender: Some((&["mcp", "localTools"], TERMINATE)),
+                    stated: Some(&["react", "maxSteps"]),
                     ..Words::default()
                 },
                 ..Facts::default()

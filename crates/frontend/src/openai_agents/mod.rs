@@ -432,7 +432,12 @@ impl Reader<'_, '_> {
                 let why = format!("what `{}` says", self.world.function(f).name);
                 kit.undecided(codes::NOT_COMPILED, why, given.at)
             }
-            _ => py::text(kit, self.world, given.value, plain),
+            _ => {
+                if self.world.str(given.value).is_some_and(|t| t.trim().is_empty()) {
+                    kit.outline.blank(given.value.span);
+                }
+                py::text(kit, self.world, given.value, plain)
+            }
         }
     }
 

@@ -131,7 +131,7 @@ impl Frontend for PraisonAi {
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         // Which of the frameworks runs the agents decides what reads the keys.
         let main_file = project.files.get(main);
-        let roots = main_file.into_iter().flat_map(|f| &f.documents).map(|d| d.root());
+        let roots = main_file.into_iter().flat_map(|f| f.documents.iter()).map(|d| d.root());
         let by_crew = roots.filter_map(|r| r.get("framework")?.text()).any(|f| f == "crewai");
         let facts = Facts {
             default_model: Some("PraisonAI asks the model that the environment names, or its own default"),

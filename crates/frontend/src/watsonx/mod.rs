@@ -110,7 +110,7 @@ fn agent(kit: &mut Kit<'_>, project: &Project, node: Node<'_>) -> TermId {
             for item in node.get("collaborators").into_iter().flat_map(|c| c.items()) {
                 let other = item.text().or_else(|| item.get("name")?.text()).unwrap_or("");
                 let at = item.head();
-                let roots = project.files.iter().flat_map(|f| &f.documents).map(|d| d.root());
+                let roots = project.files.iter().flat_map(|f| f.documents.iter()).map(|d| d.root());
                 let known =
                     |r: &Node<'_>| r.get("spec_version").is_some() && SHAPE.name_of(*r) == Some(other);
                 let found = roots.into_iter().find(known);
