@@ -108,7 +108,7 @@ pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Repo
 }
 
 /// Lints a file of a project. `around` gives the versions of the project's packages and, for a module of Python, the files that it may
-/// import or load; it is asked, with whether the file is such a module, only for what a front end reads. What is found in the other files
+/// import or load; it is asked, with whether the file is such a module or names one, only for what a front end reads. What is found in the other files
 /// is left out, for it is theirs. Total, as [`lint_bytes`].
 pub fn lint_among(
     path: &str,
@@ -134,21 +134,24 @@ pub fn lint_among(
     let outcome = match recognised {
         Recognised::Frontend(frontend) => {
             let is_python = file.python.is_some();
-            let Project { files: others, versions } = around(is_python);
+            let among = is_python || frontend.names_modules();
+            let Project { files: others, versions } = around(among);
             let mut files = vec![file];
-            if is_python {
+            if among {
                 files.extend(others);
             }
             let project = Project { files, versions };
             let compiled = frontend.lower(&project, 0);
             let mut findings = load;
             findings.extend(all(&compiled, project.files.first(), config));
-            if is_python {
+            if among {
                 findings.retain(|d| d.span.is_none_or(|s| s.file == id));
+                findings.iter_mut().for_each(|d| d.remarks.retain(|r| r.span.file == id));
+            }
+            if is_python {
                 for d in &mut findings {
-                    d.remarks.retain(|r| r.span.file == id);
-                    // Repairs are written for YAML and JSON.
-                    d.fix = None;
+                    // The others are written for YAML and JSON.
+                    d.fix = d.fix.take().filter(|_| matches!(d.code, "L003" | "L017" | "S002" | "S003"));
                     doubt(d, &text, compiled.framework);
                 }
             }

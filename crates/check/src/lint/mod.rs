@@ -7,6 +7,7 @@
 //! Invariant: codes are stable. A rule that is given up leaves its code unused.
 //! Invariant: each rule's page in `docs/rules` holds a wrong and a right example, and is its test.
 
+mod decision;
 mod file;
 mod joint;
 pub mod paths;
@@ -16,6 +17,8 @@ mod suppress;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_code;
 
 pub use file::{Outcome, Report, Skip, lint_among, lint_bytes};
 pub use joint::{MOST_MODULES, Surroundings};
@@ -26,10 +29,10 @@ use crate::cost::{self, CostBound};
 use core_ir::{Code, TermId};
 use diagnostics::report::RuleInfo;
 use diagnostics::{Applicability, Diagnostic, Fix, Level, Span};
-use frontend::{Compiled, File, Unit};
+use frontend::{Compiled, Facts, File, Unit};
 use paths::Loop;
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A rule.
 pub struct Rule {
@@ -133,9 +136,13 @@ pub(crate) struct FileContext<'a> {
 }
 
 impl FileContext<'_> {
-    /// Every text and number with the key it stands under and its place, each once however many aliases it has.
+    /// Every text and number with the key it stands under and its place, each once however many aliases it has; of a module of Python,
+    /// what [`python::Source::texts`] gives.
     pub fn texts(&self, found: &mut dyn FnMut(&str, &str, Span)) {
-        for document in &self.file.documents {
+        if let Some(module) = &self.file.python {
+            module.texts(found);
+        }
+        for document in self.file.documents.iter() {
             let mut seen = HashSet::new();
             let mut left = vec![("", document.root())];
             while let Some((key, node)) = left.pop() {
@@ -234,6 +241,67 @@ pub fn codes() -> Vec<RuleInfo> {
 /// ```
 pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
     let mut found = all(compiled, None, config);
+    config.filter(&mut found);
+    found
+}
+
+/// Codes of which all findings of one file have one cause where they say the same: a framework's default is the same for all agents.
+const FOLDED: &[&str] = &["L017"];
+
+/// Makes one of the findings of a file that have one cause: the first stays and names the others. For reports; whoever repairs, silences or
+/// remembers findings needs each of them.
+///
+/// # Examples
+/// ```
+/// use check::lint::fold;
+/// use diagnostics::Diagnostic;
+/// let of = |agent: &str| {
+///     let mut d = Diagnostic::warn("L017", "its bound is a default", None);
+///     d.agent = Some(agent.into());
+///     d
+/// };
+/// let mut found = vec![of("a"), of("b"), of("c")];
+/// fold(&mut found);
+/// assert_eq!((found.len(), &*found[0].help[0]), (1, "the same holds for 2 more in this file: `b`, `c`"));
+/// ```
+pub fn fold(findings: &mut Vec<Diagnostic>) {
+    const MOST_NAMES: usize = 8;
+    let mut first: HashMap<(&'static str, Level, String), usize> = HashMap::new();
+    let mut more: HashMap<usize, (usize, Vec<String>)> = HashMap::new();
+    let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
+    for d in findings.drain(..) {
+        if FOLDED.contains(&d.code) {
+            let key = (d.code, d.level, d.message.clone());
+            if let Some(i) = first.get(&key) {
+                let (count, names) = more.entry(*i).or_default();
+                *count += 1;
+                names.extend(d.agent.filter(|a| !names.contains(a)));
+                continue;
+            }
+            first.insert(key, kept.len());
+        }
+        kept.push(d);
+    }
+    for (i, (count, names)) in more {
+        let mut shown: Vec<String> =
+            names.iter().take(MOST_NAMES).map(|n| format!("`{}`", diagnostics::clip(n))).collect();
+        if names.len() > MOST_NAMES {
+            shown.push("…".into());
+        }
+        let names = if shown.is_empty() { String::new() } else { format!(": {}", shown.join(", ")) };
+        kept[i].help.push(format!("the same holds for {count} more in this file{names}"));
+    }
+    *findings = kept;
+}
+
+/// What the rules about terms find in programs of this project's own languages, where what is named, typed or supplied by settings is
+/// checked before: no rule about those is applied, nor L001 where every task has to say what it is.
+pub fn lint_programs(framework: &'static str, units: Vec<Unit>, config: &Config) -> Vec<Diagnostic> {
+    const CHECKED: &[&str] = &["L002", "L025", "L001"];
+    let checked = &CHECKED[..if framework == "agent" { 3 } else { 2 }];
+    let compiled = Compiled { framework, units, facts: Facts::default(), diagnostics: Vec::new() };
+    let mut found = all(&compiled, None, config);
+    found.retain(|d| !checked.contains(&d.code));
     config.filter(&mut found);
     found
 }

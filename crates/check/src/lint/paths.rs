@@ -107,15 +107,16 @@ pub fn loops(code: &Code) -> Vec<Loop> {
 }
 
 /// One turn of a fixpoint: the body of `λself. λx. body`.
-struct Turn {
-    body: TermId,
+pub(super) struct Turn {
+    pub body: TermId,
     /// Where `self` is found in it.
-    this: Slot,
+    pub this: Slot,
     /// What its locals are bound to.
     locals: Vec<Binding>,
 }
 
-fn turn(code: &Code, function: TermId) -> Option<Turn> {
+/// The turn that a fixpoint's function makes.
+pub(super) fn turn(code: &Code, function: TermId) -> Option<Turn> {
     let Term::Abs(outer) = code.term(function) else { return None };
     match code.term(outer.body) {
         Term::Abs(inner) if inner.sugar == AbsSugar::Plain => {

@@ -1,7 +1,7 @@
 //! Repairs that need the text.
 //!
-//! A rule sees terms, so it can only wish for a repair ([`wish`]): a number in the place of another, one more item of a list, something
-//! removed. [`settle`] makes a change of the text of each wish, or drops it where the text is not written so that a change keeps all
+//! A rule sees terms, so it can only wish for a repair ([`wish`]): a number in the place of another, one more item of a list, one more
+//! entry or argument, something removed. [`settle`] makes a change of the text of each wish, or drops it where the text is not written so that a change keeps all
 //! else.
 //!
 //! Invariant: after a change the file is read without a fault that it did not have before; comments, order and quotes of everything else
@@ -21,7 +21,7 @@ pub(super) fn wish(at: Span, text: &str, applicability: Applicability) -> Fix {
 /// Makes changes of the wishes among the findings of a file; without a file, there are none.
 pub(super) fn settle(file: Option<&File>, words: &Words, found: &mut [Diagnostic]) {
     for d in found {
-        if !matches!(d.code, "L003" | "L004b" | "L007" | "L008") {
+        if !matches!(d.code, "L003" | "L004b" | "L007" | "L008" | "L017") {
             continue;
         }
         d.fix = d.fix.take().and_then(|fix| change(file?, words, d.code, &fix));
@@ -30,23 +30,119 @@ pub(super) fn settle(file: Option<&File>, words: &Words, found: &mut [Diagnostic
 
 fn change(file: &File, words: &Words, code: &str, wish: &Fix) -> Option<Fix> {
     let span = wish.span;
-    let before = |d: &&frontend::doc::Document| d.root().span().start <= span.start;
-    let document = file.documents.iter().rev().find(before).filter(|_| span.file == file.id)?;
-    let text = document.source();
+    if span.file != file.id {
+        return None;
+    }
     let at = span.start as usize..span.end as usize;
-    let (range, new) = match code {
-        // Nothing but the digit: `0x0` and `'0'` are not touched.
-        "L003" => (text.get(at.clone()) == Some("0")).then(|| (at, wish.replacement.clone()))?,
-        "L004b" => one_more(text, document.root(), span, words.ender?.0, &wish.replacement)?,
-        _ => (removal(text, document.root(), span)?, String::new()),
+    let digit =
+        |text: &str| (text.get(at.clone()) == Some("0")).then(|| (at.clone(), wish.replacement.clone()));
+    let (text, (range, new)) = if let Some(module) = &file.python {
+        let text: &str = &module.text;
+        let change = match code {
+            "L003" => digit(text)?,
+            "L017" => argument(text, at.clone(), words.stated?, &wish.replacement)?,
+            _ => return None,
+        };
+        (text, change)
+    } else {
+        let before = |d: &&frontend::doc::Document| d.root().span().start <= span.start;
+        let document = file.documents.iter().rev().find(before)?;
+        let text: &str = document.source();
+        let change = match code {
+            // Nothing but the digit: `0x0` and `'0'` are not touched.
+            "L003" => digit(text)?,
+            "L004b" => one_more(text, document.root(), span, words.ender?.0, &wish.replacement)?,
+            "L017" => entry(text, document.root(), span, words.stated?, &wish.replacement)?,
+            _ => (removal(text, document.root(), span)?, String::new()),
+        };
+        (text, change)
     };
     let changed: Arc<str> = [text.get(..range.start)?, &new, text.get(range.end..)?].concat().into();
     let again = File::read(file.id, &file.path, &changed, &Limits::default());
-    let sound =
-        again.diagnostics.len() <= file.diagnostics.len() && again.documents.len() == file.documents.len();
+    let sound = again.diagnostics.len() <= file.diagnostics.len()
+        && again.documents.len() == file.documents.len()
+        && again.python.is_none_or(|m| m.syntax_error().is_none());
     // INVARIANT: texts are shorter than 4 GiB.
     let span = Span { start: range.start as u32, end: range.end as u32, ..span };
     sound.then_some(Fix { span, replacement: new, applicability: wish.applicability })
+}
+
+/// The change that puts one more argument at the end of the call at a place, on a line of its own if the others are.
+fn argument(text: &str, call: Range<usize>, keys: &[&str], value: &str) -> Option<(Range<usize>, String)> {
+    let [key] = keys else { return None };
+    let inside = text.get(call.clone())?.strip_suffix(')')?;
+    let (callee, given) = inside.split_once('(')?;
+    // Whoever manages a crew is bounded where it is made, not where the crew is.
+    if !callee.trim_end().ends_with("Agent") {
+        return None;
+    }
+    let written = inside.trim_end();
+    let place = call.start + written.len();
+    let last = written.rsplit('\n').next().unwrap_or("");
+    // What follows a comment on its line is part of it.
+    if last.contains('#') {
+        return None;
+    }
+    let own_line = inside[written.len()..].contains('\n');
+    let indent: String = match given.split_once('\n') {
+        Some((_, next)) if own_line => next.chars().take_while(|c| matches!(c, ' ' | '\t')).collect(),
+        _ => String::new(),
+    };
+    let new = match (written.ends_with('('), written.ends_with(','), own_line) {
+        (true, ..) => format!("{key}={value}"),
+        (_, true, true) => format!("\n{indent}{key}={value},"),
+        (_, true, false) => format!(" {key}={value}"),
+        (_, false, true) => format!(",\n{indent}{key}={value}"),
+        (_, false, false) => format!(", {key}={value}"),
+    };
+    Some((place..place, new))
+}
+
+/// The change that puts one more entry into the innermost mapping around a place.
+fn entry(text: &str, root: Node<'_>, at: Span, keys: &[&str], value: &str) -> Option<(Range<usize>, String)> {
+    let inside = |s: Span| s.start <= at.start && at.end <= s.end;
+    let mut around = root.descendants().filter(|n| n.is_mapping() && inside(n.span())).last()?;
+    let (last, before) = keys.split_last()?;
+    let mut left = before;
+    while let [first, rest @ ..] = left {
+        let Some(inner) = around.get(first).filter(|n| n.is_mapping() && n.entries().next().is_some()) else {
+            break;
+        };
+        (around, left) = (inner, rest);
+    }
+    // A key that leads to nothing yet would be written twice.
+    if left.first().is_some_and(|k| around.get(k).is_some()) {
+        return None;
+    }
+    let name = left.first().copied().unwrap_or(last);
+    let nested = |quote: &str| match left {
+        [] => Some(value.to_string()),
+        [_] => Some(format!("{{{quote}{last}{quote}: {value}}}")),
+        _ => None,
+    };
+    let start = around.span().start as usize;
+    if let Some(rest) = text.get(start..)?.strip_prefix('{') {
+        let quote = if rest.trim_start().starts_with('"') { "\"" } else { "" };
+        let value = nested(quote)?;
+        let line = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let new = match rest[line..].strip_prefix("\r\n").or(rest[line..].strip_prefix('\n')) {
+            Some(next) => {
+                let indent: String = next.chars().take_while(|c| matches!(c, ' ' | '\t')).collect();
+                format!("\n{indent}{quote}{name}{quote}: {value},")
+            }
+            None => format!("{quote}{name}{quote}: {value}, "),
+        };
+        return Some((start + 1..start + 1, new));
+    }
+    let value = nested("")?;
+    // Before the entry at the place, or else before the first that begins a line.
+    let place = |key: Span| {
+        let line = text.get(..key.start as usize)?.rfind('\n').map_or(0, |i| i + 1);
+        let lead = text.get(line..key.start as usize)?;
+        lead.trim().is_empty().then(|| (line..line, format!("{lead}{name}: {value}\n")))
+    };
+    let own: Vec<Span> = around.entries().filter(|e| !e.merged).map(|e| e.key.span()).collect();
+    own.iter().filter(|k| **k == at).chain(&own).find_map(|k| place(*k))
 }
 
 /// The change that puts one more item at the end of the list that the innermost mapping around a place has under some keys.

@@ -596,8 +596,7 @@ fn conversation(arguments: &str) -> Vec<String> {
 fn conversations_have_instructions_a_model_and_possible_settings() {
     assert!(conversation("instructions=\"Look.\", model=\"m\"").is_empty());
     assert_eq!(conversation("model=\"m\""), ["L001 unknown"]);
-    // The SDK sends no message for an empty text, so the finding is at the agent, where none is written.
-    assert_eq!(conversation("instructions=\"\", model=\"m\""), ["L001 unknown"]);
+    assert_eq!(conversation("instructions=\"\", model=\"m\""), ["L001 error"]);
     assert_eq!(conversation("instructions=\"Look.\""), ["L002 info"]);
     let hot = "instructions=\"Look.\", model=\"m\", model_settings=ModelSettings(temperature=9)";
     assert_eq!(conversation(hot), ["L009 warn"]);

@@ -2,7 +2,7 @@
 
 use crate::lint::{Check, Context, Rule};
 use core_ir::{Code, Data, Recv, Role, Term, TermId};
-use diagnostics::{Diagnostic, Level};
+use diagnostics::{Diagnostic, Level, Span};
 use std::collections::HashSet;
 
 pub(super) static RULE: Rule = Rule {
@@ -39,7 +39,14 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                 }
             }
             Term::Fresh(all) if is_uninstructed(code, *all) => {
-                out.push(rule.finding("there are no instructions", code.span(id)).help(help));
+                let all = code.span(id);
+                // No message is made of an empty text, but the text is where it is.
+                let inside = |at: &&Span| at.file == all.file && all.start <= at.start && at.end <= all.end;
+                let blank = context.unit.outline.blank.iter().find(inside);
+                out.push(match blank {
+                    Some(at) => rule.finding("the instructions are empty", *at).help(help),
+                    None => rule.finding("there are no instructions", all).help(help),
+                });
             }
             _ => {}
         }

@@ -5,7 +5,7 @@
 
 use crate::lint::paths::Loop;
 use crate::lint::repair::wish;
-use crate::lint::rules::l021_unbounded_group::is_endless_group;
+use crate::lint::rules::l021_unbounded_group::{by_people, is_endless_group, is_talk};
 use crate::lint::{Check, Context, Rule};
 use core_ir::Bound;
 use diagnostics::{Applicability, Diagnostic, Level};
@@ -18,12 +18,10 @@ pub(super) static NO_BASE_CASE: Rule = Rule {
     docs: include_str!("../../../../../docs/rules/L004a-no-base-case.md"),
     check: Check::Term(|rule, context, out| {
         for l in context.loops().iter().filter(|l| l.is_endless() && !is_endless_group(context.code(), l)) {
-            out.push(finding(
-                rule,
-                context,
-                l,
-                "nothing ends this loop: every way through it calls it again",
-            ));
+            let message = "nothing ends this loop: every way through it calls it again";
+            let mut d = finding(rule, context, l, message);
+            by_people(context, &mut d);
+            out.push(d);
         }
     }),
 };
@@ -43,6 +41,10 @@ pub(super) static FORCED_TRUNCATION: Rule = Rule {
             let message =
                 format!("only its bound ends this loop{steps}: every way through it calls it again");
             let mut d = finding(rule, context, l, &message);
+            // So many turns are what a talk is meant to have (§5.4, multi-turn limits).
+            if is_talk(context, l) {
+                d.level = Level::Info;
+            }
             if let (Some((_, tool)), Some(at)) = (context.compiled.facts.words.ender, d.span) {
                 d.fix = Some(wish(at, tool, Applicability::Unsafe));
             }

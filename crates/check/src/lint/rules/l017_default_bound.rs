@@ -1,9 +1,12 @@
 //! L017: a bound that the source does not state.
 
+use crate::lint::decision::{Decision, decision};
+use crate::lint::repair::wish;
+use crate::lint::rules::l021_unbounded_group::is_talk;
 use crate::lint::rules::l023_no_way_to_end::never_ends;
 use crate::lint::{Check, Context, Rule, below};
 use core_ir::{Bound, Code, Term, TermId};
-use diagnostics::{Diagnostic, Level};
+use diagnostics::{Applicability, Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
     code: "L017",
@@ -22,6 +25,11 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for l in context.loops().iter().filter(|l| l.bound != Bound::Infinite || !l.is_endless()) {
         let Some(origin) = &l.origin else { continue };
         if graph && l.bound == Bound::Infinite {
+            continue;
+        }
+        let Term::Fix { body, .. } = code.term(l.fix) else { continue };
+        let decided = decision(code, *body);
+        if !decided.again {
             continue;
         }
         let message = match origin.strip_prefix("none: ") {
@@ -44,6 +52,24 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             d.level = Level::Unknown;
         }
         let words = context.compiled.facts.words;
+        // What holds anyway is stated: nothing changes until the framework does.
+        if let (Bound::Finite(n), Some(_), Some(at)) = (l.bound, words.stated, d.span) {
+            d.fix = Some(wish(at, &n.to_string(), Applicability::Safe));
+        }
+        let people = !context.unit.outline.people.is_empty() && is_talk(context, l);
+        let (most, why) = match decided {
+            _ if people => (Level::Info, "a person takes part in each round"),
+            Decision { counted: true, .. } => (Level::Info, "a count in the state ends it, as it seems"),
+            Decision { unknown: true, .. } => {
+                (Level::Unknown, "what decides whether it goes round again is not known")
+            }
+            Decision { person: true, .. } => (Level::Unknown, "a person may be asked in each round"),
+            _ => (Level::Error, ""),
+        };
+        if d.level > most {
+            d.level = most;
+            d.help.push(why.to_string());
+        }
         let circle = l.bound == Bound::Infinite && !words.round.is_empty();
         let help = if circle { words.round } else { words.bound };
         out.push(if help.is_empty() { d } else { d.help(help) });

@@ -18,6 +18,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     for l in context.loops().iter().filter(|l| is_endless_group(code, l)) {
         let mut d = rule.finding("nothing ends this talk of several agents", code.span(l.fix));
+        by_people(context, &mut d);
         if let Some(origin) = &l.origin {
             d = d.label(origin.strip_prefix("none: ").unwrap_or(origin));
         }
@@ -25,10 +26,31 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     }
 }
 
+/// Takes a talk in which people take part less hard: they notice that it goes on, and may be able to end it.
+pub(super) fn by_people(context: &Context<'_>, d: &mut Diagnostic) {
+    let people = &context.unit.outline.people;
+    let Some((at, may_end)) = people.iter().find(|(_, ends)| *ends).or(people.first()) else { return };
+    d.level = if *may_end { Level::Info } else { Level::Warn };
+    d.message = if *may_end {
+        "only the person who takes part ends this talk".into()
+    } else {
+        "nothing ends this talk: the person who takes part can only break it off".into()
+    };
+    d.remarks.push(diagnostics::Remark { span: *at, text: "the person".into() });
+}
+
 /// Whether the loop asks several agents in turn and goes on for ever. Such a loop is this rule's, not L004's.
 pub(super) fn is_endless_group(code: &Code, l: &Loop) -> bool {
     l.is_endless() && l.bound == Bound::Infinite && oracles(code, l.fix) > 1
 }
+
+/// Whether a loop is the talk of a team: a turn of it is that of a whole agent.
+pub(super) fn is_talk(context: &Context<'_>, l: &Loop) -> bool {
+    TALKS.contains(&context.compiled.framework) || oracles(context.code(), l.fix) > 1
+}
+
+/// Frameworks in which a loop that no reply ends is a talk, be it of one agent.
+const TALKS: &[&str] = &["autogen"];
 
 /// How many agents stand in a term: oracles, and conversations of their own.
 fn oracles(code: &Code, root: TermId) -> usize {

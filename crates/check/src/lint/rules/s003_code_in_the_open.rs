@@ -12,12 +12,18 @@ pub(super) static RULE: Rule = Rule {
     check: Check::File(check),
 };
 
+/// What runs the code that it is given in this process, or in one with the same rights.
+const EXECUTORS: &[&str] =
+    &["LocalCommandLineCodeExecutor", "UnsafeLocalCodeExecutor", "PythonREPLTool", "PythonAstREPLTool"];
+
 fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
     context.texts(&mut |key, text, span| {
         let unfenced = match key {
             "code_execution_mode" => text == "unsafe",
             "use_docker" => matches!(text, "false" | "False"),
             "provider" => text.ends_with(".LocalCommandLineCodeExecutor"),
+            "allow_dangerous_code" => text == "True",
+            python::CALLED => EXECUTORS.contains(&text),
             _ => false,
         };
         if unfenced {

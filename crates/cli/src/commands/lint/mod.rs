@@ -18,14 +18,17 @@ use crate::ui::{Exit, Ui};
 use around::Around;
 use baseline::Baseline;
 use cache::Cache;
-use check::lint::{Config, Outcome, Report, Skip, Surroundings, lint_among};
-use diagnostics::{FileId, Level, Sources};
+use check::lint::{Config, Outcome, Report, Skip, Surroundings, fold, lint_among, lint_programs};
+use core_ir::Code;
+use diagnostics::{FileId, Level, Sources, Span, has_errors};
 use frontend::doc::{Limits, decode};
-use frontend::{File, Project, Recognised, surface};
+use frontend::surface::{self, EntryKind};
+use frontend::{File, Outline, Project, Recognised, Unit, UnitKind};
 use serde_json::json;
 use settings::Wanted;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What linting all files came to.
 #[derive(Default)]
@@ -93,6 +96,9 @@ impl Linter {
         if File::is_python(&shown) {
             return self.module(path, bytes, own, &known, &config);
         }
+        if self.around.is_some() && names_modules(&shown, bytes) {
+            return self.module(path, bytes, own, &known, &config);
+        }
         let mut own = own.into_bytes();
         own.extend(&known.key);
         let alone = self.cached(path, bytes, &own, || {
@@ -111,7 +117,7 @@ impl Linter {
         }
     }
 
-    /// The report of a module of Python, among those of its project.
+    /// The report of a module of Python, or of what names one, among those of its project.
     fn module(&self, path: &Path, bytes: &[u8], own: String, known: &Known, config: &Config) -> Report {
         let shown = path.display().to_string();
         if self.around.is_none() || !reads_as_agents(&shown, bytes) {
@@ -148,7 +154,7 @@ fn is_program(path: &str) -> bool {
     matches!(Kind::of(path), Kind::Agent | Kind::Lam)
 }
 
-/// The report of a program: what `entail check` says of its text.
+/// The report of a program: what `entail check` says of its text, and what the rules say of its terms.
 fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
     let mut sources = Sources::new();
     let text = match decode(FileId(0), bytes, &Limits::default()) {
@@ -156,10 +162,34 @@ fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
         Err(d) => return Report { text: None, outcome: Outcome::Unreadable(vec![*d]) },
     };
     let id = sources.add(path, text.clone());
-    let (framework, mut findings) = match Kind::of(path) {
-        Kind::Lam => ("lam", frontend::calculus::compile(id, &text).diagnostics),
-        _ => ("agent", surface::check_files(id, &text, &mut Imports::new(&mut sources, id)).1),
+    let unit = |name: &str, code: Code, span: Span| Unit {
+        name: name.to_string(),
+        kind: UnitKind::Agent,
+        code: Arc::new(code),
+        span,
+        agents: Vec::new(),
+        outline: Outline::default(),
     };
+    let (framework, mut findings, units) = match Kind::of(path) {
+        Kind::Lam => {
+            let parsed = frontend::calculus::compile(id, &text);
+            let all = Span { file: id, start: 0, end: text.len() as u32 };
+            let code = parsed.code.filter(|_| !has_errors(&parsed.diagnostics));
+            ("lam", parsed.diagnostics, code.map(|c| unit("main", c, all)).into_iter().collect())
+        }
+        _ => {
+            let (module, found) = surface::check_files(id, &text, &mut Imports::new(&mut sources, id));
+            let mut units = Vec::new();
+            if let Some(module) = &module {
+                let entries = module.entries().iter();
+                for entry in entries.filter(|e| e.kind == EntryKind::Pipeline && e.span.file == id) {
+                    units.extend(module.lower(entry).ok().map(|code| unit(&entry.name, code, entry.span)));
+                }
+            }
+            ("agent", found, units)
+        }
+    };
+    findings.extend(lint_programs(framework, units, config));
     // What is found in a file that it imports is that file's.
     findings.retain(|d| d.span.is_none_or(|s| s.file == id));
     for d in &mut findings {
@@ -168,6 +198,17 @@ fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
     }
     config.filter(&mut findings);
     Report { text: Some(text), outcome: Outcome::Checked { framework, units: 1, findings, silenced: 0 } }
+}
+
+/// Whether a configuration names modules of Python, which are compiled with it. Only JSON does.
+fn names_modules(path: &str, bytes: &[u8]) -> bool {
+    let limits = Limits::default();
+    path.ends_with(".json")
+        && std::str::from_utf8(bytes).is_ok_and(|t| t.contains("\"graphs\""))
+        && decode(FileId(0), bytes, &limits).is_ok_and(|text| {
+            let file = File::read(FileId(0), path, &text, &limits);
+            matches!(frontend::recognise(&file), Recognised::Frontend(f) if f.names_modules())
+        })
 }
 
 /// Whether a front end reads a module. Most modules build no agents; what is around them is not looked at.
@@ -297,6 +338,10 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
         if let Some(written) = &mut written {
             written.add(&shown, &sources, &findings);
             continue;
+        }
+        // Whoever reads JSON wants each.
+        if !ui.is_json() {
+            fold(&mut findings);
         }
         for d in &findings {
             failed |= d.level == Level::Error;

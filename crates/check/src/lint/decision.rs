@@ -1,0 +1,148 @@
+//! What decides whether a loop goes round again.
+//!
+//! Entry point: [`decision`].
+//!
+//! Looked at are the tests whose branches differ in calling `self`, and, where such a test reads a part of the state or a name, what is
+//! assigned to it in the turn. Source: seed 000 §5.4 (bounded iteration, framework-internal logic).
+//!
+//! Invariant: a doubt is never a denial. What is said here takes findings less hard; it makes none.
+
+use super::paths::turn;
+use core_ir::{Code, Name, Prim, Slot, Term, TermId};
+use std::collections::{HashMap, HashSet};
+
+/// What is known of the decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// Whether the loop can go round again at all.
+    pub again: bool,
+    /// Whether it depends on what is not known.
+    pub unknown: bool,
+    /// Whether a count that each turn raises ends it.
+    pub counted: bool,
+    /// Whether a person is asked in a turn.
+    pub person: bool,
+}
+
+/// The tool by which graphs wait for a person.
+const PERSON: &str = "interrupt";
+
+/// What decides whether a fixpoint, given by its function, goes round again.
+pub(crate) fn decision(code: &Code, function: TermId) -> Decision {
+    let Some(turn) = turn(code, function) else { return Decision { again: true, ..Decision::default() } };
+    let inside = activation(code, turn.body);
+    let calls = calling(code, &inside, turn.this);
+    let again = calls.contains(&turn.body);
+    let mut assigned: HashMap<&Name, Vec<TermId>> = HashMap::new();
+    let mut named: HashMap<&Name, Vec<TermId>> = HashMap::new();
+    let mut person = false;
+    for id in &inside {
+        match code.term(*id) {
+            Term::With(_, field, value) => assigned.entry(field).or_default().push(*value),
+            Term::Let { bindings, .. } => {
+                for (name, value) in bindings {
+                    named.entry(name).or_default().push(*value);
+                }
+            }
+            Term::Tool(tool) => person |= &*code.tool(*tool).name == PERSON,
+            _ => {}
+        }
+    }
+    let mut tests: Vec<TermId> = Vec::new();
+    for id in &inside {
+        let (test, ways) = match code.term(*id) {
+            Term::If(test, yes, no, _) => (*test, vec![*yes, *no]),
+            Term::Case { scrutinee, branches, default } => {
+                (*scrutinee, branches.iter().map(|b| b.body).chain(*default).collect())
+            }
+            _ => continue,
+        };
+        let again = ways.iter().filter(|w| calls.contains(w)).count();
+        if again > 0 && again < ways.len() {
+            tests.push(test);
+        }
+    }
+    let mut found = Decision { again, person, ..Decision::default() };
+    let mut seen: HashSet<TermId> = HashSet::new();
+    while let Some(id) = tests.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        match code.term(id) {
+            // A part of the state that is the answer: whatever gives it.
+            Term::Field(_, field) => tests.extend(assigned.get(field).into_iter().flatten()),
+            Term::Var(name, _) => tests.extend(named.get(name).into_iter().flatten()),
+            Term::Prim(Prim::Lt | Prim::Le | Prim::Gt | Prim::Ge | Prim::Eq | Prim::Ne, sides) => {
+                found.counted |= sides.iter().any(|s| counts(code, *s, &assigned));
+                tests.extend(sides.iter().filter(|s| !matches!(code.term(**s), Term::Field(..))));
+            }
+            Term::Prim(_, parts) => tests.extend(parts),
+            Term::If(test, yes, no, _) => tests.extend([*test, *yes, *no]),
+            Term::Case { scrutinee, branches, default } => {
+                tests.push(*scrutinee);
+                tests.extend(branches.iter().map(|b| b.body).chain(*default));
+            }
+            Term::Let { bindings, body, .. } => {
+                tests.push(*body);
+                tests.extend(bindings.iter().map(|(_, e)| *e).filter(|e| plain(code, *e)));
+            }
+            Term::Unknown(_) => found.unknown = true,
+            Term::App(function, _) => found.unknown |= matches!(code.term(*function), Term::Tool(_)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether a term only computes: what asks a model or tool is no part of a test.
+fn plain(code: &Code, id: TermId) -> bool {
+    !matches!(
+        code.term(id),
+        Term::App(..) | Term::Fresh(_) | Term::Recv(_) | Term::Record(_) | Term::With(..)
+    )
+}
+
+/// Whether a value grows from turn to turn: the length of something, or a part of the state to which something is added.
+fn counts(code: &Code, side: TermId, assigned: &HashMap<&Name, Vec<TermId>>) -> bool {
+    super::below(code, side).take(200).any(|id| match code.term(id) {
+        Term::Prim(Prim::Length, _) => true,
+        Term::Field(_, field) => assigned.get(field).into_iter().flatten().any(|value| {
+            super::below(code, *value)
+                .take(200)
+                .any(|part| matches!(code.term(part), Term::Prim(Prim::Add, _)))
+        }),
+        _ => false,
+    })
+}
+
+/// The terms of an activation, parts before wholes: not those in functions, but those of its branches and conversations.
+fn activation(code: &Code, root: TermId) -> Vec<TermId> {
+    let mut left = vec![root];
+    let mut all = Vec::new();
+    while let Some(id) = left.pop() {
+        all.push(id);
+        if !matches!(code.term(id), Term::Abs(_) | Term::Fix { .. }) {
+            left.extend(code.term(id).children());
+        }
+    }
+    all.reverse();
+    all
+}
+
+/// The terms of an activation in which `self` occurs, be it in a function that has captured it.
+fn calling(code: &Code, inside: &[TermId], this: Slot) -> HashSet<TermId> {
+    let captured = |id: TermId| matches!(code.term(id), Term::Abs(abs) if abs.captures.contains(&this));
+    let mut calls = HashSet::new();
+    for id in inside {
+        let does = match code.term(*id) {
+            Term::Var(_, slot) => *slot == this,
+            Term::Abs(_) => captured(*id),
+            Term::Fix { body, .. } => captured(*body),
+            term => term.children().iter().any(|c| calls.contains(c)),
+        };
+        if does {
+            calls.insert(*id);
+        }
+    }
+    calls
+}

@@ -1,0 +1,265 @@
+//! Findings in modules of Python and in the calculus, and the repairs of both.
+
+use super::*;
+use diagnostics::{FileId, fix};
+use frontend::{Project, UnitKind};
+use std::sync::Arc;
+
+fn everything() -> Config {
+    Config { level: Level::Info, ..Config::default() }
+}
+
+/// The findings of the first of some files of a project.
+fn among(files: &[(&str, &str)]) -> Vec<Diagnostic> {
+    let others = |_| Project {
+        files: files[1..]
+            .iter()
+            .zip(1..)
+            .map(|((path, text), n)| {
+                File::read(FileId(n), path, &Arc::from(*text), &frontend::doc::Limits::default())
+            })
+            .collect(),
+        ..Project::default()
+    };
+    let (path, text) = files[0];
+    match lint_among(path, FileId(0), text.as_bytes(), others, &everything()).outcome {
+        Outcome::Checked { findings, .. } => findings,
+        other => panic!("not compiled: {other:?}\n{text}"),
+    }
+}
+
+/// `code level text-at-the-place` of the findings of a rule.
+fn of(code: &str, text: &str, found: &[Diagnostic]) -> Vec<String> {
+    let at = |d: &Diagnostic| d.span.map_or("", |s| &text[s.start as usize..s.end as usize]).to_string();
+    found
+        .iter()
+        .filter(|d| d.code.starts_with(code))
+        .map(|d| format!("{} {}", d.level.as_str(), at(d)))
+        .collect()
+}
+
+/// A text after the safe repairs of its findings.
+fn repaired(path: &str, text: &str) -> String {
+    fix::apply(text, FileId(0), &among(&[(path, text)]), Applicability::Safe).0
+}
+
+#[test]
+fn instructions_that_are_written_and_empty_are_where_they_are_written() {
+    let text = "from agents import Agent, Runner, function_tool\n\n@function_tool\ndef look(at: str) -> str:\n    return at\n\n\
+                a = Agent(name='a', tools=[look], model='m', instructions='')\nRunner.run_sync(a, 'x', max_turns=3)\n";
+    assert_eq!(of("L001", text, &among(&[("main.py", text)])), ["error ''"]);
+}
+
+fn team(members: &str, rest: &str) -> String {
+    format!(
+        "from autogen_agentchat.agents import AssistantAgent, UserProxyAgent\n\
+         from autogen_agentchat.teams import RoundRobinGroupChat\n\
+         from autogen_ext.models.openai import OpenAIChatCompletionClient\n\
+         m = OpenAIChatCompletionClient(model='small')\n\
+         a = AssistantAgent('a', model_client=m, system_message='Write.')\n\
+         b = AssistantAgent('b', model_client=m, system_message='Read.')\n\
+         u = UserProxyAgent('u')\n\
+         team = RoundRobinGroupChat([{members}]{rest})\n"
+    )
+}
+
+#[test]
+fn a_talk_of_so_many_turns_is_meant_to_have_them() {
+    let level = |text: &str| {
+        let found = among(&[("main.py", text)]);
+        found.iter().filter(|d| d.code == "L004b").map(|d| d.level).collect::<Vec<_>>()
+    };
+    assert_eq!(level(&team("a, b", ", max_turns=4")), [Level::Info]);
+    assert_eq!(level(&team("a", ", max_turns=1")), [Level::Info]);
+}
+
+#[test]
+fn a_talk_with_a_person_is_less_endless_than_one_without() {
+    let levels = |text: &str| {
+        let found = among(&[("main.py", text)]);
+        let of = found.iter().filter(|d| matches!(d.code, "L004a" | "L021"));
+        of.map(|d| (d.level, d.remarks.len())).collect::<Vec<_>>()
+    };
+    assert_eq!(levels(&team("a, b", "")), [(Level::Error, 0)]);
+    assert_eq!(levels(&team("a, b, u", "")), [(Level::Warn, 1)]);
+    assert_eq!(levels(&team("a, u", "")), [(Level::Warn, 1)]);
+}
+
+const CREW: &str = "from crewai import Agent, Crew, Task\n\
+    w = Agent(role='Writer', goal='Write about {topic}.', backstory='b', llm='m')\n\
+    t = Task(description='Write about {topic} for {readers}.', expected_output='A text', agent=w)\n\
+    crew = Crew(agents=[w], tasks=[t])\n";
+
+#[test]
+fn a_placeholder_that_the_start_of_a_crew_leaves_out_is_missing() {
+    let lacks = |start: &str| {
+        let text = format!("import crewai\nfrom crew import crew\n{start}\n");
+        of("L024", &text, &among(&[("main.py", &text), ("crew.py", CREW)]))
+    };
+    assert_eq!(lacks("crew.kickoff(inputs={'topic': 'tea'})"), ["warn inputs={'topic': 'tea'}"]);
+    assert!(lacks("crew.kickoff(inputs={'topic': 'tea', 'readers': 'all'})").is_empty());
+    // Nothing is put in then, and what is not known may be there.
+    assert!(lacks("crew.kickoff()").is_empty());
+    assert!(lacks("more = {'topic': 'tea'}\nmore.update(load())\ncrew.kickoff(inputs=more)").is_empty());
+    // What only starts a crew need not import CrewAI.
+    let made = "from crewai import Crew\nfrom crew import crew\nclass Made:\n    def crew(self):\n        return crew\n";
+    let text = "from made import Made\nMade().crew().kickoff(inputs={'topic': 'tea'})\n";
+    let found = among(&[("main.py", text), ("made.py", made), ("crew.py", CREW)]);
+    assert_eq!(of("L024", text, &found), ["warn inputs={'topic': 'tea'}"]);
+    let here = format!("{CREW}crew.kickoff({{'readers': 'all'}})\n");
+    let found = among(&[("main.py", &here)]);
+    assert!(found.iter().any(|d| d.code == "L024" && d.message.contains("`topic`")), "{found:#?}");
+}
+
+#[test]
+fn a_default_is_stated_by_a_repair() {
+    let crew = |agent: &str| {
+        format!(
+            "from crewai import Agent, Crew, Task\nw = {agent}\nt = Task(description='d', expected_output='e', agent=w)\nCrew(agents=[w], tasks=[t]).kickoff()\n"
+        )
+    };
+    let agent = "Agent(role='r', goal='g', backstory='b', llm='m', tools=[t])";
+    assert_eq!(repaired("crew.py", &crew(agent)), crew(&agent.replace(")", ", max_iter=25)")));
+    let lines = "Agent(\n    role='r', goal='g', backstory='b',\n    llm='m',  # small\n    tools=[t],\n)";
+    let stated = lines.replace("[t],\n", "[t],\n    max_iter=25,\n");
+    assert_eq!(repaired("crew.py", &crew(lines)), crew(&stated));
+    // What stands in a comment would be no argument.
+    let comment = "Agent(role='r', goal='g', backstory='b', llm='m', tools=[t]  # all\n)";
+    assert_eq!(repaired("crew.py", &crew(comment)), crew(comment));
+
+    let yaml = "writer:\n  role: r\n  goal: g\n  backstory: b # kept\n  llm: m\n  tools: [search]\n";
+    assert_eq!(repaired("agents.yaml", yaml), yaml.replace("  tools", "  max_iter: 25\n  tools"));
+    let yaml =
+        "agentId: coder\ntype: react\nmodel: m\nsystemPrompt: p\nmcp: {localTools: [run, terminate]}\n";
+    let after = repaired("a.yaml", yaml);
+    assert!(after.contains("react: {maxSteps: "), "{after}");
+    assert!(of("L017", &after, &among(&[("a.yaml", &after)])).is_empty());
+    let json = "{\"agentId\": \"coder\", \"type\": \"react\", \"model\": \"m\", \"systemPrompt\": \"p\", \"react\": {\"think\": true}, \"mcp\": {\"localTools\": [\"run\", \"terminate\"]}}\n";
+    let after = repaired("a.json", json);
+    assert!(after.contains("\"react\": {\"maxSteps\": "), "{after}");
+}
+
+#[test]
+fn what_names_modules_is_linted_among_them() {
+    let manifest = "{\"dependencies\": [\".\"], \"graphs\": {\"agent\": \"./agent.py:graph\"}}";
+    let module = "from langgraph.graph import StateGraph, START, END\nfrom typing import TypedDict\nclass S(TypedDict):\n    x: str\n\
+                  def go(s):\n    return {'x': s['x']}\n\
+                  g = StateGraph(S)\ng.add_node('go', go)\ng.add_edge(START, 'go')\ng.add_edge('go', END)\ngraph = g.compile()\n";
+    let with = among(&[("langgraph.json", manifest), ("agent.py", module)]);
+    assert!(with.is_empty(), "{with:#?}");
+    assert!(!among(&[("langgraph.json", manifest)]).is_empty());
+}
+
+#[test]
+fn rules_about_terms_hold_for_programs() {
+    let codes = |text: &str| {
+        let parsed = frontend::calculus::compile(FileId(0), text);
+        let code = parsed.code.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
+        let unit = Unit {
+            name: "main".into(),
+            kind: UnitKind::Agent,
+            code: Arc::new(code),
+            span: Span { file: FileId(0), start: 0, end: text.len() as u32 },
+            agents: Vec::new(),
+            outline: frontend::Outline::default(),
+        };
+        let found = lint_programs("lam", vec![unit], &Config::default());
+        found.iter().map(|d| d.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes("(fix[0] \\self. \\x. self x) 'a'"), ["L003"]);
+    assert_eq!(codes("(fix[3] \\self. \\x. self x) 'a'"), ["L004b"]);
+    assert!(codes("'a'").is_empty());
+}
+
+#[test]
+fn what_is_written_in_modules_is_looked_at() {
+    let text = "from crewai import Agent\nKEY = 'sk-proj-a8Zk29fLq0XbVn37RtYcWm51HdPe64GjUo'\n\
+                a = Agent(role='r', goal='g', backstory='b', llm='m', code_execution_mode='unsafe')\n\
+                options = {'use_docker': False, 'base_url': 'http://models.example.org/v1'}\n\
+                tool = langchain_experimental.tools.PythonREPLTool()\n\
+                local = {'base_url': 'http://localhost:11434', 'use_docker': True}\n";
+    let found = among(&[("main.py", text)]);
+    assert_eq!(of("S001", text, &found), ["error 'sk-proj-a8Zk29fLq0XbVn37RtYcWm51HdPe64GjUo'"]);
+    assert_eq!(of("S002", text, &found), ["warn 'http://models.example.org/v1'"]);
+    assert_eq!(
+        of("S003", text, &found),
+        ["warn 'unsafe'", "warn False", "warn langchain_experimental.tools.PythonREPLTool"]
+    );
+}
+
+#[test]
+fn one_default_is_one_finding_in_a_report() {
+    let agent =
+        |name: &str| format!("{name}:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n");
+    let text = format!("{}{}{}", agent("a"), agent("b"), agent("c"));
+    let mut found = among(&[("agents.yaml", &text)]);
+    assert_eq!(of("L017", &text, &found).len(), 3);
+    fold(&mut found);
+    assert_eq!(of("L017", &text, &found).len(), 1);
+    let first = found.iter().find(|d| d.code == "L017").and_then(|d| d.help.last().cloned());
+    assert_eq!(first.as_deref(), Some("the same holds for 2 more in this file: `b`, `c`"));
+}
+
+#[test]
+fn a_loop_whose_tools_a_configuration_names_is_said_of_there() {
+    let yaml = "writer:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n";
+    let tasks = "write:\n  description: d\n  expected_output: e\n  agent: writer\n";
+    let code = "from crewai import Agent, Crew, Task\nfrom crewai.project import CrewBase, agent, crew, task\n@CrewBase\nclass C:\n\
+                \x20   @agent\n    def writer(self):\n        return Agent(config=self.agents_config['writer'])\n\
+                \x20   @task\n    def write(self):\n        return Task(config=self.tasks_config['write'])\n\
+                \x20   @crew\n    def crew(self):\n        return Crew(agents=self.agents, tasks=self.tasks)\n";
+    let others = [("config/agents.yaml", yaml), ("config/tasks.yaml", tasks)];
+    let files = [("crew.py", code), others[0], others[1]];
+    assert!(of("L017", code, &among(&files)).is_empty());
+    assert_eq!(of("L017", yaml, &among(&[others[0]])), ["warn tools"]);
+    let bare = yaml.replace("  tools: [search]\n", "");
+    let code = code.replace("['writer'])", "['writer'], tools=[search])");
+    let files = [("crew.py", &*code), ("config/agents.yaml", &bare), others[1]];
+    assert_eq!(
+        of("L017", &code, &among(&files)),
+        ["warn Agent(config=self.agents_config['writer'], tools=[search])"]
+    );
+}
+
+/// A graph of one node that goes round as a function says.
+fn graph(decide: &str, node: &str) -> Vec<String> {
+    let text = format!(
+        "from langgraph.graph import StateGraph, MessagesState, START, END\nfrom langgraph.types import interrupt\n\
+         from langchain_openai import ChatOpenAI\nimport outside\nmodel = ChatOpenAI(model='small')\n\
+         class State(MessagesState):\n    n: int\n\
+         def ask(state):\n    {node}\n\
+         def decide(state):\n    {decide}\n\
+         g = StateGraph(State)\ng.add_node('ask', ask)\ng.add_edge(START, 'ask')\ng.add_conditional_edges('ask', decide)\ngraph = g.compile()\n"
+    );
+    of("L017", &text, &among(&[("main.py", &text)]))
+        .iter()
+        .map(|f| f[..f.find(' ').unwrap_or(0)].to_string())
+        .collect()
+}
+
+#[test]
+fn what_decides_in_a_graph_decides_how_hard_its_default_is_taken() {
+    let asks = "return {'messages': [model.invoke(state['messages'])]}";
+    let calls = "return 'ask' if state['messages'][-1].tool_calls else END";
+    assert_eq!(graph(calls, asks), ["warn"]);
+    assert_eq!(graph("return END if len(state['messages']) > 9 else 'ask'", asks), ["info"]);
+    let counted = "return {'messages': [model.invoke(state['messages'])], 'n': state['n'] + 1}";
+    assert_eq!(graph("return END if state['n'] >= 3 else 'ask'", counted), ["info"]);
+    assert_eq!(graph("return END if outside.enough(state) else 'ask'", asks), ["unknown"]);
+    let person = "return {'messages': [model.invoke(state['messages'] + [interrupt('well?')])]}";
+    assert_eq!(graph(calls, person), ["unknown"]);
+    assert!(graph("return END", asks).is_empty());
+}
+
+#[test]
+fn a_method_that_code_calls_by_itself_is_reached() {
+    let lost = |end: &str| {
+        let text = format!(
+            "from crewai.flow.flow import Flow, listen, start\nclass F(Flow):\n    @start()\n    def begin(self):\n        return 'x'\n\
+             \x20   @listen(lambda s: s.x)\n    def store(self, s):\n        return s\n{end}\n"
+        );
+        of("L008", &text, &among(&[("main.py", &text)]))
+    };
+    assert_eq!(lost("F().kickoff()"), ["warn store"]);
+    assert!(lost("f = F()\nf.store(f.begin())").is_empty());
+}
