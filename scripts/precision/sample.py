@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Draws findings on real projects for judging by hand: `docs/precision.md`.
 
-    sample.py draw PROJECTS.tsv SCRATCH OUT.tsv [--clone URL] [--entail BIN] [--seed N] [--count N]
+    sample.py draw PROJECTS.tsv SCRATCH OUT.tsv [--clone URL] [--entail BIN] [--seed N] [--each N] [--count N] [--without JUDGED.tsv …]
     sample.py report JUDGED.tsv
 
 `draw` checks the projects out below SCRATCH, unless they are there (repository and folder are the first two columns of PROJECTS.tsv; URL is a
 pattern for `git clone`, with {repo} and {name}), lints each folder with and without the Python around it, and writes a sample of
 the findings that are of level error or warn with it or without it to OUT.tsv, with an empty verdict and reason. Modules of Python have
-findings only with it. Python's generator with the seed draws, at most `--most` findings of one rule in one repository, so that a single
-layout does not decide.
+findings only with it. Python's generator with the seed draws: of each rule up to `--each`, by turns from the repositories that have it,
+so that neither a rule nor a layout decides alone; what then lacks to `--count` comes by turns from the rules that have more. Findings
+in the files of `--without` were judged before and come last.
 
 `report` prints the precision of each rule with Wilson intervals from a judged file: verdicts are `true` and `false`.
 Nothing of the projects is stored but paths and lines.
@@ -47,8 +48,8 @@ def checkout(repo, scratch, url):
     return to
 
 
-def lint(binary, folder, *more):
-    command = [binary, "lint", "--no-cache", "--format", "json", "--level", "info", *more, folder]
+def lint(binary, folders, *more):
+    command = [binary, "lint", "--no-cache", "--format", "json", "--level", "info", *more, *folders]
     out = subprocess.run(command, capture_output=True, text=True).stdout
     found = {}
     for line in out.splitlines():
@@ -60,12 +61,15 @@ def lint(binary, folder, *more):
 
 
 def draw(args):
-    rows = {}
+    folders = collections.defaultdict(list)
     for repo, folder in projects(args.projects):
         root = checkout(repo, args.scratch, args.clone)
         where = root and os.path.join(root, folder)
-        if not where or not os.path.isdir(where):
-            continue
+        if where and os.path.isdir(where):
+            folders[repo].append(where)
+    rows = {}
+    for repo, where in sorted(folders.items()):
+        root = checkout(repo, args.scratch, args.clone)
         alone, joint = lint(args.entail, where, "--no-python"), lint(args.entail, where)
         for key in alone.keys() | joint.keys():
             before, after = alone.get(key, {"level": "none"}), joint.get(key, {"level": "none"})
@@ -74,25 +78,49 @@ def draw(args):
                 path = os.path.relpath(row["path"], root)
                 said = (row["message"] + " | " + row.get("help", "")).replace("\t", " ").replace("\n", " ")
                 rows[(repo, path, key[1], key[2], row["code"])] = (before["level"], after["level"], said)
+        print(f"{repo}: {len(where)} folders, {sum(k[0] == repo for k in rows)} findings", file=sys.stderr)
     counts = collections.Counter((code, a, j) for (*_, code), (a, j, _) in rows.items())
     for (code, a, j), n in sorted(counts.items()):
         print(f"{n:>6}  {code} alone {a}, joint {j}", file=sys.stderr)
-    keys = sorted(rows)
-    random.Random(args.seed).shuffle(keys)
-    per, chosen = collections.Counter(), []
-    for key in keys:
-        group = (key[0], key[4])
-        if per[group] < args.most and len(chosen) < args.count:
-            per[group] += 1
-            chosen.append(key)
+    seen = set()
+    for judged in args.without:
+        for row in csv.DictReader(open(judged, encoding="utf-8"), delimiter="\t"):
+            seen.add((row["repo"], row["path"], row["line"], row["rule"]))
+    fresh = {k for k in rows if (k[0], k[1], str(k[2]), k[4]) not in seen}
+    chosen = sorted(stratified(sorted(rows), fresh, args.seed, args.each, args.count))
     with open(args.out, "w", encoding="utf-8", newline="") as f:
         writer = csv.writer(f, delimiter="\t", lineterminator="\n")
         writer.writerow(COLUMNS)
-        for key in sorted(chosen):
+        for key in chosen:
             repo, path, line, _, code = key
             alone, joint, said = rows[key]
             writer.writerow([repo, path, line, code, alone, joint, said, "", ""])
-    print(f"{len(chosen)} of {len(keys)} findings are in {args.out}", file=sys.stderr)
+    new = sum(k in fresh for k in chosen)
+    print(f"{len(chosen)} of {len(rows)} are in {args.out}, {new} of them not judged before", file=sys.stderr)
+
+
+def stratified(keys, fresh, seed, each, count):
+    """Of each rule up to `each`, by turns from the repositories that have it, both in an order drawn with the seed, those that are
+    fresh first; then, as long as there are fewer than `count`, one more of each rule that has some left."""
+    source = random.Random(seed)
+    queues = {}
+    for rule in sorted({k[4] for k in keys}):
+        of = collections.defaultdict(list)
+        for key in keys:
+            if key[4] == rule:
+                of[key[0]].append(key)
+        for found in of.values():
+            source.shuffle(found)
+        order = sorted(of)
+        source.shuffle(order)
+        turns = [of[repo][i] for i in range(len(keys)) for repo in order if i < len(of[repo])]
+        queues[rule] = [k for k in turns if k in fresh] + [k for k in turns if k not in fresh]
+    chosen = [key for rule in queues for key in queues[rule][:each]]
+    for i in range(each, len(keys)):
+        for rule in queues:
+            if len(chosen) < count and i < len(queues[rule]):
+                chosen.append(queues[rule][i])
+    return chosen
 
 
 def wilson(good, n, z=1.96):
@@ -131,8 +159,9 @@ def main():
     d.add_argument("--clone", default="https://github.com/{repo}.git")
     d.add_argument("--entail", default="entail")
     d.add_argument("--seed", type=int, default=42)
+    d.add_argument("--each", type=int, default=12, help="findings of one rule, unless there are too few in all")
     d.add_argument("--count", type=int, default=150)
-    d.add_argument("--most", type=int, default=8, help="findings of one rule in one repository")
+    d.add_argument("--without", nargs="*", default=[], help="judged files of earlier draws")
     d.set_defaults(run=draw)
     r = commands.add_parser("report")
     r.add_argument("judged")
