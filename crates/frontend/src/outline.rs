@@ -28,6 +28,8 @@ pub struct Outline {
     pub clashes: Vec<(String, Span, Span)>,
     /// Instructions that are written and empty, so that no message is made of them.
     pub blank: Vec<Span>,
+    /// Agents whose time is limited.
+    pub timed: Vec<Span>,
     /// People who take part in talks, and whether what they say may end one.
     pub people: Vec<(Span, bool)>,
 }
@@ -140,6 +142,13 @@ impl Outline {
     pub(crate) fn blank(&mut self, at: Span) {
         if self.blank.len() < MOST && !self.blank.contains(&at) {
             self.blank.push(at);
+        }
+    }
+
+    /// Adds an agent whose time is limited, once.
+    pub(crate) fn timed(&mut self, at: Span) {
+        if self.timed.len() < MOST && !self.timed.contains(&at) {
+            self.timed.push(at);
         }
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Decision {
     pub person: bool,
 }
 
+/// Parts of the state of which it is asked what decides them.
+const MOST_FIELDS: usize = 16;
 /// The tool by which graphs wait for a person.
 const PERSON: &str = "interrupt";
 
@@ -64,13 +66,19 @@ pub(crate) fn decision(code: &Code, function: TermId) -> Decision {
     }
     let mut found = Decision { again, person, ..Decision::default() };
     let mut seen: HashSet<TermId> = HashSet::new();
+    let mut fields: HashSet<&Name> = HashSet::new();
     while let Some(id) = tests.pop() {
         if !seen.insert(id) {
             continue;
         }
         match code.term(id) {
-            // A part of the state that is the answer: whatever gives it.
-            Term::Field(_, field) => tests.extend(assigned.get(field).into_iter().flatten()),
+            // A part of the state that is the answer: whatever gives it, and whatever decides what gives it.
+            Term::Field(_, field) => {
+                tests.extend(assigned.get(field).into_iter().flatten());
+                if fields.len() < MOST_FIELDS && fields.insert(field) {
+                    tests.extend(deciding(code, &inside, field));
+                }
+            }
             Term::Var(name, _) => tests.extend(named.get(name).into_iter().flatten()),
             Term::Prim(Prim::Lt | Prim::Le | Prim::Gt | Prim::Ge | Prim::Eq | Prim::Ne, sides) => {
                 found.counted |= sides.iter().any(|s| counts(code, *s, &assigned));
@@ -127,6 +135,28 @@ fn activation(code: &Code, root: TermId) -> Vec<TermId> {
     }
     all.reverse();
     all
+}
+
+/// The tests that decide whether a part of the state is assigned, or to what.
+fn deciding(code: &Code, inside: &[TermId], field: &Name) -> Vec<TermId> {
+    let mut assigns: HashSet<TermId> = HashSet::new();
+    let mut tests = Vec::new();
+    for id in inside {
+        let term = code.term(*id);
+        let own = matches!(term, Term::With(_, f, _) if f == field);
+        let closed = matches!(term, Term::Abs(_) | Term::Fix { .. });
+        if own || !closed && term.children().iter().any(|c| assigns.contains(c)) {
+            assigns.insert(*id);
+        }
+        match term {
+            Term::If(test, yes, no, _) if assigns.contains(yes) || assigns.contains(no) => tests.push(*test),
+            Term::Case { scrutinee, branches, .. } if branches.iter().any(|b| assigns.contains(&b.body)) => {
+                tests.push(*scrutinee);
+            }
+            _ => {}
+        }
+    }
+    tests
 }
 
 /// The terms of an activation in which `self` occurs, be it in a function that has captured it.

@@ -84,7 +84,8 @@ fn cap(findings: &mut Vec<Diagnostic>) {
 }
 
 /// Leaves open what code may supply where it is not seen: in a module, instructions may come with the first message, and a model from
-/// anywhere; only an empty text that is written is certain. A node of LangGraph is also reached by `Command` and `Send`.
+/// anywhere; only an empty text that is written is certain. A node of LangGraph is also reached by `Command` and `Send`,
+/// and a function that decides at several nodes need not give each of its outcomes at each.
 fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
     if d.level <= Level::Unknown {
         return;
@@ -95,6 +96,9 @@ fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
     let why = match d.code {
         "L001" if !empty => "they may come with the first message, or be set elsewhere in the code",
         "L002" => "code elsewhere may name it",
+        "L007" if framework == "langgraph" => {
+            "whether the function gives it at this node depends on the state"
+        }
         "L008" if framework == "langgraph" => "a `Command` or `Send` may lead there",
         _ => return,
     };

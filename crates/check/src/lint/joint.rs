@@ -18,7 +18,7 @@
 //! Invariant: a finding about something that is there (a bound of 0, a key in the file) is not touched.
 
 use diagnostics::{Diagnostic, FileId, Level, Span};
-use python::{Limits, Sources, World};
+use python::{Limits, Sources, Value, World};
 use std::sync::{Arc, OnceLock};
 
 /// The code around configurations.
@@ -37,14 +37,25 @@ struct Call {
     /// The call as it is written.
     text: String,
     line: usize,
-    /// Keywords with whether something other than `None` is given.
-    keywords: Vec<(Arc<str>, bool)>,
+    /// Keywords with what is given.
+    keywords: Vec<(Arc<str>, Gives)>,
     /// Attributes that are assigned later.
     attributes: Vec<Arc<str>>,
     /// Whether it has arguments that are not known.
     open: bool,
     /// The function around it.
     within: Option<Arc<str>>,
+}
+
+/// What a call gives for a keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gives {
+    /// `None`.
+    Nothing,
+    /// What a configuration says under the same name: `entry["system_message"]`.
+    TheSame,
+    /// Anything else.
+    Something,
 }
 
 /// What may be missing, with the names under which code supplies it.
@@ -209,7 +220,7 @@ impl Surroundings {
     fn verdict(&self, part: &Part, agent: &str, file: &str, loads: &[usize], calls: &[Call]) -> Verdict {
         let place = |c: &Call| self.place(c.module, c.line);
         let supplies = |c: &&Call| {
-            c.keywords.iter().any(|(k, given)| *given && part.keywords.contains(&&**k))
+            c.keywords.iter().any(|(k, gives)| *gives == Gives::Something && part.keywords.contains(&&**k))
                 || c.attributes.iter().any(|a| part.keywords.contains(&&**a))
         };
         // The calls that are handed this agent's entry.
@@ -332,10 +343,18 @@ fn calls(sources: &Sources) -> Vec<Call> {
     }
     let mut all = Vec::new();
     for (_, o) in world.objects() {
-        let keywords: Vec<(Arc<str>, bool)> = o
+        let keywords: Vec<(Arc<str>, Gives)> = o
             .args
             .iter()
-            .filter_map(|a| Some((a.name.clone()?, !world.settled(&a.value).is_none())))
+            .filter_map(|a| {
+                let name = a.name.clone()?;
+                let gives = match world.settled(&a.value).is_none() {
+                    true => Gives::Nothing,
+                    false if passes_on(sources, &a.value, &name) => Gives::TheSame,
+                    false => Gives::Something,
+                };
+                Some((name, gives))
+            })
             .collect();
         if keywords.is_empty() && o.open.is_none() && o.attrs.is_empty() {
             continue;
@@ -359,6 +378,13 @@ fn calls(sources: &Sources) -> Vec<Call> {
         });
     }
     all
+}
+
+/// Whether a value is the item of something under the keyword's own name, without another if that is missing.
+fn passes_on(sources: &Sources, value: &Value, name: &str) -> bool {
+    let Some(source) = sources.of_file(value.span.file).and_then(|m| sources.get(m)) else { return false };
+    let written = source.text.get(value.span.start as usize..value.span.end as usize).unwrap_or("");
+    [format!("['{name}']"), format!("[\"{name}\"]")].iter().any(|item| written.ends_with(item.as_str()))
 }
 
 /// The beginning of what stands at a place, and its line.
@@ -435,6 +461,18 @@ mod tests {
             (level, &*help),
             (Level::Unknown, "`src/crew.py:8` passes arguments that are not known here")
         );
+    }
+
+    #[test]
+    fn code_that_hands_on_what_a_configuration_says_supplies_nothing() {
+        let (_, level, help) =
+            crew("return Agent(config=self.agents_config['writer'], max_iter=options['max_iter'])")[0]
+                .clone();
+        assert_eq!((level, &*help), (Level::Warn, "`src/crew.py:8` does not supply the bound either"));
+        let (_, level, _) =
+            crew("return Agent(config=self.agents_config['writer'], max_iter=options.get('max_iter', 5))")[0]
+                .clone();
+        assert_eq!(level, Level::Info);
     }
 
     #[test]

@@ -226,7 +226,7 @@ fn graph(decide: &str, node: &str) -> Vec<String> {
     let text = format!(
         "from langgraph.graph import StateGraph, MessagesState, START, END\nfrom langgraph.types import interrupt\n\
          from langchain_openai import ChatOpenAI\nimport outside\nmodel = ChatOpenAI(model='small')\n\
-         class State(MessagesState):\n    n: int\n\
+         class State(MessagesState):\n    n: int\n    done: bool\n\
          def ask(state):\n    {node}\n\
          def decide(state):\n    {decide}\n\
          g = StateGraph(State)\ng.add_node('ask', ask)\ng.add_edge(START, 'ask')\ng.add_conditional_edges('ask', decide)\ngraph = g.compile()\n"
@@ -262,4 +262,35 @@ fn a_method_that_code_calls_by_itself_is_reached() {
     };
     assert_eq!(lost("F().kickoff()"), ["warn store"]);
     assert!(lost("f = F()\nf.store(f.begin())").is_empty());
+}
+
+#[test]
+fn a_flag_that_a_count_sets_is_a_count() {
+    let node = "if state['n'] < 3:\n        return {'messages': [model.invoke(state['messages'])], 'n': state['n'] + 1}\n    return {'done': True}";
+    assert_eq!(graph("return END if state['done'] else 'ask'", node), ["info"]);
+}
+
+#[test]
+fn a_limit_of_time_is_a_limit() {
+    let text = |more: &str| {
+        format!(
+            "from crewai import Agent, Crew, Task\na = Agent(role='r', goal='g', backstory='b', llm='m', tools=[t]{more})\nk = Task(description='d', expected_output='e', agent=a)\nCrew(agents=[a], tasks=[k]).kickoff()\n"
+        )
+    };
+    let level = |text: &str| among(&[("crew.py", text)]).iter().find(|d| d.code == "L017").map(|d| d.level);
+    assert_eq!(level(&text("")), Some(Level::Warn));
+    assert_eq!(level(&text(", max_execution_time=300")), Some(Level::Info));
+}
+
+#[test]
+fn keywords_of_a_call_are_values_of_a_prompt() {
+    let text = "from langchain.prompts import PromptTemplate\nfrom langchain.chains import LLMChain\nfrom langchain_openai import ChatOpenAI\n\
+                from langgraph.graph import StateGraph, END\nfrom typing import TypedDict\n\
+                chain = LLMChain(llm=ChatOpenAI(model='m'), prompt=PromptTemplate.from_template('About {topic}: {news}'))\n\
+                class S(TypedDict):\n    topic: str\n    out: str\n\
+                def tell(state):\n    return {'out': chain.run(topic=state['topic'], news='none')}\n\
+                g = StateGraph(S)\ng.add_node('tell', tell)\ng.set_entry_point('tell')\ng.add_edge('tell', END)\napp = g.compile()\n";
+    assert!(of("L024", text, &among(&[("main.py", text)])).is_empty());
+    let less = text.replace(", news='none'", "");
+    assert_eq!(of("L024", &less, &among(&[("main.py", &less)])).len(), 1);
 }

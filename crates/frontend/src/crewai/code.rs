@@ -445,6 +445,9 @@ impl<'r> Reader<'r, '_> {
             _ => head,
         };
         let fix_at = bound.span.unwrap_or(given_at);
+        if self.get(id, "max_execution_time").is_some() {
+            kit.outline.timed(fix_at);
+        }
         let bound = LoopBound { span: Some(fix_at), ..bound };
         let term = if choices.is_empty() && looped {
             // The reply of a model without tools is the answer; the bound stays, for what it says.

@@ -785,7 +785,7 @@ impl Reader<'_, '_> {
                 let Some((base, arg)) = self.asking(object) else { continue };
                 let on = Value::new(Kind::Object(base), object.span);
                 let Some(chain) = self.chain(&on) else { continue };
-                let parts = self.asked_with(&scope, &chain, arg.map(|a| &a.value));
+                let parts = self.asked_with(&scope, &chain, *id, arg.map(|a| &a.value));
                 if !chain.model.tools.is_empty() {
                     graph.replies = true;
                     graph.tools.extend(chain.model.tools.iter().cloned());

@@ -342,7 +342,7 @@ impl Reader<'_, '_> {
             Effect::Ask(chain, arg) => {
                 let kind = self.kind_of(&chain.model, chain.json);
                 let params = self.params(kit, &chain.model, ways.name);
-                let parts = self.asked_with(scope, chain, arg.as_ref());
+                let parts = self.asked_with(scope, chain, call.id, arg.as_ref());
                 live = ways.mode == Mode::Alone
                     && self.is_added(ways.value, call.id)
                     && self.may_be_live(ways.graph, &parts, kind);
@@ -378,13 +378,13 @@ impl Reader<'_, '_> {
         middle + 1 == parts.len() && (middle == 0 || said || kind == Kindly::Calls)
     }
 
-    /// What a chain's model is asked with an argument.
-    pub fn asked_with(&self, scope: &Scope, chain: &Chain, arg: Option<&Value>) -> Vec<Part> {
+    /// What a chain's model is asked by a call, with its argument; without one, by its keywords.
+    pub fn asked_with(&self, scope: &Scope, chain: &Chain, call: ObjectId, arg: Option<&Value>) -> Vec<Part> {
         let Some(prompt) = &chain.prompt else {
             return arg.map_or(Vec::new(), |a| self.parts(scope, a));
         };
         let mut vars = match arg {
-            None => Vars::Values(Vec::new()),
+            None => self.vars_of_call(self.world.object(call)),
             Some(arg) => match self.world.entries(arg) {
                 Some(entries) => Vars::Values(
                     entries.iter().filter_map(|(k, v)| Some((k.as_str()?.to_string(), v.clone()))).collect(),

@@ -56,9 +56,11 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if let (Bound::Finite(n), Some(_), Some(at)) = (l.bound, words.stated, d.span) {
             d.fix = Some(wish(at, &n.to_string(), Applicability::Safe));
         }
+        let timed = context.unit.outline.timed.contains(&code.span(l.fix));
         let people = !context.unit.outline.people.is_empty() && is_talk(context, l);
         let (most, why) = match decided {
             _ if people => (Level::Info, "a person takes part in each round"),
+            _ if timed => (Level::Info, "its time is limited"),
             Decision { counted: true, .. } => (Level::Info, "a count in the state ends it, as it seems"),
             Decision { unknown: true, .. } => {
                 (Level::Unknown, "what decides whether it goes round again is not known")

@@ -52,7 +52,9 @@ fn is_near(host: &str) -> bool {
     let inside = [".local", ".internal", ".localhost", ".svc", ".cluster.local", ".lan", ".test", ".example"];
     let private = match host.parse::<std::net::IpAddr>() {
         Ok(std::net::IpAddr::V4(ip)) => {
-            ip.is_private() || ip.is_loopback() || ip.is_unspecified() || ip.is_link_local()
+            // 100.64.0.0/10 is shared by those behind one carrier or in one overlay network (RFC 6598).
+            let shared = ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64;
+            shared || ip.is_private() || ip.is_loopback() || ip.is_unspecified() || ip.is_link_local()
         }
         Ok(std::net::IpAddr::V6(ip)) => {
             ip.is_loopback() || ip.is_unspecified() || ip.segments()[0] & 0xfe00 == 0xfc00
@@ -81,10 +83,17 @@ mod tests {
             "a.svc.cluster.local",
             "${HOST}/v1",
             "10.0.0.1",
+            "100.95.194.160:11434",
         ] {
             assert!(is_near(host(near)), "{near}");
         }
-        for far in ["api.example.com/v1", "8.8.8.8:80", "user:pw@models.example.org/x", "[2001:db8::1]/"] {
+        for far in [
+            "api.example.com/v1",
+            "8.8.8.8:80",
+            "100.128.0.1",
+            "user:pw@models.example.org/x",
+            "[2001:db8::1]/",
+        ] {
             assert!(!is_near(host(far)), "{far}");
         }
     }
