@@ -59,6 +59,19 @@ impl Names {
         for i in tools {
             names.all[i].kind = Kind::Tool;
         }
+        // Who is asked is a pipeline where no agent has the name.
+        let pipelines: Vec<usize> = (0..names.all.len())
+            .filter(|i| {
+                let o = &names.all[*i];
+                o.kind == Kind::Agent
+                    && !o.declares
+                    && !declared(&names.all, Kind::Agent, &o.text)
+                    && declared(&names.all, Kind::Callable, &o.text)
+            })
+            .collect();
+        for i in pipelines {
+            names.all[i].kind = Kind::Callable;
+        }
         names.all.sort_by_key(|o| (o.span.start, o.span.end));
         names.fields.sort();
         names.fields.dedup();
@@ -116,8 +129,11 @@ impl Walk {
                 self.add(Kind::Agent, &a.name, true);
                 for field in &a.fields {
                     match &field.value {
-                        AgentValue::Tools(tools, _) => {
+                        AgentValue::Tools(tools, _) | AgentValue::FinalTools(tools, _) => {
                             tools.iter().for_each(|t| self.add(Kind::Tool, t, false))
+                        }
+                        AgentValue::Helpers(others, _) | AgentValue::Handoffs(others, _) => {
+                            others.iter().for_each(|o| self.add(Kind::Agent, &o.name, false));
                         }
                         AgentValue::Memory(m) => m.keys.iter().for_each(|k| self.ty(&k.ty)),
                         _ => {}
@@ -169,6 +185,7 @@ impl Walk {
         self.params(&c.params);
         self.ty(&c.result);
         self.flow(&c.flow);
+        c.body.system.iter().for_each(|t| self.template(t));
         match &c.body.kind {
             BodyKind::Prompt(t) | BodyKind::Http(_, t) => self.template(t),
             BodyKind::Exec(words) => words.iter().for_each(|t| self.template(t)),

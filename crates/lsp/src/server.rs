@@ -23,13 +23,19 @@ const TOKEN_TYPES: [&str; 5] = ["type", "class", "function", "variable", "commen
 
 /// Words of the language and what they do, for completion and hover.
 const WORDS: &[(&str, &str)] = &[
-    ("agent", "declares who carries out tasks: `tools`, `model`, `prompt`, `max_steps`, `memory`, `budget`"),
+    (
+        "agent",
+        "declares who carries out tasks: `tools`, `helpers`, `handoffs`, `model`, `prompt`, `max_steps`, `memory`, `budget`",
+    ),
     ("assert", "fails the run, or is caught by `try`, unless the condition holds"),
     ("by", "which agent carries out the task"),
     ("endorse", "gives the value only if it is one of the constants, and trusts it"),
     ("enum", "declares a type by its variants, which are written as strings"),
+    ("final_tools", "those of an agent's tools whose result is the answer"),
     ("for", "a round for each item of a list"),
     ("guard", "a condition on a value; `retry n` makes it again"),
+    ("handoffs", "agents or pipelines that may go on in an agent's place"),
+    ("helpers", "agents or pipelines that an agent may ask"),
     ("join", "waits for all calls of a `parallel`"),
     ("match", "a case for each variant of an enum, or `_`"),
     ("max", "the most rounds of a `while`, after which it ends quietly"),
@@ -44,6 +50,12 @@ const WORDS: &[(&str, &str)] = &[
     ("retries", "how often a failed call is made again; a timeout is not"),
     ("return", "ends the pipeline with a value"),
     ("secret", "labels data that not everybody may see"),
+    ("settings", "what a model's server is told beside the fields that the language has"),
+    ("system", "instructions of an agent for one task"),
+    (
+        "talk",
+        "`conversation`, or `text`: each step asks anew, with one text that holds everything said so far",
+    ),
     ("task", "declares work with a typed result, by an agent or by a handler"),
     ("test", "declares a test, which `entail test` runs"),
     ("timeout", "the seconds that each attempt has; then the work is cancelled"),
@@ -67,21 +79,7 @@ const WORDS: &[(&str, &str)] = &[
     ("List", "`List[T]`"),
     ("Option", "`Option[T]`: perhaps `null`"),
     ("Obj", "`Obj{name: T, …}`: a record"),
-];
-
-const FUNCTIONS: [&str; 12] = [
-    "length",
-    "lower",
-    "upper",
-    "trim",
-    "split",
-    "join",
-    "contains",
-    "append",
-    "slice",
-    "range",
-    "to_string",
-    "to_number",
+    ("Any", "data whose shape only the run shows"),
 ];
 
 struct Document {
@@ -690,11 +688,15 @@ fn completion(view: &View<'_>, offset: usize) -> Value {
     } else if trimmed.ends_with(" run") {
         of_kind(&|k| matches!(k, Kind::Callable | Kind::Tool))
     } else if trimmed.ends_with("->") {
-        let built_in = ["String", "Number", "Bool", "List", "Option", "Obj"].map(|t| (t, KEYWORD));
+        let built_in = ["String", "Number", "Bool", "List", "Option", "Obj", "Any"].map(|t| (t, KEYWORD));
         of_kind(&|k| k == Kind::Type).into_iter().chain(built_in).collect()
     } else {
         let words = WORDS.iter().map(|(w, _)| (*w, KEYWORD));
-        of_kind(&|_| true).into_iter().chain(FUNCTIONS.map(|f| (f, FUNCTION))).chain(words).collect()
+        of_kind(&|_| true)
+            .into_iter()
+            .chain(frontend::surface::function_names().map(|f| (f, FUNCTION)))
+            .chain(words)
+            .collect()
     };
     let meaning = |label: &str| WORDS.iter().find(|(w, m)| *w == label && !m.is_empty()).map(|(_, m)| *m);
     items

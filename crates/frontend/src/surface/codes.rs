@@ -84,7 +84,7 @@ NOT_WHOLE "A016" "a whole number is expected"
 "task t() -> String {}\npipeline p() -> String { let x = t() retries 1; return x; }"
 
 UNKNOWN_SETTING "A017" "an unknown field of an agent"
-"The fields of an agent are `model`, `tools`, `prompt`, `max_steps`, `temperature`, `memory` and `budget`."
+"The fields of an agent are `model`, `tools`, `helpers`, `handoffs`, `final_tools`, `prompt`, `max_steps`, `talk`, `temperature`, `max_tokens`, `settings`, `memory` and `budget`."
 "agent a { modl: \"m\", tools: [] }"
 "agent a { model: \"m\", tools: [] }"
 

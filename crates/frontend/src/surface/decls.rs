@@ -3,7 +3,7 @@
 use super::check::duplicate;
 use super::codes;
 use super::types::Types;
-use core_ir::{Num, Type};
+use core_ir::{Data, Num, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
 use std::collections::HashMap;
 use syntax::agent::ast::{self, AgentValue, BodyKind, FlowKind, Item};
@@ -65,6 +65,8 @@ pub(super) struct Signature {
     pub(super) params: Vec<Param>,
     pub(super) result: Type,
     pub(super) flow: Flow,
+    /// What a tool is called outside of the program, if that is not its name.
+    pub(super) called: Option<String>,
     /// Which item of the program it is.
     pub(super) item: usize,
 }
@@ -78,13 +80,44 @@ pub(super) struct AgentDecl {
     pub(super) fallback: Vec<String>,
     /// Names of declared tools.
     pub(super) tools: Vec<String>,
-    pub(super) max_steps: u64,
+    /// What its model is offered, in the order of the text.
+    pub(super) offers: Vec<Offer>,
+    /// Steps at most; `None` is without limit.
+    pub(super) max_steps: Option<u64>,
     /// Whether the program says so.
     pub(super) max_steps_given: bool,
+    /// Whether each step asks anew, with one text that holds everything that was said.
+    pub(super) as_text: bool,
     pub(super) temperature: Option<Num>,
+    pub(super) max_tokens: Option<u64>,
+    /// What the model's server is told beside that.
+    pub(super) settings: Vec<(core_ir::Name, Data)>,
     pub(super) memory: Option<Memory>,
     pub(super) budget: Option<Budget>,
     pub(super) item: usize,
+}
+
+/// Something that an agent's model may call.
+#[derive(Clone, Debug)]
+pub(super) struct Offer {
+    /// The tool, agent, task or pipeline.
+    pub(super) name: ast::Name,
+    /// What the model knows it as.
+    pub(super) called: String,
+    pub(super) does: Does,
+}
+
+/// What it does when it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Does {
+    /// A tool, whose result the model is shown.
+    Call,
+    /// A tool, whose result is the answer.
+    Finish,
+    /// Somebody is asked, and the answer shown.
+    Ask,
+    /// Somebody else goes on.
+    HandOver,
 }
 
 /// What an agent remembers from one of its tasks to the next.
@@ -136,6 +169,9 @@ impl Decls {
                     check_body(c, kind, out);
                     let flow = flow(&c.flow, out);
                     decls.add(kind, &c.name, &c.params, &c.result, flow, index, out);
+                    if let Some(called) = &c.called {
+                        decls.call_it(&c.name, called, out);
+                    }
                 }
                 Item::Pipeline(p) => {
                     decls.add(Kind::Pipeline, &p.name, &p.params, &p.result, Flow::default(), index, out);
@@ -154,13 +190,94 @@ impl Decls {
                 decls.add_agent(a, index, out);
             }
         }
+        for item in &program.items {
+            if let Item::Agent(a) = item {
+                decls.others(a, out);
+            }
+        }
         decls
+    }
+
+    /// Gives a tool its name outside of the program.
+    fn call_it(&mut self, name: &ast::Name, called: &ast::StrLit, out: &mut Vec<Diagnostic>) {
+        let outside = |s: &Signature| s.called.clone().unwrap_or_else(|| s.name.text.clone());
+        let others = self.tools.values().filter(|s| s.name.span != name.span);
+        if let Some(twin) = others.into_iter().find(|s| outside(s) == called.value) {
+            let message = format!(
+                "another tool is called `{}` outside of the program",
+                diagnostics::clip(&called.value)
+            );
+            out.push(
+                Diagnostic::error(codes::BAD_SETTING, message, called.span)
+                    .remark(twin.name.span, "this one")
+                    .help("whoever carries them out could not tell them apart; choose another name"),
+            );
+        }
+        if called.value.is_empty() || called.value == "final" {
+            out.push(
+                Diagnostic::error(codes::BAD_SETTING, "a tool can't be called that", called.span)
+                    .help("`final` is how a model marks its answer; choose another name"),
+            );
+        }
+        if let Some(signature) = self.tools.get_mut(&name.text).filter(|s| s.name.span == name.span) {
+            signature.called = Some(called.value.clone());
+        }
+    }
+
+    /// Whether who an agent asks or hands over to is there, and takes and gives a text.
+    fn others(&self, a: &ast::Agent, out: &mut Vec<Diagnostic>) {
+        let Some(decl) = self.agents.get(&a.name.text).filter(|d| d.span == a.name.span) else { return };
+        for (i, offer) in decl.offers.iter().enumerate() {
+            if let Some(first) = decl.offers[..i].iter().find(|o| o.called == offer.called) {
+                let name = ast::Name { text: offer.called.clone(), span: offer.name.span };
+                out.push(duplicate("tool", &name, first.name.span));
+            }
+            if offer.called == "final" {
+                out.push(
+                    Diagnostic::error(
+                        codes::BAD_SETTING,
+                        "nobody can be offered as `final`",
+                        offer.name.span,
+                    )
+                    .help("`final` is how a model marks its answer; say what it is called: `as \"…\"`"),
+                );
+            }
+            if !matches!(offer.does, Does::Ask | Does::HandOver) || self.agents.contains_key(&offer.name.text)
+            {
+                continue;
+            }
+            let name = &offer.name.text;
+            let Some(s) = self.callables.get(name) else {
+                let message = format!("there is no agent or pipeline `{name}`");
+                let d = Diagnostic::error(codes::UNKNOWN_AGENT, message, offer.name.span);
+                let known = self.agents.keys().chain(self.callables.keys()).map(String::as_str);
+                out.push(match nearest(name, known) {
+                    Some(near) => super::check::suggest(d, near),
+                    None => d.help(format!("declare it: `agent {name} {{ tools: [] }}`")),
+                });
+                continue;
+            };
+            let fits = matches!(s.kind, Kind::Pipeline | Kind::Import)
+                && matches!(&s.params[..], [only] if Type::Str.is_subtype(&only.ty))
+                && s.result.is_subtype(&Type::Str);
+            if !fits {
+                let message = format!("`{name}` can't be asked: {}", super::check::usage(s));
+                out.push(
+                    Diagnostic::error(codes::BAD_SETTING, message, offer.name.span)
+                        .remark(s.name.span, "declared here")
+                        .help("who is asked is an agent, or a pipeline from one String to a String"),
+                );
+            }
+        }
     }
 
     /// The name by which the handler of a tool or task is found: its own; but a task that shares its name with a
     /// tool is `task_NAME`, with as many underscores as it takes to be nobody else's.
     pub(super) fn handler_name(&self, s: &Signature) -> String {
         let mut name = s.name.text.clone();
+        if let Some(called) = &s.called {
+            return called.clone();
+        }
         if s.kind == Kind::Tool || !self.tools.contains_key(&name) {
             return name;
         }
@@ -226,7 +343,8 @@ impl Decls {
             out.push(duplicate(what, name, first.name.span));
             return;
         }
-        let signature = Signature { kind, name: name.clone(), params: resolved, result, flow, item };
+        let signature =
+            Signature { kind, name: name.clone(), params: resolved, result, flow, called: None, item };
         table.insert(name.text.clone(), signature);
     }
 
@@ -240,9 +358,13 @@ impl Decls {
             model: None,
             fallback: Vec::new(),
             tools: Vec::new(),
-            max_steps: DEFAULT_MAX_STEPS,
+            offers: Vec::new(),
+            max_steps: Some(DEFAULT_MAX_STEPS),
             max_steps_given: false,
+            as_text: false,
             temperature: None,
+            max_tokens: None,
+            settings: Vec::new(),
             memory: None,
             budget: None,
             item,
@@ -265,11 +387,36 @@ impl Decls {
                         Diagnostic::error(codes::BAD_SETTING, "an agent needs at least one step", n.span)
                             .help("one step is one call of the model"),
                     ),
-                    Ok(steps) => (decl.max_steps, decl.max_steps_given) = (steps, true),
+                    Ok(steps) => (decl.max_steps, decl.max_steps_given) = (Some(steps), true),
                     // Not a whole number; the parser said so.
                     Err(_) => {}
                 },
+                AgentValue::Unlimited(_) => (decl.max_steps, decl.max_steps_given) = (None, true),
                 AgentValue::Temperature(n) => decl.temperature = n.text.parse().ok(),
+                AgentValue::MaxTokens(n) => match n.text.parse::<u64>() {
+                    Ok(0) => out.push(
+                        Diagnostic::error(codes::BAD_SETTING, "a reply needs at least one token", n.span)
+                            .help("write the most tokens that a reply may have"),
+                    ),
+                    // What is no whole number was reported by the parser.
+                    n => decl.max_tokens = n.ok(),
+                },
+                AgentValue::Settings(settings, _) => decl.settings = self::settings(settings, out),
+                AgentValue::Talk(how) => match &*how.text {
+                    "text" => decl.as_text = true,
+                    "conversation" => decl.as_text = false,
+                    other => out.push(
+                        Diagnostic::error(
+                            codes::BAD_SETTING,
+                            format!("agents do not talk by `{}`", diagnostics::clip(other)),
+                            how.span,
+                        )
+                        .help("write `conversation`, or `text` for one text that grows"),
+                    ),
+                },
+                AgentValue::Helpers(others, _) => decl.offers.extend(offered(others, Does::Ask)),
+                AgentValue::Handoffs(others, _) => decl.offers.extend(offered(others, Does::HandOver)),
+                AgentValue::FinalTools(..) => {}
                 AgentValue::Prompt(t) => {
                     for part in &t.parts {
                         if let ast::TemplatePart::Hole(e) = part {
@@ -287,6 +434,22 @@ impl Decls {
                 AgentValue::Memory(m) => decl.memory = Some(self.memory(m, out)),
                 AgentValue::Budget(limits, span) => decl.budget = Some(budget(limits, *span, out)),
                 AgentValue::Error => {}
+            }
+        }
+        for field in &a.fields {
+            let AgentValue::FinalTools(names, _) = &field.value else { continue };
+            for name in names {
+                match decl.offers.iter_mut().find(|o| o.does == Does::Call && o.name.text == name.text) {
+                    Some(offer) => offer.does = Does::Finish,
+                    None => out.push(
+                        Diagnostic::error(
+                            codes::UNKNOWN_TOOL,
+                            format!("`{}` is none of the agent's `tools`", name.text),
+                            name.span,
+                        )
+                        .help("name those of its tools whose result is the answer"),
+                    ),
+                }
             }
         }
         if !has_tools {
@@ -380,8 +543,10 @@ impl Decls {
                     )
                     .help("`final` is how a model marks its answer; choose another name for the tool"),
                 );
-            } else if self.tools.contains_key(&name.text) {
+            } else if let Some(s) = self.tools.get(&name.text) {
                 decl.tools.push(name.text.clone());
+                let called = self.handler_name(s);
+                decl.offers.push(Offer { name: name.clone(), called, does: Does::Call });
             } else {
                 let mut d = Diagnostic::error(
                     codes::UNKNOWN_TOOL,
@@ -399,6 +564,66 @@ impl Decls {
             }
         }
     }
+}
+
+fn offered(others: &[ast::Offered], does: Does) -> impl Iterator<Item = Offer> + '_ {
+    others.iter().map(move |o| Offer {
+        name: o.name.clone(),
+        called: o.called.as_ref().map_or_else(|| o.name.text.clone(), |c| c.value.clone()),
+        does,
+    })
+}
+
+/// Settings, which are constants.
+fn settings(settings: &[(ast::Name, ast::Expr)], out: &mut Vec<Diagnostic>) -> Vec<(core_ir::Name, Data)> {
+    let mut all: Vec<(core_ir::Name, Data)> = Vec::new();
+    for (i, (name, e)) in settings.iter().enumerate() {
+        if let Some((first, _)) = settings[..i].iter().find(|(m, _)| m.text == name.text) {
+            out.push(duplicate("setting", name, first.span));
+            continue;
+        }
+        // What the language has a field or a place for is not said twice.
+        if matches!(&*name.text, "model" | "temperature" | "max_tokens" | "agent" | "budget" | "fallback") {
+            out.push(
+                Diagnostic::error(codes::BAD_SETTING, format!("`{}` is no setting", name.text), name.span)
+                    .help("settings are what the language has no field for; `model`, `temperature`, `max_tokens` and `budget` are fields"),
+            );
+            continue;
+        }
+        match constant(e) {
+            Ok(data) => all.push((name.text.as_str().into(), data)),
+            Err(at) => out.push(
+                Diagnostic::error(codes::BAD_SETTING, "a setting is a constant", at)
+                    .help("write a text, a number, `true`, `false`, `null`, or a list or record of such"),
+            ),
+        }
+    }
+    all
+}
+
+/// The value of an expression that needs no run; otherwise the place that does.
+fn constant(e: &ast::Expr) -> Result<Data, Span> {
+    use ast::{ExprKind, UnaryOp};
+    // As deep as the parser lets expressions nest.
+    Ok(match &e.kind {
+        ExprKind::Str(s) => Data::str(&**s),
+        ExprKind::Number(n) => Data::Num(n.parse().map_err(|_| e.span)?),
+        ExprKind::Bool(b) => Data::Bool(*b),
+        ExprKind::Null => Data::Null,
+        ExprKind::Paren(inner) => constant(inner)?,
+        ExprKind::Unary(UnaryOp::Neg, inner) => match constant(inner)? {
+            Data::Num(n) => Data::Num(n.neg()),
+            _ => return Err(e.span),
+        },
+        ExprKind::List(items) => Data::list(items.iter().map(constant).collect::<Result<Vec<_>, _>>()?),
+        ExprKind::Record(fields) => {
+            let fields = fields.iter().map(|(n, e)| Ok((core_ir::Name::from(n.text.as_str()), constant(e)?)));
+            Data::record(fields.collect::<Result<Vec<_>, Span>>()?)
+        }
+        // What could not be read was reported.
+        ExprKind::Error => Data::Null,
+        _ => return Err(e.span),
+    })
 }
 
 /// The tool by which an agent sets a key of its memory.
@@ -475,6 +700,16 @@ fn flow(words: &[ast::FlowWord], out: &mut Vec<Diagnostic>) -> Flow {
 /// Whether the body fits the kind of the declaration, and its holes name parameters.
 fn check_body(c: &ast::Callable, kind: Kind, out: &mut Vec<Diagnostic>) {
     let span = c.body.span;
+    if let (Some(system), true) = (&c.body.system, kind != Kind::AgentTask) {
+        out.push(
+            Diagnostic::error(
+                codes::BODY_MISMATCH,
+                format!("`{}` is carried out by no agent, so nobody is instructed", c.name.text),
+                system.span,
+            )
+            .help("declare it as `task … by agent`, or remove `system`"),
+        );
+    }
     let wrong = |message: &str, help: &str| {
         Diagnostic::error(codes::BODY_MISMATCH, format!("`{}` {message}", c.name.text), span).help(help)
     };

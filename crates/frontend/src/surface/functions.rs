@@ -106,6 +106,11 @@ pub(super) const ALL: &[Function] = &[
     },
 ];
 
+/// The names of the functions that can be called inside expressions, in the order of the documentation.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|f| f.name)
+}
+
 /// The function of a name.
 pub(super) fn named(name: &str) -> Option<&'static Function> {
     ALL.iter().find(|f| f.name == name)

@@ -28,6 +28,7 @@ use syntax::agent::ast::{Item, Program};
 
 pub use decls::{Budget, DEFAULT_MAX_STEPS};
 pub use files::{Loader, NoFiles};
+pub use functions::function_names;
 
 /// A program that was read and checked without errors.
 #[derive(Debug)]
@@ -232,6 +233,8 @@ impl Module {
                 called.extend(runs.filter(|target| *target != p.name.text));
             }
         }
+        // Agents ask pipelines, too.
+        called.extend(self.decls.agents.values().flat_map(|a| a.offers.iter().map(|o| &*o.name.text)));
         let mut outermost = pipelines().filter(|e| !called.contains(&*e.name));
         match (outermost.next(), outermost.next()) {
             (Some(one), None) => Some(one),

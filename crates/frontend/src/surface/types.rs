@@ -14,6 +14,9 @@ const MOST_PARTS: u64 = 10_000;
 /// Names that are types by themselves.
 const BUILT_IN: &[&str] = &["String", "Number", "Bool", "List", "Option", "Obj"];
 
+/// The type of data whose shape only the run shows, unless the program declares another one of this name.
+const ANY: &str = "Any";
+
 /// The declared types of a program.
 #[derive(Debug, Default)]
 pub(super) struct Types {
@@ -167,6 +170,8 @@ impl Types {
                 ("Number", _) => (Type::Num, 1),
                 ("Bool", _) => (Type::Bool, 1),
                 (_, Some(found)) => found.clone(),
+                // A program may have a type of this name of its own.
+                (ANY, None) => (Type::Dyn, 1),
                 (_, None) => {
                     out.push(self.unknown(name, written.span));
                     (Type::Dyn, 1)
@@ -211,7 +216,7 @@ impl Types {
 
     fn unknown(&self, name: &str, span: Span) -> Diagnostic {
         let d = Diagnostic::error(codes::UNKNOWN_TYPE, format!("there is no type `{name}`"), span);
-        let candidates = self.named.keys().map(String::as_str).chain(BUILT_IN.iter().copied());
+        let candidates = self.named.keys().map(String::as_str).chain(BUILT_IN.iter().copied().chain([ANY]));
         match (name, nearest(name, candidates)) {
             ("string" | "str" | "Str" | "Text", _) => super::check::suggest(d, "String"),
             ("number" | "int" | "Int" | "float" | "Float" | "Num", _) => super::check::suggest(d, "Number"),
@@ -280,8 +285,10 @@ fn write(ty: &Type, out: &mut String, longest: usize) {
         }
         Type::Enum(e) => out.push_str(&e.name),
         Type::Refined(r) => write(&r.0, out, longest),
-        // The surface language has no other types; `Dyn` stands for one that could not be read.
-        Type::Dyn | Type::Variant(_) | Type::Pair(_) | Type::Fun(_) => out.push('_'),
+        // `Dyn` also stands for a type that could not be read, about which nothing more is said.
+        Type::Dyn => out.push_str(ANY),
+        // The surface language has no other types.
+        Type::Variant(_) | Type::Pair(_) | Type::Fun(_) => out.push('_'),
     });
 }
 

@@ -182,14 +182,37 @@ pub enum AgentValue {
     Prompt(Template),
     /// `max_steps: 12`
     MaxSteps(Number),
+    /// `max_steps: unlimited`
+    Unlimited(Span),
     /// `temperature: 0`
     Temperature(Number),
+    /// `max_tokens: 4000`
+    MaxTokens(Number),
+    /// `settings: { top_p: 0.9, "x-trace": true }`: what the model's server is told beside that
+    Settings(Vec<(Name, Expr)>, Span),
+    /// `talk: conversation` or `talk: text`
+    Talk(Name),
+    /// `helpers: [cook, prices as "ask_prices"]`: who may be asked
+    Helpers(Vec<Offered>, Span),
+    /// `handoffs: [billing]`: who may go on instead
+    Handoffs(Vec<Offered>, Span),
+    /// `final_tools: [submit]`: tools whose result is the answer
+    FinalTools(Vec<Name>, Span),
     /// `memory: { … }`
     Memory(Memory),
     /// `budget: { usd: 0.40, calls: 20 }`
     Budget(Vec<(Name, Number)>, Span),
     /// Reported already.
     Error,
+}
+
+/// `name` or `name as "called"`: an agent, task or pipeline that is offered to a model.
+#[derive(Clone, Debug)]
+pub struct Offered {
+    /// What it is here.
+    pub name: Name,
+    /// What the model knows it as, if that is something else.
+    pub called: Option<StrLit>,
 }
 
 /// `memory: { store: "local", keys: { notes: List[String] }, size: 20, ttl: 7200 }`
@@ -257,6 +280,8 @@ pub struct Callable {
     pub params: Vec<Field>,
     /// Its result type.
     pub result: TypeExpr,
+    /// `as "name"`: what a tool is called outside of the program.
+    pub called: Option<StrLit>,
     /// Flow words after the result type.
     pub flow: Vec<FlowWord>,
     /// The span of `by agent`, on a task that an agent carries out.
@@ -272,6 +297,8 @@ pub struct Callable {
 pub struct Body {
     /// What is in it.
     pub kind: BodyKind,
+    /// `system "…"` before the prompt: instructions for this task alone.
+    pub system: Option<Template>,
     /// The braces and what is between them.
     pub span: Span,
 }
@@ -289,8 +316,8 @@ pub enum BodyKind {
     Builtin(StrLit),
     /// `{ http METHOD "url" }`
     Http(Name, Template),
-    /// `{ mcp "server" "tool" }`
-    Mcp(StrLit, StrLit),
+    /// `{ mcp "server" "tool" }`, or `{ mcp "server" }` for the tool of its own name
+    Mcp(StrLit, Option<StrLit>),
     /// Reported already.
     Error,
 }

@@ -28,8 +28,22 @@ const STATEMENTS: &[&str] = &[
     "let", "if", "while", "break", "continue", "try", "assert", "return", "parallel", "for", "match", "guard",
 ];
 const CLAUSES: &[&str] = &["by", "retries", "timeout", "on_fail"];
-const AGENT_FIELDS: &[&str] = &["model", "tools", "prompt", "max_steps", "temperature", "memory", "budget"];
-const BODIES: &[&str] = &["prompt", "exec", "builtin", "http", "mcp"];
+const AGENT_FIELDS: &[&str] = &[
+    "model",
+    "tools",
+    "prompt",
+    "max_steps",
+    "temperature",
+    "max_tokens",
+    "settings",
+    "helpers",
+    "handoffs",
+    "final_tools",
+    "talk",
+    "memory",
+    "budget",
+];
+const BODIES: &[&str] = &["system", "prompt", "exec", "builtin", "http", "mcp"];
 
 /// Reads a program. Whatever could not be read is reported and stands in the tree as an `Error` node.
 ///
@@ -727,6 +741,10 @@ impl Parser<'_> {
     fn callable(&mut self, start: Span, task: bool) -> Option<Item> {
         let what = if task { "task" } else { "tool" };
         let (name, params, result) = self.signature(what)?;
+        let called = match !task && self.eat_word("as") {
+            true => self.string("what the tool is called outside of the program, in quotes"),
+            false => None,
+        };
         let mut flow = self.flow();
         let mut by_agent = None;
         if task && self.at_word("by") {
@@ -744,6 +762,14 @@ impl Parser<'_> {
         }
         let open = self.here();
         let body = if self.eat("{") {
+            let system = match self.eat_word("system") {
+                true => {
+                    let system = self.template("the instructions in quotes");
+                    self.eat(";");
+                    system
+                }
+                false => None,
+            };
             let kind = self.body_kind();
             self.eat(";");
             if !self.at("}") && !self.at_end() && !self.at_item() {
@@ -754,16 +780,17 @@ impl Parser<'_> {
                 }
             }
             self.close(open, "}", &format!("this {what}"));
-            Body { kind, span: self.since(open) }
+            Body { kind, system, span: self.since(open) }
         } else {
             let d = self
                 .expected(&format!("the body of the {what}"))
                 .help("write `{}` if the host program or `entail.toml` supplies the behaviour");
             self.report(d);
             self.eat(";");
-            Body { kind: BodyKind::Error, span: self.before() }
+            Body { kind: BodyKind::Error, system: None, span: self.before() }
         };
-        let callable = Callable { name, params, result, flow, by_agent, body, span: self.since(start) };
+        let callable =
+            Callable { name, params, result, called, flow, by_agent, body, span: self.since(start) };
         Some(if task { Item::Task(callable) } else { Item::Tool(callable) })
     }
 
@@ -801,8 +828,9 @@ impl Parser<'_> {
             "mcp" => {
                 self.bump();
                 let server = self.string("the name of a server in quotes");
-                server.and_then(|s| {
-                    Some(BodyKind::Mcp(s, self.string("the name of a tool of the server in quotes")?))
+                server.map(|s| {
+                    let tool = (self.now() == Token::Str).then(|| self.string_token());
+                    BodyKind::Mcp(s, tool)
                 })
             }
             _ => {
@@ -810,7 +838,7 @@ impl Parser<'_> {
                 d = match nearest(&word, BODIES.iter().copied()) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d.help(
-                        "a body is `prompt \"…\"`, `exec \"program\" …`, `builtin \"name\"`, `http METHOD \"url\"` or `mcp \"server\" \"tool\"`",
+                        "a body is `prompt \"…\"`, `exec \"program\" …`, `builtin \"name\"`, `http METHOD \"url\"` or `mcp \"server\" \"tool\"`; before a prompt may stand `system \"…\"`",
                     ),
                 };
                 self.report(d);
@@ -867,11 +895,31 @@ impl Parser<'_> {
             }
             "model" => self.string("the name of a model in quotes").map(|name| AgentValue::Model(vec![name])),
             "prompt" => self.template("the prompt in quotes").map(AgentValue::Prompt),
+            "max_steps" if self.at_word("unlimited") => {
+                self.bump();
+                Some(AgentValue::Unlimited(open))
+            }
             "max_steps" => self.whole("a whole number of steps").map(AgentValue::MaxSteps),
             "temperature" => self.number("a number").map(AgentValue::Temperature),
-            "tools" => self.expect("[", "and the names of tools").then(|| {
+            "max_tokens" => self.whole("a whole number of tokens").map(AgentValue::MaxTokens),
+            "talk" => self.name("`conversation` or `text`").map(AgentValue::Talk),
+            "tools" | "final_tools" => self.expect("[", "and the names of tools").then(|| {
                 let (names, span) = self.list(open, "]", "the tools", |p| p.name("the name of a tool"));
-                AgentValue::Tools(names, span)
+                match &*name.text {
+                    "tools" => AgentValue::Tools(names, span),
+                    _ => AgentValue::FinalTools(names, span),
+                }
+            }),
+            "helpers" | "handoffs" => self.expect("[", "and the names of agents").then(|| {
+                let (others, span) = self.list(open, "]", "the agents", Self::offered);
+                match &*name.text {
+                    "helpers" => AgentValue::Helpers(others, span),
+                    _ => AgentValue::Handoffs(others, span),
+                }
+            }),
+            "settings" => self.expect("{", "and the settings").then(|| {
+                let (settings, span) = self.list(open, "}", "the settings", Self::setting);
+                AgentValue::Settings(settings, span)
             }),
             "budget" => self.expect("{", "and the limits").then(|| {
                 let (limits, span) = self.list(open, "}", "the budget", |p| {
@@ -889,6 +937,26 @@ impl Parser<'_> {
             }),
         };
         Some(AgentField { name, value: value.unwrap_or(AgentValue::Error) })
+    }
+
+    fn offered(&mut self) -> Option<Offered> {
+        let name = self.name("the name of an agent, task or pipeline")?;
+        let called = match self.eat_word("as") {
+            true => Some(self.string("what the model knows it as, in quotes")?),
+            false => None,
+        };
+        Some(Offered { name, called })
+    }
+
+    /// A setting of a model, whose name may stand in quotes: it is whatever the server calls it.
+    fn setting(&mut self) -> Option<(Name, Expr)> {
+        if self.now() != Token::Str {
+            return self.pair();
+        }
+        let key = self.string_token();
+        let key = Name { text: key.value, span: key.span };
+        self.expect(":", &format!("and a value after `{}`", key.text)).then_some(())?;
+        Some((key, self.expr()))
     }
 
     fn memory_field(&mut self, memory: &mut Memory) -> Option<()> {

@@ -134,8 +134,12 @@ impl Marks<'_> {
                 Item::Agent(a) => {
                     self.no_semicolon(a.span);
                     for field in &a.fields {
-                        if let AgentValue::Memory(m) = &field.value {
-                            self.fields(&m.keys);
+                        match &field.value {
+                            AgentValue::Memory(m) => self.fields(&m.keys),
+                            AgentValue::Settings(settings, _) => {
+                                settings.iter().for_each(|(_, e)| self.expr(e))
+                            }
+                            _ => {}
                         }
                     }
                     (a.span, false)

@@ -2,7 +2,7 @@
 
 use super::{Checker, count, duplicate, removal, suggest};
 use crate::surface::codes;
-use crate::surface::decls::{Kind, Signature};
+use crate::surface::decls::{Does, Kind, Signature};
 use crate::surface::functions::{self};
 use crate::surface::types::show;
 use core_ir::{Num, Type};
@@ -12,7 +12,7 @@ use syntax::agent::ast::{Args, ClauseKind, Expr, Run};
 /// The parameter that lets a tool recognise a call that it has carried out already.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
-pub(super) fn usage(s: &Signature) -> String {
+pub(in crate::surface) fn usage(s: &Signature) -> String {
     let params: Vec<String> = s.params.iter().map(|p| format!("{}: {}", p.name.text, show(&p.ty))).collect();
     format!("it is `{}({}) -> {}`", s.name.text, params.join(", "), show(&s.result))
 }
@@ -148,6 +148,26 @@ impl Checker<'_> {
         }
     }
 
+    /// Why an agent can give nothing but a text, where something else is asked for.
+    fn gives_text(&self, agent: &str, result: &Type) -> Option<String> {
+        let decl = self.decls.agents.get(agent)?;
+        if Type::Str.is_subtype(result) {
+            return None;
+        }
+        if decl.as_text && !decl.offers.is_empty() {
+            return Some("it talks by text".into());
+        }
+        decl.offers.iter().find_map(|o| match o.does {
+            Does::HandOver => Some(format!("it may hand over to `{}`", o.name.text)),
+            Does::Finish => {
+                let tool = self.decls.tools.get(&o.name.text)?;
+                let fits = tool.result.is_subtype(result);
+                (!fits).then(|| format!("the result of `{}` may be the answer", o.name.text))
+            }
+            Does::Call | Does::Ask => None,
+        })
+    }
+
     pub(super) fn clauses(&mut self, signature: &Signature, run: &Run) {
         let mut by = None;
         for clause in &run.clauses {
@@ -167,7 +187,20 @@ impl Checker<'_> {
                         });
                     }
                     match signature.kind {
-                        Kind::AgentTask => {}
+                        Kind::AgentTask => {
+                            if let Some(why) = self.gives_text(&agent.text, &signature.result) {
+                                let message = format!(
+                                    "`{}` gives a String, not {}: {why}",
+                                    agent.text,
+                                    show(&signature.result)
+                                );
+                                self.report(
+                                    Diagnostic::error(codes::BAD_SETTING, message, agent.span)
+                                        .remark(signature.name.span, "declared here")
+                                        .help("let another agent do it, or let the task give a String"),
+                                );
+                            }
+                        }
                         Kind::Pipeline | Kind::Import => self.report(
                             Diagnostic::error(
                                 codes::BY_ON_PIPELINE,

@@ -7,12 +7,12 @@ mod env;
 mod expr;
 mod statements;
 
-pub(super) use calls::arguments_of;
+pub(super) use calls::{arguments_of, usage};
 use env::{Binding, Entry, Env};
 use statements::Loop;
 
 use super::codes;
-use super::decls::{Decls, Kind};
+use super::decls::{Decls, Does, Kind};
 use super::exits::ExitTable;
 use super::recursion::{self, Descent};
 use super::types::show;
@@ -68,6 +68,7 @@ pub(super) fn check(
     }
     let mut facts = c.facts;
     circles(program, decls, exits, &mut facts.descents, out);
+    circles_of_agents(program, decls, out);
     facts
 }
 
@@ -168,7 +169,13 @@ impl Checker<'_> {
 
     /// The holes of a task's prompt.
     fn prompt(&mut self, t: &ast::Callable) {
-        let ast::BodyKind::Prompt(template) = &t.body.kind else { return };
+        let prompt = match &t.body.kind {
+            ast::BodyKind::Prompt(template) => Some(template),
+            _ => None,
+        };
+        if prompt.is_none() && t.body.system.is_none() {
+            return;
+        }
         let Some(signature) = self.decls.callables.get(&t.name.text).filter(|s| s.name.span == t.name.span)
         else {
             return;
@@ -176,7 +183,7 @@ impl Checker<'_> {
         for param in &signature.params {
             self.bind(&param.name, param.ty.clone());
         }
-        self.template(template);
+        t.body.system.iter().chain(prompt).for_each(|template| self.template(template));
     }
 
     fn template(&mut self, template: &ast::Template) {
@@ -325,6 +332,65 @@ fn circles(
                 });
             } else if !done.contains(target) {
                 path.push((target, 0));
+            }
+        }
+    }
+}
+
+/// Reports agents that ask or hand over to each other in a circle, also by pipelines: no bound would be known.
+fn circles_of_agents(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
+    let mut next: HashMap<&str, Vec<(&str, Span)>> = HashMap::new();
+    for (name, decl) in &decls.agents {
+        let others = decl.offers.iter().filter(|o| matches!(o.does, Does::Ask | Does::HandOver));
+        let others: Vec<_> = others.map(|o| (&*o.name.text, o.name.span)).collect();
+        if !others.is_empty() {
+            next.insert(name, others);
+        }
+    }
+    if next.is_empty() {
+        return;
+    }
+    // An agent is meant where a pipeline has its name, too.
+    for item in &program.items {
+        let Item::Pipeline(p) = item else { continue };
+        if decls.agents.contains_key(&p.name.text) {
+            continue;
+        }
+        let called = runs_in(&p.body).into_iter().flat_map(|run| {
+            let by = run.clauses.iter().find_map(|c| match &c.kind {
+                ast::ClauseKind::By(agent) => Some((&*agent.text, agent.span)),
+                _ => None,
+            });
+            [Some((&*run.target.text, run.target.span)), by].into_iter().flatten()
+        });
+        next.insert(&p.name.text, called.collect());
+    }
+    let mut done: HashSet<&str> = HashSet::new();
+    for item in &program.items {
+        let Item::Agent(a) = item else { continue };
+        let mut path: Vec<(&str, usize)> = vec![(&a.name.text, 0)];
+        while let Some((name, i)) = path.last_mut() {
+            let (name, now) = (*name, *i);
+            *i += 1;
+            let Some((target, span)) = next.get(name).and_then(|n| n.get(now)).copied() else {
+                done.insert(name);
+                path.pop();
+                continue;
+            };
+            let Some(at) = path.iter().position(|(n, _)| *n == target) else {
+                if !done.contains(target) {
+                    path.push((target, 0));
+                }
+                continue;
+            };
+            let circle: Vec<&str> = path[at..].iter().map(|(n, _)| *n).chain([target]).collect();
+            // Pipelines alone are reported as such.
+            if circle.iter().any(|n| decls.agents.contains_key(*n)) {
+                let message =
+                    format!("no bound is known for how often these ask each other: {}", circle.join(" → "));
+                out.push(Diagnostic::error(codes::RECURSION, message, span).help(
+                    "let a pipeline decide who goes on, with `while … max n { … }`, or take one of them out of the circle",
+                ));
             }
         }
     }

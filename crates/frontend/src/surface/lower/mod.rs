@@ -9,6 +9,7 @@
 //!
 //! Source: seed 004 §3; `docs/calculus.md` §3 for what the terms mean.
 
+mod agents;
 mod callables;
 mod expr;
 mod statements;

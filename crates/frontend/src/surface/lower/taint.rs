@@ -3,7 +3,7 @@
 use super::Lower;
 use super::expr::by_of;
 use super::variables::expressions_of;
-use crate::surface::decls::{AgentDecl, Flow, Kind, Param, Signature};
+use crate::surface::decls::{AgentDecl, Does, Flow, Kind, Param, Signature};
 use core_ir::{EffectClass, LabelSpec, Lattice};
 use syntax::agent::ast::{Block, Expr, ExprKind, Item, Run, Stmt, StmtKind};
 
@@ -135,8 +135,7 @@ impl Lower<'_> {
                 let Some(agent) = by.and_then(|a| self.c.decls.agents.get(a)) else {
                     return Taint::of(&s.flow);
                 };
-                let tools = agent.tools.iter().filter_map(|t| self.c.decls.tools.get(t));
-                let taint = tools.fold(Taint::of(&s.flow), |t, s| t.join(self.c.returns(s)));
+                let taint = Taint::of(&s.flow).join(self.agent_adds(agent));
                 let keys = agent.memory.iter().flat_map(|m| &m.keys);
                 keys.fold(taint, |t, k| t.join(self.memory_taint(agent, k)))
             }
@@ -162,10 +161,38 @@ impl Lower<'_> {
         }
     }
 
-    /// The label of a key: what it says, and what the agent's tools read.
-    pub(super) fn memory_taint(&self, decl: &AgentDecl, key: &Param) -> Taint {
-        let own = Taint { untrusted: key.flow.untrusted, secret: key.flow.secret };
+    /// What an agent's tools return, and whoever it asks or hands over to.
+    fn agent_adds(&mut self, decl: &AgentDecl) -> Taint {
         let tools = decl.tools.iter().filter_map(|t| self.c.decls.tools.get(t));
-        tools.fold(own, |t, s| t.join(self.c.returns(s)))
+        let own = tools.fold(Taint::NONE, |t, s| t.join(self.c.returns(s)));
+        let others = decl.offers.iter().filter(|o| matches!(o.does, Does::Ask | Does::HandOver));
+        others.fold(own, |t, o| t.join(self.asked_adds(&o.name.text)))
+    }
+
+    /// What an agent, or else a pipeline, adds to the label of the text that it is asked.
+    pub(super) fn asked_adds(&mut self, name: &str) -> Taint {
+        let c = self.c;
+        let Some(agent) = c.decls.agents.get(name) else {
+            return match c.decls.callables.get(name) {
+                // It may be asked whatever the model has heard of.
+                Some(s) => stacker::maybe_grow(64 << 10, 1 << 20, || self.added(s, None)),
+                None => Taint::NONE,
+            };
+        };
+        // No pipeline has a name with a space in it.
+        let key = format!("agent {name}");
+        if let Some(known) = self.results.get(&key) {
+            return *known;
+        }
+        let adds = stacker::maybe_grow(64 << 10, 1 << 20, || self.agent_adds(agent));
+        let keys = agent.memory.iter().flat_map(|m| &m.keys);
+        let adds = keys.fold(adds, |t, k| t.join(self.memory_taint(agent, k)));
+        self.results.insert(key, adds);
+        adds
+    }
+
+    /// The label of a key: what it says, and what the agent hears from others.
+    pub(super) fn memory_taint(&mut self, decl: &AgentDecl, key: &Param) -> Taint {
+        Taint { untrusted: key.flow.untrusted, secret: key.flow.secret }.join(self.agent_adds(decl))
     }
 }
