@@ -8,12 +8,14 @@
 //! Invariant: pure, and total on every term.
 
 pub mod codes;
+mod differ;
 mod same;
 mod spec;
 mod surface;
 
 use core_ir::{Code, Style, print_with};
 use diagnostics::{Diagnostic, FileId, Span, has_errors};
+use differ::Difference;
 use std::sync::Arc;
 
 /// A format that programs can be written in.
@@ -77,16 +79,27 @@ pub fn convert(code: &Arc<Code>, name: &str, target: Target) -> Converted {
         return Converted { text: None, found };
     }
     let same = match target {
-        Target::Lam => read_lam(&text).is_some_and(|again| again == **code),
-        Target::AgentSpec => read_spec(&text).is_some_and(|again| same::as_unit(code, &again)),
-        Target::Agent => read_agent(&text).is_some_and(|again| same::as_pipeline(code, &again)),
+        Target::Lam => read_lam(&text).and_then(|again| match again == **code {
+            true => Ok(()),
+            false => Err(differ::first(code, &again)),
+        }),
+        Target::AgentSpec => read_spec(&text).and_then(|again| same::as_unit(code, &again)),
+        Target::Agent => read_agent(&text).and_then(|again| same::as_pipeline(code, &again)),
     };
-    if !same {
-        let message = format!("written as {}, this would not mean the same", target.describe());
-        found.push(cannot(message, code.span(code.root())));
+    if let Err(Difference { what, at }) = same {
+        let message = format!("written as {}, this would not mean the same: {what}", target.describe());
+        let at = if at.file == FileId(0) && at.end == 0 { code.span(code.root()) } else { at };
+        found.push(cannot(message, at));
         return Converted { text: None, found };
     }
     Converted { text: Some(text), found }
+}
+
+/// What was written cannot be read again, for the first reason that is given.
+fn unread(found: &[Diagnostic]) -> Difference {
+    let first = found.iter().find(|d| d.level == diagnostics::Level::Error);
+    let why = first.map_or_else(|| "it defines nothing that runs".to_string(), |d| d.message.clone());
+    Difference { what: why, at: Span { file: FileId(0), start: 0, end: 0 } }
 }
 
 /// Tools of one name that are not the same tool: no target can tell them apart, nor can whoever carries them out.
@@ -106,24 +119,25 @@ fn cannot(message: String, at: Span) -> Diagnostic {
         .help("`--to lam` says everything; `use crew` makes a task of it in an `.agent` program as it is")
 }
 
-fn read_lam(text: &str) -> Option<Code> {
+fn read_lam(text: &str) -> Result<Code, Difference> {
     let parsed = frontend::calculus::compile(FileId(0), text);
-    parsed.code.filter(|_| !has_errors(&parsed.diagnostics))
+    parsed.code.filter(|_| !has_errors(&parsed.diagnostics)).ok_or_else(|| unread(&parsed.diagnostics))
 }
 
-fn read_spec(text: &str) -> Option<Arc<Code>> {
+fn read_spec(text: &str) -> Result<Arc<Code>, Difference> {
     use frontend::{File, Project};
     let file = File::read(FileId(0), "converted.json", &text.into(), &frontend::doc::Limits::default());
     let project = Project { files: vec![file], ..Project::default() };
-    let compiled = frontend::compile(&project, 0)?;
+    let Some(compiled) = frontend::compile(&project, 0) else { return Err(unread(&[])) };
     match &compiled.units[..] {
-        [unit] if !has_errors(&compiled.diagnostics) => Some(unit.code.clone()),
-        _ => None,
+        [unit] if !has_errors(&compiled.diagnostics) => Ok(unit.code.clone()),
+        _ => Err(unread(&compiled.diagnostics)),
     }
 }
 
-fn read_agent(text: &str) -> Option<Code> {
+fn read_agent(text: &str) -> Result<Code, Difference> {
     let (module, found) = frontend::surface::check(FileId(0), text);
-    let module = module.filter(|_| !has_errors(&found))?;
-    module.lower(module.default_entry()?).ok()
+    let Some(module) = module.filter(|_| !has_errors(&found)) else { return Err(unread(&found)) };
+    let Some(entry) = module.default_entry() else { return Err(unread(&[])) };
+    module.lower(entry).map_err(|found| unread(&found))
 }

@@ -98,6 +98,15 @@ const LOOP: &str = "tool find(input: Dyn) -> Dyn write \"Finds.\"\ntool see(inpu
     fix[7 \"as we say\"] (\\self. \\x: Str. let t = llm \"p\" {model: \"m\", top_p: 1, tools: [find, see], purpose: \"a\"} x in\n\
     case t of {find a => let o = tool[find] a in self \"{x}\\n[find] {o}\", see a => let o = tool[see] a in self \"{x}\\n[see] {o}\", final a => a})";
 
+/// An agent that asks another one and a function, hands over, and has a tool whose result is the answer.
+const OTHERS: &str = "tool cook(input: Str) -> Str pure \"Cooks.\"\ntool \"ask-me\"(input: Str) -> Str pure\ntool bill(input: Str) -> Str pure\ntool done(input: Dyn) -> Dyn write\n\
+    fix[inf] (\\self. \\x: Str. let t = llm \"p\" {model: \"m\", tools: [cook, \"ask-me\", bill, done], purpose: \"a\"} x in case t of {\
+    cook a => let o = fix[3] (\\self. \\x: Str. let t = llm \"c\" {model: \"m\", tools: [done], purpose: \"cook\"} x in case t of {done a => let o = tool[done] a in self \"{x}\\n[done] {o}\", final a => a}) a.input in self \"{x}\\n[cook] {o}\",\
+    \"ask-me\" a => let o = (\\x: Str. llm \"q\" {model: \"m\"} \"{x}!\") a.input in self \"{x}\\n[ask-me] {o}\",\
+    bill => llm \"b\" {model: \"m\"} x,\
+    done a => prim[to_str](tool[done] a),\
+    final a => a})";
+
 #[test]
 fn agents_groups_and_flows_are_agent_spec() {
     let text = written(SORT, Target::AgentSpec);
@@ -151,6 +160,12 @@ fn calls_choices_and_data_are_surface_programs() {
         "tool now(zone: Str) -> Str read \"The time.\"\n\\x: Str. tool[now] {zone: x}".to_string(),
         r#"\x: Str. (llm "Count." {model: "m", result: {n: Num, kind: Enum Kind(big, small)}, purpose: "count"} x).n"#.into(),
         r#"{a: [1, 2.5], c: null == null, b: "x\ny" + "\\"}"#.to_string(),
+        LOOP.to_string(),
+        r#"llm "a" {model: "m", max_tokens: 5, top_p: 1, "x-y": [{a: true}], fallback: ["n"]}"#.into(),
+        r#"\x: Str. llm "a \{b} {x} {x}" {model: "m"} x"#.into(),
+        r#"\inputs: {who: Str, n: Num, input: Str}. llm "For {inputs.who} and {inputs.n}." {model: "m"} inputs.input"#.into(),
+        "tool f(input: Dyn) -> Dyn write by {mcp: \"eyes\"}\ntool \"g-h\"(input: Dyn) -> Dyn read by {exec: [\"see\", '{input}']}\n\\x: Str. par [prim[to_str](tool[f] x), tool[\"g-h\"] {input: x}]".into(),
+        OTHERS.to_string(),
     ] {
         let program = written(&text, Target::Agent);
         let (_, found) = frontend::surface::check(FileId(0), &program);
@@ -161,18 +176,34 @@ fn calls_choices_and_data_are_surface_programs() {
 #[test]
 fn what_the_surface_language_cannot_say_is_told() {
     for (text, what) in [
-        (LOOP, "this loop"),
-        (r#"llm "a" {model: "m", max_tokens: 5}"#, "the most tokens of a reply"),
-        (r#"llm "a" {model: "m", top_p: 1}"#, "the setting `top_p` of a model"),
-        (r#"\x: Str. llm "a {x}" {model: "m"} x"#, "instructions that are computed"),
+        (
+            r#"fix[3] (\self. \x: Str. if prim[contains](x, "end") then x else self (llm "a" {model: "m"} x))"#,
+            "this loop",
+        ),
         (r#"llm "a" {model: "m"} | llm "b" {model: "m"}"#, "a pair"),
-        ("tool f(input: Dyn) -> Dyn write\n\\x: Str. prim[to_str](tool[f] x)", "the type Dyn"),
+        (r#"llm "a" {model: "m", budget: 1}"#, "the setting `budget` of a model beside its field"),
+        (
+            r#"\x: Str. llm (unknown "the prompt in a file") {model: "m"} x"#,
+            "what is not known here: the prompt in a file",
+        ),
+        (r#"llm "a" {model: "m", result: Num, repair: 1}"#, "asked for again 1 times, instead of 2"),
         (r#"\x: Str. ["U"]: x"#, "a label"),
         (r#"\x: Str. choose 0.5 x "a""#, "a choice by chance"),
     ] {
         let said = lacks(text, Target::Agent);
         assert!(said.contains(what), "{text}: {said}");
     }
+}
+
+/// What would not mean the same is told with what differs, at its place.
+#[test]
+fn a_difference_has_a_place_and_a_name() {
+    let text = "llm 'a {{b}}' {model: \"m\"}";
+    let converted = convert(&lam(text), "desk", Target::AgentSpec);
+    let first = converted.found.iter().find(|d| d.level == Level::Error).expect("a reason");
+    assert!(first.message.contains("would not mean the same: "), "{first:?}");
+    let at = first.span.expect("a place");
+    assert!((at.end as usize) <= text.len() && at.end > at.start && !first.help.is_empty(), "{first:?}");
 }
 
 /// Each explained code has an example that gives it and one that does not.

@@ -3,31 +3,21 @@
 //! A function of a text or of a record of inputs becomes a pipeline; each call of a model a task by an agent; each call of a tool with a
 //! signature a call of that tool. What comes first in the term is the first statement.
 
+mod agents;
+mod words;
+
+pub(crate) use agents::text_loop;
+
 use crate::cannot;
-use core_ir::{
-    Branch, Code, Data, EffectClass, IfSugar, LabelSpec, ModelParams, Name, Num, Prim, Term, TermId,
-    ToolDecl, ToolId, Type,
-};
+use core_ir::{Branch, Code, Data, IfSugar, Name, Prim, Term, TermId, ToolId, Type};
 use diagnostics::{Diagnostic, Span, clip};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+use syntax::agent::RESERVED;
+use words::{escaped, is_name, number, text};
 
-/// Words that are no names in the surface language, and those that would be hard to read as one.
-const RESERVED: &[&str] = &[
-    "let",
-    "if",
-    "else",
-    "while",
-    "break",
-    "continue",
-    "try",
-    "catch",
-    "assert",
-    "return",
-    "parallel",
-    "true",
-    "false",
-    "null",
+/// Words of the surface language that would be hard to read as a name.
+const WORDS: &[&str] = &[
     "for",
     "in",
     "match",
@@ -37,18 +27,6 @@ const RESERVED: &[&str] = &[
     "guard",
     "endorse",
     "quarantine",
-    "length",
-    "lower",
-    "upper",
-    "trim",
-    "split",
-    "join",
-    "contains",
-    "append",
-    "slice",
-    "range",
-    "to_string",
-    "to_number",
     "agent",
     "task",
     "tool",
@@ -67,14 +45,18 @@ const MOST_CALLS: usize = 10_000;
 
 /// Writes a term; without an error among what is found the text is whole.
 pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
+    let functions = frontend::surface::function_names().map(str::to_string);
     let mut w = Writer {
         code,
         found: Vec::new(),
-        used: RESERVED.iter().map(|w| w.to_string()).collect(),
+        used: RESERVED.iter().chain(WORDS).map(|w| w.to_string()).chain(functions).collect(),
+        types: check::types::check_steps(code).1.into_iter().collect(),
+        known: HashMap::new(),
         enums: Vec::new(),
         agents: Vec::new(),
         tools: HashMap::new(),
         decls: Vec::new(),
+        pipelines: Vec::new(),
         scope: Vec::new(),
         lines: Vec::new(),
         depth: 1,
@@ -85,8 +67,8 @@ pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
     for (name, variants) in &w.enums {
         let _ = writeln!(out, "enum {name} {{ {} }}", variants.join(", "));
     }
-    for (name, fields) in &w.agents {
-        let _ = writeln!(out, "agent {name} {{ {fields} }}");
+    for agent in &w.agents {
+        let _ = writeln!(out, "{}agent {} {{ {} }}", agent.about, agent.name, agent.fields);
     }
     for decl in &w.decls {
         let _ = writeln!(out, "{decl}");
@@ -94,7 +76,19 @@ pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
     if !out.is_empty() {
         out.push('\n');
     }
+    for pipeline in w.pipelines {
+        out += &pipeline;
+        out.push('\n');
+    }
     (out + &pipeline, w.found)
+}
+
+/// An agent of the program.
+struct Agent {
+    name: String,
+    fields: String,
+    /// The comment above it, which models are shown.
+    about: String,
 }
 
 /// What a variable of the term is in the program.
@@ -113,10 +107,15 @@ struct Writer<'c> {
     found: Vec<Diagnostic>,
     used: HashSet<String>,
     enums: Vec<(String, Vec<String>)>,
-    /// Agents by name, with what they are.
-    agents: Vec<(String, String)>,
+    agents: Vec<Agent>,
     tools: HashMap<ToolId, String>,
     decls: Vec<String>,
+    /// Pipelines that the last one calls.
+    pipelines: Vec<String>,
+    /// The types of terms, as far as they are known.
+    types: HashMap<TermId, Type>,
+    /// The types of variables of the program.
+    known: HashMap<String, Type>,
     scope: Vec<(Name, Means)>,
     /// The statements of the block that is being written.
     lines: Vec<String>,
@@ -168,10 +167,14 @@ impl Writer<'_> {
                 let mut names = Vec::new();
                 let mut params = Vec::new();
                 for (field, ty) in &fields {
-                    let own = self.name(field);
+                    // A word of the language is a name where it stands.
+                    let free =
+                        is_name(field) && (WORDS.contains(&&**field) || self.used.insert(field.to_string()));
+                    let own = if free { field.to_string() } else { self.name(field) };
                     if own != **field {
                         self.cannot(format!("an input of the name `{}`", clip(field)), at);
                     }
+                    self.known.insert(own.clone(), ty.clone());
                     let ty = self.ty(ty, at).unwrap_or_default();
                     params.push(format!("{own}: {ty}"));
                     names.push((field.clone(), own));
@@ -181,17 +184,18 @@ impl Writer<'_> {
             }
             _ if self.is_function(root) => {
                 let x = self.name("input");
+                self.known.insert(x.clone(), Type::Str);
                 (vec![format!("{x}: String")], Some(Type::Str), self.call(root, x, at))
             }
             // It takes nothing.
             _ => (Vec::new(), None, self.value(root)),
         };
         // The types of a term that cannot be written need not be known.
-        let result = if self.found.is_empty() { self.result(given.as_ref()) } else { None };
-        let result = result.and_then(|ty| self.ty(&ty, at));
-        if result.is_none() && self.found.is_empty() {
-            self.cannot("a result whose type is not known before the run", at);
-        }
+        let result = match self.found.is_empty() {
+            true => self.result(given.as_ref()).unwrap_or(Type::Dyn),
+            false => Type::Dyn,
+        };
+        let result = self.ty(&result, at);
         let pipeline = self.name(name);
         let mut out =
             format!("pipeline {pipeline}({}) -> {} {{\n", params.join(", "), result.unwrap_or_default());
@@ -228,14 +232,15 @@ impl Writer<'_> {
             Type::Str => "String".into(),
             Type::Num => "Number".into(),
             Type::Bool => "Bool".into(),
+            Type::Dyn => "Any".into(),
             Type::List(item) => format!("List[{}]", self.ty(item, at)?),
             Type::Option(item) => format!("Option[{}]", self.ty(item, at)?),
             Type::Record(fields) => {
                 let mut out = Vec::new();
                 for (name, ty) in fields.iter() {
-                    if !is_name(name) {
+                    let Some(name) = field_name(name) else {
                         return self.cannot(format!("a field of the name `{}`", clip(name)), at);
-                    }
+                    };
                     out.push(format!("{name}: {}", self.ty(ty, at)?));
                 }
                 format!("Obj{{{}}}", out.join(", "))
@@ -276,10 +281,7 @@ impl Writer<'_> {
             return self.cannot("a pair", code.span(f));
         }
         match code.term(f) {
-            Term::Llm(prompt, params) => {
-                let (task, agent) = self.task(*prompt, params, code.span(f))?;
-                self.run(&task, &format!("text: {x}"), &format!(" by {agent}"), params.purpose.as_deref())
-            }
+            Term::Llm(prompt, params) => self.question(*prompt, params, x, code.span(f)),
             Term::Abs(abs) => {
                 self.scope.push((abs.param.clone(), Means::Name(x)));
                 let out = self.value(abs.body);
@@ -306,13 +308,13 @@ impl Writer<'_> {
                 };
                 let args = format!("{}: {x}", only.name);
                 let tool = self.tool(*id, &decl)?;
-                self.run(&tool, &args, "", Some(&tool))
+                self.run(&tool, &args, "", Some(&tool), decl.result.clone())
             }
             Term::Unknown(why) => self.cannot(format!("what is not known here: {}", clip(why)), code.span(f)),
-            Term::Fix { .. } => self.cannot(
-                "this loop: its agents begin with everything that was said so far in one text",
-                code.span(f),
-            ),
+            Term::Fix { .. } => match text_loop(code, f) {
+                Some(found) => self.loop_on_text(&found, x, code.span(f)),
+                None => self.cannot("this loop, which is no agent's", code.span(f)),
+            },
             Term::Mem(..) => self.cannot("this memory", code.span(f)),
             Term::Guard { .. } => self.cannot("a guard around a function", code.span(f)),
             _ => self.cannot("a function of this kind", code.span(f)),
@@ -320,105 +322,18 @@ impl Writer<'_> {
     }
 
     /// `let v = run … with {…} …;`
-    fn run(&mut self, target: &str, args: &str, clauses: &str, like: Option<&str>) -> Option<String> {
+    fn run(
+        &mut self,
+        target: &str,
+        args: &str,
+        clauses: &str,
+        like: Option<&str>,
+        ty: Type,
+    ) -> Option<String> {
         let v = self.name(&format!("{}_said", like.unwrap_or(target)));
         self.line(&format!("let {v} = run {target} with {{ {args} }}{clauses};"));
+        self.known.insert(v.clone(), ty);
         Some(v)
-    }
-
-    /// The task and the agent of a question.
-    fn task(&mut self, prompt: TermId, params: &ModelParams, at: Span) -> Option<(String, String)> {
-        let code = self.code;
-        let Term::Lit(Data::Str(prompt)) = code.term(prompt) else {
-            self.cannot("instructions that are computed", code.span(prompt));
-            return None;
-        };
-        let mut fields = vec![];
-        if let Some(model) = &params.model {
-            fields.push(format!("model: {}", text(model)));
-        }
-        if !prompt.is_empty() {
-            fields.push(format!("prompt: {}", text(prompt)));
-        }
-        if let Some(t) = &params.temperature {
-            fields.push(format!("temperature: {}", number(t)));
-        }
-        fields.push("tools: []".into());
-        if params.max_tokens.is_some() {
-            self.cannot("the most tokens of a reply", at);
-        }
-        for (key, _) in params.extra.iter().filter(|(n, _)| &**n != "agent") {
-            self.cannot(format!("the setting `{}` of a model", clip(key)), at);
-        }
-        if !params.tools.is_empty() {
-            self.cannot("tools that are offered outside of an agent's loop", at);
-        }
-        let result = params.result.clone().unwrap_or(Type::Str);
-        let ty = self.ty(&result, at)?;
-        if !matches!(result, Type::Str) && params.repair != 2 {
-            self.cannot("how often an answer that does not fit is asked for again", at);
-        }
-        let fields = fields.join(", ");
-        let agent = match self.agents.iter().find(|(_, f)| *f == fields) {
-            Some((name, _)) => name.clone(),
-            None => {
-                let name = self.name(params.model.as_deref().unwrap_or("assistant"));
-                self.agents.push((name.clone(), fields));
-                name
-            }
-        };
-        let task = self.name(params.purpose.as_deref().unwrap_or("answer"));
-        self.decls.push(format!("task {task}(text: String) -> {ty} by agent {{ prompt \"{{text}}\" }}"));
-        Some((task, agent))
-    }
-
-    /// The declaration of a tool with a signature.
-    fn tool(&mut self, id: ToolId, decl: &ToolDecl) -> Option<String> {
-        if let Some(name) = self.tools.get(&id) {
-            return Some(name.clone());
-        }
-        let at = decl.span;
-        if !is_name(&decl.name) || !self.used.insert(decl.name.to_string()) {
-            return self.cannot(format!("a tool of the name `{}`", clip(&decl.name)), at);
-        }
-        if decl.approve || decl.policy.is_some() || decl.handler.is_some() {
-            self.cannot("how this tool is carried out or allowed", at);
-        }
-        let control = match decl.effect == EffectClass::Write && decl.control == LabelSpec::BOTTOM {
-            true => String::new(),
-            false => required(&decl.control),
-        };
-        let mut params = Vec::new();
-        for p in &decl.params {
-            let requires = if p.bound == decl.control { String::new() } else { required(&p.bound) };
-            params.push(format!("{}: {}{requires}", p.name, self.ty(&p.ty, at)?));
-        }
-        let class = match decl.effect {
-            EffectClass::Pure => "pure",
-            EffectClass::Read => "reads",
-            EffectClass::Write => "writes",
-        };
-        let label = match &decl.label {
-            LabelSpec::Axes { untrusted, secret } => {
-                let untrusted = *untrusted && decl.effect != EffectClass::Read;
-                format!(
-                    "{}{}",
-                    if untrusted { " untrusted" } else { "" },
-                    if *secret { " secret" } else { "" }
-                )
-            }
-            LabelSpec::Exact(_) => return self.cannot("a label of a certain lattice", at),
-        };
-        let result = self.ty(&decl.result, at)?;
-        let about =
-            decl.description.as_ref().map_or(String::new(), |d| format!("-- {}\n", d.replace('\n', "\n-- ")));
-        self.decls.push(format!(
-            "{about}tool {}({}) -> {result} {class}{label}{control} {{}}",
-            decl.name,
-            params.join(", ")
-        ));
-        self.tools.insert(id, decl.name.to_string());
-        Some(decl.name.to_string())
     }
 
     // ----- values -----
@@ -430,8 +345,9 @@ impl Writer<'_> {
     /// A definition, which holds until the scope is cut back.
     fn bind(&mut self, name: &Name, value: TermId) -> Option<()> {
         let means = match self.code.term(value) {
-            Term::Abs(_) | Term::Llm(..) | Term::Tool(_) => Means::Function(value),
+            Term::Abs(_) | Term::Llm(..) | Term::Tool(_) | Term::Fix { .. } => Means::Function(value),
             _ => {
+                let ty = self.types.get(&value).cloned().unwrap_or(Type::Dyn);
                 let value = self.value(value)?;
                 if self.used.contains(&value) {
                     // It has a name already.
@@ -439,6 +355,7 @@ impl Writer<'_> {
                 } else {
                     let own = self.name(name.trim_start_matches('$'));
                     self.line(&format!("let {own} = {value};"));
+                    self.known.insert(own.clone(), ty);
                     Means::Name(own)
                 }
             }
@@ -468,9 +385,9 @@ impl Writer<'_> {
             Term::Record(fields) => {
                 let mut out = Vec::new();
                 for (name, value) in fields {
-                    if !is_name(name) {
+                    let Some(name) = field_name(name) else {
                         return self.cannot(format!("a field of the name `{}`", clip(name)), at);
-                    }
+                    };
                     out.push(format!("{name}: {}", self.value(*value)?));
                 }
                 Some(format!("{{ {} }}", out.join(", ")))
@@ -487,10 +404,10 @@ impl Writer<'_> {
                     return own
                         .or_else(|| self.cannot(format!("the input `{}`, which is none", clip(field)), at));
                 }
-                if !is_name(field) {
+                let Some(name) = field_name(field) else {
                     return self.cannot(format!("a field of the name `{}`", clip(field)), at);
-                }
-                Some(format!("{}.{field}", self.value(*of)?))
+                };
+                Some(format!("{}.{name}", self.value(*of)?))
             }
             Term::Index(of, index) => {
                 let of = self.value(*of)?;
@@ -507,7 +424,7 @@ impl Writer<'_> {
                         args.push(format!("{name}: {}", self.value(*value)?));
                     }
                     let tool = self.tool(*tool, &decl)?;
-                    return self.run(&tool, &args.join(", "), "", Some(&tool));
+                    return self.run(&tool, &args.join(", "), "", Some(&tool), decl.result.clone());
                 }
                 let x = self.value(*x)?;
                 self.call(*f, x, at)
@@ -529,6 +446,9 @@ impl Writer<'_> {
             }
             Term::Par(most, branches) => self.parallel(*most, branches, at),
             Term::Unknown(why) => self.cannot(format!("what is not known here: {}", clip(why)), at),
+            Term::Case { scrutinee, .. } if matches!(code.term(*scrutinee), Term::Unknown(_)) => {
+                self.value(*scrutinee)
+            }
             Term::Case { .. } | Term::Classify(..) => {
                 self.cannot("a choice by a model's word, with an error for other words", at)
             }
@@ -658,7 +578,13 @@ impl Writer<'_> {
 
     /// A choice between texts.
     fn cases(&mut self, scrutinee: TermId, branches: &[Branch], default: TermId) -> Option<String> {
-        if !matches!(self.code.term(scrutinee), Term::Prim(Prim::Trim, _)) {
+        let is_text = match self.code.term(scrutinee) {
+            Term::Prim(Prim::Trim, _) => true,
+            // The reason is what it depends on.
+            Term::Unknown(_) => return self.value(scrutinee),
+            _ => matches!(self.types.get(&scrutinee), Some(Type::Str)),
+        };
+        if !is_text {
             return self.cannot("a choice between tags", self.code.span(scrutinee));
         }
         let value = self.value(scrutinee)?;
@@ -681,32 +607,192 @@ impl Writer<'_> {
         Some(out)
     }
 
-    /// Calls at the same time.
+    /// Calls at the same time. What is no call by itself becomes a pipeline that is called.
     fn parallel(&mut self, most: Option<u32>, branches: &[TermId], at: Span) -> Option<String> {
-        let outer = std::mem::take(&mut self.lines);
-        let mut names = Vec::new();
-        self.depth += 1;
-        for branch in branches {
-            let before = self.lines.len();
-            let value = self.value(*branch)?;
-            // One call each, and nothing else, may stand there.
-            if self.lines.len() != before + 1 || !self.lines[before].contains(&format!("let {value} = run "))
-            {
-                return self
-                    .cannot("parts that run at the same time and are no calls", self.code.span(*branch));
-            }
-            names.push(value);
-        }
-        self.depth -= 1;
-        let calls = std::mem::replace(&mut self.lines, outer);
-        if names.is_empty() {
+        if branches.is_empty() {
             return self.cannot("nothing that runs at the same time", at);
+        }
+        // A part is written twice if it becomes a pipeline, and so are those within it.
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            return self.cannot(format!("more than {MOST_CALLS} calls"), at);
+        }
+        let mut calls = Vec::new();
+        let mut names = Vec::new();
+        for branch in branches {
+            let outer = std::mem::take(&mut self.lines);
+            let kept = (
+                self.decls.len(),
+                self.agents.len(),
+                self.pipelines.len(),
+                self.enums.len(),
+                self.tools.clone(),
+            );
+            self.depth += 1;
+            let value = self.value(*branch);
+            self.depth -= 1;
+            let mut lines = std::mem::replace(&mut self.lines, outer);
+            let value = value?;
+            // One call each, and nothing else, may stand there.
+            let is_call = lines.len() == 1 && lines[0].contains(&format!("let {value} = run "));
+            if is_call {
+                calls.append(&mut lines);
+                names.push(value);
+                continue;
+            }
+            self.decls.truncate(kept.0);
+            self.agents.truncate(kept.1);
+            self.pipelines.truncate(kept.2);
+            self.enums.truncate(kept.3);
+            self.tools = kept.4;
+            let (target, args, ty) = self.part(*branch)?;
+            let outer = std::mem::take(&mut self.lines);
+            self.depth += 1;
+            let value = self.run(&target, &args, "", None, ty);
+            self.depth -= 1;
+            calls.append(&mut std::mem::replace(&mut self.lines, outer));
+            names.push(value?);
         }
         let most = most.map_or(String::new(), |n| format!(" max_concurrency {n}"));
         self.line(&format!("parallel{most} {{"));
         self.lines.extend(calls);
         self.line("} join;");
         Some(format!("[{}]", names.join(", ")))
+    }
+
+    /// A term as a pipeline of the variables that it reads: its name, the arguments of a call, and the type of its result.
+    fn part(&mut self, id: TermId) -> Option<(String, String, Type)> {
+        let at = self.code.span(id);
+        let ty = self.types.get(&id).cloned().unwrap_or(Type::Dyn);
+        let mut read: Vec<String> = Vec::new();
+        self.reads(id, &mut Vec::new(), &mut read);
+        let mut params = Vec::new();
+        for name in &read {
+            let ty = self.known.get(name).cloned().unwrap_or(Type::Dyn);
+            params.push(format!("{name}: {}", self.ty(&ty, at)?));
+        }
+        let args: Vec<String> = read.iter().map(|n| format!("{n}: {n}")).collect();
+        let name = self.sub_pipeline("part", &params, &ty, at, |w| w.value(id))?;
+        Some((name, args.join(", "), ty))
+    }
+
+    /// A pipeline beside this one, whose parameters are written already.
+    fn sub_pipeline(
+        &mut self,
+        like: &str,
+        params: &[String],
+        result: &Type,
+        at: Span,
+        body: impl FnOnce(&mut Self) -> Option<String>,
+    ) -> Option<String> {
+        let result = self.ty(result, at)?;
+        let name = self.name(like);
+        let outer = std::mem::take(&mut self.lines);
+        let depth = std::mem::replace(&mut self.depth, 1);
+        let value = body(self);
+        self.depth = depth;
+        let lines = std::mem::replace(&mut self.lines, outer);
+        let mut out = format!("pipeline {name}({}) -> {result} {{\n", params.join(", "));
+        for line in &lines {
+            let _ = writeln!(out, "{line}");
+        }
+        let _ = writeln!(out, "    return {};\n}}", value?);
+        self.pipelines.push(out);
+        Some(name)
+    }
+
+    /// The variables of the program that a term reads, in order. One that stands for an expression is given a name first.
+    fn reads(&mut self, id: TermId, bound: &mut Vec<Name>, out: &mut Vec<String>) {
+        stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || {
+            let code = self.code;
+            let term = code.term(id);
+            if let Term::Var(name, _) = term {
+                if bound.contains(name) {
+                    return;
+                }
+                match self.means(name) {
+                    Some(Means::Name(value)) => {
+                        let value = match is_name(&value) {
+                            true => value,
+                            false => {
+                                let own = self.name(name.trim_start_matches('$'));
+                                self.line(&format!("let {own} = {value};"));
+                                self.scope.push((name.clone(), Means::Name(own.clone())));
+                                own
+                            }
+                        };
+                        if !out.contains(&value) {
+                            out.push(value);
+                        }
+                    }
+                    Some(Means::Inputs(fields)) => {
+                        for (_, own) in fields {
+                            if !out.contains(&own) {
+                                out.push(own);
+                            }
+                        }
+                    }
+                    Some(Means::Function(f)) => {
+                        // It is closed over what stood before it.
+                        let inner = std::mem::take(bound);
+                        self.left = self.left.saturating_sub(1);
+                        if self.left > 0 {
+                            self.reads(f, bound, out);
+                        }
+                        *bound = inner;
+                    }
+                    None => {}
+                }
+                return;
+            }
+            if let Term::Field(of, field) = term
+                && let Term::Var(name, _) = code.term(*of)
+                && !bound.contains(name)
+                && let Some(Means::Inputs(fields)) = self.means(name)
+            {
+                let own = fields.iter().find(|(f, _)| f == field).map(|(_, n)| n.clone());
+                out.extend(own.filter(|own| !out.contains(own)));
+                return;
+            }
+            let before = bound.len();
+            match term {
+                Term::Abs(abs) => bound.push(abs.param.clone()),
+                Term::Let { bindings, body, .. } => {
+                    for (name, value) in bindings {
+                        self.reads(*value, bound, out);
+                        bound.push(name.clone());
+                    }
+                    self.reads(*body, bound, out);
+                    bound.truncate(before);
+                    return;
+                }
+                Term::Case { scrutinee, branches, default } => {
+                    self.reads(*scrutinee, bound, out);
+                    for branch in branches {
+                        bound.extend(branch.binder.clone());
+                        self.reads(branch.body, bound, out);
+                        bound.truncate(before);
+                    }
+                    if let Some(default) = default {
+                        self.reads(*default, bound, out);
+                    }
+                    return;
+                }
+                Term::Try { label, body, name, handler, .. } => {
+                    self.reads(*label, bound, out);
+                    self.reads(*body, bound, out);
+                    bound.push(name.clone());
+                    self.reads(*handler, bound, out);
+                    bound.truncate(before);
+                    return;
+                }
+                _ => {}
+            }
+            for child in term.children() {
+                self.reads(child, bound, out);
+            }
+            bound.truncate(before);
+        });
     }
 
     fn data(&mut self, data: &Data, at: Span) -> Option<String> {
@@ -734,55 +820,8 @@ impl Writer<'_> {
     }
 }
 
-/// The words for a bound, as far as there are some.
-fn required(bound: &LabelSpec) -> String {
-    match bound {
-        LabelSpec::Axes { untrusted, secret } => {
-            let word = |lacks: bool, word: &'static str| if lacks { word } else { "" };
-            format!("{}{}", word(!untrusted, " requires trusted"), word(!secret, " requires public"))
-        }
-        LabelSpec::Exact(_) => String::new(),
-    }
-}
-
-fn is_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && ![
-            "let", "if", "else", "while", "break", "continue", "try", "catch", "assert", "return",
-            "parallel", "true", "false", "null",
-        ]
-        .contains(&name)
-}
-
-/// A text between quotes.
-fn text(s: &str) -> String {
-    format!("\"{}\"", escaped(s))
-}
-
-fn escaped(s: &str) -> String {
-    let mut out = String::new();
-    for c in s.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{{{:x}}}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// A number; a fraction that has no finite decimals is a quotient.
-fn number(n: &Num) -> String {
-    let text = n.to_string();
-    match text.split_once('/') {
-        Some((a, b)) => format!("({a} / {b})"),
-        None => text,
-    }
+/// What a field is called in the program: those of records that a front end makes for itself begin with `$`.
+pub(crate) fn field_name(name: &str) -> Option<&str> {
+    let own = name.strip_prefix('$').unwrap_or(name);
+    is_name(own).then_some(own)
 }
