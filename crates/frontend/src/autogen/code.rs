@@ -5,16 +5,17 @@
 use super::choose;
 use super::classic::{source_of, tests};
 use super::component::{asks, default_description, is_team};
+use super::magentic;
 use super::model::{
-    Arrow, Assistant, Ends, Graph, Handoff, How, Kind, Member, Place, Selector, Society, Team, ToolUse, When,
-    Words,
+    Arrow, Assistant, Ends, Graph, Handoff, How, Kind, Member, Orchestrator, Place, Selector, Society, Team,
+    ToolUse, When, Words,
 };
 use super::{AGENT_UNUSED, ASSISTANT, DEFAULT_PROMPT, INSTRUCTION, RESPONSE, TEAM_UNUSED};
 use crate::defaults;
 use crate::emit::{LoopBound, Unused, clip, codes, undecided};
 use crate::kit::Kit;
 use crate::py::{self, Given, field};
-use core_ir::{Data, ModelParams, Name, ToolDecl, Type};
+use core_ir::{Bound, Data, ModelParams, Name, ToolDecl, Type};
 use diagnostics::{Diagnostic, Span};
 use python::{Kind as Py, Object, ObjectId, Piece, Value, World};
 use std::collections::HashSet;
@@ -472,6 +473,8 @@ impl<'r> Reader<'r, '_> {
             "selector_prompt",
             "allow_repeated_speaker",
             "max_selector_attempts",
+            "max_stalls",
+            "final_answer_prompt",
             "selector_func",
             "candidate_func",
             "graph",
@@ -516,12 +519,25 @@ impl<'r> Reader<'r, '_> {
             "RoundRobinGroupChat" => How::RoundRobin,
             "Swarm" => How::Swarm,
             "GraphFlow" => How::Graph(self.graph(kit, id)),
-            _ => self.selector(kit, id, of),
+            "MagenticOneGroupChat" => self.orchestrator(kit, id),
+            _ => self.selector(kit, id),
         };
         Team { how, members, opener: "user".into(), ends, bound, at: participants.map_or(head, |g| g.at) }
     }
 
-    fn selector(&self, kit: &mut Kit<'_>, id: ObjectId, of: &str) -> How {
+    fn orchestrator(&self, kit: &mut Kit<'_>, id: ObjectId) -> How {
+        let (params, model_at) = self.model(kit, self.get(id, Some(1), "model_client"));
+        let own = LoopBound::by_default(magentic::STALLS, "");
+        let stalls = match py::bound(self.world, self.get(id, None, "max_stalls"), own).bound {
+            Bound::Finite(n) => n,
+            Bound::Infinite => u64::MAX,
+        };
+        let answer = self.get(id, None, "final_answer_prompt").map(|g| words(self.world, g));
+        let answer = answer.filter(|w| !magentic::is_own(&w.shown()));
+        How::Magentic(Box::new(Orchestrator { params, model_at, stalls, answer }))
+    }
+
+    fn selector(&self, kit: &mut Kit<'_>, id: ObjectId) -> How {
         let head = self.world.object(id).span;
         let client = self.get(id, Some(1), "model_client");
         let (params, model_at) = self.model(kit, client);
@@ -542,11 +558,7 @@ impl<'r> Reader<'r, '_> {
             attempts,
             code,
         };
-        if of == "SelectorGroupChat" {
-            return How::Selector(Box::new(selector));
-        }
-        kit.out.push(Diagnostic::info(codes::NOT_COMPILED, super::no_plan(of), head));
-        How::Magentic(Box::new(Selector { repeats: true, ..selector }))
+        How::Selector(Box::new(selector))
     }
 
     /// What a `DiGraphBuilder` builds.

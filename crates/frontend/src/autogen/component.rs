@@ -1,9 +1,10 @@
 //! Components as JSON or YAML: what `dump_component()` writes and AutoGen Studio keeps.
 
 use super::choose;
+use super::magentic;
 use super::model::{
-    Arrow, Assistant, Ends, Graph, Handoff, How, Kind, Member, Place, Selector, Society, Team, ToolUse, When,
-    Words,
+    Arrow, Assistant, Ends, Graph, Handoff, How, Kind, Member, Orchestrator, Place, Selector, Society, Team,
+    ToolUse, When, Words,
 };
 use super::{AGENT_UNUSED, ASSISTANT, DEFAULT_PROMPT, INSTRUCTION, RESPONSE, TEAM_UNUSED};
 use crate::defaults;
@@ -237,6 +238,8 @@ fn team(kit: &mut Kit<'_>, of: &str, config: Node<'_>, head: Span) -> Team {
         "selector_prompt",
         "allow_repeated_speaker",
         "max_selector_attempts",
+        "max_stalls",
+        "final_answer_prompt",
         "graph",
     ];
     report_keys(config, &used, TEAM_UNUSED, "an AutoGen team", kit.out);
@@ -252,6 +255,12 @@ fn team(kit: &mut Kit<'_>, of: &str, config: Node<'_>, head: Span) -> Team {
         "RoundRobinGroupChat" => How::RoundRobin,
         "Swarm" => How::Swarm,
         "GraphFlow" => How::Graph(graph(config)),
+        "MagenticOneGroupChat" => {
+            let (params, model_at) = model(kit, config.get("model_client"));
+            let stalls = config.get("max_stalls").and_then(|n| n.as_u64()).unwrap_or(magentic::STALLS);
+            let answer = words(config, "final_answer_prompt").filter(|w| !magentic::is_own(&w.shown()));
+            How::Magentic(Box::new(Orchestrator { params, model_at, stalls, answer }))
+        }
         _ => {
             let (params, model_at) = model(kit, config.get("model_client"));
             let attempts = defaults::bound(&defaults::AUTOGEN_SELECTS, kit.versions);
@@ -265,12 +274,7 @@ fn team(kit: &mut Kit<'_>, of: &str, config: Node<'_>, head: Span) -> Team {
                 attempts: attempts.or_written(config.entry("max_selector_attempts"), kit.out),
                 code: None,
             };
-            if of == "SelectorGroupChat" {
-                How::Selector(Box::new(selector))
-            } else {
-                kit.out.push(Diagnostic::info(codes::NOT_COMPILED, super::no_plan(of), head));
-                How::Magentic(Box::new(Selector { repeats: true, ..selector }))
-            }
+            How::Selector(Box::new(selector))
         }
     };
     let at = config.entry("participants").map_or(head, |e| e.key.span());

@@ -10,6 +10,7 @@
 //! | a team | `fix[n]`, a turn of the talk each; the state holds what was said |
 //! | `RoundRobinGroupChat` | the members in their order |
 //! | `SelectorGroupChat` | a model names who speaks next |
+//! | `MagenticOneGroupChat` | a loop that asks for a progress ledger; its state holds the facts, the plan and the stalls |
 //! | `Swarm` | whom the last one handed over to |
 //! | `GraphFlow` | whoever the edges lead to, several at once by `par` |
 //! | `max_turns`, `MaxMessageTermination` | the bound |
@@ -18,7 +19,7 @@
 //! | `GroupChat` (before 0.4) | as a team |
 //!
 //! The modules: [`model`] says what all notations say alike, `component` and `code` read 0.4 and later, `classic` what came before;
-//! `turn`, `term`, `choose`, `network` and `ends` make terms.
+//! `turn`, `term`, `choose`, `magentic`, `network` and `ends` make terms.
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat`; 0.2.40, `autogen/agentchat`.
 
@@ -27,6 +28,7 @@ mod classic;
 mod code;
 mod component;
 mod ends;
+mod magentic;
 mod model;
 mod network;
 mod pair;
@@ -34,7 +36,7 @@ mod term;
 mod turn;
 
 use crate::doc::Node;
-use crate::emit::{Unused, clip};
+use crate::emit::Unused;
 use crate::kit::{Units, mark};
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::py;
@@ -81,8 +83,6 @@ const TEAM_UNUSED: &[Unused] = &[
     ("custom_message_types", why::CODE),
     ("model_client_streaming", why::RUNTIME),
     ("model_context", "how much of the talk the model is shown is not compiled yet"),
-    ("max_stalls", "when it plans anew is not compiled yet"),
-    ("final_answer_prompt", why::NOT_YET),
 ];
 
 /// Whether a family of models is OpenAI's.
@@ -99,10 +99,6 @@ fn outside(class: &str, at: Span) -> Option<Ends> {
         _ => return None,
     };
     Some(Ends::Outside(why.to_string(), at))
-}
-
-fn no_plan(class: &str) -> String {
-    format!("how `{}` plans is not compiled: a model names who speaks next", clip(class))
 }
 
 fn facts() -> Facts {

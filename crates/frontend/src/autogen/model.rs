@@ -155,8 +155,18 @@ pub(super) enum How {
     /// Whom the last one handed over to.
     Swarm,
     /// An orchestrator that plans.
-    Magentic(Box<Selector>),
+    Magentic(Box<Orchestrator>),
     Graph(Graph),
+}
+
+/// `MagenticOneGroupChat`: a model that keeps a ledger.
+pub(super) struct Orchestrator {
+    pub params: ModelParams,
+    pub model_at: Option<Span>,
+    /// Turns without progress before it plans anew.
+    pub stalls: u64,
+    /// What it is asked at the end, if that is not AutoGen's own question.
+    pub answer: Option<Words>,
 }
 
 /// A model that names the next speaker.

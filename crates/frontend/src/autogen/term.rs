@@ -15,6 +15,7 @@
 
 use super::choose;
 use super::ends::{ended_by, holds, limit, most_messages};
+use super::magentic;
 use super::model::{Assistant, Ends, How, Kind, Member, Society, Team};
 use super::network;
 use super::turn::{DONE, turn};
@@ -215,7 +216,9 @@ fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, rich: bool, body: Term
 
 /// Messages of a talk at most, as far as its turns bound them.
 fn messages(team: &Team, rich: bool) -> Option<u64> {
-    let turns = match limit(team).bound {
+    let magentic = matches!(team.how, How::Magentic(_));
+    let most = if magentic { magentic::rounds(team) } else { limit(team) };
+    let turns = match most.bound {
         Bound::Finite(n) => n,
         Bound::Infinite => match &team.how {
             How::Graph(graph) => network::waves(team, graph)?.len() as u64,
@@ -244,6 +247,8 @@ fn messages(team: &Team, rich: bool) -> Option<u64> {
             _ => each.max(of),
         };
     }
+    // An orchestrator says what is to be done before each turn.
+    each = each.saturating_add(u64::from(magentic));
     Some(turns.saturating_mul(each).saturating_add(1))
 }
 
@@ -274,17 +279,18 @@ impl Needs {
     pub fn of(team: &Team, nested: bool, rich: bool) -> Needs {
         let many = team.members.iter().any(|m| matches!(m.kind, Kind::Team(_)));
         let live = !nested && is_live(team);
-        let chosen = matches!(team.how, How::Selector(_) | How::Magentic(_));
+        let chosen = matches!(team.how, How::Selector(_));
+        let magentic = matches!(team.how, How::Magentic(_));
         let mut needs = Needs {
             live,
-            at: !chosen && team.members.len() > 1,
+            at: !chosen && !magentic && team.members.len() > 1,
             by: chosen,
             to: false,
             kind: false,
-            count: (many || matches!(team.how, How::Graph(_)))
+            count: (many || magentic || matches!(team.how, How::Graph(_)))
                 && team.ends.as_ref().is_some_and(|e| most_messages(e).is_some()),
             log: !live,
-            history: matches!(&team.how, How::Selector(s) | How::Magentic(s) if s.after.is_none()),
+            history: matches!(&team.how, How::Selector(s) if s.after.is_none()),
             many,
             rich,
         };
@@ -311,7 +317,7 @@ impl Needs {
     }
 
     /// Whether a turn gives more than a text.
-    fn records(&self, team: &Team) -> bool {
+    pub fn records(&self, team: &Team) -> bool {
         self.to || self.kind || self.many || self.rich || (self.at && matches!(team.how, How::Swarm))
     }
 }
@@ -339,6 +345,9 @@ pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, r
     if let How::Graph(graph) = &team.how {
         return network::lower(kit, team, graph, start, rich);
     }
+    if let How::Magentic(orchestrator) = &team.how {
+        return magentic::lower(kit, team, orchestrator, start, nested, rich);
+    }
     let needs = Needs::of(team, nested, rich);
     let bound = limit(team);
     let fix_at = bound.span.unwrap_or(at);
@@ -351,12 +360,12 @@ pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, r
         // A model names a member as it is called.
         let name = &team.members[i].name;
         let twice = team.members[..i].iter().any(|m| m.name == *name);
-        let chosen = matches!(team.how, How::Selector(_) | How::Magentic(_)) && !twice;
+        let chosen = matches!(team.how, How::Selector(_)) && !twice;
         let tag = if chosen { name.as_str().into() } else { tag(i, team) };
         branches.push(Branch { tag, binder: None, body });
     }
     let next = match &team.how {
-        How::Selector(selector) | How::Magentic(selector) => {
+        How::Selector(selector) => {
             let who = choose::next(kit, team, selector);
             // Only members are named; a `case` on a text has to say what else happens.
             let message = kit.text("whoever is to speak takes no part", at);
@@ -550,7 +559,7 @@ pub(super) fn appended(
 }
 
 /// What a member says: a text, or a record with it.
-fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, records: bool) -> TermId {
+pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, records: bool) -> TermId {
     let m = &team.members[i];
     let at = m.head;
     let calls = matches!(&m.kind, Kind::Assistant(a) if !a.tools.is_empty() || !a.handoffs.is_empty());
