@@ -202,9 +202,16 @@ impl Shape {
             }
         }
         let order = topological(&out, graph.start);
-        let join = order
-            .as_ref()
-            .map_or(Vec::new(), |order| joins(out.len(), order, |node| out[node].iter().map(|(to, _)| *to)));
+        // An outcome without an edge is a way to the end.
+        let ends = |node: usize| {
+            let edges = &out[node];
+            let taken =
+                |label: &str| edges.iter().any(|(_, when)| when.as_deref().is_none_or(|w| w == label));
+            let open = steps.outcomes(node).is_some_and(|all| all.iter().any(|(label, _)| !taken(label)));
+            (open && edges.iter().any(|(_, when)| when.is_some())).then_some(n)
+        };
+        let next = |node: usize| out[node].iter().map(|(to, _)| *to).chain(ends(node)).collect::<Vec<_>>();
+        let join = order.as_ref().map_or(Vec::new(), |order| joins(n, order, next));
         let reads = (0..n).map(|node| steps.reads(node)).collect();
         Shape { names, out, order, join, reads, outputs: steps.outputs() }
     }
