@@ -1,5 +1,7 @@
 //! What front ends share: making terms from nodes, and saying what was left out.
 
+pub mod braces;
+
 use crate::doc::{Entry, Kind, Node};
 use core_ir::{Bound, Builder, Data, ModelParams, Name, Prim, Term, TermId, Type};
 pub use diagnostics::clip;

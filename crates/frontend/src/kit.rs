@@ -21,8 +21,8 @@ use crate::outline::Outline;
 use crate::project::{AgentPlace, Project, Unit, UnitKind};
 use crate::versions::Versions;
 use core_ir::{
-    Branch, Builder, Catches, Data, EffectClass, Globals, LabelSpec, ModelParams, Name, Num, Term, TermId,
-    ToolDecl, ToolId, ToolParam, Type,
+    Branch, Builder, Catches, Data, EffectClass, Globals, LabelSpec, ModelParams, Name, Num, Recv, Role,
+    Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -299,6 +299,11 @@ impl<'o> Kit<'o> {
 
     /// `Str → Str`: one oracle, or a loop around one that is offered tools.
     pub fn agent(&mut self, agent: Agent<'_>) -> TermId {
+        self.agent_asked(agent, None)
+    }
+
+    /// The same, where what the oracle of a loop is asked is this term about `x` instead of `x`.
+    pub fn agent_asked(&mut self, agent: Agent<'_>, request: Option<TermId>) -> TermId {
         let Agent { name, head, prompt, mut params, model_at, hands, hands_at, bound } = agent;
         let model_at = model_at.unwrap_or(head);
         if params.purpose.is_none() && !name.is_empty() {
@@ -325,11 +330,17 @@ impl<'o> Kit<'o> {
             branches.push(self.branch(hand, &mut params));
         }
         if branches.is_empty() {
-            return self.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
+            let oracle = self.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
+            let Some(request) = request else { return oracle };
+            let asked = self.b.app(oracle, request, model_at);
+            return self.b.abs("x", Some(Type::Str), asked, head);
         }
         let fix_at = bound.span.unwrap_or(hands_at);
         let oracle = self.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
-        let think = self.on_x(oracle, model_at);
+        let think = match request {
+            Some(request) => self.b.app(oracle, request, model_at),
+            None => self.on_x(oracle, model_at),
+        };
         let answer = self.b.var("a", hands_at);
         branches.push(Branch { tag: "final".into(), binder: Some("a".into()), body: answer });
         let t = self.b.var("t", hands_at);
@@ -451,6 +462,32 @@ impl<'o> Kit<'o> {
             }
         }
     }
+}
+
+/// A model asked by itself, in a conversation of its own, with the messages that are said.
+pub(crate) fn ask(
+    kit: &mut Kit<'_>,
+    said: Vec<(Role, TermId, Span)>,
+    params: ModelParams,
+    at: Span,
+) -> TermId {
+    let (system, user) = match said[..] {
+        [(Role::System, system, _), (Role::User, user, _)] => (system, user),
+        [(Role::User, user, _)] => (kit.text("", at), user),
+        _ => {
+            let said = sent(kit, said);
+            let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), at);
+            let body = kit.b.let_in(said, recv, at);
+            return kit.b.add(Term::Fresh(body), at);
+        }
+    };
+    let model = kit.b.add(Term::Llm(system, Arc::new(params)), at);
+    kit.b.app(model, user, at)
+}
+
+/// Messages as definitions that send them.
+pub(crate) fn sent(kit: &mut Kit<'_>, said: Vec<(Role, TermId, Span)>) -> Vec<(Name, TermId)> {
+    said.into_iter().map(|(role, term, at)| ("_".into(), kit.b.add(Term::Send(role, term), at))).collect()
 }
 
 /// A text without placeholders.

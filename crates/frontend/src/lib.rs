@@ -35,6 +35,7 @@ mod kagent;
 mod kit;
 pub mod known;
 pub mod lambda_yaml;
+mod langchain;
 mod langflow;
 mod langgraph;
 mod letta;

@@ -3,8 +3,9 @@
 use crate::project::{Compiled, File, Frontend, Project};
 use crate::{
     adk, agentspec, aiwaves, ark, autogen, cagent, chatdev, crewai, dify, flowise, generic, goose, kagent,
-    known, lambda_yaml, langflow, langgraph, letta, lobechat, metagpt, ms_agent, ms_declarative, n8n,
-    nemo_nat, openai_agents, praisonai, promptflow, ragflow, semantic_kernel, solace, swe_agent, watsonx,
+    known, lambda_yaml, langchain, langflow, langgraph, letta, lobechat, metagpt, ms_agent, ms_declarative,
+    n8n, nemo_nat, openai_agents, praisonai, promptflow, ragflow, semantic_kernel, solace, swe_agent,
+    watsonx,
 };
 
 /// All front ends, one line each.
@@ -40,6 +41,7 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
     &openai_agents::OpenAiAgents,     // OpenAI Agents SDK, Python
     &langgraph::LangGraph,            // LangGraph and LangChain, Python
     &langgraph::Manifest,             // langgraph.json
+    &langchain::LangChain,            // LangChain's saved chains and dumped runnables
     &generic::MultiAgent,             // lists of agents
     &generic::Generic,                // anything with instructions
 ];

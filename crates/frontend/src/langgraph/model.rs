@@ -4,12 +4,11 @@ use super::prompt::{Part, Said};
 use super::value::Scope;
 use super::{Kindly, Reader};
 use crate::emit::{codes, undecided};
-use crate::kit::Kit;
+use crate::kit::{self, Kit};
 use crate::py::{self, Given, field};
-use core_ir::{ModelParams, Name, Recv, Role, Term, TermId, ToolDecl, Type};
+use core_ir::{ModelParams, Name, Role, TermId, ToolDecl, Type};
 use diagnostics::Span;
 use python::{Arg, Kind, Object, ObjectId, Value};
-use std::sync::Arc;
 
 /// A model with what is bound to it.
 #[derive(Clone)]
@@ -304,6 +303,10 @@ impl Reader<'_, '_> {
         let (_, object) = self.world.object_of(value)?;
         let named = |key| field(object, None, key).and_then(|g| self.world.str(g.value)).map(str::to_string);
         match object.short() {
+            // `tool(Schema)`: the schema as a tool.
+            "tool" if matches!(object.args.first().map(|a| &a.value.kind), Some(Kind::Class(_))) => {
+                self.tool(&object.args.first()?.value)
+            }
             "tool" | "from_function" | "StructuredTool" | "Tool" | "as_tool" | "convert_runnable_to_tool" => {
                 let function = ["func", "coroutine", "name_or_callable", "runnable"]
                     .iter()
@@ -442,27 +445,21 @@ impl Reader<'_, '_> {
         params: ModelParams,
         at: Span,
     ) -> TermId {
-        if let [Part::Say(Role::System, system), Part::Say(Role::User, user)] = parts {
-            let (system, user) = (self.said(kit, scope, system), self.said(kit, scope, user));
-            let model = kit.b.add(Term::Llm(system, Arc::new(params)), at);
-            return kit.b.app(model, user, at);
-        }
-        if let [Part::Say(Role::User, user)] = parts {
-            let (system, user) = (kit.text("", at), self.said(kit, scope, user));
-            let model = kit.b.add(Term::Llm(system, Arc::new(params)), at);
-            return kit.b.app(model, user, at);
-        }
-        let said = self.sends(kit, scope, parts);
-        let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), at);
-        let body = kit.b.let_in(said, recv, at);
-        kit.b.add(Term::Fresh(body), at)
+        let said = self.messages(kit, scope, parts);
+        kit::ask(kit, said, params, at)
     }
 
     /// The messages of a request, sent.
     pub fn sends(&self, kit: &mut Kit<'_>, scope: &Scope, parts: &[Part]) -> Vec<(Name, TermId)> {
-        let mut out: Vec<(Name, TermId)> = Vec::new();
+        let said = self.messages(kit, scope, parts);
+        kit::sent(kit, said)
+    }
+
+    /// The messages of a request.
+    fn messages(&self, kit: &mut Kit<'_>, scope: &Scope, parts: &[Part]) -> Vec<(Role, TermId, Span)> {
+        let mut out = Vec::new();
         for part in parts {
-            let (role, term, at) = match part {
+            out.push(match part {
                 Part::Say(role, said) => {
                     let at = match said {
                         Said::Value(v) | Said::Template(v, _) => v.span,
@@ -470,12 +467,8 @@ impl Reader<'_, '_> {
                     (*role, self.said(kit, scope, said), at)
                 }
                 Part::Conversation => continue,
-                Part::Other(value) => {
-                    let term = self.expr(kit, scope, value);
-                    (Role::User, term, value.span)
-                }
-            };
-            out.push(("_".into(), kit.b.add(Term::Send(role, term), at)));
+                Part::Other(value) => (Role::User, self.expr(kit, scope, value), value.span),
+            });
         }
         out
     }

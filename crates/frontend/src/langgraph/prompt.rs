@@ -2,7 +2,7 @@
 
 use super::Reader;
 use super::value::{Scope, message_role, role_of};
-use crate::emit::{Template, codes};
+use crate::emit::{Template, braces, codes};
 use crate::kit::Kit;
 use crate::py::field;
 use core_ir::{Prim, Role, Term, TermId};
@@ -301,12 +301,12 @@ impl Reader<'_, '_> {
                     template.term(term);
                 }
                 Piece::Text(text) => {
-                    for part in braces(&text) {
+                    for part in braces::split(&text) {
                         match part {
-                            Brace::Text(t) => {
+                            braces::Piece::Text(t) => {
                                 template.text(&t);
                             }
-                            Brace::Name(name) => {
+                            braces::Piece::Name(name) => {
                                 let term = self.variable(kit, scope, vars, &name, at);
                                 template.term(term);
                             }
@@ -381,47 +381,4 @@ pub(super) enum Part {
     Conversation,
     /// Something that is not known to be messages.
     Other(Value),
-}
-
-/// A part of a text with `{name}`; doubled braces are braces.
-enum Brace {
-    Text(String),
-    Name(String),
-}
-
-fn braces(text: &str) -> Vec<Brace> {
-    let mut out = Vec::new();
-    let mut run = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(['{', '}']) {
-        run.push_str(&rest[..at]);
-        let brace = &rest[at..at + 1];
-        if rest[at + 1..].starts_with(brace) {
-            run.push_str(brace);
-            rest = &rest[at + 2..];
-            continue;
-        }
-        let end = (brace == "{").then(|| rest[at..].find('}')).flatten();
-        let name = end.map(|end| &rest[at + 1..at + end]);
-        match (name, end) {
-            (Some(name), Some(end))
-                if !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_') =>
-            {
-                if !run.is_empty() {
-                    out.push(Brace::Text(std::mem::take(&mut run)));
-                }
-                out.push(Brace::Name(name.to_string()));
-                rest = &rest[at + end + 1..];
-            }
-            _ => {
-                run.push_str(brace);
-                rest = &rest[at + 1..];
-            }
-        }
-    }
-    run.push_str(rest);
-    if !run.is_empty() {
-        out.push(Brace::Text(run));
-    }
-    out
 }
