@@ -26,6 +26,8 @@ pub(crate) enum Move {
     Finish,
     /// Asks an agent, a function of text, and shows its answer.
     Ask(TermId),
+    /// Shows the value of a term about the arguments, `a`.
+    Show(TermId),
     /// Another speaker goes on, by number; what the call is answered with.
     Switch(usize, String),
 }
@@ -158,6 +160,7 @@ fn turn(kit: &mut Kit<'_>, speaker: Speaker, names: &[String], prompts: &mut [Ve
                 let input = kit.b.add(Term::Field(a, input), at);
                 (kit.b.app(agent, input, at), None)
             }
+            Move::Show(shown) => (shown, None),
             Move::Switch(to, message) => (kit.text(&message, at), Some(to)),
         };
         said.push(("_".into(), kit.b.add(Term::Send(Role::Tool, shown), at)));

@@ -1,0 +1,136 @@
+//! Flows: a graph of the methods of a class.
+
+use super::code::is;
+use super::source::Reader;
+use crate::defaults;
+use crate::emit::{LoopBound, codes};
+use crate::flow::{Flow, FlowNode, by_tool};
+use crate::kit::Kit;
+use crate::py;
+use core_ir::{Name, TermId};
+use python::{ClassId, FunctionId, Kind, ObjectId, Value};
+use std::collections::HashSet;
+
+impl Reader<'_, '_> {
+    /// A flow: its methods as a graph.
+    pub fn flow(&self, kit: &mut Kit<'_>, class: ClassId, used: &mut HashSet<ObjectId>) -> TermId {
+        let at = self.world.class(class).name_span;
+        let methods: Vec<(String, FunctionId)> = self
+            .world
+            .class(class)
+            .attrs
+            .iter()
+            .filter_map(|(n, v)| Some((n.to_string(), py::function_of(v)?)))
+            .filter(|(_, f)| self.world.decorated(*f, &["start", "listen", "router"]))
+            .collect();
+        if methods.is_empty() {
+            return kit.undecided(
+                codes::NOT_COMPILED,
+                "a flow without methods that start or listen".into(),
+                at,
+            );
+        }
+        let names: HashSet<&str> = methods.iter().map(|(n, _)| n.as_str()).collect();
+        let mut edges: Vec<(String, String, Option<String>)> = Vec::new();
+        let mut labels: Vec<(String, String)> = Vec::new();
+        let routers: Vec<&str> = methods
+            .iter()
+            .filter(|(_, f)| self.world.decorated(*f, &["router"]))
+            .map(|(n, _)| n.as_str())
+            .collect();
+        for (name, f) in &methods {
+            for decorator in &self.world.function(*f).decorators {
+                for source in self.sources_of(decorator, 0) {
+                    if names.contains(source.as_str()) {
+                        edges.push((source, name.clone(), None));
+                    } else {
+                        labels.push((source, name.clone()));
+                    }
+                }
+            }
+        }
+        for router in &routers {
+            let gives = self.labels_of(methods.iter().find(|(n, _)| n == router).map(|(_, f)| *f));
+            for (label, to) in &labels {
+                if gives.as_ref().is_none_or(|g| g.contains(label)) {
+                    edges.push(((*router).to_string(), to.clone(), Some(label.clone())));
+                }
+            }
+        }
+        let mut started: Vec<Vec<ObjectId>> = vec![Vec::new(); methods.len()];
+        for (_, object) in self.world.objects().filter(|(_, o)| o.short().starts_with("kickoff")) {
+            if let Some(method) = methods.iter().position(|(_, f)| object.within == Some(*f)) {
+                started[method].extend(object.base.filter(|b| is(self.world.object(*b), "Crew")));
+            }
+        }
+        // A method of the name of a tool that a crew has is another tool.
+        let taken: HashSet<Name> = started.iter().flatten().flat_map(|c| self.tool_names(*c)).collect();
+        let mut nodes = Vec::new();
+        for ((name, f), started) in methods.iter().zip(started) {
+            let at = self.world.function(*f).name_span;
+            let mut node = match started[..] {
+                [] => {
+                    let own =
+                        if taken.contains(name.as_str()) { format!("{name}_method") } else { name.clone() };
+                    FlowNode::new(name.as_str(), name.as_str(), at, move |kit, x| by_tool(kit, &own, x, at))
+                }
+                _ => {
+                    let term = {
+                        let mut stages: Vec<TermId> = Vec::new();
+                        for crew in &started {
+                            let crew = self.made_crew(kit, *crew, used);
+                            stages.push(self.crew(kit, &crew));
+                        }
+                        kit.sequence(stages, at)
+                    };
+                    let mut term = Some(term);
+                    FlowNode::new(name.as_str(), name.as_str(), at, move |kit, x| match term.take() {
+                        Some(function) => kit.b.app(function, x, at),
+                        None => kit.unknown("the same crew again", at),
+                    })
+                }
+            };
+            if routers.contains(&name.as_str()) {
+                let name = name.clone();
+                node = node.deciding(move |kit, _| kit.unknown(&format!("which label `{name}` gives"), at));
+            }
+            nodes.push(node);
+        }
+        let starts = methods.iter().filter(|(_, f)| self.world.decorated(*f, &["start"]));
+        let start: Vec<String> = starts.map(|(n, _)| n.clone()).collect();
+        // A router is code, which may well count the turns.
+        let bound = match routers.is_empty() {
+            true => defaults::bound(&defaults::CREWAI_FLOW, kit.versions),
+            false => LoopBound::unknown("a router decides whether the flow goes round again"),
+        };
+        Flow { nodes, edges, start, triggers: false, bound, at }.lower(kit)
+    }
+
+    /// What a decorator listens to: methods or labels.
+    fn sources_of(&self, decorator: &Value, depth: usize) -> Vec<String> {
+        let Some((_, object)) = self.world.object_of(decorator) else { return Vec::new() };
+        if depth > 8 || !matches!(object.short(), "start" | "listen" | "router" | "or_" | "and_") {
+            return Vec::new();
+        }
+        let mut out = Vec::new();
+        for arg in &object.args {
+            match &arg.value.kind {
+                Kind::Str(s) => out.push(s.to_string()),
+                Kind::Function(f) | Kind::Bound(_, f) => out.push(self.world.function(*f).name.to_string()),
+                Kind::Object(_) => out.extend(self.sources_of(&arg.value, depth + 1)),
+                _ => {}
+            }
+        }
+        out
+    }
+
+    /// The labels that a router returns, if all are written.
+    fn labels_of(&self, function: Option<FunctionId>) -> Option<Vec<String>> {
+        let returns = self.world.function(function?).returns.as_ref()?;
+        let (_, object) = self.world.object_of(returns)?;
+        if !object.callee.ends_with("Literal[]") {
+            return None;
+        }
+        object.args.iter().map(|a| a.value.as_str().map(str::to_string)).collect()
+    }
+}
