@@ -3,7 +3,9 @@
 use crate::emit::{LoopBound, Template, Unused, clip, codes, undecided};
 use crate::kit::{Kit, Splitter};
 use crate::project::{File, Project};
-use core_ir::{Bound, Data, LabelSpec, ModelParams, Name, Num, TermId, ToolDecl, ToolParam, Type};
+use core_ir::{
+    Bound, Data, EffectClass, LabelSpec, ModelParams, Name, Num, Term, TermId, ToolDecl, ToolParam, Type,
+};
 use diagnostics::{Diagnostic, Span};
 use python::{Arg, FunctionId, Kind, Object, ObjectId, ParamKind, Piece, Sources, Value, World};
 use std::sync::Arc;
@@ -121,12 +123,53 @@ pub(crate) fn fill(
     for piece in pieces {
         match piece {
             Piece::Text(t) => kit.fill(template, &t, value.span, split),
-            Piece::Hole(_, written) => {
-                let hole = kit.unknown(&written, value.span);
+            Piece::Hole(hole, written) => {
+                let hole = match ambient(kit, world, &hole) {
+                    Some(asked) => asked,
+                    None => kit.unknown(&written, value.span),
+                };
                 template.term(hole);
             }
         }
     }
+}
+
+/// What asks for the time, for chance, or where it runs.
+const AMBIENT: &[&str] = &["datetime", "time", "random", "uuid", "secrets", "platform", "getpass", "socket"];
+
+/// A call of the kind that [`AMBIENT`] lists: a tool that is named after it, which changes nothing and is trusted.
+pub(crate) fn ambient(kit: &mut Kit<'_>, world: &World<'_>, value: &Value) -> Option<TermId> {
+    let (_, object) = world.object_of(value)?;
+    if object.class.is_some() || !AMBIENT.contains(&object.package()) || object.callee.contains("[]") {
+        return None;
+    }
+    let at = value.span;
+    let mut words: Vec<&str> = object.callee.split('.').collect();
+    words.dedup();
+    let mut decl = ToolDecl::unknown(words.join("_").as_str().into(), at);
+    let mut fields: Vec<(Name, TermId)> = Vec::new();
+    for (i, arg) in object.args.iter().enumerate() {
+        let own: Name = match (&arg.name, i) {
+            (Some(name), _) => Name::from(&**name),
+            (None, 0) => "input".into(),
+            (None, i) => format!("arg{}", i + 1).into(),
+        };
+        if let Some(data) = data(world, &arg.value)
+            && !fields.iter().any(|(n, _)| *n == own)
+        {
+            let data = kit.b.lit(data, at);
+            fields.push((own, data));
+        }
+    }
+    let param = |(n, _): &(Name, TermId)| ToolParam { name: n.clone(), ty: Type::Dyn, bound: LabelSpec::TOP };
+    decl.params = fields.iter().map(param).collect();
+    decl.effect = EffectClass::Read;
+    decl.control = LabelSpec::TOP;
+    decl.label = LabelSpec::BOTTOM;
+    let id = kit.declared(decl);
+    let tool = kit.b.add(Term::Tool(id), at);
+    let args = kit.b.add(Term::Record(fields), at);
+    Some(kit.b.app(tool, args, at))
 }
 
 /// How long a text is at least, for the budget.

@@ -99,6 +99,18 @@ impl<'a> World<'a> {
                 let id = *id;
                 // `Agent[Context](…)` is a call of `Agent`.
                 let object = self.object(id);
+                if object.base.is_none()
+                    && &*object.callee == "functools.partial"
+                    && let Some((first, given)) = object.args.split_first()
+                {
+                    // What is given later outweighs what was given before, by name.
+                    let function = first.value.clone();
+                    let later = |a: &Arg| a.name.is_some() && args.iter().any(|b| b.name == a.name);
+                    let mut all: Vec<Arg> = given.iter().filter(|a| !later(a)).cloned().collect();
+                    let open = open.or(object.open);
+                    all.extend(args);
+                    return self.deeply(|w| w.apply(&function, all, open, span));
+                }
                 if let (Some(name), None) = (object.callee.strip_suffix("[]"), object.base) {
                     let name = name.to_string();
                     return self.external(&name, args, open, span);
@@ -166,7 +178,10 @@ impl<'a> World<'a> {
         let mut positional: Vec<Arg> = Vec::new();
         let mut named: Vec<Arg> = Vec::new();
         if let (true, Some(this)) = (method, this) {
-            let value = Value::new(Kind::Object(this), span);
+            // A method of the class is given the class.
+            let class = function.class.filter(|_| self.decorated(id, &["classmethod"]));
+            let class = class.map(|c| self.object(this).class.unwrap_or(c));
+            let value = Value::new(class.map_or(Kind::Object(this), Kind::Class), span);
             positional.push(Arg { name: None, value, span });
         }
         for arg in given.by_ref() {
@@ -278,7 +293,22 @@ impl<'a> World<'a> {
                 .or_else(|| positional.pop());
             let value = match (given, &field.default) {
                 (Some(arg), _) => arg.value,
-                (None, _) if open.is_some() => Value::unknown(format!("field `{}`", field.name), field.span),
+                // Whoever makes it may give something else, as an environment may.
+                (None, Some(default)) if open.is_some() => {
+                    let default = default.clone();
+                    match self.default_of(default) {
+                        Value { kind: Kind::Unknown(_), .. } => {
+                            Value::unknown(format!("field `{}`", field.name), field.span)
+                        }
+                        default => {
+                            let env = Env { name: Some(field.name.clone()), default: Some(default) };
+                            Value::new(Kind::Env(self.add_env(env)), field.span)
+                        }
+                    }
+                }
+                (None, None) if open.is_some() => {
+                    Value::unknown(format!("field `{}`", field.name), field.span)
+                }
                 (None, Some(default)) => {
                     let default = default.clone();
                     self.default_of(default)
@@ -422,6 +452,11 @@ impl<'a> World<'a> {
                 return Some(self.list_value(items, ListKind::List, None, span));
             }
             "asyncio.wait_for" | "asyncio.shield" => return first.cloned(),
+            // They call what they are given elsewhere.
+            "asyncio.to_thread" | "anyio.to_thread.run_sync" | "starlette.concurrency.run_in_threadpool" => {
+                let function = first?.clone();
+                return Some(self.deeply(|w| w.apply(&function, args[1..].to_vec(), None, span)));
+            }
             "typing.cast" => return args.get(1).map(|a| a.value.clone()),
             "textwrap.dedent" | "inspect.cleandoc" => {
                 let value = first?.clone();

@@ -311,6 +311,14 @@ impl<'a> World<'a> {
         self.list_value(items, ListKind::List, None, span)
     }
 
+    /// A dictionary that nothing in the project makes.
+    pub fn mapped(&mut self, entries: Vec<(&str, Value)>, span: Span) -> Value {
+        let key = |name: &str| Value::new(Kind::Str(name.into()), span);
+        let entries = entries.into_iter().map(|(name, value)| (key(name), value)).collect();
+        let dict = self.add_dict(Dict { entries, open: None });
+        Value::new(Kind::Dict(dict), span)
+    }
+
     /// Makes an object that nothing in the project makes, such as what a framework hands in.
     pub fn made(&mut self, callee: &str, args: Vec<Arg>, span: Span) -> Value {
         let id = self.new_object(callee.into(), args, None, span, None);

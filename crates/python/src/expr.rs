@@ -956,6 +956,10 @@ impl<'a> World<'a> {
                         if self.decorated(f, &["staticmethod"]) {
                             return value;
                         }
+                        if self.decorated(f, &["classmethod"]) {
+                            let of = Value::new(Kind::Class(class), span);
+                            return Value::new(Kind::Method(Box::new(of), name.into()), span);
+                        }
                         Value::new(Kind::Bound(id, f), span)
                     }
                     _ => value,
@@ -994,6 +998,10 @@ impl<'a> World<'a> {
                             return value;
                         }
                         Value::new(Kind::Object(member), span)
+                    }
+                    Kind::Function(f) if self.decorated(f, &["classmethod"]) => {
+                        let class = Value::new(Kind::Class(id), span);
+                        Value::new(Kind::Method(Box::new(class), name.into()), span)
                     }
                     _ => value,
                 }

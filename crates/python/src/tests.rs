@@ -123,6 +123,25 @@ fn what_is_written_reaches_the_argument() {
         ("def f(n): return f(n)\nAgent(name=f(1))", "unknown: what `f` gives within itself"),
         ("async def main():\n  return 'a'\nimport asyncio\nAgent(name=asyncio.run(main()))", "a"),
         ("d = {'a': {'b': 'c'}}\nAgent(name=d['a']['b'] + d.get('x', 'y'))", "cy"),
+        // A method of the class is given the class.
+        (
+            "class A:\n  def __init__(self, n): self.n = n\n  @classmethod\n  def make(cls, n): return cls(n + 'x')\nAgent(name=A.make('a').n + A('b').make('c').n)",
+            "axcx",
+        ),
+        (
+            "class A:\n  n = 'a'\n  @classmethod\n  def make(cls): return cls.n\nclass B(A):\n  n = 'b'\nAgent(name=B.make())",
+            "b",
+        ),
+        (
+            "from functools import partial\ndef f(a, b, *, c): return a + b + c\ng = partial(f, 'a', c='x')\nAgent(name=g('b', c='y'))",
+            "aby",
+        ),
+        ("import asyncio\ndef f(a): return a\nAgent(name=asyncio.run(asyncio.to_thread(f, 'a')))", "a"),
+        // What is not known may be given in place of a default.
+        (
+            "from dataclasses import dataclass\nimport missing\n@dataclass\nclass S:\n  m: str = 'gpt'\nAgent(name=S(**missing.all()).m)",
+            "$m=gpt",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(name_of(text), [*expected], "{text}");

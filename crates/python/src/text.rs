@@ -14,6 +14,14 @@ impl World<'_> {
         open: Option<Span>,
         span: Span,
     ) -> Value {
+        if let Kind::Class(class) = on.kind
+            && let Some((Value { kind: Kind::Function(f), .. }, _)) = self.class_lookup(class, name)
+        {
+            // A method of the class is given the class.
+            let class = Arg { name: None, value: on.clone(), span };
+            let args = std::iter::once(class).chain(args).collect();
+            return self.enter(f, None, args, open, span);
+        }
         let given = self.symbolic.then(|| args.clone());
         let result = match on.kind {
             Kind::List(id) => self.list_method(id, name, &args, open, span),

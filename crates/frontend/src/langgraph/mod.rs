@@ -307,6 +307,48 @@ fn callable(world: &World<'_>, value: &Value) -> Option<(Value, Key, Vec<Arg>)> 
     }
 }
 
+/// What the framework hands a node beside its state: the configuration of a run that says nothing of its own, and the context as its
+/// class makes it by itself.
+fn handed_in(
+    world: &mut World<'_>,
+    position: usize,
+    name: &str,
+    annotation: Option<&Value>,
+    span: Span,
+) -> Option<Value> {
+    if position == 0 {
+        return None;
+    }
+    let within = |v: &Value, wanted: &str| -> Option<Vec<Value>> {
+        let (_, object) = world.object_of(v)?;
+        let of = object.callee.trim_end_matches("[]");
+        of.ends_with(wanted).then(|| object.args.iter().map(|a| a.value.clone()).collect())
+    };
+    if let Some(of) = annotation.and_then(|a| within(a, "Runtime")) {
+        let class = of.into_iter().find(|v| matches!(v.kind, Kind::Class(_)))?;
+        let context = world.call(&class, Vec::new());
+        let runtime = world.made("langgraph.Config", Vec::new(), span);
+        if let Kind::Object(id) = runtime.kind {
+            world.set(id, "context", context);
+        }
+        return Some(runtime);
+    }
+    let config = match annotation {
+        Some(annotation) => {
+            let parts =
+                within(annotation, "Optional").or_else(|| within(annotation, "|")).unwrap_or_default();
+            let is = |v: &Value| world.name_of(v).is_some_and(|n| n.ends_with("RunnableConfig"));
+            is(annotation) || parts.iter().any(is)
+        }
+        None => name == "config",
+    };
+    config.then(|| {
+        let nothing = world.mapped(Vec::new(), span);
+        let about = world.mapped(Vec::new(), span);
+        world.mapped(vec![("configurable", nothing), ("metadata", about)], span)
+    })
+}
+
 fn follow(world: &mut World<'_>, value: &Value, traces: &mut HashMap<Key, Traced>) {
     let Some((function, key, more)) = callable(world, value) else { return };
     if traces.contains_key(&key) || world.exceeded().is_some() {
@@ -317,15 +359,19 @@ fn follow(world: &mut World<'_>, value: &Value, traces: &mut HashMap<Key, Traced
         .own_params()
         .iter()
         .filter(|p| matches!(p.kind, python::ParamKind::Plain | python::ParamKind::Keyword))
-        .map(|p| (p.name.clone(), p.default.is_some(), p.span, p.kind))
+        .map(|p| (p.name.clone(), p.default.is_some(), p.span, p.annotation.clone()))
         .collect();
     let mut args: Vec<Arg> = Vec::new();
     let mut made: Vec<ObjectId> = Vec::new();
-    for (i, (name, has_default, span, _)) in params.iter().enumerate() {
+    for (i, (name, has_default, span, annotation)) in params.iter().enumerate() {
         if more.iter().any(|a| a.name.as_ref() == Some(name)) || (i > 0 && *has_default) {
             continue;
         }
         let callee = if made.is_empty() { value::STATE_CALLEE } else { "langgraph.Config" };
+        if let Some(value) = handed_in(world, i, name, annotation.as_ref(), *span) {
+            args.push(Arg { name: Some(name.clone()), value, span: *span });
+            continue;
+        }
         let value = world.made(callee, Vec::new(), *span);
         if let Kind::Object(id) = value.kind {
             made.push(id);

@@ -6,7 +6,7 @@
 use super::{Kindly, Reader};
 use crate::emit::{Template, codes};
 use crate::kit::Kit;
-use core_ir::{Data, IfSugar, Name, Num, Prim, Role, Term, TermId};
+use core_ir::{Bound, Data, IfSugar, Name, Num, Prim, Role, Term, TermId};
 use diagnostics::Span;
 use python::{Kind, Object, ObjectId, Piece, Value};
 use std::collections::HashMap;
@@ -51,6 +51,9 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn not_known(&self, kit: &mut Kit<'_>, value: &Value) -> TermId {
+        if let Some(asked) = crate::py::ambient(kit, self.world, value) {
+            return asked;
+        }
         let why = self.world.why(value).to_string();
         kit.undecided(codes::NOT_COMPILED, why, value.span)
     }
@@ -160,10 +163,27 @@ impl Reader<'_, '_> {
 
     /// Whether a value is the whole conversation of the state.
     pub fn is_conversation(&self, scope: &Scope, value: &Value) -> bool {
+        const DEEPEST: usize = 16;
         let Some(messages) = &scope.messages else { return false };
-        match self.state_key(scope, value) {
-            Some(key) => key == *messages,
-            None => false,
+        let mut value = value;
+        for _ in 0..DEEPEST {
+            match (self.state_key(scope, value), self.copied(value)) {
+                (Some(key), _) => return key == *messages,
+                (None, Some(of)) => value = of,
+                (None, None) => return false,
+            }
+        }
+        false
+    }
+
+    /// What a value is a copy of: `list(x)`, `x.copy()`, `x or []`.
+    fn copied<'v>(&'v self, value: &'v Value) -> Option<&'v Value> {
+        let (_, object) = self.world.object_of(value)?;
+        let empty = |v: &Value| v.is_none() || self.world.items(v).is_some_and(<[Value]>::is_empty);
+        match (&*object.callee, &object.args[..]) {
+            ("builtins.list" | "builtins.tuple" | "list.copy", [of]) => Some(&of.value),
+            ("or", [of, rest @ ..]) if rest.iter().all(|a| empty(&a.value)) => Some(&of.value),
+            _ => None,
         }
     }
 
@@ -365,6 +385,7 @@ impl Reader<'_, '_> {
                 let body = kit.b.abs(var, None, body, at);
                 Some(kit.b.add(Term::Each(None, body, list), at))
             }
+            ("[for]", [of, element, each, test]) => self.filtered(kit, scope, [of, element, each, test], at),
             ("builtins.len", [of]) => {
                 let of = self.expr(kit, scope, of);
                 prim(kit, Prim::Length, vec![of])
@@ -397,6 +418,45 @@ impl Reader<'_, '_> {
             ("builtins.list", []) => Some(kit.b.add(Term::List(Vec::new()), at)),
             _ => None,
         }
+    }
+
+    /// `[each for element in of if test]`: a turn for each item.
+    fn filtered(&self, kit: &mut Kit<'_>, scope: &Scope, parts: [&Value; 4], at: Span) -> Option<TermId> {
+        /// More than any list holds here.
+        const MOST: u64 = 1_000_000;
+        let [of, element, each, test] = parts;
+        let (list, id) = (self.expr(kit, scope, of), self.world.object_of(element)?.0);
+        let (item, at_item): (Name, Name) = (kit.b.fresh("each"), kit.b.fresh("turn"));
+        let mut inner = scope.clone();
+        inner.held.insert(id, Held { var: item.clone(), kind: Kindly::Data, live: false });
+        let (test, each) = (self.test(kit, &inner, test), self.expr(kit, &inner, each));
+        let field = |kit: &mut Kit<'_>, name: &str| {
+            let turn = kit.b.var(at_item.clone(), at);
+            kit.b.add(Term::Field(turn, name.into()), at)
+        };
+        let (so_far, again) = (field(kit, "out"), field(kit, "out"));
+        let more = kit.b.add(Term::Prim(Prim::Append, vec![so_far, each]), at);
+        let out = kit.b.add(Term::If(test, more, again, IfSugar::Plain), at);
+        let (index, one, rest) = (field(kit, "at"), kit.b.lit(Num::from(1i64), at), field(kit, "of"));
+        let next = kit.b.add(Term::Prim(Prim::Add, vec![index, one]), at);
+        let fields = vec![("at".into(), next), ("of".into(), rest), ("out".into(), out)];
+        let turn = kit.b.add(Term::Record(fields), at);
+        let this = kit.b.var("self", at);
+        let again = kit.b.app(this, turn, at);
+        let (items, index) = (field(kit, "of"), field(kit, "at"));
+        let one = kit.b.add(Term::Index(items, index), at);
+        let again = kit.b.let_in(vec![(item, one)], again, at);
+        let (items, index, result) = (field(kit, "of"), field(kit, "at"), field(kit, "out"));
+        let count = kit.b.add(Term::Prim(Prim::Length, vec![items]), at);
+        let goes_on = kit.b.add(Term::Prim(Prim::Lt, vec![index, count]), at);
+        let body = kit.b.add(Term::If(goes_on, again, result, IfSugar::Plain), at);
+        let step = kit.b.abs(at_item, None, body, at);
+        let body = kit.b.abs("self", None, step, at);
+        let fix = kit.b.add(Term::Fix { bound: Bound::Finite(MOST), origin: None, body }, at);
+        let (zero, nothing) = (kit.b.lit(Num::from(0i64), at), kit.b.add(Term::List(Vec::new()), at));
+        let fields = vec![("at".into(), zero), ("of".into(), list), ("out".into(), nothing)];
+        let begin = kit.b.add(Term::Record(fields), at);
+        Some(kit.b.app(fix, begin, at))
     }
 
     /// Whether a value counts as true.
