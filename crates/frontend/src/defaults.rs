@@ -175,12 +175,12 @@ pub(crate) const AUTOGEN_TOOLS: Default = Default {
         (
             "0.4",
             Some(1),
-            "autogen-agentchat 0.6.4 autogen_agentchat/agents/_assistant_agent.py: the calls of one reply are carried out, then they are summarised or reflected on",
+            "microsoft/autogen (python-v0.6.1) autogen_agentchat/agents/_assistant_agent.py: the calls of one reply are carried out, then they are summarised or reflected on",
         ),
         (
-            "0.6.5",
+            "0.6.2",
             Some(1),
-            "autogen-agentchat 0.7.5 autogen_agentchat/agents/_assistant_agent.py: max_tool_iterations = 1",
+            "microsoft/autogen (commit 6f15270cb, first in python-v0.6.2; python-v0.7.5) autogen_agentchat/agents/_assistant_agent.py: max_tool_iterations = 1",
         ),
     ],
 };
@@ -190,11 +190,18 @@ pub(crate) const AUTOGEN_SELECTS: Default = Default {
     framework: "AutoGen",
     package: "autogen-agentchat",
     counts: "attempts",
-    ranges: &[(
-        "0.4.3",
-        Some(3),
-        "autogen-agentchat 0.7.5 autogen_agentchat/teams/_group_chat/_selector_group_chat.py: max_selector_attempts = 3",
-    )],
+    ranges: &[
+        (
+            "0.4",
+            Some(1),
+            "microsoft/autogen (python-v0.4.5) autogen_agentchat/teams/_group_chat/_selector_group_chat.py: one request, and an error if it names nobody",
+        ),
+        (
+            "0.4.6",
+            Some(3),
+            "microsoft/autogen (commit 426b89848, first in python-v0.4.6; python-v0.7.5) autogen_agentchat/teams/_group_chat/_selector_group_chat.py: max_selector_attempts = 3",
+        ),
+    ],
 };
 
 /// Turns of MagenticOne.
@@ -273,7 +280,7 @@ pub(crate) const LANGFLOW_ITERATIONS: Default = Default {
     ranges: &[(
         "",
         Some(15),
-        "langflow-ai/langflow src/backend/base/langflow/base/agents/agent.py: max_iterations = 15",
+        "langflow-ai/langflow (commit 007c2209) src/backend/base/langflow/base/agents/agent.py: max_iterations, value=15",
     )],
 };
 
