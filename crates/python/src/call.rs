@@ -22,6 +22,12 @@ impl<'a> World<'a> {
             return self.super_call(this, class, a.attr.id.as_str(), args, open, span);
         }
         let function = self.expr(&c.func, at);
+        if let (Kind::External(name), [Expr::Starred(all)]) = (&function.kind, &*c.arguments.args)
+            && &**name == "asyncio.gather"
+        {
+            // Everything in a list, which it gives.
+            return self.expr(&all.value, at);
+        }
         let (args, open) = self.arguments(&c.arguments, at);
         self.deeply(|w| w.apply(&function, args, open, span))
     }

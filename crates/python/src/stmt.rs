@@ -375,6 +375,9 @@ impl<'a> World<'a> {
             return self.one_turn(s, &iter, at);
         }
         let Some((items, open)) = self.iterate(&iter) else {
+            if self.gathered(s, &iter, at).is_some() {
+                return Flow::Next;
+            }
             let element_at = self.span(at.module, s.target.range());
             self.under(span, at, |w| {
                 let element = w.element(&iter, element_at).unwrap_or_else(|| {
@@ -409,6 +412,67 @@ impl<'a> World<'a> {
             });
         }
         self.block(&s.orelse, at)
+    }
+
+    /// `for x in xs: …; out.append(e)` over what is not known, as `out += [e for x in xs]`. `None` if the loop is another one.
+    fn gathered(&mut self, s: &'a ast::StmtFor, iter: &Value, at: At) -> Option<()> {
+        if !self.symbolic || !s.orelse.is_empty() {
+            return None;
+        }
+        let (last, before) = s.body.split_last()?;
+        let (test, last) = match last {
+            Stmt::If(i) if i.elif_else_clauses.is_empty() => match &i.body[..] {
+                [one] => (Some(&*i.test), one),
+                _ => return None,
+            },
+            other => (None, other),
+        };
+        let (list, item) = appended(last)?;
+        // What else happens in a turn only gives names to values.
+        let mut names: Vec<&'a Expr> = vec![&*s.target];
+        for stmt in before {
+            match stmt {
+                Stmt::Assign(a) if a.targets.iter().all(|t| matches!(t, Expr::Name(_) | Expr::Tuple(_))) => {
+                    names.extend(&a.targets);
+                }
+                Stmt::AnnAssign(a) if matches!(*a.target, Expr::Name(_)) => names.push(&*a.target),
+                Stmt::Expr(_) => {}
+                _ => return None,
+            }
+        }
+        let span = self.span(at.module, s.range);
+        let Kind::List(so_far) = self.lookup_in(at.scope, list)?.kind else { return None };
+        let so_far = self.list(so_far);
+        if so_far.open.is_some() || so_far.items.iter().any(|i| i.maybe) {
+            return None;
+        }
+        let so_far = so_far.items.clone();
+        let element_at = self.span(at.module, s.target.range());
+        let element = self.element(iter, element_at)?;
+        let Kind::Object(id) = element.kind else { return None };
+        self.step(so_far.len(), span);
+        self.assign(&s.target, element.clone(), at);
+        let here = self.path.len();
+        self.path.push(Condition::Each(id));
+        self.conditions += 1;
+        let _ = self.block(before, at);
+        self.conditions -= 1;
+        let mut parts = vec![iter.clone(), element];
+        let test = test.map(|t| self.expr(t, at));
+        parts.push(self.expr(item, at));
+        parts.extend(test);
+        self.path.truncate(here);
+        for name in names {
+            let value = Value::unknown("a value of the last turn of a loop", element_at);
+            self.assign(name, value, at);
+        }
+        let each = self.symbol("[for]", parts, span);
+        let all = match so_far.is_empty() {
+            true => each,
+            false => self.spread(so_far.into_iter().map(Ok).chain([Err(each)]).collect(), span),
+        };
+        self.bind(list, all, at);
+        Some(())
     }
 
     /// A loop that has one turn if there is anything to go over.
@@ -858,6 +922,19 @@ fn documentation(body: &[Stmt]) -> Option<Arc<str>> {
             Expr::StringLiteral(s) => Some(s.value.to_str().trim().into()),
             _ => None,
         },
+        _ => None,
+    }
+}
+
+/// The list and the item of `out.append(item)`.
+fn appended(stmt: &Stmt) -> Option<(&str, &Expr)> {
+    let Stmt::Expr(e) = stmt else { return None };
+    let Expr::Call(c) = &*e.value else { return None };
+    let Expr::Attribute(a) = &*c.func else { return None };
+    match (&*a.value, a.attr.id.as_str(), &*c.arguments.args) {
+        (Expr::Name(list), "append", [item]) if c.arguments.keywords.is_empty() => {
+            Some((list.id.as_str(), item))
+        }
         _ => None,
     }
 }

@@ -137,6 +137,11 @@ fn what_is_written_reaches_the_argument() {
             "aby",
         ),
         ("import asyncio\ndef f(a): return a\nAgent(name=asyncio.run(asyncio.to_thread(f, 'a')))", "a"),
+        (
+            "p, m = 'openai/gpt/4'.split('/', maxsplit=1)\nAgent(name=m + 'a.b.c'.rsplit('.', 1)[0])",
+            "gpt/4a.b",
+        ),
+        ("Agent(name='a:b:c'.partition(':')[2] + 'x'.rpartition(':')[2] + 'a-b'.split('-', -1)[1])", "b:cxb"),
         // What is not known may be given in place of a default.
         (
             "from dataclasses import dataclass\nimport missing\n@dataclass\nclass S:\n  m: str = 'gpt'\nAgent(name=S(**missing.all()).m)",
@@ -490,6 +495,11 @@ fn a_traced_function_keeps_what_it_computes() {
     assert_eq!(
         traced(each),
         "[for](State[]('xs') element(State[]('xs')) element[]('a') element(State[]('xs'))) | "
+    );
+    let gathered = "import m\nasync def f(s):\n    out = []\n    for x in s['xs']:\n        y = x['a']\n        out.append(m.ask(y))\n    return out\n";
+    assert_eq!(
+        traced(gathered),
+        "[for](State[]('xs') element(State[]('xs')) m.ask(element[]('a'))) | m.ask(element[]('a')) under 1"
     );
     let set = "def f(s):\n    s['n'] = 1\n    return s['n'], {**s, 'm': 2}\n";
     assert_eq!(traced(set), "[1 {**: State, 'm': 2}] | ");

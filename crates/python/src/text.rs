@@ -197,7 +197,7 @@ impl World<'_> {
         {
             return Some(self.trimmed(on, name, span));
         }
-        let text = on.as_str()?.to_string();
+        let text = self.settled(on).as_str()?.to_string();
         let argument = |i: usize| args.get(i).and_then(|a: &Arg| a.value.as_str());
         let kind = match (name, args.len()) {
             ("strip", 0) => Kind::Str(text.trim().into()),
@@ -227,17 +227,38 @@ impl World<'_> {
             ("removesuffix", 1) => Kind::Str(text.strip_suffix(argument(0)?).unwrap_or(&text).into()),
             ("startswith", 1) => Kind::Bool(text.starts_with(argument(0)?)),
             ("endswith", 1) => Kind::Bool(text.ends_with(argument(0)?)),
-            ("split", 0 | 1) => {
-                let parts: Vec<Arc<str>> = match args.first() {
-                    None => text.split_whitespace().map(Arc::from).collect(),
-                    Some(_) => match argument(0)? {
-                        "" => return None,
-                        by => text.split(by).map(Arc::from).collect(),
-                    },
+            ("split", 0) => {
+                let parts: Vec<Arc<str>> = text.split_whitespace().map(Arc::from).collect();
+                return Some(self.listed_texts(parts, ListKind::List, span));
+            }
+            ("split" | "rsplit", 1 | 2) => {
+                let by = argument(0).filter(|by| !by.is_empty())?;
+                let most = match args.get(1).map(|a| (&a.name, &a.value.kind)) {
+                    None | Some((_, Kind::Int(..0))) => usize::MAX,
+                    Some((None, Kind::Int(n))) => usize::try_from(*n).ok()?,
+                    Some((Some(name), Kind::Int(n))) if &**name == "maxsplit" => usize::try_from(*n).ok()?,
+                    _ => return None,
                 };
-                self.step(parts.len(), span);
-                let items = parts.into_iter().map(|p| Value::new(Kind::Str(p), span)).collect();
-                return Some(self.list_value(items, ListKind::List, None, span));
+                let most = most.saturating_add(1);
+                let parts: Vec<Arc<str>> = match name {
+                    "split" => text.splitn(most, by).map(Arc::from).collect(),
+                    _ => {
+                        let mut parts: Vec<Arc<str>> = text.rsplitn(most, by).map(Arc::from).collect();
+                        parts.reverse();
+                        parts
+                    }
+                };
+                return Some(self.listed_texts(parts, ListKind::List, span));
+            }
+            ("partition" | "rpartition", 1) => {
+                let by = argument(0).filter(|by| !by.is_empty())?;
+                let found = if name == "partition" { text.split_once(by) } else { text.rsplit_once(by) };
+                let parts = match (found, name) {
+                    (Some((before, after)), _) => [before, by, after],
+                    (None, "partition") => [&*text, "", ""],
+                    (None, _) => ["", "", &*text],
+                };
+                return Some(self.listed_texts(parts.map(Arc::from).to_vec(), ListKind::Tuple, span));
             }
             ("splitlines", 0) => {
                 self.step(text.len() / 16, span);
@@ -247,6 +268,12 @@ impl World<'_> {
             _ => return None,
         };
         Some(Value::new(kind, span))
+    }
+
+    fn listed_texts(&mut self, texts: Vec<Arc<str>>, kind: ListKind, span: Span) -> Value {
+        self.step(texts.len(), span);
+        let items = texts.into_iter().map(|p| Value::new(Kind::Str(p), span)).collect();
+        self.list_value(items, kind, None, span)
     }
 
     fn trimmed(&mut self, on: &Value, name: &str, span: Span) -> Value {

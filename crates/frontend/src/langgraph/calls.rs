@@ -254,6 +254,18 @@ impl Reader<'_, '_> {
                     }
                 }
                 Some(Condition::Each(_)) if scope.held.contains_key(&call.id) => {}
+                Some(Condition::Each(element)) if path.len() == depth + 1 => {
+                    let of = |c: &&Call| match self.world.path(c.id).get(depth..) {
+                        Some([Condition::Each(e)]) => e == element,
+                        _ => false,
+                    };
+                    let all = calls[i..].iter().filter(of);
+                    match self.loop_of(*element) {
+                        Some(each) if scope.held.contains_key(&each) => {}
+                        Some(each) if self.each(kit, &mut scope, each, all, ways.name, &mut bindings) => {}
+                        _ => self.repeated(kit, &mut scope, call, place, &mut bindings),
+                    }
+                }
                 Some(_) => self.repeated(kit, &mut scope, call, place, &mut bindings),
             }
         }
@@ -271,6 +283,109 @@ impl Reader<'_, '_> {
         }
         let body = leaf(kit, &scope, value);
         kit.b.let_in(bindings, body, at)
+    }
+
+    /// The comprehension that an element is of.
+    fn loop_of(&self, element: ObjectId) -> Option<ObjectId> {
+        let is = |o: &python::Object| {
+            &*o.callee == "[for]"
+                && matches!(o.args.get(1).map(|a| &a.value.kind), Some(Kind::Object(e)) if *e == element)
+        };
+        self.world.objects().find(|(_, o)| is(o)).map(|(id, _)| id)
+    }
+
+    /// Binds a comprehension whose items are made by calls: all items at the same time. False if it is of another kind.
+    fn each<'c>(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &mut Scope,
+        each: ObjectId,
+        calls: impl Iterator<Item = &'c Call>,
+        purpose: &str,
+        out: &mut Vec<(Name, TermId)>,
+    ) -> bool {
+        let object = self.world.object(each);
+        let at = object.span;
+        let [of, element, item] = &object.args[..] else { return false };
+        let Kind::Object(id) = element.value.kind else { return false };
+        let calls: Vec<&Call> = calls.collect();
+        let apart = |c: &&Call| match &c.does {
+            Effect::Tool(..) => true,
+            Effect::Ask(chain, arg) => {
+                let parts = self.asked_with(scope, chain, arg.as_ref());
+                !parts.iter().any(|p| matches!(p, Part::Conversation))
+            }
+            Effect::Run(..) | Effect::Unknown(_) => false,
+        };
+        if !calls.iter().all(apart) {
+            return false;
+        }
+        let list = self.expr(kit, scope, &of.value);
+        let var: Name = kit.b.fresh("each");
+        let mut inner = scope.clone();
+        inner.held.insert(id, Held { var: var.clone(), kind: Kindly::Data, live: false });
+        let mut bindings: Vec<(Name, TermId)> = Vec::new();
+        for call in calls {
+            let (term, kind) = match &call.does {
+                Effect::Ask(chain, arg) => self.asked_apart(kit, &inner, chain, arg.as_ref(), purpose, call),
+                Effect::Tool(decl, args) => (self.tool_called(kit, &inner, decl, args, call), Kindly::Data),
+                // INVARIANT: others were turned down above.
+                Effect::Run(..) | Effect::Unknown(_) => continue,
+            };
+            let name = kit.b.fresh("r");
+            bindings.push((name.clone(), term));
+            inner.held.insert(call.id, Held { var: name, kind, live: false });
+        }
+        let body = self.expr(kit, &inner, &item.value);
+        let body = kit.b.let_in(bindings, body, at);
+        let function = kit.b.abs(var, None, body, at);
+        let all = kit.b.add(Term::Each(None, function, list), at);
+        let name = kit.b.fresh("r");
+        out.push((name.clone(), all));
+        scope.held.insert(each, Held { var: name, kind: Kindly::Data, live: false });
+        true
+    }
+
+    /// A model asked in a conversation of its own, and what its reply is.
+    fn asked_apart(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        chain: &Chain,
+        arg: Option<&Value>,
+        purpose: &str,
+        call: &Call,
+    ) -> (TermId, Kindly) {
+        let at = self.world.object(call.id).span;
+        let kind = self.kind_of(&chain.model, chain.json);
+        let params = self.params(kit, &chain.model, purpose);
+        let parts = self.asked_with(scope, chain, arg);
+        let term = self.ask_alone(kit, scope, &parts, params, at);
+        match chain.json && kind == Kindly::Data && chain.model.schema.is_none() {
+            true => (kit.b.add(Term::Prim(Prim::FromJson, vec![term]), at), kind),
+            false => (term, kind),
+        }
+    }
+
+    /// A tool called with values.
+    fn tool_called(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        decl: &ToolDecl,
+        args: &[(Name, Value)],
+        call: &Call,
+    ) -> TermId {
+        let at = self.world.object(call.id).span;
+        let id = kit.declared(decl.clone());
+        let tool = kit.b.add(Term::Tool(id), at);
+        let mut fields: Vec<(Name, TermId)> = Vec::new();
+        for (name, value) in args {
+            let term = self.expr(kit, scope, value);
+            fields.push((name.clone(), term));
+        }
+        let record = kit.b.add(Term::Record(fields), at);
+        kit.b.app(tool, record, at)
     }
 
     /// A call that happens more than once, or not certainly.
@@ -353,17 +468,7 @@ impl Reader<'_, '_> {
                 (term, kind)
             }
             Effect::Run(id, arg) => self.run_inside(kit, scope, *id, arg.as_ref(), ways.graph.depth + 1, at),
-            Effect::Tool(decl, args) => {
-                let id = kit.declared(decl.clone());
-                let tool = kit.b.add(Term::Tool(id), at);
-                let mut fields: Vec<(Name, TermId)> = Vec::new();
-                for (name, value) in args {
-                    let term = self.expr(kit, scope, value);
-                    fields.push((name.clone(), term));
-                }
-                let record = kit.b.add(Term::Record(fields), at);
-                (kit.b.app(tool, record, at), Kindly::Data)
-            }
+            Effect::Tool(decl, args) => (self.tool_called(kit, scope, decl, args, call), Kindly::Data),
             Effect::Unknown(why) => (kit.undecided(codes::NOT_COMPILED, why.clone(), at), Kindly::Data),
         };
         out.push((var.clone(), term));
