@@ -47,6 +47,8 @@ pub(crate) struct Speaker {
     pub params: ModelParams,
     pub model_at: Span,
     pub choices: Vec<Choice>,
+    /// The place that lists them, if there is one.
+    pub choices_at: Option<Span>,
 }
 
 /// The tag that says who speaks.
@@ -122,7 +124,7 @@ fn system(kit: &mut Kit<'_>, prompt: TermId, at: Span) -> Option<(Name, TermId)>
 }
 
 fn turn(kit: &mut Kit<'_>, speaker: Speaker, names: &[String], prompts: &mut [Vec<TermId>]) -> TermId {
-    let Speaker { head, mut params, model_at, choices, .. } = speaker;
+    let Speaker { head, mut params, model_at, choices, choices_at, .. } = speaker;
     let mut branches: Vec<Branch> = Vec::new();
     let mut seen: HashSet<Name> = HashSet::new();
     for Choice { decl, does } in choices {
@@ -188,6 +190,7 @@ fn turn(kit: &mut Kit<'_>, speaker: Speaker, names: &[String], prompts: &mut [Ve
     let answer = kit.b.add(Term::Tag("final".into(), Some(answer)), head);
     branches.push(Branch { tag: "final".into(), binder: Some("a".into()), body: answer });
     let t = kit.b.var("t", head);
-    let case = kit.b.add(Term::Case { scrutinee: t, branches, default: None }, head);
+    let case_at = choices_at.unwrap_or(head);
+    let case = kit.b.add(Term::Case { scrutinee: t, branches, default: None }, case_at);
     kit.b.let_in(vec![("t".into(), recv)], case, head)
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: seed 000 §5.4 (L004), `docs/calculus.md` §4.1.
 
-use core_ir::{Abs, AbsSugar, Bound, Code, Name, Slot, Term, TermId};
+use core_ir::{Abs, AbsSugar, Bound, Code, Name, Recv, Slot, Term, TermId};
 
 /// A fixpoint of a term.
 #[derive(Clone, Debug)]
@@ -289,6 +289,9 @@ impl Walk<'_> {
                 Term::Llm(..) => Binding::Action,
                 _ => Binding::Other,
             },
+            // A turn of a conversation.
+            Term::Recv(Recv::Data(params)) if params.tools.is_empty() => Binding::Reply,
+            Term::Recv(Recv::Data(_)) => Binding::Action,
             Term::Field(e, _) | Term::Classify(_, e) | Term::Check(_, _, e) => match self.kind(*e) {
                 Binding::Other => Binding::Other,
                 _ => Binding::Reply,

@@ -34,6 +34,21 @@ const EXPECTED: &str =
 /// What a task says beside its description when it wants Markdown.
 const MARKDOWN: &str = "\nYour final answer MUST be formatted in Markdown syntax.\nFollow these guidelines:\n- Use # for headers\n- Use ** for bold text\n- Use * for italic text\n- Use - or * for bullet points\n- Use `code` for inline code\n- Use ```language for code blocks";
 
+/// What a request says of the type of a task's result, around its schema.
+const SCHEMA: [&str; 2] = [
+    "\nFormat your final answer according to the following OpenAPI schema: ",
+    "\n\nIMPORTANT: Preserve the original content exactly as-is. Do NOT rewrite, paraphrase, or modify the meaning of the content. Only structure it to match the schema format.\n\nDo not include the OpenAPI schema in the final output. Ensure the final output does not include any code block markers like ```json or ```python.",
+];
+
+/// What a task gives the agent that carries it out.
+#[derive(Default)]
+struct Asked {
+    /// Tools that outweigh the agent's own.
+    tools: Option<Vec<ToolDecl>>,
+    /// What the answer is decoded to.
+    result: Option<Type>,
+}
+
 /// Agents and tasks that belong together.
 pub(super) struct Crew<'r> {
     pub at: Span,
@@ -56,15 +71,15 @@ impl<'r> Reader<'r, '_> {
 
     /// An agent by itself: `Str → Str`.
     pub fn alone(&self, kit: &mut Kit<'_>, agent: Thing<'r>) -> TermId {
-        self.agent(kit, agent, None, &[]).0
+        self.agent(kit, agent, Asked::default(), &[]).0
     }
 
-    /// `Str → Str`, and whether it has something to call. The tools of a task outweigh its own; it may ask the `others`.
+    /// `Str → Str`, and whether it has something to call. It may ask the `others`.
     fn agent(
         &self,
         kit: &mut Kit<'_>,
         thing: Thing<'r>,
-        tools: Option<Vec<ToolDecl>>,
+        asked: Asked,
         others: &[Thing<'r>],
     ) -> (TermId, bool) {
         let (definition, head) = (self.definition(thing), self.head(thing));
@@ -78,15 +93,24 @@ impl<'r> Reader<'r, '_> {
         }
         let at = self.get(thing, "role").map_or(head, |w| w.at());
         let prompt = self.prompt(kit, thing, at);
-        let mut params = ModelParams { purpose: Some(Name::from(name.as_str())), ..ModelParams::default() };
+        let mut params = ModelParams {
+            purpose: Some(Name::from(name.as_str())),
+            result: asked.result,
+            ..ModelParams::default()
+        };
         let model_at = self.model(kit, self.get(thing, "llm"), &mut params);
-        let mut choices: Vec<Choice> = tools
+        let mut choices: Vec<Choice> = asked
+            .tools
             .or_else(|| self.tools(kit, thing))
             .unwrap_or_default()
             .into_iter()
             .map(|decl| Choice { decl, does: Move::Call })
             .collect();
-        let hands_at = self.get(thing, "tools").map(|w| w.at());
+        // A loop without a bound of its own is there because of the tools.
+        let hands_at = match self.get(thing, "tools") {
+            Some(Written::Yaml(entry)) => Some(entry.key.span()),
+            _ => None,
+        };
         let delegate = self.delegation(kit, others, head, &mut choices);
         let written = self.get(thing, "max_iter");
         let looped = written.is_some();
@@ -114,7 +138,9 @@ impl<'r> Reader<'r, '_> {
             let over = reached(&bound);
             bound.span = bound.span.or(hands_at);
             let model_at = model_at.unwrap_or(head);
-            let speaker = Speaker { name, head, prompts: vec![prompt], params, model_at, choices };
+            let choices_at = self.get(thing, "tools").map(|w| w.at());
+            let speaker =
+                Speaker { name, head, prompts: vec![prompt], params, model_at, choices, choices_at };
             talk(kit, vec![speaker], bound, &over, head)
         };
         kit.close();
@@ -214,7 +240,7 @@ impl<'r> Reader<'r, '_> {
         missing.text("\n");
         let mut answers: Vec<(TermId, TermId)> = Vec::new();
         for other in others {
-            let (agent, calls) = self.agent(kit, *other, None, &[]);
+            let (agent, calls) = self.agent(kit, *other, Asked::default(), &[]);
             let request = self.delegated(kit, at, calls);
             let answer = kit.b.app(agent, request, at);
             let (who, name) = (kit.b.var("$who", at), self.role(kit, *other));
@@ -455,20 +481,113 @@ impl<'r> Reader<'r, '_> {
         if self.flag(thing, "markdown") {
             template.text(MARKDOWN);
         }
+        let result = self.result(kit, thing, &mut template);
+        let typed = result.is_some();
         for (i, earlier) in context.into_iter().enumerate() {
             template.text(if i == 0 { "\n\nThis is the context you're working with:\n" } else { DIVIDER });
             template.term(earlier);
         }
-        let (agent, calls) = self.assigned(kit, thing, crew);
+        let (agent, calls) = self.assigned(kit, thing, result, crew);
         if !calls {
             template.text("\n\nProvide your complete response:");
         }
         let request = template.build(&mut kit.b);
-        kit.b.app(agent, request, head)
+        let answer = kit.b.app(agent, request, head);
+        // The next task is told data as JSON.
+        if typed { kit.b.add(Term::Prim(Prim::ToJson, vec![answer]), head) } else { answer }
+    }
+
+    /// The type of a task's result, and what its request says of it.
+    fn result(&self, kit: &mut Kit<'_>, thing: Thing<'r>, template: &mut Template) -> Option<Type> {
+        let written = ["output_pydantic", "output_json"].iter().find_map(|k| self.get(thing, k))?;
+        let (at, Written::Code(given)) = (written.at(), &written) else {
+            let message = "the type of the result is a class of Python, which is not read with this file";
+            kit.out.push(undecided(codes::NOT_COMPILED, message, written.at()));
+            return None;
+        };
+        let ty = py::type_of(self.world, given.value);
+        if !matches!(ty, Type::Record(_)) {
+            let message = format!("the type of the result is not known: {}", self.world.why(given.value));
+            kit.out.push(undecided(codes::NOT_COMPILED, message, at));
+            return None;
+        }
+        match self.schema(given.value) {
+            Some(schema) => {
+                let [before, after] = SCHEMA;
+                template.text(before).text(&schema).text(after);
+            }
+            None => {
+                let message = "the schema that CrewAI adds to the request is left out";
+                kit.out.push(Diagnostic::info(codes::UNUSED_KEY, message, at));
+            }
+        }
+        Some(ty)
+    }
+
+    /// A class of plain fields as CrewAI shows it to a model.
+    fn schema(&self, class: &python::Value) -> Option<String> {
+        let python::Kind::Class(id) = class.kind else { return None };
+        let plain = |v: &python::Value| match self.world.name_of(v)?.rsplit('.').next()? {
+            "str" => Some("string"),
+            "int" => Some("integer"),
+            "float" => Some("number"),
+            "bool" => Some("boolean"),
+            _ => None,
+        };
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let (mut properties, mut names) = (Vec::new(), Vec::new());
+        for field in self.world.fields(id) {
+            let mut lines: Vec<String> = Vec::new();
+            if let Some(default) = &field.default {
+                // `Field(description=…)` gives no default.
+                let (_, object) = self.world.object_of(default).filter(|(_, o)| o.short() == "Field")?;
+                let first = object.args.first().filter(|a| a.name.is_none());
+                let given = first
+                    .is_some_and(|a| !self.world.name_of(&a.value).is_some_and(|n| n.ends_with("Ellipsis")));
+                let other = object.args.iter().any(|a| a.name.as_deref().is_some_and(|n| n != "description"));
+                if given || other {
+                    return None;
+                }
+                if let Some(arg) = object.arg("description") {
+                    lines.push(format!("\"description\": {}", quoted(self.world.str(&arg.value)?)));
+                }
+            }
+            let item = self
+                .world
+                .object_of(&field.annotation)
+                .filter(|(_, o)| o.callee.ends_with("list[]") || o.callee.ends_with("List[]"));
+            if let Some((_, list)) = item {
+                let inner = plain(&list.args.first()?.value)?;
+                lines.push(format!("\"items\": {{\n        \"type\": \"{inner}\"\n      }}"));
+            }
+            let title: Vec<String> = field.name.split('_').filter(|w| !w.is_empty()).map(titled).collect();
+            lines.push(format!("\"title\": {}", quoted(&title.join(" "))));
+            let kind = if item.is_some() { "array" } else { plain(&field.annotation)? };
+            lines.push(format!("\"type\": \"{kind}\""));
+            properties.push(format!(
+                "    {}: {{\n      {}\n    }}",
+                quoted(&field.name),
+                lines.join(",\n      ")
+            ));
+            names.push(format!("    {}", quoted(&field.name)));
+        }
+        let title = quoted(&self.world.class(id).name);
+        (!names.is_empty()).then(|| {
+            let (properties, names) = (properties.join(",\n"), names.join(",\n"));
+            format!(
+                "{{\n  \"properties\": {{\n{properties}\n  }},\n  \"required\": [\n{names}\n  ],\n  \"title\": {title},\n  \"type\": \"object\",\n  \"additionalProperties\": false\n}}"
+            )
+        })
     }
 
     /// Who carries out a task, and whether it has something to call.
-    fn assigned(&self, kit: &mut Kit<'_>, task: Thing<'r>, crew: &Crew<'r>) -> (TermId, bool) {
+    fn assigned(
+        &self,
+        kit: &mut Kit<'_>,
+        task: Thing<'r>,
+        result: Option<Type>,
+        crew: &Crew<'r>,
+    ) -> (TermId, bool) {
         let head = self.head(task);
         let tools = self.tools(kit, task).filter(|t| !t.is_empty());
         let found: Option<Thing<'r>> = match self.get(task, "agent") {
@@ -503,7 +622,7 @@ impl<'r> Reader<'r, '_> {
         if crew.managed {
             // The tools of a task's agent are the task's, too.
             let tools = tools.or_else(|| self.tools(kit, found?));
-            return (self.manager(kit, crew, found, tools.unwrap_or_default()), true);
+            return (self.manager(kit, crew, found, Asked { tools, result }), true);
         }
         // INVARIANT: without a manager, a task without an agent was answered above.
         let Some(agent) = found else { return (kit.unknown("an agent", head), false) };
@@ -511,7 +630,7 @@ impl<'r> Reader<'r, '_> {
             true => crew.agents.iter().copied().filter(|a| *a != agent).collect(),
             false => Vec::new(),
         };
-        self.agent(kit, agent, tools, &others)
+        self.agent(kit, agent, Asked { tools, result }, &others)
     }
 
     /// An agent that nobody defines.
@@ -536,9 +655,10 @@ impl<'r> Reader<'r, '_> {
         kit: &mut Kit<'_>,
         crew: &Crew<'r>,
         agent: Option<Thing<'r>>,
-        tools: Vec<ToolDecl>,
+        of_task: Asked,
     ) -> TermId {
         let asked: Vec<Thing<'r>> = agent.map_or_else(|| crew.agents.clone(), |a| vec![a]);
+        let tools = of_task.tools.unwrap_or_default();
         let mut choices: Vec<Choice> =
             tools.into_iter().map(|decl| Choice { decl, does: Move::Call }).collect();
         let head = crew.manager.map_or(crew.at, |m| self.head(m));
@@ -565,10 +685,15 @@ impl<'r> Reader<'r, '_> {
                 ("manager".to_string(), kit.text(&text, head), llm, default)
             }
         };
-        let mut params = ModelParams { purpose: Some(name.as_str().into()), ..ModelParams::default() };
+        let mut params = ModelParams {
+            purpose: Some(name.as_str().into()),
+            result: of_task.result,
+            ..ModelParams::default()
+        };
         let model_at = self.model(kit, llm, &mut params).unwrap_or(head);
         let over = reached(&bound);
-        let speaker = Speaker { name, head, prompts: vec![prompt], params, model_at, choices };
+        let choices_at = None;
+        let speaker = Speaker { name, head, prompts: vec![prompt], params, model_at, choices, choices_at };
         let term = talk(kit, vec![speaker], bound, &over, head);
         with_delegation(kit, delegate, term, head)
     }
@@ -591,4 +716,10 @@ fn reached(bound: &LoopBound) -> String {
         Bound::Finite(n) => format!("max_iter ({n}) reached"),
         Bound::Infinite => "max_iter reached".to_string(),
     }
+}
+
+/// A word with a capital letter.
+fn titled(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
 }

@@ -299,14 +299,22 @@ const AGENT_UNUSED: &[Unused] = &[
     ("max_tokens", NOT_YET),
 ];
 
-const TASK_KEYS: &[&str] =
-    &["name", "description", "expected_output", "agent", "context", "config", "tools", "markdown"];
+const TASK_KEYS: &[&str] = &[
+    "name",
+    "description",
+    "expected_output",
+    "agent",
+    "context",
+    "config",
+    "tools",
+    "markdown",
+    "output_pydantic",
+    "output_json",
+];
 const TASK_UNUSED: &[Unused] = &[
     ("async_execution", "tasks are compiled in their order"),
     ("output_file", RUNTIME),
     ("create_directory", RUNTIME),
-    ("output_json", PYTHON_HOOK),
-    ("output_pydantic", PYTHON_HOOK),
     ("response_model", PYTHON_HOOK),
     ("human_input", NOT_YET),
     ("guardrail", NOT_YET),

@@ -323,7 +323,8 @@ impl Reader<'_, '_> {
         let list = self.expr(kit, scope, &of.value);
         let var: Name = kit.b.fresh("each");
         let mut inner = scope.clone();
-        inner.held.insert(id, Held { var: var.clone(), kind: Kindly::Data, live: false });
+        let kind = self.item_kind(scope, &of.value);
+        inner.held.insert(id, Held { var: var.clone(), kind, live: false });
         let mut bindings: Vec<(Name, TermId)> = Vec::new();
         for call in calls {
             let (term, kind) = match &call.does {
@@ -337,6 +338,12 @@ impl Reader<'_, '_> {
             inner.held.insert(call.id, Held { var: name, kind, live: false });
         }
         let body = self.expr(kit, &inner, &item.value);
+        // The items are replies themselves.
+        if let Kind::Object(reply) = item.value.kind
+            && let Some(held) = inner.held.get(&reply)
+        {
+            scope.items.insert(each, held.kind);
+        }
         let body = kit.b.let_in(bindings, body, at);
         let function = kit.b.abs(var, None, body, at);
         let all = kit.b.add(Term::Each(None, function, list), at);

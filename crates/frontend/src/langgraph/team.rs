@@ -165,6 +165,7 @@ impl Reader<'_, '_> {
                 params: agent.params,
                 model_at: span,
                 choices,
+                choices_at: None,
             });
         }
         (0..opened).for_each(|_| kit.close());

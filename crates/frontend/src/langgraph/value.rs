@@ -34,6 +34,8 @@ pub(super) struct Scope {
     pub state: Option<(ObjectId, Name)>,
     /// What calls gave.
     pub held: HashMap<ObjectId, Held>,
+    /// What the items are of lists that calls gave.
+    pub items: HashMap<ObjectId, Kindly>,
     /// The key that holds the conversation, if there is one.
     pub messages: Option<String>,
     /// What reads of variables of prompts that nothing gives become.
@@ -380,7 +382,9 @@ impl Reader<'_, '_> {
                 let (list, id) = (self.expr(kit, scope, of), self.world.object_of(element)?.0);
                 let var: Name = kit.b.fresh("each");
                 let mut inner = scope.clone();
-                inner.held.insert(id, Held { var: var.clone(), kind: Kindly::Data, live: false });
+                inner
+                    .held
+                    .insert(id, Held { var: var.clone(), kind: self.item_kind(scope, of), live: false });
                 let body = self.expr(kit, &inner, each);
                 let body = kit.b.abs(var, None, body, at);
                 Some(kit.b.add(Term::Each(None, body, list), at))
@@ -420,6 +424,12 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// What the items of a list are.
+    pub(super) fn item_kind(&self, scope: &Scope, of: &Value) -> Kindly {
+        let known = self.world.object_of(of).and_then(|(id, _)| scope.items.get(&id));
+        known.copied().unwrap_or(Kindly::Data)
+    }
+
     /// `[each for element in of if test]`: a turn for each item.
     fn filtered(&self, kit: &mut Kit<'_>, scope: &Scope, parts: [&Value; 4], at: Span) -> Option<TermId> {
         /// More than any list holds here.
@@ -428,7 +438,7 @@ impl Reader<'_, '_> {
         let (list, id) = (self.expr(kit, scope, of), self.world.object_of(element)?.0);
         let (item, at_item): (Name, Name) = (kit.b.fresh("each"), kit.b.fresh("turn"));
         let mut inner = scope.clone();
-        inner.held.insert(id, Held { var: item.clone(), kind: Kindly::Data, live: false });
+        inner.held.insert(id, Held { var: item.clone(), kind: self.item_kind(scope, of), live: false });
         let (test, each) = (self.test(kit, &inner, test), self.expr(kit, &inner, each));
         let field = |kit: &mut Kit<'_>, name: &str| {
             let turn = kit.b.var(at_item.clone(), at);

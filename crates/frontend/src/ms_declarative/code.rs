@@ -222,7 +222,7 @@ impl<'r> Reader<'r, '_> {
             .collect();
         let choices = self.tools(kit, id, depth);
         let model_at = named.map_or(head, |g| g.at);
-        Speaker { name: self.name(id), head, prompts, params, model_at, choices }
+        Speaker { name: self.name(id), head, prompts, params, model_at, choices, choices_at: None }
     }
 
     /// `Str → Str`.

@@ -23,7 +23,7 @@ use crate::shape::why;
 use crate::talk::{Choice, Move, Speaker, talk};
 use core_ir::{LabelSpec, ModelParams, Name, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
-use python::{FunctionId, Kind, Object, ObjectId, Value, World};
+use python::{Arg, FunctionId, Kind, Object, ObjectId, Value, World};
 use std::collections::{HashMap, HashSet};
 
 /// The front end.
@@ -209,26 +209,32 @@ impl python::Framework for Sdk {
     }
 }
 
-/// What functions that make instructions give, when nothing is known of what they are given.
-fn said_by_functions(world: &mut World<'_>) -> HashMap<FunctionId, Value> {
-    let functions: Vec<Value> = world
+/// What a function that makes instructions says for an agent.
+type Instructions = HashMap<(ObjectId, FunctionId), Value>;
+
+/// What functions that make instructions give for their agents, when nothing is known of the context.
+fn said_by_functions(world: &mut World<'_>) -> Instructions {
+    let functions: Vec<(ObjectId, Value, FunctionId)> = world
         .objects()
-        .filter_map(|(_, o)| field(o, None, "instructions"))
-        .filter(|g| py::function_of(g.value).is_some())
-        .map(|g| g.value.clone())
+        .filter_map(|(id, o)| {
+            let given = field(o, None, "instructions")?;
+            Some((id, given.value.clone(), py::function_of(given.value)?))
+        })
         .collect();
     let mut said = HashMap::new();
-    for function in functions {
-        if let Some(id) = py::function_of(&function).filter(|id| !said.contains_key(id)) {
-            said.insert(id, world.call(&function, Vec::new()));
-        }
+    for (id, function, f) in functions {
+        let span = function.span;
+        let context = world.made("agents.RunContextWrapper", Vec::new(), span);
+        let args = [context, Value::new(Kind::Object(id), span)];
+        let args = args.map(|value| Arg { name: None, value, span }).to_vec();
+        said.insert((id, f), world.call(&function, args));
     }
     said
 }
 
 struct Reader<'r, 'w> {
     world: &'r World<'w>,
-    said: HashMap<FunctionId, Value>,
+    said: Instructions,
 }
 
 impl Reader<'_, '_> {
@@ -416,7 +422,7 @@ impl Reader<'_, '_> {
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
             }
         }
-        Speaker { name: self.name(id), head, prompts, params, model_at, choices }
+        Speaker { name: self.name(id), head, prompts, params, model_at, choices, choices_at: None }
     }
 
     fn prompt(&self, kit: &mut Kit<'_>, id: ObjectId) -> TermId {
@@ -426,7 +432,11 @@ impl Reader<'_, '_> {
         match given.value.kind {
             Kind::None => kit.text("", given.at),
             Kind::Function(f) | Kind::Bound(_, f) => {
-                if let Some(text) = self.said.get(&f).filter(|v| self.world.text_of(v).is_some()) {
+                // A clone has the function of what it is a clone of.
+                const MOST_CLONES: usize = 16;
+                let chain = std::iter::successors(Some(id), |id| self.world.object(*id).base);
+                let said = chain.take(MOST_CLONES).find_map(|id| self.said.get(&(id, f)));
+                if let Some(text) = said.filter(|v| self.world.text_of(v).is_some()) {
                     return py::text(kit, self.world, text, plain);
                 }
                 let why = format!("what `{}` says", self.world.function(f).name);
