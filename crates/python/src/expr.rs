@@ -458,7 +458,10 @@ impl<'a> World<'a> {
                 }
                 None => {
                     let more = self.expr(&item.value, at);
+                    // The dictionary is made where it stands, whatever that depends on.
+                    let conditions = std::mem::take(&mut self.conditions);
                     self.update(id, &more, span);
+                    self.conditions = conditions;
                 }
             }
         }

@@ -501,6 +501,11 @@ fn a_traced_function_keeps_what_it_computes() {
         traced(gathered),
         "[for](State[]('xs') element(State[]('xs')) m.ask(element[]('a'))) | m.ask(element[]('a')) under 1"
     );
+    let spread = "def f(s):\n    if s['a']:\n        return {**s, 'm': 1}\n    d = {'x': 1}\n    if s['b']:\n        return {**d, 'm': 2}\n    return {}\n";
+    assert_eq!(
+        traced(spread),
+        "if(State[]('a') {**: State, 'm': 1} if(State[]('b') {'x': 1, 'm': 2} {})) | "
+    );
     let set = "def f(s):\n    s['n'] = 1\n    return s['n'], {**s, 'm': 2}\n";
     assert_eq!(traced(set), "[1 {**: State, 'm': 2}] | ");
 }

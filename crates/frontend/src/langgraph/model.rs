@@ -138,6 +138,21 @@ impl Reader<'_, '_> {
                     object.args.iter().filter(|a| a.name.as_deref().is_some_and(|n| n != "tools")).cloned(),
                 );
             }
+            // Fields that may be configured: `with_config({"model": …})`.
+            "with_config" => {
+                let given = field(object, Some(0), "config").map(|g| g.value.clone());
+                let mut entries: Vec<(Value, Value)> =
+                    given.and_then(|v| self.world.entries(&v).map(<[_]>::to_vec)).unwrap_or_default();
+                let inner = entries.iter().find(|(k, _)| k.as_str() == Some("configurable"));
+                let inner = inner.and_then(|(_, v)| self.world.entries(v).map(<[_]>::to_vec));
+                entries.extend(inner.unwrap_or_default());
+                const FIELDS: &[&str] = &["model", "model_name", "temperature", "max_tokens"];
+                for (key, value) in entries {
+                    if let Some(name) = key.as_str().filter(|n| FIELDS.contains(n)) {
+                        model.bound.push(Arg { name: Some(name.into()), span: value.span, value });
+                    }
+                }
+            }
             "with_structured_output" => {
                 model.schema = field(object, Some(0), "schema").map(|g| g.value.clone());
             }
@@ -176,8 +191,21 @@ impl Reader<'_, '_> {
     pub fn params(&self, kit: &mut Kit<'_>, model: &Model, purpose: &str) -> ModelParams {
         let mut params = ModelParams { purpose: Some(purpose.into()), ..ModelParams::default() };
         let settled = &model.object;
+        let before = kit.out.len();
         py::model(self.world, Some(Given { value: settled, at: model.at }), &mut params, kit.out);
         for arg in &model.bound {
+            if let (Some("model" | "model_name"), Some(named)) =
+                (arg.name.as_deref(), self.world.str(&arg.value))
+            {
+                // What is configured later is the model.
+                params.model = Some(named.into());
+                let mut i = 0;
+                kit.out.retain(|d| {
+                    i += 1;
+                    i <= before || d.level != diagnostics::Level::Unknown
+                });
+                continue;
+            }
             if let Some(name) = &arg.name {
                 py::setting(
                     self.world,

@@ -389,6 +389,41 @@ impl Reader<'_, '_> {
                 let (on, by) = (self.expr(kit, scope, on), self.expr(kit, scope, by));
                 return Some(kit.b.add(Term::Prim(Prim::Split, vec![on, by]), at));
             }
+            ("replace", [from, to]) => {
+                let parts = vec![self.expr(kit, scope, on), self.expr(kit, scope, from)];
+                let parts = kit.b.add(Term::Prim(Prim::Split, parts), at);
+                let to = self.expr(kit, scope, to);
+                return Some(kit.b.add(Term::Prim(Prim::Join, vec![parts, to]), at));
+            }
+            ("startswith" | "endswith", [affix]) => {
+                let affix = affix.as_str()?;
+                let count = i64::try_from(affix.chars().count()).ok()?;
+                let name: Name = kit.b.fresh("v");
+                let text = self.expr(kit, scope, on);
+                let var = |kit: &mut Kit<'_>| kit.b.var(name.clone(), at);
+                let (of, measured) = (var(kit), var(kit));
+                let length = kit.b.add(Term::Prim(Prim::Length, vec![measured]), at);
+                let zero = kit.b.lit(Num::from(0i64), at);
+                let wanted = kit.b.lit(Num::from(count), at);
+                let (from, to) = match method {
+                    "startswith" => (zero, wanted),
+                    _ => (kit.b.add(Term::Prim(Prim::Sub, vec![length, wanted]), at), {
+                        let again = var(kit);
+                        kit.b.add(Term::Prim(Prim::Length, vec![again]), at)
+                    }),
+                };
+                let part = kit.b.add(Term::Prim(Prim::Slice, vec![of, from, to]), at);
+                let affix = kit.text(affix, at);
+                let same = kit.b.add(Term::Prim(Prim::Eq, vec![part, affix]), at);
+                // A text that is shorter has no such part.
+                let measured = var(kit);
+                let length = kit.b.add(Term::Prim(Prim::Length, vec![measured]), at);
+                let wanted = kit.b.lit(Num::from(count), at);
+                let long = kit.b.add(Term::Prim(Prim::Ge, vec![length, wanted]), at);
+                let no = kit.b.lit(Data::Bool(false), at);
+                let test = kit.b.add(Term::If(long, same, no, IfSugar::And), at);
+                return Some(kit.b.let_in(vec![(name, text)], test, at));
+            }
             ("splitlines", []) => {
                 let (on, by) = (self.expr(kit, scope, on), kit.text("\n", at));
                 return Some(kit.b.add(Term::Prim(Prim::Split, vec![on, by]), at));

@@ -390,6 +390,24 @@ impl Reader<'_, '_> {
                 Some(kit.b.add(Term::Each(None, body, list), at))
             }
             ("[for]", [of, element, each, test]) => self.filtered(kit, scope, [of, element, each, test], at),
+            ("builtins.max" | "builtins.min", [a, b]) => {
+                let (x, y): (Name, Name) = (kit.b.fresh("v"), kit.b.fresh("v"));
+                let (first, second) = (self.expr(kit, scope, a), self.expr(kit, scope, b));
+                let var = |kit: &mut Kit<'_>, n: &Name| kit.b.var(n.clone(), at);
+                let (a, b) = (var(kit, &x), var(kit, &y));
+                let less = kit.b.add(Term::Prim(Prim::Lt, vec![a, b]), at);
+                let (a, b) = (var(kit, &x), var(kit, &y));
+                let (a, b) = if callee == "builtins.max" { (b, a) } else { (a, b) };
+                let either = kit.b.add(Term::If(less, a, b, IfSugar::Plain), at);
+                Some(kit.b.let_in(vec![(x, first), (y, second)], either, at))
+            }
+            ("operator.add" | "operator.concat" | "operator.iadd", [_, _]) => {
+                self.operator(kit, scope, "+", args, at)
+            }
+            ("langchain_core.messages.get_buffer_string" | "langchain.schema.get_buffer_string", [of]) => {
+                let list = self.expr(kit, scope, of);
+                Some(self.buffer(kit, list, at))
+            }
             ("builtins.len", [of]) => {
                 let of = self.expr(kit, scope, of);
                 prim(kit, Prim::Length, vec![of])
@@ -422,6 +440,28 @@ impl Reader<'_, '_> {
             ("builtins.list", []) => Some(kit.b.add(Term::List(Vec::new()), at)),
             _ => None,
         }
+    }
+
+    /// Messages as text, a line each: `Human: …`.
+    fn buffer(&self, kit: &mut Kit<'_>, messages: TermId, at: Span) -> TermId {
+        let var: Name = kit.b.fresh("m");
+        let field = |kit: &mut Kit<'_>, name: &str| {
+            let message = kit.b.var(var.clone(), at);
+            kit.b.add(Term::Field(message, name.into()), at)
+        };
+        let mut who = kit.text("Tool", at);
+        for (role, shown) in [("system", "System"), ("assistant", "AI"), ("user", "Human")] {
+            let (said, role, shown) = (field(kit, "role"), kit.text(role, at), kit.text(shown, at));
+            let test = kit.b.add(Term::Prim(Prim::Eq, vec![said, role]), at);
+            who = kit.b.add(Term::If(test, shown, who, IfSugar::Plain), at);
+        }
+        let mut line = Template::new(at);
+        line.term(who).text(": ").term(field(kit, "content"));
+        let line = line.build(&mut kit.b);
+        let function = kit.b.abs(var, None, line, at);
+        let lines = kit.b.add(Term::Each(None, function, messages), at);
+        let by = kit.text("\n", at);
+        kit.b.add(Term::Prim(Prim::Join, vec![lines, by]), at)
     }
 
     /// What the items of a list are.
@@ -520,6 +560,11 @@ impl Reader<'_, '_> {
             Kind::Bool(b) => Some(*b),
             Kind::Int(n) => Some(*n != 0),
             Kind::Str(s) => Some(!s.is_empty()),
+            // A variable that the environment must have has a value.
+            Kind::Env(_) => match self.world.settled(value) {
+                Value { kind: Kind::Env(_), .. } => Some(true),
+                settled => self.world_truth(settled),
+            },
             _ => None,
         }
     }
