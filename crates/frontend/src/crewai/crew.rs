@@ -106,16 +106,11 @@ impl<'r> Reader<'r, '_> {
             .into_iter()
             .map(|decl| Choice { decl, does: Move::Call })
             .collect();
-        // A loop without a bound of its own is there because of the tools.
-        let hands_at = match self.get(thing, "tools") {
-            Some(Written::Yaml(entry)) => Some(entry.key.span()),
-            _ => None,
-        };
         let delegate = self.delegation(kit, others, head, &mut choices);
         let written = self.get(thing, "max_iter");
         let looped = written.is_some();
         let default = defaults::bound(&defaults::CREWAI_ITER, kit.versions);
-        let mut bound = match written {
+        let bound = match written {
             Some(Written::Code(given)) => py::bound(self.world, Some(given), default),
             Some(Written::Yaml(entry)) => default.or_written(Some(entry), kit.out),
             None if self.is_hidden(thing) => {
@@ -123,10 +118,19 @@ impl<'r> Reader<'r, '_> {
             }
             None => default,
         };
+        // A loop is where its tools are given; what is to be said of it is said there, once.
+        let given_at = match self.get(thing, "tools") {
+            Some(Written::Yaml(entry)) => entry.key.span(),
+            _ => head,
+        };
+        let fix_at = bound.span.unwrap_or(given_at);
+        if self.get(thing, "max_execution_time").is_some() {
+            kit.outline.timed(fix_at);
+        }
+        let bound = LoopBound { span: Some(fix_at), ..bound };
         let calls = !choices.is_empty();
         let term = if !calls && looped {
             // The reply of a model without tools is the answer; the bound stays, for what it says.
-            let fix_at = bound.span.unwrap_or(head);
             let nobody = LoopBound { bound: Bound::Finite(1), origin: None, span: None };
             let hands = Vec::new();
             let agent =
@@ -136,7 +140,6 @@ impl<'r> Reader<'r, '_> {
             kit.fixpoint(think, bound, head, fix_at)
         } else {
             let over = reached(&bound);
-            bound.span = bound.span.or(hands_at);
             let model_at = model_at.unwrap_or(head);
             let choices_at = self.get(thing, "tools").map(|w| w.at());
             let speaker =

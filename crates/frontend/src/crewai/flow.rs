@@ -57,6 +57,18 @@ impl Reader<'_, '_> {
                 }
             }
         }
+        // A method that listens to nothing there is, and that code calls by itself, is run by that code.
+        let by_hand = |name: &str, f: FunctionId| {
+            let call = format!(".{name}(");
+            !self.world.decorated(f, &["start"])
+                && edges.iter().all(|(_, to, _)| to != name)
+                && self.project.files.iter().filter_map(|f| f.python.as_ref()).any(|m| m.text.contains(&call))
+        };
+        let (called, methods): (Vec<_>, Vec<_>) = methods.iter().cloned().partition(|(n, f)| by_hand(n, *f));
+        edges.retain(|(from, to, _)| !called.iter().any(|(n, _)| n == from || n == to));
+        if methods.is_empty() {
+            return kit.undecided(codes::NOT_COMPILED, "a flow that code carries out by itself".into(), at);
+        }
         let mut started: Vec<Vec<ObjectId>> = vec![Vec::new(); methods.len()];
         for (_, object) in self.world.objects().filter(|(_, o)| o.short().starts_with("kickoff")) {
             if let Some(method) = methods.iter().position(|(_, f)| object.within == Some(*f)) {

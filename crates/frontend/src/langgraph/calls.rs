@@ -312,7 +312,7 @@ impl Reader<'_, '_> {
         let apart = |c: &&Call| match &c.does {
             Effect::Tool(..) => true,
             Effect::Ask(chain, arg) => {
-                let parts = self.asked_with(scope, chain, arg.as_ref());
+                let parts = self.asked_with(scope, chain, c.id, arg.as_ref());
                 !parts.iter().any(|p| matches!(p, Part::Conversation))
             }
             Effect::Run(..) | Effect::Unknown(_) => false,
@@ -366,7 +366,7 @@ impl Reader<'_, '_> {
         let at = self.world.object(call.id).span;
         let kind = self.kind_of(&chain.model, chain.json);
         let params = self.params(kit, &chain.model, purpose);
-        let parts = self.asked_with(scope, chain, arg);
+        let parts = self.asked_with(scope, chain, call.id, arg);
         let term = self.ask_alone(kit, scope, &parts, params, at);
         match chain.json && kind == Kindly::Data && chain.model.schema.is_none() {
             true => (kit.b.add(Term::Prim(Prim::FromJson, vec![term]), at), kind),
