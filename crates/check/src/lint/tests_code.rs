@@ -294,3 +294,33 @@ fn keywords_of_a_call_are_values_of_a_prompt() {
     let less = text.replace(", news='none'", "");
     assert_eq!(of("L024", &less, &among(&[("main.py", &less)])).len(), 1);
 }
+
+#[test]
+fn what_a_test_does_wrong_it_does_on_purpose() {
+    let text = "from crewai import Agent\na = Agent(role='r', goal='g', backstory='b', llm='m', code_execution_mode='unsafe')\n";
+    assert_eq!(of("S003", text, &among(&[("app/main.py", text)])), ["warn 'unsafe'"]);
+    for path in ["tests/main.py", "app/test_main.py", "conftest.py"] {
+        assert_eq!(of("S003", text, &among(&[(path, text)])), ["info 'unsafe'"], "{path}");
+    }
+    assert_eq!(of("S003", text, &among(&[("contest/latest_test_case.py", text)])), ["warn 'unsafe'"]);
+}
+
+#[test]
+fn an_earlier_node_of_a_graph_may_tell_a_model_what_to_do() {
+    let codes = |request: &str| {
+        let text = format!("\\x. let p = {request} in (llm \"\" {{model: \"m\"}}) p");
+        let parsed = frontend::calculus::compile(FileId(0), &text);
+        let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
+        let unit = Unit {
+            name: "main".into(),
+            kind: UnitKind::Agent,
+            code: Arc::new(code),
+            span: Span { file: FileId(0), start: 0, end: text.len() as u32 },
+            agents: Vec::new(),
+            outline: frontend::Outline::default(),
+        };
+        lint_programs("lam", vec![unit], &Config::default()).iter().map(|d| d.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes("x"), ["L001"]);
+    assert!(codes("\"Answer the question {x}.\"").is_empty());
+}

@@ -1,9 +1,9 @@
 //! L001: an oracle without instructions.
 
 use crate::lint::{Check, Context, Rule};
-use core_ir::{Code, Data, Recv, Role, Term, TermId};
+use core_ir::{Code, Data, Name, Recv, Role, Term, TermId};
 use diagnostics::{Diagnostic, Level, Span};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 pub(super) static RULE: Rule = Rule {
     code: "L001",
@@ -15,16 +15,38 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    let from = out.len();
+    find(rule, context, out);
+    // Of a format that no framework is known to read, nobody knows what its agents are told besides.
+    if context.compiled.framework == "generic" {
+        for d in &mut out[from..] {
+            d.level = Level::Unknown;
+            d.help.push("which program reads this is not known: it may have instructions of its own".into());
+        }
+    }
+}
+
+fn find(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     let help = context.compiled.facts.words.prompt;
+    let named: HashMap<&Name, TermId> = code
+        .iter()
+        .filter_map(|(_, t)| match t {
+            Term::Let { bindings, .. } => Some(bindings.iter().map(|(name, value)| (name, *value))),
+            _ => None,
+        })
+        .flatten()
+        .collect();
     // A model that is given a text of the source is told what to do.
     let told: HashSet<TermId> = code
         .iter()
         .filter_map(|(_, t)| match t {
-            Term::App(f, x) if is_written(code, *x) => match code.term(*f) {
-                Term::Llm(prompt, _) => Some(*prompt),
-                _ => None,
-            },
+            Term::App(f, x) if is_written(code, *x) || is_named_and_written(code, &named, *x) => {
+                match code.term(*f) {
+                    Term::Llm(prompt, _) => Some(*prompt),
+                    _ => None,
+                }
+            }
             _ => None,
         })
         .collect();
@@ -72,6 +94,11 @@ fn is_uninstructed(code: &Code, all: TermId) -> bool {
         next.extend(code.term(id).children());
     }
     replies
+}
+
+/// Whether a text is what a name stands for: the template of a graph's earlier node.
+fn is_named_and_written(code: &Code, named: &HashMap<&Name, TermId>, text: TermId) -> bool {
+    matches!(code.term(text), Term::Var(name, _) if named.get(name).is_some_and(|value| is_written(code, *value)))
 }
 
 /// Whether a text is written in the source, at least some words of it.

@@ -85,6 +85,12 @@ fn is_random(text: &str) -> bool {
         "1234567",
     ];
     let lower = text.to_ascii_lowercase();
+    // `sk-prod-token-abc-456`: words, not characters, were chosen.
+    let parts: Vec<&str> = text.split(['-', '_', '.']).filter(|p| !p.is_empty()).collect();
+    let words = parts.iter().filter(|p| p.len() < 12 && p.bytes().all(|b| b.is_ascii_lowercase())).count();
+    if parts.len() > 2 && words * 2 > parts.len() {
+        return false;
+    }
     let placeholder = text.contains(['$', '{', '<', '*']) || EXAMPLES.iter().any(|e| lower.contains(e));
     let mut counts = [0u32; 256];
     text.bytes().for_each(|b| counts[usize::from(b)] += 1);
@@ -114,6 +120,7 @@ mod tests {
             assert!(!named("api_key", text), "{text}");
         }
         assert!(named("azure_api_key", "8f14e45fceea167a5a36dedd4bea2543"));
+        assert!(!named("api_token", "sk-prod-token-abc-456"));
         assert!(!named("max_tokens_key_name", "8f14e45fceea167a5a36dedd4bea2543"));
         assert!(!named("api_key", "the key of the house is under the mat 12"));
     }

@@ -61,7 +61,10 @@ fn is_near(host: &str) -> bool {
         }
         Err(_) => false,
     };
+    // `url.to.my.model` stands for an address.
+    let stands = host.split(['.', '-', '_']).any(|word| matches!(word, "my" | "your" | "placeholder"));
     private
+        || stands
         || host.is_empty()
         || !host.contains(['.', ':'])
         || host.contains(['$', '{', '<'])
@@ -83,6 +86,7 @@ mod tests {
             "a.svc.cluster.local",
             "${HOST}/v1",
             "10.0.0.1",
+            "url.to.my.model/v1",
             "100.95.194.160:11434",
         ] {
             assert!(is_near(host(near)), "{near}");
