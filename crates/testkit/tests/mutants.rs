@@ -282,7 +282,23 @@ fn build<const N: usize>(scratch: &Path, tests: [&str; N]) -> [PathBuf; N] {
     })
 }
 
-/// Runs one test of the copy as a mutant. One that takes longer than it may does not end.
+/// The processor time that a process and those it started have taken, if the system says it (`/proc`, in hundredths of a second). How long a
+/// run takes by the clock says nothing on a machine that has other things to do.
+fn processor_time(process: u32) -> Option<Duration> {
+    // Its parent, and its time.
+    let stat = |process: &str| -> Option<(u32, u64)> {
+        let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
+        let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
+        Some((u32::try_from(number(1)?).ok()?, number(11)? + number(12)?))
+    };
+    let own = stat(&process.to_string())?.1;
+    let others = std::fs::read_dir("/proc").ok()?.flatten();
+    let started = others.filter_map(|other| stat(other.file_name().to_str()?).filter(|s| s.0 == process));
+    Some(Duration::from_millis(10 * (own + started.map(|s| s.1).sum::<u64>())))
+}
+
+/// Runs one test of the copy as a mutant, and says how much time it took. One that takes more than it may does not end.
 fn run(
     scratch: &Path,
     program: &Path,
@@ -290,7 +306,7 @@ fn run(
     mutant: usize,
     programs: (&str, &str),
     longest: Option<Duration>,
-) -> End {
+) -> (End, Duration) {
     let mut child = Command::new(program)
         .current_dir(scratch.join("workspace/crates/testkit"))
         .args(["--exact", test])
@@ -310,30 +326,39 @@ fn run(
     };
     let out = reader(Box::new(child.stdout.take().unwrap()));
     let err = reader(Box::new(child.stderr.take().unwrap()));
-    let started = Instant::now();
+    let (started, mut taken, mut looks) = (Instant::now(), Duration::ZERO, 0);
     let status = loop {
-        match child.try_wait().unwrap() {
-            Some(status) => break Some(status),
-            None if longest.is_some_and(|longest| started.elapsed() > longest) => {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                break None;
-            }
-            None => std::thread::sleep(Duration::from_millis(20)),
+        if let Some(status) = child.try_wait().unwrap() {
+            break Some(status);
         }
+        looks += 1;
+        if looks % 10 == 0 {
+            taken = processor_time(child.id()).unwrap_or_else(|| started.elapsed());
+        }
+        if longest.is_some_and(|longest| taken > longest) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
     };
     let text = out.join().unwrap() + &err.join().unwrap();
-    let Some(status) = status else { return End::Caught("no end".into()) };
-    if status.success() {
-        assert!(text.contains("1 passed"), "{test} was not run: {text}");
-        return End::Passed;
-    }
-    let after = text.split("caught after ").nth(1).and_then(|rest| rest.split(' ').next());
-    End::Caught(after.map_or_else(|| "crash".to_string(), String::from))
+    let end = match status {
+        None => End::Caught("no end".into()),
+        Some(status) if status.success() => {
+            assert!(text.contains("1 passed"), "{test} was not run: {text}");
+            End::Passed
+        }
+        Some(_) => {
+            let after = text.split("caught after ").nth(1).and_then(|rest| rest.split(' ').next());
+            End::Caught(after.map_or_else(|| "crash".to_string(), String::from))
+        }
+    };
+    (end, taken)
 }
 
-/// Runs a property on the machine with the mutant of this number, for so long at most.
-type Attempt<'a> = dyn Fn(usize, Option<Duration>) -> End + Sync + 'a;
+/// Runs a property on the machine with the mutant of this number, for so much processor time at most; says how much it took.
+type Attempt<'a> = dyn Fn(usize, Option<Duration>) -> (End, Duration) + Sync + 'a;
 
 /// Runs every mutant (or those whose names contain one of `MUTANTS`, between commas) until the properties notice it; a table on standard output.
 #[test]
@@ -389,9 +414,9 @@ fn every_mutant_is_caught() {
     ];
     // The machine as it is passes, so what is caught is caught for the mutant; and how long it takes says what is too long.
     let longest = properties.map(|(_, run)| {
-        let started = Instant::now();
-        assert!(matches!(run(0, None), End::Passed), "the machine itself does not pass");
-        started.elapsed() * 10 + Duration::from_secs(60)
+        let (end, taken) = run(0, None);
+        assert!(matches!(end, End::Passed), "the machine itself does not pass");
+        taken * 10 + Duration::from_secs(60)
     });
     let chosen: Vec<(usize, &Mutant)> = mutants
         .iter()
@@ -412,7 +437,7 @@ fn every_mutant_is_caught() {
                     let mut missed = false;
                     for ((property, run), longest) in properties.into_iter().zip(longest) {
                         // What need not be noticed is not looked for.
-                        let end = m.must(property).then(|| run(*number, Some(longest)));
+                        let end = m.must(property).then(|| run(*number, Some(longest)).0);
                         missed |= matches!(end, Some(End::Passed));
                         write!(row, " {} |", end.as_ref().map_or("", End::show)).unwrap();
                     }
