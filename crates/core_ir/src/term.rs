@@ -884,6 +884,15 @@ impl Builder {
         self.spans[id.0 as usize]
     }
 
+    /// Rewrites each of the terms added so far; the function may add terms of its own, which are not rewritten.
+    pub fn revise(&mut self, mut f: impl FnMut(&mut Builder, TermId, Term) -> Term) {
+        for i in 0..self.terms.len() {
+            let term = std::mem::replace(&mut self.terms[i], Term::Clear);
+            let term = f(self, TermId(i as u32), term);
+            self.terms[i] = term;
+        }
+    }
+
     /// A variable, resolved when the code is finished.
     pub fn var(&mut self, name: impl Into<Name>, span: Span) -> TermId {
         self.add(Term::Var(name.into(), Slot::Local(u32::MAX)), span)

@@ -232,6 +232,7 @@ pub fn is_placeholder(text: &str) -> bool {
 }
 
 /// How often a loop may run: what is written, or else the default, with where it came from.
+#[derive(Clone)]
 pub struct LoopBound {
     /// The bound.
     pub bound: Bound,

@@ -30,6 +30,11 @@ use std::sync::Arc;
 
 /// Parts (agents, tasks, nodes) compiled for one file, counting each use.
 const MOST_PARTS: usize = 4_000;
+/// Expressions of a program at most, in a file and in one value.
+const MOST_VALUES: usize = 20_000;
+const MOST_OF_VALUE: usize = 6_000;
+/// Expressions within one another at most: terms are nested a few times as deep.
+const DEEPEST_VALUE: usize = 150;
 /// Bytes of text compiled for one file, counting each use.
 const MOST_TEXT: usize = 32 << 20;
 /// Agents within one another.
@@ -40,16 +45,42 @@ pub(crate) struct Budget {
     parts: usize,
     text: usize,
     exceeded: bool,
+    /// Expressions that are left, of the file and of the value that is compiled.
+    values: usize,
+    of_value: usize,
+    /// How deep within a value this is.
+    depth: usize,
 }
 
 impl Budget {
     pub fn new() -> Budget {
-        Budget { parts: MOST_PARTS, text: MOST_TEXT, exceeded: false }
+        let (values, of_value) = (MOST_VALUES, MOST_OF_VALUE);
+        Budget { parts: MOST_PARTS, text: MOST_TEXT, exceeded: false, values, of_value, depth: 0 }
     }
 
     /// Whether something was left out already.
     pub fn exceeded(&self) -> bool {
         self.exceeded
+    }
+
+    /// Begins an expression of a program if one more is allowed. A value that is used in many places is compiled in each: what
+    /// grows beyond all bounds that way is one value that is not known, not the end of the file.
+    pub fn begin_value(&mut self) -> bool {
+        if self.depth == 0 {
+            self.of_value = MOST_OF_VALUE;
+        }
+        if self.values == 0 || self.of_value == 0 || self.depth >= DEEPEST_VALUE {
+            return false;
+        }
+        self.values -= 1;
+        self.of_value -= 1;
+        self.depth += 1;
+        true
+    }
+
+    /// Ends an expression that was begun.
+    pub fn end_value(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
     }
 
     /// Whether one more part with so much text is allowed.

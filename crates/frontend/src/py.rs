@@ -12,6 +12,11 @@ use std::sync::Arc;
 
 /// Whether one of these packages is imported, as far as the text shows.
 pub(crate) fn imports(file: &File, packages: &[&str]) -> bool {
+    imports_one(file, |head| packages.contains(&head))
+}
+
+/// Whether a package is imported whose name passes, as far as the text shows.
+pub(crate) fn imports_one(file: &File, is: impl Fn(&str) -> bool) -> bool {
     let Some(source) = &file.python else { return false };
     source.text.lines().any(|line| {
         let line = line.trim_start();
@@ -19,7 +24,7 @@ pub(crate) fn imports(file: &File, packages: &[&str]) -> bool {
             return false;
         };
         let head = rest.trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or("");
-        packages.contains(&head)
+        is(head)
     })
 }
 

@@ -82,14 +82,18 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         let Some(outcome) = outcome else { continue };
         total.bytes += outcome.bytes;
         total.took += outcome.took;
+        if ui.args.verbose && ui.is_json() {
+            ui.result(&line(file, outcome).to_string());
+        }
         if outcome.state == State::Skipped {
             skipped += 1;
             continue;
         }
-        if let (true, Some(why)) = (ui.args.verbose, &outcome.why) {
+        let told = ui.args.verbose && !ui.is_json();
+        if let (true, Some(why)) = (told, &outcome.why) {
             ui.say(&format!("{}: {}: {} {}", outcome.format, file.display(), why.code, why.message));
         }
-        if let (true, Some(ill)) = (ui.args.verbose, &outcome.ill) {
+        if let (true, Some(ill)) = (told, &outcome.ill) {
             ui.say(&format!("{}: {}: {} {}", outcome.format, file.display(), ill.code, ill.message));
         }
         let row = rows.entry(&outcome.format).or_default();
@@ -169,6 +173,19 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         megabytes / seconds,
     ));
     Exit::Done
+}
+
+/// What one file came to, for programs.
+fn line(file: &Path, o: &Outcome) -> serde_json::Value {
+    let state = match o.state {
+        State::Compiled => "compiled",
+        State::Nothing => "nothing",
+        State::Failed => "failed",
+        State::Skipped => "skipped",
+    };
+    let said = |d: &Option<Diagnostic>| d.as_ref().map(|d| format!("{} {}", d.code, d.message));
+    json!({"file": file.display().to_string(), "format": o.format, "state": state, "units": o.units, "typeChecks": o.typed,
+        "terms": o.terms, "unknown": o.unknown, "seconds": o.took.as_secs_f64(), "why": said(&o.why), "illTyped": said(&o.ill)})
 }
 
 fn json_of(r: &Row) -> serde_json::Value {

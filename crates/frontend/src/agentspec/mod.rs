@@ -48,6 +48,8 @@ impl Frontend for AgentSpec {
     fn detect(&self, file: &File) -> u8 {
         let sure = |r: Node<'_>| {
             mark::has(r, "agentspec_version")
+                // Components that other files refer to.
+                || mark::has(r, "$referenced_components")
                 || mark::has(r, "component_type")
                     && (mark::has(r, "$referenced_components")
                         || mark::has(r, "llm_config")

@@ -104,6 +104,19 @@ fn scalars_of_yaml() {
 }
 
 #[test]
+fn quoted_texts_may_go_on_at_any_column() {
+    let text = "a:\n  b: 'it''s\n\nso\nlong  '\n  c: \"x\\\"\n y\\n\nz\"\n  d: plain\n";
+    let doc = yaml(text);
+    let of = |key: &str| {
+        let node = doc.root().at(&["a", key]).unwrap();
+        (node.as_str().unwrap().to_string(), &text[node.span().start as usize..node.span().end as usize])
+    };
+    assert_eq!(of("b"), ("it's\nso long  ".to_string(), "'it''s\n\nso\nlong  '"));
+    assert_eq!(of("c"), ("x\" y\n z".to_string(), "\"x\\\"\n y\\n\nz\""));
+    assert_eq!(of("d"), ("plain".to_string(), "plain"));
+}
+
+#[test]
 fn aliases_and_merge_keys_share() {
     let text = "base: &b {x: 1, y: 2}\nother: &o {y: 3, z: 4}\nuse:\n  <<: [*b, *o]\n  x: 9\nagain:\n  <<: *b\nlist: [*b, *b]\n";
     let doc = yaml(text);

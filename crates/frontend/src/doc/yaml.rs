@@ -17,6 +17,12 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
     let base = if source.starts_with(BOM) { BOM.len() } else { 0 };
     let mut reader = Reader::new(file, source, &source[base..], base, limits);
     let Some(error) = reader.read(&[]) else { return reader.into_loaded() };
+    // Other readers do not mind where the lines of a quoted text begin.
+    if is_about_quotes(&error)
+        && let Some(loaded) = read_around_quotes(file, source, base, error.clone(), limits)
+    {
+        return loaded;
+    }
     // Some frameworks paste files into one another by `!include path` on a line of its own before
     // they parse. With such lines blanked out the rest is often good YAML.
     let (masked, includes) = mask_includes(file, &source[base..], base);
@@ -64,6 +70,97 @@ fn read_around_includes(
     reader.positions = Positions::new(&text);
     reader.builder.ignore_null_merges = true;
     reader.read(includes).is_none().then(|| reader.into_loaded())
+}
+
+fn is_about_quotes(error: &ScanError) -> bool {
+    error.info().contains("indentation in quoted scalar")
+}
+
+/// Reads a text with quoted scalars whose later lines are indented less than they should be. Each is made one line of the same
+/// length, and what it says is worked out here. `None` if something else is wrong as well.
+fn read_around_quotes(
+    file: FileId,
+    source: &Arc<str>,
+    base: usize,
+    mut error: ScanError,
+    limits: &Limits,
+) -> Option<Loaded> {
+    /// Scalars at most: the text is read again for each.
+    const MOST: usize = 30;
+    let mut body = source[base..].to_string();
+    let mut quoted: Vec<(usize, String)> = Vec::new();
+    for _ in 0..MOST {
+        let at = Positions::new(&body).byte(&body, error.marker().index());
+        let (end, text) = is_about_quotes(&error).then(|| unfolded(&source[base..], at)).flatten()?;
+        let line: String =
+            body[at..end].chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c }).collect();
+        if line == body[at..end] {
+            return None;
+        }
+        body.replace_range(at..end, &line);
+        quoted.push((base + at, text));
+        let mut reader = Reader::new(file, source, &body, base, limits);
+        reader.quoted.clone_from(&quoted);
+        match reader.read(&[]) {
+            None => return Some(reader.into_loaded()),
+            Some(e) => error = e,
+        }
+    }
+    None
+}
+
+/// The end of the quoted scalar that begins at `start`, and what it says: a single line break is a space, several are one less.
+fn unfolded(body: &str, start: usize) -> Option<(usize, String)> {
+    let quote = body.get(start..)?.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    let mut out = String::new();
+    let mut chars = body[start + 1..].char_indices().peekable();
+    while let Some((i, c)) = chars.next() {
+        match c {
+            '\'' if quote == '\'' && chars.peek().is_some_and(|(_, c)| *c == '\'') => {
+                chars.next();
+                out.push('\'');
+            }
+            c if c == quote => return Some((start + 1 + i + 1, out)),
+            '\\' if quote == '"' => match chars.next()?.1 {
+                'n' => out.push('\n'),
+                't' => out.push('\t'),
+                'r' => out.push('\r'),
+                '0' => out.push('\0'),
+                '\n' => {
+                    // A line that goes on in the next one.
+                    while chars.next_if(|(_, c)| matches!(c, ' ' | '\t')).is_some() {}
+                }
+                letter @ ('x' | 'u' | 'U') => {
+                    let digits = if letter == 'x' {
+                        2
+                    } else if letter == 'u' {
+                        4
+                    } else {
+                        8
+                    };
+                    let mut code = 0;
+                    for _ in 0..digits {
+                        code = code * 16 + chars.next()?.1.to_digit(16)?;
+                    }
+                    out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+                }
+                other => out.push(other),
+            },
+            '\n' => {
+                out.truncate(out.trim_end_matches([' ', '\t', '\r']).len());
+                let mut breaks = 1;
+                while let Some((_, c)) = chars.next_if(|(_, c)| matches!(c, ' ' | '\t' | '\r' | '\n')) {
+                    breaks += usize::from(c == '\n');
+                }
+                match breaks {
+                    1 => out.push(' '),
+                    n => out.extend(std::iter::repeat_n('\n', n - 1)),
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    None
 }
 
 /// The names after asterisks, each once: those of aliases, and some that are none.
@@ -188,6 +285,8 @@ struct Reader<'a, 'l> {
     included: usize,
     /// Where the last event ended, in characters, if the parser sees the text through a [`Window`].
     last: Option<Rc<Seen>>,
+    /// Where scalars begin that were made one line, with what they say.
+    quoted: Vec<(usize, String)>,
 }
 
 impl<'a, 'l> Reader<'a, 'l> {
@@ -205,6 +304,7 @@ impl<'a, 'l> Reader<'a, 'l> {
             open_anchors: Vec::new(),
             included: 0,
             last: None,
+            quoted: Vec::new(),
         }
     }
 
@@ -393,7 +493,9 @@ impl<'a, 'l> Reader<'a, 'l> {
                 _ => Text::Owned(text.into()),
             }
         };
+        let unfolded = self.quoted.iter().find(|(at, _)| *at == start).map(|(_, t)| t.as_str());
         let data = match core.as_deref() {
+            _ if unfolded.is_some() => Data::String(Text::Owned(unfolded.unwrap_or_default().into())),
             Some("str" | "binary") => Data::String(stored(text)),
             Some("null") => Data::Null,
             _ if custom => Data::String(stored(text)),

@@ -85,6 +85,8 @@ pub(super) struct Agent {
     pub decls: Vec<ToolDecl>,
     /// Agents that are asked: how they are called, their name.
     pub helpers: Vec<(ToolDecl, String, ObjectId)>,
+    /// Agents that carry out tasks in conversations of their own.
+    pub subagents: Vec<super::deep::Sub>,
     bound: LoopBound,
     last: Last,
     /// Asked for at the end, in this form.
@@ -104,7 +106,19 @@ impl Agent {
         last: Last,
     ) -> Agent {
         let scope = Scope { inputs: true, ..Scope::default() };
-        Agent { head, parts, params, tools, decls, helpers: Vec::new(), bound, last, after: None, scope }
+        Agent {
+            head,
+            parts,
+            params,
+            tools,
+            decls,
+            helpers: Vec::new(),
+            subagents: Vec::new(),
+            bound,
+            last,
+            after: None,
+            scope,
+        }
     }
 }
 
@@ -149,6 +163,7 @@ impl Reader<'_, '_> {
             && object.class.is_none()
             && match object.short() {
                 "create_react_agent" | "create_agent" | "create_tool_calling_executor" => true,
+                "create_deep_agent" | "async_create_deep_agent" => return object.package() == "deepagents",
                 "AgentExecutor" | "initialize_agent" | "from_agent_and_tools" => {
                     object.package().starts_with("langchain")
                 }
@@ -185,6 +200,11 @@ impl Reader<'_, '_> {
         let scope = Scope { inputs: true, ..Scope::default() };
         if matches!(object.short(), "AgentExecutor" | "from_agent_and_tools" | "initialize_agent") {
             return self.executor(kit, object, name, scope);
+        }
+        if object.package() == "deepagents" {
+            let bound = defaults::bound(&defaults::LANGCHAIN_AGENT_STEPS, kit.versions);
+            let bound = self.limit(&self.runs_of(id), bound);
+            return self.read_deep(kit, object, &name, bound);
         }
         py::report(object, AGENT_KEYS, AGENT_UNUSED, "an agent", kit.out);
         let mut tools =
@@ -233,7 +253,19 @@ impl Reader<'_, '_> {
         let limit = self.limit(&self.runs_of(id), defaults::bound(default, kit.versions));
         let (bound, last) = rounds(limit, langchain);
         let decls = self.tools(kit, &tools, head);
-        Agent { head, parts, params, tools, decls, helpers: Vec::new(), bound, last, after, scope }
+        Agent {
+            head,
+            parts,
+            params,
+            tools,
+            decls,
+            helpers: Vec::new(),
+            subagents: Vec::new(),
+            bound,
+            last,
+            after,
+            scope,
+        }
     }
 
     /// The instructions of an agent, as messages.
@@ -328,7 +360,19 @@ impl Reader<'_, '_> {
         let bound = py::bound(self.world, field(object, None, "max_iterations"), default);
         let decls = self.tools(kit, &tools, head);
         let last = Last::Say("Agent stopped due to max iterations.");
-        Agent { head, parts, params, tools, decls, helpers: Vec::new(), bound, last, after: None, scope }
+        Agent {
+            head,
+            parts,
+            params,
+            tools,
+            decls,
+            helpers: Vec::new(),
+            subagents: Vec::new(),
+            bound,
+            last,
+            after: None,
+            scope,
+        }
     }
 
     /// An agent as a function of a text.
@@ -361,10 +405,11 @@ impl Reader<'_, '_> {
     }
 
     /// The loop of an agent in the conversation as it stands; gives the answer.
-    fn rounds_of(&self, kit: &mut Kit<'_>, agent: Agent) -> TermId {
-        let Agent { head, mut params, decls, helpers, bound, last, after, tools, .. } = agent;
+    pub(super) fn rounds_of(&self, kit: &mut Kit<'_>, agent: Agent) -> TermId {
+        let Agent { head, mut params, decls, helpers, subagents, bound, last, after, tools, .. } = agent;
         let fix_at = bound.span.unwrap_or(head);
-        for decl in decls.iter().chain(helpers.iter().map(|(d, ..)| d)) {
+        let task = (!subagents.is_empty()).then(|| self.task_decl(&subagents, head));
+        for decl in decls.iter().chain(helpers.iter().map(|(d, ..)| d)).chain(&task) {
             let id = kit.declared(decl.clone());
             params.tools.push(id);
         }
@@ -388,6 +433,9 @@ impl Reader<'_, '_> {
                     kit.b.let_in(vec![("o".into(), o), ("_".into(), send)], again, at)
                 };
                 branches.push(Branch { tag: decl.name.clone(), binder: Some("a".into()), body });
+            }
+            if task.is_some() {
+                branches.push(self.task_branch(kit, subagents, head));
             }
             for (decl, name, id) in &helpers {
                 let body = self.helped(kit, name, *id, decl.span);

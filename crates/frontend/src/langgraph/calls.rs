@@ -187,7 +187,12 @@ impl Reader<'_, '_> {
         leaf: &mut Leaf<'_>,
     ) -> TermId {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-            self.level_inner(kit, scope, calls, depth, value, ways, leaf)
+            if !kit.budget.begin_value() {
+                return super::value::too_much(kit, value.span);
+            }
+            let term = self.level_inner(kit, scope, calls, depth, value, ways, leaf);
+            kit.budget.end_value();
+            term
         })
     }
 
@@ -203,9 +208,6 @@ impl Reader<'_, '_> {
         leaf: &mut Leaf<'_>,
     ) -> TermId {
         let at = value.span;
-        if !kit.budget.take(0, at, kit.out) {
-            return kit.unknown("more than is compiled", at);
-        }
         let mut bindings: Vec<(Name, TermId)> = Vec::new();
         for (i, call) in calls.iter().enumerate() {
             let path = self.world.path(call.id);

@@ -18,6 +18,8 @@
 
 mod agent;
 mod calls;
+mod deep;
+mod gradual;
 mod manifest;
 mod model;
 mod nest;
@@ -49,18 +51,8 @@ use value::{STATE, Scope};
 /// The front end.
 pub struct LangGraph;
 
-const PACKAGES: &[&str] = &[
-    "langgraph",
-    "langchain",
-    "langchain_core",
-    "langchain_openai",
-    "langchain_anthropic",
-    "langchain_community",
-    "langchain_ollama",
-    "langchain_groq",
-    "langchain_google_genai",
-    "langchain_classic",
-];
+/// Packages of the framework are called like it, those of its partners too: `langchain_openai`, `langgraph_supervisor`.
+const FAMILY: &[&str] = &["langgraph", "langchain", "deepagents"];
 const GRAPHS: &[&str] = &[
     "StateGraph(",
     "MessageGraph(",
@@ -68,6 +60,7 @@ const GRAPHS: &[&str] = &[
     "create_agent(",
     "create_supervisor(",
     "create_swarm(",
+    "create_deep_agent(",
 ];
 const CHAINS: &[&str] = &[
     "AgentExecutor(",
@@ -122,7 +115,11 @@ impl Frontend for LangGraph {
     }
 
     fn detect(&self, file: &File) -> u8 {
-        if !py::imports(file, PACKAGES) {
+        let is_family = |head: &str| {
+            let family = head.split('_').next().unwrap_or(head);
+            FAMILY.contains(&family)
+        };
+        if !py::imports_one(file, is_family) {
             return 0;
         }
         match (py::mentions(file, GRAPHS), py::mentions(file, CHAINS)) {
@@ -196,6 +193,7 @@ fn compile(framework: &'static str, project: &Project, main: usize, wanted: Opti
                 What::Chain(value) => reader.chain_unit(kit, value),
             };
             kit.close();
+            gradual::open(&mut kit.b);
             term
         });
     }

@@ -263,7 +263,7 @@ impl Reader<'_, '_> {
             return term;
         }
         // What another graph or an agent gave: its conversation.
-        if let (Kind::Object(id), Some("messages")) = (&on.kind, key.as_str())
+        if let (Kind::Object(id), Some("messages" | "output")) = (&on.kind, key.as_str())
             && scope.held.get(id).is_some_and(|h| matches!(h.kind, Kindly::Text | Kindly::Calls))
         {
             return self.expr(kit, scope, on);
@@ -433,13 +433,16 @@ impl Reader<'_, '_> {
             ("model_dump_json", []) => Prim::ToJson,
             ("get", [key]) => {
                 let key = key.as_str()?.to_string();
-                if key == "messages" && self.held_text(scope, on) {
+                if matches!(&*key, "messages" | "output") && self.held_text(scope, on) {
                     return Some(self.expr(kit, scope, on));
                 }
                 return Some(self.optional(kit, scope, on, &key, None, at));
             }
             ("get", [key, default]) => {
                 let key = key.as_str()?.to_string();
+                if matches!(&*key, "messages" | "output") && self.held_text(scope, on) {
+                    return Some(self.expr(kit, scope, on));
+                }
                 return Some(self.optional(kit, scope, on, &key, Some(default), at));
             }
             _ => return None,

@@ -46,9 +46,26 @@ impl Reader<'_, '_> {
         name: &str,
         at: Span,
     ) -> TermId {
-        if !kit.budget.take(0, at, kit.out) {
-            return kit.unknown("more than is compiled", at);
+        if !kit.budget.begin_value() {
+            return super::value::too_much(kit, at);
         }
+        let term = self.goes_inner(kit, graph, scope, given, to, mode, name, at);
+        kit.budget.end_value();
+        term
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn goes_inner(
+        &self,
+        kit: &mut Kit<'_>,
+        graph: &Graph<'_>,
+        scope: &Scope,
+        given: &Value,
+        to: Option<&Value>,
+        mode: Mode,
+        name: &str,
+        at: Span,
+    ) -> TermId {
         // What is one of two values is decided first, for both.
         if let Some((test, ..)) = self.either_of(given).or_else(|| to.and_then(|t| self.either_of(t))) {
             let (yes, no) = self.sides(given, &test);

@@ -49,7 +49,12 @@ pub(super) struct Scope {
 impl Reader<'_, '_> {
     /// A value as a term.
     pub fn expr(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_inner(kit, scope, value))
+        if !kit.budget.begin_value() {
+            return too_much(kit, value.span);
+        }
+        let term = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_inner(kit, scope, value));
+        kit.budget.end_value();
+        term
     }
 
     pub(super) fn not_known(&self, kit: &mut Kit<'_>, value: &Value) -> TermId {
@@ -62,9 +67,6 @@ impl Reader<'_, '_> {
 
     pub(super) fn expr_inner(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
         let at = value.span;
-        if !kit.budget.take(0, at, kit.out) {
-            return kit.unknown("more than is compiled", at);
-        }
         let settled = self.world.settled(value);
         match &settled.kind {
             Kind::None => kit.b.lit(Data::Null, at),
@@ -355,6 +357,13 @@ impl Reader<'_, '_> {
                 let (holds, otherwise) = if callee == "or" { (value, rest) } else { (rest, value) };
                 Some(kit.b.add(Term::If(test, holds, otherwise, IfSugar::Plain), at))
             }
+            // A path and a part of one.
+            ("/", [a, b]) if self.is_text(a) || self.is_text(b) => {
+                let (a, b) = (self.expr(kit, scope, a), self.expr(kit, scope, b));
+                let mut path = Template::new(at);
+                path.term(a).text("/").term(b);
+                Some(path.build(&mut kit.b))
+            }
             ("+" | "-" | "*" | "/" | "%", [a, b]) => {
                 let (a, b) = (self.expr(kit, scope, a), self.expr(kit, scope, b));
                 let op = match callee {
@@ -507,6 +516,11 @@ impl Reader<'_, '_> {
         let fields = vec![("at".into(), zero), ("of".into(), list), ("out".into(), nothing)];
         let begin = kit.b.add(Term::Record(fields), at);
         Some(kit.b.app(fix, begin, at))
+    }
+
+    /// Whether a value is certainly a text.
+    fn is_text(&self, value: &Value) -> bool {
+        matches!(self.world.settled(value).kind, Kind::Str(_) | Kind::Text(_))
     }
 
     /// Whether a value counts as true.
@@ -714,6 +728,11 @@ impl Reader<'_, '_> {
             }
         }
     }
+}
+
+/// What stands for a value that would take more than is compiled.
+pub(super) fn too_much(kit: &mut Kit<'_>, at: Span) -> TermId {
+    kit.undecided(codes::NOT_COMPILED, "this is computed in more steps than are compiled".into(), at)
 }
 
 /// Who says a message of a class.

@@ -1,0 +1,120 @@
+//! Python's values where something is done with them.
+//!
+//! What a program computes has no type before it runs: `d.get("k", {})` may be anything, though one of the ways to it is an empty
+//! record. Where such a value is taken apart or computed with, it is one of any type; what is wrong with it shows when it runs, as in
+//! Python. Variables, texts and numbers that are written out, and what models and tools give keep their types.
+
+use super::value::STATE;
+use core_ir::{Builder, Data, Prim, Term, TermId, Type};
+
+/// Opens the values of a unit where they are used.
+pub(super) fn open(b: &mut Builder) {
+    let mut state = false;
+    b.revise(|_, _, term| {
+        state |= matches!(&term, Term::Check(name, Type::Dyn, _) if &**name == "state");
+        term
+    });
+    b.revise(|b, _, term| match term {
+        Term::Field(of, name) => Term::Field(opened(b, of, state), name),
+        Term::Index(of, key) => Term::Index(opened(b, of, state), opened(b, key, state)),
+        Term::With(of, name, value) => Term::With(opened(b, of, state), name, value),
+        Term::Each(most, f, of) => Term::Each(most, f, opened(b, of, state)),
+        Term::Send(role, text) => Term::Send(role, opened(b, text, state)),
+        Term::Prim(prim, of) if demands(prim) => {
+            let open = |e: TermId| if is_full_list(b, e) { e } else { opened(b, e, state) };
+            Term::Prim(prim, of.into_iter().map(open).collect())
+        }
+        // A definition for one expression: `let v = … in if is_null v …`.
+        Term::Let { mut bindings, body, sugar } => {
+            for (name, value) in &mut bindings {
+                if name.starts_with("$v") {
+                    *value = opened(b, *value, state);
+                }
+            }
+            Term::Let { bindings, body, sugar }
+        }
+        term => term,
+    });
+}
+
+/// Whether a list is written out that holds something: it is what it is.
+fn is_full_list(b: &Builder, id: TermId) -> bool {
+    matches!(b.term(id), Term::List(items) if !items.is_empty())
+}
+
+/// Whether operands of some types only are allowed.
+fn demands(prim: Prim) -> bool {
+    !matches!(
+        prim,
+        Prim::Not
+            | Prim::Eq
+            | Prim::Ne
+            | Prim::Format
+            | Prim::IsFn
+            | Prim::IsArray
+            | Prim::IsRecord
+            | Prim::IsStr
+            | Prim::IsNum
+            | Prim::IsBool
+            | Prim::IsNull
+            | Prim::ToStr
+            | Prim::ToJson
+            | Prim::Flatten
+    )
+}
+
+fn opened(b: &mut Builder, id: TermId, state: bool) -> TermId {
+    if !is_loose(b, id, state, 0) {
+        return id;
+    }
+    let at = b.span(id);
+    b.add(Term::Check("value".into(), Type::Dyn, id), at)
+}
+
+/// Whether a value may be of several types, or of one that is not what is done with it.
+fn is_loose(b: &Builder, id: TermId, state: bool, depth: usize) -> bool {
+    const DEEPEST: usize = 40;
+    if depth > DEEPEST {
+        return true;
+    }
+    let within = |id: &TermId| is_loose(b, *id, state, depth + 1);
+    match b.term(id) {
+        Term::If(_, yes, no, _) => {
+            // A variable that is looked at before is one way among others.
+            let way = |id: &TermId| matches!(b.term(*id), Term::Var(..)) || within(id);
+            way(yes) || way(no)
+        }
+        Term::Let { bindings, body, .. } => match b.term(*body) {
+            // `let v = list in v.[n]` is as loose as the list.
+            Term::Index(of, _) if matches!(b.term(*of), Term::Var(..)) => {
+                bindings.last().is_none_or(|(_, value)| within(value))
+            }
+            _ => within(body),
+        },
+        Term::Case { .. } | Term::List(_) | Term::Record(_) => true,
+        Term::Lit(data) => matches!(data, Data::Null | Data::List(_) | Data::Record(_)),
+        Term::Prim(prim, of) => matches!(prim, Prim::Add) && of.iter().any(within),
+        Term::Field(of, _) if is_whole(b, *of) => false,
+        // What branches at the same time gave, each its own record.
+        Term::Index(of, _) if matches!(b.term(*of), Term::Var(name, _) if &**name == "$all") => false,
+        Term::Field(..) | Term::Index(..) => !(state && of_state(b, id)),
+        _ => false,
+    }
+}
+
+/// Whether a term is the state itself, whose keys are of the types that they begin with.
+fn is_whole(b: &Builder, id: TermId) -> bool {
+    matches!(b.term(id), Term::Var(name, _) if &**name == STATE)
+}
+
+/// Whether a value is a part of the state, which is of any type where it is open.
+fn of_state(b: &Builder, mut id: TermId) -> bool {
+    loop {
+        match b.term(id) {
+            Term::Field(of, _) | Term::Index(of, _) => id = *of,
+            Term::Check(..) => return true,
+            Term::Var(name, _) => return &**name == STATE,
+            _ => return false,
+        }
+    }
+}
