@@ -70,7 +70,13 @@ pub enum Kind {
 impl Kind {
     /// By the extension of a path.
     pub fn of(path: &str) -> Kind {
-        match Path::new(path).extension().and_then(|e| e.to_str()) {
+        let path = Path::new(path);
+        let named = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
+        // `Dockerfile.agent` makes an image.
+        if named.get(..10).is_some_and(|n| n.eq_ignore_ascii_case("dockerfile")) {
+            return Kind::Config;
+        }
+        match path.extension().and_then(|e| e.to_str()) {
             Some("agent") => Kind::Agent,
             Some("lam") => Kind::Lam,
             _ => Kind::Config,

@@ -28,6 +28,20 @@ fn codes(dir: &Path, args: &[&str]) -> Vec<String> {
 }
 
 #[test]
+fn what_is_no_agent_in_a_directory_is_not_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let chart = "{{- if .Values.on }}\napiVersion: v1\nkind: Service\n{{- end }}\n";
+    std::fs::write(dir.path().join("service.yaml"), chart).unwrap();
+    std::fs::write(dir.path().join("audit.yaml"), "rules: a: b\n").unwrap();
+    std::fs::write(dir.path().join("Dockerfile.agent"), "FROM scratch\n# 5xx\n").unwrap();
+    assert_eq!(codes(dir.path(), &["."]), Vec::<String>::new());
+    // A file that is named, or that has words of an agent, is.
+    assert_eq!(codes(dir.path(), &["service.yaml"]), ["D005"]);
+    std::fs::write(dir.path().join("audit.yaml"), "system_prompt: a: b\n").unwrap();
+    assert_eq!(codes(dir.path(), &["."]), ["D002"]);
+}
+
+#[test]
 fn sarif_is_valid() {
     let dir = tempfile::tempdir().unwrap();
     let bad =

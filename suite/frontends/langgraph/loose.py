@@ -42,3 +42,35 @@ builder.add_edge(START, "read")
 builder.add_edge("read", "write")
 builder.add_edge("write", END)
 graph = builder.compile()
+
+
+class Note(TypedDict):
+    text: str
+
+
+def shout(state: Note) -> dict:
+    return {"text": [state["text"].upper(), llm.invoke(state["text"]).content]}
+
+
+def join(state: Note) -> dict:
+    return {"text": "; ".join(state["text"])}
+
+
+from langgraph.prebuilt import ToolNode  # noqa: E402
+
+
+def search(query: str) -> str:
+    """Searches."""
+    return ""
+
+
+# What runs may come first: then its own name counts.
+notes = StateGraph(Note)
+notes.add_node(shout)
+notes.add_node(ToolNode([search], name="look"), "look")
+notes.add_node(join)
+notes.add_edge(START, "shout")
+notes.add_edge("shout", "look")
+notes.add_edge("look", "join")
+notes.add_edge("join", END)
+shouted = notes.compile()

@@ -369,7 +369,13 @@ impl<'d> Run<'_, 'd> {
         let mut hands = Vec::new();
         for w in self.flow.wires.iter().filter(|w| w.to == i && w.part && w.field == "tools") {
             let tool = self.flow.nodes[w.from];
-            hands.push(Hand::tool(label(tool), head(tool)));
+            // Several servers are called alike until somebody names them.
+            let base = label(tool);
+            let before = self.flow.wires.iter().take_while(|o| !std::ptr::eq(*o, w));
+            let alike = before.filter(|o| o.to == i && o.part && o.field == "tools");
+            let alike = alike.filter(|o| label(self.flow.nodes[o.from]) == base).count();
+            let name = if alike == 0 { base.to_string() } else { format!("{base} {}", alike + 1) };
+            hands.push(Hand::tool(name, head(tool)));
         }
         let bound = defaults::bound(&defaults::LANGFLOW_ITERATIONS, kit.versions);
         let bound = bound.or_written(field(node, "max_iterations").and_then(|f| f.entry("value")), kit.out);

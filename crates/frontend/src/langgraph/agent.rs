@@ -668,11 +668,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A state at its beginning. What is null there may be anything later.
+    /// A state at its beginning. Its keys may be anything later; only a conversation stays one.
     pub fn first_state(&self, kit: &mut Kit<'_>, fields: Vec<(Name, TermId)>, at: Span) -> TermId {
-        let open = fields
-            .iter()
-            .any(|(_, t)| matches!(kit.b.term(*t), Term::Lit(core_ir::Data::Null | core_ir::Data::List(_))));
+        let stays = |(name, term): &(Name, TermId)| {
+            name.starts_with('$') || matches!(kit.b.term(*term), Term::List(items) if !items.is_empty())
+        };
+        let open = !fields.iter().all(stays);
         let record = kit.b.add(Term::Record(fields), at);
         if open { kit.b.add(Term::Check("state".into(), Type::Dyn, record), at) } else { record }
     }

@@ -337,6 +337,10 @@ impl Reader<'_, '_> {
         match (first, second) {
             (Some(name), Some(action)) => match self.node_name(name.value) {
                 Some(name) => self.push_node(Some(name), action.value, call.span, plan),
+                // What runs came first: its own name counts.
+                None if self.name_of_node(name.value).is_some() => {
+                    self.push_node(None, name.value, call.span, plan)
+                }
                 None => self.undefined(name.value, name.at, plan),
             },
             (Some(action), None) => self.push_node(None, action.value, call.span, plan),

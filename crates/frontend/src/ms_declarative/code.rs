@@ -453,6 +453,17 @@ impl<'r> Reader<'r, '_> {
         for span in lost {
             kit.out.push(undecided(codes::NOT_COMPILED, "what an edge joins", span));
         }
+        // Code in a cycle sends a message on or does not: that is how such a cycle ends.
+        let code: HashSet<String> = values
+            .iter()
+            .filter(|(n, v)| self.agent_of(v).is_none() && in_cycle(n, &edges))
+            .map(|(n, _)| n.clone())
+            .collect();
+        for (from, to, when) in &mut edges {
+            if when.is_none() && code.contains(from) {
+                *when = Some(format!("to {to}"));
+            }
+        }
         // `register_agent(make, name="writer")`: nodes are named before they are made.
         let decides: HashSet<&String> = edges.iter().filter(|(.., w)| w.is_some()).map(|(f, ..)| f).collect();
         let mut nodes = Vec::new();
@@ -539,12 +550,14 @@ impl<'r> Reader<'r, '_> {
             "set_prompt_based_manager",
         ];
         let manager = self.given(object, calls, &keys).iter().find_map(|v| self.agent_of(v));
+        // A model that orchestrates says when it is done, too.
+        let says = manager.is_some() || object.short() == "MagenticBuilder";
         let oracle = match manager {
             Some(agent) => self.agent(kit, agent, 0),
             None => kit.undecided(codes::NOT_COMPILED, "who speaks next, which code decides".into(), at),
         };
-        let ends = self.given(object, calls, &["termination_condition", "with_termination_condition"]);
-        let decided = ends.first().map(|v| v.span);
+        let stops = self.given(object, calls, &["termination_condition", "with_termination_condition"]);
+        let decided = stops.first().map(|v| v.span).or(says.then_some(at));
         let rounds = ["max_rounds", "max_round_count", "with_max_rounds"];
         let rounds = self.given(object, calls, &rounds).into_iter().next();
         let default = LoopBound::none("the framework sets no limit of rounds");
@@ -559,6 +572,23 @@ impl<'r> Reader<'r, '_> {
             at,
         })
     }
+}
+
+/// Whether a node comes after itself.
+fn in_cycle(name: &str, edges: &[(String, String, Option<String>)]) -> bool {
+    let mut seen: HashSet<&str> = HashSet::new();
+    let mut todo = vec![name];
+    while let Some(at) = todo.pop() {
+        for (_, to, _) in edges.iter().filter(|(from, ..)| from == at) {
+            if to == name {
+                return true;
+            }
+            if seen.insert(to) {
+                todo.push(to);
+            }
+        }
+    }
+    false
 }
 
 /// The declaration of something that only the program sees.

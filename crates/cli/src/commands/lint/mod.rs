@@ -149,6 +149,38 @@ impl Linter {
     }
 }
 
+/// Whether a text that cannot be read may be meant to define agents: it has a word of some format.
+fn speaks_of_agents(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "system_prompt",
+        "systemPrompt",
+        "system_message",
+        "systemMessage",
+        "systemRole",
+        "instruction",
+        "backstory",
+        "expected_output",
+        "prompt",
+        "llm",
+        "agentId",
+        "agent:",
+        "agents:",
+        "\"agents\"",
+        "agent_class",
+        "sub_agents",
+        "toolsets",
+        "kagent.dev",
+        "maxSteps",
+        "mcp",
+        "component_type",
+        "model_config",
+        "crewai",
+        "autogen",
+        "langgraph",
+    ];
+    WORDS.iter().any(|w| text.contains(w))
+}
+
 /// Whether a file is a program of ours.
 fn is_program(path: &str) -> bool {
     matches!(Kind::of(path), Kind::Agent | Kind::Lam)
@@ -314,6 +346,10 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
             }
             Outcome::Unreadable(findings) => {
                 tally.unreadable += 1;
+                // A directory holds much that is no agent: charts, manifests, fixtures. Those are counted only.
+                if !named && linted.text.as_deref().is_some_and(|t| !speaks_of_agents(t)) {
+                    continue;
+                }
                 findings
             }
             Outcome::Checked { framework, findings, silenced, .. } => {
