@@ -140,7 +140,7 @@ impl<'d> Run<'_, '_, 'd> {
             } else {
                 self.selected(kit, value, env, Data::Null, at)
             };
-            let label_of = LabelSpec::Axes { untrusted: true, secret: true };
+            let label_of = LabelSpec::Axes { untrusted: true, secret: false };
             keys.push(KeyDecl { name: key.clone(), ty: Type::Dyn, label: label_of, initial: None });
             before.push(("_".into(), kit.b.add(Term::Remember(key.clone(), None, term), at)));
             fields.push((label.into(), kit.b.add(Term::Recall(key, None), at)));
