@@ -663,7 +663,8 @@ pub struct Machine {
     done: Option<Result<Value, Failure>>,
     /// What names were bound to; only if the run explains flow.
     bound: BTreeMap<(Name, Span), Label>,
-    /// Calls that were refused; a vector of its own size only where there are some.
+    /// Calls that were refused.
+    #[allow(clippy::box_collection, reason = "mostly there are none, and a machine that waits is to be small")]
     refused: Option<Box<Vec<RefusedCall>>>,
 }
 
