@@ -138,6 +138,32 @@ fn a_server_that_is_told_to_end_leaves_what_waits_to_the_next() {
     assert_eq!(payments(dir.path()), 1);
 }
 
+/// A call that changes the world was under way when the server was killed: nobody knows whether it has happened, so somebody has to decide.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_call_that_was_under_way_is_decided_by_a_person() {
+    let dir = folder();
+    let slow = r#"tool pay(to: Str) -> Str write by {exec: ["sh", "-c", "echo paid >> ledger; while [ ! -e go ]; do sleep 0.02; done; echo paid"]}
+\x. tool[pay] x
+"#;
+    std::fs::write(dir.path().join("pay.lam"), slow).unwrap();
+    let server = Server::start(dir.path(), &SERVED, None);
+    let run = begin(&server, r#"{"to": "bob"}"#);
+    until(|| payments(dir.path()) == 1);
+    drop(server);
+    std::fs::write(dir.path().join("go"), "").unwrap();
+
+    let server = Server::start(dir.path(), &SERVED, None);
+    let stopped = server.until(&run, |r| r["status"] == "failed");
+    assert!(stopped.to_string().contains("pay"), "{stopped}");
+    let resume = format!("{run}/resume");
+    assert_eq!(server.post(&resume, &json!({"unfinished": "perhaps"})).0, 422);
+    assert_eq!(payments(dir.path()), 1);
+    assert_eq!(server.post(&resume, &json!({"unfinished": "retry"})).0, 202);
+    assert_eq!(server.until(&run, |r| r["status"] == "done")["outcome"]["result"], "paid");
+    assert_eq!(payments(dir.path()), 2);
+}
+
 #[test]
 fn a_question_expires() {
     let dir = folder();

@@ -21,7 +21,7 @@ use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use runtime::{CancellationToken, Decision, Journal};
+use runtime::{CancellationToken, Decision, Journal, Unfinished};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -418,9 +418,42 @@ async fn runs(State(service): State<Arc<Service>>, Query(most): Query<Most>) -> 
     Ok(Json(service.newest(most.limit.unwrap_or(50).min(1000))?.into()))
 }
 
-async fn resume(State(service): State<Arc<Service>>, Path(run): Path<String>) -> Result<Response, Failure> {
+/// How a run is gone on with: `{"unfinished": "retry"}`.
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resume {
+    #[serde(default)]
+    unfinished: WhatIsUnfinished,
+}
+
+/// What becomes of a call that was under way and may have changed the world.
+#[derive(Clone, Copy, Default, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WhatIsUnfinished {
+    #[default]
+    Ask,
+    Retry,
+    Fail,
+}
+
+async fn resume(
+    State(service): State<Arc<Service>>,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Failure> {
+    let how = match body.is_empty() {
+        true => Resume::default(),
+        false => serde_json::from_value(body_json(&headers, &body)?)
+            .map_err(|e| Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", e.to_string()))?,
+    };
+    let unfinished = match how.unfinished {
+        WhatIsUnfinished::Ask => Unfinished::Ask,
+        WhatIsUnfinished::Retry => Unfinished::Retry,
+        WhatIsUnfinished::Fail => Unfinished::Fail,
+    };
     let id = run.clone();
-    let resumed = tokio::task::spawn_blocking(move || service.resume(&id).map(drop)).await;
+    let resumed = tokio::task::spawn_blocking(move || service.resume(&id, unfinished).map(drop)).await;
     resumed.unwrap_or_else(|_| Err(Refused::Journal("it crashed".into())))?;
     Ok(begun(&run))
 }

@@ -70,7 +70,9 @@ pub(super) fn description(service: &Service) -> Value {
     paths.insert("/v1/runs".into(), all);
     paths.insert("/v1/runs/{run}/resume".into(), json!({
         "parameters": run_parameter,
-        "post": {"summary": "goes on with a run of the journal that was interrupted, or stopped by a limit", "responses": {
+        "post": {"summary": "goes on with a run of the journal that was interrupted, or stopped by a limit", "requestBody": {"required": false, "content": {"application/json": {"schema": {
+            "type": "object", "additionalProperties": false, "properties": {"unfinished": {"enum": ["ask", "retry", "fail"], "default": "ask", "description": "what becomes of a call that was under way and may have changed the world"}},
+        }}}}, "responses": {
             "202": answer("it goes on", reference("Status")), "404": answer("there is no such run", reference("Failure")),
             "409": answer("it is under way, has ended, or its program has changed", reference("Failure")),
             "429": answer("as many runs as may be are under way", reference("Failure")),

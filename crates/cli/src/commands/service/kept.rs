@@ -70,7 +70,7 @@ impl Service {
     }
 
     /// Goes on with a run of the journal that is not under way. Waits for files.
-    pub(in super::super) fn resume(self: &Arc<Self>, run: &str) -> Result<Started, Refused> {
+    pub(in super::super) fn resume(self: &Arc<Self>, run: &str, unfinished: Unfinished) -> Result<Started, Refused> {
         if self.lock().known.get(run).is_some_and(|r| r.outcome.is_none()) {
             return Err(Refused::Conflict("the run is under way".into()));
         }
@@ -85,7 +85,7 @@ impl Service {
         let place = self.place()?;
         let about = About::new(info.name, &pipeline.code, None, Value::Null);
         let path = self.journal().map(std::path::Path::to_path_buf).unwrap_or_default();
-        let session = journal.resume(run, &about, self.handlers.models.redactor(), false, Unfinished::Ask);
+        let session = journal.resume(run, &about, self.handlers.models.redactor(), false, unfinished);
         let session = session.map_err(|e| Refused::Conflict(e.message))?;
         let (input, settings) = (session.input().cloned(), session.settings().clone());
         let handlers = self.kept_in(session, &path);
@@ -98,7 +98,7 @@ impl Service {
     pub(in super::super) async fn resume_if_it_is_ours(self: &Arc<Self>, run: &str) -> bool {
         let (service, run) = (self.clone(), run.to_string());
         let resumed =
-            tokio::task::spawn_blocking(move || service.is_ours(&run) && service.resume(&run).is_ok());
+            tokio::task::spawn_blocking(move || service.is_ours(&run) && service.resume(&run, Unfinished::Ask).is_ok());
         resumed.await.unwrap_or(false)
     }
 
@@ -121,7 +121,7 @@ impl Service {
             loop {
                 let (service, run) = (self.clone(), info.id.clone());
                 let resumed = tokio::task::spawn_blocking(move || match service.is_ours(&run) {
-                    true => service.resume(&run).map(Some),
+                    true => service.resume(&run, Unfinished::Ask).map(Some),
                     false => Ok(None),
                 });
                 match resumed.await {
