@@ -664,7 +664,10 @@ pub struct Machine {
     /// What names were bound to; only if the run explains flow.
     bound: BTreeMap<(Name, Span), Label>,
     /// Calls that were refused.
-    #[allow(clippy::box_collection, reason = "mostly there are none, and a machine that waits is to be small")]
+    #[allow(
+        clippy::box_collection,
+        reason = "mostly there are none, and a machine that waits is to be small"
+    )]
     refused: Option<Box<Vec<RefusedCall>>>,
 }
 

@@ -70,7 +70,11 @@ impl Service {
     }
 
     /// Goes on with a run of the journal that is not under way. Waits for files.
-    pub(in super::super) fn resume(self: &Arc<Self>, run: &str, unfinished: Unfinished) -> Result<Started, Refused> {
+    pub(in super::super) fn resume(
+        self: &Arc<Self>,
+        run: &str,
+        unfinished: Unfinished,
+    ) -> Result<Started, Refused> {
         if self.lock().known.get(run).is_some_and(|r| r.outcome.is_none()) {
             return Err(Refused::Conflict("the run is under way".into()));
         }
@@ -97,8 +101,9 @@ impl Service {
     /// Goes on with a run that was begun in the background, if it is not under way; whether it did.
     pub(in super::super) async fn resume_if_it_is_ours(self: &Arc<Self>, run: &str) -> bool {
         let (service, run) = (self.clone(), run.to_string());
-        let resumed =
-            tokio::task::spawn_blocking(move || service.is_ours(&run) && service.resume(&run, Unfinished::Ask).is_ok());
+        let resumed = tokio::task::spawn_blocking(move || {
+            service.is_ours(&run) && service.resume(&run, Unfinished::Ask).is_ok()
+        });
         resumed.await.unwrap_or(false)
     }
 
