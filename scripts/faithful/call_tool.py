@@ -81,7 +81,7 @@ class Anything(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 path, name = sys.argv[1:3]
 sys.meta_path.insert(0, Anything())
-LANGGRAPH = ("langgraph", "langgraph.graph", "langgraph.graph.message", "langgraph.prebuilt", "langgraph.types", "langgraph.errors", "langgraph_supervisor")
+LANGGRAPH = ("langgraph", "langgraph.graph", "langgraph.graph.message", "langgraph.prebuilt", "langgraph.types", "langgraph.runtime", "langgraph.errors", "langgraph_supervisor")
 LANGCHAIN = ("langchain", "langchain.agents", "langchain_openai", "langchain_core", "langchain_core.tools", "langchain_core.messages")
 for module in ("agents", "crewai", "crewai.tools", *LANGGRAPH, *LANGCHAIN):
     framework = Nothing(module)
