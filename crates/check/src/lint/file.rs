@@ -109,9 +109,16 @@ fn doubt(d: &mut Diagnostic, path: &str, text: &str, framework: &str) {
     let written = d.span.and_then(|s| text.get(s.start as usize..s.end as usize)).unwrap_or("");
     let empty = written.starts_with(['"', '\''])
         && written.chars().all(|c| matches!(c, '"' | '\'') || c.is_whitespace());
+    // What a parameter is if nobody gives it is given by somebody: `system_message: str = ""`.
+    let before = d.span.and_then(|s| text.get(..s.start as usize)).unwrap_or("").trim_end();
+    let line = before.rsplit('\n').next().unwrap_or("");
+    let empty = empty && !(before.ends_with('=') && line.contains(':'));
     let why = match d.code {
         "L001" if !empty => "they may come with the first message, or be set elsewhere in the code",
         "L002" => "code elsewhere may name it",
+        "L017" if framework == "ms_declarative" && d.message.ends_with(" steps") => {
+            "its executors are code, which decides whether it goes round again"
+        }
         "L023" => "its nodes are code, which may end the run",
         "L025" => "its nodes are code, which may take what it is given apart",
         "L004a" | "L021" if framework == "ms_declarative" => {

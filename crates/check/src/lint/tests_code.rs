@@ -50,6 +50,14 @@ fn instructions_that_are_written_and_empty_are_where_they_are_written() {
     assert_eq!(of("L001", text, &among(&[("main.py", text)])), ["error ''"]);
 }
 
+#[test]
+fn the_default_of_a_parameter_is_no_empty_text_that_is_given() {
+    let text = "from agents import Agent, Runner\n\ndef make(told: str = ''):\n    return Agent(name='a', model='m', instructions=told)\n";
+    let levels: Vec<Level> =
+        among(&[("main.py", text)]).iter().filter(|d| d.code == "L001").map(|d| d.level).collect();
+    assert!(levels.iter().all(|l| *l <= Level::Unknown), "{levels:?}");
+}
+
 fn team(members: &str, rest: &str) -> String {
     format!(
         "from autogen_agentchat.agents import AssistantAgent, UserProxyAgent\n\

@@ -50,7 +50,7 @@ pub(super) fn is_talk(context: &Context<'_>, l: &Loop) -> bool {
 }
 
 /// Frameworks in which a loop that no reply ends is a talk, be it of one agent.
-const TALKS: &[&str] = &["autogen", "ms_declarative"];
+pub(super) const TALKS: &[&str] = &["autogen", "ms_declarative"];
 
 /// How many agents stand in a term: oracles, and conversations of their own.
 fn oracles(code: &Code, root: TermId) -> usize {
