@@ -77,15 +77,17 @@ impl Lower<'_> {
     /// The function of a pipeline; of one that calls itself, the fixpoint that calls itself so often at most.
     pub(super) fn pipeline(&mut self, p: &ast::Pipeline, given: Taint, calls: Option<u64>) -> TermId {
         let name = &p.name.text;
-        let Some(descent) = self.c.facts.descents.get(name) else { return self.pipeline_once(p, given) };
+        let Some(descent) = self.c.facts.descents.get(name) else {
+            return self.pipeline_once(p, given, false);
+        };
         // One function for all calls: with whatever one of them may be given, under whatever may decide it.
         let added = self.c.decls.callables.get(name).map_or(Taint::NONE, |s| self.added(s, None));
         let given = given.join(added);
         let pc = self.pc;
         self.pc = pc.join(given);
         let again = self.b.fresh(name);
-        self.again.insert(name.clone(), again.clone());
-        let body = self.pipeline_once(p, given);
+        self.again.insert(name.clone(), (again.clone(), calls.is_some()));
+        let body = self.pipeline_once(p, given, calls.is_some());
         self.again.remove(name);
         self.pc = pc;
         let body = self.b.abs(again, None, body, p.name.span);

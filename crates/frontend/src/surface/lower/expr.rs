@@ -11,14 +11,26 @@ use diagnostics::Span;
 use std::sync::Arc;
 use syntax::agent::ast::{Args, BinaryOp, ClauseKind, Expr, ExprKind, Run, Template, TemplatePart, UnaryOp};
 
+/// The tag of the results of a pipeline that calls itself so often at most.
+pub(super) const DONE: &str = "done";
+
 /// What a call calls.
 pub(super) enum Callee {
     Tool(ToolId),
     Function(Name),
-    /// A function that calls itself, with what its result is called and its type. A fixpoint whose bound is reached gives its
-    /// argument back (`fix[0]` is the identity), which is of another type: the bound is never reached, and a check says so.
-    Fixpoint(Name, Name, Type),
+    /// A pipeline that calls itself.
+    Fixpoint(Fixpoint),
     Unknown,
+}
+
+/// The function of a pipeline that calls itself.
+pub(super) struct Fixpoint {
+    function: Name,
+    pipeline: String,
+    result: Type,
+    /// Whether it has a bound. One whose bound is reached gives its argument back (`fix[0]` is the identity), so its results are
+    /// tagged, `` `done v ``: what is not is an error. The bound is how far the pipeline can count down, so that does not happen.
+    counted: bool,
 }
 
 /// What checks call the result of a pipeline.
@@ -198,15 +210,16 @@ impl Lower<'_> {
             (Kind::Tool | Kind::Task, _) => self.tool(s).map_or(Callee::Unknown, Callee::Tool),
             (Kind::Pipeline, _) => {
                 let descent = self.c.facts.descents.get(&s.name.text);
-                let function = match self.again.get(&s.name.text) {
+                let (function, counted) = match self.again.get(&s.name.text) {
                     Some(again) => again.clone(),
                     None => {
                         let calls = descent.and_then(|d| d.calls_of(run, &s.params));
-                        self.pipeline_function(s, given, calls)
+                        (self.pipeline_function(s, given, calls), calls.is_some())
                     }
                 };
+                let (pipeline, result) = (s.name.text.clone(), s.result.clone());
                 match descent {
-                    Some(_) => Callee::Fixpoint(function, result_of(&s.name.text), s.result.clone()),
+                    Some(_) => Callee::Fixpoint(Fixpoint { function, pipeline, result, counted }),
                     None => Callee::Function(function),
                 }
             }
@@ -235,16 +248,30 @@ impl Lower<'_> {
     pub(super) fn invoke(&mut self, callee: &Callee, args: TermId, at: Span) -> TermId {
         let function = match callee {
             Callee::Tool(id) => self.b.add(Term::Tool(*id), at),
-            Callee::Function(name) | Callee::Fixpoint(name, ..) => self.b.var(name.clone(), at),
+            Callee::Function(function) | Callee::Fixpoint(Fixpoint { function, .. }) => {
+                self.b.var(function.clone(), at)
+            }
             Callee::Unknown => self.b.add(Term::Unknown("call".into()), at),
         };
         let call = self.b.app(function, args, at);
         match callee {
-            Callee::Fixpoint(_, what, result) => {
-                self.b.add(Term::Check(what.clone(), result.clone(), call), at)
+            Callee::Fixpoint(f) => {
+                let result = if f.counted { self.counted(call, &f.pipeline, at) } else { call };
+                self.b.add(Term::Check(result_of(&f.pipeline), f.result.clone(), result), at)
             }
             _ => call,
         }
+    }
+
+    /// `` case call of {done v ⇒ v, _ ⇒ fail …} ``
+    fn counted(&mut self, call: TermId, pipeline: &str, at: Span) -> TermId {
+        let result = self.b.fresh("result");
+        let body = self.b.var(result.clone(), at);
+        let message = format!("`{pipeline}` called itself more often than its bound");
+        let message = self.b.lit(&*message, at);
+        let fail = self.b.add(Term::Fail(message), at);
+        let branches = vec![Branch { tag: DONE.into(), binder: Some(result), body }];
+        self.b.add(Term::Case { scrutinee: call, branches, default: Some(fail) }, at)
     }
 
     pub(super) fn call(&mut self, name: &str, args: &[Expr], at: Span) -> TermId {

@@ -16,7 +16,7 @@ mod statements;
 mod taint;
 mod variables;
 
-use expr::result_of;
+use expr::{DONE, result_of};
 use taint::Taint;
 use variables::{Binder, Mode, Scope, last_reads};
 
@@ -153,8 +153,8 @@ struct Lower<'a> {
     stores: HashMap<String, StoreId>,
     /// The variables of the functions that agent tasks and pipelines became.
     functions: HashMap<Callable, Name>,
-    /// The variables by which pipelines call themselves that are being lowered.
-    again: HashMap<String, Name>,
+    /// The variables by which pipelines call themselves that are being lowered, and whether they are counted.
+    again: HashMap<String, (Name, bool)>,
     definitions: Vec<(Name, TermId)>,
     /// The names that are bound for the blocks around this place, outermost first.
     binders: Vec<Binder>,
@@ -197,7 +197,8 @@ impl Lower<'_> {
 
     /// The function of a pipeline that is called with inputs of at most the label `given`, under the program
     /// counter that is set.
-    fn pipeline_once(&mut self, p: &ast::Pipeline, given: Taint) -> TermId {
+    /// The function of a pipeline, whose result is tagged if it is one that calls itself so often at most.
+    fn pipeline_once(&mut self, p: &ast::Pipeline, given: Taint, counted: bool) -> TermId {
         let Some(signature) = self.c.decls.callables.get(&p.name.text) else {
             return self.b.add(Term::Unknown(p.name.text.as_str().into()), p.span);
         };
@@ -241,7 +242,10 @@ impl Lower<'_> {
         self.binders = binders;
         let body = self.b.let_in(bindings, body, p.span);
         let result = result_of(&p.name.text);
-        let body = self.b.add(Term::Check(result, signature.result.clone(), body), p.result.span);
+        let mut body = self.b.add(Term::Check(result, signature.result.clone(), body), p.result.span);
+        if counted {
+            body = self.b.add(Term::Tag(DONE.into(), Some(body)), p.result.span);
+        }
         self.b.abs(input, None, body, p.span)
     }
 
