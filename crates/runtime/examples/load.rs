@@ -50,17 +50,18 @@ impl Provider for Model {
         } else {
             Reply::Text("found".into())
         };
-        let answer = Answer::new(Ok(reply), Tokens { input: 100, output: 10 });
+        let answer = |reply| Answer::new(Ok(reply), Tokens { input: 100, output: 10 });
         match &self.waits {
             Some(waits) if done == self.calls => {
                 self.waiting.fetch_add(1, Ordering::Relaxed);
                 let waits = waits.clone();
+                // What waits is small: what is known before belongs to the model, not to the agent.
                 Work::Later(Box::pin(async move {
                     waits.cancelled_owned().await;
-                    answer
+                    answer(Reply::Text("found".into()))
                 }))
             }
-            _ => Work::Now(answer),
+            _ => Work::Now(answer(reply)),
         }
     }
 }
@@ -86,11 +87,33 @@ fn handlers(model: &Arc<Model>, tool: &str) -> Handlers {
     Handlers { tools, ..Handlers::new(Models::only(model.clone())) }
 }
 
-async fn one(code: Arc<Code>, handlers: Arc<Handlers>) {
+/// What all runs of a service have in common.
+struct Service {
+    code: Arc<Code>,
+    config: Arc<Config>,
+    handlers: Handlers,
+    limits: Limits,
+    cancel: CancellationToken,
+}
+
+impl Service {
+    fn new(model: &Arc<Model>, tool: &str) -> Arc<Service> {
+        Arc::new(Service {
+            code: program(),
+            config: Arc::default(),
+            handlers: handlers(model, tool),
+            limits: Limits::default(),
+            cancel: CancellationToken::new(),
+        })
+    }
+}
+
+async fn one(service: Arc<Service>) {
     let input = Some(Data::record([("q".into(), Data::str("it"))]));
-    let machine = Machine::new(code, input, Config::default());
-    let (limits, cancel) = (Limits::default(), CancellationToken::new());
-    let report = runtime::run(machine, &handlers, &limits, &cancel, &mut |_| {}).await;
+    let machine = Machine::new(service.code.clone(), input, service.config.clone());
+    let mut nobody = |_| {};
+    let run = runtime::run(machine, &service.handlers, &service.limits, &service.cancel, &mut nobody);
+    let report = run.await;
     assert_eq!(report.result.unwrap().data(), Some(Data::str("found")));
     assert_eq!(report.usage.usd, Some(Num::ZERO));
 }
@@ -104,12 +127,11 @@ fn memory() -> Option<usize> {
 
 /// Bytes for each of `agents` that wait for a model after `calls` steps; all of them get their answer in the end.
 async fn waiting(agents: usize, calls: usize) -> Option<usize> {
-    let code = program();
     let go = CancellationToken::new();
     let model = Arc::new(Model { calls, waits: Some(go.clone()), waiting: AtomicUsize::new(0) });
-    let handlers = Arc::new(handlers(&model, "builtin"));
+    let service = Service::new(&model, "builtin");
     let before = memory();
-    let runs: Vec<_> = (0..agents).map(|_| tokio::spawn(one(code.clone(), handlers.clone()))).collect();
+    let runs: Vec<_> = (0..agents).map(|_| tokio::spawn(one(service.clone()))).collect();
     while model.waiting.load(Ordering::Relaxed) < agents {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -131,14 +153,13 @@ fn processor_time(begun: Instant) -> f64 {
 /// Loops of ten steps in a second of one processor: the median of several rounds.
 async fn loops(tool: &str) -> f64 {
     const RUNS: usize = 2_000;
-    let code = program();
     let model = Arc::new(Model { calls: STEPS, waits: None, waiting: AtomicUsize::new(0) });
-    let handlers = Arc::new(handlers(&model, tool));
+    let service = Service::new(&model, tool);
     let (start, mut rounds) = (Instant::now(), Vec::new());
     for _ in 0..7 {
         let begun = processor_time(start);
         for _ in 0..RUNS {
-            one(code.clone(), handlers.clone()).await;
+            one(service.clone()).await;
         }
         rounds.push(RUNS as f64 / (processor_time(start) - begun));
     }

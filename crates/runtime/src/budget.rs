@@ -7,7 +7,7 @@
 use crate::partial::Resource;
 use crate::provider::{ModelCall, Price, Tokens, count};
 use core_ir::{Data, ModelParams, Name, Num};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Limits of a run. `None` is no limit.
@@ -89,29 +89,55 @@ pub(crate) enum Verdict {
     Stop(String),
 }
 
+/// Limits of somebody else's, or its own.
 #[derive(Debug)]
-pub(crate) struct Budget {
-    limits: Limits,
+enum Given<'a> {
+    Theirs(&'a Limits),
+    Own(Box<Limits>),
+}
+
+impl std::ops::Deref for Given<'_> {
+    type Target = Limits;
+    fn deref(&self) -> &Limits {
+        match self {
+            Given::Theirs(limits) => limits,
+            Given::Own(limits) => limits,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Budget<'a> {
+    limits: Given<'a>,
     pub(crate) usage: Usage,
     /// Reserved for calls under way.
     tokens: u64,
     usd: Num,
     under_way: u64,
     /// The budgets of agents that have one of their own.
-    agents: HashMap<Name, Budget>,
+    agents: BTreeMap<Name, Budget<'a>>,
     /// What was used up when a call was refused for good, and whose it was.
     used_up: Option<(Resource, Option<Name>)>,
 }
 
-impl Budget {
-    pub(crate) fn new(limits: Limits) -> Budget {
+impl<'a> Budget<'a> {
+    /// Of these limits.
+    pub(crate) fn of(limits: &'a Limits) -> Budget<'a> {
+        Budget::within(Given::Theirs(limits))
+    }
+
+    fn new(limits: Limits) -> Budget<'a> {
+        Budget::within(Given::Own(Box::new(limits)))
+    }
+
+    fn within(limits: Given<'a>) -> Budget<'a> {
         Budget {
             limits,
             usage: Usage::default(),
             tokens: 0,
             usd: Num::ZERO,
             under_way: 0,
-            agents: HashMap::new(),
+            agents: BTreeMap::new(),
             used_up: None,
         }
     }

@@ -12,9 +12,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The clocks of a run, and when which request is late.
+/// The clocks of a run, and when which request is late. Most runs have no time limits, and then it takes no room.
 #[derive(Debug, Default)]
-pub(crate) struct Clocks {
+pub(crate) struct Clocks(Option<Box<Running>>);
+
+#[derive(Debug, Default)]
+struct Running {
     scopes: HashMap<u64, Clock>,
     open: HashMap<RequestId, Open>,
     due: BTreeSet<(Instant, RequestId)>,
@@ -76,6 +79,29 @@ impl Clocks {
         if request.deadlines.is_empty() {
             return None;
         }
+        self.0.get_or_insert_default().asked(id, request, lattice, now)
+    }
+
+    /// A request is answered, or given up.
+    pub(crate) fn answered(&mut self, id: RequestId, now: Instant) {
+        if let Some(running) = &mut self.0 {
+            running.answered(id, now);
+        }
+    }
+
+    /// When the next request is late.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.0.as_ref()?.due.first().map(|(at, _)| *at)
+    }
+
+    /// A request that is late by now, and for which of its limits. It stays open until it is answered.
+    pub(crate) fn late(&self, now: Instant) -> Option<(RequestId, u32)> {
+        self.0.as_ref()?.late(now)
+    }
+}
+
+impl Running {
+    fn asked(&mut self, id: RequestId, request: &Request, lattice: &Lattice, now: Instant) -> Option<u32> {
         let mut due: Option<(Instant, u32)> = None;
         let mut scopes = Vec::new();
         for (deadline, which) in request.deadlines.iter().zip(0..) {
@@ -109,8 +135,7 @@ impl Clocks {
         None
     }
 
-    /// A request is answered, or given up.
-    pub(crate) fn answered(&mut self, id: RequestId, now: Instant) {
+    fn answered(&mut self, id: RequestId, now: Instant) {
         let Some(open) = self.open.remove(&id) else { return };
         if let Some((at, _)) = open.due {
             self.due.remove(&(at, id));
@@ -125,13 +150,7 @@ impl Clocks {
         }
     }
 
-    /// When the next request is late.
-    pub(crate) fn next(&self) -> Option<Instant> {
-        self.due.first().map(|(at, _)| *at)
-    }
-
-    /// A request that is late by now, and for which of its limits. It stays open until it is answered.
-    pub(crate) fn late(&self, now: Instant) -> Option<(RequestId, u32)> {
+    fn late(&self, now: Instant) -> Option<(RequestId, u32)> {
         let (at, id) = self.due.first()?;
         let which = self.open.get(id)?.due?.1;
         (*at <= now).then_some((*id, which))

@@ -4,9 +4,10 @@ use crate::approve::{Approval, ApprovalArg, Approver, NOBODY};
 use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
 use crate::event::{Answered, Asked, Event, Note, Notes, Progress};
+use crate::few::Few;
 use crate::journal::{self, ApprovalDesk, Known, Recorded, Session, Spent, Unfinished, Written};
 use crate::partial::{Partial, Progressed, Resource};
-use crate::provider::{Answer, Finish, ModelCall, ModelError, Price, Tokens, Work};
+use crate::provider::{Answer, Finish, ModelCall, ModelError, Provider, Tokens, Work};
 use crate::rng;
 use crate::secret::RedactedStream;
 use crate::tools::ToolAnswer;
@@ -17,7 +18,7 @@ use machine::{
     Call, ErrorCode, Failure, Machine, Message, Output, Reified, Request, RequestId, Response, Stop,
 };
 use serde_json::json;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
@@ -115,18 +116,18 @@ pub fn run<'a>(
         machine,
         handlers,
         run,
-        calls: HashMap::new(),
+        calls: Few::default(),
         // However the tools were made, they do not get the keys of these models.
         tools: handlers.tools.clone().for_run(handlers.models.key_variables()),
         redactor,
-        budget: Budget::new(limits.clone()),
+        budget: Budget::of(limits),
         in_flight: limits.in_flight.max(1),
         queue: VecDeque::new(),
         tasks: JoinSet::new(),
         writes: handlers.journal.is_some().then(JoinSet::new),
-        open: HashMap::new(),
+        open: Few::default(),
         clocks: Clocks::default(),
-        texts: HashMap::new(),
+        texts: Few::default(),
         notes: Arc::default(),
         events,
         progressed: Progressed::default(),
@@ -140,14 +141,16 @@ pub fn run<'a>(
         // Nothing goes on after the end.
         driver.tasks.shutdown().await;
         let ended_by_itself = !matches!(&result, Err(f) if f.code == ErrorCode::Cancelled);
-        driver.tools.close(ended_by_itself).await;
+        // Boxed, as all that is large and short: the future of a run has room for its largest part as long as it waits.
+        Box::pin(driver.tools.close(ended_by_itself)).await;
         driver.pass_on();
-        let (report, written) = driver.report(result, begun);
-        if let Some(written) = written {
-            // A run whose last line can't be written has ended all the same; resuming it replays it to its end.
-            let _ = written.wait().await;
-        }
-        report
+        let (report, written) = driver.report(result.map_err(|f| *f), begun);
+        let Some(written) = written else { return report };
+        // Boxed as above.
+        let report = Box::new(report);
+        // A run whose last line can't be written has ended all the same; resuming it replays it to its end.
+        let _ = written.wait().await;
+        *report
     }
 }
 
@@ -163,8 +166,8 @@ async fn aside<T: Send + 'static>(
 
 /// What a task gives back.
 enum Done {
-    Model(Answer),
-    Tool(ToolAnswer),
+    Model(Box<Answer>),
+    Tool(Box<ToolAnswer>),
     /// It was not called, because the journal can't be written.
     NotNoted(String),
     Approval(Result<(), String>),
@@ -194,10 +197,9 @@ enum Doing {
 /// What there is to know of a model call under way.
 struct OpenModel {
     reserve: Reserve,
-    price: Option<Price>,
+    provider: Arc<dyn Provider>,
     /// What it has used if it is given up, as far as we know.
     spent: Tokens,
-    name: String,
 }
 
 struct Driver<'a> {
@@ -205,21 +207,20 @@ struct Driver<'a> {
     handlers: &'a Handlers,
     run: String,
     /// What is asked and not answered; only if there is a journal.
-    calls: HashMap<RequestId, Call>,
+    calls: Few<Box<Call>>,
     tools: Tools,
     redactor: Redactor,
-    budget: Budget,
+    budget: Budget<'a>,
     in_flight: usize,
     /// Not begun yet, in the order in which they were asked.
     queue: VecDeque<(RequestId, Request)>,
     tasks: JoinSet<(RequestId, Done)>,
     /// Answers that the machine gets when they are in the journal, if there is one.
     writes: Option<JoinSet<Kept>>,
-    /// Boxed, because a map has room for four from the start.
-    open: HashMap<RequestId, Box<Open>>,
+    open: Few<Box<Open>>,
     clocks: Clocks,
     /// Replies that are told while they grow.
-    texts: HashMap<RequestId, RedactedStream>,
+    texts: Few<Box<RedactedStream>>,
     notes: Arc<Notes>,
     events: &'a mut (dyn FnMut(Event) + Send),
     progressed: Progressed,
@@ -239,36 +240,38 @@ impl Driver<'_> {
         deadline: Option<Instant>,
         limit: Option<Duration>,
         cancel: &CancellationToken,
-    ) -> Result<machine::Value, Failure> {
+    ) -> Result<machine::Value, Box<Failure>> {
         let notes = self.notes.clone();
         loop {
-            match self.machine.poll() {
-                Output::Done(result) => return result,
+            // Nothing of it is left when something is waited for, so a run that waits has no room for it.
+            let works = match self.machine.poll() {
+                Output::Done(result) => return result.map_err(Box::new),
                 Output::Request(id, request) => {
                     if !self.answered_before(id, &request) {
                         self.take_up(id, request);
                     }
                     continue;
                 }
-                Output::Working => {
-                    // Signals, timers and tasks get their turn.
-                    tokio::task::yield_now().await;
-                    while let Some(done) = self.tasks.try_join_next() {
-                        self.settle(done);
-                    }
-                    while let Some(kept) = self.writes.as_mut().and_then(JoinSet::try_join_next) {
-                        self.kept(kept);
-                    }
-                    self.pass_on();
-                    self.give_up_late();
-                    if cancel.is_cancelled() {
-                        self.cancelled();
-                    } else if deadline.is_some_and(|d| Instant::now() >= d) {
-                        self.timed_out(limit);
-                    }
-                    continue;
+                Output::Working => true,
+                Output::Waiting => false,
+            };
+            if works {
+                // Signals, timers and tasks get their turn.
+                tokio::task::yield_now().await;
+                while let Some(done) = self.tasks.try_join_next() {
+                    self.settle(done);
                 }
-                Output::Waiting => {}
+                while let Some(kept) = self.writes.as_mut().and_then(JoinSet::try_join_next) {
+                    self.kept(kept);
+                }
+                self.pass_on();
+                self.give_up_late();
+                if cancel.is_cancelled() {
+                    self.cancelled();
+                } else if deadline.is_some_and(|d| Instant::now() >= d) {
+                    self.timed_out(limit);
+                }
+                continue;
             }
             let due = self.clocks.next();
             tokio::select! {
@@ -286,7 +289,7 @@ impl Driver<'_> {
     /// Begins to work on a request, unless it is too late for that.
     fn take_up(&mut self, id: RequestId, request: Request) {
         if self.handlers.journal.is_some() {
-            self.calls.insert(id, request.call.clone());
+            self.calls.insert(id, Box::new(request.call.clone()));
         }
         let now = Instant::now();
         match self.clocks.asked(id, &request, self.machine.lattice(), now) {
@@ -336,7 +339,7 @@ impl Driver<'_> {
                     Unfinished::Retry => false,
                     Unfinished::Fail => {
                         self.asked(id, request, "");
-                        self.calls.insert(id, request.call.clone());
+                        self.calls.insert(id, Box::new(request.call.clone()));
                         self.tool_answered(id, Err(what).into(), Instant::now());
                         true
                     }
@@ -404,7 +407,7 @@ impl Driver<'_> {
         let mut any = false;
         while let Some((id, which)) = self.clocks.late(now) {
             any = true;
-            match self.open.remove(&id) {
+            match self.open.remove(id) {
                 Some(open) => {
                     let Open { begun, task, what } = *open;
                     // Dropping the task closes its socket, kills its processes, tells its server.
@@ -413,8 +416,9 @@ impl Driver<'_> {
                         Doing::Tool | Doing::Approval | Doing::Recall | Doing::Remember => {
                             self.answered(id, Answered::Late, begun);
                         }
-                        Doing::Model(OpenModel { reserve, price, spent, name: _ }) => {
-                            let usd = self.budget.settle(&reserve, spent, cost(price.as_ref(), spent));
+                        Doing::Model(OpenModel { reserve, provider, spent }) => {
+                            let cost = cost(provider.price().as_ref(), spent);
+                            let usd = self.budget.settle(&reserve, spent, cost);
                             let (what, elapsed) = (Answered::Late, begun.elapsed());
                             self.end_of_text(id);
                             let finish = Finish::Other;
@@ -447,9 +451,9 @@ impl Driver<'_> {
     fn respond_with(&mut self, id: RequestId, response: Response, spent: Spent) {
         self.clocks.answered(id, Instant::now());
         if let Some(session) = &self.handlers.journal
-            && let Some(call) = self.calls.remove(&id)
+            && let Some(call) = self.calls.remove(id)
         {
-            let written = lock(session).answered(id, call, &response, spent, &self.redactor);
+            let written = lock(session).answered(id, *call, &response, spent, &self.redactor);
             if let Some(written) = written
                 && let Some(writes) = &mut self.writes
             {
@@ -505,7 +509,7 @@ impl Driver<'_> {
         match &request.call {
             Call::Model { messages, params, tools, attempt } => {
                 let named = params.as_ref().and_then(|p| p.model.as_deref());
-                let mut call = ModelCall {
+                let call = || ModelCall {
                     messages: messages.clone(),
                     params: params.clone(),
                     tools: tools.clone(),
@@ -526,9 +530,9 @@ impl Driver<'_> {
                 if !free {
                     return Begin::NotYet;
                 }
-                let (price, name) = (provider.price(), provider.name().to_string());
+                let (price, mut asked) = (provider.price(), call());
                 let reserve = match self.budget.model_call(
-                    &call,
+                    &asked,
                     provider.name(),
                     price.as_ref(),
                     provider.most_attempts(),
@@ -541,17 +545,15 @@ impl Driver<'_> {
                         return Begin::Begun;
                     }
                 };
-                call.max_output = reserve.max_output;
-                let asked = call.clone();
+                asked.max_output = reserve.max_output;
                 self.asked(id, request, provider.name());
-                match provider.ask(call, Progress::to(id, self.notes.clone(), self.handlers.stream)) {
-                    Work::Now(answer) => {
-                        self.model_answered(id, answer, &reserve, price.as_ref(), name, begun);
-                    }
+                let progress = Progress::to(id, self.notes.clone(), self.handlers.stream);
+                match provider.clone().ask(asked, progress) {
+                    Work::Now(answer) => self.model_answered(id, answer, &reserve, &*provider, begun),
                     Work::Later(answer) => {
-                        let spent = Tokens { input: asked.input_bound().div_ceil(4), output: 0 };
-                        let what = Doing::Model(OpenModel { reserve, price, spent, name });
-                        self.spawn(id, begun, what, async { Done::Model(answer.await) });
+                        let spent = Tokens { input: call().input_bound().div_ceil(4), output: 0 };
+                        let what = Doing::Model(OpenModel { reserve, provider, spent });
+                        self.spawn(id, begun, what, async { Done::Model(Box::new(answer.await)) });
                     }
                 }
             }
@@ -574,17 +576,17 @@ impl Driver<'_> {
                         if let Err(why) = noted.wait().await {
                             return Done::NotNoted(why);
                         }
-                        Done::Tool(match tools.call(&tool, args, key) {
+                        Done::Tool(Box::new(match tools.call(&tool, args, key) {
                             Work::Now(result) => result,
                             Work::Later(result) => result.await,
-                        })
+                        }))
                     });
                     return Begin::Begun;
                 }
                 match self.tools.call(tool, args.clone(), key) {
                     Work::Now(result) => self.tool_answered(id, result, begun),
                     Work::Later(result) => {
-                        self.spawn(id, begun, Doing::Tool, async { Done::Tool(result.await) });
+                        self.spawn(id, begun, Doing::Tool, async { Done::Tool(Box::new(result.await)) });
                     }
                 }
             }
@@ -702,26 +704,30 @@ impl Driver<'_> {
     fn settle(&mut self, done: Result<(RequestId, Done), JoinError>) {
         let (id, done) = match done {
             Ok((id, done)) => (id, Some(done)),
-            Err(e) => match self.open.iter().find(|(_, open)| open.task.id() == e.id()) {
-                Some((id, _)) => (*id, None),
-                // It was given up, and leaves room for another.
-                None => return self.begin_all(),
-            },
+            Err(e) => {
+                let of_task = |(id, open): (RequestId, &Box<Open>)| (open.task.id() == e.id()).then_some(id);
+                let found = self.open.iter().find_map(of_task);
+                match found {
+                    Some(id) => (id, None),
+                    // It was given up, and leaves room for another.
+                    None => return self.begin_all(),
+                }
+            }
         };
-        let Some(open) = self.open.remove(&id) else { return self.begin_all() };
+        let Some(open) = self.open.remove(id) else { return self.begin_all() };
         let Open { begun, what, .. } = *open;
         // A handler of the embedding program panicked; ours do not.
         let crashed = "the handler crashed";
         match (what, done) {
-            (Doing::Model(OpenModel { reserve, price, name, .. }), done) => {
+            (Doing::Model(OpenModel { reserve, provider, .. }), done) => {
                 let answer = match done {
-                    Some(Done::Model(answer)) => answer,
+                    Some(Done::Model(answer)) => *answer,
                     _ => Answer::failed(ModelError::new(crashed)),
                 };
-                self.model_answered(id, answer, &reserve, price.as_ref(), name, begun);
+                self.model_answered(id, answer, &reserve, &*provider, begun);
             }
             (Doing::Tool, Some(Done::NotNoted(why))) => self.end(id, ErrorCode::Cancelled, why),
-            (Doing::Tool, Some(Done::Tool(result))) => self.tool_answered(id, result, begun),
+            (Doing::Tool, Some(Done::Tool(result))) => self.tool_answered(id, *result, begun),
             (Doing::Tool, _) => self.tool_answered(id, Err(crashed.to_string()).into(), begun),
             (Doing::Approval, Some(Done::Approval(verdict))) => self.approved(id, verdict, begun),
             (Doing::Approval, _) => self.approved(id, Err(crashed.to_string()), begun),
@@ -738,14 +744,13 @@ impl Driver<'_> {
         id: RequestId,
         answer: Answer,
         reserve: &Reserve,
-        price: Option<&Price>,
-        model: String,
+        provider: &dyn Provider,
         begun: Instant,
     ) {
         let Answer { result, tokens, finish, by } = answer;
         let (model, usd) = match by {
             Some((name, usd)) => (name, usd),
-            None => (model, cost(price, tokens)),
+            None => (provider.name().to_string(), cost(provider.price().as_ref(), tokens)),
         };
         let usd = self.budget.settle(reserve, tokens, usd);
         let result = match result {
@@ -852,14 +857,18 @@ impl Driver<'_> {
     fn tell(&mut self, id: RequestId, note: Note) {
         let event = match note {
             Note::Retry { number, wait, cause } => {
-                self.texts.remove(&id);
+                self.texts.remove(id);
                 Event::Retry { id, number, wait, cause: self.redactor.owned(cause) }
             }
             Note::Growing { output_tokens } => Event::Growing { id, output_tokens },
             // What comes after the answer is no news.
-            Note::Text(_) if !self.open.contains_key(&id) => return,
+            Note::Text(_) if !self.open.contains(id) => return,
             Note::Text(piece) => {
-                let text = self.texts.entry(id).or_default().push(&self.redactor, &piece);
+                if !self.texts.contains(id) {
+                    self.texts.insert(id, Box::default());
+                }
+                let Some(grown) = self.texts.get_mut(id) else { return };
+                let text = grown.push(&self.redactor, &piece);
                 if text.is_empty() {
                     return;
                 }
@@ -871,7 +880,7 @@ impl Driver<'_> {
 
     /// Tells what was held back of a reply, because it could have been the beginning of a secret.
     fn end_of_text(&mut self, id: RequestId) {
-        if let Some(text) = self.texts.remove(&id).map(|t| t.end(&self.redactor)).filter(|t| !t.is_empty()) {
+        if let Some(text) = self.texts.remove(id).map(|t| t.end(&self.redactor)).filter(|t| !t.is_empty()) {
             self.emit(Event::Text { id, text });
         }
     }
@@ -955,7 +964,8 @@ async fn written(writes: &mut Option<JoinSet<Kept>>) -> Option<Result<Kept, Join
 
 async fn until(when: Option<Instant>) {
     match when {
-        Some(when) => sleep_until(when).await,
+        // Boxed: a timer is large, and most runs have none.
+        Some(when) => Box::pin(sleep_until(when)).await,
         None => std::future::pending().await,
     }
 }

@@ -40,6 +40,7 @@ mod deadline;
 mod driver;
 mod environment;
 mod event;
+mod few;
 mod journal;
 mod mcp;
 mod otel;

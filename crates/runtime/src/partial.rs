@@ -6,10 +6,11 @@
 //! Invariant: it is made of events, so it holds no secret of the environment.
 
 use crate::event::{Answered, Asked, Event};
+use crate::few::Few;
 use core_ir::{Data, Name};
-use machine::{Reply, RequestId};
+use machine::Reply;
 use serde_json::{Value as Json, json};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// The most calls that are told.
 pub const KEPT: usize = 200;
@@ -105,10 +106,12 @@ impl Partial {
 }
 
 /// Collects what a [`Partial`] tells.
+///
+/// Replies and results are kept as they came, which shares them with the run; how they are told is made when they are.
 #[derive(Debug, Default)]
 pub(crate) struct Progressed {
-    asked: HashMap<RequestId, (Kind, Name)>,
-    finished: VecDeque<Finished>,
+    asked: Few<(Kind, Name)>,
+    finished: VecDeque<(Kind, Name, Answered)>,
     earlier: u64,
 }
 
@@ -126,21 +129,16 @@ impl Progressed {
                 self.asked.insert(*id, asked);
             }
             Event::Answered { id, what: answer, .. } => {
-                let Some((what, name)) = self.asked.remove(id) else { return };
-                let result = match answer {
-                    Answered::Reply(reply) => Ok(of_reply(reply)),
-                    Answered::Data(data) => Ok(data.clone()),
-                    Answered::Failed(why) => Err(why.clone()),
-                    Answered::Late => Err("too late".to_string()),
-                    // The call that there was nothing left for.
-                    Answered::Stopped(_) => return,
-                    _ => Ok(Data::Null),
-                };
+                let Some((what, name)) = self.asked.remove(*id) else { return };
+                // The call that there was nothing left for.
+                if let Answered::Stopped(_) = answer {
+                    return;
+                }
                 if self.finished.len() == KEPT {
                     self.finished.pop_front();
                     self.earlier += 1;
                 }
-                self.finished.push_back(Finished { what, name, result });
+                self.finished.push_back((what, name, answer.clone()));
             }
             _ => {}
         }
@@ -150,11 +148,22 @@ impl Progressed {
         Partial {
             budget,
             agent,
-            finished: self.finished.into(),
+            finished: self.finished.into_iter().map(finished).collect(),
             earlier: self.earlier,
             under_way: self.asked.len(),
         }
     }
+}
+
+fn finished((what, name, answer): (Kind, Name, Answered)) -> Finished {
+    let result = match answer {
+        Answered::Reply(reply) => Ok(of_reply(&reply)),
+        Answered::Data(data) => Ok(data),
+        Answered::Failed(why) => Err(why),
+        Answered::Late => Err("too late".to_string()),
+        _ => Ok(Data::Null),
+    };
+    Finished { what, name, result }
 }
 
 fn of_reply(reply: &Reply) -> Data {

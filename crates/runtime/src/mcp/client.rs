@@ -76,6 +76,11 @@ impl Connections {
         Connections { servers: Arc::new(declared.collect()), pins: Arc::default(), open: Mutex::default() }
     }
 
+    /// Whether there are no servers.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+
     /// The same servers, none of them connected.
     pub(crate) fn afresh(&self) -> Connections {
         Connections { servers: self.servers.clone(), pins: self.pins.clone(), open: Mutex::default() }

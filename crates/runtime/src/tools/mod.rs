@@ -86,26 +86,32 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 /// hole become the query. In a URL holes stand after the host only, are percent-encoded, and cannot be `.` or `..`.
 #[derive(Clone)]
 pub struct Tools {
-    // Shared, because each run has a clone.
-    custom: Arc<BTreeMap<Name, CustomTool>>,
-    configured: Arc<BTreeMap<Name, Data>>,
-    limits: ToolLimits,
+    // Each run has a clone.
+    shared: Arc<Shared>,
     /// Names of variables that processes do not get.
     hidden: Arc<[String]>,
+    mcp: Arc<Connections>,
+    python: Arc<Workers>,
+}
+
+/// What is the same in all runs.
+#[derive(Clone)]
+struct Shared {
+    custom: BTreeMap<Name, CustomTool>,
+    configured: BTreeMap<Name, Data>,
+    limits: ToolLimits,
     redactor: Redactor,
     web: Arc<http::Clients>,
-    mcp: Arc<Connections>,
     #[cfg(feature = "wasm")]
     wasm: Arc<wasm::Components>,
-    python: Arc<Workers>,
 }
 
 impl std::fmt::Debug for Tools {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tools")
-            .field("custom", &self.custom.keys())
-            .field("configured", &self.configured)
-            .field("limits", &self.limits)
+            .field("custom", &self.shared.custom.keys())
+            .field("configured", &self.shared.configured)
+            .field("limits", &self.shared.limits)
             .finish_non_exhaustive()
     }
 }
@@ -134,16 +140,19 @@ struct Mcp {
 impl Tools {
     /// Only what declarations say. The environment tells what is secret.
     pub fn new(environment: &Environment) -> Tools {
-        Tools {
-            custom: Arc::default(),
-            configured: Arc::default(),
+        let shared = Shared {
+            custom: BTreeMap::new(),
+            configured: BTreeMap::new(),
             limits: ToolLimits::default(),
-            hidden: environment.secrets().map(|(name, _)| name.to_string()).collect(),
             redactor: Redactor::new(environment.secrets().map(|(_, s)| s)),
             web: Arc::default(),
-            mcp: Arc::default(),
             #[cfg(feature = "wasm")]
             wasm: Arc::default(),
+        };
+        Tools {
+            shared: Arc::new(shared),
+            hidden: environment.secrets().map(|(name, _)| name.to_string()).collect(),
+            mcp: Arc::default(),
             python: Arc::default(),
         }
     }
@@ -168,14 +177,15 @@ impl Tools {
     pub fn with_servers(mut self, servers: BTreeMap<String, McpServer>, environment: &Environment) -> Tools {
         self.mcp = Arc::new(Connections::new(servers, environment));
         let keys = self.mcp.keys().cloned();
-        self.redactor = Redactor::new(environment.secrets().map(|(_, s)| s).chain(keys));
+        let redactor = Redactor::new(environment.secrets().map(|(_, s)| s).chain(keys));
+        Arc::make_mut(&mut self.shared).redactor = redactor;
         self
     }
 
     /// With other limits.
     #[must_use]
     pub fn with_limits(mut self, limits: ToolLimits) -> Tools {
-        self.limits = limits;
+        Arc::make_mut(&mut self.shared).limits = limits;
         self
     }
 
@@ -191,20 +201,20 @@ impl Tools {
     /// # Errors
     /// It is not declared, or can't be reached; in words for people.
     pub async fn discover(&self, server: &str) -> Result<Vec<ServerTool>, String> {
-        self.mcp.list(server, &self.limits, &self.hidden).await
+        self.mcp.list(server, &self.shared.limits, &self.hidden).await
     }
 
     /// With a handler for a tool, which replaces that of its declaration (`[handlers]` of `entail.toml`).
     #[must_use]
     pub fn with_handler(mut self, tool: impl Into<Name>, handler: Data) -> Tools {
-        Arc::make_mut(&mut self.configured).insert(tool.into(), handler);
+        Arc::make_mut(&mut self.shared).configured.insert(tool.into(), handler);
         self
     }
 
     /// With a function for a tool, which replaces all other handlers.
     #[must_use]
     pub fn with_custom(mut self, tool: impl Into<Name>, act: CustomTool) -> Tools {
-        Arc::make_mut(&mut self.custom).insert(tool.into(), act);
+        Arc::make_mut(&mut self.shared).custom.insert(tool.into(), act);
         self
     }
 
@@ -213,7 +223,7 @@ impl Tools {
     /// # Errors
     /// There is none, or it can't be understood.
     pub fn check(&self, tool: &ToolDecl) -> Result<(), String> {
-        if self.custom.contains_key(&tool.name) { Ok(()) } else { self.handler(tool).map(|_| ()) }
+        if self.shared.custom.contains_key(&tool.name) { Ok(()) } else { self.handler(tool).map(|_| ()) }
     }
 
     /// For one run: with servers of its own, and with further variables that processes do not get.
@@ -223,7 +233,9 @@ impl Tools {
         if more.peek().is_some() {
             self.hidden = self.hidden.iter().cloned().chain(more).collect();
         }
-        self.mcp = Arc::new(self.mcp.afresh());
+        if !self.mcp.is_empty() {
+            self.mcp = Arc::new(self.mcp.afresh());
+        }
         self.python = Arc::new(Workers::new(self.python.settings.clone()));
         self
     }
@@ -235,8 +247,8 @@ impl Tools {
 
     /// Whether a tool recognises a call that is repeated, by its idempotency key, as its handler says.
     pub(crate) fn is_idempotent(&self, tool: &ToolDecl) -> bool {
-        let handler = self.configured.get(&tool.name).or(tool.handler.as_ref());
-        !self.custom.contains_key(&tool.name)
+        let handler = self.shared.configured.get(&tool.name).or(tool.handler.as_ref());
+        !self.shared.custom.contains_key(&tool.name)
             && handler.is_some_and(|h| h.field("idempotent") == Some(&Data::Bool(true)))
     }
 
@@ -255,7 +267,7 @@ impl Tools {
         args: Vec<(Name, Data)>,
         key: Option<String>,
     ) -> Work<ToolAnswer> {
-        if let Some(act) = self.custom.get(&tool.name) {
+        if let Some(act) = self.shared.custom.get(&tool.name) {
             let result = act(args);
             return Work::Later(Box::pin(async move { result.await.into() }));
         }
@@ -263,26 +275,26 @@ impl Tools {
             Ok(handler) => handler,
             Err(why) => return Work::Now(Err(why).into()),
         };
-        let redactor = self.redactor.clone();
+        let redactor = self.shared.redactor.clone();
         let result = tool.result.clone();
         match handler {
             Handler::Builtin(b) => Work::Now(b.call(&args).into()),
             Handler::Confined(confined) => {
-                let (limits, web) = (self.limits.clone(), self.web.clone());
+                let (limits, web) = (self.shared.limits.clone(), self.shared.web.clone());
                 Work::Later(Box::pin(async move {
                     let result = confined.call(args, limits, web).await;
                     result.map_err(|e| redactor.owned(e)).into()
                 }))
             }
             Handler::Exec(exec) => {
-                let (limits, hidden) = (self.limits.clone(), self.hidden.clone());
+                let (limits, hidden) = (self.shared.limits.clone(), self.hidden.clone());
                 Work::Later(Box::pin(async move {
                     let result = exec.call(&args, &result, &limits, &hidden, key).await;
                     result.map_err(|e| redactor.owned(e)).into()
                 }))
             }
             Handler::Http(http) => {
-                let (limits, web) = (self.limits.clone(), self.web.clone());
+                let (limits, web) = (self.shared.limits.clone(), self.shared.web.clone());
                 Work::Later(Box::pin(async move {
                     let result = http.call(&args, &result, &limits, &web, key).await;
                     result.map_err(|e| redactor.owned(e)).into()
@@ -291,7 +303,7 @@ impl Tools {
             #[cfg(feature = "wasm")]
             Handler::Wasm(wasm) => {
                 let (limits, components, decl) =
-                    (self.limits.clone(), self.wasm.clone(), Arc::new(tool.clone()));
+                    (self.shared.limits.clone(), self.shared.wasm.clone(), Arc::new(tool.clone()));
                 Work::Later(Box::pin(async move {
                     let result = wasm.call(decl, args, limits, components).await;
                     result.map_err(|e| redactor.owned(e)).into()
@@ -299,7 +311,7 @@ impl Tools {
             }
             Handler::Python(function) => {
                 let (limits, hidden, workers) =
-                    (self.limits.clone(), self.hidden.clone(), self.python.clone());
+                    (self.shared.limits.clone(), self.hidden.clone(), self.python.clone());
                 Work::Later(Box::pin(async move {
                     let result = function.call(&workers, &args, &result, &limits, &hidden, key).await;
                     result.map_err(|e| redactor.owned(e)).into()
@@ -307,7 +319,7 @@ impl Tools {
             }
             Handler::Mcp(mcp) => {
                 let (limits, hidden, connections) =
-                    (self.limits.clone(), self.hidden.clone(), self.mcp.clone());
+                    (self.shared.limits.clone(), self.hidden.clone(), self.mcp.clone());
                 let decl = tool.clone();
                 Work::Later(Box::pin(async move {
                     let call = McpCall {
@@ -329,7 +341,7 @@ impl Tools {
 
     fn handler(&self, tool: &ToolDecl) -> Result<Handler, String> {
         let name = &tool.name;
-        let configured = self.configured.get(name);
+        let configured = self.shared.configured.get(name);
         let Some(data) = configured.or(tool.handler.as_ref()) else {
             return Err(format!(
                 "no handler for tool `{name}` (help: give it a body such as `{{ exec \"program\" \"{{argument}}\" }}`, or add \

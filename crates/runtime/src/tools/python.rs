@@ -151,7 +151,9 @@ struct Start {
 #[derive(Debug, Default)]
 pub(super) struct Workers {
     pub(super) settings: Arc<PythonSettings>,
-    idle: Mutex<HashMap<Start, Vec<Worker>>>,
+    /// Boxed: every run has this, and few start workers.
+    #[allow(clippy::box_collection)]
+    idle: Mutex<Option<Box<HashMap<Start, Vec<Worker>>>>>,
 }
 
 impl Workers {
@@ -159,23 +161,23 @@ impl Workers {
         Workers { settings, idle: Mutex::default() }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Start, Vec<Worker>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Box<HashMap<Start, Vec<Worker>>>>> {
         // A panic while it was held leaves workers that are there or not there.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self, start: &Start) -> Option<Worker> {
-        self.lock().get_mut(start)?.pop()
+        self.lock().as_mut()?.get_mut(start)?.pop()
     }
 
     fn put(&self, start: Start, worker: Worker) {
-        self.lock().entry(start).or_default().push(worker);
+        self.lock().get_or_insert_default().entry(start).or_default().push(worker);
     }
 
     /// Ends the workers: in peace, if there is time for that.
     pub(super) async fn close(&self, politely: bool) {
         let idle = std::mem::take(&mut *self.lock());
-        if politely {
+        if let (true, Some(idle)) = (politely, idle) {
             let mut closing = tokio::task::JoinSet::new();
             idle.into_values().flatten().for_each(|worker| drop(closing.spawn(worker.close())));
             closing.join_all().await;

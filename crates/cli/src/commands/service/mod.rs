@@ -49,7 +49,7 @@ pub(super) struct Pipeline {
     pub(super) input: Option<Type>,
     pub(super) bound: CostBound,
     code: Arc<Code>,
-    config: Config,
+    config: Arc<Config>,
 }
 
 impl Pipeline {
@@ -212,7 +212,7 @@ impl Service {
             let loaded = load_or_say(ui, &mut sources, file, world.policy.as_deref())?;
             let Loaded { runnables, found, policy } = loaded;
             ui.problems(&sources, &worth_saying(ui, found));
-            let config = run::config_of(world.fuel, policy.as_ref(), world.model.as_deref());
+            let config = Arc::new(run::config_of(world.fuel, policy.as_ref(), world.model.as_deref()));
             for Runnable { name, code, input, .. } in runnables {
                 let bound = cost::bound(&code, input.is_some());
                 let (file, config) = (file.clone(), config.clone());
