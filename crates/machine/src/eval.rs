@@ -10,13 +10,14 @@ use crate::prim::{self, PrimError};
 use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{
     Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Place, Refusal,
-    Remark, Request, RequestId,
+    Remark, Request, RequestId, SHORT,
 };
 use core_ir::{
     Bound, Catches, Code, Data, Label, Lattice, ModelParams, Name, Num, Recv, Role, Step, Term, TermId,
     ToolId, What,
 };
 use diagnostics::{Span, clip};
+use quick::{Env, itself};
 use std::sync::Arc;
 
 /// The most branches that may exist at once in one run.
@@ -41,16 +42,14 @@ pub(crate) struct Strand {
     requests: u32,
     /// Where its requests stand in a trace: for each branch on the way to it, what came before. It counts what happens
     /// under any label, so nothing but a trace may depend on it.
-    place: Option<Arc<[u32]>>,
+    place: Option<Arc<Vec<u32>>>,
     /// What is still to be added to its place, which is done when it is asked for: most branches ask for nothing.
     place_in: Option<[u32; 3]>,
     /// How many `par`s have begun, for the places of their branches.
     joins: u32,
     /// How many draws and how many `par`s there were, by the label of the program counter: a count over
     /// all labels would tell a low observer what happened under a high one.
-    draws: Counts,
-    pars: Counts,
-    scopes: Counts,
+    counts: Counts,
     /// The time limits that requests made here have.
     deadlines: Deadlines,
     /// What models are told that are asked here: this is a further attempt of a guard.
@@ -73,30 +72,39 @@ pub(crate) struct Strand {
     waiting: Option<Waiting>,
 }
 
+/// What is counted by label.
+#[derive(Clone, Copy, PartialEq)]
+enum Counted {
+    Draws,
+    Pars,
+    Scopes,
+}
+
 /// Counters by label.
 #[derive(Clone, Default)]
-struct Counts(Vec<(Label, u64)>);
+struct Counts(Vec<(Counted, Label, u64)>);
 
 impl Counts {
     /// Counts one more at a label and names it: a hash of label and count that does not depend on
     /// anything that happened at other labels.
-    fn next(&mut self, lattice: &Lattice, label: Label) -> u64 {
-        let count = self.count(lattice, label);
+    fn next(&mut self, what: Counted, lattice: &Lattice, label: Label) -> u64 {
+        let count = self.count(what, lattice, label);
         // The label's text, not its number: numbers are given in the order in which labels are met, and say where they come from.
         lattice.text(label).bytes().fold(count, |h, b| mix(h, u64::from(b)))
     }
 
     /// Counts one more at a label; says how many there were.
-    fn count(&mut self, lattice: &Lattice, label: Label) -> u64 {
-        let at = match self.0.iter().position(|(l, _)| lattice.same(*l, label)) {
+    fn count(&mut self, what: Counted, lattice: &Lattice, label: Label) -> u64 {
+        let found = |(w, l, _): &(Counted, Label, u64)| *w == what && lattice.same(*l, label);
+        let at = match self.0.iter().position(found) {
             Some(at) => at,
             None => {
-                self.0.push((label, 0));
+                self.0.push((what, label, 0));
                 self.0.len() - 1
             }
         };
-        let count = self.0[at].1;
-        self.0[at].1 += 1;
+        let count = self.0[at].2;
+        self.0[at].2 += 1;
         count
     }
 }
@@ -217,8 +225,8 @@ enum Frame {
     Ret { code: Option<Arc<Code>>, bottom: usize, base: usize, pc: Label, pc_from: Span },
     /// End of a stretch at a raised program counter.
     Pc { pc: Label, pc_from: Span },
-    /// End of `fork`, `fresh` or `llm`.
-    Conv { conversation: Conversation, pc: Label, pc_from: Span },
+    /// End of `fork`, `fresh` or `llm`. Boxed, as what is large in other frames is: most frames are small, and all are moved.
+    Conv { conversation: Box<Conversation>, pc: Label, pc_from: Span },
     /// The first subterm of this term was evaluated.
     First(TermId),
     /// The second, after the first gave this value.
@@ -271,7 +279,7 @@ enum Guarded {
     /// The subterm of this `guard` term.
     Term(TermId),
     /// A guarded function applied to an argument.
-    Call(Ref, Value),
+    Call(Box<(Ref, Value)>),
 }
 
 pub(crate) enum Outcome {
@@ -313,9 +321,7 @@ impl Strand {
             joins: 0,
             conversation,
             requests: 0,
-            draws: Counts::default(),
-            pars: Counts::default(),
-            scopes: Counts::default(),
+            counts: Counts::default(),
             deadlines: Deadlines::default(),
             remark: None,
             code,
@@ -435,9 +441,10 @@ impl Strand {
     }
 
     /// Where its requests stand.
-    fn place(&mut self) -> Option<Arc<[u32]>> {
+    fn place(&mut self) -> Option<Arc<Vec<u32>>> {
         if let Some(own) = self.place_in.take() {
-            self.place = Some([self.place.as_deref().unwrap_or_default(), &own].concat().into());
+            let around = self.place.as_ref().map_or(&[][..], |place| place);
+            self.place = Some(Arc::new([around, &own].concat()));
         }
         self.place.clone()
     }
@@ -477,9 +484,7 @@ impl Strand {
             joins: 0,
             conversation,
             requests: 0,
-            draws: Counts::default(),
-            pars: Counts::default(),
-            scopes: Counts::default(),
+            counts: Counts::default(),
             deadlines: self.deadlines.clone(),
             remark: self.remark.clone(),
             code: self.code.clone(),
@@ -514,10 +519,26 @@ impl Strand {
     /// The conversation that is left when everything that was opened inside is closed.
     pub(crate) fn outermost_conversation(self) -> Conversation {
         let opened = self.kont.into_iter().find_map(|frame| match frame {
-            Frame::Conv { conversation, .. } => Some(conversation),
+            Frame::Conv { conversation, .. } => Some(*conversation),
             _ => None,
         });
         opened.unwrap_or(self.conversation)
+    }
+
+    /// Gives back the room that it does not need while it waits for an answer, which may be long.
+    pub(crate) fn rest(&mut self) {
+        if !matches!(self.state, State::Waiting) {
+            return;
+        }
+        fn fit<T>(room: &mut Vec<T>) {
+            if room.capacity() <= SHORT {
+                room.shrink_to_fit();
+            }
+        }
+        fit(&mut self.stack);
+        fit(&mut self.parts);
+        fit(&mut self.kont);
+        self.conversation.messages.fit();
     }
 
     /// The program counter it runs at.
@@ -611,10 +632,12 @@ impl Machine {
                             && let Some(i) = n.to_i64()
                         {
                             s.parts.push(Value::new(value.label, Kind::Num(Num::from(i))));
-                            s.kont.pop();
-                            self.gather(s, term, start);
-                            continue;
+                        } else if let State::Return(value) = std::mem::replace(&mut s.state, State::Ended) {
+                            s.parts.push(value);
                         }
+                        s.kont.pop();
+                        self.gather(s, term, start);
+                        continue;
                     }
                     _ => {}
                 }
@@ -661,7 +684,15 @@ impl Machine {
         s.requests += 1;
         Outcome::Request(
             id,
-            Request { call, channel, answer, deadlines: s.deadlines.clone(), given, span, place },
+            Request {
+                call,
+                channel,
+                answer,
+                deadlines: s.deadlines.clone(),
+                given: given.into(),
+                span,
+                place,
+            },
         )
     }
 
@@ -757,7 +788,6 @@ impl Machine {
             | Term::Fst(e)
             | Term::Snd(e)
             | Term::Tag(_, Some(e))
-            | Term::If(e, _, _, _)
             | Term::Case { scrutinee: e, .. }
             | Term::Classify(_, e)
             | Term::Fix { body: e, .. }
@@ -781,6 +811,20 @@ impl Machine {
                     }
                 }
             }
+            Term::If(e, ..) => {
+                let e = *e;
+                if let Some((label, yes)) = self.condition(s, e) {
+                    self.decided(s, id, label, yes);
+                } else {
+                    match self.atom(s, e) {
+                        Some(v) => return self.first(s, id, v),
+                        None => {
+                            s.kont.push(Frame::First(id));
+                            s.go(e);
+                        }
+                    }
+                }
+            }
             Term::Let { .. } => self.definitions(s, id, 0),
             Term::Record(fields) if fields.is_empty() => s.give(Value::unit(s.pc)),
             Term::Record(_) | Term::List(_) | Term::Prim(..) => self.gather(s, id, s.parts.len()),
@@ -790,6 +834,9 @@ impl Machine {
             }
             Term::Guard { term, retry, .. } => {
                 let (term, left) = (*term, *retry);
+                if let Some(v) = self.atom(s, term) {
+                    return self.guarded(s, Guarded::Term(id), left, (s.pc, s.pc_from), v);
+                }
                 let (guarded, remark) = (Guarded::Term(id), s.remark.clone());
                 s.kont.push(Frame::Guard { guarded, left, remark, pc: s.pc, pc_from: s.pc_from });
                 s.go(term);
@@ -801,7 +848,7 @@ impl Machine {
                 s.fail(ErrorCode::Limit, s.pc, span, message);
             }
             Term::Within(seconds, e) => {
-                let scope = mix(s.id, s.scopes.next(&self.lattice, s.pc));
+                let scope = mix(s.id, s.counts.next(Counted::Scopes, &self.lattice, s.pc));
                 let limits = s.deadlines.and(Deadline { scope, seconds: seconds.clone() }, code.span(id));
                 s.go(*e);
                 s.kont.push(Frame::Within(std::mem::replace(&mut s.deadlines, limits)));
@@ -832,7 +879,7 @@ impl Machine {
             }
             Term::Choose(p, left, right) => {
                 let span = code.span(id);
-                let draw = mix(s.id, s.draws.next(&self.lattice, s.pc));
+                let draw = mix(s.id, s.counts.next(Counted::Draws, &self.lattice, s.pc));
                 let call = Call::Sample { probability: p.clone(), draw };
                 let pending = Pending::Sample { left: *left, right: *right };
                 return Some(Question {
@@ -858,7 +905,7 @@ impl Machine {
             }
             Term::Fork(e) => {
                 let e = *e;
-                let saved = s.conversation.copy();
+                let saved = Box::new(s.conversation.copy());
                 s.conversation.label = self.lattice.join(saved.label, s.pc);
                 s.kont.push(Frame::Conv { conversation: saved, pc: s.pc, pc_from: s.pc_from });
                 s.go(e);
@@ -882,7 +929,7 @@ impl Machine {
                 }
                 if self.is_plain(s, branches) {
                     s.joins += 1;
-                    s.pars.count(&self.lattice, s.pc);
+                    s.counts.count(Counted::Pars, &self.lattice, s.pc);
                     self.branches(s, id, s.parts.len(), None);
                     return None;
                 }
@@ -907,7 +954,7 @@ impl Machine {
             queued: false,
             // A bound of zero would never end; it means one at a time.
             most: most.map_or(usize::MAX, |n| n.max(1) as usize),
-            name: s.pars.next(&self.lattice, s.pc),
+            name: s.counts.next(Counted::Pars, &self.lattice, s.pc),
         };
         s.state = State::Joining(Box::new(join));
     }
@@ -915,7 +962,7 @@ impl Machine {
     /// Opens an empty conversation at the program counter, until its frame is taken.
     fn open(&mut self, s: &mut Strand) {
         let saved = std::mem::replace(&mut s.conversation, Conversation::empty(s.pc));
-        s.kont.push(Frame::Conv { conversation: saved, pc: s.pc, pc_from: s.pc_from });
+        s.kont.push(Frame::Conv { conversation: Box::new(saved), pc: s.pc, pc_from: s.pc_from });
     }
 
     fn global(&mut self, index: u32) -> Ref {
@@ -951,7 +998,7 @@ impl Machine {
                 s.leave(code, (bottom, base), (pc, pc_from));
             }
             Frame::Conv { conversation, pc, pc_from } => {
-                s.conversation = conversation;
+                s.conversation = *conversation;
                 (s.pc, s.pc_from) = (pc, pc_from);
             }
             Frame::Try { term, at, pc, pc_from } => {
@@ -1013,7 +1060,7 @@ impl Machine {
                 s.give(v);
             }
             Frame::Conv { conversation, pc, pc_from } => {
-                s.conversation = conversation;
+                s.conversation = *conversation;
                 (s.pc, s.pc_from) = (pc, pc_from);
                 s.give(v);
             }
@@ -1074,17 +1121,14 @@ impl Machine {
     }
 
     /// The value of a variable or a literal.
-    fn leaf(&mut self, s: &Strand, id: TermId) -> Value {
-        let code = &s.code;
-        match code.term(id) {
-            Term::Var(_, core_ir::Slot::Local(i)) => {
-                s.stack[s.base + *i as usize].read(&mut self.lattice, s.pc)
-            }
+    fn leaf(&mut self, at: &Env<'_>, id: TermId) -> Value {
+        match at.code.term(id) {
+            Term::Var(_, core_ir::Slot::Local(i)) => at.locals[*i as usize].read(&mut self.lattice, at.pc),
             Term::Var(_, core_ir::Slot::Captured(i)) => {
-                s.stack[s.bottom + *i as usize].read(&mut self.lattice, s.pc)
+                at.captured[*i as usize].read(&mut self.lattice, at.pc)
             }
-            Term::Var(_, core_ir::Slot::Global(i)) => Value::new(s.pc, Kind::Node(self.global(*i))),
-            Term::Lit(data) => Value::literal(&mut self.lattice, s.pc, data),
+            Term::Var(_, core_ir::Slot::Global(i)) => Value::new(at.pc, Kind::Node(self.global(*i))),
+            Term::Lit(data) => Value::literal(&mut self.lattice, at.pc, data),
             _ => unreachable!("a variable or a literal"),
         }
     }
@@ -1107,6 +1151,22 @@ impl Machine {
         by
     }
 
+    /// Enters a message into the conversation, whose label may be raised by that of the message.
+    fn say(
+        &mut self,
+        s: &mut Strand,
+        role: Role,
+        text: Arc<str>,
+        call: Option<Arc<(Name, Data)>>,
+        deep: Label,
+        span: Span,
+    ) {
+        self.charge(text.len() as u64 / 16);
+        let deep = self.raised(deep, s.conversation.label, What::Sent, span);
+        s.conversation.label = self.lattice.join(s.conversation.label, deep);
+        s.message(role, text, call);
+    }
+
     /// Goes on with a `let` at the definition of this index.
     fn definitions(&mut self, s: &mut Strand, term: TermId, mut index: usize) {
         loop {
@@ -1124,6 +1184,7 @@ impl Machine {
                     }
                     s.bind(local, v);
                 }
+                None if self.sent(s, definition) => s.bind(local, Value::unit(s.pc)),
                 None => {
                     s.kont.push(Frame::Let(term, index));
                     s.go(definition);
@@ -1144,11 +1205,16 @@ impl Machine {
                 _ => unreachable!("a term with parts"),
             };
             let Some(next) = next else { return self.parts(s, term, start) };
-            if !self.with_atom(s, next, |s, v| s.parts.push(v)) {
-                s.kont.push(Frame::Parts(term, start));
-                s.go(next);
-                return;
+            if self.with_atom(s, next, |s, v| s.parts.push(v)) {
+                continue;
             }
+            if self.sent(s, next) {
+                s.parts.push(Value::unit(s.pc));
+                continue;
+            }
+            s.kont.push(Frame::Parts(term, start));
+            s.go(next);
+            return;
         }
     }
 
@@ -1242,14 +1308,8 @@ impl Machine {
                 let body = Body::Tag(name.clone(), v);
                 s.give(Value::node(&mut self.lattice, s.pc, body));
             }
-            Term::If(_, then, otherwise, _) => match v.kind {
-                Kind::Bool(b) => {
-                    let branch = if b { *then } else { *otherwise };
-                    let by = self.raised(v.label, s.pc, What::Decided, span);
-                    let pc = self.lattice.join(s.pc, by);
-                    s.set_pc(pc, span);
-                    s.go(branch);
-                }
+            Term::If(..) => match v.kind {
+                Kind::Bool(b) => self.decided(s, term, v.label, b),
                 _ => {
                     let label = self.blame(s, &v);
                     s.fail(
@@ -1363,10 +1423,7 @@ impl Machine {
                         }
                     },
                 };
-                self.charge(text.len() as u64 / 16);
-                let deep = self.raised(deep, s.conversation.label, What::Sent, span);
-                s.conversation.label = self.lattice.join(s.conversation.label, deep);
-                s.message(role, text, call.map(Arc::new));
+                self.say(s, role, text, call.map(Arc::new), deep, span);
                 s.give(Value::unit(s.pc));
             }
             Term::Remember(_, at, _) => {
@@ -1440,6 +1497,17 @@ impl Machine {
             _ => unreachable!("a term with a first subterm"),
         }
         None
+    }
+
+    /// Goes on with the branch that the condition of an `if` says.
+    fn decided(&mut self, s: &mut Strand, term: TermId, label: Label, b: bool) {
+        let Term::If(_, then, otherwise, _) = s.code.term(term) else { unreachable!("an `if`") };
+        let branch = if b { *then } else { *otherwise };
+        let span = s.code.span(term);
+        let by = self.raised(label, s.pc, What::Decided, span);
+        let pc = self.lattice.join(s.pc, by);
+        s.set_pc(pc, span);
+        s.go(branch);
     }
 
     /// Both subterms of a term have their values.
@@ -1558,24 +1626,20 @@ impl Machine {
                 };
                 s.enter(code, captures.iter().cloned(), Some(v), (f.label, span), abs.body);
             }
-            Body::Fix(Bound::Finite(0), _) => {
+            Body::Fix(..) if node.left() == Some(Bound::Finite(0)) => {
                 s.give(v.read(&mut self.lattice, f.label));
             }
-            Body::Fix(bound, function) => {
-                let next = match bound {
-                    Bound::Finite(n) => Bound::Finite(n - 1),
-                    Bound::Infinite => Bound::Infinite,
-                };
-                let v = self.unfold(s, &f, next, function, v, span)?;
+            Body::Fix(_, function) => {
+                let v = self.unfold(s, &f, v, span)?;
                 s.set_pc(f.label, span);
-                let own = Value::node(&mut self.lattice, s.pc, Body::Fix(next, function.clone()));
+                let own = itself(s.pc, node.clone());
                 let function = function.read(&mut self.lattice, s.pc);
                 s.kont.push(Frame::FixArg(v, span));
                 return self.apply(s, function, own, span);
             }
             Body::Guarded { code, term, function } => {
                 let Term::Guard { retry, .. } = code.term(*term) else { unreachable!("a guard") };
-                let guarded = Guarded::Call(node.clone(), v.clone());
+                let guarded = Guarded::Call(Box::new((node.clone(), v.clone())));
                 let (left, remark) = (*retry, s.remark.clone());
                 s.kont.push(Frame::Guard { guarded, left, remark, pc: s.pc, pc_from: s.pc_from });
                 s.set_pc(f.label, span);
@@ -1644,13 +1708,15 @@ impl Machine {
         saved: (Label, Span),
         v: Value,
     ) -> Option<Question> {
-        let (code, term) = match &guarded {
-            Guarded::Term(term) => (s.code.clone(), *term),
-            Guarded::Call(node, _) => match &node.body {
-                Body::Guarded { code, term, .. } => (code.clone(), *term),
+        // Of a guarded function; a term is of the code at hand.
+        let (own, term) = match &guarded {
+            Guarded::Term(term) => (None, *term),
+            Guarded::Call(call) => match &call.0.body {
+                Body::Guarded { code, term, .. } => (Some(code.clone()), *term),
                 _ => unreachable!("a guarded function"),
             },
         };
+        let code = own.as_ref().unwrap_or(&s.code);
         let Term::Guard { term: tried, pred, .. } = code.term(term) else { unreachable!("a guard") };
         let span = code.span(term);
         if v.is_function() {
@@ -1677,9 +1743,9 @@ impl Machine {
                 let (pc, pc_from) = saved;
                 let again = match &guarded {
                     Guarded::Term(_) => None,
-                    Guarded::Call(node, argument) => match &node.body {
+                    Guarded::Call(call) => match &call.0.body {
                         Body::Guarded { function, .. } => {
-                            Some((function.read(&mut self.lattice, s.pc), argument.clone()))
+                            Some((function.read(&mut self.lattice, s.pc), call.1.clone()))
                         }
                         _ => unreachable!("a guarded function"),
                     },
@@ -1695,13 +1761,9 @@ impl Machine {
             }
             Err(reason) => {
                 let label = self.lattice.join(s.pc, deep);
+                let message = format!("the result does not satisfy `{pred}`: {reason}");
                 (s.pc, s.pc_from) = saved;
-                s.fail(
-                    ErrorCode::Guard,
-                    label,
-                    span,
-                    format!("the result does not satisfy `{pred}`: {reason}"),
-                );
+                s.fail(ErrorCode::Guard, label, span, message);
             }
         }
         None

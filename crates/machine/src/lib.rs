@@ -141,7 +141,7 @@ pub struct Request {
     pub span: Span,
     /// What the request depends on, and the label that has: whether it is made, the conversation or each argument, what is kept. Only if the run
     /// explains flow ([`Config::explain_flow`]); it is for the operator, who may see it all.
-    pub given: Vec<(Part, Label)>,
+    pub given: Box<[(Part, Label)]>,
     /// Where it stands in the order of a run whose branches are run one after another: requests compare as their
     /// places do; branches within a hundred others share the place of the outer one. Depends on the program's own course alone, so a trace in this order is the same every time.
     pub place: Place,
@@ -151,7 +151,7 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The place of the branch; none for the run itself.
-    branch: Option<Arc<[u32]>>,
+    branch: Option<Arc<Vec<u32>>>,
     /// Which request of the branch it is.
     number: u32,
 }
@@ -159,7 +159,7 @@ pub struct Place {
 impl Place {
     /// The place as numbers, which compare as places do.
     pub fn path(&self) -> Arc<[u32]> {
-        self.branch.as_deref().unwrap_or_default().iter().copied().chain([self.number, u32::MAX]).collect()
+        self.branch.iter().flat_map(|b| b.iter()).copied().chain([self.number, u32::MAX]).collect()
     }
 }
 
@@ -313,7 +313,7 @@ pub enum Call {
         /// The arguments in the order of the parameters.
         args: Vec<(Name, Data)>,
         /// For each argument, the join of the labels in it: where it came from and who may see it.
-        labels: Vec<Label>,
+        labels: Box<[Label]>,
     },
     /// Read a key.
     Recall {
@@ -531,11 +531,30 @@ impl Messages {
 
     /// Those since it was last copied.
     fn recent(&mut self) -> &Arc<Vec<Message>> {
-        let sent = self.sent.get_or_insert_default();
+        let own = &mut self.own;
+        let sent = self.sent.get_or_insert_with(|| {
+            let mut own = std::mem::take(own);
+            if own.len() < SHORT {
+                own.shrink_to_fit();
+            }
+            Arc::new(own)
+        });
         if !self.own.is_empty() {
-            Arc::make_mut(sent).append(&mut self.own);
+            let all = Arc::make_mut(sent);
+            // Short ones take no more room than they need, for they may be many.
+            if all.len() < SHORT {
+                all.reserve_exact(self.own.len());
+            }
+            all.append(&mut self.own);
         }
         sent
+    }
+
+    /// Gives back room that is not needed now.
+    pub(crate) fn fit(&mut self) {
+        if self.own.is_empty() {
+            self.own = Vec::new();
+        }
     }
 
     /// All of them, for a request.
@@ -575,6 +594,9 @@ impl Messages {
         earlier.into_iter().flatten().chain(self.sent.iter().flat_map(|m| m.iter())).chain(&self.own)
     }
 }
+
+/// Up to how many elements a vector takes no more room than it needs, in what waits. Longer ones are not moved for that.
+pub(crate) const SHORT: usize = 64;
 
 /// Why the last attempt of a guard was refused, for the models that the next one asks.
 #[derive(Debug)]
@@ -620,47 +642,40 @@ impl Hasher for AsItIs {
     }
 }
 
-/// The strands that can go on, in the order in which they could: mostly none or one, which needs no memory.
+/// What there is of a run that has branches under way, or had some.
 #[derive(Clone, Default)]
-struct Ready {
-    first: Option<usize>,
-    rest: VecDeque<usize>,
-}
-
-impl Ready {
-    fn push(&mut self, slot: usize) {
-        if self.first.is_none() && self.rest.is_empty() {
-            self.first = Some(slot);
-        } else {
-            self.rest.push_back(slot);
-        }
-    }
-
-    fn pop(&mut self) -> Option<usize> {
-        self.first.take().or_else(|| self.rest.pop_front())
-    }
+struct BranchTable {
+    /// The slots that have become free.
+    free: Vec<usize>,
+    /// Where the branches of `par`s are; the run itself is in the first slot.
+    slots: HashMap<u64, usize, BuildHasherDefault<AsItIs>>,
+    /// The strands that can go on after the first that can, in the order in which they could.
+    ready: VecDeque<usize>,
+    /// Strands that wait for branches and may have some to start; the last goes first.
+    starting: Vec<usize>,
 }
 
 /// A run of one term. See the [crate] documentation for how it is driven. A copy goes on by itself from where this one is.
 #[derive(Clone)]
 pub struct Machine {
     lattice: Lattice,
-    config: Config,
+    config: Arc<Config>,
     clearance: Label,
     clearances: Vec<(Name, Label)>,
     root: Arc<Code>,
     globals: Vec<Option<value::Ref>>,
     tools: Vec<Option<value::Ref>>,
     strands: Vec<Option<Box<eval::Strand>>>,
-    free: Vec<usize>,
-    /// Where the branches of `par`s are; the run itself is in the first slot.
-    slots: HashMap<u64, usize, BuildHasherDefault<AsItIs>>,
-    ready: Ready,
-    /// Strands that wait for branches and may have some to start; the last goes first.
-    starting: Vec<usize>,
+    /// The strand that can go on; those that can, too, are among the branches.
+    ready: Option<usize>,
+    /// What is needed for branches; many runs have none.
+    branches: Option<Box<BranchTable>>,
+    /// The strand that made a request last, if it was not looked after since.
+    asked: Option<usize>,
     fuel: u64,
-    conversation: Conversation,
-    done: Option<Result<Value, Failure>>,
+    /// That of the run, at its end.
+    conversation: Option<Box<Conversation>>,
+    done: Option<Result<Value, Box<Failure>>>,
     /// What names were bound to; only if the run explains flow.
     bound: BTreeMap<(Name, Span), Label>,
     /// Calls that were refused.
@@ -691,8 +706,12 @@ impl Machine {
         }
     }
 
-    /// A machine about to evaluate the code; with an input, about to apply it to that.
-    pub fn new(code: Arc<Code>, input: Option<Data>, config: Config) -> Machine {
+    /// A machine about to evaluate the code; with an input, about to apply it to that. Many runs of one configuration may share it.
+    pub fn new(code: Arc<Code>, input: Option<Data>, config: impl Into<Arc<Config>>) -> Machine {
+        Machine::with(code, input, config.into())
+    }
+
+    fn with(code: Arc<Code>, input: Option<Data>, config: Arc<Config>) -> Machine {
         let mut lattice = Lattice::with_principals(config.lattice, &config.principals);
         if config.explain_flow {
             lattice.keep_origins();
@@ -701,7 +720,6 @@ impl Machine {
         let clearance = lattice.resolve(&config.clearance).unwrap_or_default();
         let named = config.clearances.iter();
         let clearances = named.map(|(n, l)| (n.clone(), lattice.resolve(l).unwrap_or_default())).collect();
-        let conversation = Conversation::empty(Label::BOTTOM);
         let mut machine = Machine {
             clearance,
             clearances,
@@ -709,12 +727,11 @@ impl Machine {
             tools: vec![None; code.tools.len()],
             root: code.clone(),
             strands: Vec::new(),
-            free: Vec::new(),
-            slots: HashMap::default(),
-            ready: Ready::default(),
-            starting: Vec::new(),
+            ready: None,
+            branches: None,
+            asked: None,
             fuel: config.fuel,
-            conversation: conversation.clone(),
+            conversation: None,
             done: None,
             bound: BTreeMap::new(),
             refused: None,
@@ -722,7 +739,7 @@ impl Machine {
             config,
         };
         let input = input.map(|d| Value::from_data(&mut machine.lattice, Label::BOTTOM, &d));
-        let strand = eval::Strand::root(code, input, conversation);
+        let strand = eval::Strand::root(code, input, Conversation::empty(Label::BOTTOM));
         machine.enlist(strand, true);
         machine
     }
@@ -730,26 +747,32 @@ impl Machine {
     /// Works until the world is needed, a slice of work is done, or the run has ended.
     pub fn poll(&mut self) -> Output {
         if let Some(done) = &self.done {
-            return Output::Done(done.clone());
+            return Output::Done(done.clone().map_err(|f| *f));
+        }
+        if let Some(slot) = self.asked.take()
+            && let Some(Some(strand)) = self.strands.get_mut(slot)
+        {
+            strand.rest();
         }
         loop {
-            if let Some(slot) = self.starting.pop() {
+            if let Some(slot) = self.branches.as_mut().and_then(|b| b.starting.pop()) {
                 if let Some(strand) = self.strands[slot].take()
                     && let Some((id, request)) = self.start(slot, strand)
                 {
                     return Output::Request(id, request);
                 }
-            } else if let Some(slot) = self.ready.pop() {
+            } else if let Some(slot) = self.next_ready() {
                 let Some(mut strand) = self.strands[slot].take() else { continue };
                 let outcome = self.run(&mut strand);
                 match outcome {
                     eval::Outcome::Request(id, request) => {
                         self.strands[slot] = Some(strand);
+                        self.asked = Some(slot);
                         return Output::Request(id, request);
                     }
                     eval::Outcome::Working => {
                         self.strands[slot] = Some(strand);
-                        self.ready.push(slot);
+                        self.can_go_on(slot);
                         return Output::Working;
                     }
                     eval::Outcome::Joining => {
@@ -765,7 +788,7 @@ impl Machine {
                 return Output::Waiting;
             }
             if let Some(done) = &self.done {
-                return Output::Done(done.clone());
+                return Output::Done(done.clone().map_err(|f| *f));
             }
         }
     }
@@ -783,7 +806,7 @@ impl Machine {
         let answered = self.answer(&mut strand, id.number, response);
         self.strands[slot] = Some(strand);
         if answered {
-            self.ready.push(slot);
+            self.can_go_on(slot);
         }
     }
 
@@ -800,7 +823,7 @@ impl Machine {
                 Some(id) => self.slot(id).and_then(|slot| waits(&slot)),
                 // Which of several branches is named must not depend on the order of a hash map.
                 None => {
-                    let mut ids: Vec<_> = self.slots.iter().collect();
+                    let mut ids: Vec<_> = self.branches.iter().flat_map(|b| &b.slots).collect();
                     ids.sort();
                     waits(&0).or_else(|| ids.into_iter().find_map(|(_, slot)| waits(slot)))
                 }
@@ -829,7 +852,10 @@ impl Machine {
 
     /// The conversation of the run, after its end; before, the empty one.
     pub fn conversation(&self) -> (Label, &[Message]) {
-        (self.conversation.label, self.conversation.messages.found())
+        match &self.conversation {
+            None => (Label::BOTTOM, &[]),
+            Some(c) => (c.label, c.messages.found()),
+        }
     }
 
     /// A value as a tree that can be printed and compared.
@@ -870,18 +896,39 @@ impl Machine {
 
     fn finish(&mut self, result: Result<Value, Failure>) {
         if let Some(run) = self.strands.first_mut().and_then(Option::take) {
-            self.conversation = run.outermost_conversation();
-            self.conversation.messages.whole();
+            self.keep(run.outermost_conversation());
         }
-        self.done = Some(result);
+        self.done = Some(result.map_err(Box::new));
         self.strands.clear();
-        self.slots.clear();
-        self.ready = Ready::default();
-        self.starting.clear();
+        self.ready = None;
+        self.branches = None;
+    }
+
+    /// Lets a strand go on when those have that could before it.
+    fn can_go_on(&mut self, slot: usize) {
+        if self.ready.is_none() && self.branches.as_ref().is_none_or(|b| b.ready.is_empty()) {
+            self.ready = Some(slot);
+        } else {
+            self.branches_mut().ready.push_back(slot);
+        }
+    }
+
+    fn next_ready(&mut self) -> Option<usize> {
+        self.ready.take().or_else(|| self.branches.as_mut()?.ready.pop_front())
+    }
+
+    fn branches_mut(&mut self) -> &mut BranchTable {
+        self.branches.get_or_insert_default()
+    }
+
+    /// Keeps the conversation of the run, which is at its end.
+    fn keep(&mut self, mut conversation: Conversation) {
+        conversation.messages.whole();
+        self.conversation = Some(Box::new(conversation));
     }
 
     fn slot(&self, id: u64) -> Option<usize> {
-        if id == ROOT { Some(0) } else { self.slots.get(&id).copied() }
+        if id == ROOT { Some(0) } else { self.branches.as_ref()?.slots.get(&id).copied() }
     }
 
     /// Whether the end of a branch is the end of the run: nobody may catch the error, and going on would show that it has
@@ -893,7 +940,7 @@ impl Machine {
     /// Gives a strand a place, and lets it run if it can.
     fn enlist(&mut self, strand: eval::Strand, ready: bool) -> usize {
         let id = strand.id;
-        let slot = match self.free.pop() {
+        let slot = match self.branches.as_mut().and_then(|b| b.free.pop()) {
             Some(slot) => slot,
             None => {
                 self.strands.push(None);
@@ -902,23 +949,23 @@ impl Machine {
         };
         self.strands[slot] = Some(Box::new(strand));
         if id != ROOT {
-            self.slots.insert(id, slot);
+            self.branches_mut().slots.insert(id, slot);
         }
         if ready {
-            self.ready.push(slot);
+            self.can_go_on(slot);
         }
         slot
     }
 
     /// A strand has ended: the run with it, or a branch of a `par`.
     fn ended(&mut self, slot: usize, strand: eval::Strand, result: Result<Value, Failure>) {
-        self.slots.remove(&strand.id);
-        self.free.push(slot);
         let Some((parent, index)) = strand.parent else {
-            self.conversation = strand.conversation;
-            self.conversation.messages.whole();
+            self.keep(strand.conversation);
             return self.finish(result);
         };
+        let branches = self.branches_mut();
+        branches.slots.remove(&strand.id);
+        branches.free.push(slot);
         // INVARIANT: a parent stays in its slot, joining, until all its branches have ended.
         if let Some(mut p) = self.strands[parent].take() {
             if self.ends_the_run(&p, &result) {
@@ -933,7 +980,7 @@ impl Machine {
     /// Puts a joining strand back, to be looked at next: it may have branches to start, or be done with them.
     fn look_at(&mut self, slot: usize, mut strand: Box<eval::Strand>) {
         if strand.is_to_be_looked_at(true) {
-            self.starting.push(slot);
+            self.branches_mut().starting.push(slot);
         }
         self.strands[slot] = Some(strand);
     }
@@ -947,8 +994,8 @@ impl Machine {
         let before = self.fuel;
         while let Some(mut branch) = strand.next_branch(&mut self.lattice, slot) {
             if branch.id == ROOT
-                || self.slots.contains_key(&branch.id)
-                || self.slots.len() >= eval::MAX_STRANDS
+                || self.slot(branch.id).is_some()
+                || self.branches.as_ref().is_some_and(|b| b.slots.len() >= eval::MAX_STRANDS)
             {
                 let message = format!("more than {} branches at once", eval::MAX_STRANDS);
                 self.cancel(Stop { code: ErrorCode::Fuel, message });
@@ -988,14 +1035,14 @@ impl Machine {
                     return None;
                 }
                 eval::Outcome::Request(id, request) => {
-                    self.enlist(branch, false);
+                    self.asked = Some(self.enlist(branch, false));
                     self.look_at(slot, strand);
                     return Some((id, request));
                 }
             }
         }
         if strand.joined(&mut self.lattice) {
-            self.ready.push(slot);
+            self.can_go_on(slot);
         }
         self.strands[slot] = Some(strand);
         None

@@ -26,6 +26,8 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) enum Ref {
     Counted(Arc<Node>),
+    /// A fixpoint that has been unfolded so often: as many times fewer are left of its bound. So that an unfolding makes no node.
+    Unfolded(Arc<Node>, u32),
     Always(&'static Node),
 }
 
@@ -34,7 +36,7 @@ impl std::ops::Deref for Ref {
     #[inline]
     fn deref(&self) -> &Node {
         match self {
-            Ref::Counted(node) => node,
+            Ref::Counted(node) | Ref::Unfolded(node, _) => node,
             Ref::Always(node) => node,
         }
     }
@@ -44,6 +46,50 @@ impl Ref {
     /// A node that is shared with nobody yet.
     pub(crate) fn new(node: Node) -> Ref {
         Ref::Counted(Arc::new(node))
+    }
+
+    /// The node, if it is counted.
+    fn counted(&self) -> Option<&Arc<Node>> {
+        match self {
+            Ref::Counted(node) | Ref::Unfolded(node, _) => Some(node),
+            Ref::Always(_) => None,
+        }
+    }
+
+    /// How often it may still be unfolded, if it is a fixpoint.
+    #[inline]
+    pub(crate) fn left(&self) -> Option<Bound> {
+        let times = match self {
+            Ref::Unfolded(_, times) => *times,
+            _ => 0,
+        };
+        match &self.body {
+            // INVARIANT: it was not unfolded more often than its bound admits.
+            Body::Fix(Bound::Finite(n), _) => Some(Bound::Finite(n - u64::from(times))),
+            Body::Fix(Bound::Infinite, _) => Some(Bound::Infinite),
+            _ => None,
+        }
+    }
+
+    /// A fixpoint after one more unfolding, which its bound admits.
+    #[inline]
+    pub(crate) fn unfolded(self) -> Ref {
+        let (node, times) = match self {
+            Ref::Counted(node) => (node, 0),
+            Ref::Unfolded(node, times) => (node, times),
+            Ref::Always(_) => return self,
+        };
+        match (&node.body, times.checked_add(1)) {
+            (Body::Fix(Bound::Infinite, _), _) => Ref::Counted(node),
+            (_, Some(times)) => Ref::Unfolded(node, times),
+            // Four billion unfoldings are counted; then it is another node.
+            (Body::Fix(Bound::Finite(n), function), None) => Ref::new(Node {
+                deep: node.deep,
+                has_function: true,
+                body: Body::Fix(Bound::Finite(n - u64::from(times) - 1), function.clone()),
+            }),
+            (_, None) => Ref::Counted(node),
+        }
     }
 }
 
@@ -131,6 +177,14 @@ impl Body {
             Body::Tool(_) => Parts::Two(None, None),
         }
     }
+
+    /// The counted nodes that its parts are.
+    fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.parts().filter_map(|v| match &v.kind {
+            Kind::Node(node) => node.counted(),
+            _ => None,
+        })
+    }
 }
 
 enum Parts<'a> {
@@ -155,14 +209,10 @@ impl<'a> Iterator for Parts<'a> {
 impl Drop for Node {
     fn drop(&mut self) {
         // What somebody else holds too is only counted down. All who hold a part may be here: `(p, p)` is the last of `p`.
-        let nodes = || {
-            self.body.parts().filter_map(|v| match &v.kind {
-                Kind::Node(Ref::Counted(n)) => Some(n),
-                _ => None,
-            })
-        };
-        let here = nodes().count();
-        if nodes().all(|n| Arc::strong_count(n) > here) {
+        // What has no nodes in it goes no deeper.
+        let nodes = || self.body.nodes().filter(|n| n.body.nodes().next().is_some());
+        let here = self.body.nodes().count();
+        if here == 0 || nodes().all(|n| Arc::strong_count(n) > here) {
             return;
         }
         let mut work: Vec<Arc<Node>> = Vec::new();
@@ -177,7 +227,9 @@ impl Drop for Node {
 
 fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>) {
     let mut take = |v: &mut Value| {
-        if let Kind::Node(Ref::Counted(node)) = std::mem::replace(&mut v.kind, Kind::Null) {
+        if let Kind::Node(Ref::Counted(node) | Ref::Unfolded(node, _)) =
+            std::mem::replace(&mut v.kind, Kind::Null)
+        {
             work.push(node);
         }
     };

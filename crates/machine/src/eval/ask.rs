@@ -291,8 +291,11 @@ impl Machine {
             let given = self.given(&call);
             return Some(Question { given, ..call.question() });
         }
-        let asked =
-            Call::Approve { tool: tool.decl.clone(), args: call.args.clone(), labels: call.labels.clone() };
+        let asked = Call::Approve {
+            tool: tool.decl.clone(),
+            args: call.args.clone(),
+            labels: call.labels.clone().into(),
+        };
         let channel = self.lattice.join(tool.channel, call.given);
         let (answer, span, given) = (call.label, call.span, self.given(&call));
         Some(Question {

@@ -1,20 +1,20 @@
 //! Shorter ways for what programs do most: operations on small integers without frames or copies of their operands,
-//! calls of functions that are at hand, and branches of a `par` that do nothing but compute.
+//! calls of functions that are at hand, branches of a `par` that do nothing but compute, and sending what a variable holds.
 //!
-//! Entry points: `Machine::with_atom`, `Machine::call`, `Machine::branches`. Most of what a loop computes is of this kind: `n == 0`, `n - 1`, `i < count`.
+//! Entry points: `Machine::with_atom`, `Machine::call`, `Machine::branches`, `Machine::sent`. Most of what a loop computes is of this kind: `n == 0`, `n - 1`, `i < count`.
 //!
 //! Invariant: gives exactly what the rules give, in value, label and fuel, or nothing at all; then the rules are followed
 //! from the beginning. That is sound because what it looks at does nothing but compute.
 
 use super::{Frame, State, Strand};
-use crate::value::{Body, Kind, Value};
+use crate::value::{Body, Kind, Ref, Value};
 use crate::{Failure, Machine};
-use core_ir::{Bound, Data, Label, Num, Prim, Slot, Term, TermId};
+use core_ir::{Abs, Bound, Code, Data, Label, Num, Prim, Slot, Term, TermId};
 use diagnostics::Span;
 use std::sync::Arc;
 
-/// How deep operations in operands are followed.
-const DEPTH: u32 = 4;
+/// How deep terms in operands, arguments and branches are followed, functions that are applied there included.
+const DEPTH: u32 = 8;
 
 /// What an operand is.
 #[derive(Clone, Copy)]
@@ -23,23 +23,93 @@ enum Small {
     Bool(bool),
 }
 
+impl Small {
+    #[inline]
+    fn value(self, label: Label) -> Value {
+        match self {
+            Small::Int(i) => Value::new(label, Kind::Num(Num::from(i))),
+            Small::Bool(b) => Value::new(label, Kind::Bool(b)),
+        }
+    }
+}
+
+/// Where a term is evaluated: the activation of a strand, or that of a function which is carried out in place.
+#[derive(Clone, Copy)]
+pub(super) struct Env<'a> {
+    pub(super) code: &'a Code,
+    pub(super) captured: &'a [Value],
+    pub(super) locals: &'a [Value],
+    pub(super) pc: Label,
+}
+
+impl<'a> Env<'a> {
+    #[inline]
+    fn of(s: &'a Strand) -> Env<'a> {
+        let (captured, locals) = s.stack[s.bottom..].split_at(s.base - s.bottom);
+        Env { code: &s.code, captured, locals, pc: s.pc }
+    }
+
+    /// What a variable holds.
+    #[inline]
+    fn held(&self, variable: TermId) -> Option<&'a Value> {
+        match self.code.term(variable) {
+            Term::Var(_, Slot::Local(i)) => self.locals.get(*i as usize),
+            Term::Var(_, Slot::Captured(i)) => self.captured.get(*i as usize),
+            _ => None,
+        }
+    }
+
+    /// A function that a variable holds, or one that is written there and captures nothing, if its body looks as if it could
+    /// be carried out in place: its code, what it captured, its body, and the label of the function.
+    #[inline]
+    fn function(&self, function: TermId) -> Option<(&'a Code, &'a [Value], TermId, Label)> {
+        let (code, captured, body, label): (&Code, &[Value], _, _) = match self.code.term(function) {
+            Term::Abs(abs) if abs.captures.is_empty() => (self.code, &[], abs.body, Label::BOTTOM),
+            Term::Var(..) => {
+                let Value { label, kind: Kind::Node(node) } = self.held(function)? else { return None };
+                let Body::Closure { code, term, captures } = &node.body else { return None };
+                // INVARIANT: a closure that is a value stands for a λ.
+                let Term::Abs(abs) = code.term(*term) else { unreachable!("a closure is a function") };
+                (code, captures, abs.body, *label)
+            }
+            _ => return None,
+        };
+        matches!(
+            code.term(body),
+            Term::Var(..)
+                | Term::Lit(_)
+                | Term::Prim(..)
+                | Term::If(..)
+                | Term::App(..)
+                | Term::Field(..)
+                | Term::Index(..)
+                | Term::Fst(_)
+                | Term::Snd(_)
+        )
+        .then_some((code, captured, body, label))
+    }
+}
+
 impl Machine {
-    /// Gives the value of a term that needs no frame to `to`: a variable, a literal, an operation on small integers. Says
-    /// whether it is one.
+    /// Gives the value of a term that needs no frame to `to`: a variable, a literal, an operation on small integers, a function
+    /// of these. Says whether it is one.
     ///
     /// A closure and not a result, so that a number is written once, to where it belongs: a processor that copies
     /// sixteen bytes which were just written one by one waits for them.
     #[inline(always)]
     pub(super) fn with_atom(&mut self, s: &mut Strand, id: TermId, to: impl Fn(&mut Strand, Value)) -> bool {
         let fuel = self.fuel;
-        match self.small(s, id, DEPTH) {
+        match self.small(&Env::of(s), id, DEPTH) {
             Some((label, Small::Int(i))) => to(s, Value::new(label, Kind::Num(Num::from(i)))),
             Some((label, Small::Bool(b))) => to(s, Value::new(label, Kind::Bool(b))),
             None => {
                 self.fuel = fuel;
-                match self.other_atom(s, id) {
+                match self.other_atom(&Env::of(s), id, DEPTH) {
                     Some(value) => to(s, value),
-                    None => return false,
+                    None => {
+                        self.fuel = fuel;
+                        return false;
+                    }
                 }
             }
         }
@@ -47,45 +117,141 @@ impl Machine {
     }
 
     /// The value of a term that needs no frame.
+    #[inline]
     pub(super) fn atom(&mut self, s: &Strand, id: TermId) -> Option<Value> {
-        let fuel = self.fuel;
-        match self.small(s, id, DEPTH) {
-            Some((label, Small::Int(i))) => Some(Value::new(label, Kind::Num(Num::from(i)))),
-            Some((label, Small::Bool(b))) => Some(Value::new(label, Kind::Bool(b))),
-            None => {
-                self.fuel = fuel;
-                self.other_atom(s, id)
-            }
-        }
+        self.atom_in(&Env::of(s), id, DEPTH)
     }
 
-    /// The value of a variable, a literal, or a part of what a variable holds.
-    fn other_atom(&mut self, s: &Strand, id: TermId) -> Option<Value> {
-        if self.fuel == 0 {
-            return None;
+    fn atom_in(&mut self, at: &Env<'_>, id: TermId, depth: u32) -> Option<Value> {
+        let fuel = self.fuel;
+        if let Some((label, small)) = self.small(at, id, depth) {
+            return Some(small.value(label));
         }
-        let (whole, steps) = match s.code.term(id) {
+        self.fuel = fuel;
+        let value = self.other_atom(at, id, depth);
+        if value.is_none() {
+            self.fuel = fuel;
+        }
+        value
+    }
+
+    /// The truth value of a condition that needs no frame, and its label.
+    pub(super) fn condition(&mut self, s: &Strand, id: TermId) -> Option<(Label, bool)> {
+        let fuel = self.fuel;
+        if let Some((label, Small::Bool(b))) = self.small(&Env::of(s), id, DEPTH) {
+            return Some((label, b));
+        }
+        self.fuel = fuel;
+        None
+    }
+
+    /// The value of a variable, a literal, a part of what a variable holds, or what a function or an `if` makes of these. Uses fuel even
+    /// if it is none.
+    fn other_atom(&mut self, at: &Env<'_>, id: TermId, depth: u32) -> Option<Value> {
+        let (whole, steps) = match at.code.term(id) {
             Term::Var(..) | Term::Lit(_) => {
-                self.fuel -= 1;
-                return Some(self.leaf(s, id));
+                self.fuel = self.fuel.checked_sub(1)?;
+                return Some(self.leaf(at, id));
             }
-            Term::Field(of, _) | Term::Fst(of) | Term::Snd(of) => (held(s, *of)?, 2),
-            Term::Index(of, _) => (held(s, *of)?, 3),
+            Term::Field(of, _) | Term::Fst(of) | Term::Snd(of) => (at.held(*of)?, 2),
+            Term::Index(of, _) => (at.held(*of)?, 3),
+            Term::App(function, argument) => {
+                let depth = depth.checked_sub(1)?;
+                let (code, captured, body, label) = at.function(*function)?;
+                self.fuel = self.fuel.checked_sub(2)?;
+                let locals = [self.atom_in(at, *argument, depth)?];
+                let pc = self.lattice.join(label, at.pc);
+                return self.atom_in(&Env { code, captured, locals: &locals, pc }, body, depth);
+            }
+            Term::If(condition, then, otherwise, _) => {
+                let depth = depth.checked_sub(1)?;
+                self.fuel = self.fuel.checked_sub(1)?;
+                let pc = self.at_branch(at, *condition, depth)?;
+                let branch = if pc.1 { *then } else { *otherwise };
+                return self.atom_in(&Env { pc: pc.0, ..*at }, branch, depth);
+            }
             _ => return None,
         };
-        let part = match (s.code.term(id), whole.body()?) {
+        let part = match (at.code.term(id), whole.body()?) {
             (Term::Field(_, name), Body::Record(fields)) => &fields.iter().find(|(n, _)| n == name)?.1,
             (Term::Fst(_), Body::Pair(first, _)) => first,
             (Term::Snd(_), Body::Pair(_, second)) => second,
-            (Term::Index(_, at), Body::List(items)) => match s.code.term(*at) {
+            (Term::Index(_, number), Body::List(items)) => match at.code.term(*number) {
                 Term::Lit(Data::Num(n)) => items.get(n.to_usize()?)?,
                 _ => return None,
             },
             _ => return None,
         };
         self.fuel = self.fuel.checked_sub(steps)?;
-        let label = self.lattice.join(whole.label, s.pc);
+        let label = self.lattice.join(whole.label, at.pc);
         Some(part.read(&mut self.lattice, label))
+    }
+
+    /// The program counter in a branch that this condition decides, and which branch it is.
+    #[inline]
+    fn at_branch(&mut self, at: &Env<'_>, condition: TermId, depth: u32) -> Option<(Label, bool)> {
+        // What raises the program counter is a step where origins are kept.
+        if self.lattice.keeps_origins() {
+            return None;
+        }
+        let (label, Small::Bool(yes)) = self.small(at, condition, depth)? else { return None };
+        Some((self.lattice.join(at.pc, label), yes))
+    }
+
+    /// An integer or truth value. Uses fuel even if it is none.
+    fn small(&mut self, at: &Env<'_>, id: TermId, depth: u32) -> Option<(Label, Small)> {
+        self.fuel = self.fuel.checked_sub(1)?;
+        match at.code.term(id) {
+            Term::Var(..) => {
+                let operand = at.held(id)?;
+                let small = match &operand.kind {
+                    Kind::Num(n) => Small::Int(n.to_i64()?),
+                    Kind::Bool(b) => Small::Bool(*b),
+                    _ => return None,
+                };
+                Some((self.lattice.join(operand.label, at.pc), small))
+            }
+            Term::Lit(Data::Num(n)) => Some((at.pc, Small::Int(n.to_i64()?))),
+            Term::Prim(prim, operands) => {
+                let (prim, [a, b], depth) = (*prim, &operands[..], depth.checked_sub(1)?) else {
+                    return None;
+                };
+                let ((l, Small::Int(a)), (m, Small::Int(b))) =
+                    (self.small(at, *a, depth)?, self.small(at, *b, depth)?)
+                else {
+                    return None;
+                };
+                let result = match prim {
+                    Prim::Add => Small::Int(a.checked_add(b)?),
+                    Prim::Sub => Small::Int(a.checked_sub(b)?),
+                    Prim::Mul => Small::Int(a.checked_mul(b)?),
+                    Prim::Eq => Small::Bool(a == b),
+                    Prim::Ne => Small::Bool(a != b),
+                    Prim::Lt => Small::Bool(a < b),
+                    Prim::Le => Small::Bool(a <= b),
+                    Prim::Gt => Small::Bool(a > b),
+                    Prim::Ge => Small::Bool(a >= b),
+                    _ => return None,
+                };
+                Some((self.lattice.join(l, m), result))
+            }
+            Term::App(function, argument) => {
+                let depth = depth.checked_sub(1)?;
+                let (code, captured, body, label) = at.function(*function)?;
+                self.fuel = self.fuel.checked_sub(1)?;
+                let (given, argument) = self.small(at, *argument, depth)?;
+                let locals = [argument.value(given)];
+                let pc = self.lattice.join(label, at.pc);
+                self.small(&Env { code, captured, locals: &locals, pc }, body, depth)
+            }
+            Term::If(condition, then, otherwise, _) => {
+                let depth = depth.checked_sub(1)?;
+                let (pc, yes) = self.at_branch(at, *condition, depth)?;
+                let branch = if yes { *then } else { *otherwise };
+                self.small(&Env { pc, ..*at }, branch, depth)
+            }
+            _ => None,
+        }
     }
 
     /// Applies a function that a variable holds, or one that is written there, to an argument that needs no frame; says
@@ -96,61 +262,165 @@ impl Machine {
         if fuel < 2 {
             return false;
         }
-        self.fuel -= 1;
-        let new = s.stack.len();
-        let mut other = None;
-        let (body, pc, from) = match s.code.term(function) {
+        let (slot, is_fixpoint) = match s.code.term(function) {
             Term::Var(_, slot) => match s.captured(*slot) {
-                Some(Value { label, kind: Kind::Node(node) }) => {
-                    let Body::Closure { code, term, captures } = &node.body else {
-                        self.fuel = fuel;
-                        return false;
-                    };
-                    // INVARIANT: a closure that is a value stands for a λ.
-                    let Term::Abs(abs) = code.term(*term) else { unreachable!("a closure is a function") };
-                    if !Arc::ptr_eq(code, &s.code) {
-                        other = Some(code.clone());
-                    }
-                    let (body, pc, span) = (abs.body, self.lattice.join(*label, s.pc), s.code.span(id));
-                    match &captures[..] {
-                        [] => {}
-                        [one] => {
-                            let one = one.clone();
-                            s.stack.push(one);
-                        }
-                        _ => {
-                            let node = node.clone();
-                            let Body::Closure { captures, .. } = &node.body else {
-                                unreachable!("looked at")
-                            };
-                            s.stack.extend_from_slice(captures);
-                        }
-                    }
-                    (body, pc, span)
-                }
-                _ => {
-                    self.fuel = fuel;
-                    return false;
-                }
+                Some(Value { kind: Kind::Node(node), .. }) => match &node.body {
+                    Body::Closure { .. } => (Some(*slot), false),
+                    Body::Fix(..) => (Some(*slot), true),
+                    _ => return false,
+                },
+                _ => return false,
             },
-            Term::Abs(abs) => {
-                let body = abs.body;
-                self.capture(s, function);
-                (body, s.pc, s.pc_from)
-            }
-            _ => {
+            Term::Abs(_) => (None, false),
+            _ => return false,
+        };
+        self.fuel -= 1;
+        let small = self.small(&Env::of(s), argument, DEPTH);
+        let mut other = None;
+        if small.is_none() {
+            self.fuel = fuel - 1;
+            other = self.other_atom(&Env::of(s), argument, DEPTH);
+            if other.is_none() {
                 self.fuel = fuel;
                 return false;
             }
-        };
-        let base = s.stack.len();
-        if !self.with_atom(s, argument, |s, v| s.stack.push(v)) {
-            s.stack.truncate(new);
-            self.fuel = fuel;
-            return false;
         }
-        s.begin(other.as_ref(), (new, base), (pc, from), body);
+        // A number has a way of its own, in which it is written once; see `with_atom`.
+        let done = match (small, other) {
+            (Some((label, Small::Int(i))), _) => {
+                let push = |s: &mut Strand| s.stack.push(Value::new(label, Kind::Num(Num::from(i))));
+                self.begin_call(s, id, function, (slot, is_fixpoint), push)
+            }
+            (Some((label, small)), _) => {
+                let push = |s: &mut Strand| s.stack.push(small.value(label));
+                self.begin_call(s, id, function, (slot, is_fixpoint), push)
+            }
+            (None, other) => {
+                let push = |s: &mut Strand| s.stack.extend(other);
+                self.begin_call(s, id, function, (slot, is_fixpoint), push)
+            }
+        };
+        if !done {
+            self.fuel = fuel;
+        }
+        done
+    }
+
+    /// Begins the activation of a function that `call` has looked at; says whether it did.
+    #[inline(always)]
+    fn begin_call(
+        &mut self,
+        s: &mut Strand,
+        id: TermId,
+        function: TermId,
+        (slot, is_fixpoint): (Option<Slot>, bool),
+        argument: impl FnOnce(&mut Strand),
+    ) -> bool {
+        let Some(slot) = slot else {
+            let Term::Abs(abs) = s.code.term(function) else {
+                unreachable!("a function that is written there")
+            };
+            let (body, new) = (abs.body, s.stack.len());
+            self.capture(s, function);
+            let base = s.stack.len();
+            argument(s);
+            s.begin(None, (new, base), (s.pc, s.pc_from), body);
+            return true;
+        };
+        let span = s.code.span(id);
+        if is_fixpoint {
+            return self.call_fixpoint(s, slot, span, argument);
+        }
+        let Some(Value { label, kind: Kind::Node(node) }) = s.captured(slot) else {
+            unreachable!("looked at")
+        };
+        let Body::Closure { code, term, captures } = &node.body else { unreachable!("looked at") };
+        // INVARIANT: a closure that is a value stands for a λ.
+        let Term::Abs(abs) = code.term(*term) else { unreachable!("a closure is a function") };
+        let other = (!Arc::ptr_eq(code, &s.code)).then(|| code.clone());
+        let (body, pc) = (abs.body, self.lattice.join(*label, s.pc));
+        let new = s.stack.len();
+        match &captures[..] {
+            [] => {}
+            [one] => {
+                let one = one.clone();
+                s.stack.push(one);
+            }
+            _ => {
+                let node = node.clone();
+                let Body::Closure { captures, .. } = &node.body else { unreachable!("looked at") };
+                s.stack.extend_from_slice(captures);
+            }
+        }
+        let base = s.stack.len();
+        argument(s);
+        s.begin(other.as_ref(), (new, base), (pc, span), body);
         true
+    }
+
+    /// Applies a fixpoint that a variable holds, if its function is `λself. λx. e`; says whether it did. Uses fuel even if not.
+    #[inline(always)]
+    fn call_fixpoint(
+        &mut self,
+        s: &mut Strand,
+        slot: Slot,
+        span: Span,
+        argument: impl FnOnce(&mut Strand),
+    ) -> bool {
+        let Some(held) = s.captured(slot).filter(|f| unfolds(f).is_some_and(|u| u.left != Bound::Finite(0)))
+        else {
+            return false;
+        };
+        let Some(fuel) = self.fuel.checked_sub(1) else { return false };
+        self.fuel = fuel;
+        let label = self.lattice.join(held.label, s.pc);
+        // In tail position the variable has been looked at for the last time.
+        let place = match slot {
+            Slot::Local(i) => s.base + i as usize,
+            Slot::Captured(i) => s.bottom + i as usize,
+            Slot::Global(_) => return false,
+        };
+        let is_last = matches!(s.kont.last(), Some(Frame::Ret { .. }));
+        let held = &mut s.stack[place].kind;
+        let kind = if is_last { std::mem::replace(held, Kind::Null) } else { held.clone() };
+        let Kind::Node(node) = kind else { unreachable!("looked at") };
+        self.begin_unfolded(s, itself(label, node), span, argument);
+        true
+    }
+
+    /// Begins the activation of the inner function of a fixpoint, which gets this one as itself.
+    #[inline(always)]
+    fn begin_unfolded(&mut self, s: &mut Strand, own: Value, span: Span, argument: impl FnOnce(&mut Strand)) {
+        // INVARIANT: callers have looked.
+        let Some(Unfolding { function, code, captures, inner, .. }) = unfolds(&own) else {
+            unreachable!("a fixpoint that unfolds")
+        };
+        let label = self.lattice.join(function.label, own.label);
+        let other = (!Arc::ptr_eq(code, &s.code)).then(|| code.clone());
+        let (new, body) = (s.stack.len(), inner.body);
+        // The only local there is: itself, which mostly is all that is captured.
+        if let [Slot::Local(_)] = inner.captures[..] {
+            s.stack.push(own);
+        } else {
+            let mut place = None;
+            for slot in &inner.captures {
+                let value = match slot {
+                    Slot::Local(_) => {
+                        place = Some(s.stack.len());
+                        Value::new(Label::BOTTOM, Kind::Null)
+                    }
+                    Slot::Captured(i) => captures[*i as usize].clone(),
+                    Slot::Global(i) => Value::new(Label::BOTTOM, Kind::Node(self.global(*i))),
+                };
+                s.stack.push(value);
+            }
+            if let Some(place) = place {
+                s.stack[place] = own;
+            }
+        }
+        let base = s.stack.len();
+        argument(s);
+        s.begin(other.as_ref(), (new, base), (label, span), body);
     }
 
     /// Copies what a function that is written here captures to the top of the stack; no closure is made.
@@ -227,6 +497,10 @@ impl Machine {
                 s.state = State::Raise(failure);
             }
             None => {
+                if let Some(pair) = self.paired(s, start) {
+                    s.give(pair);
+                    return;
+                }
                 let items = Body::List(s.parts.drain(start..).collect());
                 s.give(Value::node(&mut self.lattice, s.pc, items));
             }
@@ -241,74 +515,97 @@ impl Machine {
 
     /// Applies a fixpoint whose function is `λself. λx. e` to an argument: what it does on the way, making the inner
     /// function, needs no activation and no closure. Gives the argument back if the function is another one.
-    pub(super) fn unfold(
-        &mut self,
-        s: &mut Strand,
-        f: &Value,
-        next: Bound,
-        function: &Value,
-        argument: Value,
-        span: Span,
-    ) -> Option<Value> {
-        let Kind::Node(node) = &function.kind else { return Some(argument) };
-        let Body::Closure { code, term, captures } = &node.body else { return Some(argument) };
-        let Term::Abs(outer) = code.term(*term) else { return Some(argument) };
-        let Term::Abs(inner) = code.term(outer.body) else { return Some(argument) };
-        let Some(fuel) = self.fuel.checked_sub(1) else { return Some(argument) };
+    pub(super) fn unfold(&mut self, s: &mut Strand, f: &Value, argument: Value, span: Span) -> Option<Value> {
+        let Kind::Node(node) = &f.kind else { return Some(argument) };
+        let Some(fuel) = self.fuel.checked_sub(1).filter(|_| unfolds(f).is_some()) else {
+            return Some(argument);
+        };
         self.fuel = fuel;
-        let mut own = Some(Value::node(&mut self.lattice, f.label, Body::Fix(next, function.clone())));
-        let label = self.lattice.join(function.label, f.label);
-        let new = s.stack.len();
-        let last = inner.captures.iter().rposition(|slot| matches!(slot, Slot::Local(_)));
-        for (i, slot) in inner.captures.iter().enumerate() {
-            s.stack.extend(match slot {
-                // The only local there is: itself. The last to capture it takes it.
-                Slot::Local(_) if Some(i) == last => own.take(),
-                Slot::Local(_) => own.clone(),
-                Slot::Captured(i) => Some(captures[*i as usize].clone()),
-                Slot::Global(i) => Some(Value::new(Label::BOTTOM, Kind::Node(self.global(*i)))),
-            });
-        }
-        let base = s.stack.len();
-        s.stack.push(argument);
-        s.begin(Some(code), (new, base), (label, span), inner.body);
+        self.begin_unfolded(s, itself(f.label, node.clone()), span, |s| s.stack.push(argument));
         None
     }
 
-    fn small(&mut self, s: &Strand, id: TermId, depth: u32) -> Option<(Label, Small)> {
-        self.fuel = self.fuel.checked_sub(1)?;
-        let operand = match s.code.term(id) {
-            Term::Var(_, slot) => s.captured(*slot)?,
-            Term::Lit(Data::Num(n)) => return Some((s.pc, Small::Int(n.to_i64()?))),
-            Term::Prim(prim, operands) => {
-                let (prim, [a, b], depth) = (*prim, &operands[..], depth.checked_sub(1)?) else {
-                    return None;
-                };
-                let ((l, Small::Int(a)), (m, Small::Int(b))) =
-                    (self.small(s, *a, depth)?, self.small(s, *b, depth)?)
-                else {
-                    return None;
-                };
-                let result = match prim {
-                    Prim::Add => Small::Int(a.checked_add(b)?),
-                    Prim::Sub => Small::Int(a.checked_sub(b)?),
-                    Prim::Mul => Small::Int(a.checked_mul(b)?),
-                    Prim::Eq => Small::Bool(a == b),
-                    Prim::Ne => Small::Bool(a != b),
-                    Prim::Lt => Small::Bool(a < b),
-                    Prim::Le => Small::Bool(a <= b),
-                    Prim::Gt => Small::Bool(a > b),
-                    Prim::Ge => Small::Bool(a >= b),
-                    _ => return None,
-                };
-                return Some((self.lattice.join(l, m), result));
-            }
-            _ => return None,
+    /// Enters a text that is written there, or that a variable holds, into the conversation; says whether it did.
+    pub(super) fn sent(&mut self, s: &mut Strand, id: TermId) -> bool {
+        let Term::Send(role, e) = s.code.term(id) else { return false };
+        let Some(fuel) = self.fuel.checked_sub(2) else { return false };
+        // Where origins are kept it matters what raises the label.
+        if self.lattice.keeps_origins() || !self.lattice.flows(s.pc, s.conversation.label) {
+            return false;
+        }
+        let (text, label) = match s.code.term(*e) {
+            Term::Lit(Data::Str(text)) => (text, s.pc),
+            Term::Var(..) => match held(s, *e) {
+                Some(Value { label, kind: Kind::Str(text) }) => (text, self.lattice.join(*label, s.pc)),
+                _ => return false,
+            },
+            _ => return false,
         };
-        let Kind::Num(n) = &operand.kind else { return None };
-        let small = Small::Int(n.to_i64()?);
-        Some((self.lattice.join(operand.label, s.pc), small))
+        if text.len() > self.config.max_text {
+            return false;
+        }
+        let (role, text, span) = (*role, text.clone(), s.code.span(id));
+        self.fuel = fuel;
+        self.say(s, role, text, None, label, span);
+        true
     }
+
+    /// Two results of branches that the `let` around them makes a pair of, `let r = … in (r.[0], r.[1])`, as `f | g` does: no list
+    /// is made of them, which nobody else could see.
+    fn paired(&mut self, s: &mut Strand, start: usize) -> Option<Value> {
+        let Some(Frame::Let(term, 0)) = s.kont.last() else { return None };
+        let code = &*s.code;
+        let Term::Let { bindings, body, .. } = code.term(*term) else { return None };
+        let Term::Pair(first, second) = code.term(*body) else { return None };
+        let (list, steps) = (code.locals(*term), 1 + 2 * 3);
+        let takes = |part: TermId, number: i64| match code.term(part) {
+            Term::Index(of, at) => {
+                matches!(code.term(*of), Term::Var(_, Slot::Local(i)) if *i as usize == list)
+                    && matches!(code.term(*at), Term::Lit(Data::Num(n)) if n.to_i64() == Some(number))
+            }
+            _ => false,
+        };
+        if bindings.len() != 1
+            || s.parts.len() != start + 2
+            || !takes(*first, 0)
+            || !takes(*second, 1)
+            || self.lattice.keeps_origins()
+        {
+            return None;
+        }
+        self.fuel = self.fuel.checked_sub(steps)?;
+        s.kont.pop();
+        let (mut second, mut first) = (s.parts.pop()?, s.parts.pop()?);
+        first.label = self.lattice.join(first.label, s.pc);
+        second.label = self.lattice.join(second.label, s.pc);
+        Some(Value::node(&mut self.lattice, s.pc, Body::Pair(first, second)))
+    }
+}
+
+/// A fixpoint whose function is `λself. λx. e`.
+struct Unfolding<'a> {
+    /// How often it may still be unfolded.
+    left: Bound,
+    function: &'a Value,
+    code: &'a Arc<Code>,
+    captures: &'a [Value],
+    /// `λx. e`.
+    inner: &'a Abs,
+}
+
+fn unfolds(f: &Value) -> Option<Unfolding<'_>> {
+    let Kind::Node(node) = &f.kind else { return None };
+    let Body::Fix(_, function) = &node.body else { return None };
+    let Some(Body::Closure { code, term, captures }) = function.body() else { return None };
+    let Term::Abs(outer) = code.term(*term) else { return None };
+    let Term::Abs(inner) = code.term(outer.body) else { return None };
+    Some(Unfolding { left: node.left()?, function, code, captures, inner })
+}
+
+/// A fixpoint as its own function gets it.
+#[inline]
+pub(super) fn itself(label: Label, fixpoint: Ref) -> Value {
+    Value::new(label, Kind::Node(fixpoint.unfolded()))
 }
 
 /// What a variable holds.

@@ -25,7 +25,10 @@ impl Machine {
     /// that is left apart.
     pub(crate) fn fingerprint(&self) -> Option<Vec<u8>> {
         let [Some(strand)] = &self.strands[..] else { return None };
-        if self.done.is_some() || !self.starting.is_empty() || self.lattice.keeps_origins() {
+        if self.done.is_some()
+            || self.branches.as_ref().is_some_and(|b| !b.starting.is_empty())
+            || self.lattice.keeps_origins()
+        {
             return None;
         }
         let mut print = Print { out: Vec::new(), lattice: &self.lattice };
@@ -281,7 +284,7 @@ impl Print<'_> {
             }
             Body::Fix(bound, v) => {
                 self.tag(10);
-                match bound {
+                match &node.left().unwrap_or(*bound) {
                     Bound::Infinite => self.tag(0),
                     Bound::Finite(n) => {
                         self.tag(1);
