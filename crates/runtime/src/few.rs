@@ -12,6 +12,7 @@ pub(crate) enum Few<V> {
     None,
     One(RequestId, V),
     /// Not given up again: a run that had several requests under way will have.
+    #[allow(clippy::box_collection, reason = "what has none or one is to be small")]
     Many(Box<HashMap<RequestId, V>>),
 }
 

@@ -152,7 +152,7 @@ struct Start {
 pub(super) struct Workers {
     pub(super) settings: Arc<PythonSettings>,
     /// Boxed: every run has this, and few start workers.
-    #[allow(clippy::box_collection)]
+    #[allow(clippy::box_collection, reason = "most are empty")]
     idle: Mutex<Option<Box<HashMap<Start, Vec<Worker>>>>>,
 }
 
