@@ -204,13 +204,7 @@ impl<'d> Reader<'d> {
                     None => flow.answered(asked, head),
                 }
             }
-            class
-                if class.ends_with("OutputParser")
-                    || class.ends_with("ToolsParser")
-                    || class.ends_with("FunctionsParser") =>
-            {
-                self.parsed(flow, class, given, head)
-            }
+            class if is_parser(class) => self.parsed(flow, class, given, head),
             class
                 if class.contains("Retriever")
                     || class.ends_with("Tool")
@@ -233,6 +227,10 @@ impl<'d> Reader<'d> {
         {
             return self.pick(flow, &given, key, at);
         }
+        // Parsers that are not dumped have nothing that matters but their class.
+        if is_parser(dump.class) {
+            return self.parsed(flow, dump.class, given, at);
+        }
         let class = [dump.class, shown].iter().any(|t| t.contains("Retriever"));
         if class {
             return outside(flow, "retriever", &given, at);
@@ -247,6 +245,9 @@ impl<'d> Reader<'d> {
         {
             return value.clone();
         }
+        if matches!(given, Given::Inputs | Given::Named(_, true)) {
+            return Given::Input(key.to_string());
+        }
         let value = flow.variable(given, key, false, at);
         Given::Text(flow.bind(&slug(key), value))
     }
@@ -255,10 +256,7 @@ impl<'d> Reader<'d> {
     fn together(self, flow: &mut Flow<'_, '_>, steps: Node<'d>, given: Given<'d>, depth: usize) -> Given<'d> {
         let mut sides = Vec::new();
         for entry in steps.entries() {
-            let (side, lets) = flow.aside(|flow| {
-                let side = self.dumped(flow, entry.value, given.clone(), depth + 1);
-                side
-            });
+            let (side, lets) = flow.aside(|flow| self.dumped(flow, entry.value, given.clone(), depth + 1));
             sides.push((entry.name().to_string(), side, lets, entry.key.span()));
         }
         let busy = sides.iter().filter(|(_, _, lets, _)| !lets.is_empty()).count();
@@ -425,6 +423,11 @@ impl<'d> Reader<'d> {
             }
         }
     }
+}
+
+/// Whether a class is one of parsers.
+fn is_parser(class: &str) -> bool {
+    ["OutputParser", "ToolsParser", "FunctionsParser"].iter().any(|end| class.ends_with(end))
 }
 
 /// A tool that is outside the file.

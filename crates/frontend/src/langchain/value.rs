@@ -12,6 +12,8 @@ use std::rc::Rc;
 pub(super) enum Given<'d> {
     /// What the unit is given: the text, or its named inputs.
     Inputs,
+    /// One of the unit's named inputs.
+    Input(String),
     /// A text, in a variable.
     Text(Name),
     /// Data, in a variable.
@@ -101,6 +103,7 @@ impl<'k, 'o> Flow<'k, 'o> {
     pub fn text(&mut self, given: &Given<'_>, at: Span) -> TermId {
         match given {
             Given::Inputs => self.kit.b.var("x", at),
+            Given::Input(name) => self.kit.input(name, at),
             Given::Text(name) => self.kit.b.var(name.clone(), at),
             Given::Data(name) => {
                 let value = self.kit.b.var(name.clone(), at);
