@@ -74,3 +74,18 @@ notes.add_edge("shout", "look")
 notes.add_edge("look", "join")
 notes.add_edge("join", END)
 shouted = notes.compile()
+
+
+class Draft(TypedDict, total=False):
+    parts: list
+    prompt: dict
+
+
+def tidy(state: Draft) -> dict:
+    kept = [p.strip() for p in state["parts"] if p.strip()]
+    missing = {"title", "end"} - {p for p in kept if p}
+    said = llm.invoke([("system", state.get("prompt", {}).get("text")), ("user", "; ".join(kept))])
+    return {"parts": kept + [said.content, kept[-1]], "prompt": {"missing": len(missing)}}
+
+
+tidied = StateGraph(Draft).add_node("tidy", tidy).add_edge(START, "tidy").add_edge("tidy", END).compile()

@@ -20,15 +20,21 @@ pub(super) fn open(b: &mut Builder) {
         Term::With(of, name, value) => Term::With(opened(b, of, state), name, value),
         Term::Each(most, f, of) => Term::Each(most, f, opened(b, of, state)),
         Term::Send(role, text) => Term::Send(role, opened(b, text, state)),
+        Term::Llm(prompt, params) => Term::Llm(opened(b, prompt, state), params),
+        Term::App(f, x) if matches!(b.term(f), Term::Llm(..)) => Term::App(f, opened(b, x, state)),
         Term::Prim(prim, of) if demands(prim) => {
-            let open = |e: TermId| if is_full_list(b, e) { e } else { opened(b, e, state) };
+            let joins = prim == Prim::Add;
+            let open = |e: TermId| if joins && is_full_list(b, e) { e } else { opened(b, e, state) };
             Term::Prim(prim, of.into_iter().map(open).collect())
         }
         // A definition for one expression: `let v = … in if is_null v …`.
         Term::Let { mut bindings, body, sugar } => {
             for (name, value) in &mut bindings {
                 if name.starts_with("$v") {
-                    *value = opened(b, *value, state);
+                    *value = match b.term(*value) {
+                        Term::Var(of, _) if of.starts_with('$') && &**of != STATE => any(b, *value),
+                        _ => opened(b, *value, state),
+                    };
                 }
             }
             Term::Let { bindings, body, sugar }
@@ -64,9 +70,11 @@ fn demands(prim: Prim) -> bool {
 }
 
 fn opened(b: &mut Builder, id: TermId, state: bool) -> TermId {
-    if !is_loose(b, id, state, 0) {
-        return id;
-    }
+    if is_loose(b, id, state, 0) { any(b, id) } else { id }
+}
+
+/// A value as one of any type.
+fn any(b: &mut Builder, id: TermId) -> TermId {
     let at = b.span(id);
     b.add(Term::Check("value".into(), Type::Dyn, id), at)
 }
@@ -95,8 +103,10 @@ fn is_loose(b: &Builder, id: TermId, state: bool, depth: usize) -> bool {
         Term::Lit(data) => matches!(data, Data::Null | Data::List(_) | Data::Record(_)),
         Term::Prim(prim, of) => matches!(prim, Prim::Add) && of.iter().any(within),
         Term::Field(of, _) if is_whole(b, *of) => false,
-        // What branches at the same time gave, each its own record.
-        Term::Index(of, _) if matches!(b.term(*of), Term::Var(name, _) if &**name == "$all") => false,
+        // A loop of so many turns gives back what it is given when they are used up.
+        Term::App(f, _) => matches!(b.term(*f), Term::Fix { .. }),
+        // What a reducer joins.
+        Term::Var(name, _) => name.starts_with("$new") || name.starts_with("$old"),
         Term::Field(..) | Term::Index(..) => !(state && of_state(b, id)),
         _ => false,
     }
