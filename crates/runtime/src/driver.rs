@@ -705,8 +705,7 @@ impl Driver<'_> {
         let (id, done) = match done {
             Ok((id, done)) => (id, Some(done)),
             Err(e) => {
-                let of_task = |(id, open): (RequestId, &Box<Open>)| (open.task.id() == e.id()).then_some(id);
-                let found = self.open.iter().find_map(of_task);
+                let found = self.open.iter().find(|(_, open)| open.task.id() == e.id()).map(|(id, _)| id);
                 match found {
                     Some(id) => (id, None),
                     // It was given up, and leaves room for another.

@@ -7,19 +7,14 @@ use machine::RequestId;
 use std::collections::HashMap;
 
 /// A map from requests, in little room while it has at most one entry.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) enum Few<V> {
+    #[default]
     None,
     One(RequestId, V),
     /// Not given up again: a run that had several requests under way will have.
     #[allow(clippy::box_collection, reason = "what has none or one is to be small")]
     Many(Box<HashMap<RequestId, V>>),
-}
-
-impl<V> Default for Few<V> {
-    fn default() -> Few<V> {
-        Few::None
-    }
 }
 
 impl<V> Few<V> {

@@ -147,13 +147,16 @@ struct Start {
     memory: u64,
 }
 
+/// Workers that wait for their next call.
+#[allow(clippy::box_collection, reason = "mostly there are none, and a run that waits is to be small")]
+type Idle = Option<Box<HashMap<Start, Vec<Worker>>>>;
+
 /// The processes of a run that wait for a call.
 #[derive(Debug, Default)]
 pub(super) struct Workers {
     pub(super) settings: Arc<PythonSettings>,
     /// Boxed: every run has this, and few start workers.
-    #[allow(clippy::box_collection, reason = "most are empty")]
-    idle: Mutex<Option<Box<HashMap<Start, Vec<Worker>>>>>,
+    idle: Mutex<Idle>,
 }
 
 impl Workers {
@@ -161,7 +164,7 @@ impl Workers {
         Workers { settings, idle: Mutex::default() }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Box<HashMap<Start, Vec<Worker>>>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
         // A panic while it was held leaves workers that are there or not there.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
