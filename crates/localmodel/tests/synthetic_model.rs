@@ -126,7 +126,8 @@ proptest! {
             let value: Value = serde_json::from_str(&reply.text)
                 .map_err(|e| TestCaseError::fail(format!("{schema}: {e}: {}", reply.text)))?;
             prop_assert!(validates(&schema, &value), "{schema}: {}", reply.text);
-            prop_assert!(reply.output_tokens > 0);
+            // A model may end its turn at once, which is an empty text.
+            prop_assert!(reply.output_tokens > 0 || reply.text == "\"\"");
             prop_assert_eq!(shown, reply.text);
             Ok(())
         })?;

@@ -94,6 +94,7 @@ pub(crate) fn decision(code: &Code, function: TermId) -> Decision {
                 tests.push(*body);
                 tests.extend(bindings.iter().map(|(_, e)| *e).filter(|e| plain(code, *e)));
             }
+            Term::Check(_, _, value) => tests.push(*value),
             Term::Unknown(_) => found.unknown = true,
             Term::App(function, _) => found.unknown |= matches!(code.term(*function), Term::Tool(_)),
             _ => {}
