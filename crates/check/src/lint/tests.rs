@@ -632,3 +632,33 @@ fn in_code_only_an_empty_text_that_is_written_is_certain() {
     assert_eq!(levels(""), [Level::Unknown]);
     assert_eq!(levels(", instructions='Say hello.'"), []);
 }
+
+#[test]
+fn a_selector_of_what_no_node_gives_is_missing_and_no_type_error() {
+    let text = include_str!("../../../../suite/frontends/dify/parts.yml");
+    let missing = findings(text, &everything()).into_iter().filter(|d| d.code == "L024");
+    let missing: Vec<String> = missing.map(|d| d.message).collect();
+    let names = [
+        "Visitor.shelf",
+        "Summary.text.length",
+        "gone.text",
+        "Lend.reply",
+        "Summary.structured_output.author",
+    ];
+    assert_eq!(missing, names.map(|n| format!("nothing gives `{n}` a value")));
+    for text in [text, include_str!("../../../../suite/frontends/dify/webhook.yml")] {
+        let id = FileId(0);
+        let mut project = frontend::Project::default();
+        project.files.push(frontend::File::read(
+            id,
+            "a.yml",
+            &text.into(),
+            &frontend::doc::Limits::default(),
+        ));
+        let frontend::Recognised::Frontend(found) = frontend::recognise(&project.files[0]) else { panic!() };
+        for unit in &found.lower(&project, 0).units {
+            let report = crate::types::check(&unit.code, None);
+            assert!(report.diagnostics.iter().all(|d| d.level != Level::Error), "{:?}", report.diagnostics);
+        }
+    }
+}

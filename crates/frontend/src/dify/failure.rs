@@ -8,6 +8,7 @@
 //!
 //! Source: langgenius/dify, `api/core/workflow/nodes/base/entities.py`, `graph_engine/error_handler.py`.
 
+use super::outputs::nothing_of;
 use crate::doc::Node;
 use crate::kit::Kit;
 use crate::outline::Retried;
@@ -51,6 +52,13 @@ pub(super) fn handled(kit: &mut Kit<'_>, data: Node<'_>, kind: &str, value: Term
                     fields.push((key.into(), kit.b.lit(value.unwrap_or(Data::Null), at)));
                 }
             }
+            if is_record(kind) {
+                for (name, nothing) in outputs(data, kind) {
+                    if fields.iter().all(|(n, _)| *n != name) {
+                        fields.push((name, kit.b.lit(nothing, at)));
+                    }
+                }
+            }
         }
         FAIL_BRANCH => {
             for (name, nothing) in outputs(data, kind) {
@@ -64,15 +72,29 @@ pub(super) fn handled(kit: &mut Kit<'_>, data: Node<'_>, kind: &str, value: Term
     fields.push(("error_message".into(), kit.b.var("$why", at)));
     fields.push(("error_type".into(), kit.text("Error", at)));
     let instead = kit.b.add(Term::Record(fields), at);
-    let value = match strategy {
-        FAIL_BRANCH => {
-            let (held, no) = (kit.b.var("$done", at), kit.b.lit(Data::Bool(false), at));
-            let marked = kit.b.add(Term::With(held, FAILED.into(), no), at);
-            kit.b.let_in(vec![("$done".into(), value)], marked, at)
-        }
-        _ => value,
-    };
+    // What did not fail has the same parts.
+    let mut marks: Vec<(&str, Data)> = Vec::new();
+    if is_record(kind) {
+        marks.extend([("error_message", Data::str("")), ("error_type", Data::str(""))]);
+    }
+    if strategy == FAIL_BRANCH {
+        marks.push((FAILED, Data::Bool(false)));
+    }
+    if marks.is_empty() {
+        return caught(kit, value, instead, at);
+    }
+    let mut marked = kit.b.var("$done", at);
+    for (name, mark) in marks {
+        let mark = kit.b.lit(mark, at);
+        marked = kit.b.add(Term::With(marked, name.into(), mark), at);
+    }
+    let value = kit.b.let_in(vec![("$done".into(), value)], marked, at);
     caught(kit, value, instead, at)
+}
+
+/// Whether what a node gives is a record of known parts here, not whatever a tool gives.
+fn is_record(kind: &str) -> bool {
+    matches!(kind, "llm" | "agent" | "question-classifier" | "parameter-extractor" | "template-transform")
 }
 
 /// How often a node is tried again.
@@ -111,7 +133,10 @@ fn repeated(kit: &mut Kit<'_>, value: TermId, n: u64, at: Span) -> TermId {
 fn outputs(data: Node<'_>, kind: &str) -> Vec<(Name, Data)> {
     let text = || Data::str("");
     match kind {
-        "llm" | "agent" => vec![("text".into(), text())],
+        kind if is_record(kind) => {
+            let given = super::outputs::given(data).unwrap_or_default();
+            given.into_iter().map(|(name, ty)| (name, nothing_of(&ty))).collect()
+        }
         "http-request" => vec![
             ("body".into(), text()),
             ("status_code".into(), Data::Null),

@@ -10,13 +10,14 @@
 //! | `parameter-extractor`, `llm` with structured output | an oracle whose reply is a record; a parameter that was not found is empty |
 //! | `iteration`, `loop`, `assigner` | `fix` around the nodes inside, stores (`repeat`) |
 //! | `retry_config`, `error_strategy` | `try` (`failure`) |
-//! | `{{#node.field#}}` | a part of what the node gave; `sys.query` is what the app is asked |
+//! | `{{#node.field#}}` | a part of what the node gave; `sys.query` is what the app is asked; what no node gives is unknown (`outputs`) |
 //!
 //! Source: langgenius/dify, `api/core/workflow/nodes`; the export's version 0.1 to 0.6.
 
 mod conditions;
 mod failure;
 mod nodes;
+mod outputs;
 mod repeat;
 
 use nodes::{chosen, classes_of};
@@ -33,7 +34,7 @@ use core_ir::{
     Bound, Data, IfSugar, KeyDecl, LabelSpec, ModelParams, Name, Prim, StoreDecl, Term, TermId, Type,
 };
 use diagnostics::{Diagnostic, Span};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The front end.
 pub struct Dify;
@@ -76,7 +77,13 @@ impl Frontend for Dify {
                 let at = root.at(&["workflow"]).map_or(root.head(), |w| w.head());
                 units.add(name, UnitKind::Crew, at, |kit| {
                     let nodes = Flow::nodes(graph);
-                    let mut flow = Flow { nodes: &nodes, graph, inside: None, index: HashMap::new() };
+                    let mut flow = Flow {
+                        nodes: &nodes,
+                        graph,
+                        inside: None,
+                        index: HashMap::new(),
+                        handed: HashSet::new(),
+                    };
                     let term = flow.lower(kit, at);
                     remembering(kit, root, term, at)
                 });
@@ -190,6 +197,8 @@ struct Flow<'n, 'd> {
     inside: Option<&'d str>,
     /// Numbers of the nodes at this level.
     index: HashMap<&'d str, usize>,
+    /// Nodes of the level around whose values are handed in as `$outer`.
+    handed: HashSet<&'d str>,
 }
 
 const INNER: &[&str] = &["iteration_id", "loop_id"];
@@ -286,17 +295,21 @@ impl<'d> Run<'_, '_, 'd> {
                         }
                     };
                 }
+                if let Some(value) = self.instead(kit, path, &missing, at) {
+                    return value;
+                }
                 match self.flow.index.get(id) {
                     Some(node) => env.read(kit, *node, rest, missing, at),
                     // A node of the graph around: what it gave is handed in by name.
-                    None if self.flow.inside.is_some() => {
+                    None if self.flow.handed.contains(id) => {
                         let outer = kit.b.var("$outer", at);
                         let of = kit.b.add(Term::Field(outer, outer_name(id)), at);
                         rest.iter().fold(of, |v, f| kit.b.add(Term::Field(v, (*f).into()), at))
                     }
                     None => {
-                        kit.outline.missing(&path.join("."), at);
-                        kit.b.lit(missing, at)
+                        let why =
+                            "what a node gives that did not run before this, or stands inside of another";
+                        kit.undecided(codes::NOT_COMPILED, why.into(), at)
                     }
                 }
             }
@@ -333,8 +346,9 @@ impl<'d> Run<'_, '_, 'd> {
                         .find_map(|v| v.get("value_selector"));
                     let value = match named {
                         Some(selector) => {
-                            let of = self.selected(kit, Some(selector), env, Data::str(""), at);
-                            path[1..].iter().fold(of, |v, f| kit.b.add(Term::Field(v, (*f).into()), at))
+                            let of = selector.items().filter_map(|n| n.text());
+                            let path: Vec<&str> = of.chain(path[1..].iter().copied()).collect();
+                            self.select(kit, &path, env, Data::str(""), at)
                         }
                         None if path.len() == 1 && path[0] == "context" => {
                             kit.unknown("the context of this node", at)
@@ -385,6 +399,12 @@ impl<'d> Run<'_, '_, 'd> {
         let mut value = kit.b.lit(Data::Null, at);
         let list: Vec<Node<'_>> = list.into_iter().flat_map(|v| v.items()).collect();
         for selector in list.into_iter().rev() {
+            let path: Vec<&str> = selector.items().filter_map(|n| n.text()).collect();
+            // Dify passes over what is not there.
+            if self.lacks(&path) {
+                self.absent(kit, &path, selector.head());
+                continue;
+            }
             let test = self.selected(kit, Some(selector), env, Data::Null, at);
             let test = kit.b.add(Term::Prim(Prim::IsNull, vec![test]), at);
             let this = self.selected(kit, Some(selector), env, Data::Null, at);

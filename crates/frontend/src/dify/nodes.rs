@@ -2,6 +2,7 @@
 //!
 //! Source: langgenius/dify, `api/core/workflow/nodes`.
 
+use super::outputs::started_with;
 use super::{Run, model};
 use crate::defaults;
 use crate::doc::{Entry, Node};
@@ -59,10 +60,8 @@ impl<'d> Run<'_, '_, 'd> {
                     if let Some(name) = v.get("variable").and_then(|n| n.text())
                         && fields.iter().all(|(n, _)| &**n != name)
                     {
-                        match v.get("type").and_then(|t| t.text()) {
-                            Some("file") => kit.typed_input(name, Type::Dyn),
-                            Some("file-list") => kit.typed_input(name, Type::list(Type::Dyn)),
-                            _ => {}
+                        if let Some(ty) = started_with(v) {
+                            kit.typed_input(name, ty);
                         }
                         let value = kit.input(name, v.head());
                         fields.push((name.into(), value));
@@ -436,7 +435,7 @@ pub(super) fn chosen(kit: &mut Kit<'_>, classes: &[(&str, &str)], reply: TermId,
 }
 
 /// The type of an extracted parameter, and what stands for one that was not found.
-fn parameter(kind: &str) -> (Type, Data) {
+pub(super) fn parameter(kind: &str) -> (Type, Data) {
     let list = |item| (Type::list(item), Data::list(Vec::new()));
     match kind {
         "number" => (Type::Num, Data::Num(Num::ZERO)),
@@ -449,7 +448,7 @@ fn parameter(kind: &str) -> (Type, Data) {
 }
 
 /// The type of the structured output of a model, if it has one.
-fn structure(data: Node<'_>) -> Option<Type> {
+pub(super) fn structure(data: Node<'_>) -> Option<Type> {
     data.get("structured_output_enabled").and_then(|e| e.as_bool()).filter(|on| *on)?;
     Some(data.at(&["structured_output", "schema"]).map_or(Type::Dyn, |s| of_schema(s, 0)))
 }

@@ -30,9 +30,11 @@ impl<'d> Run<'_, '_, 'd> {
     }
 
     /// The nodes inside as a function of `{item, index}`.
-    fn inner(&self, kit: &mut Kit<'_>, node: usize, at: Span) -> TermId {
+    fn inner(&self, kit: &mut Kit<'_>, node: usize, env: &Env, at: Span) -> TermId {
         let inside = Some(self.here[node].0);
-        let mut flow = Flow { nodes: self.flow.nodes, graph: self.flow.graph, inside, index: HashMap::new() };
+        let handed = env.order.iter().map(|n| self.here[*n].0).collect();
+        let (nodes, graph) = (self.flow.nodes, self.flow.graph);
+        let mut flow = Flow { nodes, graph, inside, index: HashMap::new(), handed };
         let term = flow.lower(kit, at);
         // The parameter is a record here, not a text.
         match kit.b.term(term).clone() {
@@ -53,7 +55,7 @@ impl<'d> Run<'_, '_, 'd> {
         let data = self.data(node);
         let list = self.selected(kit, data.get("iterator_selector"), env, Data::list(Vec::new()), at);
         let outer = self.outer(kit, env, at);
-        let body = self.inner(kit, node, at);
+        let body = self.inner(kit, node, env, at);
         let field = |kit: &mut Kit<'_>, name: &str| {
             let s = kit.b.var("$s", at);
             kit.b.add(Term::Field(s, name.into()), at)
@@ -146,7 +148,7 @@ impl<'d> Run<'_, '_, 'd> {
             fields.push((label.into(), kit.b.add(Term::Recall(key, None), at)));
         }
         let outer = self.outer(kit, env, at);
-        let body = self.inner(kit, node, at);
+        let body = self.inner(kit, node, env, at);
         let round = kit.b.var("$s", at);
         let given = kit.b.add(Term::Record(vec![("index".into(), round)]), at);
         // Whether it was the last round.
