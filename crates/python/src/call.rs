@@ -195,7 +195,7 @@ impl<'a> World<'a> {
         }
         let mut positional = positional.into_iter();
         let mut values: Vec<(&'a str, Value)> = Vec::new();
-        for (param, name) in function.params.iter().zip(function.names.clone()) {
+        for (param, name) in function.params.iter().zip(function.names.iter().copied()) {
             let value = match param.kind {
                 ParamKind::Rest => {
                     let rest: Vec<Value> = positional.by_ref().map(|a| a.value).collect();

@@ -221,7 +221,7 @@ impl<'a> World<'a> {
                 }
             }
             Expr::Lambda(l) => {
-                let params = l.parameters.as_deref().map_or(Vec::new(), |p| self.params(p, at));
+                let params = l.parameters.as_deref().map_or(Vec::new(), |p| self.params(p, at)).into();
                 let closure =
                     if self.scopes[at.scope].is_class { self.scopes[at.scope].parent } else { None };
                 let function = Function {
@@ -230,7 +230,7 @@ impl<'a> World<'a> {
                     params,
                     returns: None,
                     doc: None,
-                    decorators: Vec::new(),
+                    decorators: Arc::default(),
                     span,
                     name_span: span,
                     is_async: false,
@@ -238,7 +238,7 @@ impl<'a> World<'a> {
                     module: at.module,
                     body: Body::Expr(&l.body),
                     closure: closure.unwrap_or(at.scope),
-                    names: l.parameters.as_deref().map_or(Vec::new(), World::parameter_names),
+                    names: l.parameters.as_deref().map_or(Vec::new(), World::parameter_names).into(),
                     entered: false,
                 };
                 Kind::Function(self.add_function(function))

@@ -5,7 +5,7 @@ use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Mod, Stmt};
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::TextRange;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes of one module at most; a longer one counts as empty.
@@ -106,6 +106,13 @@ impl Source {
         stem.rsplit('/').next().unwrap_or(stem)
     }
 
+    /// The last parts of the names by which it is imported: `b` of `a/b.py`, and the folder's for `a/__init__.py`.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let stem = self.path.strip_suffix(".py").unwrap_or(&self.path);
+        let package = stem.strip_suffix("__init__").map(|folder| folder.trim_end_matches('/'));
+        std::iter::once(stem).chain(package).map(|p| p.rsplit('/').next().unwrap_or(p))
+    }
+
     fn folder(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(f, _)| f)
     }
@@ -116,11 +123,20 @@ fn lowered(message: &str) -> String {
     chars.next().map_or(String::new(), |c| c.to_lowercase().chain(chars).collect())
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often a folder was looked into for a module.
+    pub(crate) static SEARCHES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// The modules of a project.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     files: Vec<Arc<Source>>,
     by_path: HashMap<String, usize>,
+    /// The last parts of all modules' names. Most imports name what is no module of the project, which this tells without a search
+    /// of every folder upwards.
+    names: HashSet<Box<str>>,
 }
 
 impl Sources {
@@ -138,6 +154,11 @@ impl Sources {
     pub fn push(&mut self, source: Arc<Source>) -> usize {
         let index = self.files.len();
         self.by_path.entry(source.path.clone()).or_insert(index);
+        for name in source.names() {
+            if !self.names.contains(name) {
+                self.names.insert(name.into());
+            }
+        }
         self.files.push(source);
         index
     }
@@ -171,6 +192,10 @@ impl Sources {
     pub(crate) fn import(&self, from: usize, level: u32, name: &str) -> Option<usize> {
         const HIGHEST: usize = 12;
         let source = self.files.get(from)?;
+        let last = name.rsplit('.').next().unwrap_or(name);
+        if !name.is_empty() && !self.names.contains(last) {
+            return None;
+        }
         let path = name.replace('.', "/");
         let mut folder = source.folder();
         if level > 0 {
@@ -193,6 +218,8 @@ impl Sources {
     }
 
     fn find(&self, folder: &str, path: &str) -> Option<usize> {
+        #[cfg(test)]
+        SEARCHES.with(|n| n.set(n.get() + 1));
         let base = joined(folder, path);
         let module = (!path.is_empty()).then(|| self.by_path.get(&format!("{base}.py"))).flatten();
         module.or_else(|| self.by_path.get(&joined(&base, "__init__.py"))).copied()

@@ -270,19 +270,16 @@ impl<'a> World<'a> {
 
     /// What holds after one of several ways.
     fn join(&mut self, outcomes: Vec<Outcome<'a>>, at: At, span: Span) -> Flow {
-        let mut alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)> = Vec::new();
-        for (flow, path, vars) in &outcomes {
-            if *flow == Flow::Next {
-                alive.push((path.clone(), vars.clone()));
-            }
-        }
-        if alive.is_empty() {
+        if outcomes.iter().all(|(flow, ..)| *flow != Flow::Next) {
             let all_gone = outcomes.iter().all(|(f, ..)| *f == Flow::Gone);
             if let Some((.., vars)) = outcomes.into_iter().next_back() {
                 self.scopes[at.scope].vars = vars;
             }
             return if all_gone { Flow::Gone } else { Flow::Turn };
         }
+        let going_on = outcomes.into_iter().filter(|(flow, ..)| *flow == Flow::Next);
+        let alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)> =
+            going_on.map(|(_, path, vars)| (path, vars)).collect();
         if self.symbolic {
             self.joined_by_tests(alive, at, span);
             return Flow::Next;
@@ -730,8 +727,9 @@ impl<'a> World<'a> {
 
     fn define(&mut self, s: &'a ast::StmtFunctionDef, at: At) -> Value {
         let span = self.span(at.module, s.range);
-        let decorators: Vec<Value> = s.decorator_list.iter().map(|d| self.expr(&d.expression, at)).collect();
-        let params = self.params(&s.parameters, at);
+        let decorators: Arc<[Value]> =
+            s.decorator_list.iter().map(|d| self.expr(&d.expression, at)).collect();
+        let params = self.params(&s.parameters, at).into();
         let returns = s.returns.as_deref().map(|r| self.expr(r, at));
         let in_class = self.scopes[at.scope].is_class;
         let name: Arc<str> = s.name.id.as_str().into();
@@ -759,7 +757,7 @@ impl<'a> World<'a> {
             module: at.module,
             body: Body::Block(&s.body),
             closure,
-            names: World::parameter_names(&s.parameters),
+            names: World::parameter_names(&s.parameters).into(),
             entered: false,
         };
         let id = self.add_function(function);

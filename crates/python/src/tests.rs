@@ -303,6 +303,41 @@ fn what_grows_without_end_is_given_up() {
     }
 }
 
+/// What is no module of the project is not searched for in every folder: a large project's modules import much, and each is
+/// evaluated anew for every module that imports it.
+#[test]
+fn imports_from_outside_the_project_are_not_searched_for() {
+    let searches = |text: &str| {
+        let sources =
+            sources(&[("a/b/c/d/main.py", text), ("a/b/tools.py", "N = 1\n"), ("a/kit/__init__.py", "")]);
+        let before = crate::sources::SEARCHES.get();
+        let mut world = World::new(&sources, Limits::default());
+        world.run(0);
+        crate::sources::SEARCHES.get() - before
+    };
+    let outside: String = (0..50).map(|i| format!("import p{i}.q\nfrom r{i} import x, y, z\n")).collect();
+    assert_eq!(searches(&outside), 0);
+    assert!(searches("from tools import N\n") > 0);
+    assert!(searches("from kit import N\n") > 0);
+}
+
+#[test]
+fn modules_and_packages_are_found_by_the_last_part_of_their_names() {
+    let files = [
+        (
+            "app/main.py",
+            "from agents import Agent\nimport kit.deep\nfrom kit import deep as d, A\nfrom . import beside\nfrom .beside import B\nfrom .. import top\n\
+             from kit.__init__ import A as again\n\
+             Agent(x=kit.deep.D)\nAgent(x=d.D)\nAgent(x=A)\nAgent(x=beside.B)\nAgent(x=B)\nAgent(x=top.T)\nAgent(x=again)\n",
+        ),
+        ("app/beside.py", "B = 'b'\n"),
+        ("kit/__init__.py", "A = 'a'\n"),
+        ("kit/deep.py", "D = 'd'\n"),
+        ("top.py", "T = 't'\n"),
+    ];
+    assert_eq!(agents(&files, "x"), ["d", "d", "a", "b", "b", "t", "a"]);
+}
+
 #[test]
 fn a_syntax_error_has_a_place_and_what_can_be_read_is() {
     let text = "from agents import Agent\nAgent(name='a')\nx = (\n";

@@ -278,13 +278,13 @@ pub struct Function<'a> {
     /// The module, the class and its name, with dots.
     pub qualified: Arc<str>,
     /// Its parameters, `self` included.
-    pub params: Vec<Param>,
+    pub params: Arc<[Param]>,
     /// The annotation of its result.
     pub returns: Option<Value>,
     /// Its documentation.
     pub doc: Option<Arc<str>>,
     /// Its decorators, from top to bottom.
-    pub decorators: Vec<Value>,
+    pub decorators: Arc<[Value]>,
     /// All of it.
     pub span: Span,
     /// Its name, or the word `lambda`.
@@ -298,7 +298,7 @@ pub struct Function<'a> {
     pub(crate) body: Body<'a>,
     pub(crate) closure: usize,
     /// The names of its parameters, for its scope.
-    pub(crate) names: Vec<&'a str>,
+    pub(crate) names: Arc<[&'a str]>,
     pub(crate) entered: bool,
 }
 

@@ -409,7 +409,7 @@ impl<'r> Reader<'r, '_> {
             field(o, i, key).and_then(|g| self.world.str(g.value))
         };
         for (f, function) in self.world.functions() {
-            for decorator in &function.decorators {
+            for decorator in function.decorators.iter() {
                 let Some((_, o)) = self.world.object_of(decorator) else { continue };
                 if o.short() == "register_for_llm" && o.base == Some(id) {
                     let decl = signature(self.world, f, text(o, None, "name"));

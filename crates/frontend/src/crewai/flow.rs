@@ -39,7 +39,7 @@ impl Reader<'_, '_> {
             .map(|(n, _)| n.as_str())
             .collect();
         for (name, f) in &methods {
-            for decorator in &self.world.function(*f).decorators {
+            for decorator in self.world.function(*f).decorators.iter() {
                 for source in self.sources_of(decorator, 0) {
                     if names.contains(source.as_str()) {
                         edges.push((source, name.clone(), None));

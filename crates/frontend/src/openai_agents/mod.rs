@@ -110,7 +110,7 @@ impl Frontend for OpenAiAgents {
         let reader = Reader { world: &world, said };
         let mut used: HashSet<ObjectId> = HashSet::new();
         let mut done: HashSet<(ObjectId, Option<String>)> = HashSet::new();
-        for (_, run) in py::made_by(&world, |o| is_run(o) && py::made_in(o, file)) {
+        for (_, run) in py::made_by(&world, |o| py::made_in(o, file) && is_run(o)) {
             py::report(run, RUN_KEYS, RUN_UNUSED, "a run", &mut units.compiled.diagnostics);
             let Some(start) = field(run, Some(0), "starting_agent") else { continue };
             let Some(id) = reader.agent_of(start.value) else {
