@@ -195,7 +195,8 @@ impl Machine {
             return None;
         }
         let (label, Small::Bool(yes)) = self.small(at, condition, depth)? else { return None };
-        Some((self.lattice.join(at.pc, label), yes))
+        // INVARIANT: what `small` reads has at least the label of the program counter.
+        Some((label, yes))
     }
 
     /// An integer or truth value. Uses fuel even if it is none.

@@ -218,6 +218,64 @@ fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
     }
 }
 
+/// The tree with some numbers and pairs written so that a machine may carry them out in place: by a function of a number, which may have
+/// a label or be held by a variable, by an `if`, and by the branches of `f | g`.
+fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: u8) -> Ast {
+    let Ast { op, kids } = ast;
+    // The position of an index is left as it is.
+    let fixed = matches!(op, Op::Index);
+    let kids: Vec<Ast> = kids
+        .into_iter()
+        .enumerate()
+        .map(|(i, kid)| match fixed && i > 0 {
+            true => kid,
+            false => at_hand(kid, rng, lattice, style, inner.saturating_add(bound(&op, i))),
+        })
+        .collect();
+    match op {
+        Op::Lit(Data::Num(_)) if rng.chance(50) => {
+            let number = node(op, []);
+            let body = match rng.below(4) {
+                0 => Ast::var(0),
+                1 => node(
+                    Op::If,
+                    [node(Op::Prim(Prim::Lt), [Ast::var(0), number.clone()]), number.clone(), Ast::var(0)],
+                ),
+                _ => number.clone(),
+            };
+            let mut function = node(Op::Lam, [body]);
+            let deciding = style.deciding.min(style.given.len());
+            if deciding > 0 && rng.chance(40) {
+                let which = rng.below(deciding);
+                let variable = style.given.len() - 1 - which + usize::from(inner);
+                let test = test_of(Ast::var(u8::try_from(variable).unwrap_or(u8::MAX)), &style.given[which]);
+                function = node(Op::If, [test, function, node(Op::Lam, [Ast::lit(Num::from(7))])]);
+            }
+            match rng.below(4) {
+                0 => node(Op::App, [function, number]),
+                which => {
+                    let labelled = match which {
+                        1 => function,
+                        _ => node(Op::Relabel, [Ast::lit(label(rng, lattice)), function]),
+                    };
+                    let call = node(Op::App, [Ast::var(0), number]);
+                    let used = match rng.below(2) {
+                        0 => call,
+                        _ => node(Op::Prim(Prim::Add), [call, Ast::lit(Num::ZERO)]),
+                    };
+                    node(Op::Let, [labelled, used])
+                }
+            }
+        }
+        Op::Pair if style.parallel && kids.len() == 2 && rng.chance(50) => {
+            let most = style.in_order.then_some(1);
+            let part = |n: i64| node(Op::Index, [Ast::var(0), Ast::lit(Num::from(n))]);
+            node(Op::Let, [node(Op::Par(most), kids), node(Op::Pair, [part(0), part(1)])])
+        }
+        op => node(op, kids),
+    }
+}
+
 /// A random program.
 pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     // The first lattice in half of the programs.
@@ -278,6 +336,9 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let shadowing = rng.chance(15) && !style.typed;
     let clearance = spec(rng, lattice, 80, 3);
     let seed = rng.draw();
+    // Numbers of their own, so that the rest of a seed's program does not depend on it.
+    let mut own = Rng::new(seed.rotate_left(32));
+    let ast = if !style.typed && own.chance(25) { at_hand(ast, &mut own, lattice, style, 0) } else { ast };
     Program {
         ast,
         lattice,
@@ -472,6 +533,28 @@ fn shifted(e: Ast) -> Ast {
     deeper(e, 1)
 }
 
+/// How many variables a former binds in its subterm of this number.
+fn bound(op: &Op, i: usize) -> u8 {
+    match op {
+        Op::Lam => 1,
+        Op::Let if i == 1 => 1,
+        Op::Try(_) if i == 2 => 1,
+        Op::Case(tags, _) if i > 0 && tags.get(i - 1).is_some_and(|t| t.1) => 1,
+        _ => 0,
+    }
+}
+
+/// What a decision is made by, of a given variable.
+fn test_of(variable: Ast, ty: &Ty) -> Ast {
+    let prim = |p, other| node(Op::Prim(p), [variable.clone(), other]);
+    match ty {
+        Ty::Bool => variable,
+        Ty::Num => prim(Prim::Gt, Ast::lit(Data::Num(Num::ONE))),
+        Ty::Str => prim(Prim::Eq, Ast::lit(Data::str(""))),
+        _ => prim(Prim::Eq, Ast::lit(Data::list([]))),
+    }
+}
+
 /// The same, of so many.
 fn deeper(e: Ast, by: u8) -> Ast {
     fn go(e: Ast, by: u8, own: u8) -> Ast {
@@ -479,14 +562,7 @@ fn deeper(e: Ast, by: u8) -> Ast {
             Op::Var(i) if i >= own => Op::Var(i.saturating_add(by)),
             op => op,
         };
-        let bound = |i: usize| match &op {
-            Op::Lam => 1,
-            Op::Let if i == 1 => 1,
-            Op::Try(_) if i == 2 => 1,
-            Op::Case(tags, _) if i > 0 && tags.get(i - 1).is_some_and(|t| t.1) => 1,
-            _ => 0,
-        };
-        let kids = e.kids.into_iter().enumerate().map(|(i, k)| go(k, by, own + bound(i))).collect();
+        let kids = e.kids.into_iter().enumerate().map(|(i, k)| go(k, by, own + bound(&op, i))).collect();
         Ast { op, kids }
     }
     go(e, by, 0)
@@ -1285,13 +1361,7 @@ impl Making<'_> {
         }
         let which = self.rng.below(most);
         let variable = Ast::var(u8::try_from(self.scope.len().checked_sub(1 + which)?).ok()?);
-        let prim = |p, other| node(Op::Prim(p), [variable.clone(), other]);
-        Some(match self.style.given.get(which)? {
-            Ty::Bool => variable,
-            Ty::Num => prim(Prim::Gt, Ast::lit(Data::Num(Num::ONE))),
-            Ty::Str => prim(Prim::Eq, Ast::lit(Data::str(""))),
-            _ => prim(Prim::Eq, Ast::lit(Data::list([]))),
-        })
+        Some(test_of(variable, self.style.given.get(which)?))
     }
 
     /// One of two variables, by a decision.
