@@ -2,7 +2,7 @@
 //!
 //! Entry points: [`lint`] for something compiled, [`lint_bytes`] for a file, [`lint_among`] for a file of a project.
 //!
-//! Invariant: a rule reads the core term and the front end's [`Facts`](frontend::Facts), never the
+//! Invariant: a rule reads the core term and the front end's [`Facts`], never the
 //! source text. What a rule means is one line of semantics, [`Rule::meaning`].
 //! Invariant: codes are stable. A rule that is given up leaves its code unused.
 //! Invariant: each rule's page in `docs/rules` holds a wrong and a right example, and is its test.

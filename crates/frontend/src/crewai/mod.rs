@@ -2,10 +2,10 @@
 //!
 //! | part | what it reads |
 //! |---|---|
-//! | [`source`] | agents and tasks, in a configuration, in code, or in code that names a configuration |
-//! | [`code`] | what Python makes |
-//! | [`crew`] | agents, tasks and crews as terms |
-//! | [`flow`] | flows |
+//! | `source` | agents and tasks, in a configuration, in code, or in code that names a configuration |
+//! | `code` | what Python makes |
+//! | `crew` | agents, tasks and crews as terms |
+//! | `flow` | flows |
 //!
 //! | source | term |
 //! |---|---|
