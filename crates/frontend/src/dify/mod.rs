@@ -372,6 +372,27 @@ impl<'d> Run<'_, '_, 'd> {
         kit.b.app(tool, input, at)
     }
 
+    /// What a tool or a data source is given, by name: texts with placeholders, selectors, or values as they are.
+    fn parameters(
+        &self,
+        kit: &mut Kit<'_>,
+        given: Option<Node<'d>>,
+        env: &Env,
+        at: Span,
+    ) -> Vec<(Name, TermId)> {
+        let mut fields = Vec::new();
+        for e in given.into_iter().flat_map(|p| p.entries()) {
+            let value = e.value.get("value").unwrap_or(e.value);
+            let term = match value.text() {
+                Some(text) => self.text(kit, text, env, None, at),
+                None if value.is_sequence() => self.selected(kit, Some(value), env, Data::Null, at),
+                None => kit.b.lit(crate::emit::data(value, &mut 400).unwrap_or(Data::Null), at),
+            };
+            fields.push((e.name().into(), term));
+        }
+        fields
+    }
+
     fn variables(
         &self,
         kit: &mut Kit<'_>,

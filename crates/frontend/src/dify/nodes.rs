@@ -171,16 +171,7 @@ impl<'d> Run<'_, '_, 'd> {
             }
             "tool" => {
                 let name = data.get("tool_name").and_then(|n| n.text()).unwrap_or(title);
-                let mut fields: Vec<(Name, TermId)> = Vec::new();
-                for e in data.get("tool_parameters").into_iter().flat_map(|p| p.entries()) {
-                    let value = e.value.get("value").unwrap_or(e.value);
-                    let term = match value.text() {
-                        Some(text) => self.text(kit, text, env, None, at),
-                        None if value.is_sequence() => self.selected(kit, Some(value), env, Data::Null, at),
-                        None => kit.b.lit(crate::emit::data(value, &mut 400).unwrap_or(Data::Null), at),
-                    };
-                    fields.push((e.name().into(), term));
-                }
+                let mut fields = self.parameters(kit, data.get("tool_parameters"), env, at);
                 for e in data.get("tool_configurations").into_iter().flat_map(|c| c.entries()) {
                     let value = e.value.get("value").unwrap_or(e.value);
                     if fields.iter().all(|(n, _)| &**n != e.name()) && !value.is_null() {
@@ -195,16 +186,7 @@ impl<'d> Run<'_, '_, 'd> {
             }
             "datasource" => {
                 let name = ["datasource_name", "provider_name"].iter().find_map(|k| data.get(k)?.text());
-                let mut fields: Vec<(Name, TermId)> = Vec::new();
-                for e in data.get("datasource_parameters").into_iter().flat_map(|p| p.entries()) {
-                    let value = e.value.get("value").unwrap_or(e.value);
-                    let term = match value.text() {
-                        Some(text) => self.text(kit, text, env, None, at),
-                        None if value.is_sequence() => self.selected(kit, Some(value), env, Data::Null, at),
-                        None => kit.b.lit(crate::emit::data(value, &mut 400).unwrap_or(Data::Null), at),
-                    };
-                    fields.push((e.name().into(), term));
-                }
+                let fields = self.parameters(kit, data.get("datasource_parameters"), env, at);
                 self.tool(kit, &format!("datasource: {}", name.unwrap_or(title)), fields, at)
             }
             "knowledge-index" => {

@@ -322,6 +322,23 @@ impl<'d> Reader<'d> {
         None
     }
 
+    /// The text of one of several sides, with what only that side computes.
+    fn side(
+        self,
+        flow: &mut Flow<'_, '_>,
+        side: Node<'d>,
+        given: Given<'d>,
+        depth: usize,
+        at: Span,
+    ) -> TermId {
+        let (value, lets) = flow.aside(|flow| {
+            let value = self.dumped(flow, side, given, depth + 1);
+            flow.answered(value, at)
+        });
+        let text = flow.text(&value, at);
+        flow.within(lets, text)
+    }
+
     /// The first that does not fail.
     fn fallbacks(
         self,
@@ -337,12 +354,7 @@ impl<'d> Reader<'d> {
             .chain(fields.get("fallbacks").into_iter().flat_map(|f| f.items()));
         let mut terms: Vec<TermId> = Vec::new();
         for side in sides {
-            let (value, lets) = flow.aside(|flow| {
-                let value = self.dumped(flow, side, given.clone(), depth + 1);
-                flow.answered(value, at)
-            });
-            let text = flow.text(&value, at);
-            terms.push(flow.within(lets, text));
+            terms.push(self.side(flow, side, given.clone(), depth, at));
         }
         let Some(mut term) = terms.pop() else { return left_out(flow, "alternatives", at) };
         for side in terms.into_iter().rev() {
@@ -370,12 +382,7 @@ impl<'d> Reader<'d> {
         sides.extend(fields.get("default").map(|d| (None, d)));
         let mut terms: Vec<(Option<Span>, TermId)> = Vec::new();
         for (test, side) in sides {
-            let (value, lets) = flow.aside(|flow| {
-                let value = self.dumped(flow, side, given.clone(), depth + 1);
-                flow.answered(value, at)
-            });
-            let text = flow.text(&value, at);
-            terms.push((test, flow.within(lets, text)));
+            terms.push((test, self.side(flow, side, given.clone(), depth, at)));
         }
         let Some((_, mut term)) = terms.pop() else { return left_out(flow, "branches", at) };
         for (test, side) in terms.into_iter().rev() {

@@ -253,19 +253,7 @@ impl Reader<'_, '_> {
         let limit = self.limit(&self.runs_of(id), defaults::bound(default, kit.versions));
         let (bound, last) = rounds(limit, langchain);
         let decls = self.tools(kit, &tools, head);
-        Agent {
-            head,
-            parts,
-            params,
-            tools,
-            decls,
-            helpers: Vec::new(),
-            subagents: Vec::new(),
-            bound,
-            last,
-            after,
-            scope,
-        }
+        Agent { after, ..Agent::of(head, parts, params, tools, decls, bound, last) }
     }
 
     /// The instructions of an agent, as messages.
@@ -360,19 +348,7 @@ impl Reader<'_, '_> {
         let bound = py::bound(self.world, field(object, None, "max_iterations"), default);
         let decls = self.tools(kit, &tools, head);
         let last = Last::Say("Agent stopped due to max iterations.");
-        Agent {
-            head,
-            parts,
-            params,
-            tools,
-            decls,
-            helpers: Vec::new(),
-            subagents: Vec::new(),
-            bound,
-            last,
-            after: None,
-            scope,
-        }
+        Agent::of(head, parts, params, tools, decls, bound, last)
     }
 
     /// An agent as a function of a text.

@@ -19,7 +19,8 @@ use std::time::Duration;
 
 /// What becomes of a tool call that was under way when a run was interrupted, if the tool changes the world and does not
 /// recognise a repetition.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unfinished {
     /// The run stops and says so.
     #[default]

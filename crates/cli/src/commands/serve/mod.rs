@@ -423,17 +423,7 @@ async fn runs(State(service): State<Arc<Service>>, Query(most): Query<Most>) -> 
 #[serde(deny_unknown_fields)]
 struct Resume {
     #[serde(default)]
-    unfinished: WhatIsUnfinished,
-}
-
-/// What becomes of a call that was under way and may have changed the world.
-#[derive(Clone, Copy, Default, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum WhatIsUnfinished {
-    #[default]
-    Ask,
-    Retry,
-    Fail,
+    unfinished: Unfinished,
 }
 
 async fn resume(
@@ -447,13 +437,8 @@ async fn resume(
         false => serde_json::from_value(body_json(&headers, &body)?)
             .map_err(|e| Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", e.to_string()))?,
     };
-    let unfinished = match how.unfinished {
-        WhatIsUnfinished::Ask => Unfinished::Ask,
-        WhatIsUnfinished::Retry => Unfinished::Retry,
-        WhatIsUnfinished::Fail => Unfinished::Fail,
-    };
     let id = run.clone();
-    let resumed = tokio::task::spawn_blocking(move || service.resume(&id, unfinished).map(drop)).await;
+    let resumed = tokio::task::spawn_blocking(move || service.resume(&id, how.unfinished).map(drop)).await;
     resumed.unwrap_or_else(|_| Err(Refused::Journal("it crashed".into())))?;
     Ok(begun(&run))
 }
