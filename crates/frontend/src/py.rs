@@ -43,8 +43,14 @@ pub(crate) fn evaluate<'s>(mut world: World<'s>, file: &File, out: &mut Vec<Diag
     world.run(index);
     world.explore(index);
     if let Some(at) = world.exceeded() {
-        let message = "the module computes more than is followed: what it builds from here on is not known";
-        out.push(undecided(codes::TOO_MUCH, message, at));
+        let here = at.file == file.id;
+        let message = match here {
+            true => "the module computes more than is followed: what it builds from here on is not known",
+            false => "what the module imports computes more than is followed: what it builds is not known",
+        };
+        // A place in another file is no place of a finding of this one.
+        let start = Span { file: file.id, start: 0, end: 0 };
+        out.push(undecided(codes::TOO_MUCH, message, if here { at } else { start }));
     }
     world
 }

@@ -291,7 +291,9 @@ impl<'a> World<'a> {
         let mut positional: Vec<Arg> =
             if dataclass { args.iter().filter(|a| a.name.is_none()).cloned().collect() } else { Vec::new() };
         positional.reverse();
-        for field in self.fields(class) {
+        let fields = self.fields(class);
+        self.step(fields.len() * (1 + args.len() / 16), span);
+        for field in fields {
             let given = args
                 .iter()
                 .find(|a| a.name.as_ref() == Some(&field.name))

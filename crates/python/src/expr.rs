@@ -652,6 +652,7 @@ impl<'a> World<'a> {
         let mut left = self.expr(&c.left, at);
         if let (true, [op], [right]) = (self.symbolic, &*c.ops, &*c.comparators) {
             let right = self.expr(right, at);
+            self.searched(*op, &right, span);
             return match self.compared(&left, *op, &right) {
                 Some(b) => Value::new(Kind::Bool(b), span),
                 None => self.symbol(op.as_str(), vec![left, right], span),
@@ -660,6 +661,7 @@ impl<'a> World<'a> {
         let mut known = Some(true);
         for (op, right) in c.ops.iter().zip(&c.comparators) {
             let right = self.expr(right, at);
+            self.searched(*op, &right, span);
             known = match (known, self.compared(&left, *op, &right)) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
@@ -671,6 +673,17 @@ impl<'a> World<'a> {
             Some(b) => Value::new(Kind::Bool(b), span),
             None => Value::unknown("a test that is not decided", span),
         }
+    }
+
+    /// What it costs to look for something in a value.
+    fn searched(&mut self, op: ast::CmpOp, value: &Value, at: Span) {
+        let size = match (op, &value.kind) {
+            (ast::CmpOp::In | ast::CmpOp::NotIn, Kind::List(id)) => self.list(*id).items.len(),
+            (ast::CmpOp::In | ast::CmpOp::NotIn, Kind::Dict(id)) => self.dict(*id).entries.len(),
+            (ast::CmpOp::In | ast::CmpOp::NotIn, Kind::Str(text)) => text.len() / 16,
+            _ => 0,
+        };
+        self.looked_through(size, at);
     }
 
     fn compared(&self, left: &Value, op: ast::CmpOp, right: &Value) -> Option<bool> {
@@ -783,24 +796,39 @@ impl<'a> World<'a> {
     }
 
     /// What iterating over a value gives, if that is known.
-    pub(crate) fn iterate(&self, value: &Value) -> Option<Items> {
-        match self.settled(value).kind {
-            Kind::List(id) => {
-                let list = self.list(id);
-                Some((list.items.clone(), list.open))
-            }
+    pub(crate) fn iterate(&mut self, value: &Value) -> Option<Items> {
+        let kind = self.settled(value).kind.clone();
+        let size = match kind {
+            Kind::List(id) => self.list(id).items.len(),
+            Kind::Dict(id) => self.dict(id).entries.len(),
+            _ => return None,
+        };
+        if !self.looked_through(size, value.span) {
+            return Some((Vec::new(), Some(value.span)));
+        }
+        Some(match kind {
+            Kind::List(id) => (self.list(id).items.clone(), self.list(id).open),
             Kind::Dict(id) => {
                 let dict = self.dict(id);
                 let keys = dict.entries.iter().map(|(k, v)| Value { maybe: v.maybe, ..k.clone() });
-                Some((keys.collect(), dict.open))
+                (keys.collect(), dict.open)
             }
-            _ => None,
-        }
+            _ => return None,
+        })
+    }
+
+    /// Looking through this many entries costs steps where they are many. False if there are none left.
+    pub(crate) fn looked_through(&mut self, entries: usize, at: Span) -> bool {
+        const AT_ONCE: usize = 64;
+        entries < AT_ONCE || self.step(entries / AT_ONCE, at)
     }
 
     pub(crate) fn subscript(&mut self, on: &Value, key: Value, span: Span) -> Value {
         match (&on.kind, &key.kind) {
             (Kind::Dict(id), _) => {
+                if !self.looked_through(self.dict(*id).entries.len(), span) {
+                    return Value::unknown("more than is evaluated", span);
+                }
                 let (dict, key) = (self.dict(*id), key.clone());
                 let found: Vec<Value> =
                     dict.entries.iter().filter(|(k, _)| self.same(k, &key)).map(|(_, v)| v.clone()).collect();
@@ -817,6 +845,7 @@ impl<'a> World<'a> {
                 }
             }
             (Kind::List(id), Kind::Int(n)) => {
+                self.looked_through(self.list(*id).items.len(), span);
                 let list = self.list(*id);
                 let index = if *n < 0 { list.items.len() as i64 + n } else { *n };
                 let item = usize::try_from(index).ok().and_then(|i| list.items.get(i)).cloned();
@@ -937,12 +966,14 @@ impl<'a> World<'a> {
     }
 
     fn object_attribute(&mut self, id: ObjectId, name: &str, span: Span) -> Value {
+        self.looked_through(self.object(id).attrs.len(), span);
         let object = self.object(id);
         if let Some(value) = object.attr(name) {
             return value.clone();
         }
         match object.class {
             Some(class) => {
+                self.looked_through(self.class(class).attrs.len(), span);
                 if name == "__class__" {
                     return Value::new(Kind::Class(class), span);
                 }
@@ -979,6 +1010,7 @@ impl<'a> World<'a> {
         if name == "__name__" {
             return Value::new(Kind::Str(self.class(id).name.clone()), span);
         }
+        self.looked_through(self.class(id).attrs.len(), span);
         match self.class_lookup(id, name) {
             Some((value, of)) => {
                 // `Color.RED.value` of an enumeration.

@@ -22,8 +22,21 @@ pub(crate) enum Flow {
     Break,
 }
 
-/// A way through a statement: how it ends, what holds on it, and the names after it.
-type Outcome<'a> = (Flow, Vec<Condition>, HashMap<&'a str, Value>);
+/// The ways through a statement.
+struct Ways<'a> {
+    /// What holds on those that go on, and the names after them: of all together unless evaluation is symbolic.
+    alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>,
+    /// The names after the last one that does not.
+    last: Option<HashMap<&'a str, Value>>,
+    /// Whether none of those only ends a turn.
+    all_gone: bool,
+}
+
+impl Ways<'_> {
+    fn none() -> Self {
+        Ways { alive: Vec::new(), last: None, all_gone: true }
+    }
+}
 
 impl<'a> World<'a> {
     pub(crate) fn block(&mut self, body: &'a [Stmt], at: At) -> Flow {
@@ -121,7 +134,7 @@ impl<'a> World<'a> {
                 let flow = self.block(&s.body, at);
                 for handler in &s.handlers {
                     let ast::ExceptHandler::ExceptHandler(h) = handler;
-                    self.fallback(at, |w| {
+                    self.fallback(span, at, |w| {
                         if let Some(name) = &h.name {
                             let span = w.span(at.module, name.range);
                             w.bind(name.id.as_str(), Value::unknown("an exception", span), at);
@@ -135,12 +148,14 @@ impl<'a> World<'a> {
             }
             Stmt::Match(s) => {
                 let subject = self.expr(&s.subject, at);
-                let mut outcomes = Vec::new();
-                let before = self.scopes[at.scope].vars.clone();
+                let mut ways = Ways::none();
+                let before = self.names(at, span);
                 let base = self.path.len();
                 let mut covered = false;
                 for case in &s.cases {
-                    self.scopes[at.scope].vars.clone_from(&before);
+                    if !self.restore(&before, at, span) {
+                        break;
+                    }
                     let test = self.pattern_test(&subject, case, at);
                     let here = self.path.len();
                     self.path.extend(test.clone());
@@ -149,7 +164,8 @@ impl<'a> World<'a> {
                     let flow = self.block(&case.body, at);
                     self.conditions -= 1;
                     let vars = std::mem::take(&mut self.scopes[at.scope].vars);
-                    outcomes.push((flow, self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
+                    let path = self.path.get(base..).unwrap_or(&[]).to_vec();
+                    self.add(&mut ways, flow, path, vars, span);
                     self.path.truncate(here);
                     match test {
                         Some(Condition::Test(test, _)) => self.path.push(Condition::Test(test, false)),
@@ -164,10 +180,11 @@ impl<'a> World<'a> {
                     }
                 }
                 if !covered {
-                    outcomes.push((Flow::Next, self.path.get(base..).unwrap_or(&[]).to_vec(), before));
+                    let path = self.path.get(base..).unwrap_or(&[]).to_vec();
+                    self.add(&mut ways, Flow::Next, path, before, span);
                 }
                 self.path.truncate(base);
-                return self.join(outcomes, at, span);
+                return self.join(ways, at, span);
             }
             Stmt::FunctionDef(s) => {
                 let value = self.define(s, at);
@@ -218,13 +235,15 @@ impl<'a> World<'a> {
         let span = self.span(at.module, s.range);
         let mut branches: Vec<(Option<&'a Expr>, &'a [Stmt])> = vec![(Some(&*s.test), &s.body)];
         branches.extend(s.elif_else_clauses.iter().map(|c| (c.test.as_ref(), &*c.body)));
-        let mut outcomes = Vec::new();
+        let mut ways = Ways::none();
         let mut before: Option<HashMap<&'a str, Value>> = None;
         let mut covered = false;
         let base = self.path.len();
         for (test, body) in branches {
-            if let Some(before) = &before {
-                self.scopes[at.scope].vars.clone_from(before);
+            if let Some(before) = &before
+                && !self.restore(before, at, span)
+            {
+                break;
             }
             let (truth, test) = match test {
                 Some(test) => {
@@ -238,9 +257,9 @@ impl<'a> World<'a> {
                 Some(true) if before.is_none() => return self.block(body, at),
                 _ => {}
             }
-            let vars = &self.scopes[at.scope].vars;
-            let kept = before.get_or_insert_with(|| vars.clone()).len();
-            self.step(kept / 8, span);
+            if before.is_none() {
+                before = Some(self.names(at, span));
+            }
             let here = self.path.len();
             let test = test.filter(|_| truth.is_none());
             self.path.extend(test.clone().map(|t| Condition::Test(t, true)));
@@ -248,7 +267,8 @@ impl<'a> World<'a> {
             let flow = self.block(body, at);
             self.conditions -= 1;
             let vars = std::mem::take(&mut self.scopes[at.scope].vars);
-            outcomes.push((flow, self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
+            let path = self.path.get(base..).unwrap_or(&[]).to_vec();
+            self.add(&mut ways, flow, path, vars, span);
             self.path.truncate(here);
             self.path.extend(test.map(|t| Condition::Test(t, false)));
             if truth == Some(true) {
@@ -260,47 +280,61 @@ impl<'a> World<'a> {
             None => Flow::Next,
             Some(before) => {
                 if !covered {
-                    outcomes.push((Flow::Next, self.path.get(base..).unwrap_or(&[]).to_vec(), before));
+                    let path = self.path.get(base..).unwrap_or(&[]).to_vec();
+                    self.add(&mut ways, Flow::Next, path, before, span);
                 }
                 self.path.truncate(base);
-                self.join(outcomes, at, span)
+                self.join(ways, at, span)
             }
         }
     }
 
+    /// Notes a way. What its names are is joined at once with those of the ways before, unless the tests decide between them.
+    fn add(
+        &mut self,
+        ways: &mut Ways<'a>,
+        flow: Flow,
+        path: Vec<Condition>,
+        vars: HashMap<&'a str, Value>,
+        span: Span,
+    ) {
+        if flow != Flow::Next {
+            ways.all_gone &= flow == Flow::Gone;
+            ways.last = Some(vars);
+            return;
+        }
+        match ways.alive.first_mut() {
+            Some((_, joined)) if !self.symbolic => {
+                let mut joined = std::mem::take(joined);
+                self.step(vars.len() / 8, span);
+                for (name, value) in vars {
+                    let value = match joined.get(name) {
+                        Some(old) if self.same(old, &value) => continue,
+                        Some(old) => {
+                            let both = vec![old.clone(), value];
+                            self.either(both, span)
+                        }
+                        None => value,
+                    };
+                    joined.insert(name, value);
+                }
+                ways.alive[0].1 = joined;
+            }
+            _ => ways.alive.push((path, vars)),
+        }
+    }
+
     /// What holds after one of several ways.
-    fn join(&mut self, outcomes: Vec<Outcome<'a>>, at: At, span: Span) -> Flow {
-        if outcomes.iter().all(|(flow, ..)| *flow != Flow::Next) {
-            let all_gone = outcomes.iter().all(|(f, ..)| *f == Flow::Gone);
-            if let Some((.., vars)) = outcomes.into_iter().next_back() {
-                self.scopes[at.scope].vars = vars;
-            }
-            return if all_gone { Flow::Gone } else { Flow::Turn };
+    fn join(&mut self, mut ways: Ways<'a>, at: At, span: Span) -> Flow {
+        if ways.alive.is_empty() {
+            self.scopes[at.scope].vars = ways.last.unwrap_or_default();
+            return if ways.all_gone { Flow::Gone } else { Flow::Turn };
         }
-        let going_on = outcomes.into_iter().filter(|(flow, ..)| *flow == Flow::Next);
-        let alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)> =
-            going_on.map(|(_, path, vars)| (path, vars)).collect();
         if self.symbolic {
-            self.joined_by_tests(alive, at, span);
-            return Flow::Next;
+            self.joined_by_tests(ways.alive, at, span);
+        } else if let Some((_, vars)) = ways.alive.pop() {
+            self.scopes[at.scope].vars = vars;
         }
-        let mut alive = alive.into_iter().map(|(_, vars)| vars);
-        let mut vars = alive.next().unwrap_or_default();
-        for other in alive {
-            self.step(other.len() / 8, span);
-            for (name, value) in other {
-                let joined = match vars.get(name) {
-                    Some(old) if self.same(old, &value) => continue,
-                    Some(old) => {
-                        let both = vec![old.clone(), value];
-                        self.either(both, span)
-                    }
-                    None => value,
-                };
-                vars.insert(name, joined);
-            }
-        }
-        self.scopes[at.scope].vars = vars;
         Flow::Next
     }
 
@@ -326,10 +360,26 @@ impl<'a> World<'a> {
         self.scopes[at.scope].vars = vars;
     }
 
+    /// A copy of the names of the scope where evaluation stands, which costs steps.
+    fn names(&mut self, at: At, span: Span) -> HashMap<&'a str, Value> {
+        let names = self.scopes[at.scope].vars.clone();
+        // Where tests decide, the names of all ways are kept.
+        self.step(names.len() / if self.symbolic { 2 } else { 8 }, span);
+        names
+    }
+
+    /// Takes the names back to what they were, which costs steps. False if there are none left.
+    fn restore(&mut self, before: &HashMap<&'a str, Value>, at: At, span: Span) -> bool {
+        let enough = self.step(before.len() / if self.symbolic { 2 } else { 8 }, span);
+        if enough {
+            self.scopes[at.scope].vars.clone_from(before);
+        }
+        enough
+    }
+
     /// Evaluates something that happens or does not.
     pub(crate) fn under(&mut self, span: Span, at: At, f: impl FnOnce(&mut Self)) {
-        let before = self.scopes[at.scope].vars.clone();
-        self.step(before.len() / 8, span);
+        let before = self.names(at, span);
         self.conditions += 1;
         let here = self.path.len();
         self.path.push(Condition::Undecided);
@@ -337,13 +387,15 @@ impl<'a> World<'a> {
         self.path.truncate(here);
         self.conditions -= 1;
         let after = std::mem::take(&mut self.scopes[at.scope].vars);
-        let undecided = vec![Condition::Undecided];
-        self.join(vec![(Flow::Next, undecided, after), (Flow::Next, Vec::new(), before)], at, span);
+        let mut ways = Ways::none();
+        self.add(&mut ways, Flow::Next, vec![Condition::Undecided], after, span);
+        self.add(&mut ways, Flow::Next, Vec::new(), before, span);
+        self.join(ways, at, span);
     }
 
     /// Evaluates what happens only if something failed: names that are known keep their values.
-    fn fallback(&mut self, at: At, f: impl FnOnce(&mut Self)) {
-        let before = self.scopes[at.scope].vars.clone();
+    fn fallback(&mut self, span: Span, at: At, f: impl FnOnce(&mut Self)) {
+        let before = self.names(at, span);
         self.conditions += 1;
         let returned = self.returns.last().map_or(0, |(_, r)| r.len());
         let here = self.path.len();
@@ -475,8 +527,7 @@ impl<'a> World<'a> {
     /// A loop that has one turn if there is anything to go over.
     fn one_turn(&mut self, s: &'a ast::StmtFor, iter: &Value, at: At) -> Flow {
         let span = self.span(at.module, s.range);
-        let before = self.scopes[at.scope].vars.clone();
-        self.step(before.len() / 8, span);
+        let before = self.names(at, span);
         let element_at = self.span(at.module, s.target.range());
         let base = self.path.len();
         // A test that was made before is not made again.
@@ -506,7 +557,10 @@ impl<'a> World<'a> {
         let path = self.path.get(base..).unwrap_or(&[]).to_vec();
         self.path.truncate(base);
         let otherwise = vec![Condition::Test(iter.clone(), false)];
-        self.join(vec![(flow, path, vars), (Flow::Next, otherwise, before)], at, span)
+        let mut ways = Ways::none();
+        self.add(&mut ways, flow, path, vars, span);
+        self.add(&mut ways, Flow::Next, otherwise, before, span);
+        self.join(ways, at, span)
     }
 
     /// Whether two objects are the same part of the same thing.
@@ -575,6 +629,7 @@ impl<'a> World<'a> {
                 let name: Arc<str> = a.attr.id.as_str().into();
                 match on.kind {
                     Kind::Object(id) => {
+                        self.looked_through(self.object(id).attrs.len(), value.span);
                         let value = match (self.conditions > 0, self.object(id).attr(&name).cloned()) {
                             (true, Some(old)) => {
                                 let span = value.span;
@@ -620,6 +675,9 @@ impl<'a> World<'a> {
 
     /// Sets an entry of a dictionary.
     pub(crate) fn put(&mut self, id: DictId, key: Value, value: Value) {
+        if !self.looked_through(self.dict(id).entries.len(), key.span) {
+            return;
+        }
         let same = self.dict(id).entries.iter().position(|(k, _)| self.same(k, &key));
         // A member of one of the project's enumerations is a key, too.
         let member = matches!(key.kind, Kind::Object(id) if self.object(id).class.is_some());

@@ -556,3 +556,61 @@ fn tracing_ends_on_anything() {
     assert!(traced(&nest).starts_with("if("));
     let _ = traced("def f(s):\n    while s.x:\n        s = f(s)\n    return f(f(s))\n");
 }
+
+/// Evaluates a module whose cost would grow with a product of its sizes, or without end. Says whether that was too much.
+fn too_much(text: &str) -> bool {
+    let sources = sources(&[
+        ("main.py", text),
+        ("b.py", "from main import *\nfrom c import x\n"),
+        ("c.py", "import b\nx = b.x\n"),
+    ]);
+    let mut world = World::new(&sources, Limits { steps: 50_000, ..Limits::default() });
+    world.run(0);
+    world.explore(0);
+    world.exceeded().is_some()
+}
+
+#[test]
+fn what_is_copied_or_looked_through_costs_steps() {
+    let repeat = |n: usize, f: &dyn Fn(usize) -> String| (0..n).map(f).collect::<String>();
+    let names = repeat(2_000, &|i| format!("n{i} = {i}\n"));
+    let elifs = repeat(2_000, &|i| format!("elif x.y{i}: m{i} = 1\n"));
+    assert!(too_much(&format!("import x\n{names}if x.a: pass\n{elifs}")));
+    let excepts = repeat(2_000, &|i| format!("except E{i}: pass\n"));
+    assert!(too_much(&format!("{names}try: pass\n{excepts}")));
+    let cases = repeat(2_000, &|i| format!("    case {i}: pass\n"));
+    assert!(too_much(&format!("import x\n{names}match x.a:\n{cases}")));
+    let set = repeat(4_000, &|i| format!("d['k{i}'] = {i}\n"));
+    assert!(too_much(&format!("d = {{}}\n{set}")));
+    let attributes = repeat(4_000, &|i| format!("c.a{i} = {i}\nx = c.a0\n"));
+    assert!(too_much(&format!("class C: pass\nc = C()\n{attributes}")));
+    let looked = repeat(2_000, &|_| "n = len(x)\nb = 'z' in x\n".into());
+    assert!(too_much(&format!("x = [{}]\n{looked}", "'a', ".repeat(10_000))));
+    let fields = repeat(200, &|i| format!("    f{i}: int = {i}\n"));
+    assert!(too_much(&format!("class C:\n{fields}{}", "C()\n".repeat(400))));
+}
+
+#[test]
+fn what_grows_without_end_ends() {
+    let calls: String =
+        (1..40).map(|i| format!("def f{i}(): return f{}() + f{}()\n", i - 1, i - 1)).collect();
+    assert!(too_much(&format!("def f0(): return 1\n{calls}f39()\n")));
+    assert!(too_much(&format!("s = 'x'\n{}", "s = f'{s}{s}'\n".repeat(60))));
+    assert!(too_much(&format!("import m\ns = 'x'\n{}", "s = f'{s}{s}{m.x}'\n".repeat(60))));
+    assert!(too_much(&format!("x = [1]\n{}", "x = x + x\n".repeat(40))));
+    assert!(too_much(&format!("x = [1]\n{}", "x = [*x, *x]\n".repeat(40))));
+    assert!(!too_much("x = [1] * 10 ** 9\ny = 'a' * 10 ** 12\nz = 2 ** 10 ** 9\n"));
+    let make = "from m import A\ndef f(x):\n    return A(g(x), g(x))\ndef g(x):\n    return [f(x), f(x)]\n";
+    assert!(!too_much(&format!("{make}f(1)\n")));
+    assert!(!too_much("import b\nfrom c import x\n"));
+    let nest = |head: &str, n: usize| {
+        (0..n).map(|i| format!("{}{head}\n", " ".repeat(i))).collect::<String>() + &" ".repeat(n) + "pass\n"
+    };
+    assert!(!too_much(&format!("import x\n{}", nest("if x.a:", 90))));
+    let tries = nest("try:", 90)
+        + &(0..90).rev().map(|i| format!("{}except E: x = 1\n", " ".repeat(i))).collect::<String>();
+    assert!(!too_much(&tries));
+    let matches: String =
+        (0..45).map(|i| format!("{0}match x.a:\n{0} case {i}:\n", " ".repeat(2 * i))).collect();
+    assert!(!too_much(&format!("import x\n{matches}{}pass\n", " ".repeat(90))));
+}

@@ -51,6 +51,14 @@ fn instructions_that_are_written_and_empty_are_where_they_are_written() {
 }
 
 #[test]
+fn a_module_whose_imports_are_more_than_is_followed_says_so() {
+    let heavy = format!("x = 0\n{}", "for a in range(999):\n  for b in range(999):\n    x = x + 1\n".repeat(2));
+    let text = "from heavy import x\nfrom agents import Agent\na = Agent(name='a', model='m', instructions='i')\n";
+    let found = among(&[("main.py", text), ("heavy.py", &heavy)]);
+    assert_eq!(of("F005", text, &found).len(), 1, "{found:?}");
+}
+
+#[test]
 fn the_default_of_a_parameter_is_no_empty_text_that_is_given() {
     let text = "from agents import Agent, Runner\n\ndef make(told: str = ''):\n    return Agent(name='a', model='m', instructions=told)\n";
     let levels: Vec<Level> =
