@@ -83,7 +83,7 @@ path, name = sys.argv[1:3]
 sys.meta_path.insert(0, Anything())
 LANGGRAPH = ("langgraph", "langgraph.graph", "langgraph.graph.message", "langgraph.prebuilt", "langgraph.types", "langgraph.runtime", "langgraph.errors", "langgraph_supervisor")
 LANGCHAIN = ("langchain", "langchain.agents", "langchain_openai", "langchain_core", "langchain_core.tools", "langchain_core.messages")
-for module in ("agents", "crewai", "crewai.tools", *LANGGRAPH, *LANGCHAIN):
+for module in ("agents", "crewai", "crewai.tools", "crewai.tasks", "crewai.tasks.llm_guardrail", "crewai.tasks.task_output", *LANGGRAPH, *LANGCHAIN):
     framework = Nothing(module)
     framework.function_tool = framework.tool = tool
     sys.modules[module] = framework

@@ -330,6 +330,18 @@ pub(crate) const CREWAI_ITER: Default = Default {
     ],
 };
 
+/// How often CrewAI asks a task again whose result a guardrail refuses.
+pub(crate) const CREWAI_GUARDRAIL: Default = Default {
+    framework: "CrewAI",
+    package: "crewai",
+    counts: "retries",
+    ranges: &[(
+        "",
+        Some(3),
+        "crewai 0.86.0 to 1.15.30, task.py: max_retries, then guardrail_max_retries = Field(default=3)",
+    )],
+};
+
 /// Turns of a flow of CrewAI that goes in circles.
 pub(crate) const CREWAI_FLOW: Default = Default {
     framework: "CrewAI",

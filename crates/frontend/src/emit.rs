@@ -242,6 +242,9 @@ pub struct LoopBound {
     pub span: Option<Span>,
 }
 
+/// How the origin of a bound begins that stands for calls which are not in the term.
+pub const UNCOUNTED: &str = "not counted: ";
+
 impl LoopBound {
     /// A bound that is not written, with where it comes from.
     pub fn by_default(n: u64, origin: &str) -> LoopBound {
@@ -256,6 +259,12 @@ impl LoopBound {
     /// A bound that exists or does not, which nobody here can know.
     pub fn unknown(why: &str) -> LoopBound {
         LoopBound { bound: Bound::Infinite, origin: Some(format!("not known: {why}").into()), span: None }
+    }
+
+    /// What stands for calls that are made beside those of the term, so many as nobody here can know: a loop of one turn with this
+    /// bound is no limit of them.
+    pub fn uncounted(why: &str) -> LoopBound {
+        LoopBound { bound: Bound::Infinite, origin: Some(format!("{UNCOUNTED}{why}").into()), span: None }
     }
 
     /// What an entry says if there is one with a value; otherwise this.

@@ -208,6 +208,8 @@ pub struct Words {
     pub ender: Option<(&'static [&'static str], &'static str)>,
     /// The keys of the agent that lead to the bound of its loop, where stating it is one entry more; the last is the keyword in code.
     pub stated: Option<&'static [&'static str]>,
+    /// Where a loop is bounded that only goes on while its results are refused: its origin ends with `retries`.
+    pub retries: &'static str,
 }
 
 impl Default for Words {
@@ -220,6 +222,7 @@ impl Default for Words {
             exit: "give the loop a way to return: a tool that ends it, or a reply that is the answer",
             ender: None,
             stated: None,
+            retries: "",
         }
     }
 }

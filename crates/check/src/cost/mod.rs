@@ -671,7 +671,10 @@ impl Analysis<'_> {
         if bound == Bound::Finite(0) {
             return (x, Cost::zero());
         }
-        if let Some(exact) = self.follow(bound, body, &x, at) {
+        // A bound that stands for calls which are not in the term.
+        let open = bound == Bound::Infinite
+            && origin.as_ref().is_some_and(|o| o.starts_with(frontend::emit::UNCOUNTED));
+        if !open && let Some(exact) = self.follow(bound, body, &x, at) {
             return exact;
         }
         // First as if only data went round, then, if that is not so, as if nothing were known of what does.
@@ -686,7 +689,7 @@ impl Analysis<'_> {
         let k = counts.remove(&own).unwrap_or(0);
         once.own = Rc::new(counts);
         let unfoldings = match (bound, k) {
-            (_, 0) => Some(1),
+            (_, 0) if !open => Some(1),
             (Bound::Infinite, _) => None,
             (Bound::Finite(n), 1) => Some(n),
             // (k^n - 1) / (k - 1), that is 1 + k + … + k^(n-1).
@@ -931,6 +934,27 @@ mod tests {
         });
         assert_eq!(doubling.model_calls, Interval::up_to(1, 1023));
         assert!(doubling.unbounded.is_empty());
+    }
+
+    #[test]
+    fn calls_that_are_not_in_the_term_leave_it_without_a_bound() {
+        let beside = |origin: &str| {
+            let origin = Some(Name::from(origin));
+            of(true, |b| {
+                let (f, x) = (llm(b, 0), b.var("x", AT));
+                let body = b.app(f, x, AT);
+                let body = b.abs("x", None, body, AT);
+                let body = b.abs("s", None, body, AT);
+                let fix = b.add(Term::Fix { bound: Bound::Infinite, origin, body }, AT);
+                let x = b.var("x", AT);
+                let call = b.app(fix, x, AT);
+                b.abs("x", None, call, AT)
+            })
+        };
+        let open = beside("not counted: `memory` makes calls that are not compiled");
+        assert_eq!((open.model_calls.least, open.model_calls.most), (1, None));
+        assert!(open.unbounded[0].1.contains("`memory`"), "{:?}", open.unbounded);
+        assert_eq!(beside("not known: `n`").model_calls, Interval::up_to(1, 1));
     }
 
     #[test]

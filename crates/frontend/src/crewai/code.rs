@@ -14,9 +14,10 @@
 
 use super::crew::Crew;
 use super::source::{Reader, Thing, Written};
-use super::{CREW_KEYS, CREW_UNUSED};
+use super::{CREW_KEYS, CREW_UNUSED, SHARED};
 use crate::emit::{codes, undecided};
 use crate::kit::{Budget, Kit, Units};
+use crate::langgraph::Functions;
 use crate::project::{Compiled, Facts, File, Project, UnitKind};
 use crate::py::{self, field};
 use diagnostics::{FileId, Span};
@@ -97,8 +98,9 @@ pub(super) fn lower(project: &Project, file: &File, facts: Facts) -> Compiled {
     let mut units = Units::new("crewai", facts, project);
     let sources = project.python();
     let world = World::with_framework(&sources, python::Limits::default(), &CrewBase);
-    let world = py::evaluate(world, file, &mut units.compiled.diagnostics);
-    let reader = Reader { world: &world, project };
+    let mut world = py::evaluate(world, file, &mut units.compiled.diagnostics);
+    let functions = judging(&mut world);
+    let reader = Reader { world: &world, project, functions: &functions };
     let mut used: HashSet<ObjectId> = HashSet::new();
     let mut places: HashSet<Span> = HashSet::new();
     let mut crews: Vec<ObjectId> = Vec::new();
@@ -157,6 +159,22 @@ pub(super) fn lower(project: &Project, file: &File, facts: Facts) -> Compiled {
     }
     let start = Span { file: file.id, start: 0, end: 0 };
     units.done(Some(start), "no crew and no agent is made here")
+}
+
+/// Follows the functions that are guardrails of tasks.
+fn judging(world: &mut World<'_>) -> Functions {
+    let mut values: Vec<Value> = Vec::new();
+    for (_, object) in world.objects().filter(|(id, _)| is_task(world, *id)) {
+        for given in ["guardrail", "guardrails"].iter().filter_map(|k| field(object, None, k)) {
+            let items = world.items(given.value).unwrap_or(std::slice::from_ref(given.value));
+            values.extend(items.iter().map(|v| world.settled(v).clone()));
+        }
+    }
+    let mut functions = Functions::default();
+    for value in values {
+        functions.follow(world, &value);
+    }
+    functions
 }
 
 /// What a crew is started with in a file, each time, with the place: the names of the inputs where all of them are known and there
@@ -297,7 +315,20 @@ impl<'r> Reader<'r, '_> {
         let manager = field(object, None, "manager_agent").and_then(|g| self.agent_of(g.value));
         let manager_llm = field(object, None, "manager_llm").map(Written::Code);
         let names = self.names(&agents);
-        Crew { at, agents, tasks, managed, manager, manager_llm, names }
+        let says = |key: &str| field(object, None, key).map(Written::Code);
+        let on = |key: &str| says(key).filter(|w| self.is_on(w));
+        Crew {
+            at,
+            agents,
+            tasks,
+            managed,
+            manager,
+            manager_llm,
+            planning: on("planning"),
+            planning_llm: says("planning_llm"),
+            memory: SHARED.iter().find_map(|k| on(k)),
+            names,
+        }
     }
 }
 
@@ -354,7 +385,8 @@ pub fn supplied(project: &Project) -> Vec<Supplied> {
             world.explore(module);
         }
     }
-    let reader = Reader { world: &world, project };
+    let functions = Functions::default();
+    let reader = Reader { world: &world, project, functions: &functions };
     for (id, object) in world.objects() {
         let of = match () {
             () if is_agent(&world, id) => "agent",

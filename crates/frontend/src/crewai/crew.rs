@@ -1,5 +1,6 @@
 //! Agents, tasks and crews as terms, wherever they are written.
 
+use super::planning::plan_of;
 use super::source::{Reader, Thing, Written};
 use super::{AGENT_KEYS, AGENT_UNUSED, TASK_KEYS, TASK_UNUSED};
 use crate::defaults;
@@ -35,7 +36,7 @@ const EXPECTED: &str =
 const MARKDOWN: &str = "\nYour final answer MUST be formatted in Markdown syntax.\nFollow these guidelines:\n- Use # for headers\n- Use ** for bold text\n- Use * for italic text\n- Use - or * for bullet points\n- Use `code` for inline code\n- Use ```language for code blocks";
 
 /// What a request says of the type of a task's result, around its schema.
-const SCHEMA: [&str; 2] = [
+pub(super) const SCHEMA: [&str; 2] = [
     "\nFormat your final answer according to the following OpenAPI schema: ",
     "\n\nIMPORTANT: Preserve the original content exactly as-is. Do NOT rewrite, paraphrase, or modify the meaning of the content. Only structure it to match the schema format.\n\nDo not include the OpenAPI schema in the final output. Ensure the final output does not include any code block markers like ```json or ```python.",
 ];
@@ -59,6 +60,11 @@ pub(super) struct Crew<'r> {
     /// Who manages, if it is written.
     pub manager: Option<Thing<'r>>,
     pub manager_llm: Option<Written<'r>>,
+    /// Where it says that a planner begins, if it does.
+    pub planning: Option<Written<'r>>,
+    pub planning_llm: Option<Written<'r>>,
+    /// Where it says that the agents share a memory or knowledge, if they do.
+    pub memory: Option<Written<'r>>,
     /// The agents by what tasks call them.
     pub names: HashMap<String, Thing<'r>>,
 }
@@ -71,7 +77,11 @@ impl<'r> Reader<'r, '_> {
 
     /// An agent by itself: `Str → Str`.
     pub fn alone(&self, kit: &mut Kit<'_>, agent: Thing<'r>) -> TermId {
-        self.agent(kit, agent, Asked::default(), &[]).0
+        let (term, _) = self.agent(kit, agent, Asked::default(), &[]);
+        match self.switched_on(agent, "guardrail") {
+            Some(written) => uncounted(kit, term, "guardrail", written.at()),
+            None => term,
+        }
     }
 
     /// `Str → Str`, and whether it has something to call. It may ask the `others`.
@@ -98,7 +108,7 @@ impl<'r> Reader<'r, '_> {
             result: asked.result,
             ..ModelParams::default()
         };
-        let model_at = self.model(kit, self.get(thing, "llm"), &mut params);
+        let model_at = self.model(kit, self.get(thing, "llm").as_ref(), &mut params);
         let mut choices: Vec<Choice> = asked
             .tools
             .or_else(|| self.tools(kit, thing))
@@ -147,20 +157,27 @@ impl<'r> Reader<'r, '_> {
             talk(kit, vec![speaker], bound, &over, head)
         };
         kit.close();
-        (with_delegation(kit, delegate, term, head), calls)
+        let term = with_delegation(kit, delegate, term, head);
+        let more = MORE_CALLS.iter().find_map(|k| Some((*k, self.switched_on(thing, k.0)?)));
+        let offered = more.as_ref().is_some_and(|((_, offers), _)| *offers);
+        let term = match more {
+            Some(((key, _), written)) => uncounted(kit, term, key, written.at()),
+            None => term,
+        };
+        (term, calls || offered)
     }
 
     /// Reads a model; the place that names it.
-    fn model(
+    pub(super) fn model(
         &self,
         kit: &mut Kit<'_>,
-        written: Option<Written<'_>>,
+        written: Option<&Written<'_>>,
         params: &mut ModelParams,
     ) -> Option<Span> {
         match written? {
-            Written::Code(given) => py::model(self.world, Some(given), params, kit.out),
+            Written::Code(given) => py::model(self.world, Some(*given), params, kit.out),
             Written::Yaml(entry) => {
-                let (named, at) = emit::model(Some(entry), &["model", "model_name", "name"], kit.out);
+                let (named, at) = emit::model(Some(*entry), &["model", "model_name", "name"], kit.out);
                 params.model = named.model;
                 params.temperature = named.temperature;
                 params.max_tokens = named.max_tokens;
@@ -327,14 +344,17 @@ impl<'r> Reader<'r, '_> {
                     };
                     self.made_context(kit, i, given, position)
                 }
-                None => None,
+                // What is carried out beside others is told nothing of those before.
+                None => self.flag(crew.tasks[i], "async_execution").then(Vec::new),
             })
             .collect();
         let everything_before = contexts.iter().enumerate().all(|(i, c)| match c {
             None => true,
             Some(list) => list.len() == i && list.iter().enumerate().all(|(n, earlier)| n == *earlier),
         });
-        if everything_before { self.stages(kit, crew) } else { self.bindings(kit, crew, &contexts) }
+        let term =
+            if everything_before { self.stages(kit, crew) } else { self.bindings(kit, crew, &contexts) };
+        if crew.planning.is_some() { self.planned(kit, crew, term) } else { term }
     }
 
     /// Tasks each of which is told the results of all before it: what a stage is given is what it is told.
@@ -344,7 +364,7 @@ impl<'r> Reader<'r, '_> {
         for (i, task) in crew.tasks.iter().enumerate() {
             let head = self.head(*task);
             let context = if i == 0 { Vec::new() } else { vec![kit.b.var("x", head)] };
-            let mut body = self.task(kit, *task, context, crew);
+            let mut body = self.task(kit, i, context, crew);
             if 0 < i && i < last {
                 let mut said = Template::new(head);
                 said.term(kit.b.var("x", head)).text(DIVIDER).term(body);
@@ -367,7 +387,7 @@ impl<'r> Reader<'r, '_> {
                 told.clear();
             }
             let context = told.into_iter().map(|n| kit.b.var(variable(n), head)).collect();
-            let body = self.task(kit, *task, context, crew);
+            let body = self.task(kit, i, context, crew);
             bindings.push((variable(i), body));
         }
         let last = kit.b.var(variable(crew.tasks.len() - 1), crew.at);
@@ -467,7 +487,8 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The agent of a task applied to what it is told.
-    fn task(&self, kit: &mut Kit<'_>, thing: Thing<'r>, context: Vec<TermId>, crew: &Crew<'r>) -> TermId {
+    fn task(&self, kit: &mut Kit<'_>, index: usize, context: Vec<TermId>, crew: &Crew<'r>) -> TermId {
+        let thing = crew.tasks[index];
         let head = self.head(thing);
         let size = self.size(thing, &["description", "expected_output"]);
         if !kit.budget.take(size, head, kit.out) {
@@ -478,6 +499,9 @@ impl<'r> Reader<'r, '_> {
         let mut template = Template::new(at);
         template.text("\nCurrent Task: ");
         self.fill(kit, &mut template, thing, "description");
+        if crew.planning.is_some() {
+            template.term(plan_of(kit, index, at));
+        }
         template.text("\n\nThis is the expected criteria for your final answer: ");
         self.fill(kit, &mut template, thing, "expected_output");
         template.text("\nyou MUST return the actual complete content as the final answer, not a summary.");
@@ -486,18 +510,44 @@ impl<'r> Reader<'r, '_> {
         }
         let result = self.result(kit, thing, &mut template);
         let typed = result.is_some();
+        let mut told = Template::new(at);
         for (i, earlier) in context.into_iter().enumerate() {
-            template.text(if i == 0 { "\n\nThis is the context you're working with:\n" } else { DIVIDER });
-            template.term(earlier);
+            told.text(if i == 0 { "\n\nThis is the context you're working with:\n" } else { DIVIDER });
+            told.term(earlier);
         }
-        let (agent, calls) = self.assigned(kit, thing, result, crew);
+        let told = told.build(&mut kit.b);
+        let guardrails = self.guardrails(thing, self.carries_out(thing, crew));
+        match guardrails.is_empty() {
+            true => template.term(told),
+            false => template.term(kit.b.var("$told", at)),
+        };
+        let (mut agent, mut calls) = self.assigned(kit, thing, result, crew);
+        if let Some(memory) = &crew.memory {
+            (agent, calls) = (uncounted(kit, agent, "memory", memory.at()), true);
+        }
+        if let Some(asks) = self.switched_on(thing, "human_input") {
+            agent = uncounted(kit, agent, "human_input", asks.at());
+        }
         if !calls {
             template.text("\n\nProvide your complete response:");
         }
         let request = template.build(&mut kit.b);
         let answer = kit.b.app(agent, request, head);
         // The next task is told data as JSON.
-        if typed { kit.b.add(Term::Prim(Prim::ToJson, vec![answer]), head) } else { answer }
+        let answer = if typed { kit.b.add(Term::Prim(Prim::ToJson, vec![answer]), head) } else { answer };
+        if guardrails.is_empty() {
+            return answer;
+        }
+        let ask = kit.b.abs("$told", Some(Type::Str), answer, head);
+        self.guarded(kit, thing, guardrails, ask, told)
+    }
+
+    /// The agent that a task names.
+    pub(super) fn carries_out(&self, task: Thing<'r>, crew: &Crew<'r>) -> Option<Thing<'r>> {
+        match self.get(task, "agent")? {
+            Written::Code(given) => self.agent_of(given.value),
+            Written::Yaml(entry) => crew.names.get(entry.value.text()?).copied(),
+        }
     }
 
     /// The type of a task's result, and what its request says of it.
@@ -680,12 +730,7 @@ impl<'r> Reader<'r, '_> {
             None => {
                 let [role, backstory, goal] = MANAGER;
                 let text = format!("You are {role}. {backstory}\nYour personal goal is: {goal}");
-                let llm = match &crew.manager_llm {
-                    Some(Written::Code(given)) => Some(Written::Code(*given)),
-                    Some(Written::Yaml(entry)) => Some(Written::Yaml(*entry)),
-                    None => None,
-                };
-                ("manager".to_string(), kit.text(&text, head), llm, default)
+                ("manager".to_string(), kit.text(&text, head), None, default)
             }
         };
         let mut params = ModelParams {
@@ -693,6 +738,7 @@ impl<'r> Reader<'r, '_> {
             result: of_task.result,
             ..ModelParams::default()
         };
+        let llm = llm.as_ref().or(crew.manager_llm.as_ref().filter(|_| crew.manager.is_none()));
         let model_at = self.model(kit, llm, &mut params).unwrap_or(head);
         let over = reached(&bound);
         let choices_at = None;
@@ -704,6 +750,28 @@ impl<'r> Reader<'r, '_> {
 
 /// Tasks among which a name of a configuration is looked for.
 const MOST_LOOKED_AT: usize = 300;
+
+/// What makes an agent call models more often than is compiled, and whether it gives the agent something to call.
+const MORE_CALLS: &[(&str, bool)] = &[
+    ("memory", true),
+    ("mcps", true),
+    ("apps", true),
+    ("multimodal", true),
+    ("allow_code_execution", true),
+    ("reasoning", false),
+    ("planning", false),
+    ("planning_config", false),
+    ("knowledge", false),
+    ("knowledge_sources", false),
+    ("from_repository", false),
+];
+
+/// A function that calls models more often than is compiled, for what a key says.
+fn uncounted(kit: &mut Kit<'_>, function: TermId, key: &str, at: Span) -> TermId {
+    let bound = LoopBound::uncounted(&format!("`{key}` makes calls that are not compiled"));
+    let body = kit.on_x(function, at);
+    kit.fixpoint(body, bound, at, at)
+}
 
 /// `let $delegate = … in e`, if coworkers may be asked.
 fn with_delegation(kit: &mut Kit<'_>, delegate: Option<TermId>, term: TermId, at: Span) -> TermId {

@@ -5,6 +5,8 @@
 //! | `source` | agents and tasks, in a configuration, in code, or in code that names a configuration |
 //! | `code` | what Python makes |
 //! | `crew` | agents, tasks and crews as terms |
+//! | `guardrail` | what looks at results, and has tasks asked again |
+//! | `planning` | the planner that begins a crew |
 //! | `flow` | flows |
 //!
 //! | source | term |
@@ -13,6 +15,8 @@
 //! | with tools | a conversation: `fresh (send[system] p; send x; case (fix[max_iter] …) of {…})` |
 //! | `allow_delegation` | two tools that ask a coworker by name |
 //! | a task | `λx. agent "…"`: description, expected output, and what came before as context |
+//! | `guardrail` | a judge, and the task asked again with the reason |
+//! | `planning` | a planner that is asked first |
 //! | tasks | `task1 >> task2 >> …`; with `context` of some earlier tasks only, `let task1 = … in …` |
 //! | `process: hierarchical` | a manager that asks the agents for each task |
 //! | `{topic}` in any text | `inputs.topic`, where the whole is a function of `inputs: {topic: Str}` |
@@ -31,6 +35,8 @@
 mod code;
 mod crew;
 mod flow;
+mod guardrail;
+mod planning;
 mod source;
 
 pub use code::{Supplied, supplied};
@@ -38,6 +44,7 @@ pub use code::{Supplied, supplied};
 use crate::doc::Node;
 use crate::emit::{Unused, clip, codes, report_keys, undecided, value_span};
 use crate::kit::Units;
+use crate::langgraph::Functions;
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crew::Crew;
 use diagnostics::{Diagnostic, Span};
@@ -88,6 +95,7 @@ impl Frontend for CrewAi {
                 model: "name one: `llm: provider/model`",
                 bound: "state it: `max_iter`",
                 stated: Some(&["max_iter"]),
+                retries: "state it: `guardrail_max_retries`",
                 round: "count the rounds in the state of the flow, and let a router end it",
                 ..Words::default()
             },
@@ -113,7 +121,8 @@ impl Frontend for CrewAi {
         // Nothing of it is Python.
         let nothing = Sources::new();
         let world = World::new(&nothing, Limits::default());
-        let reader = Reader { world: &world, project };
+        let functions = Functions::default();
+        let reader = Reader { world: &world, project, functions: &functions };
         let mut used: HashSet<Span> = HashSet::new();
         if let Some(first) = own.tasks.first() {
             let crew = own.crew(&reader, agents, first.node.head());
@@ -218,6 +227,9 @@ impl<'d> Parts<'d> {
             managed: says("process").is_some_and(|e| e.value.text() == Some("hierarchical")),
             manager,
             manager_llm: says("manager_llm").map(Written::Yaml),
+            planning: says("planning").map(Written::Yaml).filter(|w| reader.is_on(w)),
+            planning_llm: says("planning_llm").map(Written::Yaml),
+            memory: SHARED.iter().find_map(|k| says(k).map(Written::Yaml).filter(|w| reader.is_on(w))),
             names,
         }
     }
@@ -256,17 +268,19 @@ fn is_task(node: Node<'_>) -> bool {
 const PYTHON_HOOK: &str = "it names Python code";
 const RUNTIME: &str = "it concerns how the framework runs, not what the agent does";
 const NOT_YET: &str = "it is not compiled yet";
+const UNCOUNTED: &str = "it is not compiled, so how many calls there are is not known";
+const AT_KICKOFF: &str = "it counts where an agent is started by itself";
 
 const AGENT_KEYS: &[&str] =
     &["name", "role", "goal", "backstory", "llm", "tools", "max_iter", "config", "allow_delegation"];
 const AGENT_UNUSED: &[Unused] = &[
     ("verbose", RUNTIME),
     ("cache", RUNTIME),
-    ("memory", NOT_YET),
+    ("memory", UNCOUNTED),
     ("max_rpm", RUNTIME),
     ("max_execution_time", RUNTIME),
     ("max_retry_limit", RUNTIME),
-    ("allow_code_execution", NOT_YET),
+    ("allow_code_execution", UNCOUNTED),
     ("code_execution_mode", NOT_YET),
     ("respect_context_window", RUNTIME),
     ("function_calling_llm", NOT_YET),
@@ -276,20 +290,20 @@ const AGENT_UNUSED: &[Unused] = &[
     ("prompt_template", NOT_YET),
     ("response_template", NOT_YET),
     ("use_system_prompt", NOT_YET),
-    ("multimodal", NOT_YET),
-    ("reasoning", NOT_YET),
+    ("multimodal", UNCOUNTED),
+    ("reasoning", UNCOUNTED),
     ("max_reasoning_attempts", NOT_YET),
     ("inject_date", NOT_YET),
     ("date_format", NOT_YET),
-    ("knowledge_sources", NOT_YET),
-    ("knowledge", NOT_YET),
+    ("knowledge_sources", UNCOUNTED),
+    ("knowledge", UNCOUNTED),
     ("embedder", NOT_YET),
-    ("guardrail", NOT_YET),
-    ("mcps", NOT_YET),
-    ("apps", NOT_YET),
-    ("from_repository", NOT_YET),
-    ("planning", NOT_YET),
-    ("planning_config", NOT_YET),
+    ("guardrail", AT_KICKOFF),
+    ("mcps", UNCOUNTED),
+    ("apps", UNCOUNTED),
+    ("from_repository", UNCOUNTED),
+    ("planning", UNCOUNTED),
+    ("planning_config", UNCOUNTED),
     ("security_config", RUNTIME),
     ("settings", NOT_YET),
     ("skills", NOT_YET),
@@ -310,17 +324,17 @@ const TASK_KEYS: &[&str] = &[
     "markdown",
     "output_pydantic",
     "output_json",
+    "guardrail",
+    "guardrails",
+    "guardrail_max_retries",
+    "max_retries",
 ];
 const TASK_UNUSED: &[Unused] = &[
-    ("async_execution", "tasks are compiled in their order"),
+    ("async_execution", "it is carried out in its place"),
     ("output_file", RUNTIME),
     ("create_directory", RUNTIME),
     ("response_model", PYTHON_HOOK),
-    ("human_input", NOT_YET),
-    ("guardrail", NOT_YET),
-    ("guardrails", NOT_YET),
-    ("guardrail_max_retries", NOT_YET),
-    ("max_retries", NOT_YET),
+    ("human_input", UNCOUNTED),
     ("callback", PYTHON_HOOK),
     ("converter_cls", PYTHON_HOOK),
     ("condition", PYTHON_HOOK),
@@ -332,28 +346,29 @@ const TASK_UNUSED: &[Unused] = &[
     ("type", PYTHON_HOOK),
 ];
 
-const CREW_KEYS: &[&str] = &["agents", "tasks", "process", "manager_llm", "manager_agent"];
+const CREW_KEYS: &[&str] =
+    &["agents", "tasks", "process", "manager_llm", "manager_agent", "planning", "planning_llm"];
+/// What the agents of a crew share, beside its tasks.
+const SHARED: [&str; 3] = ["memory", "knowledge", "knowledge_sources"];
 const CREW_UNUSED: &[Unused] = &[
     ("name", "it changes nothing about what the crew does"),
     ("description", "it changes nothing about what the crew does"),
     ("verbose", RUNTIME),
-    ("memory", NOT_YET),
+    ("memory", UNCOUNTED),
     ("cache", RUNTIME),
     ("max_rpm", RUNTIME),
-    ("planning", NOT_YET),
-    ("planning_llm", NOT_YET),
     ("function_calling_llm", NOT_YET),
     ("embedder", NOT_YET),
     ("output_log_file", RUNTIME),
     ("share_crew", RUNTIME),
-    ("knowledge_sources", NOT_YET),
+    ("knowledge_sources", UNCOUNTED),
     ("inputs", NOT_YET),
     ("chat_llm", NOT_YET),
     ("before_kickoff_callbacks", PYTHON_HOOK),
     ("after_kickoff_callbacks", PYTHON_HOOK),
     ("step_callback", PYTHON_HOOK),
     ("task_callback", PYTHON_HOOK),
-    ("knowledge", NOT_YET),
+    ("knowledge", UNCOUNTED),
     ("prompt_file", NOT_YET),
     ("security_config", RUNTIME),
     ("skills", NOT_YET),

@@ -4,6 +4,7 @@ use super::{Definition, definitions};
 use crate::doc::{Entry, Node};
 use crate::emit::{self, Template, clip, codes, parts, undecided, value_span, wrong_kind};
 use crate::kit::Kit;
+use crate::langgraph::Functions;
 use crate::project::{File, Project};
 use crate::py::{self, Given, field};
 use core_ir::ToolDecl;
@@ -57,6 +58,8 @@ impl Written<'_> {
 pub(super) struct Reader<'r, 'w> {
     pub world: &'r World<'w>,
     pub project: &'r Project,
+    /// The functions of the project that look at what tasks give.
+    pub functions: &'r Functions,
 }
 
 impl<'r> Reader<'r, '_> {
@@ -180,6 +183,28 @@ impl<'r> Reader<'r, '_> {
             Some(Written::Code(given)) => matches!(self.world.settled(given.value).kind, Kind::Bool(true)),
             Some(Written::Yaml(entry)) => entry.value.as_bool() == Some(true),
             None => false,
+        }
+    }
+
+    /// What is written under a key, unless it is switched off.
+    pub fn switched_on(&self, thing: Thing<'r>, key: &str) -> Option<Written<'r>> {
+        self.get(thing, key).filter(|w| self.is_on(w))
+    }
+
+    /// Whether a value switches something on: any but `False`, nothing and an empty list.
+    pub fn is_on(&self, written: &Written<'_>) -> bool {
+        match written {
+            Written::Code(given) => match self.world.settled(given.value).kind {
+                Kind::Bool(on) => on,
+                Kind::None => false,
+                _ => self.world.items(given.value).is_none_or(|items| !items.is_empty()),
+            },
+            Written::Yaml(entry) => {
+                let value = entry.value;
+                !value.is_null()
+                    && value.as_bool() != Some(false)
+                    && !(value.is_sequence() && value.items().next().is_none())
+            }
         }
     }
 

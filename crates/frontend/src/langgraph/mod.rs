@@ -20,6 +20,7 @@ mod agent;
 mod calls;
 mod deep;
 mod gradual;
+mod lent;
 mod manifest;
 mod model;
 mod nest;
@@ -33,6 +34,7 @@ mod team;
 mod update;
 mod value;
 
+pub(crate) use lent::{Functions, Of};
 pub use manifest::Manifest;
 
 use crate::defaults;

@@ -52,8 +52,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             d.level = Level::Unknown;
         }
         let words = context.compiled.facts.words;
+        let retries = !words.retries.is_empty() && origin.ends_with("retries");
         // What holds anyway is stated: nothing changes until the framework does.
-        if let (Bound::Finite(n), Some(_), Some(at)) = (l.bound, words.stated, d.span) {
+        if let (Bound::Finite(n), Some(_), Some(at), false) = (l.bound, words.stated, d.span, retries) {
             d.fix = Some(wish(at, &n.to_string(), Applicability::Safe));
         }
         let timed = context.unit.outline.timed.contains(&code.span(l.fix));
@@ -61,6 +62,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let (most, why) = match decided {
             _ if people => (Level::Info, "a person takes part in each round"),
             _ if timed => (Level::Info, "its time is limited"),
+            _ if retries => (Level::Info, "it goes on only while its results are refused"),
             Decision { counted: true, .. } => (Level::Info, "a count in the state ends it, as it seems"),
             Decision { unknown: true, .. } => {
                 (Level::Unknown, "what decides whether it goes round again is not known")
@@ -73,7 +75,11 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             d.help.push(why.to_string());
         }
         let circle = l.bound == Bound::Infinite && !words.round.is_empty();
-        let help = if circle { words.round } else { words.bound };
+        let help = match () {
+            () if retries => words.retries,
+            () if circle => words.round,
+            () => words.bound,
+        };
         out.push(if help.is_empty() { d } else { d.help(help) });
     }
 }
