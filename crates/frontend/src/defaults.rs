@@ -383,11 +383,33 @@ pub(crate) const LANGCHAIN_AGENT_STEPS: Default = Default {
     framework: "LangChain's create_agent",
     package: "langchain",
     counts: "steps",
-    ranges: &[(
-        "1.0",
-        Some(9_999),
-        "langchain 1.4.7 langchain/agents/factory.py: config = {\"recursion_limit\": 9_999}",
-    )],
+    ranges: &[
+        (
+            "1.0",
+            Some(10_000),
+            "langchain 1.0.7, 1.1.0, 1.2.13 langchain/agents/factory.py: with_config({\"recursion_limit\": 10_000})",
+        ),
+        (
+            "1.2.14",
+            Some(9_999),
+            "langchain 1.2.14, 1.4.7 langchain/agents/factory.py: config = {\"recursion_limit\": 9_999}",
+        ),
+    ],
+};
+
+/// Steps of a run of an agent that `create_deep_agent` makes; those that it has work done are `create_agent`'s.
+pub(crate) const DEEP_AGENT_STEPS: Default = Default {
+    framework: "deepagents",
+    package: "deepagents",
+    counts: "steps",
+    ranges: &[
+        (
+            "",
+            Some(1_000),
+            "deepagents 0.2.8, 0.3.5, 0.4.12 deepagents/graph.py: with_config({\"recursion_limit\": 1000})",
+        ),
+        ("0.5", Some(9_999), "deepagents 0.5.0, 0.7.32 deepagents/graph.py: \"recursion_limit\": 9_999"),
+    ],
 };
 
 /// Iterations of LangChain's agent executor.
@@ -420,6 +442,28 @@ mod tests {
             (">=0.28", "the default of CrewAI 0.102 and later, 25 steps"),
         ] {
             assert_eq!(of_crewai(requirement), expected, "{requirement}");
+        }
+    }
+
+    #[test]
+    fn deep_agents_and_agents_have_limits_of_their_own() {
+        let of = |default: &Default, text: &str| {
+            let mut versions = Versions::default();
+            versions.read("requirements.txt", text);
+            bound(default, &versions).bound
+        };
+        let limits = [
+            ("==1.0.7", &LANGCHAIN_AGENT_STEPS, 10_000),
+            ("==1.2.13", &LANGCHAIN_AGENT_STEPS, 10_000),
+            ("==1.2.14", &LANGCHAIN_AGENT_STEPS, 9_999),
+            ("==0.2.8", &DEEP_AGENT_STEPS, 1_000),
+            (">=0.4,<0.5", &DEEP_AGENT_STEPS, 1_000),
+            ("==0.7.32", &DEEP_AGENT_STEPS, 9_999),
+            ("", &DEEP_AGENT_STEPS, 9_999),
+        ];
+        for (version, default, steps) in limits {
+            let text = format!("{}{version}\n", default.package);
+            assert_eq!(of(default, &text), core_ir::Bound::Finite(steps), "{text}");
         }
     }
 }

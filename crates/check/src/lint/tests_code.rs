@@ -52,8 +52,10 @@ fn instructions_that_are_written_and_empty_are_where_they_are_written() {
 
 #[test]
 fn a_module_whose_imports_are_more_than_is_followed_says_so() {
-    let heavy = format!("x = 0\n{}", "for a in range(999):\n  for b in range(999):\n    x = x + 1\n".repeat(2));
-    let text = "from heavy import x\nfrom agents import Agent\na = Agent(name='a', model='m', instructions='i')\n";
+    let heavy =
+        format!("x = 0\n{}", "for a in range(999):\n  for b in range(999):\n    x = x + 1\n".repeat(2));
+    let text =
+        "from heavy import x\nfrom agents import Agent\na = Agent(name='a', model='m', instructions='i')\n";
     let found = among(&[("main.py", text), ("heavy.py", &heavy)]);
     assert_eq!(of("F005", text, &found).len(), 1, "{found:?}");
 }
@@ -339,4 +341,70 @@ fn an_earlier_node_of_a_graph_may_tell_a_model_what_to_do() {
     };
     assert_eq!(codes("x"), ["L001"]);
     assert!(codes("\"Answer the question {x}.\"").is_empty());
+}
+
+#[test]
+fn what_gives_each_item_as_it_is_is_no_empty_composition() {
+    let text = "from langgraph.graph import StateGraph, END\nfrom typing import TypedDict\n\
+                class S(TypedDict):\n    found: list\n    kept: list\n\
+                def keep(state):\n    return {'kept': [item.model_dump() for item in state['found']]}\n\
+                g = StateGraph(S)\ng.add_node('keep', keep)\ng.set_entry_point('keep')\ng.add_edge('keep', END)\napp = g.compile()\n";
+    assert!(of("L006", text, &among(&[("main.py", text)])).is_empty());
+}
+
+#[test]
+fn the_remedy_is_that_of_the_version_that_is_imported() {
+    let talk = "a = ConversableAgent('a', llm_config={'model': 'm'}, human_input_mode='NEVER')\n\
+                b = ConversableAgent('b', llm_config={'model': 'm'}, human_input_mode='NEVER')\n\
+                a.initiate_chat(b, message='hello')\n";
+    let text = format!("from autogen import ConversableAgent\n{talk}");
+    let found = |text: &str| {
+        let of_loops = among(&[("main.py", text)]).into_iter().filter(|d| d.code == "L017");
+        of_loops.map(|d| (d.level, d.help.join(" "))).collect::<Vec<_>>()
+    };
+    let [(Level::Warn, help)] = &found(&text)[..] else { panic!("{:?}", found(&text)) };
+    assert!(help.contains("`max_turns=` of `initiate_chat`"), "{help}");
+    assert!(!help.contains("MaxMessageTermination"), "{help}");
+    // Who is asked in each round may end it, though a model would answer otherwise.
+    let asked = text.replacen("'NEVER'", "'ALWAYS'", 1);
+    assert!(found(&asked).iter().all(|(level, _)| *level == Level::Info), "{:?}", found(&asked));
+}
+
+#[test]
+fn a_bound_by_another_name_is_not_known() {
+    let text = |key: &str| {
+        format!("writer:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n  {key}: 3\n")
+    };
+    let level = |key: &str| {
+        let text = text(key);
+        among(&[("agents.yaml", &text)]).iter().find(|d| d.code == "L017").map(|d| d.level)
+    };
+    assert_eq!(level("max_rpm"), Some(Level::Warn));
+    assert_eq!(level("max_iterations"), Some(Level::Unknown));
+    assert_eq!(level("max_iter"), None);
+}
+
+#[test]
+fn what_an_assigner_names_may_be_written() {
+    let text = |selector: &str, keys: &str| {
+        format!(
+            "app:\n  mode: advanced-chat\n  name: a\nkind: app\nversion: 0.3.0\nworkflow:\n  conversation_variables:\n\
+             \x20 - {{id: c1, name: held, value: '', value_type: string}}\n\
+             \x20 - {{id: c2, name: other, value: '', value_type: string}}\n  graph:\n    edges:\n\
+             \x20   - {{id: e1, source: s, sourceHandle: source, target: w, targetHandle: target}}\n\
+             \x20   - {{id: e2, source: w, sourceHandle: source, target: m, targetHandle: target}}\n\
+             \x20   - {{id: e3, source: m, sourceHandle: source, target: r, targetHandle: target}}\n    nodes:\n\
+             \x20   - {{id: s, data: {{type: start, title: s, variables: []}}}}\n\
+             \x20   - {{id: w, data: {{type: assigner, title: w, {keys}: [{{operation: set, value: x, variable_selector: [conversation, {selector}]}}]}}}}\n\
+             \x20   - {{id: m, data: {{type: llm, title: m, model: {{name: n, provider: p, mode: chat}}, prompt_template: [{{role: user, text: 'say {{{{#conversation.held#}}}}'}}]}}}}\n\
+             \x20   - {{id: r, data: {{type: answer, title: r, answer: '{{{{#m.text#}}}}'}}}}\n"
+        )
+    };
+    let never = |text: &str| of("L011", text, &among(&[("a.yml", text)])).len();
+    assert_eq!(never(&text("held", "items")), 0);
+    // A key that Dify does not read: what it would assign is not known, rather than nothing.
+    assert_eq!(never(&text("held", "actions")), 0);
+    assert_eq!(never(&text("other", "actions")), 1);
+    // What is declared nowhere cannot be kept.
+    assert_eq!(never(&text("nowhere", "actions")), 1);
 }

@@ -349,14 +349,12 @@ impl<'r> Reader<'r, '_> {
             "UserProxyAgent" => self.get(id, None, "system_message"),
             _ => self.get(id, Some(1), "system_message"),
         };
+        // Whoever is asked each time may answer `exit`, whether a model would answer otherwise or not.
+        if self.mode(id) == "ALWAYS" {
+            kit.outline.person(head, true);
+        }
         let kind = match self.model(kit, id) {
-            None => {
-                // Whoever is asked each time may answer `exit`.
-                if self.mode(id) == "ALWAYS" {
-                    kit.outline.person(head, true);
-                }
-                self.proxy(id)
-            }
+            None => self.proxy(id),
             Some((params, at)) => {
                 let default = if class == "AssistantAgent" { ASSISTANT_PROMPT } else { CONVERSABLE_PROMPT };
                 let system = system.map_or_else(|| Words::of(default, head), |g| words(self.world, g));

@@ -115,6 +115,16 @@ fn facts() -> Facts {
     }
 }
 
+/// The words where a talk is begun with `initiate_chat`.
+fn classic_words(words: Words) -> Words {
+    Words {
+        model: "name one: `llm_config`",
+        bound: "state it: `max_turns=` of `initiate_chat`, `max_round=` of the group, or `max_consecutive_auto_reply=` of an agent",
+        exit: "give an agent an `is_termination_msg` that a message can meet",
+        ..words
+    }
+}
+
 impl Frontend for AutoGen {
     fn name(&self) -> &'static str {
         "autogen"
@@ -188,6 +198,9 @@ impl Frontend for AutoGen {
 
 /// The teams and agents that a module makes, and that are no part of another one.
 fn python(mut units: Units, project: &Project, file: &File) -> Compiled {
+    if !py::imports(file, code::PACKAGES) {
+        units.compiled.facts.words = classic_words(units.compiled.facts.words);
+    }
     let sources = py::modules(project, file);
     let world = World::new(&sources, python::Limits::default());
     let world = py::evaluate(world, file, &mut units.compiled.diagnostics);

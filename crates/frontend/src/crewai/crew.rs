@@ -69,6 +69,9 @@ pub(super) struct Crew<'r> {
     pub names: HashMap<String, Thing<'r>>,
 }
 
+/// How else people call `max_iter`.
+const OTHER_BOUNDS: &[&str] = &["max_iterations", "max_steps", "max_turns"];
+
 impl<'r> Reader<'r, '_> {
     /// The agents by their names, the first of a name.
     pub fn names(&self, agents: &[Thing<'r>]) -> HashMap<String, Thing<'r>> {
@@ -125,6 +128,12 @@ impl<'r> Reader<'r, '_> {
             Some(Written::Yaml(entry)) => default.or_written(Some(entry), kit.out),
             None if self.is_hidden(thing) => {
                 LoopBound::unknown("it may stand in a configuration that is not at hand")
+            }
+            // CrewAI does not read these; who wrote one may have a loader that does.
+            None if OTHER_BOUNDS.iter().any(|k| matches!(self.get(thing, k), Some(Written::Yaml(_)))) => {
+                LoopBound::unknown(
+                    "it is given by a name that CrewAI does not read; `max_iter` is the one it does",
+                )
             }
             None => default,
         };

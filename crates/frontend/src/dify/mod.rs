@@ -80,6 +80,7 @@ impl Frontend for Dify {
                     let mut flow = Flow {
                         nodes: &nodes,
                         graph,
+                        kept: declared(root).filter_map(|v| v.get("name")?.text()).collect(),
                         inside: None,
                         index: HashMap::new(),
                         handed: HashSet::new(),
@@ -169,11 +170,15 @@ fn model(kit: &mut Kit<'_>, data: Node<'_>) -> (ModelParams, Option<Span>) {
     (params, Some(named.map_or(entry.key.span(), |(_, e)| value_span(&e))))
 }
 
+/// The conversation's variables, as they are declared.
+fn declared<'d>(root: Node<'d>) -> impl Iterator<Item = Node<'d>> {
+    root.at(&["workflow", "conversation_variables"]).into_iter().flat_map(|v| v.items())
+}
+
 /// The conversation's variables as a store around the whole.
 fn remembering(kit: &mut Kit<'_>, root: Node<'_>, term: TermId, at: Span) -> TermId {
     let mut keys: Vec<KeyDecl> = Vec::new();
-    let variables = root.at(&["workflow", "conversation_variables"]);
-    for v in variables.into_iter().flat_map(|v| v.items()) {
+    for v in declared(root) {
         let Some(name) = v.get("name").and_then(|n| n.text()) else { continue };
         if keys.iter().all(|k| &*k.name != name) {
             let initial = v.get("value").and_then(|v| crate::emit::data(v, &mut 400));
@@ -193,6 +198,8 @@ fn remembering(kit: &mut Kit<'_>, root: Node<'_>, term: TermId, at: Span) -> Ter
 struct Flow<'n, 'd> {
     nodes: &'n [(&'d str, Node<'d>)],
     graph: Node<'d>,
+    /// The variables of the conversation.
+    kept: HashSet<&'d str>,
     /// The iteration or loop around.
     inside: Option<&'d str>,
     /// Numbers of the nodes at this level.

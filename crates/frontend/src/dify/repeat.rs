@@ -34,7 +34,8 @@ impl<'d> Run<'_, '_, 'd> {
         let inside = Some(self.here[node].0);
         let handed = env.order.iter().map(|n| self.here[*n].0).collect();
         let (nodes, graph) = (self.flow.nodes, self.flow.graph);
-        let mut flow = Flow { nodes, graph, inside, index: HashMap::new(), handed };
+        let kept = self.flow.kept.clone();
+        let mut flow = Flow { nodes, graph, kept, inside, index: HashMap::new(), handed };
         let term = flow.lower(kit, at);
         // The parameter is a record here, not a text.
         match kit.b.term(term).clone() {
@@ -261,8 +262,32 @@ impl<'d> Run<'_, '_, 'd> {
             };
             bindings.push(("_".into(), kit.b.add(Term::Remember(key, None, value), at)));
         }
+        if bindings.is_empty() && data.get("items").is_none() && old.is_none() {
+            self.assigned_otherwise(kit, data, at, &mut bindings);
+        }
         let unit = kit.b.add(Term::Record(Vec::new()), at);
         if bindings.is_empty() { unit } else { kit.b.let_in(bindings, unit, at) }
+    }
+
+    /// An assigner that is not written as Dify writes them: what it names is given something, if it does anything.
+    fn assigned_otherwise(
+        &self,
+        kit: &mut Kit<'_>,
+        data: Node<'d>,
+        at: Span,
+        bindings: &mut Vec<(Name, TermId)>,
+    ) {
+        for node in data.descendants().take(200) {
+            let Some(selector) = node.get("variable_selector") else { continue };
+            let path: Vec<&str> = selector.items().filter_map(|s| s.text()).collect();
+            let ["conversation", key] = path[..] else { continue };
+            if !self.flow.kept.contains(key) {
+                continue;
+            }
+            let why = "whether this assigns anything is not known: Dify reads `items` or `assigned_variable_selector`";
+            let value = kit.undecided(codes::NOT_COMPILED, why.into(), selector.head());
+            bindings.push(("_".into(), kit.b.add(Term::Remember(key.into(), None, value), at)));
+        }
     }
 
     /// Whether a node is a loop that this one is in, at whatever depth.

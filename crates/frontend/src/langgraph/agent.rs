@@ -202,7 +202,7 @@ impl Reader<'_, '_> {
             return self.executor(kit, object, name, scope);
         }
         if object.package() == "deepagents" {
-            let bound = defaults::bound(&defaults::LANGCHAIN_AGENT_STEPS, kit.versions);
+            let bound = defaults::bound(&defaults::DEEP_AGENT_STEPS, kit.versions);
             let bound = self.limit(&self.runs_of(id), bound);
             return self.read_deep(kit, object, &name, bound);
         }

@@ -9,12 +9,13 @@
 use super::agent::{Agent, rounds};
 use super::prompt::{Part, Said};
 use super::{Inner, Reader};
+use crate::defaults;
 use crate::emit::{LoopBound, Unused, codes, undecided};
 use crate::kit::Kit;
 use crate::py::{self, field};
 use crate::shape::why;
 use core_ir::{
-    Branch, EffectClass, LabelSpec, ModelParams, Name, Prim, Role, Term, ToolDecl, ToolParam, Type,
+    Bound, Branch, EffectClass, LabelSpec, ModelParams, Name, Prim, Role, Term, ToolDecl, ToolParam, Type,
 };
 use diagnostics::Span;
 use python::{Object, Value};
@@ -104,14 +105,21 @@ impl Reader<'_, '_> {
         if let Some(given) = field(object, None, "response_format").filter(|g| !g.value.is_none()) {
             params.result = Some(self.schema(given.value));
         }
+        // Whoever works for it has its limit, but before 0.5, where it is `create_agent`'s (0.3, which hands its own on, is not told apart).
+        let theirs = match (bound.bound, &bound.origin) {
+            (Bound::Finite(1_000), Some(_)) => {
+                defaults::bound(&defaults::LANGCHAIN_AGENT_STEPS, kit.versions)
+            }
+            _ => bound.clone(),
+        };
         let like_itself = |kit: &mut Kit<'_>, reader: &Self| {
             let params = ModelParams { result: None, ..params.clone() };
-            reader.deep_part(kit, head, parts.clone(), params, tools.clone(), bound.clone())
+            reader.deep_part(kit, head, parts.clone(), params, tools.clone(), theirs.clone())
         };
         let mut subagents: Vec<Sub> = Vec::new();
         let given = field(object, None, "subagents").filter(|g| !g.value.is_none());
         for value in given.map_or_else(Vec::new, |g| self.items(g.value)) {
-            match self.sub(kit, &value, &params, &tools, &bound) {
+            match self.sub(kit, &value, &params, &tools, &theirs) {
                 Some(sub) => subagents.push(sub),
                 None => {
                     let message = format!("an agent that is not known: {}", self.world.why(&value));

@@ -426,8 +426,13 @@ impl Reader<'_, '_> {
                 prim(kit, Prim::ToStr, vec![of])
             }
             ("builtins.int" | "builtins.float", [of]) => {
-                let of = self.expr(kit, scope, of);
-                prim(kit, Prim::ToNum, vec![of])
+                let number = self.expr(kit, scope, of);
+                // What is a number already is the number of its text.
+                let text = match self.is_text(of) {
+                    true => number,
+                    false => kit.b.add(Term::Prim(Prim::ToStr, vec![number]), at),
+                };
+                prim(kit, Prim::ToNum, vec![text])
             }
             ("builtins.list" | "builtins.tuple" | "builtins.dict", [of]) => Some(self.expr(kit, scope, of)),
             ("json.loads", [of]) => {

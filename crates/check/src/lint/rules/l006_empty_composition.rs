@@ -3,6 +3,7 @@
 use crate::lint::{Check, Context, Rule};
 use core_ir::{Slot, Term};
 use diagnostics::{Diagnostic, Level};
+use std::collections::HashSet;
 
 pub(super) static RULE: Rule = Rule {
     code: "L006",
@@ -15,9 +16,18 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
+    // What gives each item of a list as it is composes nothing, nor was it meant to.
+    let of_items: HashSet<_> = code
+        .iter()
+        .filter_map(|(_, t)| match t {
+            Term::Each(_, function, _) => Some(*function),
+            _ => None,
+        })
+        .collect();
     for (id, term) in code.iter() {
         let empty = match term {
             // The sugar tells it from a function that somebody wrote: no front end makes a λ of a variable otherwise.
+            Term::Abs(_) if of_items.contains(&id) => false,
             Term::Abs(abs) => matches!(code.term(abs.body), Term::Var(_, Slot::Local(0))),
             Term::Par(_, sides) => sides.is_empty(),
             _ => false,

@@ -48,7 +48,7 @@ const ISSUED: &[(&str, usize, &str)] = &[
 
 /// Whose key stands in a text, if any does.
 fn issued(text: &str) -> Option<&'static str> {
-    if text.contains("PRIVATE KEY-----") && text.contains("-----BEGIN ") {
+    if has_private_key(text) {
         return Some("a private key");
     }
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -56,6 +56,20 @@ fn issued(text: &str) -> Option<&'static str> {
         let (prefix, least, what) = ISSUED.iter().find(|(prefix, ..)| word.starts_with(prefix))?;
         let rest = word.strip_prefix(prefix)?;
         (rest.len() >= *least && is_random(rest)).then_some(*what)
+    })
+}
+
+/// Whether a private key stands in a text: its first line and what follows it, not the words or a pattern to find one by.
+fn has_private_key(text: &str) -> bool {
+    text.split("-----BEGIN ").skip(1).any(|after| {
+        let Some((kind, key)) = after.split_once("PRIVATE KEY-----") else { return false };
+        let one_line = kind.len() < 24 && kind.chars().all(|c| c.is_ascii_uppercase() || c == ' ');
+        // Lines end with a line break, or where that is written in a string, with `\\n`.
+        let key = key.replace("\\n", "").replace("\\r", "");
+        let letters = key.chars().filter(|c| !c.is_whitespace());
+        let drawn =
+            letters.take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')).take(40);
+        one_line && drawn.count() == 40
     })
 }
 
@@ -123,5 +137,23 @@ mod tests {
         assert!(!named("api_token", "sk-prod-token-abc-456"));
         assert!(!named("max_tokens_key_name", "8f14e45fceea167a5a36dedd4bea2543"));
         assert!(!named("api_key", "the key of the house is under the mat 12"));
+    }
+
+    #[test]
+    fn a_private_key_is_more_than_its_first_line() {
+        let lines = "MIIEpAIBAAKCAQEA7bq9Zk29fLq0XbVn37RtYcWm51HdPe64GjUo\nAb3xYcWm51HdPe64GjUo".to_string();
+        for text in [
+            format!("-----BEGIN RSA PRIVATE KEY-----\n{lines}\n-----END RSA PRIVATE KEY-----"),
+            format!("key = -----BEGIN PRIVATE KEY-----\\n{}", lines.replace('\n', "\\n")),
+        ] {
+            assert_eq!(issued(&text), Some("a private key"), "{text}");
+        }
+        for text in [
+            "look for `-----BEGIN (RSA|EC|DSA|OPENSSH) PRIVATE KEY-----` in string literals",
+            "look for -----BEGIN RSA PRIVATE KEY----- and for tokens that begin with sk- in each file of the project",
+            "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
+        ] {
+            assert_eq!(issued(text), None, "{text}");
+        }
     }
 }
