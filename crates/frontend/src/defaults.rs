@@ -378,39 +378,48 @@ pub(crate) const LANGGRAPH_STEPS: Default = Default {
     ],
 };
 
-/// Steps of a run of an agent that LangChain's `create_agent` makes.
-pub(crate) const LANGCHAIN_AGENT_STEPS: Default = Default {
+/// Steps of a run of an agent that LangChain's `create_agent` makes; [`create_agent`] says which versions set any.
+const LANGCHAIN_AGENT_STEPS: Default = Default {
     framework: "LangChain's create_agent",
     package: "langchain",
     counts: "steps",
     ranges: &[
         (
-            "1.0",
+            "1.0.5",
             Some(10_000),
-            "langchain 1.0.7, 1.1.0, 1.2.13 langchain/agents/factory.py: with_config({\"recursion_limit\": 10_000})",
+            "langchain 1.0.5 to 1.2.13 langchain/agents/factory.py: {\"recursion_limit\": 10_000}",
         ),
         (
             "1.2.14",
             Some(9_999),
-            "langchain 1.2.14, 1.4.7 langchain/agents/factory.py: config = {\"recursion_limit\": 9_999}",
+            "langchain 1.2.14 to 1.5.0 langchain/agents/factory.py: {\"recursion_limit\": 9_999}",
         ),
     ],
 };
 
-/// Steps of a run of an agent that `create_deep_agent` makes; those that it has work done are `create_agent`'s.
-pub(crate) const DEEP_AGENT_STEPS: Default = Default {
+/// The bound of an agent that LangChain's `create_agent` makes. The first versions leave it to LangGraph (langchain 1.0.0 to 1.0.4
+/// `langchain/agents/factory.py`).
+pub(crate) fn create_agent(versions: &Versions) -> LoopBound {
+    let none_yet = versions.exact(LANGCHAIN_AGENT_STEPS.package).is_some_and(|v| parts(v) < parts("1.0.5"));
+    bound(if none_yet { &LANGGRAPH_STEPS } else { &LANGCHAIN_AGENT_STEPS }, versions)
+}
+
+/// Steps of a run of a deep agent; [`create_deep_agent`] says which versions set any.
+const DEEP_AGENT_STEPS: Default = Default {
     framework: "deepagents",
     package: "deepagents",
     counts: "steps",
     ranges: &[
-        (
-            "",
-            Some(1_000),
-            "deepagents 0.2.8, 0.3.5, 0.4.12 deepagents/graph.py: with_config({\"recursion_limit\": 1000})",
-        ),
-        ("0.5", Some(9_999), "deepagents 0.5.0, 0.7.32 deepagents/graph.py: \"recursion_limit\": 9_999"),
+        ("0.1", Some(1_000), "deepagents 0.1.0 to 0.4.12 deepagents/graph.py: {\"recursion_limit\": 1000}"),
+        ("0.5", Some(9_999), "deepagents 0.5.0 to 0.7.32 deepagents/graph.py: {\"recursion_limit\": 9_999}"),
     ],
 };
+
+/// The bound of a deep agent. The first versions leave it to LangGraph (deepagents 0.0.5 `deepagents/graph.py`).
+pub(crate) fn create_deep_agent(versions: &Versions) -> LoopBound {
+    let none_yet = versions.exact(DEEP_AGENT_STEPS.package).is_some_and(|v| parts(v) < parts("0.1"));
+    bound(if none_yet { &LANGGRAPH_STEPS } else { &DEEP_AGENT_STEPS }, versions)
+}
 
 /// Iterations of LangChain's agent executor.
 pub(crate) const LANGCHAIN_ITERATIONS: Default = Default {
@@ -428,6 +437,30 @@ mod tests {
         let mut versions = Versions::default();
         versions.read("requirements.txt", &format!("crewai{requirement}\n"));
         bound(&CREWAI_ITER, &versions).origin.map_or(String::new(), |o| o.to_string())
+    }
+
+    #[test]
+    fn what_agents_of_langchain_are_bounded_by_depends_on_the_version() {
+        let said = |bound: fn(&Versions) -> LoopBound, requirements: &str| {
+            let mut versions = Versions::default();
+            versions.read("requirements.txt", requirements);
+            bound(&versions).origin.map_or(String::new(), |o| o.to_string())
+        };
+        for (requirements, of) in [
+            ("langchain==1.0.4\nlanggraph==1.0.3\n", "the default of LangGraph 1.0.3, 25 steps"),
+            ("langchain==1.2.10\n", "the default of LangChain's create_agent 1.2.10, 10000 steps"),
+            ("langchain==1.2.14\n", "the default of LangChain's create_agent 1.2.14, 9999 steps"),
+            ("langchain>=1.0\n", "the default of LangChain's create_agent 1.2.14 and later, 9999 steps"),
+        ] {
+            assert_eq!(said(create_agent, requirements), of);
+        }
+        for (requirements, of) in [
+            ("deepagents==0.0.5\nlanggraph==0.6.7\n", "the default of LangGraph 0.6.7, 25 steps"),
+            ("deepagents==0.4.12\n", "the default of deepagents 0.4.12, 1000 steps"),
+            ("deepagents\n", "the default of deepagents 0.5 and later, 9999 steps"),
+        ] {
+            assert_eq!(said(create_deep_agent, requirements), of);
+        }
     }
 
     #[test]

@@ -32,6 +32,10 @@ pub struct Outline {
     pub timed: Vec<Span>,
     /// People who take part in talks, and whether what they say may end one.
     pub people: Vec<(Span, bool)>,
+    /// Loops that are bounded elsewhere than the format's other loops are, and how.
+    pub bounded: Vec<(Span, &'static str)>,
+    /// Whether what a model says is written in the source: it stands in for one.
+    pub scripted: bool,
 }
 
 /// A graph of nodes and edges as it is written.
@@ -149,6 +153,13 @@ impl Outline {
     pub(crate) fn timed(&mut self, at: Span) {
         if self.timed.len() < MOST && !self.timed.contains(&at) {
             self.timed.push(at);
+        }
+    }
+
+    /// Says how a loop is bounded that has another place for it than the format's other loops, once.
+    pub(crate) fn bounded(&mut self, at: Span, how: &'static str) {
+        if self.bounded.len() < MOST && !self.bounded.contains(&(at, how)) {
+            self.bounded.push((at, how));
         }
     }
 

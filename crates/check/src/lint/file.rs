@@ -83,27 +83,37 @@ fn cap(findings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether a module is one of tests, by its path.
-fn is_test(path: &str) -> bool {
+/// Whether a file is one of tests, by its path below the project's folder. Of a path from the root of the disk, only the folder that the
+/// file is in counts: what stands above a project says nothing about it.
+///
+/// # Examples
+/// ```
+/// use check::lint::is_test;
+/// assert!(is_test("tests/data/agents.yaml") && is_test("app/test_main.py") && is_test("/home/me/app/tests/agents.yaml"));
+/// assert!(!is_test("/home/me/test/app/agents.yaml") && !is_test("app/latest/agents.yaml"));
+/// ```
+pub fn is_test(path: &str) -> bool {
     let mut parts = path.rsplit(['/', '\\']);
     let name = parts.next().unwrap_or(path);
-    name.starts_with("test_")
-        || name.ends_with("_test.py")
-        || name == "conftest.py"
-        || parts.any(|p| matches!(p, "tests" | "test"))
+    let whole = path.starts_with(['/', '\\']) || path.get(1..2) == Some(":");
+    let folders = if whole { 1 } else { usize::MAX };
+    let named = name.starts_with("test_") || name.ends_with("_test.py") || name == "conftest.py";
+    (named && File::is_python(name)) || parts.take(folders).any(|p| matches!(p, "tests" | "test"))
+}
+
+/// Takes what stands in a test less hard: what a test does wrong it does on purpose. A key in it is a key.
+fn in_test(findings: &mut [Diagnostic]) {
+    for d in findings.iter_mut().filter(|d| d.level > Level::Unknown && d.code != "S001") {
+        d.level = Level::Info;
+        d.help.push("it stands in a test".to_string());
+    }
 }
 
 /// Leaves open what code may supply where it is not seen: in a module, instructions may come with the first message, and a model from
 /// anywhere; only an empty text that is written is certain. A node of LangGraph is also reached by `Command` and `Send`,
 /// and a function that decides at several nodes need not give each of its outcomes at each.
-fn doubt(d: &mut Diagnostic, path: &str, text: &str, framework: &str) {
+fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
     if d.level <= Level::Unknown {
-        return;
-    }
-    // What a test does wrong it does on purpose; a key in it is a key.
-    if is_test(path) && d.code != "S001" {
-        d.level = Level::Info;
-        d.help.push("it stands in a test".to_string());
         return;
     }
     let written = d.span.and_then(|s| text.get(s.start as usize..s.end as usize)).unwrap_or("");
@@ -181,11 +191,14 @@ pub fn lint_among(
                 findings.retain(|d| d.span.is_none_or(|s| s.file == id));
                 findings.iter_mut().for_each(|d| d.remarks.retain(|r| r.span.file == id));
             }
+            if is_test(path) {
+                in_test(&mut findings);
+            }
             if is_python {
                 for d in &mut findings {
                     // The others are written for YAML and JSON.
                     d.fix = d.fix.take().filter(|_| matches!(d.code, "L003" | "L017" | "S002" | "S003"));
-                    doubt(d, path, &text, compiled.framework);
+                    doubt(d, &text, compiled.framework);
                 }
             }
             let silenced = if text.contains("entail:") {

@@ -20,7 +20,7 @@ mod tests;
 #[cfg(test)]
 mod tests_code;
 
-pub use file::{Outcome, Report, Skip, lint_among, lint_bytes};
+pub use file::{Outcome, Report, Skip, is_test, lint_among, lint_bytes};
 pub use joint::{MOST_MODULES, Surroundings};
 pub use rules::{RULES, rule};
 pub use suppress::{Day, EXPLANATIONS, Suppressions};

@@ -662,3 +662,25 @@ fn a_selector_of_what_no_node_gives_is_missing_and_no_type_error() {
         }
     }
 }
+
+#[test]
+fn what_a_configuration_of_a_test_does_wrong_it_does_on_purpose() {
+    let of = |path: &str, text: &str| {
+        let report =
+            lint_bytes(path, FileId(0), text.as_bytes(), &Config { level: Level::Info, ..Config::default() });
+        let Outcome::Checked { findings, .. } = report.outcome else { panic!("{path}: not checked") };
+        findings
+            .into_iter()
+            .filter(|d| d.code.starts_with('S'))
+            .map(|d| (d.code, d.level))
+            .collect::<Vec<_>>()
+    };
+    let text = "agentId: a\ntype: simple\nsystemPrompt: p\nmodel: {name: m, base_url: 'http://models.acme.com/v1'}\n";
+    assert_eq!(of("app/a.yaml", text), [("S002", Level::Warn)]);
+    assert_eq!(of("app/tests/data/a.yaml", text), [("S002", Level::Info)]);
+    let key = text.replace(
+        "base_url: 'http://models.acme.com/v1'",
+        "api_key: sk-proj-4Rk9sPq2Lm8Vt3Xz7Yb1Nc6Wd5Ef0GhJu",
+    );
+    assert_eq!(of("tests/a.yaml", &key), [("S001", Level::Error)]);
+}

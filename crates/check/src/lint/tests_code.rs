@@ -408,3 +408,68 @@ fn what_an_assigner_names_may_be_written() {
     // What is declared nowhere cannot be kept.
     assert_eq!(never(&text("nowhere", "actions")), 1);
 }
+
+#[test]
+fn every_way_to_start_a_crew_needs_its_inputs() {
+    let lacks = |start: &str| {
+        let text = format!("import crewai\nfrom crew import crew\ncrew.kickoff()\n{start}\n");
+        of("L024", &text, &among(&[("main.py", &text), ("crew.py", CREW)]))
+    };
+    // `train` and `test` start the crew as `kickoff` does, each time.
+    assert_eq!(
+        lacks("crew.train(n_iterations=2, filename='f', inputs={'topic': 'tea'})"),
+        ["warn inputs={'topic': 'tea'}"]
+    );
+    assert_eq!(lacks("crew.test(2, 'm', {'topic': 'tea'})"), ["warn {'topic': 'tea'}"]);
+    assert!(lacks("crew.test(2, 'm', {'topic': 'tea', 'readers': 'all'})").is_empty());
+    assert!(lacks("crew.replay(task_id='t')").is_empty());
+    let each = "crew.kickoff_for_each(inputs=[{'topic': 'a', 'readers': 'b'}, {'topic': 'c'}])";
+    assert_eq!(lacks(each).len(), 1);
+}
+
+#[test]
+fn the_manager_that_crewai_makes_is_bounded_by_making_it() {
+    let crew = |more: &str| {
+        format!(
+            "from crewai import Agent, Crew, Process, Task\nw = Agent(role='r', goal='g', backstory='b', llm='m')\nt = Task(description='d', expected_output='e')\nCrew(agents=[w], tasks=[t], process=Process.hierarchical, {more}).kickoff()\n"
+        )
+    };
+    let said = |text: &str| {
+        let found = among(&[("crew.py", text)]);
+        found.into_iter().filter(|d| d.code == "L017").map(|d| (d.help.join("; "), d.fix)).collect::<Vec<_>>()
+    };
+    let own = said(&crew("manager_llm='m'"));
+    assert_eq!(own.len(), 1, "{own:?}");
+    assert_eq!(own[0].0, "make the manager yourself: `manager_agent=Agent(…, max_iter=n)`");
+    assert!(own[0].1.is_none(), "`max_iter` of a crew is nothing: {own:?}");
+    let made = said(&crew("manager_agent=Agent(role='m', goal='g', backstory='b', llm='m')"));
+    assert!(made.iter().all(|(help, _)| help == "state it: `max_iter`") && !made.is_empty(), "{made:?}");
+}
+
+#[test]
+fn what_bounds_a_talk_is_not_what_bounds_an_agent() {
+    let text = "from autogen_agentchat.agents import AssistantAgent\nfrom autogen_agentchat.conditions import TextMentionTermination\nfrom autogen_agentchat.teams import RoundRobinGroupChat\nfrom autogen_ext.models.openai import OpenAIChatCompletionClient\nm = OpenAIChatCompletionClient(model='m')\na = AssistantAgent('a', model_client=m, system_message='Write.')\nb = AssistantAgent('b', model_client=m, system_message='Say DONE when it is good.')\nteam = RoundRobinGroupChat([a, b], termination_condition=TextMentionTermination('DONE'))\n";
+    let found = among(&[("team.py", text)]);
+    let help: Vec<String> = found.iter().filter(|d| d.code == "L017").map(|d| d.help.join("; ")).collect();
+    assert_eq!(help.len(), 1, "{found:#?}");
+    assert!(help[0].starts_with("limit it: `max_turns` of the team"), "{help:?}");
+}
+
+#[test]
+fn a_model_that_says_what_is_written_ends_its_loops_itself() {
+    let agent = |model: &str| {
+        format!(
+            "from langchain.agents import create_agent\nfrom langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel\nfrom langchain_openai import ChatOpenAI\nclass Scripted(FakeMessagesListChatModel):\n    def bind_tools(self, tools, **more):\n        return self\ndef search(q: str) -> str:\n    \"\"\"Searches.\"\"\"\n    return q\nagent = create_agent(model={model}, tools=[search], system_prompt='p')\n"
+        )
+    };
+    assert_eq!(
+        of("L017", &agent("ChatOpenAI(model='m')"), &among(&[("a.py", &agent("ChatOpenAI(model='m')"))]))
+            .len(),
+        1
+    );
+    for model in ["FakeMessagesListChatModel(responses=[])", "Scripted(responses=[])"] {
+        let found = among(&[("a.py", &agent(model))]);
+        let l017: Vec<_> = found.iter().filter(|d| d.code == "L017").map(|d| d.level).collect();
+        assert_eq!(l017, [Level::Info], "{model}: {found:#?}");
+    }
+}

@@ -13,6 +13,7 @@
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_magentic_one`; the prompts are its words.
 
+use super::TALK_BOUND;
 use super::ends::holds;
 use super::is_openai;
 use super::model::{Orchestrator, Team};
@@ -221,6 +222,7 @@ impl Lower<'_, '_, '_> {
         let step = self.kit.b.abs("self", None, step, at);
         let bound = rounds(self.team);
         let fix_at = bound.span.unwrap_or(at);
+        self.kit.outline.bounded(fix_at, TALK_BOUND);
         let fix = self.kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, fix_at);
         let ledger = self.planned(Vec::new(), FACTS, PLAN);
         let mut bindings: Vec<(Name, TermId)> = vec![("$ledger".into(), ledger)];

@@ -101,6 +101,9 @@ fn outside(class: &str, at: Span) -> Option<Ends> {
     Some(Ends::Outside(why.to_string(), at))
 }
 
+/// How a team is bounded: what bounds an agent does not.
+const TALK_BOUND: &str = "limit it: `max_turns` of the team, or a `MaxMessageTermination`";
+
 fn facts() -> Facts {
     Facts {
         default_model: None,
@@ -108,7 +111,7 @@ fn facts() -> Facts {
         words: Words {
             prompt: "say what the agent is to do: `system_message`",
             model: "name one: `model_client.config.model`",
-            bound: "state it: `max_tool_iterations` of the agent, or `MaxMessageTermination` of the team",
+            bound: "state it: `max_tool_iterations` of the agent",
             exit: "give the team a termination condition that a message can meet, such as `TextMentionTermination`",
             ..Words::default()
         },
@@ -198,7 +201,8 @@ impl Frontend for AutoGen {
 
 /// The teams and agents that a module makes, and that are no part of another one.
 fn python(mut units: Units, project: &Project, file: &File) -> Compiled {
-    if !py::imports(file, code::PACKAGES) {
+    let classic = !py::imports(file, code::PACKAGES);
+    if classic {
         units.compiled.facts.words = classic_words(units.compiled.facts.words);
     }
     let sources = py::modules(project, file);
@@ -232,5 +236,9 @@ fn python(mut units: Units, project: &Project, file: &File) -> Compiled {
     }
     classic::lower(&mut units, &world, file);
     let start = Span { file: file.id, start: 0, end: 0 };
+    if classic {
+        // Its words name what bounds a talk.
+        units.compiled.units.iter_mut().for_each(|u| u.outline.bounded.clear());
+    }
     units.done(Some(start), "no agent and no team is made here")
 }

@@ -9,6 +9,7 @@
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_graph/_digraph_group_chat.py`.
 
+use super::TALK_BOUND;
 use super::ends::{holds, limit};
 use super::model::{Arrow, Ends, Graph, Kind, Team, When};
 use super::term::{self, Start, appended, entry, heard, said_as, state};
@@ -394,6 +395,7 @@ fn machine(
     let step = kit.b.abs("self", None, step, at);
     let bound = limit(team);
     let fix_at = bound.span.unwrap_or(at);
+    kit.outline.bounded(fix_at, TALK_BOUND);
     let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, fix_at);
     let begin = kit.b.add(Term::Record(begin), at);
     kit.b.app(fix, begin, at)

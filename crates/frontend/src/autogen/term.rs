@@ -13,6 +13,7 @@
 //! Invariant: a turn of the loop is a turn of the talk, and a bound that is reached ends the talk as AutoGen does: with what was
 //! said last.
 
+use super::TALK_BOUND;
 use super::choose;
 use super::ends::{ended_by, holds, limit, most_messages};
 use super::magentic;
@@ -388,6 +389,7 @@ pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, r
     let step = if latches.is_empty() { step } else { kit.b.let_in(latches, step, at) };
     let step = kit.b.abs("$s", None, step, at);
     let step = kit.b.abs("self", None, step, at);
+    kit.outline.bounded(fix_at, TALK_BOUND);
     let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, fix_at);
     let begin = begin(kit, team, &needs, &kept, start);
     let ran = kit.b.app(fix, begin, at);

@@ -27,7 +27,7 @@ use std::collections::HashSet;
 pub(super) fn detect(file: &File) -> u8 {
     let words = ["Agent(", "Task(", "Crew(", "CrewBase", "(Flow", "kickoff("];
     // What starts a crew of another module need not name the framework.
-    let starts = py::mentions(file, &[".crew().kickoff"]);
+    let starts = py::mentions(file, &[".crew().kickoff", ".crew().train(", ".crew().test("]);
     if py::imports(file, &["crewai"]) && py::mentions(file, &words) || starts { 90 } else { 0 }
 }
 
@@ -108,7 +108,7 @@ pub(super) fn lower(project: &Project, file: &File, facts: Facts) -> Compiled {
         let here = py::made_in(object, file);
         if is(object, "Crew") && here {
             crews.push(id);
-        } else if here && object.short().starts_with("kickoff") {
+        } else if here && starts(object.short()).is_some() {
             // A crew of another module that is started here.
             crews.extend(object.base.filter(|b| is(world.object(*b), "Crew")));
         }
@@ -190,19 +190,37 @@ fn started<'w>(world: &'w World<'_>, file: &File, crew: ObjectId) -> Vec<(Vec<&'
     if hooked || field(object, None, "before_kickoff_callbacks").is_some() || object.open.is_some() {
         return Vec::new();
     }
-    let starts = world.objects().filter(|(_, o)| {
-        matches!(o.short(), "kickoff" | "kickoff_async" | "akickoff")
-            && py::made_in(o, file)
-            && o.base.is_some_and(|b| world.object(b).span == object.span)
-    });
-    let keys = |o: &'w Object| {
-        let given = field(o, Some(0), "inputs").filter(|_| o.open.is_none())?;
-        let Kind::Dict(dict) = world.settled(given.value).kind else { return None };
+    let dict = |value: &Value, at: Span| {
+        let Kind::Dict(dict) = world.settled(value).kind else { return None };
         let dict = world.dict(dict);
         let keys: Option<Vec<&str>> = dict.entries.iter().map(|(k, _)| world.str(k)).collect();
-        Some((keys.filter(|k| dict.open.is_none() && !k.is_empty())?, given.at))
+        Some((keys.filter(|k| dict.open.is_none() && !k.is_empty())?, at))
     };
-    starts.filter_map(|(_, o)| keys(o)).collect()
+    let mut all = Vec::new();
+    for (_, o) in world.objects().filter(|(_, o)| py::made_in(o, file) && o.open.is_none()) {
+        let Some(place) = starts(o.short()) else { continue };
+        if o.base.is_none_or(|b| world.object(b).span != object.span) {
+            continue;
+        }
+        let Some(given) = field(o, Some(place), "inputs") else { continue };
+        match world.items(given.value) {
+            Some(each) => all.extend(each.iter().filter_map(|v| dict(v, given.at))),
+            None => all.extend(dict(given.value, given.at)),
+        }
+    }
+    all
+}
+
+/// Which argument of a method that starts a crew holds its inputs, of one that starts it once for each of a list, the list.
+fn starts(method: &str) -> Option<usize> {
+    match method {
+        "kickoff" | "kickoff_async" | "akickoff" => Some(0),
+        "kickoff_for_each" | "kickoff_for_each_async" | "akickoff_for_each" => Some(0),
+        // `train(n_iterations, filename, inputs)`, `test(n_iterations, eval_llm, inputs)`: both start it as `kickoff` does.
+        "train" | "test" => Some(2),
+        "replay" => Some(1),
+        _ => None,
+    }
 }
 
 pub(super) fn is(object: &Object, short: &str) -> bool {

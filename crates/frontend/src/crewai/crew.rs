@@ -739,6 +739,7 @@ impl<'r> Reader<'r, '_> {
             None => {
                 let [role, backstory, goal] = MANAGER;
                 let text = format!("You are {role}. {backstory}\nYour personal goal is: {goal}");
+                kit.outline.bounded(head, MANAGER_BOUND);
                 ("manager".to_string(), kit.text(&text, head), None, default)
             }
         };
@@ -756,6 +757,9 @@ impl<'r> Reader<'r, '_> {
         with_delegation(kit, delegate, term, head)
     }
 }
+
+/// What bounds the manager that CrewAI makes, which reads no `max_iter` of the crew.
+const MANAGER_BOUND: &str = "make the manager yourself: `manager_agent=Agent(…, max_iter=n)`";
 
 /// Tasks among which a name of a configuration is looked for.
 const MOST_LOOKED_AT: usize = 300;

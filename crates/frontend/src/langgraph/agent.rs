@@ -202,8 +202,7 @@ impl Reader<'_, '_> {
             return self.executor(kit, object, name, scope);
         }
         if object.package() == "deepagents" {
-            let bound = defaults::bound(&defaults::DEEP_AGENT_STEPS, kit.versions);
-            let bound = self.limit(&self.runs_of(id), bound);
+            let bound = self.limit(&self.runs_of(id), defaults::create_deep_agent(kit.versions));
             return self.read_deep(kit, object, &name, bound);
         }
         py::report(object, AGENT_KEYS, AGENT_UNUSED, "an agent", kit.out);
@@ -217,6 +216,7 @@ impl Reader<'_, '_> {
             });
         let mut params = ModelParams { purpose: Some(name.as_str().into()), ..ModelParams::default() };
         if let Some(given) = field(object, Some(0), "model") {
+            self.note_scripted(kit, given.value);
             match self.model(given.value) {
                 Some(model) => {
                     params =
@@ -247,10 +247,10 @@ impl Reader<'_, '_> {
         let parts = self.agent_prompt(kit, object);
         let langchain = object.short() == "create_agent" && object.package() == "langchain";
         let default = match langchain {
-            true => &defaults::LANGCHAIN_AGENT_STEPS,
-            false => &defaults::LANGGRAPH_STEPS,
+            true => defaults::create_agent(kit.versions),
+            false => defaults::bound(&defaults::LANGGRAPH_STEPS, kit.versions),
         };
-        let limit = self.limit(&self.runs_of(id), defaults::bound(default, kit.versions));
+        let limit = self.limit(&self.runs_of(id), default);
         let (bound, last) = rounds(limit, langchain);
         let decls = self.tools(kit, &tools, head);
         Agent { after, ..Agent::of(head, parts, params, tools, decls, bound, last) }

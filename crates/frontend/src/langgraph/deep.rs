@@ -107,9 +107,7 @@ impl Reader<'_, '_> {
         }
         // Whoever works for it has its limit, but before 0.5, where it is `create_agent`'s (0.3, which hands its own on, is not told apart).
         let theirs = match (bound.bound, &bound.origin) {
-            (Bound::Finite(1_000), Some(_)) => {
-                defaults::bound(&defaults::LANGCHAIN_AGENT_STEPS, kit.versions)
-            }
+            (Bound::Finite(1_000), Some(_)) => defaults::create_agent(kit.versions),
             _ => bound.clone(),
         };
         let like_itself = |kit: &mut Kit<'_>, reader: &Self| {
@@ -139,6 +137,9 @@ impl Reader<'_, '_> {
 
     fn deep_model(&self, kit: &mut Kit<'_>, given: Option<&Value>, name: &str) -> ModelParams {
         let mut params = ModelParams { purpose: Some(name.into()), ..ModelParams::default() };
+        if let Some(value) = given {
+            self.note_scripted(kit, value);
+        }
         match given.filter(|v| !v.is_none()) {
             None => params.model = Some(MODEL.into()),
             Some(value) => match self.model(value) {

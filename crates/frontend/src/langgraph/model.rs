@@ -52,6 +52,19 @@ impl Reader<'_, '_> {
             .then(|| (base, object.args.iter().find(|a| a.name.is_none()).or_else(|| object.arg("input"))))
     }
 
+    /// Whether a model says what its source has it say: the fake ones of `langchain_core`, or a class made of one.
+    fn is_scripted(&self, value: &Value) -> bool {
+        let fake = |name: &str| name.starts_with("langchain") && name.rsplit('.').next().is_some_and(is_fake);
+        self.world
+            .object_of(value)
+            .is_some_and(|(_, o)| fake(&o.callee) || o.class.is_some_and(|c| self.world.derives(c, fake)))
+    }
+
+    /// Notes whether what is given as a model is one that stands in for a model.
+    pub(super) fn note_scripted(&self, kit: &mut Kit<'_>, value: &Value) {
+        kit.outline.scripted |= self.is_scripted(value);
+    }
+
     /// Whether something outside the project is a class of models, or a function that makes one.
     pub(super) fn is_model(&self, object: &Object) -> bool {
         if object.base.is_some()
@@ -191,6 +204,7 @@ impl Reader<'_, '_> {
     pub fn params(&self, kit: &mut Kit<'_>, model: &Model, purpose: &str) -> ModelParams {
         let mut params = ModelParams { purpose: Some(purpose.into()), ..ModelParams::default() };
         let settled = &model.object;
+        self.note_scripted(kit, settled);
         let before = kit.out.len();
         py::model(self.world, Some(Given { value: settled, at: model.at }), &mut params, kit.out);
         for arg in &model.bound {
@@ -537,6 +551,11 @@ fn snake(name: &str) -> String {
         out.extend(c.to_lowercase());
     }
     out
+}
+
+/// Whether a class of `langchain_core.language_models` gives replies that are written down.
+fn is_fake(class: &str) -> bool {
+    class.contains("Fake") && ["Model", "LLM"].iter().any(|end| class.ends_with(end))
 }
 
 /// The part of a handover's name that the agent's name makes.

@@ -76,7 +76,11 @@ impl Frontend for MsDeclarative {
         let facts = Facts {
             default_model: Some("the client decides on the model"),
             ends_loops: Some("the framework ends the loop at the first reply that calls no tool"),
-            words: Words { prompt: "say what the agent is to do: `instructions`", ..Words::default() },
+            words: Words {
+                prompt: "say what the agent is to do: `instructions`",
+                bound: "state it where the client is made: `function_invocation_configuration={\"max_iterations\": n}`",
+                ..Words::default()
+            },
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -53,16 +53,20 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         }
         let words = context.compiled.facts.words;
         let retries = !words.retries.is_empty() && origin.ends_with("retries");
+        let at = code.span(l.fix);
+        let elsewhere = context.unit.outline.bounded.iter().find(|(loop_at, _)| *loop_at == at);
+        let here = !retries && elsewhere.is_none();
         // What holds anyway is stated: nothing changes until the framework does.
-        if let (Bound::Finite(n), Some(_), Some(at), false) = (l.bound, words.stated, d.span, retries) {
+        if let (Bound::Finite(n), Some(_), Some(at), true) = (l.bound, words.stated, d.span, here) {
             d.fix = Some(wish(at, &n.to_string(), Applicability::Safe));
         }
-        let timed = context.unit.outline.timed.contains(&code.span(l.fix));
+        let timed = context.unit.outline.timed.contains(&at);
         let people = !context.unit.outline.people.is_empty() && is_talk(context, l);
         let (most, why) = match decided {
             _ if people => (Level::Info, "a person takes part in each round"),
             _ if timed => (Level::Info, "its time is limited"),
             _ if retries => (Level::Info, "it goes on only while its results are refused"),
+            _ if context.unit.outline.scripted => (Level::Info, "what its model says is written in the code"),
             Decision { counted: true, .. } => (Level::Info, "a count in the state ends it, as it seems"),
             Decision { unknown: true, .. } => {
                 (Level::Unknown, "what decides whether it goes round again is not known")
@@ -75,10 +79,11 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             d.help.push(why.to_string());
         }
         let circle = l.bound == Bound::Infinite && !words.round.is_empty();
-        let help = match () {
-            () if retries => words.retries,
-            () if circle => words.round,
-            () => words.bound,
+        let help = match elsewhere {
+            _ if retries => words.retries,
+            Some((_, how)) => how,
+            None if circle => words.round,
+            None => words.bound,
         };
         out.push(if help.is_empty() { d } else { d.help(help) });
     }

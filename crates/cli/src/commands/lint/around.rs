@@ -55,13 +55,23 @@ impl Found {
 impl Around {
     /// The code around a file; `None` if there is none.
     pub fn of(&self, file: &Path) -> Option<Found> {
-        let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let root = self.root(folder)?;
+        let (root, path) = self.within(file)?;
         let cell = self.projects.lock().ok()?.entry(root.clone()).or_default().clone();
         let (code, _) = cell.get_or_init(|| read(&root));
+        (!code.is_empty()).then(|| Found { cell: cell.clone(), path })
+    }
+
+    /// The path of a file below its project's directory; `None` if it is in none.
+    pub fn below(&self, file: &Path) -> Option<String> {
+        self.within(file).map(|(_, path)| path)
+    }
+
+    fn within(&self, file: &Path) -> Option<(PathBuf, String)> {
+        let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let root = self.root(folder)?;
         let whole = std::path::absolute(file).ok()?;
         let path = whole.strip_prefix(&root).unwrap_or(file).display().to_string().replace('\\', "/");
-        (!code.is_empty()).then(|| Found { cell: cell.clone(), path })
+        Some((root, path))
     }
 
     /// The directory in which a project begins.

@@ -18,7 +18,7 @@ use crate::ui::{Exit, Ui};
 use around::Around;
 use baseline::Baseline;
 use cache::Cache;
-use check::lint::{Config, Outcome, Report, Skip, Surroundings, fold, lint_among, lint_programs};
+use check::lint::{Config, Outcome, Report, Skip, Surroundings, fold, is_test, lint_among, lint_programs};
 use core_ir::Code;
 use diagnostics::{FileId, Level, Sources, Span, has_errors};
 use frontend::doc::{Limits, decode};
@@ -101,9 +101,12 @@ impl Linter {
         }
         let mut own = own.into_bytes();
         own.extend(&known.key);
+        // Where it stands in its project says whether it is one of its tests.
+        let below = self.around.as_ref().and_then(|around| around.below(path)).unwrap_or(shown);
+        own.push(u8::from(is_test(&below)));
         let alone = self.cached(path, bytes, &own, || {
             let project = |_| Project { versions: known.versions.clone(), ..Project::default() };
-            lint_among(&shown, FileId(0), bytes, project, &config)
+            lint_among(&below, FileId(0), bytes, project, &config)
         });
         match (&alone.outcome, &self.around) {
             (Outcome::Checked { findings, .. }, Some(around)) if Surroundings::concerns(findings) => {
