@@ -30,6 +30,8 @@ pub struct Outline {
     pub blank: Vec<Span>,
     /// Agents whose time is limited.
     pub timed: Vec<Span>,
+    /// Graphs whose runs stop in each of their circles, so that whoever runs them goes on with each round.
+    pub stopped: Vec<Span>,
     /// People who take part in talks, and whether what they say may end one.
     pub people: Vec<(Span, bool)>,
     /// Loops that are bounded elsewhere than the format's other loops are, and how.
@@ -160,6 +162,37 @@ impl Outline {
     pub(crate) fn bounded(&mut self, at: Span, how: &'static str) {
         if self.bounded.len() < MOST && !self.bounded.contains(&(at, how)) {
             self.bounded.push((at, how));
+        }
+    }
+
+    /// Notes that runs of the graph that is written at a place stop at some of its nodes: if no circle is left without them, whoever runs it
+    /// goes on with each round.
+    pub(crate) fn stops(&mut self, at: Span, nodes: &[String]) {
+        let Some(graph) = self.graphs.iter().find(|g| g.at == at).filter(|_| !nodes.is_empty()) else {
+            return;
+        };
+        let stops: Vec<bool> = graph.nodes.iter().map(|n| nodes.contains(&n.name)).collect();
+        let goes_on = |n: usize| stops.get(n) == Some(&false);
+        let mut next: Vec<Vec<usize>> = vec![Vec::new(); stops.len()];
+        let mut led = vec![0usize; stops.len()];
+        for (a, b, _) in graph.edges.iter().filter(|(a, b, _)| goes_on(*a) && goes_on(*b)) {
+            next[*a].push(*b);
+            led[*b] += 1;
+        }
+        // What nothing leads to is on no circle; neither is then what only it led to.
+        let mut free: Vec<usize> = (0..led.len()).filter(|n| led[*n] == 0).collect();
+        let mut done = 0;
+        while let Some(node) = free.pop() {
+            done += 1;
+            for to in &next[node] {
+                led[*to] -= 1;
+                if led[*to] == 0 {
+                    free.push(*to);
+                }
+            }
+        }
+        if done == stops.len() && stops.contains(&true) && !self.stopped.contains(&at) {
+            self.stopped.push(at);
         }
     }
 

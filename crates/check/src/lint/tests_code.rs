@@ -473,3 +473,66 @@ fn a_model_that_says_what_is_written_ends_its_loops_itself() {
         assert_eq!(l017, [Level::Info], "{model}: {found:#?}");
     }
 }
+
+/// A graph in which a person may have the first node done again, compiled and run as said.
+fn asked_for_again(compiled: &str, more: &str) -> String {
+    format!(
+        "from langgraph.graph import StateGraph, START, END\nfrom langgraph.types import Send\nfrom langchain_openai import ChatOpenAI\n\
+         from typing import TypedDict\nmodel = ChatOpenAI(model='small')\n\
+         class S(TypedDict):\n    topic: str\n    plan: str\n    wish: str\n\
+         def draw_up(state):\n    return {{'plan': model.invoke(state['topic'] + state.get('wish', '')).content}}\n\
+         def ask(state):\n    pass\n\
+         def decide(state):\n    return 'draw_up' if state.get('wish') else END\n\
+         g = StateGraph(S)\ng.add_node('draw_up', draw_up)\ng.add_node('ask', ask)\ng.add_edge(START, 'draw_up')\n\
+         g.add_edge('draw_up', 'ask')\ng.add_conditional_edges('ask', decide, ['draw_up', END])\n\
+         app = g.compile({compiled})\napp.invoke({{'topic': 'tea'}})\n{more}"
+    )
+}
+
+#[test]
+fn a_run_that_stops_in_each_round_is_gone_on_with() {
+    let level = |compiled: &str| {
+        let text = asked_for_again(compiled, "");
+        among(&[("main.py", &text)]).iter().find(|d| d.code == "L017").map(|d| d.level)
+    };
+    assert_eq!(level(""), Some(Level::Warn));
+    assert_eq!(level("interrupt_before=['ask']"), Some(Level::Info));
+    assert_eq!(level("interrupt_after=['elsewhere']"), Some(Level::Warn));
+}
+
+#[test]
+fn keys_may_be_written_by_whoever_changes_a_state_that_waits() {
+    let never = |more: &str| {
+        let text = asked_for_again("interrupt_before=['ask']", more);
+        of("L011", &text, &among(&[("main.py", &text)])).len()
+    };
+    assert_eq!(never(""), 1);
+    assert_eq!(never("app.update_state({}, {'wish': 'shorter'}, as_node='ask')\n"), 0);
+}
+
+#[test]
+fn keys_may_come_with_what_is_sent() {
+    let text = |way: &str| {
+        format!(
+            "from langgraph.graph import StateGraph, START, END\nfrom langgraph.types import Send\nfrom typing import TypedDict\n\
+             class S(TypedDict):\n    topics: list\n    topic: str\n    done: str\n\
+             def begin(state):\n    return {{}}\n\
+             def work(state):\n    return {{'done': state['topic']}}\n\
+             def fan_out(state):\n    return {way}\n\
+             g = StateGraph(S)\ng.add_node('begin', begin)\ng.add_node('work', work)\ng.add_edge(START, 'begin')\n\
+             g.add_conditional_edges('begin', fan_out, ['work'])\ng.add_edge('work', END)\n\
+             app = g.compile()\napp.invoke({{'topics': ['a']}})\n"
+        )
+    };
+    let never = |way: &str| of("L011", &text(way), &among(&[("main.py", &text(way))])).len();
+    assert_eq!(never("'work'"), 1);
+    assert_eq!(never("[Send('work', item) for item in state['topics']]"), 0);
+}
+
+#[test]
+fn a_configuration_in_a_test_is_a_test() {
+    let text = "writer:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n";
+    let level = |path: &str| among(&[(path, text)]).iter().find(|d| d.code == "L017").map(|d| d.level);
+    assert_eq!(level("app/agents.yaml"), Some(Level::Warn));
+    assert_eq!(level("tests/fixtures/agents.yaml"), Some(Level::Info));
+}

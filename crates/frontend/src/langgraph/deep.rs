@@ -90,6 +90,11 @@ impl Reader<'_, '_> {
         let first = field(object, Some(0), "model")
             .filter(|g| object.arg("model").is_none() && self.world.items(g.value).is_some());
         let old = first.is_some();
+        // 0.0, of which these are the parameters, sets no limit of its own.
+        let bound = match &bound.origin {
+            Some(_) if old => defaults::bound(&defaults::LANGGRAPH_STEPS, kit.versions),
+            _ => bound,
+        };
         let model = if old { field(object, None, "model") } else { field(object, Some(0), "model") };
         let tools = if old { first } else { field(object, Some(1), "tools") };
         let tools = tools.filter(|g| !g.value.is_none()).map_or_else(Vec::new, |g| self.items(g.value));

@@ -618,11 +618,21 @@ impl Reader<'_, '_> {
         let first = self.begin(kit, plan, &graph, &runs, &mut said);
         said.push((STATE.into(), first));
         let last = self.steps(kit, &graph, limit);
+        kit.outline.stops(at, &self.stops(&runs));
         said.push((STATE.into(), last));
         let result = self.result(kit, plan, at);
         let body = kit.b.let_in(said, result, at);
         let body = if graph.talks { kit.b.add(Term::Fresh(body), at) } else { body };
         kit.b.abs("x", Some(Type::Str), body, at)
+    }
+
+    /// The nodes at which `compile(…)` says that a run stops.
+    fn stops(&self, runs: &[(String, &python::Object)]) -> Vec<String> {
+        let compiled = runs.iter().filter(|(name, _)| name == "compile");
+        let given = compiled
+            .flat_map(|(_, o)| ["interrupt_before", "interrupt_after"].into_iter().filter_map(|k| o.arg(k)));
+        let items = given.filter_map(|a| self.world.items(&a.value)).flatten();
+        items.filter_map(|v| self.node_name(v)).collect()
     }
 
     /// Says what of `compile(…)` is left out.
@@ -676,7 +686,7 @@ impl Reader<'_, '_> {
         if given.is_empty() && messages.is_none() {
             inputs = self.unwritten(plan);
         }
-        if !given.is_empty() && plan.declared {
+        if !given.is_empty() && plan.declared && !self.written_from_outside(plan, runs) {
             self.never_written(kit, plan, &given);
         }
         let one = inputs.len() == 1
@@ -766,6 +776,20 @@ impl Reader<'_, '_> {
         }
         let first = plan.channels.iter().find(|c| c.text || read.contains(&c.name)).or(plan.channels.first());
         first.map(|c| c.name.clone()).into_iter().collect()
+    }
+
+    /// Whether keys may be given that are no part of an update: by `Send`, to the node that it is sent to, or by whoever changes the
+    /// state of a run that has stopped.
+    fn written_from_outside(&self, plan: &Plan, runs: &[(String, &python::Object)]) -> bool {
+        let changed = runs.iter().any(|(name, _)| matches!(name.as_str(), "update_state" | "aupdate_state"));
+        let deciding = plan.routers.iter().map(|r| &r.path).chain(plan.nodes.iter().map(|n| &n.value));
+        changed
+            || deciding.filter_map(|v| self.traced(v)).any(|t| {
+                t.trace.objects.iter().any(|o| {
+                    let object = self.world.object(*o);
+                    object.short() == "Send" && object.package() == "langgraph"
+                })
+            })
     }
 
     /// Notes keys that are read, and that neither the run nor a node gives a value; not where a node is not wholly known.

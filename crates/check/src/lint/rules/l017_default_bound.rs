@@ -61,10 +61,15 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             d.fix = Some(wish(at, &n.to_string(), Applicability::Safe));
         }
         let timed = context.unit.outline.timed.contains(&at);
+        // A graph's own loop is in no other one.
+        let whole =
+            || context.loops().iter().all(|o| o.fix == l.fix || !below(code, o.fix).any(|id| id == l.fix));
+        let stopped = !context.unit.outline.stopped.is_empty() && whole();
         let people = !context.unit.outline.people.is_empty() && is_talk(context, l);
         let (most, why) = match decided {
             _ if people => (Level::Info, "a person takes part in each round"),
             _ if timed => (Level::Info, "its time is limited"),
+            _ if stopped => (Level::Info, "a run stops in each round, and somebody goes on with it"),
             _ if retries => (Level::Info, "it goes on only while its results are refused"),
             _ if context.unit.outline.scripted => (Level::Info, "what its model says is written in the code"),
             Decision { counted: true, .. } => (Level::Info, "a count in the state ends it, as it seems"),
