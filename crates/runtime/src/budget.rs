@@ -73,16 +73,15 @@ const LEAST_OUTPUT: u64 = 64;
 pub(crate) struct Reserve {
     tokens: u64,
     usd: Num,
-    /// The most tokens the reply may have, if that is limited.
-    pub(crate) max_output: Option<u64>,
     /// What is kept back of the budget of the agent that asks.
-    agent: Option<(Name, Box<Reserve>)>,
+    agent: Option<Box<(Name, Reserve)>>,
 }
 
 /// Whether a call may begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    Go(Reserve),
+    /// It may, with at most so many tokens in the reply if that is limited.
+    Go(Reserve, Option<u64>),
     /// Not now, but perhaps when a call under way has used less than it might have.
     Wait,
     /// Never.
@@ -107,6 +106,10 @@ impl std::ops::Deref for Given<'_> {
 }
 
 #[derive(Debug)]
+#[allow(
+    clippy::box_collection,
+    reason = "every run that waits has this, and mostly no agent has one of its own"
+)]
 pub(crate) struct Budget<'a> {
     limits: Given<'a>,
     pub(crate) usage: Usage,
@@ -115,9 +118,9 @@ pub(crate) struct Budget<'a> {
     usd: Num,
     under_way: u64,
     /// The budgets of agents that have one of their own.
-    agents: BTreeMap<Name, Budget<'a>>,
+    agents: Option<Box<BTreeMap<Name, Budget<'a>>>>,
     /// What was used up when a call was refused for good, and whose it was.
-    used_up: Option<(Resource, Option<Name>)>,
+    used_up: Option<Box<(Resource, Option<Name>)>>,
 }
 
 impl<'a> Budget<'a> {
@@ -137,21 +140,21 @@ impl<'a> Budget<'a> {
             tokens: 0,
             usd: Num::ZERO,
             under_way: 0,
-            agents: BTreeMap::new(),
+            agents: None,
             used_up: None,
         }
     }
 
     /// What was used up when a call was refused for good; and the agent whose budget it was, if not the run's.
     pub(crate) fn used_up(&self) -> Option<(Resource, Option<Name>)> {
-        self.used_up.clone()
+        self.used_up.as_deref().cloned()
     }
 
     /// Counts a tool call, if there may be one.
     pub(crate) fn tool_call(&mut self) -> Result<(), String> {
         match self.limits.max_tool_calls {
             Some(most) if self.usage.tool_calls >= most => {
-                self.used_up = Some((Resource::ToolCalls, None));
+                self.used_up = Some(Box::new((Resource::ToolCalls, None)));
                 Err(format!("the limit of {most} tool calls is reached"))
             }
             _ => {
@@ -169,7 +172,7 @@ impl<'a> Budget<'a> {
     /// Counts a call of a model that a journal has answered, with what it used then.
     pub(crate) fn replayed_model(&mut self, params: Option<&ModelParams>, tokens: Tokens, usd: Option<&Num>) {
         if let Some((agent, limits)) = params.and_then(own_budget) {
-            let own = self.agents.entry(agent).or_insert_with(|| Budget::new(limits));
+            let own = self.agents.get_or_insert_default().entry(agent).or_insert_with(|| Budget::new(limits));
             own.replayed_model(None, tokens, usd);
         }
         let usage = &mut self.usage;
@@ -190,23 +193,23 @@ impl<'a> Budget<'a> {
     ) -> Verdict {
         let own = call.params.as_deref().and_then(own_budget);
         let Some((agent, limits)) = own else { return self.own_call(call, model, price, attempts) };
-        let own = self.agents.entry(agent.clone()).or_insert_with(|| Budget::new(limits));
-        let reserve = match own.own_call(call, model, price, attempts) {
-            Verdict::Go(reserve) => reserve,
+        let own =
+            self.agents.get_or_insert_default().entry(agent.clone()).or_insert_with(|| Budget::new(limits));
+        let (reserve, own_most) = match own.own_call(call, model, price, attempts) {
+            Verdict::Go(reserve, most) => (reserve, most),
             Verdict::Wait => return Verdict::Wait,
             Verdict::Stop(why) => {
-                self.used_up = own.used_up.as_ref().map(|(what, _)| (*what, Some(agent.clone())));
+                self.used_up = own.used_up.as_ref().map(|used| Box::new((used.0, Some(agent.clone()))));
                 return Verdict::Stop(format!("agent `{agent}`: {why}"));
             }
         };
         match self.own_call(call, model, price, attempts) {
-            Verdict::Go(mut all) => {
-                all.max_output = all.max_output.into_iter().chain(reserve.max_output).min();
-                all.agent = Some((agent, Box::new(reserve)));
-                Verdict::Go(all)
+            Verdict::Go(mut all, most) => {
+                all.agent = Some(Box::new((agent, reserve)));
+                Verdict::Go(all, most.into_iter().chain(own_most).min())
             }
             refused => {
-                if let Some(own) = self.agents.get_mut(&agent) {
+                if let Some(own) = self.agents.as_mut().and_then(|a| a.get_mut(&agent)) {
                     own.release(&reserve);
                     own.usage.model_calls -= 1;
                 }
@@ -220,11 +223,12 @@ impl<'a> Budget<'a> {
         if let Some(most) = self.limits.max_model_calls
             && self.usage.model_calls >= most
         {
-            self.used_up = Some((Resource::ModelCalls, None));
+            self.used_up = Some(Box::new((Resource::ModelCalls, None)));
             return Verdict::Stop(format!("the limit of {most} model calls is reached"));
         }
         let limited = self.limits.max_tokens.is_some() || self.limits.max_usd.is_some();
-        let mut reserve = Reserve { tokens: 0, usd: Num::ZERO, max_output: None, agent: None };
+        let mut reserve = Reserve { tokens: 0, usd: Num::ZERO, agent: None };
+        let mut most_output = None;
         if limited {
             let own = call.params.as_ref().and_then(|p| p.max_tokens);
             let wanted = own.unwrap_or(USUAL_OUTPUT);
@@ -242,7 +246,7 @@ impl<'a> Budget<'a> {
                 let left = most.saturating_sub(used) / attempts;
                 output = output.min(left.saturating_sub(input));
                 if left < input.saturating_add(least) {
-                    self.used_up = Some((Resource::Tokens, None));
+                    self.used_up = Some(Box::new((Resource::Tokens, None)));
                     short = Some(format!(
                         "{left} tokens are left of the limit of {most}; the next call may need {}",
                         input.saturating_add(least)
@@ -251,7 +255,7 @@ impl<'a> Budget<'a> {
             }
             if let Some(most) = &self.limits.max_usd {
                 let Some(price) = price else {
-                    self.used_up = Some((Resource::Usd, None));
+                    self.used_up = Some(Box::new((Resource::Usd, None)));
                     return Verdict::Stop(format!(
                         "the limit of {most} US dollars can't be kept: the price of `{model}` is not known; give it in \
                          `[models.\"{model}\"]`, or set a limit of calls or tokens instead"
@@ -262,7 +266,7 @@ impl<'a> Budget<'a> {
                 let left = left.div(&count(attempts)).unwrap_or(Num::ZERO);
                 let need = price.of(Tokens { input, output: least });
                 if left < need {
-                    self.used_up = Some((Resource::Usd, None));
+                    self.used_up = Some(Box::new((Resource::Usd, None)));
                     short = Some(format!(
                         "{} US dollars are left of the limit of {most}; the next call may cost {}",
                         left.to_json(),
@@ -278,15 +282,15 @@ impl<'a> Budget<'a> {
             reserve = Reserve {
                 tokens: input.saturating_add(output).saturating_mul(attempts),
                 usd: price.and_then(|p| p.of(worst).mul(&count(attempts)).ok()).unwrap_or(Num::ZERO),
-                max_output: Some(output),
                 agent: None,
             };
+            most_output = Some(output);
         }
         self.usage.model_calls += 1;
         self.under_way += 1;
         self.tokens = self.tokens.saturating_add(reserve.tokens);
         self.usd = plus(&self.usd, &reserve.usd);
-        Verdict::Go(reserve)
+        Verdict::Go(reserve, most_output)
     }
 
     /// Gives back what was reserved.
@@ -298,8 +302,8 @@ impl<'a> Budget<'a> {
 
     /// Replaces what was reserved by what was used and what that cost, if it is known; gives the cost.
     pub(crate) fn settle(&mut self, reserve: &Reserve, tokens: Tokens, cost: Option<Num>) -> Option<Num> {
-        if let Some((agent, own)) = &reserve.agent
-            && let Some(budget) = self.agents.get_mut(agent)
+        if let Some((agent, own)) = reserve.agent.as_deref()
+            && let Some(budget) = self.agents.as_mut().and_then(|a| a.get_mut(agent))
         {
             budget.settle(own, tokens, cost.clone());
         }
@@ -384,7 +388,7 @@ mod tests {
     fn calls_are_counted_when_they_begin() {
         let mut b =
             Budget::new(Limits { max_model_calls: Some(1), max_tool_calls: Some(1), ..Limits::default() });
-        assert!(matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Go(_)));
+        assert!(matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Go(..)));
         assert_eq!(
             b.model_call(&call("x"), "m", None, 1),
             Verdict::Stop("the limit of 1 model calls is reached".into())
@@ -400,21 +404,21 @@ mod tests {
         let bound = call("hello").input_bound();
         let mut held = Vec::new();
         // Each call may cost bound + 4·1024 millionths of a dollar; the last is given what is left.
-        while let Verdict::Go(reserve) = b.model_call(&call("hello"), "m", Some(&price), 1) {
-            held.push(reserve);
+        while let Verdict::Go(reserve, most) = b.model_call(&call("hello"), "m", Some(&price), 1) {
+            held.push((reserve, most));
         }
         assert_eq!(b.model_call(&call("hello"), "m", Some(&price), 1), Verdict::Wait);
         assert!(b.usd <= dollars("0.01"), "{}", b.usd);
         assert_eq!(held.len(), 3);
-        assert_eq!(held[0].max_output, Some(1024));
+        assert_eq!(held[0].1, Some(1024));
         let left = 10_000 - 2 * (bound + 4 * 1024);
-        assert_eq!(held[2].max_output, Some((left - bound) / 4));
-        for r in &held {
+        assert_eq!(held[2].1, Some((left - bound) / 4));
+        for (r, _) in &held {
             b.settle(r, Tokens { input: 3, output: 2 }, Some(price.of(Tokens { input: 3, output: 2 })));
         }
         assert_eq!(b.usage.usd, Some(dollars("0.000033")));
         assert_eq!((b.tokens, b.usd.clone(), b.under_way), (0, Num::ZERO, 0));
-        assert!(matches!(b.model_call(&call("hello"), "m", Some(&price), 1), Verdict::Go(_)));
+        assert!(matches!(b.model_call(&call("hello"), "m", Some(&price), 1), Verdict::Go(..)));
     }
 
     #[test]
@@ -426,21 +430,24 @@ mod tests {
             ModelCall { params: Some(Arc::new(params)), ..call("x") }
         };
         let mut b = Budget::new(Limits { max_model_calls: Some(3), ..Limits::default() });
-        let Verdict::Go(first) = b.model_call(&asks("a", 1), "m", None, 1) else { panic!("within both") };
+        let Verdict::Go(first, _) = b.model_call(&asks("a", 1), "m", None, 1) else { panic!("within both") };
         assert_eq!(
             b.model_call(&asks("a", 1), "m", None, 1),
             Verdict::Stop("agent `a`: the limit of 1 model calls is reached".into())
         );
-        assert!(matches!(b.model_call(&asks("b", 2), "m", None, 1), Verdict::Go(_)));
-        assert!(matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Go(_)));
+        assert!(matches!(b.model_call(&asks("b", 2), "m", None, 1), Verdict::Go(..)));
+        assert!(matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Go(..)));
         // What the run refuses is not counted against the agent.
         assert_eq!(
             b.model_call(&asks("b", 2), "m", None, 1),
             Verdict::Stop("the limit of 3 model calls is reached".into())
         );
-        assert_eq!(b.agents["b"].usage.model_calls, 1);
+        assert_eq!(b.agents.as_ref().unwrap()["b"].usage.model_calls, 1);
         b.settle(&first, Tokens { input: 5, output: 1 }, None);
-        assert_eq!((b.agents["a"].usage.input_tokens, b.agents["a"].under_way), (5, 0));
+        assert_eq!(
+            (b.agents.as_ref().unwrap()["a"].usage.input_tokens, b.agents.as_ref().unwrap()["a"].under_way),
+            (5, 0)
+        );
         assert_eq!((b.usage.model_calls, b.usage.input_tokens, b.under_way), (3, 5, 2));
     }
 
@@ -459,7 +466,7 @@ mod tests {
     #[test]
     fn an_unknown_price_makes_the_sum_unknown() {
         let mut b = Budget::new(Limits::default());
-        let Verdict::Go(r) = b.model_call(&call("x"), "m", None, 1) else { panic!("no limits") };
+        let Verdict::Go(r, _) = b.model_call(&call("x"), "m", None, 1) else { panic!("no limits") };
         assert_eq!(b.settle(&r, Tokens { input: 1, output: 1 }, None), None);
         assert_eq!((b.usage.usd.clone(), b.usage.input_tokens), (None, 1));
     }

@@ -11,6 +11,7 @@ use crate::provider::{Answer, Finish, ModelCall, ModelError, Provider, Tokens, W
 use crate::rng;
 use crate::secret::RedactedStream;
 use crate::tools::ToolAnswer;
+use crate::underway::{Doing, Done, Open, OpenModel, Portable, UnderWay};
 use crate::why::{self, Explainer, Why};
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
 use core_ir::{Data, EffectClass, Name, Num};
@@ -19,11 +20,14 @@ use machine::{
 };
 use serde_json::json;
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::task::{AbortHandle, JoinError, JoinSet};
-use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 /// Those who answer the machine's requests.
 #[derive(Clone, Debug)]
@@ -106,51 +110,54 @@ pub fn run<'a>(
     cancel: &'a CancellationToken,
     events: &'a mut (dyn FnMut(Event) + Send + 'a),
 ) -> impl Future<Output = RunReport> + Send + 'a {
-    let redactor = handlers.models.redactor().clone();
     let run = match &handlers.journal {
-        Some(session) => lock(session).id().to_string(),
-        None => handlers.run.clone().unwrap_or_else(journal::new_id),
+        Some(session) => lock(session).id().into(),
+        None => handlers.run.clone().unwrap_or_else(journal::new_id).into(),
     };
     // Boxed here, and not within the future: that would have room for the machine twice, where it is given and where it is used.
     let mut driver = Box::new(Driver {
         machine,
         handlers,
+        limits,
         run,
-        calls: Few::default(),
+        begun: Instant::now(),
         // However the tools were made, they do not get the keys of these models.
         tools: handlers.tools.clone().for_run(handlers.models.key_variables()),
-        redactor,
         budget: Budget::of(limits),
-        in_flight: limits.in_flight.max(1),
-        queue: VecDeque::new(),
-        tasks: JoinSet::new(),
-        writes: handlers.journal.is_some().then(JoinSet::new),
-        open: Few::default(),
+        queue: None,
+        under_way: UnderWay::default(),
+        keeping: handlers.journal.is_some().then(Box::default),
         clocks: Clocks::default(),
-        texts: Few::default(),
+        timer: None,
         notes: Arc::default(),
         events,
         progressed: Progressed::default(),
         too_slow: false,
+        ended: false,
     });
+    // The future of a run has room for its largest part as long as it waits, and there may be very many that wait: what is kept over
+    // a wait stands in the driver, and the end is a future of its own.
     async move {
-        let begun = Instant::now();
-        // A limit beyond what the clock can count is none.
-        let deadline = limits.timeout.and_then(|t| begun.checked_add(t));
-        let result = driver.drive(deadline, limits.timeout, cancel).await;
-        // Nothing goes on after the end.
-        driver.tasks.shutdown().await;
-        let ended_by_itself = !matches!(&result, Err(f) if f.code == ErrorCode::Cancelled);
-        // Boxed, as all that is large and short: the future of a run has room for its largest part as long as it waits.
-        Box::pin(driver.tools.close(ended_by_itself)).await;
-        driver.pass_on();
-        let (report, written) = driver.report(result.map_err(|f| *f), begun);
-        let Some(written) = written else { return report };
-        // Boxed as above.
-        let report = Box::new(report);
-        // A run whose last line can't be written has ended all the same; resuming it replays it to its end.
-        let _ = written.wait().await;
-        *report
+        driver.begun = Instant::now();
+        let result = {
+            let mut cancelled = pin!(cancel.cancelled());
+            loop {
+                match driver.work() {
+                    Turn::Ended(result) => break result,
+                    Turn::Works => {
+                        // Signals, timers and tasks get their turn.
+                        tokio::task::yield_now().await;
+                        poll_fn(|cx| {
+                            while !driver.ended && driver.look(cancelled.as_mut(), cx).is_ready() {}
+                            Poll::Ready(())
+                        })
+                        .await;
+                    }
+                    Turn::Waits => poll_fn(|cx| driver.look(cancelled.as_mut(), cx)).await,
+                }
+            }
+        };
+        Box::pin(driver.end_of_run(result)).await
     }
 }
 
@@ -164,68 +171,50 @@ async fn aside<T: Send + 'static>(
     }
 }
 
-/// What a task gives back.
-enum Done {
-    Model(Box<Answer>),
-    Tool(Box<ToolAnswer>),
-    /// It was not called, because the journal can't be written.
-    NotNoted(String),
-    Approval(Result<(), String>),
-    Recall(Result<Option<Data>, String>),
-    Remember(Result<(), String>),
-}
-
 /// An answer on its way into the journal, and then whether it is there.
 type Kept = (RequestId, Response, Result<(), String>);
 
-/// A request under way in a task.
-struct Open {
-    begun: Instant,
-    task: AbortHandle,
-    what: Doing,
-}
-
-/// What a task under way is about.
-enum Doing {
-    Model(OpenModel),
-    Tool,
-    Approval,
-    Recall,
-    Remember,
-}
-
-/// What there is to know of a model call under way.
-struct OpenModel {
-    reserve: Reserve,
-    provider: Arc<dyn Provider>,
-    /// What it has used if it is given up, as far as we know.
-    spent: Tokens,
+/// What there is to do for a journal.
+#[derive(Default)]
+struct Keeping {
+    /// What is asked and not answered.
+    calls: Few<Box<Call>>,
+    /// Answers that the machine gets when they are in the journal.
+    writes: JoinSet<Kept>,
 }
 
 struct Driver<'a> {
     machine: Machine,
     handlers: &'a Handlers,
-    run: String,
-    /// What is asked and not answered; only if there is a journal.
-    calls: Few<Box<Call>>,
+    limits: &'a Limits,
+    run: Box<str>,
+    begun: Instant,
     tools: Tools,
-    redactor: Redactor,
     budget: Budget<'a>,
-    in_flight: usize,
     /// Not begun yet, in the order in which they were asked.
-    queue: VecDeque<(RequestId, Request)>,
-    tasks: JoinSet<(RequestId, Done)>,
-    /// Answers that the machine gets when they are in the journal, if there is one.
-    writes: Option<JoinSet<Kept>>,
-    open: Few<Box<Open>>,
+    #[allow(clippy::box_collection, reason = "a run that waits is to be small, and mostly there are none")]
+    queue: Option<Box<VecDeque<(RequestId, Request)>>>,
+    under_way: UnderWay,
+    /// Only if there is a journal.
+    keeping: Option<Box<Keeping>>,
     clocks: Clocks,
-    /// Replies that are told while they grow.
-    texts: Few<Box<RedactedStream>>,
+    /// For the next limit of time, if there is one.
+    timer: Option<Pin<Box<Sleep>>>,
     notes: Arc<Notes>,
     events: &'a mut (dyn FnMut(Event) + Send),
     progressed: Progressed,
     /// Whether it took longer than it may.
     too_slow: bool,
+    /// Whether it was ended from outside.
+    ended: bool,
+}
+
+/// What there is to be done after the machine has done what it can.
+enum Turn {
+    Ended(Result<machine::Value, Box<Failure>>),
+    /// It has more to do.
+    Works,
+    Waits,
 }
 
 /// Whether a queued request has left the queue.
@@ -234,63 +223,98 @@ enum Begin {
     NotYet,
 }
 
-impl Driver<'_> {
-    async fn drive(
-        &mut self,
-        deadline: Option<Instant>,
-        limit: Option<Duration>,
-        cancel: &CancellationToken,
-    ) -> Result<machine::Value, Box<Failure>> {
-        let notes = self.notes.clone();
+impl<'a> Driver<'a> {
+    /// Lets the machine do what it can, and takes up what it asks for.
+    fn work(&mut self) -> Turn {
         loop {
-            // Nothing of it is left when something is waited for, so a run that waits has no room for it.
-            let works = match self.machine.poll() {
-                Output::Done(result) => return result.map_err(Box::new),
+            match self.machine.poll() {
+                Output::Done(result) => return Turn::Ended(result.map_err(Box::new)),
                 Output::Request(id, request) => {
                     if !self.answered_before(id, &request) {
                         self.take_up(id, request);
                     }
-                    continue;
                 }
-                Output::Working => true,
-                Output::Waiting => false,
-            };
-            if works {
-                // Signals, timers and tasks get their turn.
-                tokio::task::yield_now().await;
-                while let Some(done) = self.tasks.try_join_next() {
-                    self.settle(done);
-                }
-                while let Some(kept) = self.writes.as_mut().and_then(JoinSet::try_join_next) {
-                    self.kept(kept);
-                }
-                self.pass_on();
-                self.give_up_late();
-                if cancel.is_cancelled() {
-                    self.cancelled();
-                } else if deadline.is_some_and(|d| Instant::now() >= d) {
-                    self.timed_out(limit);
-                }
-                continue;
-            }
-            let due = self.clocks.next();
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => self.cancelled(),
-                () = until(deadline) => self.timed_out(limit),
-                (id, note) = notes.next() => self.tell(id, note),
-                Some(kept) = written(&mut self.writes) => self.kept(kept),
-                Some(done) = self.tasks.join_next() => self.settle(done),
-                () = until(due) => self.give_up_late(),
+                Output::Working => return Turn::Works,
+                Output::Waiting => return Turn::Waits,
             }
         }
     }
 
+    /// Sees to the next thing that has happened.
+    fn look(&mut self, cancelled: Pin<&mut WaitForCancellationFuture<'_>>, cx: &mut Context<'_>) -> Poll<()> {
+        if cancelled.poll(cx).is_ready() {
+            self.end_from_outside("the run was cancelled".into());
+            return Poll::Ready(());
+        }
+        let time_is_up = self.time_is_up(cx);
+        if time_is_up && self.deadline().is_some_and(|d| Instant::now() >= d) {
+            self.too_slow = true;
+            let seconds = self.limits.timeout.unwrap_or_default().as_secs_f64();
+            self.end_from_outside(format!("the run took longer than the limit of {seconds} s"));
+            return Poll::Ready(());
+        }
+        if let Poll::Ready((id, note)) = self.notes.poll(cx) {
+            self.tell(id, note);
+            return Poll::Ready(());
+        }
+        if let Some(keeping) = &mut self.keeping
+            && let Poll::Ready(Some(kept)) = keeping.writes.poll_join_next(cx)
+        {
+            self.kept(kept);
+            return Poll::Ready(());
+        }
+        if let Poll::Ready(done) = self.under_way.poll_done(cx) {
+            // Handlers may have told something since.
+            self.pass_on();
+            self.settle(done);
+            return Poll::Ready(());
+        }
+        if time_is_up && self.give_up_late() {
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }
+
+    /// When the run has to end; a limit beyond what the clock can count is none.
+    fn deadline(&self) -> Option<Instant> {
+        self.limits.timeout.and_then(|limit| self.begun.checked_add(limit))
+    }
+
+    /// Whether there is a limit of time that has passed. If not, we are woken when the next one does.
+    fn time_is_up(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(next) = self.deadline().into_iter().chain(self.clocks.next()).min() else {
+            self.timer = None;
+            return false;
+        };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(next)));
+        if timer.deadline() != next {
+            timer.as_mut().reset(next);
+        }
+        timer.as_mut().poll(cx).is_ready()
+    }
+
+    /// After the end nothing goes on.
+    async fn end_of_run(mut self: Box<Self>, result: Result<machine::Value, Box<Failure>>) -> RunReport {
+        self.under_way.shutdown().await;
+        let ended_by_itself = !matches!(&result, Err(f) if f.code == ErrorCode::Cancelled);
+        self.tools.close(ended_by_itself).await;
+        self.pass_on();
+        let (report, written) = self.report(result.map_err(|f| *f));
+        if let Some(written) = written {
+            // A run whose last line can't be written has ended all the same; resuming it replays it to its end.
+            let _ = written.wait().await;
+        }
+        report
+    }
+
+    /// Where secrets are taken out.
+    fn redactor(&self) -> &'a Redactor {
+        self.handlers.models.redactor()
+    }
+
     /// Begins to work on a request, unless it is too late for that.
     fn take_up(&mut self, id: RequestId, request: Request) {
-        if self.handlers.journal.is_some() {
-            self.calls.insert(id, Box::new(request.call.clone()));
-        }
+        self.keep(id, &request);
         let now = Instant::now();
         match self.clocks.asked(id, &request, self.machine.lattice(), now) {
             Some(which) => {
@@ -300,11 +324,19 @@ impl Driver<'_> {
             }
             None => {
                 // Mostly nothing is before it.
-                if !self.queue.is_empty() || matches!(self.begin(id, &request), Begin::NotYet) {
-                    self.queue.push_back((id, request));
+                let queued = self.queue.as_ref().is_some_and(|q| !q.is_empty());
+                if queued || matches!(self.begin(id, &request), Begin::NotYet) {
+                    self.queue.get_or_insert_default().push_back((id, request));
                     self.begin_all();
                 }
             }
+        }
+    }
+
+    /// Keeps what is asked for the journal.
+    fn keep(&mut self, id: RequestId, request: &Request) {
+        if let Some(keeping) = &mut self.keeping {
+            keeping.calls.insert(id, Box::new(request.call.clone()));
         }
     }
 
@@ -312,7 +344,7 @@ impl Driver<'_> {
     fn answered_before(&mut self, id: RequestId, request: &Request) -> bool {
         let Some(session) = &self.handlers.journal else { return false };
         let mut session = lock(session);
-        let known = session.known(id, &request.call, &self.redactor);
+        let known = session.known(id, &request.call, self.redactor());
         let (resumed, unfinished) = (!session.is_replay(), session.unfinished());
         drop(session);
         match known {
@@ -339,7 +371,7 @@ impl Driver<'_> {
                     Unfinished::Retry => false,
                     Unfinished::Fail => {
                         self.asked(id, request, "");
-                        self.calls.insert(id, Box::new(request.call.clone()));
+                        self.keep(id, request);
                         self.tool_answered(id, Err(what).into(), Instant::now());
                         true
                     }
@@ -396,39 +428,32 @@ impl Driver<'_> {
 
     /// Ends the run at a request.
     fn end(&mut self, id: RequestId, code: ErrorCode, message: String) {
-        let message = self.redactor.owned(message);
+        let message = self.redactor().owned(message);
         self.answered(id, Answered::Stopped(message.clone()), Instant::now());
         self.machine.handle(id, Response::Stop(Stop { code, message }));
     }
 
-    /// Gives up what is late by now.
-    fn give_up_late(&mut self) {
+    /// Gives up what is late by now; whether there was anything.
+    fn give_up_late(&mut self) -> bool {
         let now = Instant::now();
         let mut any = false;
         while let Some((id, which)) = self.clocks.late(now) {
             any = true;
-            match self.open.remove(id) {
-                Some(open) => {
-                    let Open { begun, task, what } = *open;
-                    // Dropping the task closes its socket, kills its processes, tells its server.
-                    task.abort();
-                    match what {
-                        Doing::Tool | Doing::Approval | Doing::Recall | Doing::Remember => {
-                            self.answered(id, Answered::Late, begun);
-                        }
-                        Doing::Model(OpenModel { reserve, provider, spent }) => {
-                            let cost = cost(provider.price().as_ref(), spent);
-                            let usd = self.budget.settle(&reserve, spent, cost);
-                            let (what, elapsed) = (Answered::Late, begun.elapsed());
-                            self.end_of_text(id);
-                            let finish = Finish::Other;
-                            self.emit(Event::Answered { id, what, tokens: spent, usd, finish, elapsed });
-                        }
-                    }
+            match self.under_way.give_up(id) {
+                Some(Open { begun, what: Doing::Model(model), text, .. }) => {
+                    let OpenModel { reserve, provider, spent } = model;
+                    let cost = cost(provider.price().as_ref(), spent);
+                    let usd = self.budget.settle(&reserve, spent, cost);
+                    let (what, elapsed) = (Answered::Late, begun.elapsed());
+                    self.end_of_text(id, text);
+                    let finish = Finish::Other;
+                    self.emit(Event::Answered { id, what, tokens: spent, usd, finish, elapsed });
                 }
+                Some(open) => self.answered(id, Answered::Late, open.begun),
                 None => {
-                    if let Some(at) = self.queue.iter().position(|(queued, _)| *queued == id)
-                        && let Some((_, request)) = self.queue.remove(at)
+                    if let Some(queue) = &mut self.queue
+                        && let Some(at) = queue.iter().position(|(queued, _)| *queued == id)
+                        && let Some((_, request)) = queue.remove(at)
                     {
                         self.asked(id, &request, "");
                         self.answered(id, Answered::Late, now);
@@ -440,6 +465,7 @@ impl Driver<'_> {
         if any {
             self.begin_all();
         }
+        any
     }
 
     /// Gives the machine a response.
@@ -450,14 +476,14 @@ impl Driver<'_> {
     /// Gives the machine a response, once it is in the journal.
     fn respond_with(&mut self, id: RequestId, response: Response, spent: Spent) {
         self.clocks.answered(id, Instant::now());
+        let redactor = self.redactor();
         if let Some(session) = &self.handlers.journal
-            && let Some(call) = self.calls.remove(id)
+            && let Some(keeping) = &mut self.keeping
+            && let Some(call) = keeping.calls.remove(id)
         {
-            let written = lock(session).answered(id, *call, &response, spent, &self.redactor);
-            if let Some(written) = written
-                && let Some(writes) = &mut self.writes
-            {
-                writes.spawn(async move { (id, response, written.wait().await) });
+            let written = lock(session).answered(id, *call, &response, spent, redactor);
+            if let Some(written) = written {
+                keeping.writes.spawn(async move { (id, response, written.wait().await) });
                 return;
             }
         }
@@ -476,14 +502,9 @@ impl Driver<'_> {
         }
     }
 
-    fn cancelled(&mut self) {
-        self.machine.cancel(Stop { code: ErrorCode::Cancelled, message: "the run was cancelled".into() });
-    }
-
-    fn timed_out(&mut self, limit: Option<Duration>) {
-        self.too_slow = true;
-        let seconds = limit.unwrap_or_default().as_secs_f64();
-        let message = format!("the run took longer than the limit of {seconds} s");
+    /// Ends the run, whatever it does.
+    fn end_from_outside(&mut self, message: String) {
+        self.ended = true;
         self.machine.cancel(Stop { code: ErrorCode::Cancelled, message });
     }
 
@@ -491,21 +512,21 @@ impl Driver<'_> {
     /// later ones waiting, so that who gets what is left does not depend on sizes.
     fn begin_all(&mut self) {
         let mut models_wait = false;
-        for _ in 0..self.queue.len() {
-            let Some((id, request)) = self.queue.pop_front() else { break };
+        for _ in 0..self.queue.as_ref().map_or(0, |q| q.len()) {
+            let Some((id, request)) = self.queue.as_mut().and_then(|q| q.pop_front()) else { break };
             let is_model = matches!(request.call, Call::Model { .. });
             let begun = if is_model && models_wait { Begin::NotYet } else { self.begin(id, &request) };
             if let Begin::NotYet = begun {
                 models_wait |= is_model;
                 // All are looked at once, so those that stay keep their order.
-                self.queue.push_back((id, request));
+                self.queue.get_or_insert_default().push_back((id, request));
             }
         }
     }
 
     fn begin(&mut self, id: RequestId, request: &Request) -> Begin {
         let begun = Instant::now();
-        let free = self.tasks.len() < self.in_flight;
+        let free = self.under_way.len() < self.limits.in_flight.max(1);
         match &request.call {
             Call::Model { messages, params, tools, attempt } => {
                 let named = params.as_ref().and_then(|p| p.model.as_deref());
@@ -521,7 +542,7 @@ impl Driver<'_> {
                     Ok(provider) => provider,
                     Err(e) => {
                         self.asked(id, request, named.unwrap_or_default());
-                        let why = self.redactor.owned(e.one_line());
+                        let why = self.redactor().owned(e.one_line());
                         self.answered(id, Answered::Failed(why.clone()), begun);
                         self.respond(id, Response::Model(Err(why)), begun);
                         return Begin::Begun;
@@ -531,13 +552,13 @@ impl Driver<'_> {
                     return Begin::NotYet;
                 }
                 let (price, mut asked) = (provider.price(), call());
-                let reserve = match self.budget.model_call(
+                let (reserve, most) = match self.budget.model_call(
                     &asked,
                     provider.name(),
                     price.as_ref(),
                     provider.most_attempts(),
                 ) {
-                    Verdict::Go(reserve) => reserve,
+                    Verdict::Go(reserve, most) => (reserve, most),
                     Verdict::Wait => return Begin::NotYet,
                     Verdict::Stop(message) => {
                         self.asked(id, request, provider.name());
@@ -545,7 +566,7 @@ impl Driver<'_> {
                         return Begin::Begun;
                     }
                 };
-                asked.max_output = reserve.max_output;
+                asked.max_output = most;
                 self.asked(id, request, provider.name());
                 let progress = Progress::to(id, self.notes.clone(), self.handlers.stream);
                 match provider.clone().ask(asked, progress) {
@@ -553,7 +574,7 @@ impl Driver<'_> {
                     Work::Later(answer) => {
                         let spent = Tokens { input: call().input_bound().div_ceil(4), output: 0 };
                         let what = Doing::Model(OpenModel { reserve, provider, spent });
-                        self.spawn(id, begun, what, async { Done::Model(Box::new(answer.await)) });
+                        self.under_way.begin(id, begun, what, Portable::Model(answer));
                     }
                 }
             }
@@ -569,10 +590,10 @@ impl Driver<'_> {
                 let key = (tool.effect == EffectClass::Write).then(|| Session::key(&self.run, id));
                 if key.is_some()
                     && let Some(session) = &self.handlers.journal
-                    && let Some(noted) = lock(session).begun(id, &request.call, &self.redactor)
+                    && let Some(noted) = lock(session).begun(id, &request.call, self.redactor())
                 {
                     let (tools, tool, args) = (self.tools.clone(), tool.clone(), args.clone());
-                    self.spawn(id, begun, Doing::Tool, async move {
+                    self.under_way.spawn(id, begun, Doing::Tool, async move {
                         if let Err(why) = noted.wait().await {
                             return Done::NotNoted(why);
                         }
@@ -586,7 +607,7 @@ impl Driver<'_> {
                 match self.tools.call(tool, args.clone(), key) {
                     Work::Now(result) => self.tool_answered(id, result, begun),
                     Work::Later(result) => {
-                        self.spawn(id, begun, Doing::Tool, async { Done::Tool(Box::new(result.await)) });
+                        self.under_way.begin(id, begun, Doing::Tool, Portable::Tool(result));
                     }
                 }
             }
@@ -601,10 +622,10 @@ impl Driver<'_> {
                     return Begin::NotYet;
                 }
                 self.asked(id, request, "");
-                let explainer = Explainer { lattice: self.machine.lattice(), redactor: &self.redactor };
+                let explainer = Explainer { lattice: self.machine.lattice(), redactor: self.redactor() };
                 let arg = |((name, value), label): (&(Name, Data), _)| ApprovalArg {
                     name: name.clone(),
-                    value: self.redactor.data(value),
+                    value: self.redactor().data(value),
                     label: explainer.lattice.data_of(label),
                     chains: explainer.chains(label),
                 };
@@ -613,7 +634,7 @@ impl Driver<'_> {
                 let Some(desk) = desk else {
                     // One of them is there.
                     let verdict = approver.map(|a| a.ask(approval));
-                    self.spawn(id, begun, Doing::Approval, async {
+                    self.under_way.spawn(id, begun, Doing::Approval, async {
                         Done::Approval(match verdict {
                             Some(verdict) => verdict.await,
                             None => Err(NOBODY.to_string()),
@@ -632,7 +653,7 @@ impl Driver<'_> {
                     self.approved(id, verdict, begun);
                 } else if let Some(approver) = approver {
                     let here = approver.ask(approval);
-                    self.spawn(id, begun, Doing::Approval, async move {
+                    self.under_way.spawn(id, begun, Doing::Approval, async move {
                         Done::Approval(tokio::select! {
                             verdict = desk.wait(&question) => verdict,
                             verdict = here => {
@@ -642,7 +663,7 @@ impl Driver<'_> {
                         })
                     });
                 } else if desk.stays() {
-                    self.spawn(id, begun, Doing::Approval, async move {
+                    self.under_way.spawn(id, begun, Doing::Approval, async move {
                         Done::Approval(desk.wait(&question).await)
                     });
                 } else {
@@ -669,14 +690,14 @@ impl Driver<'_> {
                 self.asked(id, request, "");
                 let (stores, store, key) = (self.handlers.stores.clone(), store.clone(), *key);
                 let work = aside(move || stores.recall(&store, key));
-                self.spawn(id, begun, Doing::Recall, async { Done::Recall(work.await) });
+                self.under_way.spawn(id, begun, Doing::Recall, async { Done::Recall(work.await) });
             }
             Call::Remember { store, key, value } => {
                 self.asked(id, request, "");
                 let (stores, store, key) = (self.handlers.stores.clone(), store.clone(), *key);
                 let value = value.clone();
                 let work = aside(move || stores.remember(&store, key, value));
-                self.spawn(id, begun, Doing::Remember, async { Done::Remember(work.await) });
+                self.under_way.spawn(id, begun, Doing::Remember, async { Done::Remember(work.await) });
             }
             Call::Sample { probability, draw } => {
                 self.asked(id, request, "");
@@ -688,33 +709,11 @@ impl Driver<'_> {
         Begin::Begun
     }
 
-    /// Goes on with a request in a task.
-    fn spawn(
-        &mut self,
-        id: RequestId,
-        begun: Instant,
-        what: Doing,
-        work: impl Future<Output = Done> + Send + 'static,
-    ) {
-        let task = self.tasks.spawn(async move { (id, work.await) });
-        self.open.insert(id, Box::new(Open { begun, task, what }));
-    }
-
-    /// A task has ended.
-    fn settle(&mut self, done: Result<(RequestId, Done), JoinError>) {
-        let (id, done) = match done {
-            Ok((id, done)) => (id, Some(done)),
-            Err(e) => {
-                let found = self.open.iter().find(|(_, open)| open.task.id() == e.id()).map(|(id, _)| id);
-                match found {
-                    Some(id) => (id, None),
-                    // It was given up, and leaves room for another.
-                    None => return self.begin_all(),
-                }
-            }
-        };
-        let Some(open) = self.open.remove(id) else { return self.begin_all() };
-        let Open { begun, what, .. } = *open;
+    /// A request has come to its end, or one that was given up has.
+    fn settle(&mut self, done: Option<(RequestId, Option<Done>)>) {
+        let Some((id, done)) = done else { return self.begin_all() };
+        let Some(open) = self.under_way.remove(id) else { return self.begin_all() };
+        let Open { begun, what, text, .. } = open;
         // A handler of the embedding program panicked; ours do not.
         let crashed = "the handler crashed";
         match (what, done) {
@@ -723,6 +722,7 @@ impl Driver<'_> {
                     Some(Done::Model(answer)) => *answer,
                     _ => Answer::failed(ModelError::new(crashed)),
                 };
+                self.end_of_text(id, text);
                 self.model_answered(id, answer, &reserve, &*provider, begun);
             }
             (Doing::Tool, Some(Done::NotNoted(why))) => self.end(id, ErrorCode::Cancelled, why),
@@ -753,22 +753,21 @@ impl Driver<'_> {
         };
         let usd = self.budget.settle(reserve, tokens, usd);
         let result = match result {
-            Ok(reply) => Ok(self.redactor.reply(&reply)),
-            Err(e) => Err(self.redactor.owned(e.to_string())),
+            Ok(reply) => Ok(self.redactor().reply(&reply)),
+            Err(e) => Err(self.redactor().owned(e.to_string())),
         };
         let what = match &result {
             Ok(reply) => Answered::Reply(reply.clone()),
             Err(e) => Answered::Failed(e.clone()),
         };
         let elapsed = begun.elapsed();
-        self.end_of_text(id);
         self.emit(Event::Answered { id, what, tokens, usd: usd.clone(), finish, elapsed });
         self.respond_with(id, Response::Model(result), Spent { model, tokens, usd, elapsed });
     }
 
     fn tool_answered(&mut self, id: RequestId, answer: ToolAnswer, begun: Instant) {
         let ToolAnswer { result, label } = answer;
-        let result = result.map(|data| self.redactor.data(&data)).map_err(|e| self.redactor.owned(e));
+        let result = result.map(|data| self.redactor().data(&data)).map_err(|e| self.redactor().owned(e));
         let what = match &result {
             Ok(data) => Answered::Data(data.clone()),
             Err(e) => Answered::Failed(e.clone()),
@@ -783,7 +782,7 @@ impl Driver<'_> {
 
     fn recalled(&mut self, id: RequestId, result: Result<Option<Data>, String>, begun: Instant) {
         let what = match &result {
-            Ok(Some(data)) => Answered::Data(self.redactor.data(data)),
+            Ok(Some(data)) => Answered::Data(self.redactor().data(data)),
             Ok(None) => Answered::Nothing,
             Err(e) => Answered::Failed(e.clone()),
         };
@@ -798,7 +797,7 @@ impl Driver<'_> {
     }
 
     fn approved(&mut self, id: RequestId, verdict: Result<(), String>, begun: Instant) {
-        let verdict = verdict.map_err(|why| self.redactor.owned(why));
+        let verdict = verdict.map_err(|why| self.redactor().owned(why));
         let what = verdict.clone().map_or_else(Answered::Failed, |()| Answered::Nothing);
         self.answered(id, what, begun);
         self.respond(id, Response::Approve(verdict), begun);
@@ -815,7 +814,7 @@ impl Driver<'_> {
     }
 
     fn asked(&mut self, id: RequestId, request: &Request, model: &str) {
-        let r = &self.redactor;
+        let r = self.redactor();
         let what = match &request.call {
             Call::Model { messages, params, tools, attempt } => Asked::Model {
                 model: model.to_string(),
@@ -856,18 +855,17 @@ impl Driver<'_> {
     fn tell(&mut self, id: RequestId, note: Note) {
         let event = match note {
             Note::Retry { number, wait, cause } => {
-                self.texts.remove(id);
-                Event::Retry { id, number, wait, cause: self.redactor.owned(cause) }
+                if let Some(open) = self.under_way.get_mut(id) {
+                    open.text = None;
+                }
+                Event::Retry { id, number, wait, cause: self.redactor().owned(cause) }
             }
             Note::Growing { output_tokens } => Event::Growing { id, output_tokens },
-            // What comes after the answer is no news.
-            Note::Text(_) if !self.open.contains(id) => return,
             Note::Text(piece) => {
-                if !self.texts.contains(id) {
-                    self.texts.insert(id, Box::default());
-                }
-                let Some(grown) = self.texts.get_mut(id) else { return };
-                let text = grown.push(&self.redactor, &piece);
+                let redactor = self.redactor();
+                // What comes after the answer is no news.
+                let Some(open) = self.under_way.get_mut(id) else { return };
+                let text = open.text.get_or_insert_default().push(redactor, &piece);
                 if text.is_empty() {
                     return;
                 }
@@ -878,8 +876,8 @@ impl Driver<'_> {
     }
 
     /// Tells what was held back of a reply, because it could have been the beginning of a secret.
-    fn end_of_text(&mut self, id: RequestId) {
-        if let Some(text) = self.texts.remove(id).map(|t| t.end(&self.redactor)).filter(|t| !t.is_empty()) {
+    fn end_of_text(&mut self, id: RequestId, text: Option<Box<RedactedStream>>) {
+        if let Some(text) = text.map(|t| t.end(self.redactor())).filter(|t| !t.is_empty()) {
             self.emit(Event::Text { id, text });
         }
     }
@@ -898,21 +896,18 @@ impl Driver<'_> {
 
     fn redacted_json(&self, value: &Reified) -> serde_json::Value {
         let mut json = value.data().map_or_else(|| value.to_string().into(), |d| d.to_json());
-        self.redactor.json(&mut json);
+        self.redactor().json(&mut json);
         json
     }
 
     /// What there is to say of the run, and when its end is in the journal.
-    fn report(
-        mut self,
-        result: Result<machine::Value, Failure>,
-        begun: Instant,
-    ) -> (RunReport, Option<Written>) {
+    fn report(mut self, result: Result<machine::Value, Failure>) -> (RunReport, Option<Written>) {
         let label = match &result {
             Ok(value) => self.machine.deep_label(value),
             Err(failure) => failure.label,
         };
-        let why = why::at_the_end(&mut self.machine, &self.redactor, &result);
+        let redactor = self.redactor();
+        let why = why::at_the_end(&mut self.machine, redactor, &result);
         let used_up = match &result {
             Err(f) if f.code == ErrorCode::Budget => self.budget.used_up(),
             Err(f) if f.code == ErrorCode::Fuel => Some((Resource::Fuel, None)),
@@ -923,7 +918,7 @@ impl Driver<'_> {
         let result = match result {
             Ok(value) => Ok(self.machine.reify(&value)),
             Err(mut failure) => {
-                failure.message = self.redactor.owned(failure.message);
+                failure.message = self.redactor().owned(failure.message);
                 Err(failure)
             }
         };
@@ -939,33 +934,17 @@ impl Driver<'_> {
         });
         let (_, messages) = self.machine.conversation();
         let report = RunReport {
-            run: self.run.clone(),
+            run: self.run.into(),
             result,
             label: self.machine.lattice().data_of(label),
             partial,
             usage: self.budget.usage,
-            elapsed: begun.elapsed(),
+            elapsed: self.begun.elapsed(),
             fuel: self.machine.fuel_used(),
             conversation: messages.to_vec(),
             why,
         };
         (report, written)
-    }
-}
-
-/// The next answer that has been written; none where nothing is.
-async fn written(writes: &mut Option<JoinSet<Kept>>) -> Option<Result<Kept, JoinError>> {
-    match writes {
-        Some(writes) => writes.join_next().await,
-        None => None,
-    }
-}
-
-async fn until(when: Option<Instant>) {
-    match when {
-        // Boxed: a timer is large, and most runs have none.
-        Some(when) => Box::pin(sleep_until(when)).await,
-        None => std::future::pending().await,
     }
 }
 

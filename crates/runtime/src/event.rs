@@ -8,8 +8,8 @@ use diagnostics::Span;
 use machine::{Message, Reply, RequestId};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::sync::Notify;
 
 /// Something that happened. Requests of one strand appear in the program's order; those of different
 /// branches of a `par` interleave as they happen.
@@ -158,35 +158,47 @@ pub(crate) enum Note {
 
 /// What handlers have told and nobody has taken yet. A channel would have room for thirty notes from the start, in every agent that waits.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
-    told: Mutex<VecDeque<(RequestId, Note)>>,
-    bell: Notify,
+pub(crate) struct Notes(Mutex<Told>);
+
+#[derive(Debug, Default)]
+struct Told {
+    notes: VecDeque<(RequestId, Note)>,
+    /// Who waits for the next one.
+    waits: Option<Waker>,
 }
 
 impl Notes {
     fn put(&self, id: RequestId, note: Note) {
-        self.lock().push_back((id, note));
-        self.bell.notify_one();
+        let mut told = self.lock();
+        told.notes.push_back((id, note));
+        let waits = told.waits.take();
+        drop(told);
+        if let Some(waits) = waits {
+            waits.wake();
+        }
     }
 
     /// The oldest, if there is one.
     pub(crate) fn take(&self) -> Option<(RequestId, Note)> {
-        self.lock().pop_front()
+        self.lock().notes.pop_front()
     }
 
-    /// The oldest, as soon as there is one.
-    pub(crate) async fn next(&self) -> (RequestId, Note) {
-        loop {
-            if let Some(note) = self.take() {
-                return note;
-            }
-            self.bell.notified().await;
+    /// The oldest, as soon as there is one. One task may wait.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<(RequestId, Note)> {
+        let mut told = self.lock();
+        if let Some(note) = told.notes.pop_front() {
+            return Poll::Ready(note);
         }
+        match &mut told.waits {
+            Some(waits) => waits.clone_from(cx.waker()),
+            None => told.waits = Some(cx.waker().clone()),
+        }
+        Poll::Pending
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(RequestId, Note)>> {
+    fn lock(&self) -> MutexGuard<'_, Told> {
         // A panic while it was held leaves a note that is there or not.
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -60,6 +60,15 @@ impl<V> Few<V> {
         }
     }
 
+    /// Any of them.
+    pub(crate) fn first_mut(&mut self) -> Option<(RequestId, &mut V)> {
+        match self {
+            Few::Many(all) => all.iter_mut().next().map(|(id, value)| (*id, value)),
+            Few::One(id, value) => Some((*id, value)),
+            Few::None => None,
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         match self {
             Few::Many(all) => all.len(),

@@ -54,6 +54,7 @@ mod settings;
 mod store;
 mod tools;
 pub mod trace;
+mod underway;
 mod web;
 mod why;
 

@@ -111,6 +111,12 @@ impl Partial {
 #[derive(Debug, Default)]
 pub(crate) struct Progressed {
     asked: Few<(Kind, Name)>,
+    /// Boxed: an agent that waits for its first answer has none.
+    answered: Option<Box<Past>>,
+}
+
+#[derive(Debug, Default)]
+struct Past {
     finished: VecDeque<(Kind, Name, Answered)>,
     earlier: u64,
 }
@@ -134,22 +140,24 @@ impl Progressed {
                 if let Answered::Stopped(_) = answer {
                     return;
                 }
-                if self.finished.len() == KEPT {
-                    self.finished.pop_front();
-                    self.earlier += 1;
+                let past = self.answered.get_or_insert_default();
+                if past.finished.len() == KEPT {
+                    past.finished.pop_front();
+                    past.earlier += 1;
                 }
-                self.finished.push_back((what, name, answer.clone()));
+                past.finished.push_back((what, name, answer.clone()));
             }
             _ => {}
         }
     }
 
     pub(crate) fn partial(self, (budget, agent): (Resource, Option<Name>)) -> Partial {
+        let past = self.answered.map_or_else(Past::default, |past| *past);
         Partial {
             budget,
             agent,
-            finished: self.finished.into_iter().map(finished).collect(),
-            earlier: self.earlier,
+            finished: past.finished.into_iter().map(finished).collect(),
+            earlier: past.earlier,
             under_way: self.asked.len(),
         }
     }
