@@ -80,9 +80,10 @@ enum Counted {
     Scopes,
 }
 
-/// Counters by label.
+/// Counters by label. Many runs count nothing.
 #[derive(Clone, Default)]
-struct Counts(Vec<(Counted, Label, u64)>);
+#[allow(clippy::box_collection, reason = "a strand that waits is to be small")]
+struct Counts(Option<Box<Vec<(Counted, Label, u64)>>>);
 
 impl Counts {
     /// Counts one more at a label and names it: a hash of label and count that does not depend on
@@ -96,15 +97,16 @@ impl Counts {
     /// Counts one more at a label; says how many there were.
     fn count(&mut self, what: Counted, lattice: &Lattice, label: Label) -> u64 {
         let found = |(w, l, _): &(Counted, Label, u64)| *w == what && lattice.same(*l, label);
-        let at = match self.0.iter().position(found) {
+        let counts = self.0.get_or_insert_default();
+        let at = match counts.iter().position(found) {
             Some(at) => at,
             None => {
-                self.0.push((what, label, 0));
-                self.0.len() - 1
+                counts.push((what, label, 0));
+                counts.len() - 1
             }
         };
-        let count = self.0[at].2;
-        self.0[at].2 += 1;
+        let count = counts[at].2;
+        counts[at].2 += 1;
         count
     }
 }

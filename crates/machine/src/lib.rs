@@ -491,8 +491,9 @@ pub enum Output {
 pub(crate) struct Conversation {
     pub label: Label,
     pub messages: Messages,
-    /// Tool calls of the last reply that were not received yet, the next one last.
-    pub pending: Vec<(Name, Data)>,
+    /// Tool calls of the last reply that were not received yet, the next one last. Mostly there are none.
+    #[allow(clippy::box_collection, reason = "a conversation of a run that waits is to be small")]
+    pub pending: Option<Box<Vec<(Name, Data)>>>,
     /// The remark that was made last.
     pub told: Option<Arc<Remark>>,
 }
@@ -607,7 +608,7 @@ pub(crate) struct Remark {
 
 impl Conversation {
     pub(crate) fn empty(label: Label) -> Conversation {
-        Conversation { label, messages: Messages::default(), pending: Vec::new(), told: None }
+        Conversation { label, messages: Messages::default(), pending: None, told: None }
     }
 
     /// A copy to be gone on with by itself.
@@ -657,14 +658,15 @@ struct BranchTable {
 
 /// A run of one term. See the [crate] documentation for how it is driven. A copy goes on by itself from where this one is.
 #[derive(Clone)]
+#[allow(clippy::box_collection, reason = "mostly there are none, and a machine that waits is to be small")]
 pub struct Machine {
     lattice: Lattice,
     config: Arc<Config>,
     clearance: Label,
-    clearances: Vec<(Name, Label)>,
+    clearances: Box<[(Name, Label)]>,
     root: Arc<Code>,
-    globals: Vec<Option<value::Ref>>,
-    tools: Vec<Option<value::Ref>>,
+    globals: Box<[Option<value::Ref>]>,
+    tools: Box<[Option<value::Ref>]>,
     strands: Vec<Option<Box<eval::Strand>>>,
     /// The strand that can go on; those that can, too, are among the branches.
     ready: Option<usize>,
@@ -677,12 +679,8 @@ pub struct Machine {
     conversation: Option<Box<Conversation>>,
     done: Option<Result<Value, Box<Failure>>>,
     /// What names were bound to; only if the run explains flow.
-    bound: BTreeMap<(Name, Span), Label>,
+    bound: Option<Box<BTreeMap<(Name, Span), Label>>>,
     /// Calls that were refused.
-    #[allow(
-        clippy::box_collection,
-        reason = "mostly there are none, and a machine that waits is to be small"
-    )]
     refused: Option<Box<Vec<RefusedCall>>>,
 }
 
@@ -723,17 +721,18 @@ impl Machine {
         let mut machine = Machine {
             clearance,
             clearances,
-            globals: vec![None; code.globals().names().len()],
-            tools: vec![None; code.tools.len()],
+            globals: vec![None; code.globals().names().len()].into(),
+            tools: vec![None; code.tools.len()].into(),
             root: code.clone(),
-            strands: Vec::new(),
+            // Mostly there is one.
+            strands: Vec::with_capacity(1),
             ready: None,
             branches: None,
             asked: None,
             fuel: config.fuel,
             conversation: None,
             done: None,
-            bound: BTreeMap::new(),
+            bound: None,
             refused: None,
             lattice,
             config,
@@ -876,7 +875,7 @@ impl Machine {
     /// The names that were bound so far, where, and the join of all labels in what they were bound to there. Empty unless
     /// the run explains flow.
     pub fn bindings(&self) -> impl Iterator<Item = (&Name, Span, Label)> {
-        self.bound.iter().map(|((name, span), label)| (name, *span, *label))
+        self.bound.iter().flat_map(|b| b.iter()).map(|((name, span), label)| (name, *span, *label))
     }
 
     /// The labelled parts of a value, at most `most` of them: the way to each, and the join of all labels in it and around it.
@@ -888,8 +887,12 @@ impl Machine {
     fn note_binding(&mut self, name: &Name, span: Span, value: &Value) {
         let label = value.deep_label(&mut self.lattice);
         // A bound on what is kept: a program may have been made by a machine, with any number of names.
-        if label != Label::BOTTOM && self.bound.len() < MOST_BINDINGS {
-            let before = self.bound.entry((name.clone(), span)).or_default();
+        if label == Label::BOTTOM {
+            return;
+        }
+        let bound = self.bound.get_or_insert_default();
+        if bound.len() < MOST_BINDINGS {
+            let before = bound.entry((name.clone(), span)).or_default();
             *before = self.lattice.join(*before, label);
         }
     }

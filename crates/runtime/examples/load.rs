@@ -112,8 +112,9 @@ async fn one(service: Arc<Service>) {
     let input = Some(Data::record([("q".into(), Data::str("it"))]));
     let machine = Machine::new(service.code.clone(), input, service.config.clone());
     let mut nobody = |_| {};
-    let run = runtime::run(machine, &service.handlers, &service.limits, &service.cancel, &mut nobody);
-    let report = run.await;
+    // Not bound to a name before it is awaited: this future would have room for it twice.
+    let report =
+        runtime::run(machine, &service.handlers, &service.limits, &service.cancel, &mut nobody).await;
     assert_eq!(report.result.unwrap().data(), Some(Data::str("found")));
     assert_eq!(report.usage.usd, Some(Num::ZERO));
 }

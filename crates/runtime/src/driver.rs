@@ -121,8 +121,7 @@ pub fn run<'a>(
         limits,
         run,
         begun: Instant::now(),
-        // However the tools were made, they do not get the keys of these models.
-        tools: handlers.tools.clone().for_run(handlers.models.key_variables()),
+        tools: None,
         budget: Budget::of(limits),
         queue: None,
         under_way: UnderWay::default(),
@@ -189,7 +188,8 @@ struct Driver<'a> {
     limits: &'a Limits,
     run: Box<str>,
     begun: Instant,
-    tools: Tools,
+    /// Those of the run, from its first call of a tool on.
+    tools: Option<Box<Tools>>,
     budget: Budget<'a>,
     /// Not begun yet, in the order in which they were asked.
     #[allow(clippy::box_collection, reason = "a run that waits is to be small, and mostly there are none")]
@@ -297,7 +297,9 @@ impl<'a> Driver<'a> {
     async fn end_of_run(mut self: Box<Self>, result: Result<machine::Value, Box<Failure>>) -> RunReport {
         self.under_way.shutdown().await;
         let ended_by_itself = !matches!(&result, Err(f) if f.code == ErrorCode::Cancelled);
-        self.tools.close(ended_by_itself).await;
+        if let Some(tools) = &self.tools {
+            tools.close(ended_by_itself).await;
+        }
         self.pass_on();
         let (report, written) = self.report(result.map_err(|f| *f));
         if let Some(written) = written {
@@ -305,6 +307,13 @@ impl<'a> Driver<'a> {
             let _ = written.wait().await;
         }
         report
+    }
+
+    /// The tools of the run.
+    fn tools(&mut self) -> &Tools {
+        let Handlers { tools, models, .. } = self.handlers;
+        // However they were made, they do not get the keys of these models.
+        self.tools.get_or_insert_with(|| Box::new(tools.clone().for_run(models.key_variables())))
     }
 
     /// Where secrets are taken out.
@@ -360,7 +369,7 @@ impl<'a> Driver<'a> {
             }
             Known::Begun => {
                 let Call::Tool { tool, .. } = &request.call else { return false };
-                if tool.effect != EffectClass::Write || self.tools.is_idempotent(tool) {
+                if tool.effect != EffectClass::Write || self.handlers.tools.is_idempotent(tool) {
                     return false;
                 }
                 let name = tool.name.clone();
@@ -592,7 +601,7 @@ impl<'a> Driver<'a> {
                     && let Some(session) = &self.handlers.journal
                     && let Some(noted) = lock(session).begun(id, &request.call, self.redactor())
                 {
-                    let (tools, tool, args) = (self.tools.clone(), tool.clone(), args.clone());
+                    let (tools, tool, args) = (self.tools().clone(), tool.clone(), args.clone());
                     self.under_way.spawn(id, begun, Doing::Tool, async move {
                         if let Err(why) = noted.wait().await {
                             return Done::NotNoted(why);
@@ -604,7 +613,7 @@ impl<'a> Driver<'a> {
                     });
                     return Begin::Begun;
                 }
-                match self.tools.call(tool, args.clone(), key) {
+                match self.tools().call(tool, args.clone(), key) {
                     Work::Now(result) => self.tool_answered(id, result, begun),
                     Work::Later(result) => {
                         self.under_way.begin(id, begun, Doing::Tool, Portable::Tool(result));

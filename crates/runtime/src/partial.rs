@@ -145,6 +145,10 @@ impl Progressed {
                     past.finished.pop_front();
                     past.earlier += 1;
                 }
+                if past.finished.len() == past.finished.capacity() {
+                    // A few at a time: many agents may wait, each with what it was answered before.
+                    past.finished.reserve_exact(4);
+                }
                 past.finished.push_back((what, name, answer.clone()));
             }
             _ => {}

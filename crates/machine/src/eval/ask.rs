@@ -45,7 +45,7 @@ impl Machine {
             Mode::Code => (None, Vec::new()),
             Mode::Data(params, code) => {
                 if !params.tools.is_empty()
-                    && let Some((name, args)) = s.conversation.pending.pop()
+                    && let Some((name, args)) = s.conversation.pending.as_mut().and_then(|p| p.pop())
                 {
                     self.replied(s, mode, attempt, span, Reply::ToolCall { name, args });
                     return None;
@@ -53,7 +53,7 @@ impl Machine {
                 (Some(params.clone()), params.tools.iter().map(|t| code.tool(*t).clone()).collect())
             }
         };
-        s.conversation.pending.clear();
+        s.conversation.pending = None;
         self.remark(s);
         let call = Call::Model { messages: s.conversation.messages.share(), params, tools, attempt };
         let pending = Pending::Model { mode, attempt };
@@ -522,7 +522,7 @@ impl Machine {
                 Some((name, args)) => Reply::ToolCall { name, args },
                 None => Reply::Text(String::new()),
             };
-            s.conversation.pending = calls;
+            s.conversation.pending = (!calls.is_empty()).then(|| Box::new(calls));
         }
         match &reply {
             Reply::Text(text) => {
@@ -566,7 +566,7 @@ impl Machine {
             Mode::Data(params, code) => match decode_reply(&reply, &params, &code) {
                 Ok(data) => s.give(Value::from_data(&mut self.lattice, lc, &data)),
                 Err(why) if attempt < params.repair => {
-                    s.conversation.pending.clear();
+                    s.conversation.pending = None;
                     let text = format!(
                         "That reply cannot be used: {why}. Reply again, with nothing but the corrected answer."
                     );
@@ -576,7 +576,7 @@ impl Machine {
                     }
                 }
                 Err(why) => {
-                    s.conversation.pending.clear();
+                    s.conversation.pending = None;
                     let label = self.lattice.join(s.pc, lc);
                     s.fail(
                         ErrorCode::Decode,

@@ -123,8 +123,9 @@ impl Print<'_> {
                 }
             }
         })?;
-        self.number(c.pending.len())?;
-        c.pending.iter().try_for_each(|(name, args)| {
+        let pending = c.pending.as_deref().map_or(&[][..], Vec::as_slice);
+        self.number(pending.len())?;
+        pending.iter().try_for_each(|(name, args)| {
             self.text(name)?;
             self.data(args)
         })
