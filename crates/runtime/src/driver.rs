@@ -138,25 +138,21 @@ pub fn run<'a>(
     // a wait stands in the driver, and the end is a future of its own.
     async move {
         driver.begun = Instant::now();
-        let result = {
-            let mut cancelled = pin!(cancel.cancelled());
-            loop {
-                match driver.work() {
-                    Turn::Ended(result) => break result,
-                    Turn::Works => {
-                        // Signals, timers and tasks get their turn.
-                        tokio::task::yield_now().await;
-                        poll_fn(|cx| {
-                            while !driver.ended && driver.look(cancelled.as_mut(), cx).is_ready() {}
-                            Poll::Ready(())
-                        })
-                        .await;
-                    }
-                    Turn::Waits => poll_fn(|cx| driver.look(cancelled.as_mut(), cx)).await,
-                }
+        let mut cancelled = pin!(cancel.cancelled());
+        let end = loop {
+            // Nothing of it is left when something is waited for, so there is no room for it, either.
+            let works = match driver.work() {
+                Turn::Ended(result) => break Box::pin(driver.end_of_run(result)),
+                Turn::Works => true,
+                Turn::Waits => false,
+            };
+            if works {
+                // Signals, timers and tasks get their turn.
+                tokio::task::yield_now().await;
             }
+            poll_fn(|cx| driver.look(cancelled.as_mut(), works, cx)).await;
         };
-        Box::pin(driver.end_of_run(result)).await
+        end.await
     }
 }
 
@@ -240,8 +236,25 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Sees to the next thing that has happened.
-    fn look(&mut self, cancelled: Pin<&mut WaitForCancellationFuture<'_>>, cx: &mut Context<'_>) -> Poll<()> {
+    /// Sees to the next thing that has happened; or to all that have, without waiting for one.
+    fn look(
+        &mut self,
+        mut cancelled: Pin<&mut WaitForCancellationFuture<'_>>,
+        all: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        if !all {
+            return self.look_once(cancelled, cx);
+        }
+        while !self.ended && self.look_once(cancelled.as_mut(), cx).is_ready() {}
+        Poll::Ready(())
+    }
+
+    fn look_once(
+        &mut self,
+        cancelled: Pin<&mut WaitForCancellationFuture<'_>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
         if cancelled.poll(cx).is_ready() {
             self.end_from_outside("the run was cancelled".into());
             return Poll::Ready(());
