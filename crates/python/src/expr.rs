@@ -440,11 +440,7 @@ impl<'a> World<'a> {
                 _ => parts.push(Err(value)),
             }
         }
-        if parts.iter().all(Result::is_ok) {
-            let items = parts.into_iter().filter_map(Result::ok).collect();
-            return self.list_value(items, ListKind::List, None, span);
-        }
-        self.spread(parts, span)
+        self.joined_list(parts, span)
     }
 
     fn dictionary(&mut self, d: &'a ast::ExprDict, span: Span, at: At) -> Value {

@@ -57,6 +57,9 @@ impl<'a> World<'a> {
         let span = self.span(at.module, stmt.range());
         match stmt {
             Stmt::Expr(s) => {
+                if self.symbolic && self.grown(stmt, span, at).is_some() {
+                    return Flow::Next;
+                }
                 self.expr(&s.value, at);
             }
             Stmt::Assign(s) => {
@@ -463,6 +466,49 @@ impl<'a> World<'a> {
         self.block(&s.orelse, at)
     }
 
+    /// `out.append(e)` under a test, or where what `out` holds depends on one: a list of its own, so that each way has its list. `None`
+    /// if it changes the list itself: one that others hold, or a call of something else.
+    fn grown(&mut self, stmt: &'a Stmt, span: Span, at: At) -> Option<()> {
+        let (name, item) = appended(stmt)?;
+        // Where nobody knows whether it happens, what is added is there or not.
+        if self.path.iter().any(|c| matches!(c, Condition::Undecided)) {
+            return None;
+        }
+        let function = self.function(*self.within.last()?);
+        if function.own_params().iter().any(|p| *p.name == *name) {
+            return None;
+        }
+        let old = self.scopes[at.scope].vars.get(name)?.clone();
+        if matches!(old.kind, Kind::List(_)) && self.conditions == 0 {
+            return None;
+        }
+        let parts = self.growing(&old)?;
+        self.step(parts.len(), span);
+        let item = self.expr(item, at);
+        let parts: Vec<_> = parts.into_iter().chain([Ok(Value { maybe: false, ..item })]).collect();
+        let new = self.joined_list(parts, span);
+        self.bind(name, new, at);
+        Some(())
+    }
+
+    /// What a list that is added to holds so far: its items, or all of one that is computed.
+    fn growing(&self, list: &Value) -> Option<Vec<Result<Value, Value>>> {
+        match &list.kind {
+            Kind::List(id) => {
+                let list = self.list(*id);
+                let known =
+                    list.kind == ListKind::List && list.open.is_none() && list.items.iter().all(|i| !i.maybe);
+                known.then(|| list.items.iter().cloned().map(Ok).collect())
+            }
+            Kind::Object(id) => {
+                let object = self.object(*id);
+                let computed = object.base.is_none() && matches!(&*object.callee, "if" | "[*]" | "[for]");
+                computed.then(|| vec![Err(list.clone())])
+            }
+            _ => None,
+        }
+    }
+
     /// `for x in xs: …; out.append(e)` over what is not known, as `out += [e for x in xs]`. `None` if the loop is another one.
     fn gathered(&mut self, s: &'a ast::StmtFor, iter: &Value, at: At) -> Option<()> {
         if !self.symbolic || !s.orelse.is_empty() {
@@ -490,12 +536,7 @@ impl<'a> World<'a> {
             }
         }
         let span = self.span(at.module, s.range);
-        let Kind::List(so_far) = self.lookup_in(at.scope, list)?.kind else { return None };
-        let so_far = self.list(so_far);
-        if so_far.open.is_some() || so_far.items.iter().any(|i| i.maybe) {
-            return None;
-        }
-        let so_far = so_far.items.clone();
+        let so_far = self.growing(&self.lookup_in(at.scope, list)?)?;
         let element_at = self.span(at.module, s.target.range());
         let element = self.element(iter, element_at)?;
         let Kind::Object(id) = element.kind else { return None };
@@ -518,7 +559,7 @@ impl<'a> World<'a> {
         let each = self.symbol("[for]", parts, span);
         let all = match so_far.is_empty() {
             true => each,
-            false => self.spread(so_far.into_iter().map(Ok).chain([Err(each)]).collect(), span),
+            false => self.spread(so_far.into_iter().chain([Err(each)]).collect(), span),
         };
         self.bind(list, all, at);
         Some(())

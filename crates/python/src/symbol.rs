@@ -6,6 +6,7 @@
 //! | one of two values by a test | `if`, with the test and both |
 //! | `a[i:j]` | the index is a `slice` |
 //! | `[*a, b]` | `[*]`, with lists and what is spread |
+//! | `if t: xs.append(a)` | `[*]`, with the list and `if t` the one item or none |
 //! | `[f(x) for x in xs]` | `[for]`, with `xs`, the element and what is made of it; tests of elements follow |
 //! | `"…".join(xs)` and other methods of texts | `str.join`, with the text first |
 //!
@@ -110,7 +111,82 @@ impl World<'_> {
         }
         let yes = self.deeply(|w| w.decided(yes, span));
         let no = self.deeply(|w| w.decided(no, span));
-        if self.same(&yes, &no) { yes } else { self.symbol("if", vec![test, yes, no], span) }
+        if self.same(&yes, &no) {
+            return yes;
+        }
+        match self.apart(&test, &yes, &no, span) {
+            Some(list) => list,
+            None => self.symbol("if", vec![test, yes, no], span),
+        }
+    }
+
+    /// Two lists that begin alike: what both begin with, and one of two ends. A list that grows under one test after the other is as long as
+    /// what is added to it that way.
+    fn apart(&mut self, test: &Value, yes: &Value, no: &Value, span: Span) -> Option<Value> {
+        // One test decides between two lists as they are.
+        if !self.is_joined(yes) && !self.is_joined(no) {
+            return None;
+        }
+        let (mut yes, mut no) = (self.list_parts(yes)?, self.list_parts(no)?);
+        self.step(yes.len() + no.len(), span);
+        let alike = |(a, b): &(&Result<Value, Value>, &Result<Value, Value>)| match (a, b) {
+            (Ok(a), Ok(b)) | (Err(a), Err(b)) => self.same(a, b),
+            _ => false,
+        };
+        let begin = yes.iter().zip(&no).take_while(alike).count();
+        if begin == 0 {
+            return None;
+        }
+        let ends = [yes.split_off(begin), no.split_off(begin)].map(|end| self.joined_list(end, span));
+        let [first, second] = ends;
+        let end = self.symbol("if", vec![test.clone(), first, second], span);
+        yes.push(Err(end));
+        Some(self.spread(yes, span))
+    }
+
+    /// Whether a value is put together of lists.
+    fn is_joined(&self, list: &Value) -> bool {
+        matches!(list.kind, Kind::Object(id) if self.object(id).base.is_none() && &*self.object(id).callee == "[*]")
+    }
+
+    /// What a list is put together of: items, and lists that are not known.
+    fn list_parts(&self, list: &Value) -> Option<Vec<Result<Value, Value>>> {
+        let known = |id: &ListId| {
+            let list = self.list(*id);
+            let plain =
+                list.kind == ListKind::List && list.open.is_none() && list.items.iter().all(|i| !i.maybe);
+            plain.then(|| list.items.iter().cloned().map(Ok))
+        };
+        match &list.kind {
+            Kind::List(id) => Some(known(id)?.collect()),
+            Kind::Object(id) => {
+                let object = self.object(*id);
+                if object.base.is_none() && matches!(&*object.callee, "if" | "[for]") {
+                    return Some(vec![Err(list.clone())]);
+                }
+                if !self.is_joined(list) {
+                    return None;
+                }
+                let mut out = Vec::new();
+                for arg in &object.args {
+                    match &arg.value.kind {
+                        Kind::List(id) if known(id).is_some() => out.extend(known(id)?),
+                        _ => out.push(Err(arg.value.clone())),
+                    }
+                }
+                Some(out)
+            }
+            _ => None,
+        }
+    }
+
+    /// A list of items and of lists that are not known.
+    pub(crate) fn joined_list(&mut self, parts: Vec<Result<Value, Value>>, span: Span) -> Value {
+        if parts.iter().all(Result::is_ok) {
+            let items = parts.into_iter().filter_map(Result::ok).collect();
+            return self.list_value(items, ListKind::List, None, span);
+        }
+        self.spread(parts, span)
     }
 
     /// The parts of a list of which some are not known.

@@ -531,6 +531,12 @@ fn a_traced_function_keeps_what_it_computes() {
         traced(each),
         "[for](State[]('xs') element(State[]('xs')) element[]('a') element(State[]('xs'))) | "
     );
+    let grown = "def f(s):\n    xs = ['a']\n    if s['p']:\n        xs.append('b')\n    if s['q']:\n        xs.append('c')\n    else:\n        xs.append('d')\n    xs.append('e')\n    for y in s['ys']:\n        xs.append(y)\n    return xs\n";
+    let want = "[*]([*]([*](if(State[]('p') ['a' 'b'] ['a']) if(State[]('q') ['c'] ['d'])) ['e']) [for](State[]('ys') element(State[]('ys')) element(State[]('ys')))) | ";
+    assert_eq!(traced(grown), want);
+    // A list that others hold is changed itself.
+    let given = "def g(xs, s):\n    if s['p']:\n        xs.append('b')\ndef f(s):\n    xs = ['a']\n    g(xs, s)\n    return xs\n";
+    assert_eq!(traced(given), "['a' 'b'] | ");
     let gathered = "import m\nasync def f(s):\n    out = []\n    for x in s['xs']:\n        y = x['a']\n        out.append(m.ask(y))\n    return out\n";
     assert_eq!(
         traced(gathered),

@@ -21,6 +21,7 @@ mod calls;
 mod deep;
 mod gradual;
 mod lent;
+mod lists;
 mod manifest;
 mod model;
 mod nest;

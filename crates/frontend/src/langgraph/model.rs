@@ -190,6 +190,11 @@ impl Reader<'_, '_> {
                 Some((_, o)) if matches!(&*o.callee, "+" | "[*]") => {
                     o.args.iter().flat_map(|a| self.items(&a.value)).collect()
                 }
+                // Items of one of two lists are there or not.
+                Some((_, o)) if &*o.callee == "if" && self.ends_of(o).is_some() => {
+                    let ends = self.ends_of(o).into_iter().flatten();
+                    ends.map(|v| Value { maybe: true, ..v }).collect()
+                }
                 _ => match &value.kind {
                     Kind::Either(id) => {
                         self.world.list(*id).items.first().map_or(Vec::new(), |v| self.items(v))
@@ -198,6 +203,13 @@ impl Reader<'_, '_> {
                 },
             },
         }
+    }
+
+    /// The items of the two lists that an `if` decides between.
+    fn ends_of(&self, object: &Object) -> Option<Vec<Value>> {
+        let [_, yes, no] = &object.args[..] else { return None };
+        let (yes, no) = (self.world.items(&yes.value)?, self.world.items(&no.value)?);
+        Some(yes.iter().chain(no).cloned().collect())
     }
 
     /// The parameters of a model, and the tools that it is offered.

@@ -11,6 +11,7 @@
 
 use super::calls::Around;
 use super::plan::Plan;
+use super::update::Site;
 use super::value::{Held, REPLY, STATE, Scope};
 use super::{Kindly, Reader, Traced};
 use crate::emit::{clip, codes, undecided};
@@ -100,7 +101,7 @@ impl Reader<'_, '_> {
         let value = traced.trace.value.clone();
         let commands = self.commands(&value);
         let mut leaf = |kit: &mut Kit<'_>, scope: &Scope, value: &Value| {
-            let state = self.update(kit, graph, scope, value, mode, &name, at);
+            let state = self.update(kit, Site { graph, scope, mode, name: &name, at }, value);
             if !commands || mode == Mode::Beside || self.command(value).is_some() {
                 return state;
             }

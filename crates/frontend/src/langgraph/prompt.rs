@@ -160,7 +160,14 @@ impl Reader<'_, '_> {
             }
             let _ = id;
         }
-        out.push(Part::Other(value.clone()));
+        // What is computed of texts is one.
+        let text = self.world.object_of(value).is_some_and(|(_, o)| {
+            o.callee.starts_with("str.") && !o.callee.ends_with("split") && !o.callee.ends_with("lines")
+        });
+        out.push(match text {
+            true => Part::Say(Role::User, Said::Value(value.clone())),
+            false => Part::Other(value.clone()),
+        });
     }
 
     pub(super) fn placeholder(

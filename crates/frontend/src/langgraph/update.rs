@@ -11,101 +11,71 @@ use core_ir::{IfSugar, Name, Prim, Role, Term, TermId};
 use diagnostics::Span;
 use python::{Kind, ObjectId, Value};
 
+/// Where an update is: the graph and its node, what names stand for there, and what becomes of it.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'s> {
+    pub graph: &'s Graph<'s>,
+    pub scope: &'s Scope,
+    pub mode: Mode,
+    /// The node.
+    pub name: &'s str,
+    pub at: Span,
+}
+
+/// A key of an update, and its value: what it is put together of, for messages.
+type Entry = (String, Vec<Value>);
+
 impl Reader<'_, '_> {
     /// What a node gives, as the new state or as an update.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn update(
-        &self,
-        kit: &mut Kit<'_>,
-        graph: &Graph<'_>,
-        scope: &Scope,
-        value: &Value,
-        mode: Mode,
-        name: &str,
-        at: Span,
-    ) -> TermId {
-        let place = value.span;
+    pub(super) fn update(&self, kit: &mut Kit<'_>, site: Site<'_>, value: &Value) -> TermId {
         let Some(command) = self.command(value) else {
-            return self.goes(kit, graph, scope, value, None, mode, name, at);
+            return self.goes(kit, site, value, None);
         };
-        let given = field(command, None, "update").map_or(Value::new(Kind::None, place), |g| g.value.clone());
+        let nothing = Value::new(Kind::None, value.span);
+        let given = field(command, None, "update").map_or(nothing, |g| g.value.clone());
         let to = field(command, None, "goto").map(|g| g.value.clone());
-        self.goes(kit, graph, scope, &given, to.as_ref(), mode, name, at)
+        self.goes(kit, site, &given, to.as_ref())
     }
 
     /// An update, and where it goes on.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn goes(
-        &self,
-        kit: &mut Kit<'_>,
-        graph: &Graph<'_>,
-        scope: &Scope,
-        given: &Value,
-        to: Option<&Value>,
-        mode: Mode,
-        name: &str,
-        at: Span,
-    ) -> TermId {
+    fn goes(&self, kit: &mut Kit<'_>, site: Site<'_>, given: &Value, to: Option<&Value>) -> TermId {
         if !kit.budget.begin_value() {
-            return super::value::too_much(kit, at);
+            return super::value::too_much(kit, site.at);
         }
-        let term = self.goes_inner(kit, graph, scope, given, to, mode, name, at);
+        let term = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.goes_inner(kit, site, given, to));
         kit.budget.end_value();
         term
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn goes_inner(
-        &self,
-        kit: &mut Kit<'_>,
-        graph: &Graph<'_>,
-        scope: &Scope,
-        given: &Value,
-        to: Option<&Value>,
-        mode: Mode,
-        name: &str,
-        at: Span,
-    ) -> TermId {
+    fn goes_inner(&self, kit: &mut Kit<'_>, site: Site<'_>, given: &Value, to: Option<&Value>) -> TermId {
         // What is one of two values is decided first, for both.
         if let Some((test, ..)) = self.either_of(given).or_else(|| to.and_then(|t| self.either_of(t))) {
             let (yes, no) = self.sides(given, &test);
             let sides = to.map(|t| self.sides(t, &test));
             let (to_yes, to_no) = sides.map_or((None, None), |(a, b)| (Some(a), Some(b)));
-            let test = self.test(kit, scope, &test);
-            let (yes, no) = stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-                let yes = self.goes(kit, graph, scope, &yes, to_yes.as_ref(), mode, name, at);
-                (yes, self.goes(kit, graph, scope, &no, to_no.as_ref(), mode, name, at))
-            });
-            return kit.b.add(Term::If(test, yes, no, IfSugar::Plain), at);
+            let test = self.test(kit, site.scope, &test);
+            let yes = self.goes(kit, site, &yes, to_yes.as_ref());
+            let no = self.goes(kit, site, &no, to_no.as_ref());
+            return kit.b.add(Term::If(test, yes, no, IfSugar::Plain), site.at);
         }
         let Some(to) = to else {
-            return self.merged(kit, graph, scope, given, mode, name, at, None);
+            return self.merged(kit, site, given, None);
         };
         if self.sent(to).is_some() {
-            let term = self.sent_items(kit, scope, to, to.span);
-            let state = self.merged(kit, graph, scope, given, mode, name, at, None);
+            let term = self.sent_items(kit, site.scope, to, to.span);
+            let state = self.merged(kit, site, given, None);
             return kit.b.add(Term::With(state, SENT.into(), term), to.span);
         }
         let goto = match self.labels(to) {
             Some(labels) => kit.text(&labels.join("+"), to.span),
             // A text that is computed names the node.
-            None => self.expr(kit, scope, to),
+            None => self.expr(kit, site.scope, to),
         };
-        self.merged(kit, graph, scope, given, mode, name, at, Some(goto))
+        self.merged(kit, site, given, Some(goto))
     }
 
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn merged(
-        &self,
-        kit: &mut Kit<'_>,
-        graph: &Graph<'_>,
-        scope: &Scope,
-        given: &Value,
-        mode: Mode,
-        name: &str,
-        at: Span,
-        goto: Option<TermId>,
-    ) -> TermId {
+    fn merged(&self, kit: &mut Kit<'_>, site: Site<'_>, given: &Value, goto: Option<TermId>) -> TermId {
+        let Site { graph, scope, mode, name, at } = site;
         let Some((_, var)) = scope.state.clone() else { return kit.unknown("a node without a state", at) };
         let Some(entries) = self.entries_of(scope, given) else {
             // What another graph or an agent gave is the update.
@@ -114,7 +84,7 @@ impl Reader<'_, '_> {
                 && let (Some(key), Kindly::Text | Kindly::Calls) = (graph.plan.messages(), held.kind)
             {
                 let message = Value::new(Kind::Object(id), given.span);
-                return self.apply(kit, graph, scope, &[(key.to_string(), message)], mode, goto, at);
+                return self.apply(kit, site, &[(key.to_string(), vec![message])], goto);
             }
             let why = format!("what `{}` changes: {}", clip(name), self.world.why(given));
             let term = kit.undecided(codes::NOT_COMPILED, why, given.span);
@@ -130,40 +100,63 @@ impl Reader<'_, '_> {
             let update = kit.b.add(Term::Record(fields), at);
             return kit.b.let_in(vec![("_".into(), term)], update, at);
         };
-        self.applied(kit, graph, scope, entries, mode, goto, at)
+        let messages = graph.plan.messages();
+        let parts = |(key, value): (String, Value)| {
+            let parts = if Some(key.as_str()) == messages { self.joined_of(&value) } else { vec![value] };
+            (key, parts)
+        };
+        self.applied(kit, site, entries.into_iter().map(parts).collect(), goto)
     }
 
-    /// An update; if what is added to the conversation is one of two things, it is decided first.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn applied(
+    /// What a value is put together of: `a + b`, `[*a, b]`.
+    fn joined_of(&self, value: &Value) -> Vec<Value> {
+        const MOST: usize = 200;
+        let (mut out, mut todo) = (Vec::new(), vec![value.clone()]);
+        while let Some(value) = todo.pop() {
+            match self.world.object_of(&value) {
+                Some((_, o)) if o.base.is_none() && matches!(&*o.callee, "+" | "[*]") && out.len() < MOST => {
+                    todo.extend(o.args.iter().rev().map(|a| a.value.clone()));
+                }
+                _ => out.push(value),
+            }
+        }
+        out
+    }
+
+    /// An update; if a part of what is added to the conversation is one of two things, it is decided first.
+    fn applied(
         &self,
         kit: &mut Kit<'_>,
-        graph: &Graph<'_>,
-        scope: &Scope,
-        entries: Vec<(String, Value)>,
-        mode: Mode,
+        site: Site<'_>,
+        entries: Vec<Entry>,
         goto: Option<TermId>,
-        at: Span,
     ) -> TermId {
-        let messages = graph.plan.messages();
-        let found =
-            entries.iter().position(|(k, v)| Some(k.as_str()) == messages && self.either_of(v).is_some());
-        let Some((i, (test, yes, no))) =
-            found.and_then(|i| Some((i, self.either_of(&entries[i].1)?))).filter(|_| goto.is_none())
-        else {
-            return self.apply(kit, graph, scope, &entries, mode, goto, at);
+        let messages = site.graph.plan.messages();
+        let decided = |(i, (key, parts)): (usize, &Entry)| {
+            let open = parts.iter().position(|v| self.either_of(v).is_some());
+            open.filter(|_| Some(key.as_str()) == messages).map(|j| (i, j))
         };
-        let side = |value: Value| {
+        let found = entries.iter().enumerate().find_map(decided).filter(|_| goto.is_none());
+        let Some(((i, j), (test, yes, no))) =
+            found.and_then(|(i, j)| Some(((i, j), self.either_of(&entries[i].1[j])?)))
+        else {
+            return self.apply(kit, site, &entries, goto);
+        };
+        if !kit.budget.begin_value() {
+            return super::value::too_much(kit, site.at);
+        }
+        let side = |value: &Value| {
             let mut entries = entries.clone();
-            entries[i].1 = value;
+            entries[i].1.splice(j..=j, self.joined_of(value));
             entries
         };
-        let test = self.test(kit, scope, &test);
+        let test = self.test(kit, site.scope, &test);
         let (yes, no) = stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-            let yes = self.applied(kit, graph, scope, side(yes), mode, None, at);
-            (yes, self.applied(kit, graph, scope, side(no), mode, None, at))
+            let yes = self.applied(kit, site, side(&yes), None);
+            (yes, self.applied(kit, site, side(&no), None))
         });
-        kit.b.add(Term::If(test, yes, no, IfSugar::Plain), at)
+        kit.budget.end_value();
+        kit.b.add(Term::If(test, yes, no, IfSugar::Plain), site.at)
     }
 
     /// The keys that an update sets.
@@ -227,21 +220,13 @@ impl Reader<'_, '_> {
     }
 
     /// The state with an update merged into it, or the update as a record.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn apply(
-        &self,
-        kit: &mut Kit<'_>,
-        graph: &Graph<'_>,
-        scope: &Scope,
-        entries: &[(String, Value)],
-        mode: Mode,
-        goto: Option<TermId>,
-        at: Span,
-    ) -> TermId {
+    fn apply(&self, kit: &mut Kit<'_>, site: Site<'_>, entries: &[Entry], goto: Option<TermId>) -> TermId {
+        let Site { graph, scope, mode, at, .. } = site;
         let Some((_, var)) = scope.state.clone() else { return kit.unknown("a node without a state", at) };
         let mut said: Vec<(Name, TermId)> = Vec::new();
         let mut fields: Vec<(Name, TermId)> = Vec::new();
-        for (key, value) in entries {
+        for (key, parts) in entries {
+            let Some(value) = parts.first() else { continue };
             let channel = graph.plan.channel(key);
             if channel.is_none() && graph.plan.declared {
                 let message = format!("the state has no key `{}`", clip(key));
@@ -250,7 +235,7 @@ impl Reader<'_, '_> {
             }
             let reducer = channel.map_or(&Reducer::Last, |c| &c.reducer);
             if let Reducer::Messages = reducer {
-                self.add_messages(kit, graph, scope, key, value, mode, &mut said, &mut fields);
+                self.add_messages(kit, site, key, parts, &mut said, &mut fields);
                 continue;
             }
             let new = self.expr(kit, scope, value);
@@ -314,10 +299,10 @@ impl Reader<'_, '_> {
     }
 
     /// What a value adds to the conversation.
-    pub(super) fn added(&self, scope: &Scope, value: &Value) -> Vec<Added> {
+    fn added(&self, scope: &Scope, parts: &[Value]) -> Vec<Added> {
         const MOST: usize = 200;
         let mut out = Vec::new();
-        let mut todo = vec![value.clone()];
+        let mut todo: Vec<Value> = parts.iter().rev().cloned().collect();
         while let Some(value) = todo.pop() {
             if out.len() > MOST {
                 break;
@@ -365,23 +350,22 @@ impl Reader<'_, '_> {
         None
     }
 
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn add_messages(
+    /// Adds what is said to what a node does, and the messages to what it changes.
+    fn add_messages(
         &self,
         kit: &mut Kit<'_>,
-        graph: &Graph<'_>,
-        scope: &Scope,
+        site: Site<'_>,
         key: &str,
-        value: &Value,
-        mode: Mode,
+        parts: &[Value],
         said: &mut Vec<(Name, TermId)>,
         fields: &mut Vec<(Name, TermId)>,
     ) {
-        let at = value.span;
+        let Site { graph, scope, mode, .. } = site;
+        let at = parts.first().map_or(site.at, |v| v.span);
         let Some((_, var)) = scope.state.clone() else { return };
         let mut messages: Vec<TermId> = Vec::new();
         let mut reply: Option<TermId> = None;
-        for added in self.added(scope, value) {
+        for added in self.added(scope, parts) {
             let (role, text, live) = match added {
                 Added::Held(id) => {
                     let held = scope.held.get(&id).cloned();

@@ -6,7 +6,7 @@
 use super::{Kindly, Reader};
 use crate::emit::{Template, codes};
 use crate::kit::Kit;
-use core_ir::{Bound, Data, IfSugar, Name, Num, Prim, Role, Term, TermId};
+use core_ir::{Data, IfSugar, Name, Num, Prim, Role, Term, TermId};
 use diagnostics::Span;
 use python::{Kind, Object, ObjectId, Piece, Value};
 use std::collections::HashMap;
@@ -94,6 +94,11 @@ impl Reader<'_, '_> {
                 let dict = self.world.dict(*id);
                 let plain =
                     dict.open.is_none() && dict.entries.iter().all(|(k, v)| k.as_str().is_some() && !v.maybe);
+                if let Some(term) =
+                    self.spread_record(kit, scope, &dict.entries, at).filter(|_| dict.open.is_none())
+                {
+                    return term;
+                }
                 if !plain {
                     return kit.undecided(
                         codes::NOT_COMPILED,
@@ -117,6 +122,40 @@ impl Reader<'_, '_> {
                 None => self.not_known(kit, value),
             },
         }
+    }
+
+    /// `{"a": 1, **x, "b": 2}`: `x` with what follows it set, and with what stands before it where it has no such key.
+    fn spread_record(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        entries: &[(Value, Value)],
+        at: Span,
+    ) -> Option<TermId> {
+        let is_spread =
+            |(k, v): &(Value, Value)| matches!(&k.kind, Kind::External(n) if &**n == "**") && !v.maybe;
+        let place = entries.iter().position(is_spread)?;
+        let (before, after) = (&entries[..place], &entries[place + 1..]);
+        let plain = |(k, v): &(Value, Value)| k.as_str().is_some() && !v.maybe;
+        if !before.iter().chain(after).all(plain) {
+            return None;
+        }
+        let record = self.expr(kit, scope, &entries[place].1);
+        let name: Name = kit.b.fresh("v");
+        let mut term = kit.b.var(name.clone(), at);
+        for (key, value) in self.fields_of(kit, scope, before) {
+            let (a, b, text) = (kit.b.var(name.clone(), at), kit.b.var(name.clone(), at), kit.text(&key, at));
+            let has = kit.b.add(Term::Prim(Prim::Has, vec![a, text]), at);
+            let own = kit.b.add(Term::Field(b, key.clone()), at);
+            let value = kit.b.add(Term::If(has, own, value, IfSugar::Plain), at);
+            term = kit.b.add(Term::With(term, key, value), at);
+        }
+        for (key, value) in after {
+            let Some(key) = key.as_str().map(Name::from) else { continue };
+            let value = self.expr(kit, scope, value);
+            term = kit.b.add(Term::With(term, key, value), at);
+        }
+        Some(kit.b.let_in(vec![(name, record)], term, at))
     }
 
     pub(super) fn fields_of(
@@ -399,6 +438,12 @@ impl Reader<'_, '_> {
                 Some(kit.b.add(Term::Each(None, body, list), at))
             }
             ("[for]", [of, element, each, test]) => self.filtered(kit, scope, [of, element, each, test], at),
+            ("builtins.enumerate", [of]) => self.paired(kit, scope, &[of], Some(0), at),
+            ("builtins.enumerate", [of, start]) => match start.kind {
+                Kind::Int(n) => self.paired(kit, scope, &[of], Some(n), at),
+                _ => None,
+            },
+            ("builtins.zip", [_, _, ..]) => self.paired(kit, scope, args, None, at),
             ("builtins.max" | "builtins.min", [a, b]) => {
                 let (x, y): (Name, Name) = (kit.b.fresh("v"), kit.b.fresh("v"));
                 let (first, second) = (self.expr(kit, scope, a), self.expr(kit, scope, b));
@@ -456,71 +501,10 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Messages as text, a line each: `Human: …`.
-    fn buffer(&self, kit: &mut Kit<'_>, messages: TermId, at: Span) -> TermId {
-        let var: Name = kit.b.fresh("m");
-        let field = |kit: &mut Kit<'_>, name: &str| {
-            let message = kit.b.var(var.clone(), at);
-            kit.b.add(Term::Field(message, name.into()), at)
-        };
-        let mut who = kit.text("Tool", at);
-        for (role, shown) in [("system", "System"), ("assistant", "AI"), ("user", "Human")] {
-            let (said, role, shown) = (field(kit, "role"), kit.text(role, at), kit.text(shown, at));
-            let test = kit.b.add(Term::Prim(Prim::Eq, vec![said, role]), at);
-            who = kit.b.add(Term::If(test, shown, who, IfSugar::Plain), at);
-        }
-        let mut line = Template::new(at);
-        line.term(who).text(": ").term(field(kit, "content"));
-        let line = line.build(&mut kit.b);
-        let function = kit.b.abs(var, None, line, at);
-        let lines = kit.b.add(Term::Each(None, function, messages), at);
-        let by = kit.text("\n", at);
-        kit.b.add(Term::Prim(Prim::Join, vec![lines, by]), at)
-    }
-
     /// What the items of a list are.
     pub(super) fn item_kind(&self, scope: &Scope, of: &Value) -> Kindly {
         let known = self.world.object_of(of).and_then(|(id, _)| scope.items.get(&id));
         known.copied().unwrap_or(Kindly::Data)
-    }
-
-    /// `[each for element in of if test]`: a turn for each item.
-    fn filtered(&self, kit: &mut Kit<'_>, scope: &Scope, parts: [&Value; 4], at: Span) -> Option<TermId> {
-        /// More than any list holds here.
-        const MOST: u64 = 1_000_000;
-        let [of, element, each, test] = parts;
-        let (list, id) = (self.expr(kit, scope, of), self.world.object_of(element)?.0);
-        let (item, at_item): (Name, Name) = (kit.b.fresh("each"), kit.b.fresh("turn"));
-        let mut inner = scope.clone();
-        inner.held.insert(id, Held { var: item.clone(), kind: self.item_kind(scope, of), live: false });
-        let (test, each) = (self.test(kit, &inner, test), self.expr(kit, &inner, each));
-        let field = |kit: &mut Kit<'_>, name: &str| {
-            let turn = kit.b.var(at_item.clone(), at);
-            kit.b.add(Term::Field(turn, name.into()), at)
-        };
-        let (so_far, again) = (field(kit, "out"), field(kit, "out"));
-        let more = kit.b.add(Term::Prim(Prim::Append, vec![so_far, each]), at);
-        let out = kit.b.add(Term::If(test, more, again, IfSugar::Plain), at);
-        let (index, one, rest) = (field(kit, "at"), kit.b.lit(Num::from(1i64), at), field(kit, "of"));
-        let next = kit.b.add(Term::Prim(Prim::Add, vec![index, one]), at);
-        let fields = vec![("at".into(), next), ("of".into(), rest), ("out".into(), out)];
-        let turn = kit.b.add(Term::Record(fields), at);
-        let this = kit.b.var("self", at);
-        let again = kit.b.app(this, turn, at);
-        let (items, index) = (field(kit, "of"), field(kit, "at"));
-        let one = kit.b.add(Term::Index(items, index), at);
-        let again = kit.b.let_in(vec![(item, one)], again, at);
-        let (items, index, result) = (field(kit, "of"), field(kit, "at"), field(kit, "out"));
-        let count = kit.b.add(Term::Prim(Prim::Length, vec![items]), at);
-        let goes_on = kit.b.add(Term::Prim(Prim::Lt, vec![index, count]), at);
-        let body = kit.b.add(Term::If(goes_on, again, result, IfSugar::Plain), at);
-        let step = kit.b.abs(at_item, None, body, at);
-        let body = kit.b.abs("self", None, step, at);
-        let fix = kit.b.add(Term::Fix { bound: Bound::Finite(MOST), origin: None, body }, at);
-        let (zero, nothing) = (kit.b.lit(Num::from(0i64), at), kit.b.add(Term::List(Vec::new()), at));
-        let fields = vec![("at".into(), zero), ("of".into(), list), ("out".into(), nothing)];
-        let begin = kit.b.add(Term::Record(fields), at);
-        Some(kit.b.app(fix, begin, at))
     }
 
     /// Whether a value is certainly a text.
@@ -666,6 +650,38 @@ impl Reader<'_, '_> {
             }
             ("builtins.hasattr", [on, name]) if self.is_reply(scope, on) => {
                 kit.b.lit(Data::Bool(matches!(name.as_str(), Some("tool_calls" | "content"))), at)
+            }
+            // Some of a list, or all of it.
+            ("builtins.any" | "builtins.all", [of]) => {
+                let any = callee == "builtins.any";
+                let found = match self.known_list(of) {
+                    Some(items) => {
+                        let mut term = kit.b.lit(Data::Bool(!any), at);
+                        for item in items.iter().rev() {
+                            let test = self.test(kit, scope, item);
+                            let decided = kit.b.lit(Data::Bool(any), at);
+                            term = match any {
+                                true => kit.b.add(Term::If(test, decided, term, IfSugar::Or), at),
+                                false => kit.b.add(Term::If(test, term, decided, IfSugar::And), at),
+                            };
+                        }
+                        return Some(term);
+                    }
+                    None => self.tests_of(kit, scope, of, at)?,
+                };
+                // What decides is among them, or is not.
+                let wanted = kit.b.lit(Data::Bool(any), at);
+                let contains = kit.b.add(Term::Prim(Prim::Contains, vec![found, wanted]), at);
+                if any { contains } else { not(kit, contains) }
+            }
+            ("builtins.isinstance", [on, class]) if self.known_list(class).is_some() => {
+                let mut term = kit.b.lit(Data::Bool(false), at);
+                for class in self.known_list(class)?.iter().rev() {
+                    let test = self.comparison(kit, scope, callee, &[on, class], at)?;
+                    let yes = kit.b.lit(Data::Bool(true), at);
+                    term = kit.b.add(Term::If(test, yes, term, IfSugar::Or), at);
+                }
+                term
             }
             ("builtins.isinstance", [on, class]) => {
                 let class = self.world.name_of(class)?;
