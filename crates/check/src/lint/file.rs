@@ -145,6 +145,57 @@ fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
     d.help.push(why.to_string());
 }
 
+/// The module that says how long runs may be, if one of the project does and this one is imported: a run of what is made here may be among
+/// those. Tests do not count.
+fn limited_elsewhere<'p>(project: &'p Project, framework: &str) -> Option<&'p str> {
+    let word = match framework {
+        "langgraph" => "recursion_limit",
+        "openai_agents" => "max_turns",
+        _ => return None,
+    };
+    let (own, others) = project.files.split_first()?;
+    let texts: Vec<(&str, &str)> = others
+        .iter()
+        .filter(|f| !is_test(&f.path))
+        .filter_map(|f| Some((f.path.as_str(), &*f.python.as_ref()?.text)))
+        .collect();
+    let sets = |text: &str| {
+        text.match_indices(word).any(|(i, _)| {
+            let after = text[i + word.len()..].trim_start_matches(['"', '\'', ' ']);
+            after.starts_with(':') || after.starts_with('=') && !after.starts_with("==")
+        })
+    };
+    let (limits, _) = texts.iter().find(|(_, text)| sets(text))?;
+    texts.iter().any(|(path, text)| imports(path, text, &own.path)).then_some(limits)
+}
+
+/// Whether a module imports another, by the lines that begin with `from` and `import`.
+fn imports(path: &str, text: &str, other: &str) -> bool {
+    let folder = |path: &str| path.rfind(['/', '\\']).map_or("", |i| &path[..i]).to_string();
+    let module = other.trim_end_matches(".py").trim_end_matches("/__init__");
+    let mut parts = module.rsplit(['/', '\\']);
+    let (name, above) = (parts.next().unwrap_or(module), parts.next());
+    let beside = folder(path) == folder(other);
+    let is = |dotted: &str| {
+        let mut parts = dotted.rsplit('.');
+        parts.next() == Some(name)
+            && match parts.next() {
+                None | Some("") => beside,
+                qualifier => qualifier == above,
+            }
+    };
+    text.lines().map(str::trim_start).any(|line| match line.strip_prefix("from ") {
+        Some(rest) => {
+            let Some((from, names)) = rest.split_once(" import ") else { return false };
+            let names = names.split([',', '(', ')']).filter_map(|n| n.split_whitespace().next());
+            is(from.trim()) || names.into_iter().any(|n| is(&format!("{}.{n}", from.trim_end_matches('.'))))
+        }
+        None => line
+            .strip_prefix("import ")
+            .is_some_and(|names| names.split(',').filter_map(|n| n.split_whitespace().next()).any(is)),
+    })
+}
+
 /// Lints a file by itself. Total: any path, any bytes.
 pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
     lint_among(path, id, bytes, |_| Project::default(), config)
@@ -199,6 +250,17 @@ pub fn lint_among(
                     // The others are written for YAML and JSON.
                     d.fix = d.fix.take().filter(|_| matches!(d.code, "L003" | "L017" | "S002" | "S003"));
                     doubt(d, &text, compiled.framework);
+                }
+                let open = |d: &Diagnostic| d.code == "L017" && d.level > Level::Unknown;
+                let limits =
+                    findings.iter().any(open).then(|| limited_elsewhere(&project, compiled.framework));
+                if let Some(limits) = limits.flatten() {
+                    for d in findings.iter_mut().filter(|d| open(d)) {
+                        d.level = Level::Unknown;
+                        d.help.push(format!(
+                            "`{limits}` limits runs; whether those of this are among them is not seen"
+                        ));
+                    }
                 }
             }
             let silenced = if text.contains("entail:") {

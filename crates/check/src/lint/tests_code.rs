@@ -536,3 +536,33 @@ fn a_configuration_in_a_test_is_a_test() {
     assert_eq!(level("app/agents.yaml"), Some(Level::Warn));
     assert_eq!(level("tests/fixtures/agents.yaml"), Some(Level::Info));
 }
+
+#[test]
+fn a_limit_that_another_module_gives_its_runs_may_be_that_of_what_it_imports() {
+    let agent = "from langgraph.prebuilt import create_react_agent\nfrom langchain_openai import ChatOpenAI\n\
+                 def look(q: str) -> str:\n    return q\n\
+                 def build():\n    return create_react_agent(ChatOpenAI(model='m'), tools=[look])\nagent = build()\n";
+    let level = |runs: &str| {
+        let files = [("app/agents/looker.py", agent), ("app/main.py", runs)];
+        among(&files).iter().find(|d| d.code == "L017").map(|d| d.level)
+    };
+    let run = "agent.invoke({'messages': []}, {'recursion_limit': 8})\n";
+    for import in [
+        "from app.agents.looker import agent\n",
+        "from agents.looker import (\n    agent,\n)\n",
+        "from app.agents import looker\n",
+        "import app.agents.looker as looker\n",
+    ] {
+        assert_eq!(level(&format!("{import}{run}")), Some(Level::Unknown), "{import}");
+    }
+    // Another module of that name; one that only reads a limit; one that is run without.
+    assert_eq!(level(&format!("from tools.looker import agent\n{run}")), Some(Level::Warn));
+    assert_eq!(
+        level("from app.agents.looker import agent\nprint(recursion_limit == 8)\n"),
+        Some(Level::Warn)
+    );
+    assert_eq!(
+        level("from app.agents.looker import agent\nagent.invoke({'messages': []})\n"),
+        Some(Level::Warn)
+    );
+}

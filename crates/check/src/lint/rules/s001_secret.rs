@@ -97,6 +97,7 @@ fn is_random(text: &str) -> bool {
         "test",
         "fake",
         "1234567",
+        "abcdefg",
     ];
     let lower = text.to_ascii_lowercase();
     // `sk-prod-token-abc-456`: words, not characters, were chosen.
@@ -127,6 +128,7 @@ mod tests {
             "sk-your-key-here-0000000000000000000000",
             "${OPENAI_API_KEY}",
             "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+            "sk-abcdefghijklmnopqrstuvwxyz0192837465",
             "task-12345678901234567890123456789012345",
             "EMPTY",
         ] {
