@@ -1,6 +1,6 @@
 """Runs each program twice on a scripted model server, with its framework and with Entail, and compares what they ask.
 
-Of a program `NAME.py` the file `NAME.json` says: `input`; `replies` of the model in order (a text, or a tool with arguments);
+Of a program `NAME.py` (a saved chain: `NAME.yaml`) the file `NAME.json` says: `input`; `replies` of the model in order (a text, or a tool with arguments);
 `known`, a difference that the documentation lists; `fails`, that the run is to fail with words that hold this; `json`, that
 results are compared as JSON; `unordered`, that requests are made at the same time and compared without their order. A reply with
 `when` and `say` is for the request that holds the text.
@@ -100,6 +100,8 @@ def shape(request, without_instructions):
         messages.append((role, as_data(content) if role == "tool" else content, calls))
     tools = {t["function"]["name"]: sorted(t["function"].get("parameters", {}).get("properties", {})) for t in request.get("tools") or []}
     settings = {k: request[k] for k in ("model", "temperature", "max_tokens") if request.get(k) is not None}
+    if request.get("max_completion_tokens") is not None:
+        settings["max_tokens"] = request["max_completion_tokens"]
     typed = request.get("response_format") is not None
     return {"messages": messages, "tools": tools, "settings": settings, "typed": typed}
 
@@ -128,6 +130,8 @@ def real(program, script):
     framework = program.parent.name
     python = ROOT / "target" / "faithful" / framework / "bin" / "python"
     command = [str(python), str(ROOT / f"scripts/faithful/run_{framework}.py"), str(program)]
+    if program.suffix == ".yaml":
+        command.append(script["input"])
     with tempfile.TemporaryDirectory() as folder:
         env = environment(server)
         env.update(HOME=folder, CREWAI_STORAGE_DIR=folder, CREWAI_DISABLE_TELEMETRY="true", OTEL_SDK_DISABLED="true")
@@ -203,7 +207,7 @@ def main():
     parser.add_argument("which", nargs="?", default="")
     args = parser.parse_args()
     same, all_ = 0, 0
-    for program in sorted(SUITE.glob("*/*.py")):
+    for program in sorted([*SUITE.glob("*/*.py"), *SUITE.glob("langchain/*.yaml")]):
         name = f"{program.parent.name}/{program.stem}"
         if not name.startswith(args.which):
             continue

@@ -21,7 +21,7 @@ use crate::doc::Node;
 use crate::emit::{self, LoopBound, Template, Unused, braces, clip, codes, undecided, value_span};
 use crate::kit::{Agent, Hand, size};
 use crate::shape::why;
-use core_ir::{IfSugar, LabelSpec, Name, Num, Prim, Role, Term, TermId, ToolDecl, ToolParam, Type};
+use core_ir::{Data, IfSugar, LabelSpec, Name, Num, Prim, Role, Term, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::{Diagnostic, Span};
 
 /// Kinds of chains that are compiled.
@@ -110,6 +110,7 @@ const CHAIN_KEYS: &[&str] = &[
     "question_key",
     "input_docs_key",
     "answer_key",
+    "sources_answer_key",
     "requests_key",
     "return_direct",
     "top_k",
@@ -266,12 +267,11 @@ impl<'d> Reader<'d> {
                     Some(chain) => self.combined(flow, chain, documents, given, depth + 1),
                     None => left_out(flow, "the chain for documents", head),
                 };
-                let name = if kind.contains("sources") {
-                    key("answer_key", "answer")
-                } else {
-                    key("output_key", "result")
-                };
-                Given::Named(vec![(name, reply)], false)
+                if kind.contains("sources") {
+                    let names = [key("answer_key", "answer"), key("sources_answer_key", "sources")];
+                    return self.sourced(flow, &reply, names, head);
+                }
+                Given::Named(vec![(key("output_key", "result"), reply)], false)
             }
             "llm_math_chain" => self.run(
                 flow,
@@ -325,6 +325,54 @@ impl<'d> Reader<'d> {
             return left_out(flow, "a chain without a prompt", node.head());
         };
         self.question(flow, node, prompt, given)
+    }
+
+    /// An answer, and the line of its sources that stands behind the word for them.
+    fn sourced(self, flow: &mut Flow<'_, '_>, reply: &Given<'d>, names: [String; 2], at: Span) -> Given<'d> {
+        /// How the word is found, beside its usual form.
+        const WORDS: [&str; 4] = ["Sources:", "sources:", "SOURCE:", "Source:"];
+        const WORD: &str = "SOURCES:";
+        let reply = flow.text(reply, at);
+        let reply = flow.bind("reply", reply);
+        let b = &mut flow.kit.b;
+        let replaced = |b: &mut core_ir::Builder, text: TermId, word: &str| {
+            let (word, usual) = (b.lit(Data::str(word), at), b.lit(Data::str(WORD), at));
+            let parts = b.add(Term::Prim(Prim::Split, vec![text, word]), at);
+            b.add(Term::Prim(Prim::Join, vec![parts, usual]), at)
+        };
+        let mut text = b.var(reply.clone(), at);
+        for word in WORDS {
+            text = replaced(b, text, word);
+        }
+        let text = flow.bind("text", text);
+        let b = &mut flow.kit.b;
+        // A question that the model goes on with ends the sources, too.
+        let whole = b.var(text.clone(), at);
+        let whole = replaced(b, whole, "QUESTION: ");
+        let word = b.lit(Data::str(WORD), at);
+        let parts = b.add(Term::Prim(Prim::Split, vec![whole, word]), at);
+        let parts = flow.bind("parts", parts);
+        let b = &mut flow.kit.b;
+        let part = |b: &mut core_ir::Builder, list: TermId, n: i64| {
+            let n = b.lit(Num::from(n), at);
+            b.add(Term::Index(list, n), at)
+        };
+        let found = |b: &mut core_ir::Builder| {
+            let (text, word) = (b.var(text.clone(), at), b.lit(Data::str(WORD), at));
+            b.add(Term::Prim(Prim::Contains, vec![text, word]), at)
+        };
+        let (all, test, otherwise) = (b.var(parts.clone(), at), found(b), b.var(reply, at));
+        let first = part(b, all, 0);
+        let answer = b.add(Term::If(test, first, otherwise, IfSugar::Plain), at);
+        let (all, test, line) = (b.var(parts, at), found(b), b.lit(Data::str("\n"), at));
+        let second = part(b, all, 1);
+        let lines = b.add(Term::Prim(Prim::Split, vec![second, line]), at);
+        let first = part(b, lines, 0);
+        let (trimmed, nothing) = (b.add(Term::Prim(Prim::Trim, vec![first]), at), b.lit(Data::str(""), at));
+        let sources = b.add(Term::If(test, trimmed, nothing, IfSugar::Plain), at);
+        let [answer, sources] = [("answer", answer), ("sources", sources)].map(|(n, t)| flow.bind(n, t));
+        let [first, second] = names;
+        Given::Named(vec![(first, Given::Text(answer)), (second, Given::Text(sources))], false)
     }
 
     /// The reply of `llm` to a prompt.

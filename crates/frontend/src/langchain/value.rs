@@ -94,7 +94,11 @@ impl<'k, 'o> Flow<'k, 'o> {
 
     /// The whole, with its result.
     pub fn done(mut self, given: Given<'_>, at: Span) -> TermId {
-        let result = self.text(&given, at);
+        // Several outputs are a record, one is its text.
+        let result = match &given {
+            Given::Named(fields, _) if fields.len() > 1 => self.record(fields, at),
+            given => self.text(given, at),
+        };
         let lets = std::mem::take(&mut self.lets);
         self.within(lets, result)
     }
@@ -152,12 +156,21 @@ impl<'k, 'o> Flow<'k, 'o> {
                 let value = match given {
                     Given::Data(v) => self.kit.b.var(v.clone(), at),
                     Given::Named(fields, _) => self.record(fields, at),
+                    // Of named inputs, all that is given is a record of them.
+                    Given::Inputs if self.kit.inputs().next().is_some() => self.inputs(at),
                     given => self.text(given, at),
                 };
                 out.push((name, value));
             }
         }
         self.kit.b.add(Term::Record(out), at)
+    }
+
+    /// The unit's named inputs, as far as they are used.
+    fn inputs(&mut self, at: Span) -> TermId {
+        let names: Vec<String> = self.kit.inputs().map(str::to_string).collect();
+        let fields = names.iter().map(|n| (Name::from(n.as_str()), self.kit.input(n, at))).collect();
+        self.kit.b.add(Term::Record(fields), at)
     }
 
     /// A value under a name, as text. `only`: the prompt has no other variable.
