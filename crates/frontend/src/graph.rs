@@ -158,6 +158,8 @@ pub(crate) fn lower(kit: &mut Kit<'_>, graph: &Graph, steps: &mut dyn Steps) -> 
         edges: edges.collect(),
         placed: graph.edges.iter().map(|e| e.at).collect(),
         start: graph.start,
+        open: false,
+        dead: Vec::new(),
     });
     let shape = Shape::of(graph, steps);
     let body = match &shape.order {

@@ -53,6 +53,10 @@ pub struct GraphOutline {
     pub placed: Vec<Option<Span>>,
     /// The node to begin with.
     pub start: usize,
+    /// Whether a run may go on where none of the edges leads.
+    pub open: bool,
+    /// Labels of branches that what decides cannot give, in code: the node, the label, its place, and whether another one leads there.
+    pub dead: Vec<(usize, String, Span, bool)>,
 }
 
 /// A node of a graph.

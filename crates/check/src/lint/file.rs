@@ -110,8 +110,7 @@ fn in_test(findings: &mut [Diagnostic]) {
 }
 
 /// Leaves open what code may supply where it is not seen: in a module, instructions may come with the first message, and a model from
-/// anywhere; only an empty text that is written is certain. A node of LangGraph is also reached by `Command` and `Send`,
-/// and a function that decides at several nodes need not give each of its outcomes at each.
+/// anywhere; only an empty text that is written is certain. A function that decides at several nodes need not give each of its outcomes at each.
 fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
     if d.level <= Level::Unknown {
         return;
@@ -129,16 +128,23 @@ fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
         "L017" if framework == "ms_declarative" && d.message.ends_with(" steps") => {
             "its executors are code, which decides whether it goes round again"
         }
+        // Edges of LangGraph are followed whatever a node gives.
+        "L023" if framework == "langgraph" => {
+            if !["interrupt", "input(", "exit("].iter().any(|stops| text.contains(stops)) {
+                d.level = Level::Warn;
+                return;
+            }
+            "a person, or the program, may end the run"
+        }
         "L023" => "its nodes are code, which may end the run",
         "L025" => "its nodes are code, which may take what it is given apart",
         "L004a" | "L021" if framework == "ms_declarative" => {
             "whoever chooses the next speaker may end the talk"
         }
         "L008" if framework == "ms_declarative" => "edges may be added elsewhere in the code",
-        "L007" if framework == "langgraph" => {
+        "L007" if framework == "langgraph" && d.message.starts_with("no edge") => {
             "whether the function gives it at this node depends on the state"
         }
-        "L008" if framework == "langgraph" => "a `Command` or `Send` may lead there",
         _ => return,
     };
     d.level = Level::Unknown;

@@ -566,3 +566,82 @@ fn a_limit_that_another_module_gives_its_runs_may_be_that_of_what_it_imports() {
         Some(Level::Warn)
     );
 }
+
+/// A graph of `a`, `b` and `lost`, with a function that decides after `a`, and what else there is.
+fn graph_of(decides: &str, map: &str, more: &str) -> String {
+    format!(
+        "from langgraph.graph import StateGraph, START, END\nfrom langgraph.types import Command, Send\nfrom typing import TypedDict, Literal\n\
+         class S(TypedDict):\n    n: int\n    out: str\n\
+         def a(state):\n    return {{'out': 'x'}}\ndef b(state):\n    return {{'out': 'y'}}\n\
+         {decides}\n\
+         g = StateGraph(S)\ng.add_node('a', a)\ng.add_node('b', b)\ng.add_node('lost', b)\n\
+         g.add_edge(START, 'a')\ng.add_conditional_edges('a', after, {map})\ng.add_edge('b', END)\ng.add_edge('lost', END)\n{more}\napp = g.compile()\n"
+    )
+}
+
+const AFTER: &str = "def after(state):\n    if state['n'] > 1:\n        return 'go'\n    return 'end'";
+
+fn levels(code: &str, text: &str) -> Vec<Level> {
+    among(&[("main.py", text)]).iter().filter(|d| d.code == code).map(|d| d.level).collect()
+}
+
+#[test]
+fn a_node_that_nothing_can_lead_to_is_unreachable() {
+    let map = "{'go': 'b', 'end': END}";
+    assert_eq!(levels("L008", &graph_of(AFTER, map, "")), [Level::Warn]);
+    // A `Command` whose way is not known may lead there, and one that is known does not.
+    let command = |to: &str| format!("{AFTER}\ndef b(state):\n    return Command(goto={to})");
+    assert_eq!(levels("L008", &graph_of(&command("'a'"), map, "")), [Level::Warn]);
+    assert!(levels("L008", &graph_of(&command("state['out']"), map, "")).iter().all(|l| *l < Level::Warn));
+    assert!(levels("L008", &graph_of(&command("'lost'"), map, "")).is_empty());
+    // So may what is sent, what is added elsewhere, and who starts a run.
+    let sends =
+        "def after(state):\n    if state['n'] > 1:\n        return 'go'\n    return [Send('lost', state)]";
+    assert!(levels("L008", &graph_of(sends, map, "")).is_empty());
+    assert_eq!(levels("L008", &graph_of(AFTER, map, "g.add_edge('b', other())")), [Level::Unknown]);
+    let starts = "g.compile().invoke(Command(goto='lost'))";
+    assert_eq!(levels("L008", &graph_of(AFTER, map, starts)), [Level::Unknown]);
+    // What a node that calls code elsewhere gives may be a `Command`.
+    let elsewhere = format!("{AFTER}\nfrom somewhere import work\ndef b(state):\n    return work(state)");
+    assert_eq!(levels("L008", &graph_of(&elsewhere, map, "")), [Level::Unknown]);
+}
+
+#[test]
+fn a_branch_that_what_decides_never_gives_is_dead() {
+    let found = |decides: &str, map: &str| levels("L007", &graph_of(decides, map, "g.add_edge('b', 'lost')"));
+    assert!(found(AFTER, "{'go': 'b', 'end': END}").is_empty());
+    assert_eq!(found(AFTER, "{'go': 'b', 'end': END, 'other': 'lost'}"), [Level::Warn]);
+    // Another name of the same way.
+    assert_eq!(found(AFTER, "{'go': 'b', 'end': END, 'stop': END}"), [Level::Info]);
+    // What it gives is not known, and an annotation is no proof.
+    let unknown = "def after(state) -> Literal['go', 'end']:\n    return state['out']";
+    assert!(found(unknown, "{'go': 'b', 'end': END, 'other': 'lost'}").is_empty());
+}
+
+#[test]
+fn a_graph_of_edges_without_an_end_goes_round_whatever_its_nodes_do() {
+    let round = |node: &str, more: &str| {
+        format!(
+            "from langgraph.graph import StateGraph, START\nfrom typing import TypedDict\nclass S(TypedDict):\n    n: int\n\
+             def a(state):\n    {node}\ndef b(state):\n    return {{'n': 1}}\n\
+             g = StateGraph(S)\ng.add_node('a', a)\ng.add_node('b', b)\ng.add_edge(START, 'a')\ng.add_edge('a', 'b')\ng.add_edge('b', 'a')\n{more}\napp = g.compile()\n"
+        )
+    };
+    assert_eq!(levels("L023", &round("return {'n': 2}", "")), [Level::Warn]);
+    // Who is asked may stop it, and an edge that is not known may lead to the end.
+    assert_eq!(levels("L023", &round("return {'n': input()}", "")), [Level::Unknown]);
+    assert!(
+        levels("L023", &round("return {'n': 2}", "g.add_edge('a', other())"))
+            .iter()
+            .all(|l| *l == Level::Unknown)
+    );
+}
+
+#[test]
+fn a_mapping_also_lists_what_is_sent_to() {
+    let sends = "def after(state):\n    return [Send('b', {'n': i}) for i in range(state['n'])]";
+    assert!(levels("L007", &graph_of(sends, "['b']", "g.add_edge('b', 'lost')")).is_empty());
+    let either =
+        "def after(state):\n    if state['n'] > 1:\n        return 'lost'\n    return [Send('b', state)]";
+    assert!(levels("L007", &graph_of(either, "['b', 'lost']", "")).is_empty());
+}

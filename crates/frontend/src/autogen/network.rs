@@ -117,6 +117,8 @@ pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start,
         edges: drawn.chain(begun).collect(),
         placed,
         start: *first,
+        open: false,
+        dead: Vec::new(),
     });
     let log = match start {
         Start::Log => kit.b.var("$log", at),

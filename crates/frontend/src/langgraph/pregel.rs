@@ -82,6 +82,8 @@ pub(super) struct Ways {
     options: Vec<(String, Vec<Target>)>,
     default: Option<Vec<Target>>,
     sent: Option<usize>,
+    /// Whether nothing else can follow.
+    known: bool,
 }
 
 pub(super) struct Machine<'m, 'r, 'w, 'p> {
@@ -90,6 +92,20 @@ pub(super) struct Machine<'m, 'r, 'w, 'p> {
     pub(super) configs: Vec<(Config, Option<Next>)>,
     pub(super) index: HashMap<Config, usize>,
     pub(super) full: bool,
+}
+
+/// The labels of a mapping that the function before it never gives, each with its place and whether another label leads where it does.
+fn never_taken<'r>(router: &'r Router, ways: &Ways) -> impl Iterator<Item = (String, Span, bool)> + use<'r> {
+    let given: HashSet<String> =
+        ways.options.iter().flat_map(|(label, _)| label.split('+').map(str::to_string)).collect();
+    let all = router.map.as_deref().unwrap_or(&[]);
+    let live = given.clone();
+    let other = move |to: &str| all.iter().any(|(label, target, _)| target == to && live.contains(label));
+    all.iter().filter(move |(label, ..)| !given.contains(label)).map(move |(label, to, at)| {
+        // `END` is written where it is imported from: the place is that of the decision then.
+        let within = at.file == router.at.file && at.start >= router.at.start;
+        (label.clone(), if within { *at } else { router.at }, other(to))
+    })
 }
 
 impl Reader<'_, '_> {
@@ -220,6 +236,8 @@ impl Machine<'_, '_, '_, '_> {
             edges.extend(from.iter().map(|f| (*f, number(*to), None)));
         }
         let mut outcomes: HashMap<usize, Vec<(String, Span)>> = HashMap::new();
+        let mut dead = Vec::new();
+        let mut open: HashSet<usize> = HashSet::new();
         for (i, router) in plan.routers.iter().enumerate() {
             let ways = self.ways_of_router(kit, i, router, &mut outcomes);
             let from = router.from.unwrap_or(start);
@@ -228,6 +246,15 @@ impl Machine<'_, '_, '_, '_> {
             }
             edges.extend(ways.default.iter().flatten().map(|t| (from, number(*t), Some(END.to_string()))));
             edges.extend(ways.sent.map(|n| (from, n, None)));
+            if ways.known && ways.sent.is_none() {
+                // A mapping also lists the nodes that are sent to.
+                dead.extend(never_taken(router, &ways).map(|(l, at, other)| (from, l, at, other)));
+            }
+            // What is sent may be nothing.
+            let says = router.map.is_some() || self.reader.literals(&router.path).is_some();
+            if ways.sent.is_some() || !ways.known && (!says || self.sends()) {
+                open.insert(from);
+            }
             out.entry(router.from).or_default().push(ways);
         }
         for (i, node) in plan.nodes.iter().enumerate() {
@@ -279,8 +306,92 @@ impl Machine<'_, '_, '_, '_> {
                 role: NodeRole::Plain,
             });
         }
-        kit.outline.graph(GraphOutline { at: plan.at, nodes, edges, placed: Vec::new(), start });
+        let lost = (0..plan.nodes.len()).any(|n| !reached.contains(&n));
+        // Of a graph of which every node is reached, only its edges matter: they are followed whatever a node gives.
+        let decided = open.is_disjoint(&reached) && !self.is_unsure();
+        let open = !decided || lost && self.is_open(&reached);
+        kit.outline.graph(GraphOutline { at: plan.at, nodes, edges, placed: Vec::new(), start, open, dead });
         out
+    }
+
+    /// Whether some module sends things to nodes.
+    fn sends(&self) -> bool {
+        self.mentions("Send(")
+    }
+
+    fn mentions(&self, word: &str) -> bool {
+        let sources = self.reader.world.sources();
+        (0..sources.len()).filter_map(|m| sources.get(m)).any(|s| s.text.contains(word))
+    }
+
+    /// Whether something of how the graph is built is not known.
+    fn is_unsure(&self) -> bool {
+        let unsure = |d: &diagnostics::Diagnostic| {
+            d.level == diagnostics::Level::Unknown || d.code == codes::UNDEFINED
+        };
+        self.graph.plan.diagnostics.iter().any(unsure)
+    }
+
+    /// Whether a run may go on where no edge leads: what a node that is reached gives may be a `Command`, or one of a graph within it
+    /// may be for this one.
+    fn is_open(&self, reached: &HashSet<usize>) -> bool {
+        let plan = self.graph.plan;
+        if self.mentions("as_node") || self.mentions("PARENT") {
+            return true;
+        }
+        // Who starts a run may say where it begins: `invoke(Command(goto="a"))`.
+        let world = self.reader.world;
+        let named = world.objects().filter(|(_, o)| matches!(o.short(), "Command" | "Send")).any(|(_, o)| {
+            let to = o.arg("goto").or_else(|| o.args.first().filter(|_| o.short() == "Send"));
+            let to = to.and_then(|a| self.reader.labels(&a.value)).unwrap_or_default();
+            to.iter().filter_map(|n| plan.index(n)).any(|n| !reached.contains(&n))
+        });
+        named || (0..plan.nodes.len()).any(|n| reached.contains(&n) && self.may_command(n))
+    }
+
+    /// Whether a node may give a `Command` whose way is not known.
+    fn may_command(&self, index: usize) -> bool {
+        let node = &self.graph.plan.nodes[index];
+        if self.reader.inner_graph(&node.value).is_some() || self.reader.chain(&node.value).is_some() {
+            return false;
+        }
+        if self.reader.tool_node(&node.value, self.graph).is_some() {
+            return self.mentions("Command(");
+        }
+        let Some(traced) = self.reader.traced(&node.value) else { return true };
+        let mut todo = vec![traced.trace.value.clone()];
+        let mut left = 400;
+        while let Some(value) = todo.pop() {
+            left -= 1;
+            if left == 0 {
+                return true;
+            }
+            if let Some(command) = self.reader.command(&value) {
+                let Some(to) = command.arg("goto") else { continue };
+                let mut ways = Ways {
+                    decider: Decider::Goto(index),
+                    options: Vec::new(),
+                    default: None,
+                    sent: None,
+                    known: true,
+                };
+                let known = self.reader.labels(&to.value).is_some()
+                    || self.leaves(&to.value, &mut Vec::new(), &mut ways)
+                    || !node.ends.is_empty() && !self.sends();
+                if !known {
+                    return true;
+                }
+                continue;
+            }
+            match (&value.kind, self.reader.either_of(&value)) {
+                (Kind::Dict(_) | Kind::None, _) => {}
+                (Kind::Either(id), _) => todo.extend(self.reader.world.list(*id).items.iter().cloned()),
+                (_, Some((_, a, b))) => todo.extend([a, b]),
+                _ if !node.ends.is_empty() && !self.sends() => {}
+                _ => return true,
+            }
+        }
+        false
     }
 
     pub(super) fn role(&self, value: &Value) -> NodeRole {
@@ -298,8 +409,13 @@ impl Machine<'_, '_, '_, '_> {
         outcomes: &mut HashMap<usize, Vec<(String, Span)>>,
     ) -> Ways {
         let plan = self.graph.plan;
-        let mut ways =
-            Ways { decider: Decider::Router(index), options: Vec::new(), default: None, sent: None };
+        let mut ways = Ways {
+            decider: Decider::Router(index),
+            options: Vec::new(),
+            default: None,
+            sent: None,
+            known: true,
+        };
         let mut labels: Vec<(String, Span)> = Vec::new();
         let mut all_known = true;
         let prebuilt = self.reader.is_tools_condition(&router.path);
@@ -356,6 +472,7 @@ impl Machine<'_, '_, '_, '_> {
                 ways.options.push((label, targets));
             }
         }
+        ways.known = !said;
         if !said {
             outcomes.entry(from).or_default().extend(listed);
         }
@@ -415,6 +532,7 @@ impl Machine<'_, '_, '_, '_> {
             options: Vec::new(),
             default: Some(Vec::new()),
             sent: None,
+            known: true,
         };
         let mut named: Vec<String> = Vec::new();
         let mut computed = false;
@@ -454,6 +572,7 @@ impl Machine<'_, '_, '_, '_> {
                                 options: Vec::new(),
                                 default: None,
                                 sent: None,
+                                known: true,
                             };
                             if self.leaves(&to.value, &mut labels, &mut inner) {
                                 computed = false;

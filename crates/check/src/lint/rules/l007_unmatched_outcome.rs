@@ -64,6 +64,22 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             }
         }
     }
+    for graph in &context.unit.outline.graphs {
+        let reached = graph.reached(graph.start);
+        for (node, label, at, other) in graph.dead.iter().filter(|(node, ..)| reached[*node]) {
+            let message = format!(
+                "what decides after `{}` never gives `{}`: this branch is never taken",
+                diagnostics::clip(&graph.nodes[*node].name),
+                diagnostics::clip(label)
+            );
+            let mut d = rule.finding(message, *at).help("remove it, or give the label");
+            // Another label leads there: it is one name too many, and nothing is lost.
+            if *other {
+                d.level = Level::Info;
+            }
+            out.push(d);
+        }
+    }
     let code = context.code();
     for (id, term) in code.iter() {
         if let Term::Case { scrutinee, branches, default: None } = term

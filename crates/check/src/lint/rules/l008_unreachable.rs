@@ -20,7 +20,12 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             let message = format!("no run reaches `{}`", diagnostics::clip(&node.name));
             let d = rule.finding(message, node.at);
             let fix = wish(node.at, "", Applicability::DisplayOnly);
-            out.push(d.help("connect it, or remove it").fix(fix));
+            let mut d = d.help("connect it, or remove it").fix(fix);
+            if graph.open {
+                d.level = Level::Unknown;
+                d.help.push("a `Command` or `Send` may lead there".to_string());
+            }
+            out.push(d);
         }
     }
     for left in context.unit.outline.leftover.iter().filter(|l| l.kind != "tool") {

@@ -16,10 +16,13 @@ pub(super) static RULE: Rule = Rule {
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for graph in context.unit.outline.graphs.iter().filter(|g| never_ends(g)) {
         let Some(start) = graph.nodes.get(graph.start) else { continue };
-        let d = rule.finding(
+        let mut d = rule.finding(
             "no path of this graph comes to an end: it goes round until something stops it",
             start.at,
         );
+        if graph.open {
+            d.level = Level::Unknown;
+        }
         out.push(d.help("add an edge from the cycle to a node that nothing follows"));
     }
 }
