@@ -4,6 +4,7 @@
 //! | part | what it reads |
 //! |---|---|
 //! | [`saved`] | chains and agents with `_type` |
+//! | [`documents`] | chains that read documents |
 //! | [`dumped`] | runnables with `lc` |
 //! | [`prompt`] | prompts and models of both |
 //! | [`value`] | what goes from one stage to the next |
@@ -15,6 +16,7 @@
 //! Source: langchain 0.3 `chains/loading.py`, `agents/loading.py`, `chains/combine_documents/`, `chains/api/base.py`,
 //! `chains/llm_checker/base.py`; langchain-core 0.3 and 1.7 `prompts/loading.py`, `load/serializable.py`, `load/dump.py`.
 
+mod documents;
 mod dumped;
 mod prompt;
 mod saved;
