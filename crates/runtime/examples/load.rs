@@ -1,6 +1,6 @@
 //! What very many agents cost: `cargo run --release -p runtime --no-default-features --example load [AGENTS]`.
 //!
-//! Prints two tables, with the figures of other systems on such a machine beside them (docs/benchmarks.md says how those were taken):
+//! Prints a table, with the figures of other systems on such a machine that were measured earlier (`scripts/bench-peers` measures more of them in one run with this):
 //! the memory of an agent that waits for a model, and the time of a loop of ten steps, each one call of a model and one of a tool, with a model that answers at
 //! once. Everything is the real thing, from the checked program to the report of the run; only the model is not there.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // It measures and prints; what can't go on may end it.
@@ -168,16 +168,11 @@ async fn loops(tool: &str) -> f64 {
     rounds[rounds.len() / 2]
 }
 
-/// Other systems: name, KiB of a waiting agent, after ten steps, µs of a step.
+/// Other systems: name, KiB of a waiting agent, after ten steps, µs of a step. Those of Python are measured by `scripts/bench-peers`.
 const OTHERS: &[(&str, &str, &str, &str)] = &[
-    ("autoagents 0.4 (Rust)", "18.5", "–", "53"),
-    ("rig-core 0.44 (Rust)", "65–77", "148–159", "161"),
-    ("lambdagent 0.1.0 (Python)", "17.6, and a thread", "–", "145–420"),
-    ("AutoGen 0.7.5", "12.4", "66", "2,630"),
-    ("LangGraph 1.2.22", "48–82", "97", "4,870–6,040"),
-    ("OpenAI Agents SDK 0.24", "34–36", "106", "6,930"),
-    ("pydantic-ai 2.68", "86–98", "123", "7,010"),
-    ("CrewAI 1.15.30", "–", "–", "14,600–18,300"),
+    ("autoagents 0.4 (Rust), earlier", "18.5", "–", "53"),
+    ("rig-core 0.44 (Rust), earlier", "65–77", "148–159", "161"),
+    ("lambdagent 0.1.0 (Python), earlier", "17.6, and a thread", "–", "145–420"),
 ];
 
 fn main() {
