@@ -377,10 +377,17 @@ impl Lattice {
     }
 
     /// The label that a signature states; `None` if an exact label is none of this lattice.
+    #[inline]
     pub fn resolve(&mut self, spec: &LabelSpec) -> Option<Label> {
         match spec {
-            LabelSpec::Exact(data) => self.label_of(data),
             LabelSpec::Axes { untrusted: false, secret: false } => Some(Label::BOTTOM),
+            _ => self.resolve_any(spec),
+        }
+    }
+
+    fn resolve_any(&mut self, spec: &LabelSpec) -> Option<Label> {
+        match spec {
+            LabelSpec::Exact(data) => self.label_of(data),
             LabelSpec::Axes { untrusted, secret } => {
                 let top = self.top();
                 let integrity = if *untrusted { top } else { Label::BOTTOM };

@@ -648,6 +648,95 @@ impl Globals {
     }
 }
 
+/// What a term is for whoever evaluates it: terms that are evaluated most are found here in one piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Simple {
+    /// A variable or a small integer.
+    Operand(Operand),
+    /// A primitive of two of these.
+    Operation(Prim, Operand, Operand),
+    /// `let r = par [a, b] in (r.[0], r.[1])`, which `f | g` is made of: the two branches.
+    Both(TermId, TermId),
+    /// A function that a variable holds, or that is written there, is applied.
+    Call(TermId, TermId),
+    /// A record or list that is not empty.
+    Parts,
+    /// `tool[f] e`.
+    ToolCall(ToolId, TermId),
+    /// As [`Term::Recall`].
+    Recall(StoreId, u32),
+    /// As [`Term::Remember`].
+    Remember(StoreId, u32, TermId),
+    /// As [`Term::Send`].
+    Send(Role, TermId),
+    /// Anything else.
+    Other,
+}
+
+/// An operand of a [`Simple`] term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// As [`Slot::Local`].
+    Local(u32),
+    /// As [`Slot::Captured`].
+    Captured(u32),
+    /// A literal.
+    Int(i32),
+}
+
+impl Simple {
+    /// What a term is, where the next local has this number, with the terms before it and what they are: its subterms are among them.
+    fn of(term: &Term, local: u32, terms: &[Term], before: &[Simple]) -> Simple {
+        match term {
+            Term::Var(_, Slot::Local(i)) => Simple::Operand(Operand::Local(*i)),
+            Term::Var(_, Slot::Captured(i)) => Simple::Operand(Operand::Captured(*i)),
+            Term::Lit(Data::Num(n)) => match n.to_i64().map(i32::try_from) {
+                Some(Ok(i)) => Simple::Operand(Operand::Int(i)),
+                _ => Simple::Other,
+            },
+            Term::Prim(prim, operands) => match operands[..] {
+                [a, b] => match (before[a.0 as usize], before[b.0 as usize]) {
+                    (Simple::Operand(a), Simple::Operand(b)) => Simple::Operation(*prim, a, b),
+                    _ => Simple::Other,
+                },
+                _ => Simple::Other,
+            },
+            Term::App(f, e) => match &terms[f.0 as usize] {
+                Term::Var(..) | Term::Abs(_) => Simple::Call(*f, *e),
+                Term::Tool(tool) => Simple::ToolCall(*tool, *e),
+                _ => Simple::Other,
+            },
+            Term::Record(fields) if !fields.is_empty() => Simple::Parts,
+            Term::List(items) if !items.is_empty() => Simple::Parts,
+            Term::Recall(_, Some((store, key))) => Simple::Recall(*store, *key),
+            Term::Remember(_, Some((store, key)), e) => Simple::Remember(*store, *key, *e),
+            Term::Send(role, e) => Simple::Send(*role, *e),
+            Term::Let { bindings, body, .. } => {
+                let list = Simple::Operand(Operand::Local(local));
+                let takes = |part: TermId, number: i32| match &terms[part.0 as usize] {
+                    Term::Index(of, at) => {
+                        before[of.0 as usize] == list
+                            && before[at.0 as usize] == Simple::Operand(Operand::Int(number))
+                    }
+                    _ => false,
+                };
+                match (&bindings[..], &terms[body.0 as usize]) {
+                    ([(_, par)], Term::Pair(first, second)) if takes(*first, 0) && takes(*second, 1) => {
+                        match &terms[par.0 as usize] {
+                            Term::Par(_, branches) if branches.len() == 2 => {
+                                Simple::Both(branches[0], branches[1])
+                            }
+                            _ => Simple::Other,
+                        }
+                    }
+                    _ => Simple::Other,
+                }
+            }
+            _ => Simple::Other,
+        }
+    }
+}
+
 /// A closed, resolved term with what it refers to and where each part came from.
 #[derive(Clone, Debug)]
 pub struct Code {
@@ -656,6 +745,7 @@ pub struct Code {
     locals: Vec<u32>,
     /// Whether each is plain.
     plain: Vec<bool>,
+    simple: Vec<Simple>,
     root: TermId,
     /// The tools, by [`ToolId`].
     pub tools: Vec<Arc<ToolDecl>>,
@@ -711,6 +801,12 @@ impl Code {
     #[inline]
     pub fn is_plain(&self, id: TermId) -> bool {
         self.plain[id.0 as usize]
+    }
+
+    /// What a term is for whoever evaluates it.
+    #[inline]
+    pub fn simple(&self, id: TermId) -> &Simple {
+        &self.simple[id.0 as usize]
     }
 
     /// A tool.
@@ -1134,16 +1230,28 @@ impl Builder {
         let mut spans = Vec::with_capacity(order.len());
         let mut locals = Vec::with_capacity(order.len());
         let mut plain = Vec::with_capacity(order.len());
+        let mut simple = Vec::with_capacity(order.len());
         for old in order {
             let term = std::mem::replace(&mut self.terms[old.0 as usize], Term::Clear);
             let term = term.map_children(&mut |c| TermId(new_id[c.0 as usize]));
             plain.push(is_plain(&term, &terms, &plain));
+            simple.push(Simple::of(&term, resolver.locals[old.0 as usize], &terms, &simple));
             terms.push(term);
             spans.push(self.spans[old.0 as usize]);
             locals.push(resolver.locals[old.0 as usize]);
         }
         let root = TermId(terms.len() as u32 - 1);
-        Ok(Code { terms, spans, locals, plain, root, tools: self.tools, stores: self.stores, globals })
+        Ok(Code {
+            terms,
+            spans,
+            locals,
+            plain,
+            simple,
+            root,
+            tools: self.tools,
+            stores: self.stores,
+            globals,
+        })
     }
 }
 

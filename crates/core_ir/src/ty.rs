@@ -117,7 +117,24 @@ impl Type {
     /// let d = Data::from_json(&serde_json::json!([1, "x"])).unwrap();
     /// assert_eq!(t.check(&d), Err(("$[1]".to_string(), "expected a number, found a string".to_string())));
     /// ```
+    #[inline]
     pub fn check(&self, data: &Data) -> Result<(), (String, String)> {
+        match (self, data) {
+            (Type::Dyn, _)
+            | (Type::Str, Data::Str(_))
+            | (Type::Num, Data::Num(_))
+            | (Type::Bool, Data::Bool(_)) => Ok(()),
+            _ => self.check_all(data),
+        }
+    }
+
+    /// Whether data is of the type.
+    #[inline]
+    pub fn admits(&self, data: &Data) -> bool {
+        self.check(data).is_ok()
+    }
+
+    fn check_all(&self, data: &Data) -> Result<(), (String, String)> {
         let mut path = Vec::new();
         self.check_at(data, &mut path).map_err(|cause| {
             let mut text = String::from("$");

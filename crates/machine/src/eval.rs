@@ -3,15 +3,18 @@
 //! Each arm below names its rule by the term former; the text of the rules is `docs/calculus.md` §3, §5, §6, §10.
 
 mod ask;
+mod at_once;
 mod quick;
+mod rounds;
 mod state;
 
 use crate::prim::{self, PrimError};
 use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{
-    Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Place, Refusal,
-    Remark, Request, RequestId, SHORT,
+    Answers, Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Place,
+    Refusal, Remark, Request, RequestId, SHORT,
 };
+use at_once::AtOnce;
 use core_ir::{
     Bound, Catches, Code, Data, Label, Lattice, ModelParams, Name, Num, Recv, Role, Step, Term, TermId,
     ToolId, What,
@@ -438,6 +441,16 @@ impl Strand {
         }
     }
 
+    /// The parts from `start` on, which are copied at once: one by one would take longer.
+    fn taken(&mut self, start: usize) -> Vec<Value> {
+        if start > 0 {
+            return self.parts.split_off(start);
+        }
+        let mut taken = Vec::with_capacity(self.parts.len());
+        taken.append(&mut self.parts);
+        taken
+    }
+
     fn message(&mut self, role: Role, content: Arc<str>, call: Option<Arc<(Name, Data)>>) {
         self.conversation.messages.push(Message { role, content, call });
     }
@@ -449,6 +462,14 @@ impl Strand {
             self.place = Some(Arc::new([around, &own].concat()));
         }
         self.place.clone()
+    }
+
+    /// Sees to it that its place is there.
+    #[inline]
+    fn stands(&mut self) {
+        if self.place_in.is_some() {
+            self.place();
+        }
     }
 
     /// The next branch of the `par` this strand waits for, if its bound admits one more.
@@ -591,10 +612,15 @@ impl Strand {
 
 impl Machine {
     /// Runs a strand until it needs the world, has used its slice, waits for branches, or has ended.
-    pub(crate) fn run(&mut self, s: &mut Strand) -> Outcome {
+    pub(crate) fn run(&mut self, s: &mut Strand, world: &mut dyn Answers) -> Outcome {
+        // A step may do a lot in place; what it does is in the fuel.
+        let enough = self.fuel.saturating_sub(u64::from(SLICE));
         for _ in 0..SLICE {
             // What is at hand is left where it is if it can be, instead of being moved out and in again.
             if let State::Eval(id) = s.state {
+                if self.fuel < enough {
+                    break;
+                }
                 if self.fuel == 0 || s.kont.len() > self.config.max_frames {
                     let span = s.code.span(id);
                     let message = if self.fuel == 0 {
@@ -607,8 +633,10 @@ impl Machine {
                     continue;
                 }
                 self.fuel -= 1;
-                if let Some(request) = self.eval(s, id) {
-                    return self.request(s, request);
+                if let Some(question) = self.eval(s, id, world)
+                    && let Some(question) = self.answered_at_once(s, question, world)
+                {
+                    return self.request(s, question);
                 }
                 if let State::Joining(_) = s.state {
                     return Outcome::Joining;
@@ -638,7 +666,7 @@ impl Machine {
                             s.parts.push(value);
                         }
                         s.kont.pop();
-                        self.gather(s, term, start);
+                        self.gather(s, term, start, world);
                         continue;
                     }
                     _ => {}
@@ -649,8 +677,10 @@ impl Machine {
                 State::Return(value) => match s.kont.pop() {
                     None => return Outcome::Ended(Ok(value)),
                     Some(frame) => {
-                        if let Some(request) = self.resume(s, frame, value) {
-                            return self.request(s, request);
+                        if let Some(question) = self.resume(s, frame, value, world)
+                            && let Some(question) = self.answered_at_once(s, question, world)
+                        {
+                            return self.request(s, question);
                         }
                         if let State::Joining(_) = s.state {
                             return Outcome::Joining;
@@ -720,7 +750,7 @@ impl Machine {
     }
 
     /// One step into a term.
-    fn eval(&mut self, s: &mut Strand, id: TermId) -> Option<Question> {
+    fn eval(&mut self, s: &mut Strand, id: TermId, world: &mut dyn Answers) -> Option<Question> {
         match s.code.term(id) {
             Term::App(function, argument) => {
                 let (function, argument) = (*function, *argument);
@@ -755,7 +785,7 @@ impl Machine {
             | Term::Snd(_) => {
                 // The step of this term was counted already.
                 self.fuel += 1;
-                if self.with_atom(s, id, Strand::give) {
+                if self.give_atom(s, id) {
                     return None;
                 }
                 self.fuel -= 1;
@@ -827,9 +857,9 @@ impl Machine {
                     }
                 }
             }
-            Term::Let { .. } => self.definitions(s, id, 0),
+            Term::Let { .. } => self.definitions(s, id, 0, world),
             Term::Record(fields) if fields.is_empty() => s.give(Value::unit(s.pc)),
-            Term::Record(_) | Term::List(_) | Term::Prim(..) => self.gather(s, id, s.parts.len()),
+            Term::Record(_) | Term::List(_) | Term::Prim(..) => self.gather(s, id, s.parts.len(), world),
             Term::Tag(name, None) => {
                 let body = Body::Tag(name.clone(), Value::new(s.pc, Kind::Null));
                 s.give(Value::node(&mut self.lattice, s.pc, body));
@@ -864,10 +894,7 @@ impl Machine {
                     return None;
                 };
                 let decl = code.store(store).clone();
-                let spec = &decl.keys[key as usize].label;
-                let label = self.lattice.resolve(spec);
-                let label = label.unwrap_or_else(|| self.lattice.top());
-                let label = self.lattice.join(label, s.pc);
+                let label = self.recalls(&decl, key, s.pc);
                 let pending = Pending::Recall { store, key };
                 let call = Call::Recall { store: decl, key };
                 return Some(Question {
@@ -1051,7 +1078,13 @@ impl Machine {
     }
 
     /// Gives the value of a subterm to what waits for it.
-    fn resume(&mut self, s: &mut Strand, frame: Frame, v: Value) -> Option<Question> {
+    fn resume(
+        &mut self,
+        s: &mut Strand,
+        frame: Frame,
+        v: Value,
+        world: &mut dyn Answers,
+    ) -> Option<Question> {
         match frame {
             Frame::Ret { code, bottom, base, pc, pc_from } => {
                 s.leave(code, (bottom, base), (pc, pc_from));
@@ -1072,11 +1105,11 @@ impl Machine {
                     self.note_definition(s, term, index, &v);
                 }
                 s.bind(local, v);
-                self.definitions(s, term, index + 1);
+                self.definitions(s, term, index + 1, world);
             }
             Frame::Parts(term, start) => {
                 s.parts.push(v);
-                self.gather(s, term, start);
+                self.gather(s, term, start, world);
             }
             Frame::Applied(term) => self.applied(s, term, v),
             Frame::Branch { par, start, failed, pc, pc_from } => {
@@ -1146,6 +1179,7 @@ impl Machine {
     }
 
     /// A label that something raises to: with this step as what it comes from, if it does raise it.
+    #[inline(always)]
     fn raised(&mut self, by: Label, to: Label, what: What, span: Span) -> Label {
         if self.lattice.keeps_origins() && !self.lattice.flows(by, to) {
             return self.lattice.mark(by, by, Label::BOTTOM, || local(what, span));
@@ -1154,6 +1188,7 @@ impl Machine {
     }
 
     /// Enters a message into the conversation, whose label may be raised by that of the message.
+    #[inline(always)]
     fn say(
         &mut self,
         s: &mut Strand,
@@ -1170,7 +1205,7 @@ impl Machine {
     }
 
     /// Goes on with a `let` at the definition of this index.
-    fn definitions(&mut self, s: &mut Strand, term: TermId, mut index: usize) {
+    fn definitions(&mut self, s: &mut Strand, term: TermId, mut index: usize, world: &mut dyn Answers) {
         loop {
             let code = &s.code;
             let Term::Let { bindings, body, .. } = code.term(term) else { unreachable!("a let") };
@@ -1179,49 +1214,31 @@ impl Machine {
                 return;
             };
             let (definition, local) = (*definition, code.locals(term) + index);
-            match self.atom(s, definition) {
-                Some(v) => {
-                    if self.lattice.keeps_origins() {
-                        self.note_definition(s, term, index, &v);
+            let value = match self.atom(s, definition) {
+                Some(value) => value,
+                None => match self.at_once(s, definition, world, || Frame::Let(term, index)) {
+                    AtOnce::Done => match s.parts.pop() {
+                        Some(value) => value,
+                        None => unreachable!("what was done is there"),
+                    },
+                    AtOnce::GoesOn => return,
+                    AtOnce::Refused => {
+                        s.kont.push(Frame::Let(term, index));
+                        s.go(definition);
+                        return;
                     }
-                    s.bind(local, v);
-                }
-                None if self.sent(s, definition) => s.bind(local, Value::unit(s.pc)),
-                None => {
-                    s.kont.push(Frame::Let(term, index));
-                    s.go(definition);
-                    return;
-                }
+                },
+            };
+            if self.lattice.keeps_origins() {
+                self.note_definition(s, term, index, &value);
             }
+            s.bind(local, value);
             index += 1;
         }
     }
 
-    /// Goes on with the parts of a record, list or primitive; those that there are begin at `start`.
-    fn gather(&mut self, s: &mut Strand, term: TermId, start: usize) {
-        loop {
-            let done = s.parts.len() - start;
-            let next = match s.code.term(term) {
-                Term::Record(fields) => fields.get(done).map(|f| f.1),
-                Term::List(parts) | Term::Prim(_, parts) => parts.get(done).copied(),
-                _ => unreachable!("a term with parts"),
-            };
-            let Some(next) = next else { return self.parts(s, term, start) };
-            if self.with_atom(s, next, |s, v| s.parts.push(v)) {
-                continue;
-            }
-            if self.sent(s, next) {
-                s.parts.push(Value::unit(s.pc));
-                continue;
-            }
-            s.kont.push(Frame::Parts(term, start));
-            s.go(next);
-            return;
-        }
-    }
-
-    /// All parts of a record, list or primitive are there.
-    fn parts(&mut self, s: &mut Strand, term: TermId, start: usize) {
+    /// All parts of a record, list or primitive are there: its value, if there is no error.
+    fn whole(&mut self, s: &mut Strand, term: TermId, start: usize) -> Option<Value> {
         let code = &s.code;
         let body = match code.term(term) {
             Term::Record(fields) => {
@@ -1234,11 +1251,11 @@ impl Machine {
                     let deep = self.deep(part);
                     label = self.lattice.join(label, deep);
                 }
-                match prim::apply(&mut self.lattice, *p, parts, self.config.max_text) {
+                let result = match prim::apply(&mut self.lattice, *p, parts, self.config.max_text) {
                     Ok(result) => {
                         let cost = prim::cost(parts, &result);
                         self.charge(cost);
-                        s.give(Value::new(label, result.kind));
+                        Some(Value::new(label, result.kind))
                     }
                     Err(e) => {
                         let span = code.span(term);
@@ -1246,14 +1263,15 @@ impl Machine {
                             PrimError::Wrong(m) => s.fail(ErrorCode::Prim, label, span, m),
                             PrimError::Limit(m) => s.fail(ErrorCode::Limit, label, span, m),
                         }
+                        None
                     }
-                }
+                };
                 s.parts.truncate(start);
-                return;
+                return result;
             }
-            _ => Body::List(s.parts.drain(start..).collect()),
+            _ => Body::List(s.taken(start)),
         };
-        s.give(Value::node(&mut self.lattice, s.pc, body));
+        Some(Value::node(&mut self.lattice, s.pc, body))
     }
 
     /// The first subterm of a term has its value.

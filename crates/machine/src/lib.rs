@@ -34,12 +34,14 @@
 //!
 //! Source: `docs/calculus.md` §3, §5–§7, §10.
 
+mod answers;
 mod decode;
 mod eval;
 pub mod explore;
 mod prim;
 mod value;
 
+pub use answers::{Answers, Args, Asked};
 pub use value::{Reified, ReifiedKind, Value};
 
 pub use core_ir::{Chain, Hop, What};
@@ -745,6 +747,11 @@ impl Machine {
 
     /// Works until the world is needed, a slice of work is done, or the run has ended.
     pub fn poll(&mut self) -> Output {
+        self.poll_with(&mut answers::Nobody)
+    }
+
+    /// The same with somebody who can answer some requests at once; the others are given to the driver.
+    pub fn poll_with(&mut self, world: &mut dyn Answers) -> Output {
         if let Some(done) = &self.done {
             return Output::Done(done.clone().map_err(|f| *f));
         }
@@ -756,13 +763,13 @@ impl Machine {
         loop {
             if let Some(slot) = self.branches.as_mut().and_then(|b| b.starting.pop()) {
                 if let Some(strand) = self.strands[slot].take()
-                    && let Some((id, request)) = self.start(slot, strand)
+                    && let Some((id, request)) = self.start(slot, strand, world)
                 {
                     return Output::Request(id, request);
                 }
             } else if let Some(slot) = self.next_ready() {
                 let Some(mut strand) = self.strands[slot].take() else { continue };
-                let outcome = self.run(&mut strand);
+                let outcome = self.run(&mut strand, world);
                 match outcome {
                     eval::Outcome::Request(id, request) => {
                         self.strands[slot] = Some(strand);
@@ -992,7 +999,12 @@ impl Machine {
     ///
     /// A branch runs at once. Most end without asking for anything, and then need no place among the strands; one
     /// that has branches of its own is given one, and so is one that asks, before the others are started.
-    fn start(&mut self, slot: usize, mut strand: Box<eval::Strand>) -> Option<(RequestId, Request)> {
+    fn start(
+        &mut self,
+        slot: usize,
+        mut strand: Box<eval::Strand>,
+        world: &mut dyn Answers,
+    ) -> Option<(RequestId, Request)> {
         strand.is_to_be_looked_at(false);
         let before = self.fuel;
         while let Some(mut branch) = strand.next_branch(&mut self.lattice, slot) {
@@ -1009,7 +1021,7 @@ impl Machine {
                 self.enlist(branch, true);
                 continue;
             }
-            match self.run(&mut branch) {
+            match self.run(&mut branch, world) {
                 eval::Outcome::Ended(result) => {
                     if self.ends_the_run(&strand, &result) {
                         self.strands[slot] = Some(strand);

@@ -293,6 +293,7 @@ impl Value {
         let (deep, functions) = match &body {
             Body::List(items) => inside(lattice, items.iter()),
             Body::Record(fields) => inside(lattice, fields.iter().map(|f| &f.1)),
+            Body::Pair(first, second) => inside(lattice, [first, second].into_iter()),
             _ => inside(lattice, body.parts()),
         };
         let has_function = functions || body.is_function();
@@ -375,6 +376,19 @@ impl Value {
         Value { label: lattice.join(self.label, pc), kind: self.kind.clone() }
     }
 
+    /// Unfolds a fixpoint once more, which its bound admits.
+    #[inline]
+    pub(crate) fn unfold(&mut self) {
+        match &mut self.kind {
+            Kind::Node(Ref::Unfolded(_, times)) if *times < u32::MAX => *times += 1,
+            kind => {
+                if let Kind::Node(node) = std::mem::replace(kind, Kind::Null) {
+                    *kind = Kind::Node(node.unfolded());
+                }
+            }
+        }
+    }
+
     pub(crate) fn body(&self) -> Option<&Body> {
         match &self.kind {
             Kind::Node(n) => Some(&n.body),
@@ -408,6 +422,18 @@ impl Value {
         }
     }
 
+    /// The same of data that nobody needs any more.
+    #[inline]
+    pub(crate) fn of_answer(lattice: &mut Lattice, label: Label, data: Data) -> Value {
+        match data {
+            Data::Null => Value::new(label, Kind::Null),
+            Data::Bool(b) => Value::new(label, Kind::Bool(b)),
+            Data::Num(n) => Value::new(label, Kind::Num(n)),
+            Data::Str(s) => Value::new(label, Kind::Str(s)),
+            data => Value::from_data(lattice, label, &data),
+        }
+    }
+
     /// Data from the world as a value, every part labelled ⊥. The depth of data is bounded (see [`Data`]).
     pub(crate) fn from_data(lattice: &mut Lattice, label: Label, data: &Data) -> Value {
         Value::of_data(lattice, label, Label::BOTTOM, data)
@@ -436,9 +462,12 @@ impl Value {
     }
 
     /// `strip V` as data; `budget` is the most parts it may have.
+    #[inline]
     pub(crate) fn to_data(&self, budget: usize) -> Result<Data, NotData> {
-        if self.has_function() {
-            return Err(NotData::Function);
+        match &self.kind {
+            Kind::Num(n) if budget > 0 => return Ok(Data::Num(n.clone())),
+            Kind::Node(n) if n.has_function => return Err(NotData::Function),
+            _ => {}
         }
         let mut left = budget;
         self.data_at(0, &mut left)

@@ -4,9 +4,10 @@ use crate::generate::Rng;
 use crate::naive::REPAIR;
 use crate::outcome::{Failure, Outcome, Tree, TreeNode};
 use crate::world::{self, Answer, World};
-use core_ir::{Code, Data, Label, Name, Num, Role};
+use core_ir::{Code, Data, Label, Name, Num, Role, StoreDecl, ToolDecl};
 use machine::{
-    Call, CodeParser, Config, ErrorCode, Machine, Output, Reified, ReifiedKind, Reply, Response, Stop,
+    Answers, Args, Asked, Call, CodeParser, Config, Deadlines, ErrorCode, Machine, Output, Reified,
+    ReifiedKind, Reply, Response, Stop,
 };
 use std::sync::Arc;
 
@@ -16,8 +17,10 @@ const MOST_KEPT: usize = 1_000_000;
 /// In which order requests are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Each as soon as it is made.
+    /// Each as soon as it is made, some of them where they stand.
     AtOnce,
+    /// Each as soon as it is made, none of them where it stands.
+    OneByOne,
     /// All that can be made are collected before one of them, a random one, is answered.
     Random(u64),
 }
@@ -47,20 +50,135 @@ pub fn run_on(machine: &mut Machine, world: &mut dyn World, order: Order) -> Out
     run_named(machine, world, order).0
 }
 
+/// What was asked in a run, and who answers.
+struct Asking<'w> {
+    world: &'w mut dyn World,
+    /// Whether some requests are answered where they stand.
+    in_place: bool,
+    requests: Vec<(world::Call, Data)>,
+    limits: Vec<Vec<Num>>,
+    names: Vec<Vec<u64>>,
+    /// An answer that cannot be given in place, for the request that is made instead.
+    left: Option<Response>,
+}
+
+impl Asking<'_> {
+    /// Notes a request, and gives its time limits.
+    fn note(
+        &mut self,
+        asked: &world::Call,
+        channel: Data,
+        deadlines: &Deadlines,
+        draw: Option<u64>,
+    ) -> Vec<Num> {
+        self.requests.push((asked.clone(), channel));
+        let seconds: Vec<Num> = deadlines.iter().map(|d| d.seconds.clone()).collect();
+        self.limits.push(seconds.clone());
+        self.names.push(draw.into_iter().chain(deadlines.iter().map(|d| d.scope)).collect());
+        seconds
+    }
+
+    /// The answer to a request where it stands. Half of them are made all the same, so that both ways are tested.
+    fn answer(
+        &mut self,
+        asked: &Asked<'_>,
+        call: impl FnOnce() -> world::Call,
+        draw: Option<u64>,
+    ) -> Option<Response> {
+        if !self.in_place || self.left.is_some() || !(asked.span.start + asked.id.number).is_multiple_of(2) {
+            return None;
+        }
+        let call = call();
+        let seconds = self.note(&call, asked.lattice.data_of(asked.channel), asked.deadlines, draw);
+        let answer = self.world.answer_within(&call, &seconds);
+        Some(response(&call, answer))
+    }
+}
+
+impl Answers for Asking<'_> {
+    fn tool(
+        &mut self,
+        asked: &Asked<'_>,
+        tool: &Arc<ToolDecl>,
+        args: Args<'_>,
+    ) -> Option<Result<Data, String>> {
+        let call = || world::Call::Tool { name: tool.name.clone(), args: args.to_vec() };
+        match self.answer(asked, call, None)? {
+            Response::Tool(result) => Some(result),
+            other => {
+                self.left = Some(other);
+                None
+            }
+        }
+    }
+
+    fn recall(
+        &mut self,
+        asked: &Asked<'_>,
+        store: &Arc<StoreDecl>,
+        key: u32,
+    ) -> Option<Result<Option<Data>, String>> {
+        let call = || world::Call::Recall { store: store.name.clone(), key: key_name(store, key) };
+        match self.answer(asked, call, None)? {
+            Response::Recall(result) => Some(result),
+            other => {
+                self.left = Some(other);
+                None
+            }
+        }
+    }
+
+    fn remember(
+        &mut self,
+        asked: &Asked<'_>,
+        store: &Arc<StoreDecl>,
+        key: u32,
+        value: &Data,
+    ) -> Option<Result<(), String>> {
+        let call = || world::Call::Remember {
+            store: store.name.clone(),
+            key: key_name(store, key),
+            value: value.clone(),
+        };
+        match self.answer(asked, call, None)? {
+            Response::Remember(result) => Some(result),
+            other => {
+                self.left = Some(other);
+                None
+            }
+        }
+    }
+
+    fn sample(&mut self, asked: &Asked<'_>, probability: &Num, draw: u64) -> Option<bool> {
+        let call = || world::Call::Sample { probability: probability.clone() };
+        match self.answer(asked, call, Some(draw))? {
+            Response::Sample(first) => Some(first),
+            other => {
+                self.left = Some(other);
+                None
+            }
+        }
+    }
+}
+
 /// The same, and the numbers that each request was named by: the draw, if it is one, and the time limits, innermost first.
 pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> (Outcome, Vec<Vec<u64>>) {
-    let mut requests = Vec::new();
-    let mut limits = Vec::new();
-    let mut names = Vec::new();
+    let in_place = order == Order::AtOnce;
+    let mut asking =
+        Asking { world, in_place, requests: Vec::new(), limits: Vec::new(), names: Vec::new(), left: None };
     let mut kept = 0;
     let mut pending = Vec::new();
     let mut rng = match order {
-        Order::AtOnce => None,
+        Order::AtOnce | Order::OneByOne => None,
         Order::Random(seed) => Some(Rng::new(seed)),
     };
     let result = loop {
-        match machine.poll() {
+        match machine.poll_with(&mut asking) {
             Output::Request(id, request) => {
+                if let Some(response) = asking.left.take() {
+                    machine.handle(id, response);
+                    continue;
+                }
                 let asked = call(&request.call);
                 // Each question is kept with its whole conversation: a loop that asks without end would fill the memory.
                 if let world::Call::Model { messages, .. } = &asked {
@@ -71,18 +189,16 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
                         continue;
                     }
                 }
-                requests.push((asked.clone(), machine.lattice().data_of(request.channel)));
-                let seconds: Vec<Num> = request.deadlines.iter().map(|d| d.seconds.clone()).collect();
-                limits.push(seconds.clone());
                 let draw = match &request.call {
                     Call::Sample { draw, .. } => Some(*draw),
                     _ => None,
                 };
-                names.push(draw.into_iter().chain(request.deadlines.iter().map(|d| d.scope)).collect());
+                let channel = machine.lattice().data_of(request.channel);
+                let seconds = asking.note(&asked, channel, &request.deadlines, draw);
                 if rng.is_some() {
                     pending.push((id, asked, seconds));
                 } else {
-                    let answer = world.answer_within(&asked, &seconds);
+                    let answer = asking.world.answer_within(&asked, &seconds);
                     machine.handle(id, response(&asked, answer));
                 }
             }
@@ -94,13 +210,14 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
                         .cancel(Stop { code: ErrorCode::Cancelled, message: "nothing to wait for".into() });
                 } else {
                     let (id, asked, seconds) = pending.swap_remove(at);
-                    let answer = world.answer_within(&asked, &seconds);
+                    let answer = asking.world.answer_within(&asked, &seconds);
                     machine.handle(id, response(&asked, answer));
                 }
             }
             Output::Done(result) => break result,
         }
     };
+    let Asking { requests, limits, names, .. } = asking;
     let result = match result {
         Ok(v) => Ok(tree(machine.reify(&v))),
         Err(e) => Err(Failure {

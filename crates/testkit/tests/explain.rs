@@ -55,15 +55,15 @@ proptest! {
 
     #[test]
     fn explaining_changes_no_run(program in programs(Style::default())) {
-        let (with, _) = explained(&program, Order::AtOnce);
-        let without = plain(&program, Order::AtOnce);
+        let (with, _) = explained(&program, Order::OneByOne);
+        let without = plain(&program, Order::OneByOne);
         prop_assert_eq!(with, without);
     }
 
     #[test]
     fn explaining_changes_no_wild_run(program in programs(Style { wild: 40, ..Style::default() })) {
-        let (with, _) = explained(&program, Order::AtOnce);
-        let without = plain(&program, Order::AtOnce);
+        let (with, _) = explained(&program, Order::OneByOne);
+        let without = plain(&program, Order::OneByOne);
         prop_assert_eq!(with, without);
     }
 

@@ -396,41 +396,36 @@ impl Machine {
                 self.replied(s, mode, attempt, span, reply);
             }
             (Pending::Tool(tool), Response::Tool(result)) => {
-                self.returned(s, &tool, label, Label::BOTTOM, span, result);
+                if let Some(value) = self.result(s, tool_of(&tool), label, Label::BOTTOM, span, result) {
+                    s.give(value);
+                }
             }
             (Pending::Tool(tool), Response::LabelledTool(result, own)) => {
                 let own = self.lattice.resolve(&own);
                 let own = own.unwrap_or_else(|| self.lattice.top());
-                self.returned(s, &tool, label, own, span, result);
+                if let Some(value) = self.result(s, tool_of(&tool), label, own, span, result) {
+                    s.give(value);
+                }
             }
             (Pending::Approve(call), Response::Approve(Ok(()))) => self.ask_again(s, call.question()),
             (Pending::Approve(call), Response::Approve(Err(why))) => {
                 let message = format!("`{}`: not approved: {why}", tool_of(&call.tool).decl.name);
                 s.fail(error, label, span, message);
             }
-            (Pending::Recall { store, key }, Response::Recall(Ok(Some(data)))) => {
-                // A strand that waits stays in the code that asks.
-                let decl = &s.code.store(store).keys[key as usize];
-                let label = self.recalled(s, decl, label, span);
-                match decl.ty.check(&data) {
-                    Ok(()) => s.give(Value::from_data(&mut self.lattice, label, &data)),
-                    Err((path, cause)) => {
-                        let message = format!("what the key `{}` holds: {path}: {cause}", decl.name);
-                        s.fail(ErrorCode::Type, label, span, message);
-                    }
+            (Pending::Recall { store, key }, Response::Recall(result)) => {
+                if let Some(value) = self.found(s, (store, key), label, span, result) {
+                    s.give(value);
                 }
             }
-            (Pending::Recall { store, key }, Response::Recall(Ok(None))) => {
-                let label = self.recalled(s, &s.code.store(store).keys[key as usize], label, span);
-                s.give(Value::new(label, Kind::Null));
+            (Pending::Remember, Response::Remember(result)) => {
+                if let Some(value) = self.kept(s, label, span, result) {
+                    s.give(value);
+                }
             }
-            (Pending::Remember, Response::Remember(Ok(()))) => s.give(Value::unit(s.pc)),
             (Pending::Sample { left, right }, Response::Sample(first)) => {
                 s.go(if first { left } else { right });
             }
-            (Pending::Model { .. }, Response::Model(Err(message)))
-            | (Pending::Recall { .. }, Response::Recall(Err(message)))
-            | (Pending::Remember, Response::Remember(Err(message))) => s.fail(error, label, span, message),
+            (Pending::Model { .. }, Response::Model(Err(message))) => s.fail(error, label, span, message),
             (_, Response::Late(which)) => {
                 let limit = s.deadlines.scopes().nth(which as usize);
                 match limit.map(|limit| (limit.span, limit.deadline.seconds.clone())) {
@@ -446,6 +441,62 @@ impl Machine {
         true
     }
 
+    /// The label of the answer to `recall k`, and of the channel.
+    #[inline]
+    pub(super) fn recalls(&mut self, store: &core_ir::StoreDecl, key: u32, pc: Label) -> Label {
+        let label = self.lattice.resolve(&store.keys[key as usize].label);
+        let label = label.unwrap_or_else(|| self.lattice.top());
+        self.lattice.join(label, pc)
+    }
+
+    /// What a key of a store of the code at hand holds: a strand that asks stays in the code that it asks in. Nothing if there is an error.
+    #[inline]
+    pub(super) fn found(
+        &mut self,
+        s: &mut Strand,
+        (store, key): (core_ir::StoreId, u32),
+        label: Label,
+        span: Span,
+        result: Result<Option<Data>, String>,
+    ) -> Option<Value> {
+        let data = match result {
+            Ok(data) => data,
+            Err(message) => {
+                s.fail(ErrorCode::Store, label, span, message);
+                return None;
+            }
+        };
+        let decl = &s.code.store(store).keys[key as usize];
+        let label = self.recalled(s, decl, label, span);
+        let Some(data) = data else { return Some(Value::new(label, Kind::Null)) };
+        match decl.ty.check(&data) {
+            Ok(()) => Some(Value::of_answer(&mut self.lattice, label, data)),
+            Err((path, cause)) => {
+                let message = format!("what the key `{}` holds: {path}: {cause}", decl.name);
+                s.fail(ErrorCode::Type, label, span, message);
+                None
+            }
+        }
+    }
+
+    /// The value of `remember k V`. Nothing if there is an error.
+    #[inline]
+    pub(super) fn kept(
+        &mut self,
+        s: &mut Strand,
+        label: Label,
+        span: Span,
+        result: Result<(), String>,
+    ) -> Option<Value> {
+        match result {
+            Ok(()) => Some(Value::unit(s.pc)),
+            Err(message) => {
+                s.fail(ErrorCode::Store, label, span, message);
+                None
+            }
+        }
+    }
+
     /// The label of what a key holds.
     fn recalled(&mut self, s: &Strand, key: &core_ir::KeyDecl, label: Label, span: Span) -> Label {
         if !self.lattice.keeps_origins() {
@@ -455,17 +506,17 @@ impl Machine {
         self.answered_by(s, label, s.pc, own, || What::Key(key.name.clone()), span)
     }
 
-    /// A tool returned, or failed; it may have stated a label of its own.
-    fn returned(
+    /// The value of a tool that returned, or failed; it may have stated a label of its own. Nothing if there is an error.
+    #[inline]
+    pub(super) fn result(
         &mut self,
         s: &mut Strand,
-        tool: &Node,
+        tool: &Tool,
         label: Label,
         own: Label,
         span: Span,
         result: Result<Data, String>,
-    ) {
-        let tool = tool_of(tool);
+    ) -> Option<Value> {
         let decl = &tool.decl;
         let before = label;
         let label = self.lattice.join(label, own);
@@ -473,7 +524,7 @@ impl Machine {
         let label = self.answered_by(s, label, before, own, || What::Tool(decl.name.clone()), span);
         match result {
             Ok(data) => match decl.result.check(&data) {
-                Ok(()) => s.give(Value::from_data(&mut self.lattice, label, &data)),
+                Ok(()) => return Some(Value::of_answer(&mut self.lattice, label, data)),
                 Err((path, cause)) => {
                     let message = format!("the result of `{}`: {path}: {cause}", decl.name);
                     s.fail(ErrorCode::Type, label, span, message);
@@ -481,6 +532,7 @@ impl Machine {
             },
             Err(message) => s.fail(ErrorCode::Tool, label, span, format!("`{}`: {message}", decl.name)),
         }
+        None
     }
 
     /// Makes a request when the strand runs next: it was waiting and goes on with asking.

@@ -1,31 +1,43 @@
 //! Shorter ways for what programs do most: operations on small integers without frames or copies of their operands,
-//! calls of functions that are at hand, branches of a `par` that do nothing but compute, and sending what a variable holds.
+//! calls of functions that are at hand, and branches of a `par` that do nothing but compute.
 //!
-//! Entry points: `Machine::with_atom`, `Machine::call`, `Machine::branches`, `Machine::sent`. Most of what a loop computes is of this kind: `n == 0`, `n - 1`, `i < count`.
+//! Entry points: `Machine::add_small`, `Machine::add_atom`, `Machine::call`, `Machine::branches`. Most of what a loop computes is of this kind: `n == 0`, `n - 1`, `i < count`.
 //!
 //! Invariant: gives exactly what the rules give, in value, label and fuel, or nothing at all; then the rules are followed
 //! from the beginning. That is sound because what it looks at does nothing but compute.
 
-use super::{Frame, State, Strand};
+use super::rounds::Rounds;
+use super::{Counted, Frame, State, Strand};
 use crate::value::{Body, Kind, Ref, Value};
 use crate::{Failure, Machine};
-use core_ir::{Abs, Bound, Code, Data, Label, Num, Prim, Slot, Term, TermId};
+use core_ir::{Abs, Bound, Code, Data, Label, Num, Operand, Prim, Simple, Slot, Term, TermId};
 use diagnostics::Span;
 use std::sync::Arc;
 
 /// How deep terms in operands, arguments and branches are followed, functions that are applied there included.
-const DEPTH: u32 = 8;
+pub(super) const DEPTH: u32 = 8;
+
+/// The steps of `(r.[0], r.[1])`.
+const PAIRED: u64 = 1 + 2 * 3;
 
 /// What an operand is.
 #[derive(Clone, Copy)]
-enum Small {
+pub(super) enum Small {
     Int(i64),
     Bool(bool),
 }
 
 impl Small {
     #[inline]
-    fn value(self, label: Label) -> Value {
+    pub(super) fn data(self) -> Data {
+        match self {
+            Small::Int(i) => Data::Num(Num::from(i)),
+            Small::Bool(b) => Data::Bool(b),
+        }
+    }
+
+    #[inline]
+    pub(super) fn value(self, label: Label) -> Value {
         match self {
             Small::Int(i) => Value::new(label, Kind::Num(Num::from(i))),
             Small::Bool(b) => Value::new(label, Kind::Bool(b)),
@@ -44,9 +56,23 @@ pub(super) struct Env<'a> {
 
 impl<'a> Env<'a> {
     #[inline]
-    fn of(s: &'a Strand) -> Env<'a> {
+    pub(super) fn of(s: &'a Strand) -> Env<'a> {
         let (captured, locals) = s.stack[s.bottom..].split_at(s.base - s.bottom);
         Env { code: &s.code, captured, locals, pc: s.pc }
+    }
+
+    /// The same, and the state of the strand, to be written to.
+    #[inline]
+    fn beside(s: &'a mut Strand) -> (Env<'a>, &'a mut State) {
+        let (captured, locals) = s.stack[s.bottom..].split_at(s.base - s.bottom);
+        (Env { code: &s.code, captured, locals, pc: s.pc }, &mut s.state)
+    }
+
+    /// The same, and the parts of what is being evaluated.
+    #[inline]
+    fn beside_parts(s: &'a mut Strand) -> (Env<'a>, &'a mut Vec<Value>) {
+        let (captured, locals) = s.stack[s.bottom..].split_at(s.base - s.bottom);
+        (Env { code: &s.code, captured, locals, pc: s.pc }, &mut s.parts)
     }
 
     /// What a variable holds.
@@ -97,15 +123,15 @@ impl Machine {
     /// A closure and not a result, so that a number is written once, to where it belongs: a processor that copies
     /// sixteen bytes which were just written one by one waits for them.
     #[inline(always)]
-    pub(super) fn with_atom(&mut self, s: &mut Strand, id: TermId, to: impl Fn(&mut Strand, Value)) -> bool {
+    fn atom_to(&mut self, at: &Env<'_>, id: TermId, mut to: impl FnMut(Value)) -> bool {
         let fuel = self.fuel;
-        match self.small(&Env::of(s), id, DEPTH) {
-            Some((label, Small::Int(i))) => to(s, Value::new(label, Kind::Num(Num::from(i)))),
-            Some((label, Small::Bool(b))) => to(s, Value::new(label, Kind::Bool(b))),
+        match self.small(at, id, DEPTH) {
+            Some((label, Small::Int(i))) => to(Value::new(label, Kind::Num(Num::from(i)))),
+            Some((label, Small::Bool(b))) => to(Value::new(label, Kind::Bool(b))),
             None => {
                 self.fuel = fuel;
-                match self.other_atom(&Env::of(s), id, DEPTH) {
-                    Some(value) => to(s, value),
+                match self.other_atom(at, id, DEPTH) {
+                    Some(value) => to(value),
                     None => {
                         self.fuel = fuel;
                         return false;
@@ -116,13 +142,82 @@ impl Machine {
         true
     }
 
+    /// Goes on with the value of a term that needs no frame; says whether it is one.
+    #[inline]
+    pub(super) fn give_atom(&mut self, s: &mut Strand, id: TermId) -> bool {
+        let (at, state) = Env::beside(s);
+        // The state was taken when this step began, so there is nothing to drop.
+        self.atom_to(&at, id, |v| std::mem::forget(std::mem::replace(state, State::Return(v))))
+    }
+
+    /// Adds the value of a term that needs no frame to the parts; says whether it is one.
+    #[inline(never)]
+    pub(super) fn add_atom(&mut self, s: &mut Strand, id: TermId) -> bool {
+        let (at, parts) = Env::beside_parts(s);
+        self.atom_to(&at, id, |v| parts.push(v))
+    }
+
+    /// Adds small parts of a record, list or primitive, up to one that is not: that one is the result. Those that there are begin
+    /// at `start`.
+    #[inline(always)]
+    pub(super) fn add_small(
+        &mut self,
+        s: &mut Strand,
+        term: TermId,
+        start: usize,
+    ) -> Option<(TermId, Simple)> {
+        let (at, parts) = Env::beside_parts(s);
+        let done = parts.len() - start;
+        match at.code.term(term) {
+            Term::Record(fields) => self.add_small_of(&at, fields.get(done..)?, |f| f.1, parts),
+            Term::List(terms) | Term::Prim(_, terms) => {
+                self.add_small_of(&at, terms.get(done..)?, |t| *t, parts)
+            }
+            _ => unreachable!("a term with parts"),
+        }
+    }
+
+    #[inline(always)]
+    fn add_small_of<T>(
+        &mut self,
+        at: &Env<'_>,
+        terms: &[T],
+        of: impl Fn(&T) -> TermId,
+        parts: &mut Vec<Value>,
+    ) -> Option<(TermId, Simple)> {
+        parts.reserve(terms.len());
+        for term in terms {
+            let id = of(term);
+            let fuel = self.fuel;
+            let simple = *at.code.simple(id);
+            let small = match simple {
+                Simple::Operand(operand) if fuel > 0 => {
+                    self.fuel = fuel - 1;
+                    self.operand(at, operand)
+                }
+                Simple::Operation(prim, a, b) => self.operation(at, prim, a, b, DEPTH),
+                Simple::Call(..) | Simple::Other => self.small_term(at, id, DEPTH),
+                _ => None,
+            };
+            match small {
+                Some((label, Small::Int(i))) => parts.push(Value::new(label, Kind::Num(Num::from(i)))),
+                Some((label, Small::Bool(b))) => parts.push(Value::new(label, Kind::Bool(b))),
+                None => {
+                    self.fuel = fuel;
+                    return Some((id, simple));
+                }
+            }
+        }
+        None
+    }
+
     /// The value of a term that needs no frame.
     #[inline]
     pub(super) fn atom(&mut self, s: &Strand, id: TermId) -> Option<Value> {
         self.atom_in(&Env::of(s), id, DEPTH)
     }
 
-    fn atom_in(&mut self, at: &Env<'_>, id: TermId, depth: u32) -> Option<Value> {
+    pub(super) fn atom_in(&mut self, at: &Env<'_>, id: TermId, depth: u32) -> Option<Value> {
         let fuel = self.fuel;
         if let Some((label, small)) = self.small(at, id, depth) {
             return Some(small.value(label));
@@ -189,7 +284,7 @@ impl Machine {
 
     /// The program counter in a branch that this condition decides, and which branch it is.
     #[inline]
-    fn at_branch(&mut self, at: &Env<'_>, condition: TermId, depth: u32) -> Option<(Label, bool)> {
+    pub(super) fn at_branch(&mut self, at: &Env<'_>, condition: TermId, depth: u32) -> Option<(Label, bool)> {
         // What raises the program counter is a step where origins are kept.
         if self.lattice.keeps_origins() {
             return None;
@@ -199,42 +294,88 @@ impl Machine {
         Some((label, yes))
     }
 
+    /// What a variable holds or a literal is, if that is an integer or truth value. Uses no fuel.
+    #[inline(always)]
+    fn operand(&mut self, at: &Env<'_>, operand: Operand) -> Option<(Label, Small)> {
+        let operand = match operand {
+            Operand::Local(i) => at.locals.get(i as usize)?,
+            Operand::Captured(i) => at.captured.get(i as usize)?,
+            Operand::Int(i) => return Some((at.pc, Small::Int(i.into()))),
+        };
+        let small = match &operand.kind {
+            Kind::Num(n) => Small::Int(n.to_i64()?),
+            Kind::Bool(b) => Small::Bool(*b),
+            _ => return None,
+        };
+        Some((self.lattice.join(operand.label, at.pc), small))
+    }
+
+    /// What a primitive makes of two integers.
+    #[inline(always)]
+    fn combined(
+        &mut self,
+        prim: Prim,
+        (l, a): (Label, Small),
+        (m, b): (Label, Small),
+    ) -> Option<(Label, Small)> {
+        let (Small::Int(a), Small::Int(b)) = (a, b) else { return None };
+        let result = match prim {
+            Prim::Add => Small::Int(a.checked_add(b)?),
+            Prim::Sub => Small::Int(a.checked_sub(b)?),
+            Prim::Mul => Small::Int(a.checked_mul(b)?),
+            Prim::Eq => Small::Bool(a == b),
+            Prim::Ne => Small::Bool(a != b),
+            Prim::Lt => Small::Bool(a < b),
+            Prim::Le => Small::Bool(a <= b),
+            Prim::Gt => Small::Bool(a > b),
+            Prim::Ge => Small::Bool(a >= b),
+            _ => return None,
+        };
+        Some((self.lattice.join(l, m), result))
+    }
+
     /// An integer or truth value. Uses fuel even if it is none.
-    fn small(&mut self, at: &Env<'_>, id: TermId, depth: u32) -> Option<(Label, Small)> {
+    #[inline(always)]
+    pub(super) fn small(&mut self, at: &Env<'_>, id: TermId, depth: u32) -> Option<(Label, Small)> {
+        match *at.code.simple(id) {
+            Simple::Operand(operand) => {
+                self.fuel = self.fuel.checked_sub(1)?;
+                self.operand(at, operand)
+            }
+            Simple::Operation(prim, a, b) => self.operation(at, prim, a, b, depth),
+            _ => self.small_term(at, id, depth),
+        }
+    }
+
+    /// An operation on two operands.
+    fn operation(
+        &mut self,
+        at: &Env<'_>,
+        prim: Prim,
+        a: Operand,
+        b: Operand,
+        depth: u32,
+    ) -> Option<(Label, Small)> {
+        if depth == 0 {
+            return None;
+        }
+        // A step for the operation, and one for each operand.
+        self.fuel = self.fuel.checked_sub(3)?;
+        let (a, b) = (self.operand(at, a)?, self.operand(at, b)?);
+        self.combined(prim, a, b)
+    }
+
+    /// What is neither an operand nor an operation on two.
+    fn small_term(&mut self, at: &Env<'_>, id: TermId, depth: u32) -> Option<(Label, Small)> {
         self.fuel = self.fuel.checked_sub(1)?;
         match at.code.term(id) {
-            Term::Var(..) => {
-                let operand = at.held(id)?;
-                let small = match &operand.kind {
-                    Kind::Num(n) => Small::Int(n.to_i64()?),
-                    Kind::Bool(b) => Small::Bool(*b),
-                    _ => return None,
-                };
-                Some((self.lattice.join(operand.label, at.pc), small))
-            }
             Term::Lit(Data::Num(n)) => Some((at.pc, Small::Int(n.to_i64()?))),
             Term::Prim(prim, operands) => {
                 let (prim, [a, b], depth) = (*prim, &operands[..], depth.checked_sub(1)?) else {
                     return None;
                 };
-                let ((l, Small::Int(a)), (m, Small::Int(b))) =
-                    (self.small(at, *a, depth)?, self.small(at, *b, depth)?)
-                else {
-                    return None;
-                };
-                let result = match prim {
-                    Prim::Add => Small::Int(a.checked_add(b)?),
-                    Prim::Sub => Small::Int(a.checked_sub(b)?),
-                    Prim::Mul => Small::Int(a.checked_mul(b)?),
-                    Prim::Eq => Small::Bool(a == b),
-                    Prim::Ne => Small::Bool(a != b),
-                    Prim::Lt => Small::Bool(a < b),
-                    Prim::Le => Small::Bool(a <= b),
-                    Prim::Gt => Small::Bool(a > b),
-                    Prim::Ge => Small::Bool(a >= b),
-                    _ => return None,
-                };
-                Some((self.lattice.join(l, m), result))
+                let (a, b) = (self.small(at, *a, depth)?, self.small(at, *b, depth)?);
+                self.combined(prim, a, b)
             }
             Term::App(function, argument) => {
                 let depth = depth.checked_sub(1)?;
@@ -286,7 +427,20 @@ impl Machine {
                 return false;
             }
         }
-        // A number has a way of its own, in which it is written once; see `with_atom`.
+        if is_fixpoint && let (Some(given), Some(slot)) = (small, slot) {
+            return match self.rounds(s, slot, s.code.span(id), given, |_| {}) {
+                Rounds::Ended(value) => {
+                    s.give(value);
+                    true
+                }
+                Rounds::GoesOn => true,
+                Rounds::Refused => {
+                    self.fuel = fuel;
+                    false
+                }
+            };
+        }
+        // A number has a way of its own, in which it is written once; see `atom_to`.
         let done = match (small, other) {
             (Some((label, Small::Int(i))), _) => {
                 let push = |s: &mut Strand| s.stack.push(Value::new(label, Kind::Num(Num::from(i))));
@@ -486,7 +640,7 @@ impl Machine {
             let done = s.parts.len() - start;
             let Term::Par(_, branches) = s.code.term(par) else { unreachable!("a `par`") };
             let Some(branch) = branches.get(done).copied() else { break };
-            if !self.with_atom(s, branch, |s, v| s.parts.push(v)) {
+            if !self.add_atom(s, branch) {
                 s.kont.push(Frame::Branch { par, start, failed, pc: s.pc, pc_from: s.pc_from });
                 s.go(branch);
                 return;
@@ -502,7 +656,7 @@ impl Machine {
                     s.give(pair);
                     return;
                 }
-                let items = Body::List(s.parts.drain(start..).collect());
+                let items = Body::List(s.taken(start));
                 s.give(Value::node(&mut self.lattice, s.pc, items));
             }
         }
@@ -526,75 +680,60 @@ impl Machine {
         None
     }
 
-    /// Enters a text that is written there, or that a variable holds, into the conversation; says whether it did.
-    pub(super) fn sent(&mut self, s: &mut Strand, id: TermId) -> bool {
-        let Term::Send(role, e) = s.code.term(id) else { return false };
-        let Some(fuel) = self.fuel.checked_sub(2) else { return false };
-        // Where origins are kept it matters what raises the label.
-        if self.lattice.keeps_origins() || !self.lattice.flows(s.pc, s.conversation.label) {
-            return false;
-        }
-        let (text, label) = match s.code.term(*e) {
-            Term::Lit(Data::Str(text)) => (text, s.pc),
-            Term::Var(..) => match held(s, *e) {
-                Some(Value { label, kind: Kind::Str(text) }) => (text, self.lattice.join(*label, s.pc)),
-                _ => return false,
-            },
-            _ => return false,
-        };
-        if text.len() > self.config.max_text {
-            return false;
-        }
-        let (role, text, span) = (*role, text.clone(), s.code.span(id));
-        self.fuel = fuel;
-        self.say(s, role, text, None, label, span);
-        true
-    }
-
     /// Two results of branches that the `let` around them makes a pair of, `let r = … in (r.[0], r.[1])`, as `f | g` does: no list
     /// is made of them, which nobody else could see.
     fn paired(&mut self, s: &mut Strand, start: usize) -> Option<Value> {
         let Some(Frame::Let(term, 0)) = s.kont.last() else { return None };
-        let code = &*s.code;
-        let Term::Let { bindings, body, .. } = code.term(*term) else { return None };
-        let Term::Pair(first, second) = code.term(*body) else { return None };
-        let (list, steps) = (code.locals(*term), 1 + 2 * 3);
-        let takes = |part: TermId, number: i64| match code.term(part) {
-            Term::Index(of, at) => {
-                matches!(code.term(*of), Term::Var(_, Slot::Local(i)) if *i as usize == list)
-                    && matches!(code.term(*at), Term::Lit(Data::Num(n)) if n.to_i64() == Some(number))
-            }
-            _ => false,
-        };
-        if bindings.len() != 1
+        if !matches!(s.code.simple(*term), Simple::Both(..))
             || s.parts.len() != start + 2
-            || !takes(*first, 0)
-            || !takes(*second, 1)
             || self.lattice.keeps_origins()
         {
             return None;
         }
-        self.fuel = self.fuel.checked_sub(steps)?;
+        self.fuel = self.fuel.checked_sub(PAIRED)?;
         s.kont.pop();
         let (mut second, mut first) = (s.parts.pop()?, s.parts.pop()?);
         first.label = self.lattice.join(first.label, s.pc);
         second.label = self.lattice.join(second.label, s.pc);
         Some(Value::node(&mut self.lattice, s.pc, Body::Pair(first, second)))
     }
+
+    /// Applies a function that a variable holds, whose body makes a pair of two branches ([`Simple::Both`]), if these and the argument need no
+    /// frame. Uses fuel even if it did nothing.
+    pub(super) fn both(&mut self, s: &mut Strand, function: TermId, argument: TermId) -> Option<Value> {
+        let at = Env::of(s);
+        let Value { label, kind: Kind::Node(node) } = at.held(function)? else { return None };
+        let Body::Closure { code, term, captures } = &node.body else { return None };
+        let Term::Abs(abs) = code.term(*term) else { return None };
+        let Simple::Both(first, second) = *code.simple(abs.body) else { return None };
+        if self.lattice.keeps_origins() {
+            return None;
+        }
+        // A step for the call, one for the variable, one for the `let` and one for the `par`.
+        self.fuel = self.fuel.checked_sub(4)?;
+        let locals = [self.atom_in(&at, argument, DEPTH)?];
+        let pc = self.lattice.join(*label, s.pc);
+        let at = Env { code, captured: captures, locals: &locals, pc };
+        let (first, second) = (self.atom_in(&at, first, DEPTH)?, self.atom_in(&at, second, DEPTH)?);
+        self.fuel = self.fuel.checked_sub(PAIRED)?;
+        s.joins += 1;
+        s.counts.count(Counted::Pars, &self.lattice, pc);
+        Some(Value::node(&mut self.lattice, pc, Body::Pair(first, second)))
+    }
 }
 
 /// A fixpoint whose function is `λself. λx. e`.
-struct Unfolding<'a> {
+pub(super) struct Unfolding<'a> {
     /// How often it may still be unfolded.
-    left: Bound,
-    function: &'a Value,
-    code: &'a Arc<Code>,
-    captures: &'a [Value],
+    pub(super) left: Bound,
+    pub(super) function: &'a Value,
+    pub(super) code: &'a Arc<Code>,
+    pub(super) captures: &'a [Value],
     /// `λx. e`.
-    inner: &'a Abs,
+    pub(super) inner: &'a Abs,
 }
 
-fn unfolds(f: &Value) -> Option<Unfolding<'_>> {
+pub(super) fn unfolds(f: &Value) -> Option<Unfolding<'_>> {
     let Kind::Node(node) = &f.kind else { return None };
     let Body::Fix(_, function) = &node.body else { return None };
     let Some(Body::Closure { code, term, captures }) = function.body() else { return None };
@@ -610,7 +749,7 @@ pub(super) fn itself(label: Label, fixpoint: Ref) -> Value {
 }
 
 /// What a variable holds.
-fn held(s: &Strand, variable: TermId) -> Option<&Value> {
+pub(super) fn held(s: &Strand, variable: TermId) -> Option<&Value> {
     match s.code.term(variable) {
         Term::Var(_, slot) => s.captured(*slot),
         _ => None,

@@ -1,0 +1,153 @@
+//! Answers that are there at once.
+//!
+//! Entry point: [`Answers`], for [`Machine::poll_with`](crate::Machine::poll_with). What a driver can answer without waiting, a store in the process or a function,
+//! needs no [`Request`](crate::Request) of its own: it is shown what is asked where it stands, and the run goes on with the answer.
+//!
+//! Invariant: a run is the same whether a request is answered here or by [`Machine::handle`](crate::Machine::handle): it has the same name, place and labels.
+
+use crate::{Deadlines, Place, RequestId};
+use core_ir::{Data, Label, Lattice, Name, Num, StoreDecl, ToolDecl};
+use diagnostics::Span;
+use std::sync::Arc;
+
+/// What there is to know of a question beside what is asked; see [`Request`](crate::Request), whose fields these are.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// What the request would be called. Those that are answered at once are counted like others.
+    pub id: RequestId,
+    /// The channel label: who can see that it is asked.
+    pub channel: Label,
+    /// The label of the answer, and of the errors that stand for one.
+    pub answer: Label,
+    /// The time limits that the answer has to keep.
+    pub deadlines: &'a Deadlines,
+    /// The term that asks.
+    pub span: Span,
+    /// The lattice of the run, which gives the labels their meaning.
+    pub lattice: &'a Lattice,
+    pub(crate) branch: Option<&'a Arc<Vec<u32>>>,
+}
+
+impl Asked<'_> {
+    /// Where it stands in the order of the run.
+    pub fn place(&self) -> Place {
+        Place { branch: self.branch.cloned(), number: self.id.number }
+    }
+}
+
+/// The arguments of a call, one for each parameter of the tool, in their order.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    tool: &'a ToolDecl,
+    values: Values<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Values<'a> {
+    Bare(&'a [Data]),
+    Named(&'a [(Name, Data)]),
+}
+
+impl<'a> Args<'a> {
+    #[inline]
+    pub(crate) fn bare(tool: &'a ToolDecl, values: &'a [Data]) -> Args<'a> {
+        Args { tool, values: Values::Bare(values) }
+    }
+
+    pub(crate) fn named(tool: &'a ToolDecl, values: &'a [(Name, Data)]) -> Args<'a> {
+        Args { tool, values: Values::Named(values) }
+    }
+
+    /// The argument of this number.
+    pub fn get(&self, number: usize) -> Option<&'a Data> {
+        match self.values {
+            Values::Bare(values) => values.get(number),
+            Values::Named(values) => values.get(number).map(|(_, value)| value),
+        }
+    }
+
+    /// Each with the name of its parameter.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a Name, &'a Data)> {
+        self.tool.params.iter().enumerate().filter_map(move |(i, p)| Some((&p.name, self.get(i)?)))
+    }
+
+    /// The same, to be kept.
+    pub fn to_vec(&self) -> Vec<(Name, Data)> {
+        self.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+/// Somebody who can answer some requests at once.
+///
+/// Each of these gives the answer, or nothing: then it must have done nothing, may be asked the same once more, and the machine gives the request to its
+/// driver as [`Output::Request`](crate::Output::Request). Other kinds of requests always go there, and so do all of a run that explains flow.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Builder, Globals, Num, Term};
+/// use diagnostics::{FileId, Span};
+/// use machine::{Answers, Asked, Config, Machine, Output};
+///
+/// struct Heads;
+///
+/// impl Answers for Heads {
+///     fn sample(&mut self, _: &Asked<'_>, _: &Num, _: u64) -> Option<bool> {
+///         Some(true)
+///     }
+/// }
+///
+/// let at = Span { file: FileId(0), start: 0, end: 0 };
+/// let mut b = Builder::new();
+/// let sides = [b.lit("heads", at), b.lit("tails", at)];
+/// let toss = b.add(Term::Choose(Num::ONE, sides[0], sides[1]), at);
+/// let code = b.finish(toss, &Globals::none()).unwrap();
+/// let mut machine = Machine::new(code.into(), None, Config::default());
+/// let Output::Done(Ok(result)) = machine.poll_with(&mut Heads) else { panic!("nothing is asked") };
+/// assert_eq!(machine.reify(&result).to_string(), r#""heads""#);
+/// ```
+pub trait Answers {
+    /// Calls a tool: what it returns, or why it failed.
+    fn tool(
+        &mut self,
+        asked: &Asked<'_>,
+        tool: &Arc<ToolDecl>,
+        args: Args<'_>,
+    ) -> Option<Result<Data, String>> {
+        let _ = (asked, tool, args);
+        None
+    }
+
+    /// Reads a key of a store: what it holds, if anything.
+    fn recall(
+        &mut self,
+        asked: &Asked<'_>,
+        store: &Arc<StoreDecl>,
+        key: u32,
+    ) -> Option<Result<Option<Data>, String>> {
+        let _ = (asked, store, key);
+        None
+    }
+
+    /// Writes a key of a store.
+    fn remember(
+        &mut self,
+        asked: &Asked<'_>,
+        store: &Arc<StoreDecl>,
+        key: u32,
+        value: &Data,
+    ) -> Option<Result<(), String>> {
+        let _ = (asked, store, key, value);
+        None
+    }
+
+    /// Draws a sample: true with the given probability. The draw is as in [`Call::Sample`](crate::Call::Sample).
+    fn sample(&mut self, asked: &Asked<'_>, probability: &Num, draw: u64) -> Option<bool> {
+        let _ = (asked, probability, draw);
+        None
+    }
+}
+
+/// Nobody answers at once.
+pub(crate) struct Nobody;
+
+impl Answers for Nobody {}
