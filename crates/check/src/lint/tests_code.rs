@@ -645,3 +645,19 @@ fn a_mapping_also_lists_what_is_sent_to() {
         "def after(state):\n    if state['n'] > 1:\n        return 'lost'\n    return [Send('b', state)]";
     assert!(levels("L007", &graph_of(either, "['b', 'lost']", "")).is_empty());
 }
+
+#[test]
+fn what_nodes_compute_of_numbers_and_texts_type_checks() {
+    let text = "from typing import TypedDict\nfrom langgraph.graph import StateGraph, START, END\n\
+                class S(TypedDict, total=False):\n    n: int\n    bar: str\n    said: str\n\
+                def show(state):\n    return {'n': int(state.get('n', 0)) + 1, 'bar': '#' * int(state['n'] * 4) + '-' * 2, 'said': '%d done' % state['n']}\n\
+                def decide(state):\n    return 'show' if int(state.get('n', 0)) < 3 else END\n\
+                g = StateGraph(S)\ng.add_node('show', show)\ng.add_edge(START, 'show')\ng.add_conditional_edges('show', decide)\napp = g.compile()\n";
+    let mut project = Project::default();
+    project.files.push(File::read(FileId(0), "main.py", &text.into(), &frontend::doc::Limits::default()));
+    let frontend::Recognised::Frontend(found) = frontend::recognise(&project.files[0]) else { panic!() };
+    let units = found.lower(&project, 0).units;
+    assert_eq!(units.len(), 1);
+    let report = crate::types::check(&units[0].code, None);
+    assert!(report.diagnostics.iter().all(|d| d.level != Level::Error), "{:?}", report.diagnostics);
+}
