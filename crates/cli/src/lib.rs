@@ -57,6 +57,7 @@ mod command_line;
 mod commands;
 mod interrupt;
 mod load;
+mod neighbours;
 mod packages;
 mod picture;
 mod policy;

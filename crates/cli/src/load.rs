@@ -1,5 +1,6 @@
 //! Files of the user as programs.
 
+use crate::neighbours::around;
 use crate::packages::versions;
 use crate::policy;
 use core_ir::{Code, Term, Type};
@@ -8,12 +9,11 @@ use frontend::doc::{Limits, decode};
 use frontend::policy::Policy;
 use frontend::surface::{self, EntryKind};
 use frontend::{File, Project, Recognised};
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 /// Something that can be run, with what it takes and gives.
 pub struct Runnable {
@@ -234,138 +234,6 @@ fn project(sources: &mut Sources, id: FileId, path: &str, text: &Arc<str>) -> Ve
         }
     }
     files
-}
-
-/// The modules that a module of Python may import, and the configurations that it may load: those of the project that
-/// it is of, as far as it can be told, and otherwise of its folder, at any depth.
-fn around(main: &Path) -> Vec<String> {
-    let absolute = std::path::absolute(main).unwrap_or_else(|_| main.to_path_buf());
-    let own = absolute.parent().unwrap_or(Path::new("/"));
-    let root = root_of(own);
-    // Shown as they would be written beside the main file.
-    let shown = |p: &Path| match (p.strip_prefix(own), p.strip_prefix(root)) {
-        (Ok(below), _) => main.with_file_name(below),
-        (Err(_), Ok(below)) => {
-            let up = own.strip_prefix(root).map_or(0, |f| f.components().count());
-            let base = main.parent().unwrap_or(Path::new(""));
-            let base = if up < base.components().count() { base.ancestors().nth(up) } else { None };
-            base.map_or_else(|| p.to_path_buf(), |b| b.join(below))
-        }
-        _ => p.to_path_buf(),
-    };
-    project_files(root, File::is_read)
-        .iter()
-        .filter(|p| **p != absolute)
-        .map(|p| shown(p).display().to_string())
-        .collect()
-}
-
-/// The folder in which the project of a module begins, given the module's own.
-fn root_of(own: &Path) -> &Path {
-    const HIGHEST: usize = 5;
-    const MARKS: &[&str] =
-        &["pyproject.toml", "setup.py", "requirements.txt", "uv.lock", "langgraph.json", ".git"];
-    let marked = own.ancestors().take(HIGHEST).find(|f| MARKS.iter().any(|m| f.join(m).exists()));
-    let package = own.ancestors().take(HIGHEST).find(|f| !f.join("__init__.py").exists());
-    marked.or(package).unwrap_or(own)
-}
-
-/// The other files of a file's project, programs included, with their texts.
-pub fn beside(main: &Path) -> Vec<(String, Arc<str>)> {
-    let absolute = std::path::absolute(main).unwrap_or_else(|_| main.to_path_buf());
-    let root = root_of(absolute.parent().unwrap_or(Path::new("/")));
-    // Nobody's home directory is a project.
-    if root.parent().is_none() || !root.is_dir() {
-        return Vec::new();
-    }
-    let files = project_files(root, |p| File::is_read(p) || Kind::of(p) == Kind::Agent);
-    let text = |p: PathBuf| Some((p.display().to_string(), Arc::from(std::fs::read_to_string(&p).ok()?)));
-    files.into_iter().filter(|p| *p != absolute).filter_map(text).collect()
-}
-
-/// The files of a project that are wanted, in a stable order.
-fn project_files(root: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    /// Files at most, bytes of one of them, folders within one another.
-    const MOST: (usize, u64, usize) = (600, 1 << 20, 7);
-    let accepts = |e: &ignore::DirEntry| {
-        let name = e.file_name().to_string_lossy();
-        !matches!(&*name, "node_modules" | "site-packages" | "venv" | "__pycache__")
-    };
-    ignore::WalkBuilder::new(root)
-        .require_git(false)
-        .max_depth(Some(MOST.2))
-        .filter_entry(accepts)
-        .sort_by_file_name(Ord::cmp)
-        .build()
-        .filter_map(Result::ok)
-        .filter(|e| wanted(&e.path().display().to_string()))
-        .filter(|e| e.metadata().is_ok_and(|m| m.is_file() && m.len() <= MOST.1))
-        .take(MOST.0)
-        .map(ignore::DirEntry::into_path)
-        .collect()
-}
-
-/// What modules may import, each project being read once however many of its modules are asked for.
-#[derive(Default)]
-pub struct Neighbours(Mutex<HashMap<PathBuf, Arc<OnceLock<Shared>>>>);
-
-/// The files of a project, and a hash of their paths and texts.
-#[derive(Default)]
-struct Shared {
-    files: Vec<File>,
-    digest: [u8; 32],
-}
-
-/// The project of a module.
-pub struct Neighbourhood {
-    /// The module's path as the project has it.
-    pub path: String,
-    shared: Arc<OnceLock<Shared>>,
-}
-
-impl Neighbours {
-    /// The project that a module is of. A file is numbered from 1 on, the module itself is to be 0.
-    pub fn of(&self, main: &Path) -> Neighbourhood {
-        let absolute = std::path::absolute(main).unwrap_or_else(|_| main.to_path_buf());
-        let root = root_of(absolute.parent().unwrap_or(Path::new("/")));
-        // After a panic elsewhere nothing is shared; it is raised there.
-        let shared = self.0.lock().map(|mut m| m.entry(root.to_path_buf()).or_default().clone());
-        let shared = shared.unwrap_or_default();
-        shared.get_or_init(|| Shared::read(root));
-        Neighbourhood { path: absolute.display().to_string(), shared }
-    }
-}
-
-impl Shared {
-    fn read(root: &Path) -> Shared {
-        let limits = Limits::default();
-        let mut hash = Sha256::new();
-        let mut files = Vec::new();
-        for (path, n) in project_files(root, File::is_read).iter().zip(1..) {
-            let path = path.display().to_string();
-            let Ok(bytes) = read_bytes(&path) else { continue };
-            let Ok(text) = decode(FileId(n), &bytes, &limits) else { continue };
-            for part in [path.as_bytes(), text.as_bytes()] {
-                hash.update((part.len() as u64).to_le_bytes());
-                hash.update(part);
-            }
-            files.push(File::read(FileId(n), &path, &text, &limits));
-        }
-        Shared { files, digest: hash.finalize().into() }
-    }
-}
-
-impl Neighbourhood {
-    /// The project's other files.
-    pub fn others(&self) -> Vec<File> {
-        let files = self.shared.get().map_or(&[][..], |s| &s.files);
-        files.iter().filter(|f| f.path != self.path).cloned().collect()
-    }
-
-    /// What stands for all files of the project.
-    pub fn digest(&self) -> [u8; 32] {
-        self.shared.get().map_or([0; 32], |s| s.digest)
-    }
 }
 
 /// The file of a project that is its program: of those that a front end reads, the one that makes most of the others its parts.
@@ -608,7 +476,7 @@ fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend::Unit>, Vec<Dia
     };
     let mut found = file.diagnostics.clone();
     let versions = versions(Path::new(path));
-    let compiled = frontend.lower(&Project { files, versions }, 0);
+    let compiled = frontend.lower(&Project { files, versions, modules: None }, 0);
     found.extend(compiled.diagnostics);
     if has_errors(&found) {
         return Err(Problem::Wrong(found));

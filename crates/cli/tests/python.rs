@@ -123,3 +123,37 @@ fn reports_of_modules_are_kept_as_long_as_their_project_is_the_same() {
     std::fs::write(dir.path().join("limits.py"), "TURNS = 0\n").unwrap();
     assert_ne!(before, bound(dir.path()), "the turns are of another module");
 }
+
+#[test]
+fn what_is_imported_counts_as_it_is_now_and_on_any_number_of_threads() {
+    let dir = project();
+    let main = MAIN
+        .replace("from helpers import clerk\n", "from helpers import clerk\nfrom limits import TURNS\n")
+        .replace("=3", "=TURNS");
+    std::fs::write(dir.path().join("main.py"), main).unwrap();
+    // The limit stands in what an imported module imports.
+    std::fs::write(dir.path().join("limits.py"), "from most import MOST as TURNS\n").unwrap();
+    for (turns, status) in [("3", 0), ("0", 1), ("4", 0), ("0", 1)] {
+        std::fs::write(dir.path().join("most.py"), format!("MOST = {turns}\n")).unwrap();
+        for _ in 0..2 {
+            let (got, out, err) = entail(dir.path(), &["lint", "."]);
+            assert_eq!((got, out.contains("L003")), (status, status == 1), "{turns}: {out}{err}");
+        }
+    }
+    // Many modules that import each other are linted on all cores: the report is the same each time.
+    for i in 0..40 {
+        let text = format!(
+            "from agents import Agent\nimport m{}\nfrom most import MOST\na = Agent(name='a{i}', handoffs=[m{}.a], tools=m{}.TOOLS)\nTOOLS = [MOST]\n",
+            (i * 7 + 1) % 40,
+            (i + 1) % 40,
+            (i * 3) % 40
+        );
+        std::fs::write(dir.path().join(format!("m{i}.py")), text).unwrap();
+    }
+    let report = || entail(dir.path(), &["lint", "--no-cache", "--format", "json", "."]).1;
+    let first = report();
+    assert!(first.lines().count() > 40, "{first}");
+    for _ in 0..4 {
+        assert_eq!(first, report());
+    }
+}

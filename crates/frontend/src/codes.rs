@@ -96,7 +96,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: emit::TOO_MUCH,
         title: "agents within one another without end, or too many",
-        text: "An agent contains itself, or the configuration describes more than can be compiled.",
+        text: "An agent contains itself, the configuration describes more than can be compiled, or a module of Python computes more than is followed: what it builds beyond that is not known.",
         wrong: "",
         right: "agentId: a\ntype: simple\nmodel: m\nsystemPrompt: p",
     },

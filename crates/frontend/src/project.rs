@@ -5,7 +5,7 @@ use crate::outline::Outline;
 use crate::versions::Versions;
 use core_ir::Code;
 use diagnostics::{Diagnostic, FileId, Span};
-use python::normal;
+use python::{Modules, normal};
 use std::sync::Arc;
 
 /// One file of a project, loaded.
@@ -57,14 +57,23 @@ impl File {
     }
 }
 
+/// The modules of Python among files, to be evaluated once for all that import them: see [`Project::modules`].
+pub fn modules(files: &[File]) -> Arc<Modules> {
+    Arc::new(Modules::new(python_of(files)))
+}
+
+fn python_of(files: &[File]) -> python::Sources {
+    let mut sources = python::Sources::new();
+    for module in files.iter().filter_map(|f| f.python.clone()) {
+        sources.push(module);
+    }
+    sources
+}
+
 impl Project {
     /// The modules of Python among the files. What was parsed already stays parsed.
     pub fn python(&self) -> python::Sources {
-        let mut sources = python::Sources::new();
-        for module in self.files.iter().filter_map(|f| f.python.clone()) {
-            sources.push(module);
-        }
-        sources
+        python_of(&self.files)
     }
 
     /// The loaded file that another names by a path relative to its own folder.
@@ -92,6 +101,9 @@ pub struct Project {
     pub files: Vec<File>,
     /// The versions of packages, as far as lock files and requirements say them.
     pub versions: Versions,
+    /// The modules of Python that can be imported, where several files of a project are compiled: what is evaluated for one is kept for
+    /// the others. Those among [`Project::files`] if it is `None`.
+    pub modules: Option<Arc<Modules>>,
 }
 
 /// A kind of configuration.

@@ -2,12 +2,14 @@
 
 use crate::emit::{LoopBound, Template, Unused, clip, codes, undecided};
 use crate::kit::{Kit, Splitter};
-use crate::project::{File, Project};
+use crate::project::{File, Project, modules};
 use core_ir::{
     Bound, Data, EffectClass, LabelSpec, ModelParams, Name, Num, Term, TermId, ToolDecl, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
-use python::{Arg, FunctionId, Kind, Object, ObjectId, ParamKind, Piece, Sources, Value, World};
+use python::{
+    Arg, Framework, FunctionId, Kind, Limits, Object, ObjectId, ParamKind, Piece, Sources, Value, World,
+};
 use std::sync::Arc;
 
 /// Whether one of these packages is imported, as far as the text shows.
@@ -33,31 +35,40 @@ pub(crate) fn mentions(file: &File, words: &[&str]) -> bool {
     file.python.as_ref().is_some_and(|s| words.iter().any(|w| s.text.contains(w)))
 }
 
-/// Evaluates a module of a project, and what nothing calls in it.
-pub(crate) fn evaluate<'s>(mut world: World<'s>, file: &File, out: &mut Vec<Diagnostic>) -> World<'s> {
-    let sources = world.sources();
-    let Some(index) = sources.of_file(file.id) else { return world };
-    if let Some((span, message)) = sources.get(index).and_then(python::Source::syntax_error) {
-        out.push(Diagnostic::error(crate::doc::codes::SYNTAX, format!("this is no Python: {message}"), span));
-    }
-    world.run(index);
-    world.explore(index);
-    if let Some(at) = world.exceeded() {
-        let here = at.file == file.id;
-        let message = match here {
-            true => "the module computes more than is followed: what it builds from here on is not known",
-            false => "what the module imports computes more than is followed: what it builds is not known",
-        };
-        // A place in another file is no place of a finding of this one.
-        let start = Span { file: file.id, start: 0, end: 0 };
-        out.push(undecided(codes::TOO_MUCH, message, if here { at } else { start }));
-    }
-    world
-}
-
-/// The modules of a project; empty if the file is no Python.
-pub(crate) fn modules(project: &Project, file: &File) -> Sources {
-    if file.python.is_some() { project.python() } else { Sources::new() }
+/// Evaluates a module of a project, what it imports, and what nothing calls in it. `f` is given what was made, and what is to be said of it.
+pub(crate) fn evaluated<R>(
+    project: &Project,
+    file: &File,
+    limits: Limits,
+    framework: Option<&'static dyn Framework>,
+    f: impl FnOnce(World<'_>, Vec<Diagnostic>) -> R,
+) -> R {
+    let Some(source) = &file.python else {
+        let nothing = Sources::new();
+        return f(World::new(&nothing, limits), Vec::new());
+    };
+    let modules = project.modules.clone().unwrap_or_else(|| modules(&project.files));
+    modules.among(source.clone(), limits, framework, |world, _| {
+        let mut found = Vec::new();
+        if let Some((span, message)) = source.syntax_error() {
+            found.push(Diagnostic::error(
+                crate::doc::codes::SYNTAX,
+                format!("this is no Python: {message}"),
+                span,
+            ));
+        }
+        if let Some(at) = world.exceeded() {
+            let message = match world.is_exhausted() {
+                true => "the module computes more than is followed: what it builds from here on is not known",
+                false => "what is imported computes more than is followed: what it builds is not known",
+            };
+            // A place in another file is no place of a finding of this one.
+            let start = Span { file: file.id, start: 0, end: 0 };
+            let at = if at.file == file.id { at } else { start };
+            found.push(undecided(codes::TOO_MUCH, message, at));
+        }
+        f(world, found)
+    })
 }
 
 /// What an object has under a name: assigned later, or given by keyword or position.

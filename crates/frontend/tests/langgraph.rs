@@ -22,7 +22,7 @@ fn compiled_with(text: &str, versions: &Versions) -> Compiled {
     let text: std::sync::Arc<str> = format!("{HEAD}{text}").into();
     let file = File::read(FileId(0), "main.py", &text, &Limits::default());
     let Recognised::Frontend(frontend) = recognise(&file) else { panic!("not recognised") };
-    frontend.lower(&Project { files: vec![file], versions: versions.clone() }, 0)
+    frontend.lower(&Project { files: vec![file], versions: versions.clone(), modules: None }, 0)
 }
 
 fn compiled(text: &str) -> Compiled {

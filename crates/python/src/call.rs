@@ -168,8 +168,19 @@ impl<'a> World<'a> {
         open: Option<Span>,
         span: Span,
     ) -> Value {
+        self.elsewhere(id, span, |w| w.followed(id, this, args, open, span))
+    }
+
+    fn followed(
+        &mut self,
+        id: FunctionId,
+        this: Option<ObjectId>,
+        args: Vec<Arg>,
+        open: Option<Span>,
+        span: Span,
+    ) -> Value {
         let function = self.function(id).clone();
-        self.function_mut(id).entered = true;
+        self.enters(id);
         let remembered = args.is_empty() && self.decorated(id, REMEMBERED);
         if remembered && let Some(value) = self.memo.get(&(this, id)) {
             return value.clone();
@@ -225,7 +236,7 @@ impl<'a> World<'a> {
             };
             values.push((name, value));
         }
-        self.scopes[scope].vars.extend(values);
+        self.scope_mut(scope).vars.extend(values);
         let at = At { scope, module: function.module, this: function.class.map(|c| (this, c)) };
         self.within.push(id);
         self.depth += 1;
@@ -270,7 +281,6 @@ impl<'a> World<'a> {
         open: Option<Span>,
         span: Span,
     ) -> ObjectId {
-        self.class_mut(class).entered = true;
         let callee = self.class(class).qualified.clone();
         let id = self.new_object(callee, args.clone(), open, span, None);
         self.object_mut(id).class = Some(class);

@@ -1,9 +1,11 @@
 //! The evaluator: its tables, scopes and modules.
 
+use crate::shared::{Part, Parts};
 use crate::sources::{Source, Sources};
 use crate::symbol::{Condition, Under};
+use crate::tables::{Changes, Tables};
 use crate::value::*;
-use diagnostics::Span;
+use diagnostics::{FileId, Span};
 use ruff_text_size::TextRange;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,8 +29,16 @@ impl Default for Limits {
     }
 }
 
+/// Which part of all steps a call of a function of another part may take.
+const CALLED_SHARE: usize = 4;
+/// Which part of them it may take in a function that nothing calls.
+const EXPLORED_SHARE: usize = 80;
+
 /// What a framework adds to instances of the project's classes, such as those under one of its decorators, and what is its own.
 pub trait Framework: std::fmt::Debug + Sync {
+    /// What tells it from other frameworks.
+    fn name(&self) -> &'static str;
+
     /// An instance was made; its `__init__` comes after this.
     fn made(&self, world: &mut World<'_>, instance: ObjectId, class: ClassId) {
         let _ = (world, instance, class);
@@ -61,11 +71,11 @@ pub trait Framework: std::fmt::Debug + Sync {
 }
 
 /// Names of one scope.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Scope<'a> {
     pub vars: HashMap<&'a str, Value>,
     /// The scope in which names are looked for next: the function around, then the module.
-    pub parent: Option<usize>,
+    pub parent: Option<ScopeId>,
     /// Names that are the module's.
     pub globals: HashSet<&'a str>,
     /// What a module took over with `from x import *` and could not look into.
@@ -77,7 +87,7 @@ pub(crate) struct Scope<'a> {
 /// Where evaluation stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
-    pub scope: usize,
+    pub scope: ScopeId,
     pub module: usize,
     /// The instance whose method is evaluated (none in the body of the class), with the class that the method stands in.
     pub this: Option<(Option<ObjectId>, ClassId)>,
@@ -86,8 +96,18 @@ pub(crate) struct At {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loaded {
     Not,
-    Running(usize),
-    Done(usize),
+    Running(ScopeId),
+    Done(ScopeId),
+}
+
+/// Entries of other parts that were changed here. The others are not changed once they are made.
+#[derive(Debug, Default)]
+pub(crate) struct Changed<'a> {
+    pub lists: Changes<ListId, List>,
+    pub dicts: Changes<DictId, Dict>,
+    pub objects: Changes<ObjectId, Object>,
+    pub classes: Changes<ClassId, Class>,
+    pub scopes: Changes<ScopeId, Scope<'a>>,
 }
 
 /// Modules that are evaluated, and all that they made.
@@ -97,13 +117,29 @@ pub struct World<'a> {
     pub(crate) framework: Option<&'a dyn Framework>,
     pub(crate) limits: Limits,
     pub(crate) steps: usize,
+    /// How many of them there are before evaluation stops: of everything, or of a call into another part.
+    pub(crate) stop: usize,
+    /// Functions of other parts that computed too much.
+    pub(crate) heavy: HashSet<FunctionId>,
     pub(crate) text: usize,
     pub(crate) depth: usize,
     /// Conditions around that are not decided.
     pub(crate) conditions: usize,
     pub(crate) exploring: bool,
     pub(crate) within: Vec<FunctionId>,
-    pub(crate) scopes: Vec<Scope<'a>>,
+    /// The part that is made here.
+    pub(crate) part: u32,
+    pub(crate) own: Tables<'a>,
+    pub(crate) changed: Changed<'a>,
+    /// What gives the parts of modules that are not evaluated here; none if all are.
+    pub(crate) parts: Option<Arc<dyn Parts<'a> + 'a>>,
+    /// The modules that are evaluated here, sorted, if not all are.
+    pub(crate) members: Vec<usize>,
+    /// The parts that are seen, by their number, and in the order of their being seen.
+    pub(crate) seen: Vec<Option<Arc<Part<'a>>>>,
+    pub(crate) order: Vec<u32>,
+    /// The file of the module that is started, of which a part may have another copy.
+    pub(crate) main: Option<FileId>,
     /// Of each function that is evaluated: how long the path was when it began, and what it gives.
     pub(crate) returns: Vec<(usize, Vec<Under>)>,
     /// Whether what is computed of unknown values is kept.
@@ -115,40 +151,75 @@ pub struct World<'a> {
     mains: HashSet<usize>,
     /// Results that are remembered, of a function and the instance that it is called on.
     pub(crate) memo: HashMap<(Option<ObjectId>, FunctionId), Value>,
-    lists: Vec<List>,
-    dicts: Vec<Dict>,
-    texts: Vec<Vec<Piece>>,
-    objects: Vec<Object>,
-    functions: Vec<Function<'a>>,
-    classes: Vec<Class>,
-    envs: Vec<Env>,
     /// Where evaluation stopped, if it was too much.
     exceeded: Option<Span>,
 }
 
-macro_rules! table {
-    ($($get:ident $get_mut:ident $add:ident $table:ident $id:ident $type:ty;)*) => {$(
+macro_rules! tables {
+    ($($get:ident $add:ident $table:ident $id:ident $type:ty $(, $get_mut:ident $changed:ident)?;)*) => {$(
         #[doc = concat!("The entry of a [`", stringify!($id), "`].")]
-        pub fn $get(&self, id: $id) -> &$type { &self.$table[id.0 as usize] }
-        #[allow(dead_code)]
-        pub(crate) fn $get_mut(&mut self, id: $id) -> &mut $type { &mut self.$table[id.0 as usize] }
+        pub fn $get(&self, id: $id) -> &$type {
+            if id.part == self.part {
+                return &self.own.$table[id.index as usize];
+            }
+            $(
+                if let Some(changed) = self.changed.$changed.get(id) {
+                    return changed;
+                }
+            )?
+            &self.other(id.part).$table[id.index as usize]
+        }
         pub(crate) fn $add(&mut self, entry: $type) -> $id {
             // Each entry costs a step, and steps are limited far below this number.
-            self.$table.push(entry);
-            $id(self.$table.len() as u32 - 1)
+            self.own.$table.push(entry);
+            $id { part: self.part, index: self.own.$table.len() as u32 - 1 }
         }
+        $(
+            pub(crate) fn $get_mut(&mut self, id: $id) -> &mut $type {
+                if id.part == self.part {
+                    return &mut self.own.$table[id.index as usize];
+                }
+                let part = self.seen.get(id.part as usize).and_then(Option::as_deref);
+                let made = || part.expect(SEEN).tables.$table[id.index as usize].clone();
+                self.changed.$changed.get_mut(id, self.part, made)
+            }
+        )?
     )*};
 }
 
+/// Why the part of an entry is there.
+const SEEN: &str = "a value names entries of parts that are seen";
+
 impl<'a> World<'a> {
-    table! {
-        list list_mut add_list lists ListId List;
-        dict dict_mut add_dict dicts DictId Dict;
-        pieces pieces_mut add_text texts TextId Vec<Piece>;
-        object object_mut add_object objects ObjectId Object;
-        function function_mut add_function functions FunctionId Function<'a>;
-        class class_mut add_class classes ClassId Class;
-        env env_mut add_env envs EnvId Env;
+    tables! {
+        list add_list lists ListId List, list_mut lists;
+        dict add_dict dicts DictId Dict, dict_mut dicts;
+        pieces add_text texts TextId Vec<Piece>;
+        object add_object objects ObjectId Object, object_mut objects;
+        function add_function functions FunctionId Function<'a>;
+        class add_class classes ClassId Class, class_mut classes;
+        env add_env envs EnvId Env;
+    }
+
+    pub(crate) fn scope(&self, id: ScopeId) -> &Scope<'a> {
+        if id.part == self.part {
+            return &self.own.scopes[id.index as usize];
+        }
+        self.changed.scopes.get(id).unwrap_or_else(|| &self.other(id.part).scopes[id.index as usize])
+    }
+
+    pub(crate) fn scope_mut(&mut self, id: ScopeId) -> &mut Scope<'a> {
+        if id.part == self.part {
+            return &mut self.own.scopes[id.index as usize];
+        }
+        let part = self.seen.get(id.part as usize).and_then(Option::as_deref);
+        let made = || part.expect(SEEN).tables.scopes[id.index as usize].clone();
+        self.changed.scopes.get_mut(id, self.part, made)
+    }
+
+    /// What another part made.
+    fn other(&self, part: u32) -> &Tables<'a> {
+        &self.seen.get(part as usize).and_then(Option::as_ref).expect(SEEN).tables
     }
 
     /// Nothing is evaluated yet.
@@ -158,12 +229,21 @@ impl<'a> World<'a> {
             framework: None,
             limits,
             steps: 0,
+            stop: limits.steps,
+            heavy: HashSet::new(),
             text: 0,
             depth: 0,
             conditions: 0,
             exploring: false,
             within: Vec::new(),
-            scopes: Vec::new(),
+            part: 0,
+            own: Tables::default(),
+            changed: Changed::default(),
+            parts: None,
+            members: Vec::new(),
+            seen: Vec::new(),
+            order: Vec::new(),
+            main: None,
             returns: Vec::new(),
             symbolic: false,
             path: Vec::new(),
@@ -171,13 +251,6 @@ impl<'a> World<'a> {
             loaded: vec![Loaded::Not; sources.len()],
             mains: HashSet::new(),
             memo: HashMap::new(),
-            lists: Vec::new(),
-            dicts: Vec::new(),
-            texts: Vec::new(),
-            objects: Vec::new(),
-            functions: Vec::new(),
-            classes: Vec::new(),
-            envs: Vec::new(),
             exceeded: None,
         }
     }
@@ -185,6 +258,21 @@ impl<'a> World<'a> {
     /// Nothing is evaluated yet; a framework adds to what the project's classes have.
     pub fn with_framework(sources: &'a Sources, limits: Limits, framework: &'a dyn Framework) -> World<'a> {
         World { framework: Some(framework), ..World::new(sources, limits) }
+    }
+
+    /// Says which part is made here, of which modules.
+    pub(crate) fn place(&mut self, part: u32, members: Vec<usize>) {
+        (self.part, self.members) = (part, members);
+        self.seen = vec![None; self.sources.len()];
+    }
+
+    /// Whether a module that nothing names as such in the text may be evaluated: a part must not wait for one that is not known to
+    /// be imported.
+    pub(crate) fn may_load(&self, module: usize) -> bool {
+        self.parts.is_none()
+            || self.main.is_some()
+            || self.members.binary_search(&module).is_ok()
+            || self.module_scope(module).is_some()
     }
 
     /// The modules.
@@ -197,25 +285,61 @@ impl<'a> World<'a> {
         self.exceeded
     }
 
-    /// All objects in the order of their making.
+    /// Whether evaluation stopped for that, rather than that of something that is imported.
+    pub fn is_exhausted(&self) -> bool {
+        self.steps >= self.limits.steps
+    }
+
+    /// All objects in the order of their making; of what is imported, of one module after the other.
     pub fn objects(&self) -> impl Iterator<Item = (ObjectId, &Object)> {
-        self.objects.iter().enumerate().map(|(i, o)| (ObjectId(i as u32), o))
+        let imported = self.imported().flat_map(|part| {
+            let part = (part.number, part.tables.objects.len());
+            (0..part.1 as u32).map(move |index| ObjectId { part: part.0, index })
+        });
+        let imported = imported.map(|id| (id, self.object(id)));
+        imported.filter(|(_, o)| self.main != Some(o.span.file)).chain(self.own_objects(0))
     }
 
-    /// All functions in the order of their definition.
+    /// The objects that were made here, without the first ones.
+    pub(crate) fn own_objects(&self, first: usize) -> impl Iterator<Item = (ObjectId, &Object)> {
+        let part = self.part;
+        let all = self.own.objects.iter().enumerate().skip(first);
+        all.map(move |(i, o)| (ObjectId { part, index: i as u32 }, o))
+    }
+
+    /// All functions in the order of their definition; of what is imported, of one module after the other.
     pub fn functions(&self) -> impl Iterator<Item = (FunctionId, &Function<'a>)> {
-        self.functions.iter().enumerate().map(|(i, f)| (FunctionId(i as u32), f))
+        let imported = self.imported().flat_map(|part| {
+            let all = part.tables.functions.iter().enumerate();
+            all.map(|(i, f)| (FunctionId { part: part.number, index: i as u32 }, f))
+        });
+        let own = self.own.functions.iter().enumerate();
+        let own = own.map(|(i, f)| (FunctionId { part: self.part, index: i as u32 }, f));
+        imported.filter(|(_, f)| self.main != Some(f.span.file)).chain(own)
     }
 
-    /// All classes in the order of their definition.
+    /// All classes in the order of their definition; of what is imported, of one module after the other.
     pub fn classes(&self) -> impl Iterator<Item = (ClassId, &Class)> {
-        self.classes.iter().enumerate().map(|(i, c)| (ClassId(i as u32), c))
+        let imported = self.imported().flat_map(|part| {
+            let part = (part.number, part.tables.classes.len());
+            (0..part.1 as u32).map(move |index| ClassId { part: part.0, index })
+        });
+        let imported = imported.map(|id| (id, self.class(id)));
+        let own = self.own.classes.iter().enumerate();
+        let own = own.map(|(i, c)| (ClassId { part: self.part, index: i as u32 }, c));
+        imported.filter(|(_, c)| self.main != Some(c.span.file)).chain(own)
+    }
+
+    /// The parts that are seen, in order.
+    fn imported(&self) -> impl Iterator<Item = &Part<'a>> {
+        self.order.iter().filter_map(|n| self.seen.get(*n as usize)?.as_deref())
     }
 
     /// Evaluates a module as the one that is started: `__name__` is `__main__` in it. Once.
     pub fn run(&mut self, module: usize) {
         self.mains.insert(module);
-        self.load(module);
+        let span = self.source(module).span(TextRange::default());
+        self.load(module, span);
     }
 
     /// Calls every function, and makes an instance of every class, of a module that is evaluated, which nothing has called; what
@@ -224,18 +348,18 @@ impl<'a> World<'a> {
         let was = std::mem::replace(&mut self.exploring, true);
         let (mut f, mut c) = (0, 0);
         // Exploring defines functions, which are explored too.
-        while f < self.functions.len() || c < self.classes.len() {
-            while c < self.classes.len() {
-                let id = ClassId(c as u32);
+        while f < self.own.functions.len() || c < self.own.classes.len() {
+            while c < self.own.classes.len() {
+                let id = ClassId { part: self.part, index: c as u32 };
                 c += 1;
-                if self.classes[id.0 as usize].module == module && !self.exhausted() {
+                if self.class(id).module == module && !self.exhausted() {
                     self.explore_class(id);
                 }
             }
-            while f < self.functions.len() {
-                let id = FunctionId(f as u32);
+            while f < self.own.functions.len() {
+                let id = FunctionId { part: self.part, index: f as u32 };
                 f += 1;
-                let function = &self.functions[id.0 as usize];
+                let function = self.function(id);
                 let lambda = matches!(function.body, Body::Expr(_));
                 if function.module == module && !function.entered && !lambda && function.class.is_none() {
                     let span = function.span;
@@ -275,8 +399,9 @@ impl<'a> World<'a> {
 
     /// The value of a name of a module, which is evaluated if it was not.
     pub fn global(&mut self, module: usize, name: &str) -> Option<Value> {
-        let scope = self.load(module)?;
-        self.scopes[scope].vars.get(name).cloned()
+        let span = self.sources.get(module)?.span(TextRange::default());
+        let scope = self.load(module, span)?;
+        self.scope(scope).vars.get(name).cloned()
     }
 
     /// The names of a module that was evaluated, with their values, by place.
@@ -284,7 +409,7 @@ impl<'a> World<'a> {
         let Some(Loaded::Done(scope) | Loaded::Running(scope)) = self.loaded.get(module) else {
             return Vec::new();
         };
-        let mut all: Vec<_> = self.scopes[*scope].vars.iter().map(|(n, v)| (*n, v)).collect();
+        let mut all: Vec<_> = self.scope(*scope).vars.iter().map(|(n, v)| (*n, v)).collect();
         all.sort_by_key(|(n, v)| (v.span, *n));
         all
     }
@@ -440,7 +565,38 @@ impl<'a> World<'a> {
 
     /// Whether too much was evaluated.
     pub(crate) fn exhausted(&self) -> bool {
-        self.steps >= self.limits.steps
+        self.steps >= self.stop
+    }
+
+    /// Evaluates a call of a function of another part, of which there is only so much, and less for what nothing calls: what is built
+    /// in other modules is looked at there. One that computes more is not followed again.
+    pub(crate) fn elsewhere(
+        &mut self,
+        id: FunctionId,
+        span: Span,
+        f: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        if id.part == self.part || self.stop < self.limits.steps {
+            return f(self);
+        }
+        let name = self.function(id).name.clone();
+        let given_up =
+            || Value::unknown(format!("what `{name}` gives, which computes more than is followed"), span);
+        if self.heavy.contains(&id) {
+            return given_up();
+        }
+        let share = if self.exploring { EXPLORED_SHARE } else { CALLED_SHARE };
+        self.stop = self.steps.saturating_add(self.limits.steps / share).min(self.limits.steps);
+        let known = self.exceeded;
+        let value = f(self);
+        let cut = self.exhausted();
+        self.stop = self.limits.steps;
+        if !cut {
+            return value;
+        }
+        self.heavy.insert(id);
+        self.exceeded = known.or(Some(span));
+        given_up()
     }
 
     /// Takes some steps. False if there are none left.
@@ -452,10 +608,19 @@ impl<'a> World<'a> {
         !self.exhausted()
     }
 
-    pub(crate) fn load(&mut self, module: usize) -> Option<usize> {
+    /// The names of a module, which is evaluated if it was not. `span` is what wants it.
+    pub(crate) fn load(&mut self, module: usize, span: Span) -> Option<ScopeId> {
         match *self.loaded.get(module)? {
             Loaded::Running(scope) | Loaded::Done(scope) => return Some(scope),
             Loaded::Not => {}
+        }
+        if let Some(parts) = self.parts.clone().filter(|_| self.members.binary_search(&module).is_err()) {
+            let part = self.deeply(|_| parts.part(module))?;
+            if part.exceeded && self.exceeded.is_none() {
+                self.exceeded = Some(span);
+            }
+            self.see(part);
+            return self.module_scope(module);
         }
         let scope = self.new_scope(None, false);
         self.loaded[module] = Loaded::Running(scope);
@@ -464,7 +629,7 @@ impl<'a> World<'a> {
         let name: Arc<str> =
             if self.mains.contains(&module) { "__main__".into() } else { source.module_name().into() };
         for (var, value) in [("__name__", name), ("__file__", source.path.as_str().into())] {
-            self.scopes[scope].vars.insert(var, Value::new(Kind::Str(value), start));
+            self.scope_mut(scope).vars.insert(var, Value::new(Kind::Str(value), start));
         }
         let at = At { scope, module, this: None };
         // A module is evaluated with nothing around it, wherever it is imported.
@@ -489,12 +654,81 @@ impl<'a> World<'a> {
         stacker::maybe_grow(256 << 10, 2 << 20, || f(self))
     }
 
-    pub(crate) fn new_scope(&mut self, parent: Option<usize>, is_class: bool) -> usize {
-        self.scopes.push(Scope { parent, is_class, ..Scope::default() });
-        self.scopes.len() - 1
+    pub(crate) fn new_scope(&mut self, parent: Option<ScopeId>, is_class: bool) -> ScopeId {
+        self.own.scopes.push(Scope { parent, is_class, ..Scope::default() });
+        ScopeId { part: self.part, index: self.own.scopes.len() as u32 - 1 }
     }
 
-    pub(crate) fn module_scope(&self, module: usize) -> Option<usize> {
+    /// Sees a part, and before it those that it sees.
+    fn see(&mut self, part: Arc<Part<'a>>) {
+        if self.seen.get(part.number as usize).is_none_or(Option::is_some) {
+            return;
+        }
+        for number in &part.sees {
+            if self.seen.get(*number as usize).is_some_and(Option::is_none)
+                && let Some(other) = self.parts.as_ref().and_then(|p| p.made(*number))
+            {
+                self.see_alone(other);
+            }
+        }
+        self.see_alone(part);
+    }
+
+    fn see_alone(&mut self, part: Arc<Part<'a>>) {
+        let number = part.number;
+        for (module, scope) in &part.modules {
+            if let Some(loaded) = self.loaded.get_mut(*module) {
+                *loaded = Loaded::Done(*scope);
+            }
+        }
+        for (key, value) in &part.memo {
+            self.memo.entry(*key).or_insert_with(|| value.clone());
+        }
+        self.seen[number as usize] = Some(part.clone());
+        self.order.push(number);
+        let made = |n: u32| &self.seen.get(n as usize).and_then(Option::as_ref).expect(SEEN).tables;
+        let saw = |p: u32| part.saw(p);
+        self.changed.lists.add(&part.lists, number, saw, |id| &made(id.part).lists[id.index as usize]);
+        self.changed.dicts.add(&part.dicts, number, saw, |id| &made(id.part).dicts[id.index as usize]);
+        self.changed.objects.add(&part.objects, number, saw, |id| &made(id.part).objects[id.index as usize]);
+        self.changed.classes.add(&part.classes, number, saw, |id| &made(id.part).classes[id.index as usize]);
+        self.changed.scopes.add(&part.scopes, number, saw, |id| &made(id.part).scopes[id.index as usize]);
+    }
+
+    /// Makes a part of what was evaluated here.
+    pub(crate) fn into_part(self) -> Part<'a> {
+        let number = self.part;
+        let modules = self.loaded.iter().enumerate().filter_map(|(module, loaded)| match loaded {
+            Loaded::Done(scope) if scope.part == number => Some((module, *scope)),
+            _ => None,
+        });
+        let cut = self.is_exhausted();
+        let mut sorted = self.order.clone();
+        sorted.sort_unstable();
+        Part {
+            number,
+            modules: modules.collect(),
+            memo: self.memo,
+            sees: self.order,
+            sorted,
+            cut,
+            exceeded: self.exceeded.is_some(),
+            tables: self.own,
+            lists: self.changed.lists.of(number),
+            dicts: self.changed.dicts.of(number),
+            objects: self.changed.objects.of(number),
+            classes: self.changed.classes.of(number),
+            scopes: self.changed.scopes.of(number),
+        }
+    }
+
+    /// Whether evaluation of a module was given up before its end.
+    pub(crate) fn is_cut(&self, module: usize) -> bool {
+        let part = self.module_scope(module).map(|s| s.part);
+        part.and_then(|p| self.seen.get(p as usize)?.as_ref()).is_some_and(|p| p.cut)
+    }
+
+    pub(crate) fn module_scope(&self, module: usize) -> Option<ScopeId> {
         match self.loaded.get(module)? {
             Loaded::Running(scope) | Loaded::Done(scope) => Some(*scope),
             Loaded::Not => None,
@@ -525,6 +759,13 @@ impl<'a> World<'a> {
         let id = self.add_object(object);
         self.note_path(id, span);
         id
+    }
+
+    /// Notes that a function is called. Whether one of another part is does not count here.
+    pub(crate) fn enters(&mut self, id: FunctionId) {
+        if id.part == self.part {
+            self.own.functions[id.index as usize].entered = true;
+        }
     }
 
     /// A new list.
@@ -566,27 +807,32 @@ impl<'a> World<'a> {
 
     /// Whether two values are certainly the same.
     pub(crate) fn same(&self, a: &Value, b: &Value) -> bool {
-        if a.maybe != b.maybe {
-            return false;
-        }
-        match (&a.kind, &b.kind) {
-            (Kind::None, Kind::None) => true,
-            (Kind::Bool(a), Kind::Bool(b)) => a == b,
-            (Kind::Int(a), Kind::Int(b)) => a == b,
-            (Kind::Float(a), Kind::Float(b)) => a == b,
-            (Kind::Str(a), Kind::Str(b)) | (Kind::External(a), Kind::External(b)) => a == b,
-            (Kind::Text(a), Kind::Text(b)) => a == b,
-            (Kind::List(a), Kind::List(b)) | (Kind::Either(a), Kind::Either(b)) => a == b,
-            (Kind::Dict(a), Kind::Dict(b)) => a == b,
-            (Kind::Object(a), Kind::Object(b)) => a == b,
-            (Kind::Member(a, n), Kind::Member(b, m)) => a == b && n == m,
-            (Kind::Function(a), Kind::Function(b)) => a == b,
-            (Kind::Class(a), Kind::Class(b)) => a == b,
-            (Kind::Module(a), Kind::Module(b)) => a == b,
-            (Kind::Env(a), Kind::Env(b)) => a == b,
-            (Kind::Bound(a, f), Kind::Bound(b, g)) => a == b && f == g,
-            (Kind::Unknown(x), Kind::Unknown(y)) => x == y && a.span == b.span,
-            _ => false,
-        }
+        same(a, b)
+    }
+}
+
+/// Whether two values are certainly the same.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    if a.maybe != b.maybe {
+        return false;
+    }
+    match (&a.kind, &b.kind) {
+        (Kind::None, Kind::None) => true,
+        (Kind::Bool(a), Kind::Bool(b)) => a == b,
+        (Kind::Int(a), Kind::Int(b)) => a == b,
+        (Kind::Float(a), Kind::Float(b)) => a == b,
+        (Kind::Str(a), Kind::Str(b)) | (Kind::External(a), Kind::External(b)) => a == b,
+        (Kind::Text(a), Kind::Text(b)) => a == b,
+        (Kind::List(a), Kind::List(b)) | (Kind::Either(a), Kind::Either(b)) => a == b,
+        (Kind::Dict(a), Kind::Dict(b)) => a == b,
+        (Kind::Object(a), Kind::Object(b)) => a == b,
+        (Kind::Member(a, n), Kind::Member(b, m)) => a == b && n == m,
+        (Kind::Function(a), Kind::Function(b)) => a == b,
+        (Kind::Class(a), Kind::Class(b)) => a == b,
+        (Kind::Module(a), Kind::Module(b)) => a == b,
+        (Kind::Env(a), Kind::Env(b)) => a == b,
+        (Kind::Bound(a, f), Kind::Bound(b, g)) => a == b && f == g,
+        (Kind::Unknown(x), Kind::Unknown(y)) => x == y && a.span == b.span,
+        _ => false,
     }
 }

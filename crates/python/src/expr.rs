@@ -222,8 +222,7 @@ impl<'a> World<'a> {
             }
             Expr::Lambda(l) => {
                 let params = l.parameters.as_deref().map_or(Vec::new(), |p| self.params(p, at)).into();
-                let closure =
-                    if self.scopes[at.scope].is_class { self.scopes[at.scope].parent } else { None };
+                let closure = if self.scope(at.scope).is_class { self.scope(at.scope).parent } else { None };
                 let function = Function {
                     name: "<lambda>".into(),
                     qualified: format!("{}.<lambda>", self.source(at.module).module_name()).into(),
@@ -375,7 +374,7 @@ impl<'a> World<'a> {
         if BUILTINS.contains(&name) {
             return Value::new(Kind::External(format!("builtins.{name}").into()), span);
         }
-        let stars = self.module_scope(at.module).map_or(&[][..], |s| &self.scopes[s].stars);
+        let stars = self.module_scope(at.module).map_or(&[][..], |s| &self.scope(s).stars);
         match stars {
             [one] => Value::new(Kind::External(format!("{one}.{name}").into()), span),
             _ => Value::unknown(format!("`{}`, which is not defined before", clip(name)), span),
@@ -383,10 +382,10 @@ impl<'a> World<'a> {
     }
 
     /// A name in a scope or the ones around it.
-    pub(crate) fn lookup_in(&self, scope: usize, name: &str) -> Option<Value> {
+    pub(crate) fn lookup_in(&self, scope: ScopeId, name: &str) -> Option<Value> {
         let mut next = Some(scope);
         while let Some(scope) = next {
-            let scope = &self.scopes[scope];
+            let scope = self.scope(scope);
             if let Some(value) = scope.vars.get(name) {
                 return Some(value.clone());
             }
@@ -911,8 +910,8 @@ impl<'a> World<'a> {
                 Value::new(Kind::External(format!("{of}.{name}").into()), span)
             }
             Kind::Module(module) => {
-                let (module, scope) = (*module, self.load(*module));
-                if let Some(value) = scope.and_then(|s| self.scopes[s].vars.get(name)) {
+                let (module, scope) = (*module, self.load(*module, span));
+                if let Some(value) = scope.and_then(|s| self.scope(s).vars.get(name)) {
                     return value.clone();
                 }
                 let source = self.source(module);
@@ -922,11 +921,11 @@ impl<'a> World<'a> {
                     .then(|| self.sources.import(module, 1, name))
                     .flatten();
                 match sub {
-                    Some(sub) => {
-                        self.load(sub);
+                    Some(sub) if self.may_load(sub) => {
+                        self.load(sub, span);
                         Value::new(Kind::Module(sub), span)
                     }
-                    None => {
+                    _ => {
                         Value::unknown(format!("`{}` of a module that does not define it", clip(name)), span)
                     }
                 }

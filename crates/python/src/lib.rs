@@ -3,7 +3,7 @@
 //! Entry points: [`Sources`] holds the texts of a project's modules, [`World::new`] makes an evaluator over them,
 //! [`World::run`] evaluates a module, [`World::explore`] enters what nobody called, and [`World::objects`] gives everything
 //! that was built by calling something from outside the project: `Agent(name="a", tools=[search])`, with each argument's
-//! value and place.
+//! value and place. Where many modules of a project are looked at, [`Modules::among`] evaluates what they import once for all.
 //!
 //! ```
 //! use diagnostics::FileId;
@@ -35,14 +35,17 @@ mod call;
 mod eval;
 mod expr;
 pub mod names;
+mod shared;
 mod sources;
 mod stmt;
 mod symbol;
+mod tables;
 mod text;
 mod texts;
 mod value;
 
 pub use eval::{Framework, Limits, World};
+pub use shared::{MOST_STEPS, Modules};
 pub use sources::{Source, Sources, normal};
 pub use symbol::{Condition, Trace};
 pub use texts::CALLED;
@@ -53,3 +56,5 @@ pub use value::{
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_shared;

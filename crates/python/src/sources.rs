@@ -132,6 +132,8 @@ thread_local! {
 /// The modules of a project.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
+    /// Modules that come before these. One of these stands for one of them that has the same path.
+    base: Option<Arc<Sources>>,
     files: Vec<Arc<Source>>,
     by_path: HashMap<String, usize>,
     /// The last parts of all modules' names. Most imports name what is no module of the project, which this tells without a search
@@ -145,6 +147,15 @@ impl Sources {
         Sources::default()
     }
 
+    /// Modules beside which others are added.
+    pub(crate) fn over(base: Arc<Sources>) -> Sources {
+        Sources { base: Some(base), ..Sources::default() }
+    }
+
+    fn first(&self) -> usize {
+        self.base.as_ref().map_or(0, |b| b.len())
+    }
+
     /// Adds a module and gives its number. Of two of the same path the first counts for imports.
     pub fn add(&mut self, id: FileId, path: &str, text: Arc<str>) -> usize {
         self.push(Arc::new(Source::new(id, path, text)))
@@ -152,7 +163,7 @@ impl Sources {
 
     /// Adds a module that may be parsed already, and gives its number.
     pub fn push(&mut self, source: Arc<Source>) -> usize {
-        let index = self.files.len();
+        let index = self.len();
         self.by_path.entry(source.path.clone()).or_insert(index);
         for name in source.names() {
             if !self.names.contains(name) {
@@ -165,35 +176,49 @@ impl Sources {
 
     /// A module by its number.
     pub fn get(&self, index: usize) -> Option<&Source> {
-        self.files.get(index).map(Arc::as_ref)
+        match index.checked_sub(self.first()) {
+            Some(own) => self.files.get(own).map(Arc::as_ref),
+            None => self.base.as_ref()?.get(index),
+        }
     }
 
     /// A module by its path.
     pub fn by_path(&self, path: &str) -> Option<usize> {
-        self.by_path.get(&normal(path)).copied()
+        self.at(&normal(path))
+    }
+
+    fn at(&self, path: &str) -> Option<usize> {
+        self.by_path.get(path).copied().or_else(|| self.base.as_ref()?.at(path))
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        self.names.contains(name) || self.base.as_ref().is_some_and(|b| b.has_name(name))
     }
 
     /// The module of a file.
     pub fn of_file(&self, id: FileId) -> Option<usize> {
-        self.files.iter().position(|f| f.id == id)
+        let own = self.files.iter().position(|f| f.id == id).map(|i| i + self.first());
+        own.or_else(|| self.base.as_ref()?.of_file(id))
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.files.len()
+        self.first() + self.files.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
+        self.len() == 0
     }
 
     /// The module that an import names, `level` dots before the name. Without dots, the nearest folder upwards that has it.
     pub(crate) fn import(&self, from: usize, level: u32, name: &str) -> Option<usize> {
         const HIGHEST: usize = 12;
-        let source = self.files.get(from)?;
+        let source = self.get(from)?;
+        // A module that is started imports no other copy of itself either.
+        let other = |m: &usize| self.get(*m).is_some_and(|s| s.path != source.path);
         let last = name.rsplit('.').next().unwrap_or(name);
-        if !name.is_empty() && !self.names.contains(last) {
+        if !name.is_empty() && !self.has_name(last) {
             return None;
         }
         let path = name.replace('.', "/");
@@ -202,14 +227,14 @@ impl Sources {
             for _ in 1..level {
                 folder = parent(folder)?;
             }
-            return self.find(folder, &path).filter(|m| *m != from || path.is_empty());
+            return self.find(folder, &path).filter(|m| other(m) || path.is_empty());
         }
         if path.is_empty() {
             return None;
         }
         for _ in 0..HIGHEST {
             let found = self.find(folder, &path).or_else(|| self.find(&joined(folder, "src"), &path));
-            if let Some(found) = found.filter(|m| *m != from) {
+            if let Some(found) = found.filter(other) {
                 return Some(found);
             }
             folder = parent(folder)?;
@@ -221,8 +246,8 @@ impl Sources {
         #[cfg(test)]
         SEARCHES.with(|n| n.set(n.get() + 1));
         let base = joined(folder, path);
-        let module = (!path.is_empty()).then(|| self.by_path.get(&format!("{base}.py"))).flatten();
-        module.or_else(|| self.by_path.get(&joined(&base, "__init__.py"))).copied()
+        let module = (!path.is_empty()).then(|| self.at(&format!("{base}.py"))).flatten();
+        module.or_else(|| self.at(&joined(&base, "__init__.py")))
     }
 }
 

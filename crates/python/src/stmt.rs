@@ -5,7 +5,7 @@ use crate::symbol::Condition;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{self as ast, Expr, Stmt};
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl<'a> World<'a> {
             }
             Stmt::AnnAssign(s) => {
                 let value = s.value.as_deref().map(|v| self.expr(v, at));
-                if let (true, Expr::Name(name)) = (self.scopes[at.scope].is_class, &*s.target) {
+                if let (true, Expr::Name(name)) = (self.scope(at.scope).is_class, &*s.target) {
                     let annotation = self.expr(&s.annotation, at);
                     let field =
                         Field { name: name.id.as_str().into(), annotation, default: value.clone(), span };
@@ -166,7 +166,7 @@ impl<'a> World<'a> {
                     self.unknown_names(&case.pattern, at);
                     let flow = self.block(&case.body, at);
                     self.conditions -= 1;
-                    let vars = std::mem::take(&mut self.scopes[at.scope].vars);
+                    let vars = std::mem::take(&mut self.scope_mut(at.scope).vars);
                     let path = self.path.get(base..).unwrap_or(&[]).to_vec();
                     self.add(&mut ways, flow, path, vars, span);
                     self.path.truncate(here);
@@ -205,13 +205,13 @@ impl<'a> World<'a> {
             Stmt::ImportFrom(s) => self.import_from(s, at),
             Stmt::Global(s) => {
                 for name in &s.names {
-                    self.scopes[at.scope].globals.insert(name.id.as_str());
+                    self.scope_mut(at.scope).globals.insert(name.id.as_str());
                 }
             }
             Stmt::Delete(s) => {
                 for target in &s.targets {
                     if let Expr::Name(name) = target {
-                        self.scopes[at.scope].vars.remove(name.id.as_str());
+                        self.scope_mut(at.scope).vars.remove(name.id.as_str());
                     }
                 }
             }
@@ -269,7 +269,7 @@ impl<'a> World<'a> {
             self.conditions += 1;
             let flow = self.block(body, at);
             self.conditions -= 1;
-            let vars = std::mem::take(&mut self.scopes[at.scope].vars);
+            let vars = std::mem::take(&mut self.scope_mut(at.scope).vars);
             let path = self.path.get(base..).unwrap_or(&[]).to_vec();
             self.add(&mut ways, flow, path, vars, span);
             self.path.truncate(here);
@@ -330,13 +330,13 @@ impl<'a> World<'a> {
     /// What holds after one of several ways.
     fn join(&mut self, mut ways: Ways<'a>, at: At, span: Span) -> Flow {
         if ways.alive.is_empty() {
-            self.scopes[at.scope].vars = ways.last.unwrap_or_default();
+            self.scope_mut(at.scope).vars = ways.last.unwrap_or_default();
             return if ways.all_gone { Flow::Gone } else { Flow::Turn };
         }
         if self.symbolic {
             self.joined_by_tests(ways.alive, at, span);
         } else if let Some((_, vars)) = ways.alive.pop() {
-            self.scopes[at.scope].vars = vars;
+            self.scope_mut(at.scope).vars = vars;
         }
         Flow::Next
     }
@@ -345,7 +345,7 @@ impl<'a> World<'a> {
     fn joined_by_tests(&mut self, alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>, at: At, span: Span) {
         if let [(path, vars)] = &alive[..] {
             self.path.extend(path.iter().cloned());
-            self.scopes[at.scope].vars = vars.clone();
+            self.scope_mut(at.scope).vars = vars.clone();
             return;
         }
         let mut names: Vec<&'a str> = alive.iter().flat_map(|(_, vars)| vars.keys().copied()).collect();
@@ -360,12 +360,12 @@ impl<'a> World<'a> {
             let value = if same { values[0].1.clone() } else { self.decided(values, span) };
             vars.insert(name, value);
         }
-        self.scopes[at.scope].vars = vars;
+        self.scope_mut(at.scope).vars = vars;
     }
 
     /// A copy of the names of the scope where evaluation stands, which costs steps.
     fn names(&mut self, at: At, span: Span) -> HashMap<&'a str, Value> {
-        let names = self.scopes[at.scope].vars.clone();
+        let names = self.scope(at.scope).vars.clone();
         // Where tests decide, the names of all ways are kept.
         self.step(names.len() / if self.symbolic { 2 } else { 8 }, span);
         names
@@ -375,7 +375,7 @@ impl<'a> World<'a> {
     fn restore(&mut self, before: &HashMap<&'a str, Value>, at: At, span: Span) -> bool {
         let enough = self.step(before.len() / if self.symbolic { 2 } else { 8 }, span);
         if enough {
-            self.scopes[at.scope].vars.clone_from(before);
+            self.scope_mut(at.scope).vars.clone_from(before);
         }
         enough
     }
@@ -389,7 +389,7 @@ impl<'a> World<'a> {
         f(self);
         self.path.truncate(here);
         self.conditions -= 1;
-        let after = std::mem::take(&mut self.scopes[at.scope].vars);
+        let after = std::mem::take(&mut self.scope_mut(at.scope).vars);
         let mut ways = Ways::none();
         self.add(&mut ways, Flow::Next, vec![Condition::Undecided], after, span);
         self.add(&mut ways, Flow::Next, Vec::new(), before, span);
@@ -411,7 +411,7 @@ impl<'a> World<'a> {
             returns.truncate(returned);
         }
         self.conditions -= 1;
-        let vars = &mut self.scopes[at.scope].vars;
+        let vars = &mut self.scope_mut(at.scope).vars;
         for (name, value) in before {
             vars.insert(name, value);
         }
@@ -478,7 +478,7 @@ impl<'a> World<'a> {
         if function.own_params().iter().any(|p| *p.name == *name) {
             return None;
         }
-        let old = self.scopes[at.scope].vars.get(name)?.clone();
+        let old = self.scope(at.scope).vars.get(name)?.clone();
         if matches!(old.kind, Kind::List(_)) && self.conditions == 0 {
             return None;
         }
@@ -594,7 +594,7 @@ impl<'a> World<'a> {
             return flow;
         }
         self.conditions -= 1;
-        let vars = std::mem::take(&mut self.scopes[at.scope].vars);
+        let vars = std::mem::take(&mut self.scope_mut(at.scope).vars);
         let path = self.path.get(base..).unwrap_or(&[]).to_vec();
         self.path.truncate(base);
         let otherwise = vec![Condition::Test(iter.clone(), false)];
@@ -624,12 +624,12 @@ impl<'a> World<'a> {
 
     /// Binds a name in the scope where statements stand.
     pub(crate) fn bind(&mut self, name: &'a str, value: Value, at: At) {
-        let scope = &self.scopes[at.scope];
+        let scope = self.scope(at.scope);
         let target = match scope.globals.contains(name) {
             true => self.module_scope(at.module).unwrap_or(at.scope),
             false => at.scope,
         };
-        self.scopes[target].vars.insert(name, value);
+        self.scope_mut(target).vars.insert(name, value);
     }
 
     pub(crate) fn assign(&mut self, target: &'a Expr, value: Value, at: At) {
@@ -830,7 +830,7 @@ impl<'a> World<'a> {
             s.decorator_list.iter().map(|d| self.expr(&d.expression, at)).collect();
         let params = self.params(&s.parameters, at).into();
         let returns = s.returns.as_deref().map(|r| self.expr(r, at));
-        let in_class = self.scopes[at.scope].is_class;
+        let in_class = self.scope(at.scope).is_class;
         let name: Arc<str> = s.name.id.as_str().into();
         let class = at.this.filter(|_| in_class).map(|(_, c)| c);
         let qualified = match class {
@@ -838,7 +838,7 @@ impl<'a> World<'a> {
             None => format!("{}.{name}", self.source(at.module).module_name()).into(),
         };
         // Methods do not see the names of their class.
-        let closure = match self.scopes[at.scope].parent {
+        let closure = match self.scope(at.scope).parent {
             Some(parent) if in_class => parent,
             _ => at.scope,
         };
@@ -916,14 +916,13 @@ impl<'a> World<'a> {
             span,
             name_span: self.span(at.module, s.name.range),
             module: at.module,
-            entered: false,
         };
         let id = self.add_class(class);
         let scope = self.new_scope(Some(at.scope), true);
         let inner = At { scope, this: Some((None, id)), ..at };
         self.block(&s.body, inner);
         let mut attrs: Vec<(Arc<str>, Value)> =
-            self.scopes[scope].vars.drain().map(|(n, v)| (Arc::from(n), v)).collect();
+            self.scope_mut(scope).vars.drain().map(|(n, v)| (Arc::from(n), v)).collect();
         attrs.sort_by_key(|(_, v)| v.span);
         self.class_mut(id).attrs.extend(attrs);
         Value::new(Kind::Class(id), span)
@@ -935,7 +934,7 @@ impl<'a> World<'a> {
         let head = name.split('.').next().unwrap_or(name);
         let found = |w: &mut Self, name: &str| match w.sources.import(at.module, 0, name) {
             Some(module) if !w.framework.is_some_and(|f| f.owns(name, "")) => {
-                w.load(module);
+                w.load(module, span);
                 Value::new(Kind::Module(module), span)
             }
             _ => Value::new(Kind::External(name.into()), span),
@@ -961,13 +960,13 @@ impl<'a> World<'a> {
             let span = self.span(at.module, alias.range);
             let wanted = alias.name.id.as_str();
             if wanted == "*" {
-                self.import_all(module, &format!("{dots}{name}"), at);
+                self.import_all(module, &format!("{dots}{name}"), s.range, at);
                 continue;
             }
             let bound = alias.asname.as_ref().map_or(wanted, |n| n.id.as_str());
             let owned = s.level == 0 && self.framework.is_some_and(|f| f.owns(name, wanted));
             let inside = module.filter(|_| !owned).and_then(|m| {
-                let scope = self.load(m)?;
+                let scope = self.load(m, span)?;
                 self.lookup_in(scope, wanted)
             });
             let value = match inside {
@@ -976,8 +975,11 @@ impl<'a> World<'a> {
                     let full = if name.is_empty() { wanted.to_string() } else { format!("{name}.{wanted}") };
                     match self.sources.import(at.module, s.level, &full).filter(|_| !owned) {
                         Some(m) => {
-                            self.load(m);
+                            self.load(m, span);
                             Value::new(Kind::Module(m), span)
+                        }
+                        None if module.is_some_and(|m| self.is_cut(m)) => {
+                            Value::unknown("what a module makes that computes more than is followed", span)
                         }
                         None => Value::new(Kind::External(format!("{dots}{full}").into()), span),
                     }
@@ -987,28 +989,29 @@ impl<'a> World<'a> {
         }
     }
 
-    fn import_all(&mut self, module: Option<usize>, name: &str, at: At) {
+    fn import_all(&mut self, module: Option<usize>, name: &str, range: TextRange, at: At) {
         let Some(module) = module else {
-            self.scopes[at.scope].stars.push(name.into());
+            self.scope_mut(at.scope).stars.push(name.into());
             return;
         };
-        let Some(scope) = self.load(module) else { return };
+        let span = self.span(at.module, range);
+        let Some(scope) = self.load(module, span) else { return };
         if scope == at.scope {
             return;
         }
-        let all: Vec<(&'a str, Value)> = self.scopes[scope]
+        let all: Vec<(&'a str, Value)> = self
+            .scope(scope)
             .vars
             .iter()
             .filter(|(n, _)| !n.starts_with('_'))
             .map(|(n, v)| (*n, v.clone()))
             .collect();
-        let stars = self.scopes[scope].stars.clone();
-        let span = self.span(at.module, Default::default());
+        let stars = self.scope(scope).stars.clone();
         self.step(all.len(), span);
         for (name, value) in all {
             self.bind(name, value, at);
         }
-        self.scopes[at.scope].stars.extend(stars.into_iter().take(8));
+        self.scope_mut(at.scope).stars.extend(stars.into_iter().take(8));
     }
 }
 

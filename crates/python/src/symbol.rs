@@ -48,9 +48,9 @@ impl World<'_> {
         let exploring = std::mem::replace(&mut self.exploring, false);
         let within = std::mem::take(&mut self.within);
         let path = std::mem::take(&mut self.path);
-        let first = self.objects().count();
+        let first = self.own.objects.len();
         let value = self.call(function, args);
-        let objects = self.objects().skip(first).map(|(id, _)| id).collect();
+        let objects = self.own_objects(first).map(|(id, _)| id).collect();
         self.symbolic = symbolic;
         (self.conditions, self.exploring, self.within, self.path) = (conditions, exploring, within, path);
         Trace { value, objects }

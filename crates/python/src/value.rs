@@ -11,7 +11,11 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(pub(crate) u32);
+        pub struct $name {
+            /// The part that made it.
+            pub(crate) part: u32,
+            pub(crate) index: u32,
+        }
     )*};
 }
 
@@ -30,6 +34,8 @@ ids! {
     ClassId,
     /// Number of an [`Env`].
     EnvId,
+    /// Number of the names of a module, a function that is called or a class.
+    ScopeId,
 }
 
 /// A value and the place that made it.
@@ -296,7 +302,7 @@ pub struct Function<'a> {
     /// The module that it stands in.
     pub module: usize,
     pub(crate) body: Body<'a>,
-    pub(crate) closure: usize,
+    pub(crate) closure: ScopeId,
     /// The names of its parameters, for its scope.
     pub(crate) names: Arc<[&'a str]>,
     pub(crate) entered: bool,
@@ -358,7 +364,6 @@ pub struct Class {
     pub name_span: Span,
     /// The module that it stands in.
     pub module: usize,
-    pub(crate) entered: bool,
 }
 
 impl Class {

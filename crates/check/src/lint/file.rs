@@ -235,12 +235,12 @@ pub fn lint_among(
         Recognised::Frontend(frontend) => {
             let is_python = file.python.is_some();
             let among = is_python || frontend.names_modules();
-            let Project { files: others, versions } = around(among);
+            let Project { files: others, versions, modules } = around(among);
             let mut files = vec![file];
             if among {
                 files.extend(others);
             }
-            let project = Project { files, versions };
+            let project = Project { files, versions, modules };
             let compiled = frontend.lower(&project, 0);
             let mut findings = load;
             findings.extend(all(&compiled, project.files.first(), config));

@@ -1,7 +1,8 @@
 //! `entail compile --stats`: how much of a directory compiles, by format.
 
 use super::fragments;
-use crate::load::{Neighbours, files_under, on_all_cores, read_bytes};
+use crate::load::{files_under, on_all_cores, read_bytes};
+use crate::neighbours::Neighbours;
 use crate::ui::{Exit, Ui};
 use check::types;
 use core_ir::{Term, Type};
@@ -229,13 +230,14 @@ fn one(path: &Path, neighbours: &Neighbours) -> Option<Outcome> {
         Recognised::Frontend(frontend) => {
             outcome.format = frontend.name().into();
             // A module is of a project; a configuration is looked at by itself.
-            let mut files = vec![file];
+            let (mut files, mut modules) = (vec![file], None);
             if File::is_python(&shown) || frontend.names_modules() {
                 let project = neighbours.of(path);
                 files = vec![File::read(FileId(0), &project.path, &text, &limits)];
                 files.extend(project.others());
+                modules = project.modules();
             }
-            let compiled = frontend.lower(&Project { files, ..Project::default() }, 0);
+            let compiled = frontend.lower(&Project { files, modules, ..Project::default() }, 0);
             outcome.took = begun.elapsed();
             outcome.units = compiled.units.len();
             for unit in &compiled.units {

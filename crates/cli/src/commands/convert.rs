@@ -2,7 +2,8 @@
 
 use super::{choose, load_or_say, worth_saying};
 use crate::args::{ConvertArgs, ConvertTo};
-use crate::load::{Loaded, Neighbours, files_under, on_all_cores, read_bytes, reason};
+use crate::load::{Loaded, files_under, on_all_cores, read_bytes, reason};
+use crate::neighbours::Neighbours;
 use crate::ui::{Exit, Ui};
 use convert::Target;
 use core_ir::Code;
@@ -137,13 +138,14 @@ fn one(path: &Path, neighbours: &Neighbours) -> Option<Outcome> {
     let text = decode(FileId(0), &bytes, &limits).ok()?;
     let file = File::read(FileId(0), &shown, &text, &limits);
     let Recognised::Frontend(frontend) = recognise(&file) else { return None };
-    let mut files = vec![file];
+    let (mut files, mut modules) = (vec![file], None);
     if File::is_python(&shown) {
         let project = neighbours.of(path);
         files = vec![File::read(FileId(0), &project.path, &text, &limits)];
         files.extend(project.others());
+        modules = project.modules();
     }
-    let compiled = frontend.lower(&Project { files, ..Project::default() }, 0);
+    let compiled = frontend.lower(&Project { files, modules, ..Project::default() }, 0);
     let lacks = |code: &Arc<Code>, name: &str, target: Target| {
         let converted = convert::convert(code, name, target);
         let first = converted.found.into_iter().find(|d| d.level == diagnostics::Level::Error);

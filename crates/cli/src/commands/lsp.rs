@@ -1,7 +1,8 @@
 //! `entail lsp`: the language server on standard input and output.
 
 use crate::commands::lint::Linter;
-use crate::load::{Problem, beside, import_units};
+use crate::load::{Problem, import_units};
+use crate::neighbours::beside;
 use crate::ui::{Exit, Ui};
 use crate::{policy, settings};
 use ::lsp::{Options, Server, Surroundings};

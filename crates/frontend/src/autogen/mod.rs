@@ -205,9 +205,13 @@ fn python(mut units: Units, project: &Project, file: &File) -> Compiled {
     if classic {
         units.compiled.facts.words = classic_words(units.compiled.facts.words);
     }
-    let sources = py::modules(project, file);
-    let world = World::new(&sources, python::Limits::default());
-    let world = py::evaluate(world, file, &mut units.compiled.diagnostics);
+    py::evaluated(project, file, python::Limits::default(), None, |world, found| {
+        units.compiled.diagnostics.extend(found);
+        made(units, file, world, classic)
+    })
+}
+
+fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compiled {
     let reader = code::Reader { world: &world };
     let mut parts: HashSet<ObjectId> = HashSet::new();
     let all: Vec<ObjectId> = world.objects().map(|(id, _)| id).filter(|id| reader.runs(*id)).collect();

@@ -43,6 +43,10 @@ fn is_base(world: &World<'_>, class: ClassId) -> bool {
 }
 
 impl python::Framework for CrewBase {
+    fn name(&self) -> &'static str {
+        "crewai"
+    }
+
     fn owns(&self, module: &str, _: &str) -> bool {
         module.split('.').next() == Some("crewai")
     }
@@ -96,9 +100,13 @@ impl python::Framework for CrewBase {
 
 pub(super) fn lower(project: &Project, file: &File, facts: Facts) -> Compiled {
     let mut units = Units::new("crewai", facts, project);
-    let sources = project.python();
-    let world = World::with_framework(&sources, python::Limits::default(), &CrewBase);
-    let mut world = py::evaluate(world, file, &mut units.compiled.diagnostics);
+    py::evaluated(project, file, python::Limits::default(), Some(&CrewBase), |world, found| {
+        units.compiled.diagnostics.extend(found);
+        made(units, project, file, world)
+    })
+}
+
+fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) -> Compiled {
     let functions = judging(&mut world);
     let reader = Reader { world: &world, project, functions: &functions };
     let mut used: HashSet<ObjectId> = HashSet::new();

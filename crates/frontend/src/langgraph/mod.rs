@@ -154,10 +154,14 @@ fn facts() -> Facts {
 fn compile(framework: &'static str, project: &Project, main: usize, wanted: Option<&str>) -> Compiled {
     let mut units = Units::new(framework, facts(), project);
     let Some(file) = project.files.get(main) else { return units.compiled };
-    let sources = py::modules(project, file);
     let limits = Limits { steps: 600_000, ..Limits::default() };
-    let world = World::with_framework(&sources, limits, &Names);
-    let mut world = py::evaluate(world, file, &mut units.compiled.diagnostics);
+    py::evaluated(project, file, limits, Some(&Names), |world, found| {
+        units.compiled.diagnostics.extend(found);
+        made(units, file, wanted, world)
+    })
+}
+
+fn made(mut units: Units, file: &File, wanted: Option<&str>, mut world: World<'_>) -> Compiled {
     let traces = followed(&mut world);
     let mut reader = Reader { world: &world, traces: &traces, plans: HashMap::new() };
     let graphs: Vec<ObjectId> =
@@ -166,7 +170,7 @@ fn compile(framework: &'static str, project: &Project, main: usize, wanted: Opti
         let plan = reader.plan(*id);
         reader.plans.insert(*id, plan);
     }
-    let module = sources.of_file(file.id);
+    let module = world.sources().of_file(file.id);
     let named: Vec<(String, Value)> = module
         .map_or(Vec::new(), |m| world.globals(m))
         .into_iter()
@@ -226,6 +230,10 @@ enum What {
 struct Names;
 
 impl python::Framework for Names {
+    fn name(&self) -> &'static str {
+        "langgraph"
+    }
+
     // A reply has one call at a time here.
     fn holds_one(&self, name: &str) -> bool {
         name == "tool_calls"

@@ -71,9 +71,13 @@ pub(super) fn detect(file: &File) -> u8 {
 }
 
 pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compiled {
-    let sources = py::modules(project, file);
-    let world = World::new(&sources, python::Limits::default());
-    let world = py::evaluate(world, file, &mut units.compiled.diagnostics);
+    py::evaluated(project, file, python::Limits::default(), None, |world, found| {
+        units.compiled.diagnostics.extend(found);
+        made(units, file, world)
+    })
+}
+
+fn made(mut units: Units, file: &File, world: World<'_>) -> Compiled {
     let reader = Reader { world: &world };
     let here = |id: ObjectId| py::made_in(world.object(id), file);
     let builders: Vec<ObjectId> =

@@ -103,50 +103,54 @@ impl Frontend for OpenAiAgents {
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };
-        let sources = py::modules(project, file);
-        let world = World::with_framework(&sources, python::Limits::default(), &Sdk);
-        let mut world = py::evaluate(world, file, &mut units.compiled.diagnostics);
-        let said = said_by_functions(&mut world);
-        let reader = Reader { world: &world, said };
-        let mut used: HashSet<ObjectId> = HashSet::new();
-        let mut done: HashSet<(ObjectId, Option<String>)> = HashSet::new();
-        for (_, run) in py::made_by(&world, |o| py::made_in(o, file) && is_run(o)) {
-            py::report(run, RUN_KEYS, RUN_UNUSED, "a run", &mut units.compiled.diagnostics);
-            let Some(start) = field(run, Some(0), "starting_agent") else { continue };
-            let Some(id) = reader.agent_of(start.value) else {
-                let message = format!("the agent that is run: {}", world.why(start.value));
-                units.compiled.diagnostics.push(undecided(codes::NOT_COMPILED, message, start.at));
-                continue;
-            };
-            let turns = field(run, None, "max_turns");
-            used.insert(id);
-            if !done.insert((id, turns.map(|t| format!("{:?}", t.value.kind)))) {
-                continue;
-            }
-            let default = defaults::bound(&defaults::OPENAI_AGENTS_TURNS, &units.versions);
-            let bound = py::bound(&world, turns, default);
-            add(&mut units, &reader, id, bound);
-        }
-        let all: Vec<ObjectId> = py::made_by(&world, |o| py::made_in(o, file))
-            .filter(|(id, _)| reader.is_agent(*id))
-            .map(|(id, _)| id)
-            .collect();
-        // Agents that others hand over to, or ask, are parts of these.
-        let mut parts: HashSet<ObjectId> = HashSet::new();
-        for id in &all {
-            parts.extend(reader.others(*id).into_iter().filter(|o| o != id));
-            parts.extend(world.object(*id).base);
-        }
-        for id in used.clone() {
-            used.extend(reader.reached(id));
-        }
-        for id in all.iter().filter(|id| !used.contains(id) && !parts.contains(id)) {
-            let default = defaults::bound(&defaults::OPENAI_AGENTS_TURNS, &units.versions);
-            add(&mut units, &reader, *id, default);
-        }
-        let start = Span { file: file.id, start: 0, end: 0 };
-        units.done(Some(start), "no agent is made here")
+        py::evaluated(project, file, python::Limits::default(), Some(&Sdk), |world, found| {
+            units.compiled.diagnostics.extend(found);
+            made(units, file, world)
+        })
     }
+}
+
+fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
+    let said = said_by_functions(&mut world);
+    let reader = Reader { world: &world, said };
+    let mut used: HashSet<ObjectId> = HashSet::new();
+    let mut done: HashSet<(ObjectId, Option<String>)> = HashSet::new();
+    for (_, run) in py::made_by(&world, |o| py::made_in(o, file) && is_run(o)) {
+        py::report(run, RUN_KEYS, RUN_UNUSED, "a run", &mut units.compiled.diagnostics);
+        let Some(start) = field(run, Some(0), "starting_agent") else { continue };
+        let Some(id) = reader.agent_of(start.value) else {
+            let message = format!("the agent that is run: {}", world.why(start.value));
+            units.compiled.diagnostics.push(undecided(codes::NOT_COMPILED, message, start.at));
+            continue;
+        };
+        let turns = field(run, None, "max_turns");
+        used.insert(id);
+        if !done.insert((id, turns.map(|t| format!("{:?}", t.value.kind)))) {
+            continue;
+        }
+        let default = defaults::bound(&defaults::OPENAI_AGENTS_TURNS, &units.versions);
+        let bound = py::bound(&world, turns, default);
+        add(&mut units, &reader, id, bound);
+    }
+    let all: Vec<ObjectId> = py::made_by(&world, |o| py::made_in(o, file))
+        .filter(|(id, _)| reader.is_agent(*id))
+        .map(|(id, _)| id)
+        .collect();
+    // Agents that others hand over to, or ask, are parts of these.
+    let mut parts: HashSet<ObjectId> = HashSet::new();
+    for id in &all {
+        parts.extend(reader.others(*id).into_iter().filter(|o| o != id));
+        parts.extend(world.object(*id).base);
+    }
+    for id in used.clone() {
+        used.extend(reader.reached(id));
+    }
+    for id in all.iter().filter(|id| !used.contains(id) && !parts.contains(id)) {
+        let default = defaults::bound(&defaults::OPENAI_AGENTS_TURNS, &units.versions);
+        add(&mut units, &reader, *id, default);
+    }
+    let start = Span { file: file.id, start: 0, end: 0 };
+    units.done(Some(start), "no agent is made here")
 }
 
 fn add(units: &mut Units, reader: &Reader<'_, '_>, id: ObjectId, bound: LoopBound) {
@@ -202,6 +206,10 @@ const NAMES: &[&str] = &[
 ];
 
 impl python::Framework for Sdk {
+    fn name(&self) -> &'static str {
+        "openai_agents"
+    }
+
     fn owns(&self, module: &str, name: &str) -> bool {
         let known = NAMES.contains(&name) || HOSTED.iter().any(|(tool, _)| *tool == name);
         module == "agents" && known

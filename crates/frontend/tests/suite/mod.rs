@@ -92,7 +92,7 @@ impl surface::Loader for Files {
         let frontend::Recognised::Frontend(f) = frontend::recognise(&files[0]) else {
             return Err("no framework's".into());
         };
-        Ok(f.lower(&frontend::Project { files, versions: Default::default() }, 0).units)
+        Ok(f.lower(&frontend::Project { files, ..Default::default() }, 0).units)
     }
 }
 

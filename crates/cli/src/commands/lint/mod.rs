@@ -11,7 +11,8 @@ mod watch;
 pub use settings::LintSettings;
 
 use crate::args::{Format as OutputFormat, LintArgs};
-use crate::load::{Imports, Kind, Neighbours, files_under, on_all_cores, read_bytes, reason};
+use crate::load::{Imports, Kind, files_under, on_all_cores, read_bytes, reason};
+use crate::neighbours::Neighbours;
 use crate::packages::{Known, Packages};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
@@ -134,7 +135,11 @@ impl Linter {
         // Which of them it may import depends on where it is.
         more.extend(project.path.as_bytes());
         self.cached(path, bytes, &more, || {
-            let among = |_| Project { files: project.others(), versions: known.versions.clone() };
+            let among = |_| Project {
+                files: project.others(),
+                versions: known.versions.clone(),
+                modules: project.modules(),
+            };
             lint_among(&project.path, FileId(0), bytes, among, config)
         })
     }

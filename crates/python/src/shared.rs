@@ -1,0 +1,348 @@
+//! A project's modules, each evaluated once for all that import it.
+//!
+//! Entry point: [`Modules::among`] evaluates a module, with what it imports, as [`World::run`] and [`World::explore`] do; what is imported is
+//! evaluated when it is first wanted and kept with the [`Modules`].
+//!
+//! Modules that import each other in a circle are evaluated together, as one [`Part`], beginning with the one that is nearest to the
+//! root. The module that is asked for is evaluated by itself, as Python does with the one that is started: if something that it imports
+//! imports it in turn, that is another copy, as `__main__` is.
+//!
+//! Invariant: what a part is depends on the texts alone: not on who asks first, nor on how many ask at once.
+//! Invariant: a part waits only for parts whose modules its own import, in circles of no part; so nothing waits for itself.
+//! Invariant: work is bounded. A module has [`Limits::steps`], and the modules of a project together [`MOST_STEPS`] as parts.
+
+use crate::eval::{Framework, Limits, Scope, World};
+use crate::sources::{Source, Sources};
+use crate::tables::{Changed, Tables};
+use crate::value::*;
+use diagnostics::Span;
+use ruff_python_ast::{ExceptHandler, Stmt};
+use ruff_text_size::TextRange;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+/// Steps for all modules of a project as parts.
+pub const MOST_STEPS: usize = 60_000_000;
+/// Steps that each module has even in the largest project.
+const LEAST_STEPS: usize = 10_000;
+/// A circle of imports has the steps of this many modules at most.
+const MOST_TOGETHER: usize = 16;
+
+/// What the modules of one circle of imports made.
+#[derive(Debug)]
+pub(crate) struct Part<'a> {
+    /// The number of the module that is evaluated first.
+    pub number: u32,
+    pub tables: Tables<'a>,
+    /// Entries of other parts that it changed.
+    pub lists: HashMap<ListId, Changed<List>>,
+    pub dicts: HashMap<DictId, Changed<Dict>>,
+    pub objects: HashMap<ObjectId, Changed<Object>>,
+    pub classes: HashMap<ClassId, Changed<Class>>,
+    pub scopes: HashMap<ScopeId, Changed<Scope<'a>>>,
+    /// Its modules with their names.
+    pub modules: Vec<(usize, ScopeId)>,
+    pub memo: HashMap<(Option<ObjectId>, FunctionId), Value>,
+    /// The parts that it sees, in order; and sorted.
+    pub sees: Vec<u32>,
+    pub sorted: Vec<u32>,
+    /// Whether it was given up before its end.
+    pub cut: bool,
+    /// Whether it or something that it imports was.
+    pub exceeded: bool,
+}
+
+impl Part<'_> {
+    /// Whether it saw what another part made and changed.
+    pub fn saw(&self, part: u32) -> bool {
+        self.sorted.binary_search(&part).is_ok()
+    }
+}
+
+/// What gives parts.
+pub(crate) trait Parts<'a>: std::fmt::Debug {
+    /// The part of a module, which is made if it was not.
+    fn part(self: Arc<Self>, module: usize) -> Option<Arc<Part<'a>>>;
+    /// The part of a number, if it was made.
+    fn made(&self, number: u32) -> Option<Arc<Part<'a>>>;
+}
+
+/// The modules of a project.
+pub struct Modules(Cell);
+
+self_cell::self_cell! {
+    struct Cell {
+        owner: Arc<Sources>,
+        #[not_covariant]
+        dependent: Evaluated,
+    }
+}
+
+impl std::fmt::Debug for Modules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} modules", self.sources().len())
+    }
+}
+
+/// What was evaluated for each framework.
+#[derive(Default)]
+struct Evaluated<'a> {
+    imports: OnceLock<Arc<Imports<'a>>>,
+    tables: Mutex<HashMap<Option<&'static str>, Arc<Table<'a>>>>,
+}
+
+/// What was evaluated for one framework.
+struct Table<'a> {
+    sources: &'a Sources,
+    framework: Option<&'static dyn Framework>,
+    imports: Arc<Imports<'a>>,
+    parts: Vec<OnceLock<Arc<Part<'a>>>>,
+}
+
+impl std::fmt::Debug for Table<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "parts of {} modules", self.parts.len())
+    }
+}
+
+impl Modules {
+    /// Modules of which none is evaluated yet.
+    pub fn new(sources: Sources) -> Modules {
+        Modules(Cell::new(Arc::new(sources), |_| Evaluated::default()))
+    }
+
+    /// The modules' texts.
+    pub fn sources(&self) -> &Sources {
+        self.0.borrow_owner()
+    }
+
+    /// Evaluates a module as the one that is started, and what nothing calls in it, among the others. If there is one of the same path
+    /// among them, it stands for that. `f` is given what was made and the module's number.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// use python::{Limits, Modules, Source, Sources};
+    /// let mut others = Sources::new();
+    /// others.add(FileId(1), "names.py", "BO = 'Bo'".into());
+    /// let modules = Modules::new(others);
+    /// let main = Source::new(FileId(0), "main.py", "from names import BO\nfrom agents import Agent\na = Agent(name=BO)\n".into());
+    /// let name = modules.among(main.into(), Limits::default(), None, |world, _| {
+    ///     let (_, agent) = world.objects().next().unwrap();
+    ///     world.str(&agent.arg("name").unwrap().value).map(str::to_string)
+    /// });
+    /// assert_eq!(name.as_deref(), Some("Bo"));
+    /// ```
+    pub fn among<R>(
+        &self,
+        main: Arc<Source>,
+        limits: Limits,
+        framework: Option<&'static dyn Framework>,
+        f: impl FnOnce(World<'_>, usize) -> R,
+    ) -> R {
+        self.0.with_dependent(|owner, evaluated| {
+            let file = main.id;
+            let mut sources = Sources::over(owner.clone());
+            let module = sources.push(main);
+            let mut world = World::new(&sources, limits);
+            world.framework = framework.map(|f| f as &dyn Framework);
+            world.parts = Some(evaluated.table(owner, framework));
+            world.place(module as u32, vec![module]);
+            world.main = Some(file);
+            world.run(module);
+            world.explore(module);
+            f(world, module)
+        })
+    }
+}
+
+impl<'a> Evaluated<'a> {
+    fn table(&self, sources: &'a Sources, framework: Option<&'static dyn Framework>) -> Arc<Table<'a>> {
+        let imports = self.imports.get_or_init(|| Arc::new(Imports::new(sources)));
+        // A table is whole whenever the lock is free: a panic elsewhere does not spoil it.
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = tables.entry(framework.map(Framework::name)).or_insert_with(|| {
+            let parts = (0..sources.len()).map(|_| OnceLock::new()).collect();
+            Arc::new(Table { sources, framework, imports: imports.clone(), parts })
+        });
+        table.clone()
+    }
+}
+
+impl<'a: 'w, 'w> Parts<'w> for Table<'a> {
+    fn part(self: Arc<Self>, module: usize) -> Option<Arc<Part<'w>>> {
+        let circle = self.imports.circle(module)?;
+        let first = *circle.first()?;
+        let part: &Arc<Part<'a>> = self.parts.get(first)?.get_or_init(|| {
+            let all = self.sources.len().max(1);
+            let each = Limits::default().steps.min(MOST_STEPS / all).max(LEAST_STEPS);
+            let limits = Limits { steps: each * circle.len().min(MOST_TOGETHER), ..Limits::default() };
+            let mut world: World<'a> = World::new(self.sources, limits);
+            world.framework = self.framework.map(|f| f as &dyn Framework);
+            world.parts = Some(self.clone());
+            let mut members = circle.to_vec();
+            members.sort_unstable();
+            world.place(first as u32, members);
+            for module in circle.iter() {
+                let start = self.sources.get(*module).map(|s| s.span(TextRange::default()));
+                world.load(*module, start.unwrap_or(Span { file: diagnostics::FileId(0), start: 0, end: 0 }));
+            }
+            Arc::new(world.into_part())
+        });
+        Some(part.clone())
+    }
+
+    fn made(&self, number: u32) -> Option<Arc<Part<'w>>> {
+        let part: &Arc<Part<'a>> = self.parts.get(number as usize)?.get()?;
+        Some(part.clone())
+    }
+}
+
+/// Which modules import which.
+struct Imports<'a> {
+    sources: &'a Sources,
+    of: Vec<OnceLock<Vec<usize>>>,
+    /// The circles that are known, by module.
+    circles: RwLock<HashMap<usize, Arc<[usize]>>>,
+}
+
+impl<'a> Imports<'a> {
+    fn new(sources: &'a Sources) -> Imports<'a> {
+        let of = (0..sources.len()).map(|_| OnceLock::new()).collect();
+        Imports { sources, of, circles: RwLock::default() }
+    }
+
+    /// The modules that a module imports anywhere in its text.
+    fn of(&self, module: usize) -> &[usize] {
+        self.of.get(module).map_or(&[], |known| known.get_or_init(|| imports(self.sources, module)))
+    }
+
+    /// The modules that import each other with this one, first the one that evaluation begins with: `__init__.py` of the highest folder.
+    fn circle(&self, module: usize) -> Option<Arc<[usize]>> {
+        self.sources.get(module)?;
+        if let Some(circle) = self.known(module) {
+            return Some(circle);
+        }
+        let found = self.circles_from(module);
+        let mut circles = self.circles.write().unwrap_or_else(PoisonError::into_inner);
+        for circle in found {
+            for member in circle.iter() {
+                // What is known by now is right. What was found beside it may lack those of its modules that became known meanwhile.
+                circles.entry(*member).or_insert_with(|| circle.clone());
+            }
+        }
+        circles.get(&module).cloned()
+    }
+
+    fn known(&self, module: usize) -> Option<Arc<[usize]>> {
+        self.circles.read().unwrap_or_else(PoisonError::into_inner).get(&module).cloned()
+    }
+
+    /// The circles of what can be reached from a module and is not known yet, by Tarjan's algorithm without recursion.
+    fn circles_from(&self, start: usize) -> Vec<Arc<[usize]>> {
+        #[derive(Clone, Copy)]
+        struct Mark {
+            index: usize,
+            low: usize,
+            open: bool,
+        }
+        let mut marks: HashMap<usize, Mark> = HashMap::new();
+        let mut stack: Vec<usize> = Vec::new();
+        let mut found = Vec::new();
+        // A module, and how many of its imports were looked at.
+        let mut todo: Vec<(usize, usize)> = vec![(start, 0)];
+        while let Some((module, next)) = todo.pop() {
+            if next == 0 {
+                let index = marks.len();
+                marks.insert(module, Mark { index, low: index, open: true });
+                stack.push(module);
+            }
+            if let Some(&to) = self.of(module).get(next) {
+                todo.push((module, next + 1));
+                match marks.get(&to).copied() {
+                    None if self.known(to).is_some() => {}
+                    None => todo.push((to, 0)),
+                    Some(mark) if mark.open => {
+                        if let Some(mine) = marks.get_mut(&module) {
+                            mine.low = mine.low.min(mark.index);
+                        }
+                    }
+                    Some(_) => {}
+                }
+                continue;
+            }
+            let Some(mine) = marks.get(&module).copied() else { continue };
+            if let Some((above, _)) = todo.last()
+                && let Some(above) = marks.get_mut(above)
+            {
+                above.low = above.low.min(mine.low);
+            }
+            if mine.low == mine.index {
+                let mut circle = Vec::new();
+                while let Some(member) = stack.pop() {
+                    if let Some(mark) = marks.get_mut(&member) {
+                        mark.open = false;
+                    }
+                    circle.push(member);
+                    if member == module {
+                        break;
+                    }
+                }
+                circle.sort_by_key(|m| {
+                    let path = self.sources.get(*m).map_or("", |s| &*s.path);
+                    (path.matches('/').count(), !path.ends_with("__init__.py"), path, *m)
+                });
+                found.push(circle.into());
+            }
+        }
+        found
+    }
+}
+
+/// The modules that a module imports, in any of its functions, too.
+fn imports(sources: &Sources, module: usize) -> Vec<usize> {
+    let mut out = BTreeSet::new();
+    let mut add = |level: u32, name: &str| out.extend(sources.import(module, level, name));
+    let mut todo: Vec<&[Stmt]> = sources.get(module).map(Source::body).into_iter().collect();
+    while let Some(body) = todo.pop() {
+        for stmt in body {
+            match stmt {
+                Stmt::Import(s) => {
+                    for alias in &s.names {
+                        let name = alias.name.id.as_str();
+                        add(0, name);
+                        add(0, name.split('.').next().unwrap_or(name));
+                    }
+                }
+                Stmt::ImportFrom(s) => {
+                    let name = s.module.as_ref().map_or("", |m| m.id.as_str());
+                    add(s.level, name);
+                    for alias in &s.names {
+                        let wanted = alias.name.id.as_str();
+                        if name.is_empty() {
+                            add(s.level, wanted);
+                        } else {
+                            add(s.level, &format!("{name}.{wanted}"));
+                        }
+                    }
+                }
+                Stmt::FunctionDef(s) => todo.push(&s.body),
+                Stmt::ClassDef(s) => todo.push(&s.body),
+                Stmt::If(s) => {
+                    todo.push(&s.body);
+                    todo.extend(s.elif_else_clauses.iter().map(|c| &*c.body));
+                }
+                Stmt::For(s) => todo.extend([&*s.body, &*s.orelse]),
+                Stmt::While(s) => todo.extend([&*s.body, &*s.orelse]),
+                Stmt::With(s) => todo.push(&s.body),
+                Stmt::Try(s) => {
+                    todo.extend([&*s.body, &*s.orelse, &*s.finalbody]);
+                    todo.extend(s.handlers.iter().map(|ExceptHandler::ExceptHandler(h)| &*h.body));
+                }
+                Stmt::Match(s) => todo.extend(s.cases.iter().map(|c| &*c.body)),
+                _ => {}
+            }
+        }
+    }
+    out.into_iter().collect()
+}

@@ -1,0 +1,142 @@
+//! What evaluation makes, in parts: a part is what the modules of one circle of imports made, mostly a single one.
+//!
+//! A part is evaluated once and then only read, by whatever imports it. What an importer changes of it (a list of another module that
+//! it appends to) is kept with the importer, as a copy that it and those that import it in turn see.
+//!
+//! Invariant: an entry is named by its part and its place there, so that names do not depend on the order in which parts are made.
+//! Invariant: a value only names entries of parts that are seen where the value is.
+
+use crate::eval::{Scope, same};
+use crate::value::*;
+use std::collections::HashMap;
+
+/// The entries that a part made.
+#[derive(Debug, Default)]
+pub(crate) struct Tables<'a> {
+    pub lists: Vec<List>,
+    pub dicts: Vec<Dict>,
+    pub texts: Vec<Vec<Piece>>,
+    pub objects: Vec<Object>,
+    pub functions: Vec<Function<'a>>,
+    pub classes: Vec<Class>,
+    pub envs: Vec<Env>,
+    pub scopes: Vec<Scope<'a>>,
+}
+
+/// An entry of another part as it was changed.
+#[derive(Clone, Debug)]
+pub(crate) struct Changed<T> {
+    pub entry: T,
+    /// The parts whose changes are in it.
+    pub by: Vec<u32>,
+}
+
+/// Entries of other parts that were changed.
+#[derive(Debug)]
+pub(crate) struct Changes<I, T>(HashMap<I, Changed<T>>);
+
+impl<I, T> Default for Changes<I, T> {
+    fn default() -> Self {
+        Changes(HashMap::new())
+    }
+}
+
+impl<I: Copy + Eq + std::hash::Hash, T: Entry> Changes<I, T> {
+    pub fn get(&self, id: I) -> Option<&T> {
+        self.0.get(&id).map(|c| &c.entry)
+    }
+
+    /// The entry, to be changed by a part.
+    pub fn get_mut(&mut self, id: I, by: u32, made: impl FnOnce() -> T) -> &mut T {
+        let changed = self.0.entry(id).or_insert_with(|| Changed { entry: made(), by: Vec::new() });
+        if !changed.by.contains(&by) {
+            changed.by.push(by);
+        }
+        &mut changed.entry
+    }
+
+    /// What a part changed itself.
+    pub fn of(self, part: u32) -> HashMap<I, Changed<T>> {
+        self.0.into_iter().filter(|(_, c)| c.by.contains(&part)).collect()
+    }
+
+    /// Adds what another part changed, which saw the changes of some. `made` is the entry as its own part made it.
+    pub fn add<'m>(
+        &mut self,
+        more: &HashMap<I, Changed<T>>,
+        part: u32,
+        saw: impl Fn(u32) -> bool,
+        made: impl Fn(I) -> &'m T,
+    ) where
+        T: 'm,
+    {
+        for (id, theirs) in more {
+            match self.0.get_mut(id) {
+                Some(mine) if !mine.by.iter().all(|p| *p == part || saw(*p)) => {
+                    mine.entry.join(made(*id), &theirs.entry);
+                    let more = theirs.by.iter().filter(|p| !mine.by.contains(p)).copied().collect::<Vec<_>>();
+                    mine.by.extend(more);
+                }
+                // Whatever was changed before is in it.
+                _ => drop(self.0.insert(*id, theirs.clone())),
+            }
+        }
+    }
+}
+
+/// What can be changed by several parts that do not know of each other.
+pub(crate) trait Entry: Clone {
+    /// Adds what another part added to what was made.
+    fn join(&mut self, made: &Self, other: &Self);
+}
+
+/// The items beyond those that were there, that are not there yet.
+fn add<T: Clone>(mine: &mut Vec<T>, made: usize, other: &[T], is: impl Fn(&T, &T) -> bool) {
+    for item in other.iter().skip(made) {
+        if !mine.iter().skip(made).any(|i| is(i, item)) {
+            mine.push(item.clone());
+        }
+    }
+}
+
+impl Entry for List {
+    fn join(&mut self, made: &Self, other: &Self) {
+        add(&mut self.items, made.items.len(), &other.items, same);
+        self.open = self.open.or(other.open);
+    }
+}
+
+impl Entry for Dict {
+    fn join(&mut self, made: &Self, other: &Self) {
+        add(&mut self.entries, made.entries.len(), &other.entries, |(k, _), (l, _)| same(k, l));
+        self.open = self.open.or(other.open);
+    }
+}
+
+impl Entry for Object {
+    fn join(&mut self, made: &Self, other: &Self) {
+        add(&mut self.calls, made.calls.len(), &other.calls, |m, n| m.result == n.result);
+        add(&mut self.attrs, made.attrs.len(), &other.attrs, |(n, v), (m, w)| n == m && same(v, w));
+        add(&mut self.args, made.args.len(), &other.args, |a, b| {
+            a.name == b.name && same(&a.value, &b.value)
+        });
+        self.open = self.open.or(other.open);
+    }
+}
+
+impl Entry for Class {
+    fn join(&mut self, made: &Self, other: &Self) {
+        add(&mut self.attrs, made.attrs.len(), &other.attrs, |(n, v), (m, w)| n == m && same(v, w));
+        add(&mut self.fields, made.fields.len(), &other.fields, |f, g| f.name == g.name);
+    }
+}
+
+impl Entry for Scope<'_> {
+    fn join(&mut self, made: &Self, other: &Self) {
+        for (name, value) in &other.vars {
+            if made.vars.get(name).is_none_or(|v| !same(v, value)) {
+                self.vars.insert(name, value.clone());
+            }
+        }
+    }
+}
