@@ -464,6 +464,9 @@ let encode_call f text args = String.concat "\003" [ ""; f; text; print_json arg
 let decoded_call reply =
   match String.split_on_char '\003' reply with [ ""; f; text; args ] -> Some (f, text, args) | _ -> None
 
+(* What is received, without asking, if no call waits. *)
+let nothing_waits = "\003none"
+
 (* Whether a tool takes this: missing, unknown and ill-typed arguments are refused. *)
 let takes (tool : json) (d : data) : bool =
   let params = List.map (fun p -> (text_of (need "name" p), need "type" p)) (list_of (need "params" tool)) in
@@ -775,7 +778,8 @@ let translate (globals : string list) (program : json) (stores : (string * label
           | Some (Array l) -> List.map (fun i -> (List.nth tools (int_of i)).decl) l | _ -> [] in
         let result = match field "result" p with Some t -> [ ("result", t) ] | None -> [] in
         (* The model's name says how its reply is read. *)
-        ERecv (print_json (Object (("tools", Array offered) :: result)), AsData (match field "repair" p with Some n -> int_of n | None -> 0)) in
+        let waiting = match field "waiting" p with Some (Bool true) -> [ ("waiting", Bool true) ] | _ -> [] in
+        ERecv (print_json (Object (("tools", Array offered) :: result @ waiting)), AsData (match field "repair" p with Some n -> int_of n | None -> 0)) in
   (term { vars = globals; keys = [] } (int_of (need "root" program)), tools)
 
 let read_all channel =
@@ -836,12 +840,14 @@ let answer_to (input : json) : json =
       model = (fun _ _ _ -> Inl (match calls () with call :: _ -> call | [] -> text_of (answer "text")));
       further = (fun _ _ -> match calls () with _ :: rest -> rest | [] -> []);
       offers = (fun m -> m <> "" && list_of (need "tools" (parse_json m)) <> []);
+      unasked = (fun m -> if m <> "" && field "waiting" (parse_json m) <> None then Some nothing_waits else None);
       parse = (fun _ ->
         match field "code" !last, field "refused" !last with
         | Some code, _ -> Inl (fst (translate globals code stores))
         | None, Some m -> Inr (text_of m)
         | None, None -> Inr "does not parse");
       decode = (fun m reply ->
+        if reply = nothing_waits then Inl (DCon (CVariant "none", [ DK KNull ])) else
         match field "undecoded" !last, field "decoded" !last with
         | Some m, _ -> Inr ("user\001" ^ text_of m)
         | None, Some d -> Inl (data_of d)

@@ -48,6 +48,7 @@ Section Interp.
   Record host := Host {
     model : name -> list string -> list event -> string + string;
     further : name -> string -> list string;      (* the other calls of a reply with several *)
+    unasked : name -> option string;              (* what is received, without asking, if no call waits *)
     offers : name -> bool;                        (* whether it is asked with tools *)
     parse : string -> term + string;
     decode : name -> string -> data + string;
@@ -373,11 +374,11 @@ Section Interp.
       question pc m (tell s) k.
 
     (** Of several calls in a reply each is received as if the model had said
-        it then, without asking. *)
+        it then, without asking.  Who wants only calls that wait asks nobody. *)
     Definition listen (pc : L) (m : name) (s : state) (k : string -> state -> result) : result :=
       match (if offers H m then later (cv s) else []) with
       | reply :: rest => k reply (expect rest (say reply s))
-      | [] => ask pc m s k
+      | [] => match unasked H m with Some nothing => k nothing s | None => ask pc m s k end
       end.
 
     (** Parsed code runs in the prelude's environment only, at the

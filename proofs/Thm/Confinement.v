@@ -347,7 +347,8 @@ Section Confinement.
       confined (clab (cv s)) s (listen H pc m s k).
     Proof.
       intros pc m s k K. unfold listen.
-      destruct (if offers H m then later (cv s) else []) as [| reply rest]; [apply ask_conf; auto |].
+      destruct (if offers H m then later (cv s) else []) as [| reply rest];
+        [destruct (unasked H m); [apply K; reflexivity | apply ask_conf; auto] |].
       eapply confined_after; [| apply K; reflexivity].
       eapply state_conf_trans; [apply say_conf | apply expect_conf]; simpl; lab.
     Qed.

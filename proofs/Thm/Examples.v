@@ -27,6 +27,7 @@ Definition bool (b : bool) : term := EK (KBool b).
 Definition world : host L := {|
   model := fun _ _ _ => inl "7";
   further := fun _ _ => [];
+  unasked := fun _ => None;
   offers := fun _ => false;
   parse := fun r => if String.eqb r "7" then inl (num 7) else inr "does not parse";
   decode := fun _ r => inl (DK (KStr r));

@@ -685,7 +685,8 @@ Section Noninterference.
       rrel (listen H pc m s1 k1) (listen H pc m s2 k2).
     Proof.
       intros pc m s1 s2 k1 k2 P A E S K. unfold listen. rewrite <- E.
-      destruct (if offers H m then later (cv s1) else []) as [| reply rest]; [apply ask_rel; auto |].
+      destruct (if offers H m then later (cv s1) else []) as [| reply rest];
+        [destruct (unasked H m); [apply K; auto | apply ask_rel; auto] |].
       apply K; [apply expect_rel, say_rel; auto | unfold say, expect; simpl; rewrite E; auto | reflexivity].
     Qed.
 

@@ -1,6 +1,7 @@
 """Runs each program twice on a scripted model server, with its framework and with Entail, and compares what they ask.
 
-Of a program `NAME.py` (a saved chain: `NAME.yaml`) the file `NAME.json` says: `input`; `replies` of the model in order (a text, or a tool with arguments);
+Of a program `NAME.py` (a saved chain: `NAME.yaml`) the file `NAME.json` says: `input`; `replies` of the model in order (a text, a tool with
+arguments, or a list of such calls);
 `known`, a difference that the documentation lists; `fails`, that the run is to fail with words that hold this; `json`, that
 results are compared as JSON; `unordered`, that requests are made at the same time and compared without their order. A reply with
 `when` and `say` is for the request that holds the text.
@@ -53,8 +54,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(reply, str):
             message["content"] = reply
         else:
-            call = {"name": reply["tool"], "arguments": json.dumps(reply["args"])}
-            message["tool_calls"] = [{"id": f"c{len(self.server.requests)}", "type": "function", "function": call}]
+            message["tool_calls"] = []
+            for i, call in enumerate(reply if isinstance(reply, list) else [reply]):
+                call = {"name": call["tool"], "arguments": json.dumps(call["args"])}
+                message["tool_calls"].append({"id": f"c{len(self.server.requests)}_{i}", "type": "function", "function": call})
         reason = "stop" if isinstance(reply, str) else "tool_calls"
         answer = {
             "id": "r",
@@ -88,10 +91,27 @@ def as_data(text):
         return text
 
 
+def one_by_one(messages):
+    """The calls of a message each with its result after it, as Entail says them."""
+    messages = list(messages)
+    while messages:
+        m = messages.pop(0)
+        calls = m.get("tool_calls") or []
+        if len(calls) < 2:
+            yield m
+            continue
+        for call in calls:
+            yield {**m, "tool_calls": [call]}
+            result = next((r for r in messages if r["role"] == "tool" and r.get("tool_call_id") == call["id"]), None)
+            if result is not None:
+                messages.remove(result)
+                yield result
+
+
 def shape(request, without_instructions):
     """What is compared of a request."""
     messages = []
-    for m in request["messages"]:
+    for m in one_by_one(request["messages"]):
         calls = [(c["function"]["name"], as_data(c["function"]["arguments"] or "{}")) for c in m.get("tool_calls") or []]
         content = "" if calls else text_of(m.get("content"))
         role = {"developer": "system"}.get(m["role"], m["role"])

@@ -196,6 +196,7 @@ impl Walk<'_> {
             () if p.max_tokens != q.max_tokens => "the most tokens of a reply",
             () if p.result != q.result => "the type of an answer",
             () if p.repair != q.repair => "how often an answer that does not fit is asked for again",
+            () if p.waiting != q.waiting => "whether a further call of a reply is received",
             () if p.purpose != q.purpose => "what a question is for",
             () if p.extra != q.extra => "the settings of a model",
             () => {

@@ -427,14 +427,26 @@ impl Draw<'_> {
         let code = self.code;
         let terms = below(code, step);
         let mut oracle: Option<&ModelParams> = None;
+        // The calls of a reply are part of the turn.
+        let calls: Vec<TermId> = terms.iter().copied().filter(|id| code.receives_calls(*id)).collect();
+        let more = |name: &Name| {
+            calls.iter().any(|id| match code.term(*id) {
+                Term::Fix { body, .. } => matches!(code.term(*body), Term::Abs(abs) if abs.param == *name),
+                _ => false,
+            })
+        };
         for id in &terms {
             match code.term(*id) {
+                Term::Fix { .. } if calls.contains(id) => {}
+                Term::Recv(Recv::Data(params)) if params.waiting => {}
                 // A second question is not one agent's loop.
                 Term::Llm(..) | Term::Recv(Recv::Data(_)) if oracle.is_some() => return None,
                 Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => oracle = Some(params),
                 Term::Fix { .. } | Term::Unknown(_) | Term::Each(..) | Term::Recv(Recv::Code) => return None,
                 Term::App(f, _) => match code.term(*f) {
-                    Term::Var(name, slot) if name == again || matches!(slot, Slot::Global(_)) => {}
+                    Term::Var(name, slot)
+                        if name == again || more(name) || matches!(slot, Slot::Global(_)) => {}
+                    Term::Fix { .. } if calls.contains(f) => {}
                     Term::Llm(..) | Term::Tool(_) | Term::Abs(_) => {}
                     _ => return None,
                 },

@@ -459,6 +459,9 @@ fn params_json(p: &ModelParams) -> Value {
     }
     o.insert("repair".into(), p.repair.into());
     o.insert("tools".into(), p.tools.iter().map(|t| t.0).collect());
+    if p.waiting {
+        o.insert("waiting".into(), true.into());
+    }
     if let Some(s) = &p.purpose {
         o.insert("purpose".into(), Value::from(&**s));
     }
@@ -1223,6 +1226,7 @@ impl Reader {
             result: self.maybe(place, "result", |r, p| r.ty(p))?,
             repair: self.small(&repair)?,
             tools: self.items(&tools, |r, p| r.index(p, r.tools, "tool").map(ToolId))?,
+            waiting: place.value.get("waiting").is_some_and(|v| *v == Value::Bool(true)),
             purpose: self.maybe(place, "purpose", |r, p| r.name(p))?,
             extra: self.items(&extra, |r, p| {
                 let [n, d] = r.parts::<2>(p)?;

@@ -58,7 +58,7 @@ pub const KEYWORDS: &[&str] = &[
 
 /// Keys of the record of model parameters that have a meaning of their own.
 pub const PARAM_KEYS: &[&str] =
-    &["model", "temperature", "max_tokens", "result", "repair", "tools", "purpose", "extra"];
+    &["model", "temperature", "max_tokens", "result", "repair", "tools", "waiting", "purpose", "extra"];
 
 /// How often an undecodable reply is asked for again where a result type is stated and nothing else is.
 pub const DEFAULT_REPAIR: u32 = 2;
@@ -1152,6 +1152,9 @@ impl<'a> Printer<'a> {
                 .map(|t| name_text(self.code.tools.get(t.0 as usize).map_or("", |t| &*t.name)))
                 .collect();
             out.push(format!("tools: [{}]", names.join(", ")));
+        }
+        if params.waiting {
+            out.push("waiting: true".to_string());
         }
         if let Some(purpose) = &params.purpose {
             out.push(format!("purpose: {}", string_text(purpose)));

@@ -138,6 +138,9 @@ impl Role {
     }
 }
 
+/// What a `recv` gives that receives only calls that wait, see [`ModelParams::waiting`], if there is none.
+pub const NOTHING_WAITS: &str = "none";
+
 /// How a model is asked (the seed's `θ`).
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct ModelParams {
@@ -154,6 +157,8 @@ pub struct ModelParams {
     /// Tools offered. If there are any, the reply is a tag: the name of a tool with the arguments as a
     /// record, or `final` with the decoded answer.
     pub tools: Vec<ToolId>,
+    /// Asks nobody: receives the next call of the last reply that waits, and the tag [`NOTHING_WAITS`] if none does.
+    pub waiting: bool,
     /// What this call is for (the task's name), for scripts, traces and messages.
     pub purpose: Option<Name>,
     /// Everything else the source said, passed on to the handler.
@@ -847,6 +852,31 @@ impl Code {
                     | Term::Remember(..)
             )
         })
+    }
+
+    /// Whether a term is a loop over the calls of one reply, `fix[n] (λmore. λt. …)`: it goes round again with a call that was received without
+    /// asking, and so ends with the last of them.
+    pub fn receives_calls(&self, fix: TermId) -> bool {
+        let Term::Fix { body, .. } = self.term(fix) else { return false };
+        let Term::Abs(outer) = self.term(*body) else { return false };
+        let Term::Abs(inner) = self.term(outer.body) else { return false };
+        let waiting = |id: TermId| matches!(self.term(id), Term::Recv(Recv::Data(params)) if params.waiting);
+        let given = |id: TermId| match self.term(id) {
+            Term::Record(fields) => fields.iter().any(|(_, e)| waiting(*e)),
+            _ => waiting(id),
+        };
+        let mut calls = 0;
+        for id in post_order(&self.terms, inner.body) {
+            let Term::App(f, x) = self.term(id) else { continue };
+            if !matches!(self.term(*f), Term::Var(name, _) if *name == outer.param) {
+                continue;
+            }
+            if !given(*x) {
+                return false;
+            }
+            calls += 1;
+        }
+        calls > 0
     }
 
     /// Whether a term of a kind is in it, or in a prelude function that it uses directly or through others.

@@ -19,6 +19,7 @@ mod ark;
 mod autogen;
 mod cagent;
 pub mod calculus;
+mod calls;
 mod chatdev;
 pub mod codes;
 pub mod crewai;

@@ -2,15 +2,17 @@
 //!
 //! | source | term |
 //! |---|---|
-//! | an agent with tools | `fresh (send[system] p; send x; case (fix[n] (λself. λat. let t = recv[θ] in case t of {…})) of {…})` |
-//! | a tool | `t a ⇒ send[tool] (tool[t] a); self at` |
-//! | an agent as a tool | `h a ⇒ send[tool] (helper a.input); self at` |
-//! | a handover | `h ⇒ send[tool] "…"; send[system] p'; self 'other` |
+//! | an agent with tools | `fresh (send[system] p; send x; case (fix[n] (λself. λat. case calls of {final a ⇒ 'final a, at ⇒ self 'at})) of {…})` |
+//! | the calls of a reply | `(fix[∞] (λmore. λt. case t of {…, none ⇒ 'at})) (recv[θ])`, see [`crate::calls`] |
+//! | a tool | `t a ⇒ send[tool] (tool[t] a); more (recv[θ, waiting])` |
+//! | an agent as a tool | `h a ⇒ send[tool] (helper a.input); more (recv[θ, waiting])` |
+//! | a handover | `h ⇒ send[tool] "…"; more (recv[θ, waiting]); send[system] p'; 'other` |
 //! | a reply without a call | `final a ⇒ 'final a` |
 //! | the bound is reached | `fail "…"` |
 //!
-//! Invariant: a turn of the loop is one reply of a model, whoever speaks.
+//! Invariant: a turn of the loop is one reply of a model, whoever speaks and however many calls the reply holds.
 
+use crate::calls;
 use crate::emit::{self, LoopBound, clip, codes};
 use crate::kit::Kit;
 use core_ir::{Branch, Data, ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl};
@@ -22,7 +24,7 @@ use std::sync::Arc;
 pub(crate) enum Move {
     /// Calls the tool and shows its result.
     Call,
-    /// Calls the tool, whose result is the answer.
+    /// Calls the tool, whose result is the answer, after the calls beside it.
     Finish,
     /// Asks an agent, a function of text, and shows its answer.
     Ask(TermId),
@@ -84,7 +86,7 @@ pub(crate) fn talk(
     let mut turns: Vec<Branch> = Vec::new();
     let count = speakers.len();
     for (i, speaker) in speakers.into_iter().enumerate() {
-        let body = turn(kit, speaker, &names, &mut rest);
+        let body = turn(kit, i, speaker, &names, &mut rest);
         turns.push(Branch { tag: tag(i, &names), binder: None, body });
     }
     let step = if count == 1 {
@@ -123,17 +125,43 @@ fn system(kit: &mut Kit<'_>, prompt: TermId, at: Span) -> Option<(Name, TermId)>
     Some(("_".into(), kit.b.add(Term::Send(Role::System, prompt), at)))
 }
 
-fn turn(kit: &mut Kit<'_>, speaker: Speaker, names: &[String], prompts: &mut [Vec<TermId>]) -> TermId {
+/// What a choice of a turn comes to.
+struct Step {
+    tag: Name,
+    at: Span,
+    binder: Option<Name>,
+    /// What is done, in order.
+    said: Vec<(Name, TermId)>,
+    next: Next,
+}
+
+/// What a turn goes on with.
+enum Next {
+    /// The same speaker.
+    Stay,
+    /// Another one, whose system message is said first.
+    Other(usize, Option<(Name, TermId)>),
+    /// This is the answer, after the calls beside it.
+    End(TermId),
+}
+
+fn turn(
+    kit: &mut Kit<'_>,
+    me: usize,
+    speaker: Speaker,
+    names: &[String],
+    prompts: &mut [Vec<TermId>],
+) -> TermId {
     let Speaker { head, mut params, model_at, choices, choices_at, .. } = speaker;
-    let mut branches: Vec<Branch> = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
     let mut seen: HashSet<Name> = HashSet::new();
     for Choice { decl, does } in choices {
         let (name, at) = (decl.name.clone(), decl.span);
-        if branches.len() >= emit::MOST_TOOLS {
+        if steps.len() >= emit::MOST_TOOLS {
             kit.out.push(emit::too_many_tools(at));
             break;
         }
-        if &*name == "final" || name.is_empty() || !seen.insert(name.clone()) {
+        if calls::reserved(&name) || !seen.insert(name.clone()) {
             let message = format!("there is a tool `{}` already, this one is left out", clip(&name));
             kit.out.push(Diagnostic::warn(codes::DUPLICATE, message, at));
             continue;
@@ -143,54 +171,81 @@ fn turn(kit: &mut Kit<'_>, speaker: Speaker, names: &[String], prompts: &mut [Ve
         let input = decl.params.first().map_or_else(|| "input".into(), |p| p.name.clone());
         let id = kit.declared(decl);
         params.tools.push(id);
-        let mut said: Vec<(Name, TermId)> = Vec::new();
         let (shown, next) = match does {
             Move::Call | Move::Finish => {
                 let tool = kit.b.add(Term::Tool(id), at);
                 let a = kit.b.var("a", at);
                 let result = kit.b.app(tool, a, at);
-                if matches!(does, Move::Finish) {
+                if !matches!(does, Move::Call) {
                     let text = kit.b.add(Term::Prim(Prim::ToStr, vec![result]), at);
-                    let body = kit.b.add(Term::Tag("final".into(), Some(text)), at);
-                    branches.push(Branch { tag: name, binder: Some("a".into()), body });
+                    let next = Next::End(text);
+                    steps.push(Step { tag: name, at, binder: Some("a".into()), said: Vec::new(), next });
                     continue;
                 }
-                (result, None)
+                (result, Next::Stay)
             }
             Move::Ask(agent) => {
                 let a = kit.b.var("a", at);
                 let input = kit.b.add(Term::Field(a, input), at);
-                (kit.b.app(agent, input, at), None)
+                (kit.b.app(agent, input, at), Next::Stay)
             }
-            Move::Show(shown) => (shown, None),
-            Move::Switch(to, message) => (kit.text(&message, at), Some(to)),
-        };
-        said.push(("_".into(), kit.b.add(Term::Send(Role::Tool, shown), at)));
-        let next = match next {
-            None => kit.b.var("$at", at),
-            Some(to) => {
-                if let Some(prompt) = prompts.get_mut(to).and_then(Vec::pop) {
-                    said.extend(system(kit, prompt, at));
-                }
-                kit.b.add(Term::Tag(tag(to, names), None), at)
+            Move::Show(shown) => (shown, Next::Stay),
+            Move::Switch(to, message) => {
+                let prompt = prompts.get_mut(to).and_then(Vec::pop);
+                let prompt = prompt.and_then(|prompt| system(kit, prompt, at));
+                (kit.text(&message, at), Next::Other(to, prompt))
             }
         };
-        let this = kit.b.var("self", at);
-        let again = kit.b.app(this, next, at);
-        let body = kit.b.let_in(said, again, at);
         let binder = (!none || matches!(kit.b.term(shown), Term::App(..))).then(|| Name::from("a"));
-        branches.push(Branch { tag: name, binder, body });
+        let said = vec![("_".into(), kit.b.add(Term::Send(Role::Tool, shown), at))];
+        steps.push(Step { tag: name, at, binder, said, next });
     }
-    let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
-    if branches.is_empty() {
+    if steps.is_empty() {
         // Without anything to call, the reply is the answer.
+        let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
         return kit.b.add(Term::Tag("final".into(), Some(recv)), head);
     }
+    let case_at = choices_at.unwrap_or(head);
     let answer = kit.b.var("a", head);
     let answer = kit.b.add(Term::Tag("final".into(), Some(answer)), head);
-    branches.push(Branch { tag: "final".into(), binder: Some("a".into()), body: answer });
-    let t = kit.b.var("t", head);
-    let case_at = choices_at.unwrap_or(head);
-    let case = kit.b.add(Term::Case { scrutinee: t, branches, default: None }, case_at);
-    kit.b.let_in(vec![("t".into(), recv)], case, head)
+    let ends = Branch { tag: "final".into(), binder: Some("a".into()), body: answer };
+    let mut others: Vec<usize> = vec![me];
+    let mut branches = Vec::new();
+    for Step { tag: name, at, binder, mut said, next } in steps {
+        let more = calls::more(kit, &params, Vec::new(), at);
+        let body = match next {
+            Next::Stay => more.unwrap_or_else(|| kit.b.add(Term::Tag(tag(me, names), None), at)),
+            Next::Other(to, prompt) => {
+                // The calls beside it are carried out, then the other one speaks.
+                others.extend((!others.contains(&to)).then_some(to));
+                said.extend(more.map(|more| ("_".into(), more)));
+                said.extend(prompt);
+                kit.b.add(Term::Tag(tag(to, names), None), at)
+            }
+            Next::End(text) => {
+                said.push(("r".into(), text));
+                said.extend(more.map(|more| ("_".into(), more)));
+                let r = kit.b.var("r", at);
+                kit.b.add(Term::Tag("final".into(), Some(r)), at)
+            }
+        };
+        let body = kit.b.let_in(said, body, at);
+        branches.push(Branch { tag: name, binder, body });
+    }
+    branches.push(ends);
+    let stay = kit.b.add(Term::Tag(tag(me, names), None), head);
+    let done = calls::calls(kit, params, Vec::new(), branches, stay, (head, case_at, model_at));
+    let answer = kit.b.var("a", head);
+    let answer = kit.b.add(Term::Tag("final".into(), Some(answer)), head);
+    let mut branches = vec![Branch { tag: "final".into(), binder: Some("a".into()), body: answer }];
+    for to in others {
+        let this = kit.b.var("self", head);
+        let next = match to {
+            to if to == me => kit.b.var("$at", head),
+            to => kit.b.add(Term::Tag(tag(to, names), None), head),
+        };
+        let body = kit.b.app(this, next, head);
+        branches.push(Branch { tag: tag(to, names), binder: None, body });
+    }
+    kit.b.add(Term::Case { scrutinee: done, branches, default: None }, case_at)
 }

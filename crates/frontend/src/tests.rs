@@ -193,7 +193,10 @@ fn crewai_agents_and_tasks() {
     assert!(
         code.iter().any(|(_, t)| matches!(t, Term::Fix { bound: Bound::Finite(25), origin: Some(_), .. }))
     );
-    assert_eq!(tags(code), ["spell_check", "thesaurus", "final", "final", "writer"]);
+    assert_eq!(
+        tags(code),
+        ["spell_check", "thesaurus", "final", "none", "final", "writer", "final", "writer"]
+    );
 
     let (crew, sources) = compiled(&[
         ("c/tasks.yaml", fixture("crewai/tasks.yaml")),

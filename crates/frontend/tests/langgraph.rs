@@ -51,7 +51,8 @@ fn the_limit_counts_steps_and_the_last_one_fails() {
     // Of n steps the last is never a success: with 5, think tools think tools think, and the last reply is refused.
     let odd = term(&format!("{LOOP}app.invoke({{'messages': []}}, {{'recursion_limit': 5}})\n"));
     assert!(odd.contains("fix[2]"), "{odd}");
-    assert_eq!(odd.matches("recv").count(), 2, "{odd}");
+    // Further calls of a reply are received without asking.
+    assert_eq!(odd.matches("recv").count() - odd.matches("waiting: true").count(), 2, "{odd}");
     assert_eq!(odd.matches("tool[tool] a").count(), 1, "{odd}");
     let even = term(&format!("{LOOP}app.invoke({{'messages': []}}, {{'recursion_limit': 4}})\n"));
     assert!(even.contains("fix[1]"), "{even}");

@@ -276,6 +276,8 @@ impl Models {
     pub fn check(&self, code: &Code) -> Result<(), ConfigError> {
         for (_, term) in code.iter() {
             let params = match term {
+                // Nobody is asked.
+                Term::Recv(Recv::Data(params)) if params.waiting => continue,
                 Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => Some(&**params),
                 Term::Recv(Recv::Code) => None,
                 _ => continue,

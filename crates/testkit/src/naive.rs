@@ -890,8 +890,8 @@ impl Run<'_> {
         Ok(unit(pc))
     }
 
-    /// **`recv`**: `pc ⊑ lc` and `lc ⊑ ℓmodel`; the model is asked; channel `lc`.
-    fn ask_model(&mut self, pc: Label, model: Option<&Model>) -> Result<Answer, Error> {
+    /// **`recv`**: `pc ⊑ lc` and `lc ⊑ ℓmodel`; the model is asked; channel `lc`. Nothing, if only calls that wait are wanted and none does.
+    fn ask_model(&mut self, pc: Label, model: Option<&Model>) -> Result<Option<Answer>, Error> {
         self.writable(pc)?;
         let lc = self.conversation.label;
         let raised = self.join(pc, lc);
@@ -902,7 +902,10 @@ impl Run<'_> {
         if model.is_some_and(|m| !m.tools.is_empty())
             && let Some((name, args)) = self.conversation.pending.pop_front()
         {
-            return Ok(Answer::ToolCall(name, args));
+            return Ok(Some(Answer::ToolCall(name, args)));
+        }
+        if model.is_some_and(|m| m.params.waiting) {
+            return Ok(None);
         }
         self.conversation.pending.clear();
         // **Remarks**: once a conversation, if the remark's label flows to lc.
@@ -923,11 +926,11 @@ impl Run<'_> {
             Answer::ToolCalls(calls) => {
                 self.conversation.pending = calls.into();
                 match self.conversation.pending.pop_front() {
-                    Some((name, args)) => Ok(Answer::ToolCall(name, args)),
-                    None => Ok(Answer::Text(String::new())),
+                    Some((name, args)) => Ok(Some(Answer::ToolCall(name, args))),
+                    None => Ok(Some(Answer::Text(String::new()))),
                 }
             }
-            answer => Ok(answer),
+            answer => Ok(Some(answer)),
         }
     }
 
@@ -935,7 +938,7 @@ impl Run<'_> {
     fn receive_code(&mut self, pc: Label) -> Eval {
         let answer = self.ask_model(pc, None)?;
         let lc = self.conversation.label;
-        let Answer::Text(text) = answer else {
+        let Some(Answer::Text(text)) = answer else {
             return error(
                 "model",
                 self.lattice.join(pc, lc),
@@ -965,7 +968,9 @@ impl Run<'_> {
             let answer = self.ask_model(pc, Some(model))?;
             let lc = self.conversation.label;
             let (said, decoded) = match answer {
-                Answer::Text(text) => {
+                // Nothing waits.
+                None => return Ok(literal(lc, &Data::Tag("none".into(), Arc::new(Data::Null)))),
+                Some(Answer::Text(text)) => {
                     let d = decode(&text, model.params.result.as_ref());
                     let d = d.map(|d| match model.tools.is_empty() {
                         true => d,
@@ -973,7 +978,7 @@ impl Run<'_> {
                     });
                     (text, d)
                 }
-                Answer::ToolCall(name, args) => {
+                Some(Answer::ToolCall(name, args)) => {
                     let said = args.to_json().to_string();
                     let fits = |p: &core_ir::ToolParam| match args.field(&p.name) {
                         Some(d) => p.ty.check(d).is_ok(),

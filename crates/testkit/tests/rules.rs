@@ -347,6 +347,58 @@ fn recv_as_data() {
 }
 
 #[test]
+fn a_call_that_waits_is_received_without_asking() {
+    let several = |n: i64| {
+        let call = |i: i64| ("t".into(), Data::record([("a".into(), num(i))]));
+        [Answer::ToolCalls((1..=n).map(call).collect())]
+    };
+    let tool = |rest: &str| {
+        let next = "recv {tools: [t], waiting: true}";
+        format!("tool t(a: Num) -> Num read\ntool u(b: Str) -> Num read\n{}", rest.replace("NEXT", next))
+    };
+    let one = "assistant {\"a\":1}";
+    let two = "assistant {\"a\":2}";
+    asked(&[
+        // Nothing waits before anything was asked; nobody is asked.
+        (&tool("NEXT"), &[], "`none null"),
+        (
+            &tool("[recv {tools: [t]}, NEXT, NEXT]"),
+            &several(1),
+            &format!("[`t {{a:1}},`none null,`none null]; []:[{one}]; model@[]"),
+        ),
+        (
+            &tool("[recv {tools: [t]}, NEXT, NEXT]"),
+            &several(2),
+            &format!("[`t {{a:1}},`t {{a:2}},`none null]; []:[{one}, {two}]; model@[]"),
+        ),
+        // What waits belongs to the conversation: a fresh one has nothing, a fork has it, too.
+        (
+            &tool("[recv {tools: [t]}, fresh NEXT, fork NEXT, NEXT]"),
+            &several(2),
+            &format!("[`t {{a:1}},`none null,`t {{a:2}},`t {{a:2}}]; []:[{one}, {two}]; model@[]"),
+        ),
+        // It is decoded as any other, and repaired by the next question.
+        (
+            &tool("[recv {tools: [t]}, try[[]] recv {tools: [u], waiting: true} catch x. 'no', NEXT]"),
+            &several(3),
+            &format!("[`t {{a:1}},\"no\",`none null]; []:[{one}, {two}]; model@[]"),
+        ),
+        (
+            &tool("[recv {tools: [t]}, recv {tools: [u], waiting: true, repair: 1}, NEXT]"),
+            &several(3),
+            &format!(
+                "[`t {{a:1}},`none null,`none null]; []:[{one}, {two}, user That reply cannot be used]; model@[]"
+            ),
+        ),
+    ]);
+    // The label is that of the conversation, also of the fact that nothing waits.
+    rules(&[
+        (&tool("send ([\"U\"]: 'a') ; NEXT"), "[\"U\"]:`none null; [\"U\"]:[user a]"),
+        (&tool("[\"S\"]: NEXT"), "error flow [\"S\"]"),
+    ]);
+}
+
+#[test]
 fn conversations() {
     rules(&[
         ("send 'a' ; clear", "{}"),

@@ -738,6 +738,10 @@ impl Analysis<'_> {
 
     /// What one question to a model costs, repairs included. `bytes`: of the conversation, if it is known.
     fn ask(&mut self, params: &ModelParams, bytes: Option<u64>, at: Span) -> Cost {
+        if params.waiting {
+            // What waits was said and paid already.
+            return Cost::zero();
+        }
         let calls = asks(params);
         let most = calls.most.unwrap_or(1);
         let name = params.model.as_deref().or(self.model).unwrap_or("");

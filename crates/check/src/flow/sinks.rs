@@ -4,7 +4,7 @@ use super::eval::{Analysis, CheckState, Env, OUTERMOST, SiteState, State, TrySta
 use super::taint::{Cause, Range, Taint, Taints};
 use super::value::{CodeId, FnId, Params, Shape, Val};
 use super::{Checked, Sink};
-use core_ir::{Label, Name, TermId, ToolId};
+use core_ir::{Label, NOTHING_WAITS, Name, TermId, ToolId};
 use diagnostics::Span;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -153,13 +153,14 @@ impl Analysis {
             return Some(Val::made(&mut self.taints, lc, Shape::List(Rc::new(vec![ok, value]))));
         };
         let data = Val::data(Range::BOTTOM);
-        if params.tools.is_empty() {
+        if params.tools.is_empty() && !params.waiting {
             return Some(Val::data(lc));
         }
         let names: Vec<Name> = params.tools.iter().map(|t| self.code(code).tool(*t).name.clone()).collect();
         let mut tags: Vec<(Name, Val)> = names.into_iter().map(|n| (n, data.clone())).collect();
-        if !tags.iter().any(|(n, _)| &**n == "final") {
-            tags.push(("final".into(), data));
+        let last = if params.waiting { NOTHING_WAITS } else { "final" };
+        if !tags.iter().any(|(n, _)| &**n == last) {
+            tags.push((last.into(), data));
         }
         tags.sort_by(|(n, _), (m, _)| n.cmp(m));
         Some(Val { label: lc, inner: Taint::NONE, shape: Shape::Tags(Rc::new(tags)) })

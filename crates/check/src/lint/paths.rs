@@ -96,6 +96,10 @@ pub fn loops(code: &Code) -> Vec<Loop> {
     let mut loops = Vec::new();
     for (fix, term) in code.iter() {
         let Term::Fix { bound, origin, body } = term else { continue };
+        // It ends with the calls of a reply, however many there are.
+        if code.receives_calls(fix) {
+            continue;
+        }
         let exits = turn(code, *body).map(|turn| {
             let mut walk = Walk { code, this: Some(turn.this), locals: turn.locals };
             walk.run(turn.body)
@@ -284,11 +288,15 @@ impl Walk<'_> {
     fn kind(&self, id: TermId) -> Binding {
         match self.code.term(id) {
             Term::Var(_, Slot::Local(i)) => self.locals.get(*i as usize).copied().unwrap_or(Binding::Other),
-            Term::App(f, _) => match self.code.term(*f) {
+            Term::App(f, x) => match self.code.term(*f) {
                 Term::Llm(_, params) if params.tools.is_empty() => Binding::Reply,
                 Term::Llm(..) => Binding::Action,
+                // What the calls of a reply come to.
+                Term::Fix { .. } if self.kind(*x) == Binding::Action => Binding::Action,
                 _ => Binding::Other,
             },
+            // What was called decides what comes of it.
+            Term::Case { scrutinee, .. } if self.kind(*scrutinee) == Binding::Action => Binding::Action,
             // A turn of a conversation.
             Term::Recv(Recv::Data(params)) if params.tools.is_empty() => Binding::Reply,
             Term::Recv(Recv::Data(_)) => Binding::Action,

@@ -6,7 +6,8 @@ use super::solve::{
 };
 use super::{Mistake, Why, codes};
 use core_ir::{
-    Abs, Bound, Code, Data, IfSugar, ModelParams, Name, Prim, Recv, Slot, StoreDecl, Term, TermId, Type,
+    Abs, Bound, Code, Data, IfSugar, ModelParams, NOTHING_WAITS, Name, Prim, Recv, Slot, StoreDecl, Term,
+    TermId, Type,
 };
 use diagnostics::Span;
 use std::collections::HashMap;
@@ -483,7 +484,10 @@ impl<'a> Infer<'a> {
             }
             Term::Recv(Recv::Data(params)) => {
                 self.effect(eff, Atom::Conversation);
-                self.effect(eff, Atom::Llm(model(params)));
+                // What waits was said already.
+                if !params.waiting {
+                    self.effect(eff, Atom::Llm(model(params)));
+                }
                 self.reply(code, params)
             }
             Term::Recv(Recv::Code) => {
@@ -615,7 +619,7 @@ impl<'a> Infer<'a> {
             Some(ty) => self.s.declared(ty),
             None => STR,
         };
-        if params.tools.is_empty() {
+        if params.tools.is_empty() && !params.waiting {
             return answer;
         }
         let mut tags: Vec<(Name, T)> = Vec::with_capacity(params.tools.len() + 1);
@@ -628,7 +632,7 @@ impl<'a> Infer<'a> {
             let t = self.s.add(Node::Record { fields, exact: true });
             tags.push((decl.name.clone(), t));
         }
-        tags.push(("final".into(), answer));
+        tags.push(if params.waiting { (NOTHING_WAITS.into(), NULL) } else { ("final".into(), answer) });
         self.s.add(Node::Variant(tags.into()))
     }
 

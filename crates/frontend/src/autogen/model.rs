@@ -1,5 +1,6 @@
 //! What AutoGen's components and the Python that makes them say alike: agents, teams, and what ends a talk.
 
+use crate::calls;
 use crate::emit::{LoopBound, Template};
 use crate::kit::Kit;
 use core_ir::{ModelParams, TermId, ToolDecl, Type};
@@ -93,6 +94,13 @@ pub(super) struct Assistant {
     /// How results are told if it is not: a Python format.
     pub summary: Option<String>,
     pub result: Option<Type>,
+}
+
+impl Assistant {
+    /// Whether a reply of it may hold several calls.
+    pub fn calls_several(&self) -> bool {
+        !(self.tools.is_empty() && self.handoffs.is_empty()) && calls::several(&self.params)
+    }
 }
 
 /// A tool of an assistant.

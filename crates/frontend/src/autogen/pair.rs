@@ -2,13 +2,17 @@
 
 use super::classic::Stop;
 use super::ends::holds_text;
-use super::model::{Assistant, Kind, Member, ToolUse};
+use super::model::{Assistant, Kind, Member};
 use super::term::{state, system};
+use crate::calls;
 use crate::emit::{LoopBound, codes};
 use crate::kit::Kit;
-use core_ir::{Branch, Data, IfSugar, Prim, Recv, Role, Term, TermId, Type};
+use core_ir::{Branch, Data, IfSugar, Prim, Recv, Role, Term, TermId, ToolDecl, Type};
 use diagnostics::Span;
 use std::sync::Arc;
+
+/// What the tools that a reply calls have said.
+const TOLD: &str = "told";
 
 /// One side's conversation with another one that has no model.
 pub(super) fn conversation(
@@ -29,31 +33,48 @@ pub(super) fn conversation(
         let this = kit.b.var("self", at);
         kit.b.app(this, s, at)
     };
-    for ToolUse { decl, .. } in &a.tools {
+    let tools: Vec<&ToolDecl> =
+        a.tools.iter().map(|t| &t.decl).filter(|d| !calls::reserved(&d.name)).collect();
+    let tools = &tools[..tools.len().min(crate::emit::MOST_TOOLS)];
+    params.tools.extend(tools.iter().map(|decl| kit.declared((*decl).clone())));
+    for (decl, id) in tools.iter().zip(params.tools.clone()) {
         let (name, at) = (decl.name.clone(), decl.span);
-        if &*name == "final" || branches.len() >= crate::emit::MOST_TOOLS {
-            continue;
-        }
-        let id = kit.declared(decl.clone());
-        params.tools.push(id);
         let (tool, given) = (kit.b.add(Term::Tool(id), at), kit.b.var("a", at));
         let result = kit.b.app(tool, given, at);
         let result = kit.b.add(Term::Prim(Prim::ToStr, vec![result]), at);
         let o = kit.b.var("o", at);
-        let told = kit.b.add(Term::Send(Role::Tool, o), at);
-        let on = next(kit, "o", false, at);
-        let body = kit.b.let_in(vec![("o".into(), result), ("_".into(), told)], on, at);
+        let send = kit.b.add(Term::Send(Role::Tool, o), at);
+        let (before, o) = (calls::so_far(kit, TOLD, at), kit.b.var("o", at));
+        let all = kit.b.add(Term::List(vec![o]), at);
+        let all = kit.b.add(Term::Prim(Prim::Add, vec![before, all]), at);
+        let next = calls::more(kit, &params, vec![(TOLD.into(), all)], at).unwrap_or_else(|| {
+            let o = kit.b.var("o", at);
+            kit.b.add(Term::Tag(TOLD.into(), Some(o)), at)
+        });
+        let body = kit.b.let_in(vec![("o".into(), result), ("_".into(), send)], next, at);
         branches.push(Branch { tag: name, binder: Some("a".into()), body });
     }
-    let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
-    let on = next(kit, "y", true, member.head);
+    let head = member.head;
     let reply = if branches.is_empty() {
-        kit.b.let_in(vec![("y".into(), recv)], on, member.head)
+        let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
+        let on = next(kit, "y", true, head);
+        kit.b.let_in(vec![("y".into(), recv)], on, head)
     } else {
-        branches.push(Branch { tag: "final".into(), binder: Some("y".into()), body: on });
-        let t = kit.b.var("t", member.head);
-        let case = kit.b.add(Term::Case { scrutinee: t, branches, default: None }, member.head);
-        kit.b.let_in(vec![("t".into(), recv)], case, member.head)
+        let y = kit.b.var("y", head);
+        let said = kit.b.add(Term::Tag("said".into(), Some(y)), head);
+        branches.push(Branch { tag: "final".into(), binder: Some("y".into()), body: said });
+        // The results of a reply's calls are one message.
+        let (all, lines) = (calls::so_far(kit, TOLD, head), kit.text("\n\n", head));
+        let all = kit.b.add(Term::Prim(Prim::Join, vec![all, lines]), head);
+        let after = kit.b.add(Term::Tag(TOLD.into(), Some(all)), head);
+        let known = vec![(TOLD.into(), kit.b.add(Term::List(Vec::new()), head))];
+        let done = calls::calls(kit, params, known, branches, after, (head, head, model_at));
+        let (said, told) = (next(kit, "y", true, head), next(kit, "o", false, head));
+        let branches = vec![
+            Branch { tag: "said".into(), binder: Some("y".into()), body: said },
+            Branch { tag: TOLD.into(), binder: Some("o".into()), body: told },
+        ];
+        kit.b.add(Term::Case { scrutinee: done, branches, default: None }, head)
     };
     // Whether the other one answers.
     let place = other.head;

@@ -169,7 +169,11 @@ fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, rich: bool, body: Term
     }
     let bound = match messages(team, rich) {
         Some(n) => LoopBound { bound: Bound::Finite(n), origin: None, span: None },
-        None => LoopBound::unknown("how many messages the talk has"),
+        None => LoopBound {
+            bound: Bound::Infinite,
+            origin: Some("as many messages as the talk has".into()),
+            span: None,
+        },
     };
     let (i, log) = (kit.b.var("$i", at), kit.b.var("$log", at));
     let count = kit.b.add(Term::Prim(Prim::Length, vec![log]), at);
@@ -234,6 +238,8 @@ fn messages(team: &Team, rich: bool) -> Option<u64> {
                 Kind::Team(inner) => messages(inner, rich)?,
                 _ => 1,
             },
+            // A reply may hold any number of calls, which are remembered.
+            Kind::Assistant(a) if rich && a.calls_several() => return None,
             // Each call with its result, what is said, and a handover.
             Kind::Assistant(a) if rich => match a.bound.bound {
                 _ if a.tools.is_empty() => 3,

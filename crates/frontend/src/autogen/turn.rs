@@ -2,8 +2,9 @@
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/agents/_assistant_agent.py`.
 
-use super::model::{Assistant, ToolUse};
+use super::model::{Assistant, Handoff, Member, ToolUse};
 use super::term::{Said, alone, entry};
+use crate::calls;
 use crate::emit::{self, Template, clip, codes};
 use crate::kit::Kit;
 use core_ir::{
@@ -16,6 +17,12 @@ use std::sync::Arc;
 /// The variable that holds the calls of a turn and what they gave, as messages of the talk.
 pub(super) const DONE: &str = "$done";
 
+/// What is known of the calls of a reply: their summaries.
+const TOLD: &str = "told";
+/// Who was handed over to.
+const TO: &str = "to";
+const NOBODY: &str = "nobody";
+
 /// A turn of an assistant in the conversation around it. `finish` makes the result from the variable that holds what it says.
 /// If its calls are to be remembered under a name, they are in [`DONE`] there, unless it can make none.
 pub(super) fn turn(
@@ -27,110 +34,136 @@ pub(super) fn turn(
 ) -> TermId {
     let model_at = a.model_at.unwrap_or(head);
     let mut params = a.params.clone();
-    let mut branches: Vec<Branch> = Vec::new();
-    let mut over: Vec<Branch> = Vec::new();
     let mut seen: HashSet<Name> = HashSet::new();
-    let looped = !a.tools.is_empty();
-    for ToolUse { decl, ask } in &a.tools {
-        let (name, at) = (decl.name.clone(), decl.span);
-        if !room(kit, &name, at, branches.len(), &mut seen) {
-            continue;
+    let mut tools: Vec<&ToolUse> = Vec::new();
+    for tool in &a.tools {
+        if room(kit, &tool.decl.name, tool.decl.span, params.tools.len(), &mut seen) {
+            params.tools.push(kit.declared(tool.decl.clone()));
+            tools.push(tool);
         }
-        let id = kit.declared(decl.clone());
-        params.tools.push(id);
-        let given = kit.b.var("a", at);
-        let result = match ask {
-            Some(member) => {
-                let agent = alone(kit, member);
-                let task = kit.b.add(Term::Field(given, "task".into()), at);
-                kit.b.app(agent, task, at)
-            }
-            None => {
-                let tool = kit.b.add(Term::Tool(id), at);
-                let result = kit.b.app(tool, given, at);
-                kit.b.add(Term::Prim(Prim::ToStr, vec![result]), at)
-            }
-        };
-        let o = kit.b.var("o", at);
-        let told = kit.b.add(Term::Send(Role::Tool, o), at);
-        let mut payload = summary(kit, a.summary.as_deref(), &name, at);
-        if let Some(me) = remembered {
-            let before = kit.b.var(DONE, at);
-            let done = called(kit, me, Some(before), "o", at);
-            payload = pair(kit, payload, done, at);
-        }
-        let step = kit.b.add(Term::Tag("summary".into(), Some(payload)), at);
-        let this = kit.b.var("self", at);
-        let again = kit.b.app(this, step, at);
-        let body = kit.b.let_in(vec![("o".into(), result), ("_".into(), told)], again, at);
-        branches.push(Branch { tag: name, binder: Some("a".into()), body });
     }
+    let mut handoffs: Vec<&Handoff> = Vec::new();
     for handoff in &a.handoffs {
         let (name, at) = (Name::from(handoff.name.as_str()), handoff.at);
-        if !room(kit, &name, at, branches.len(), &mut seen) {
+        if !room(kit, &name, at, params.tools.len(), &mut seen) {
             continue;
         }
-        let mut decl = ToolDecl::unknown(name.clone(), at);
+        let mut decl = ToolDecl::unknown(name, at);
         decl.description = Some(handoff.description.as_str().into());
         decl.params = Vec::new();
         decl.result = Type::Str;
         decl.effect = EffectClass::Pure;
         decl.control = LabelSpec::TOP;
         decl.label = LabelSpec::BOTTOM;
-        let id = kit.declared(decl);
-        params.tools.push(id);
-        let message = kit.text(&handoff.message, at);
-        let y = kit.b.var("y", at);
-        let told = kit.b.add(Term::Send(Role::Tool, y), at);
-        let then = Said::Handoff(handoff.target.clone());
-        if looped {
-            let done = remembered.map(|me| {
-                let before = kit.b.var(DONE, at);
-                called(kit, me, Some(before), "y", at)
-            });
-            let binder = done.map(|_| Name::from(DONE));
-            let tag = kit.b.add(Term::Tag(name.clone(), done), at);
-            let body = kit.b.let_in(vec![("y".into(), message), ("_".into(), told)], tag, at);
-            branches.push(Branch { tag: name.clone(), binder: None, body });
-            let message = kit.text(&handoff.message, at);
-            let body = finish(kit, "y".into(), &then);
-            let body = kit.b.let_in(vec![("y".into(), message)], body, at);
-            over.push(Branch { tag: name, binder, body });
-        } else {
-            let body = finish(kit, "y".into(), &then);
-            let mut bindings = vec![("y".into(), message), ("_".into(), told)];
-            if let Some(me) = remembered {
-                bindings.push((DONE.into(), called(kit, me, None, "y", at)));
-            }
-            let body = kit.b.let_in(bindings, body, at);
-            branches.push(Branch { tag: name, binder: None, body });
-        }
+        params.tools.push(kit.declared(decl));
+        handoffs.push(handoff);
     }
     let plain = ModelParams { tools: Vec::new(), ..params.clone() };
-    let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
-    if branches.is_empty() {
+    if tools.is_empty() && handoffs.is_empty() {
+        let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
         let body = finish(kit, "y".into(), &Said::Text);
         return named(kit, "y", recv, body, head);
     }
-    let t = kit.b.var("t", head);
-    let nothing = |kit: &mut Kit<'_>| kit.b.add(Term::List(Vec::new()), head);
-    if !looped {
-        let body = finish(kit, "y".into(), &Said::Text);
-        let done = remembered.map(|_| (Name::from(DONE), nothing(kit)));
-        let body = kit.b.let_in(done.into_iter().collect(), body, head);
-        branches.push(Branch { tag: "final".into(), binder: Some("y".into()), body });
-        let case = kit.b.add(Term::Case { scrutinee: t, branches, default: None }, head);
-        return kit.b.let_in(vec![("t".into(), recv)], case, head);
+    let looped = !tools.is_empty();
+    let once = Once {
+        params: &params,
+        summary: a.summary.as_deref(),
+        remembered,
+        looped,
+        hands_over: !handoffs.is_empty(),
+        head,
+        model_at,
+    };
+    let done = once.calls(kit, &tools, &handoffs);
+    let ran = if looped { rounds(kit, a, done, &handoffs, remembered, head) } else { done };
+    let mut ends: Vec<Branch> = Vec::new();
+    // Of a pair the text is `y`, and the calls are what is remembered.
+    let text = |kit: &mut Kit<'_>| {
+        let r = kit.b.var("r", head);
+        if remembered.is_some() { kit.b.add(Term::Field(r, "text".into()), head) } else { r }
+    };
+    let pair_of = |kit: &mut Kit<'_>, body: TermId| match remembered {
+        Some(_) => {
+            let r = kit.b.var("r", head);
+            let done = kit.b.add(Term::Field(r, "done".into()), head);
+            kit.b.let_in(vec![(DONE.into(), done)], body, head)
+        }
+        None => body,
+    };
+    let body = finish(kit, "y".into(), &Said::Text);
+    let branch = match remembered {
+        Some(_) => {
+            let y = text(kit);
+            let body = named(kit, "y", y, body, head);
+            Branch { tag: "said".into(), binder: Some("r".into()), body: pair_of(kit, body) }
+        }
+        None => Branch { tag: "said".into(), binder: Some("y".into()), body },
+    };
+    ends.push(branch);
+    if looped {
+        let (said, y) = if a.reflect {
+            // The tools are not offered when their results are looked back on.
+            (Said::Text, kit.b.add(Term::Recv(Recv::Data(Arc::new(plain))), model_at))
+        } else {
+            let (all, line) = (text(kit), kit.text("\n", head));
+            (Said::Summary, kit.b.add(Term::Prim(Prim::Join, vec![all, line]), head))
+        };
+        let body = finish(kit, "y".into(), &said);
+        let body = named(kit, "y", y, body, head);
+        let binder = (!a.reflect || remembered.is_some()).then(|| Name::from("r"));
+        ends.push(Branch { tag: "summary".into(), binder, body: pair_of(kit, body) });
     }
+    for handoff in handoffs {
+        let message = kit.text(&handoff.message, handoff.at);
+        let body = finish(kit, "y".into(), &Said::Handoff(handoff.target.clone()));
+        let body = kit.b.let_in(vec![("y".into(), message)], body, handoff.at);
+        let binder = remembered.map(|_| Name::from(DONE));
+        ends.push(Branch { tag: handoff.name.as_str().into(), binder, body });
+    }
+    kit.b.add(Term::Case { scrutinee: ran, branches: ends, default: None }, head)
+}
+
+/// The rounds of tool calls: each is a reply with its calls. Gives the summary of the last one if there is no round left.
+fn rounds(
+    kit: &mut Kit<'_>,
+    a: &Assistant,
+    done: TermId,
+    handoffs: &[&Handoff],
+    remembered: Option<&str>,
+    head: Span,
+) -> TermId {
     let fix_at = a.bound.span.unwrap_or(head);
-    let mut y = kit.b.var("y", head);
-    if remembered.is_some() {
-        let done = kit.b.var(DONE, head);
-        y = pair(kit, y, done, head);
+    // What was remembered before, and what this reply called.
+    let all = |kit: &mut Kit<'_>| {
+        let r = kit.b.var("r", head);
+        if remembered.is_none() {
+            return r;
+        }
+        let (before, text) = (kit.b.var(DONE, head), kit.b.add(Term::Field(r, "text".into()), head));
+        let r = kit.b.var("r", head);
+        let done = kit.b.add(Term::Field(r, "done".into()), head);
+        let done = kit.b.add(Term::Prim(Prim::Add, vec![before, done]), head);
+        pair(kit, text, done, head)
+    };
+    let mut branches: Vec<Branch> = Vec::new();
+    let payload = all(kit);
+    let body = kit.b.add(Term::Tag("said".into(), Some(payload)), head);
+    branches.push(Branch { tag: "said".into(), binder: Some("r".into()), body });
+    let payload = all(kit);
+    let step = kit.b.add(Term::Tag("summary".into(), Some(payload)), head);
+    let this = kit.b.var("self", head);
+    let body = kit.b.app(this, step, head);
+    branches.push(Branch { tag: "summary".into(), binder: Some("r".into()), body });
+    for handoff in handoffs {
+        let done = remembered.map(|_| {
+            let (before, done) = (kit.b.var(DONE, head), kit.b.var("d", head));
+            kit.b.add(Term::Prim(Prim::Add, vec![before, done]), head)
+        });
+        let binder = done.map(|_| Name::from("d"));
+        let body = kit.b.add(Term::Tag(handoff.name.as_str().into(), done), head);
+        branches.push(Branch { tag: handoff.name.as_str().into(), binder, body });
     }
-    let said = kit.b.add(Term::Tag("said".into(), Some(y)), head);
-    branches.push(Branch { tag: "final".into(), binder: Some("y".into()), body: said });
-    let case = kit.b.add(Term::Case { scrutinee: t, branches, default: None }, head);
+    let step = kit.b.add(Term::Case { scrutinee: done, branches, default: None }, head);
     let mut bindings: Vec<(Name, TermId)> = Vec::new();
     if remembered.is_some() {
         let (r, before) = (kit.b.var("$r", head), kit.b.var("r", head));
@@ -139,58 +172,188 @@ pub(super) fn turn(
         let done = kit.b.add(Term::Case { scrutinee: r, branches, default: None }, head);
         bindings.push((DONE.into(), done));
     }
-    bindings.push(("t".into(), recv));
-    let step = kit.b.let_in(bindings, case, head);
+    let step = kit.b.let_in(bindings, step, head);
     let step = kit.b.abs("$r", None, step, head);
     let step = kit.b.abs("self", None, step, head);
     let fix =
         kit.b.add(Term::Fix { bound: a.bound.bound, origin: a.bound.origin.clone(), body: step }, fix_at);
-    let mut first = kit.text("", head);
-    if remembered.is_some() {
-        let done = nothing(kit);
-        first = pair(kit, first, done, head);
-    }
+    let first = nothing(kit, remembered, head);
     let begin = kit.b.add(Term::Tag("summary".into(), Some(first)), head);
-    let ran = kit.b.app(fix, begin, head);
-    // Of a pair the text is `y`, and the calls are what is remembered.
-    let mut end = |kit: &mut Kit<'_>, tag: &str, said: Said, again: Option<TermId>| {
-        let body = finish(kit, "y".into(), &said);
-        let part = |kit: &mut Kit<'_>, field: &str| {
-            let r = kit.b.var("r", head);
-            kit.b.add(Term::Field(r, field.into()), head)
-        };
-        let reflects = again.is_some();
-        let body = match (again, remembered) {
-            (Some(again), _) => named(kit, "y", again, body, head),
-            (None, Some(_)) => {
-                let y = part(kit, "text");
-                kit.b.let_in(vec![("y".into(), y)], body, head)
-            }
-            (None, None) => body,
-        };
-        let binder = match remembered {
-            Some(_) => Some("r".into()),
-            None => (!reflects).then(|| Name::from("y")),
-        };
-        let body = match remembered {
-            Some(_) => {
-                let done = part(kit, "done");
-                kit.b.let_in(vec![(DONE.into(), done)], body, head)
-            }
-            None => body,
-        };
-        Branch { tag: tag.into(), binder, body }
-    };
-    let mut ends = vec![end(kit, "said", Said::Text, None)];
-    if a.reflect {
-        // The tools are not offered when their results are looked back on.
-        let again = kit.b.add(Term::Recv(Recv::Data(Arc::new(plain))), model_at);
-        ends.push(end(kit, "summary", Said::Text, Some(again)));
-    } else {
-        ends.push(end(kit, "summary", Said::Summary, None));
+    kit.b.app(fix, begin, head)
+}
+
+/// No call: of summaries, and of what is remembered.
+fn nothing(kit: &mut Kit<'_>, remembered: Option<&str>, at: Span) -> TermId {
+    let text = kit.b.add(Term::List(Vec::new()), at);
+    if remembered.is_none() {
+        return text;
     }
-    ends.extend(over);
-    kit.b.add(Term::Case { scrutinee: ran, branches: ends, default: None }, head)
+    let done = kit.b.add(Term::List(Vec::new()), at);
+    pair(kit, text, done, at)
+}
+
+/// A reply and what it calls.
+struct Once<'a> {
+    params: &'a ModelParams,
+    summary: Option<&'a str>,
+    remembered: Option<&'a str>,
+    /// Whether tools are called, so that there is a summary.
+    looped: bool,
+    hands_over: bool,
+    head: Span,
+    model_at: Span,
+}
+
+impl Once<'_> {
+    /// `said`, or, when all calls are carried out, the first handoff or the `summary` of all.
+    fn calls(&self, kit: &mut Kit<'_>, tools: &[&ToolUse], handoffs: &[&Handoff]) -> TermId {
+        let mut branches: Vec<Branch> = Vec::new();
+        for ToolUse { decl, ask } in tools {
+            branches.push(self.tool(kit, decl, ask.as_ref()));
+        }
+        for handoff in handoffs {
+            branches.push(self.handoff(kit, handoff));
+        }
+        let head = self.head;
+        let mut y = kit.b.var("y", head);
+        if self.remembered.is_some() {
+            let done = kit.b.add(Term::List(Vec::new()), head);
+            y = pair(kit, y, done, head);
+        }
+        let body = kit.b.add(Term::Tag("said".into(), Some(y)), head);
+        branches.push(Branch { tag: "final".into(), binder: Some("y".into()), body });
+        let after = self.over(kit, handoffs);
+        let known = self.fields().into_iter();
+        let known = known.map(|field| match field {
+            TO => (TO.into(), kit.b.add(Term::Tag(NOBODY.into(), None), head)),
+            field => (field.into(), kit.b.add(Term::List(Vec::new()), head)),
+        });
+        let known = known.collect();
+        calls::calls(kit, self.params.clone(), known, branches, after, (head, head, self.model_at))
+    }
+
+    /// What is known so far of the calls of a reply: lists of the summaries and of the calls with their results; who was handed over to.
+    fn fields(&self) -> Vec<&'static str> {
+        let mut fields = Vec::new();
+        fields.extend(self.looped.then_some(TOLD));
+        fields.extend(self.remembered.map(|_| "done"));
+        fields.extend(self.hands_over.then_some(TO));
+        fields
+    }
+
+    /// No call is left.
+    fn over(&self, kit: &mut Kit<'_>, handoffs: &[&Handoff]) -> TermId {
+        let at = self.head;
+        let done = |kit: &mut Kit<'_>| calls::so_far(kit, "done", at);
+        let summary = self.looped.then(|| {
+            let mut told = calls::so_far(kit, TOLD, at);
+            if self.remembered.is_some() {
+                let done = done(kit);
+                told = pair(kit, told, done, at);
+            }
+            kit.b.add(Term::Tag("summary".into(), Some(told)), at)
+        });
+        let mut branches: Vec<Branch> = Vec::new();
+        if handoffs.is_empty() {
+            // INVARIANT: there are tools or handoffs.
+            return summary.unwrap_or_else(|| nothing(kit, None, at));
+        }
+        let nobody = summary.unwrap_or_else(|| {
+            // Every call is a handoff then.
+            let message = kit.text("nobody was handed over to", at);
+            kit.b.add(Term::Fail(message), at)
+        });
+        branches.push(Branch { tag: NOBODY.into(), binder: None, body: nobody });
+        for handoff in handoffs {
+            let tag = Name::from(handoff.name.as_str());
+            let done = self.remembered.map(|_| done(kit));
+            let body = kit.b.add(Term::Tag(tag.clone(), done), at);
+            branches.push(Branch { tag, binder: None, body });
+        }
+        let to = calls::so_far(kit, TO, at);
+        kit.b.add(Term::Case { scrutinee: to, branches, default: None }, at)
+    }
+
+    /// After a call of a tool, which is told of, or a handoff: what it adds to what is known, or, if a reply holds one call, what the
+    /// reply comes to.
+    fn after(&self, kit: &mut Kit<'_>, tool: &Name, result: &str, told: Option<TermId>, at: Span) -> TermId {
+        let to = told.is_none().then_some(tool);
+        let one = |kit: &mut Kit<'_>, item: TermId| kit.b.add(Term::List(vec![item]), at);
+        let done = self.remembered.map(|me| called(kit, me, tool, result, at));
+        let single = !calls::several(self.params);
+        let told = told.map(|told| one(kit, told));
+        if single {
+            return match (to, told) {
+                (Some(to), _) => kit.b.add(Term::Tag(to.clone(), done), at),
+                (None, told) => {
+                    let told = told.unwrap_or_else(|| nothing(kit, None, at));
+                    let payload = match done {
+                        Some(done) => pair(kit, told, done, at),
+                        None => told,
+                    };
+                    kit.b.add(Term::Tag("summary".into(), Some(payload)), at)
+                }
+            };
+        }
+        let to = to.map(|to| {
+            // Of several handoffs the first counts.
+            let (before, to) = (calls::so_far(kit, TO, at), kit.b.add(Term::Tag(to.clone(), None), at));
+            let nobody = vec![Branch { tag: NOBODY.into(), binder: None, body: to }];
+            let first = calls::so_far(kit, TO, at);
+            kit.b.add(Term::Case { scrutinee: before, branches: nobody, default: Some(first) }, at)
+        });
+        let mut known = Vec::new();
+        for field in self.fields() {
+            let before = calls::so_far(kit, field, at);
+            let new = match field {
+                TOLD => told,
+                TO => to,
+                _ => done,
+            };
+            let all = match new {
+                Some(new) if field == TO => new,
+                Some(new) => kit.b.add(Term::Prim(Prim::Add, vec![before, new]), at),
+                None => before,
+            };
+            known.push((field.into(), all));
+        }
+        // INVARIANT: a reply may hold several calls here.
+        calls::more(kit, self.params, known, at).unwrap_or_else(|| nothing(kit, None, at))
+    }
+
+    fn tool(&self, kit: &mut Kit<'_>, decl: &ToolDecl, ask: Option<&Member>) -> Branch {
+        let (name, at) = (decl.name.clone(), decl.span);
+        let given = kit.b.var("a", at);
+        let result = match ask {
+            Some(member) => {
+                let agent = alone(kit, member);
+                let task = kit.b.add(Term::Field(given, "task".into()), at);
+                kit.b.app(agent, task, at)
+            }
+            None => {
+                let id = kit.declared(decl.clone());
+                let tool = kit.b.add(Term::Tool(id), at);
+                let result = kit.b.app(tool, given, at);
+                kit.b.add(Term::Prim(Prim::ToStr, vec![result]), at)
+            }
+        };
+        let o = kit.b.var("o", at);
+        let send = kit.b.add(Term::Send(Role::Tool, o), at);
+        let told = summary(kit, self.summary, &name, at);
+        let next = self.after(kit, &name, "o", Some(told), at);
+        let body = kit.b.let_in(vec![("o".into(), result), ("_".into(), send)], next, at);
+        Branch { tag: name, binder: Some("a".into()), body }
+    }
+
+    fn handoff(&self, kit: &mut Kit<'_>, handoff: &Handoff) -> Branch {
+        let (name, at) = (Name::from(handoff.name.as_str()), handoff.at);
+        let message = kit.text(&handoff.message, at);
+        let y = kit.b.var("y", at);
+        let send = kit.b.add(Term::Send(Role::Tool, y), at);
+        let next = self.after(kit, &name, "y", None, at);
+        let body = kit.b.let_in(vec![("y".into(), message), ("_".into(), send)], next, at);
+        Branch { tag: name, binder: self.remembered.map(|_| "a".into()), body }
+    }
 }
 
 /// `{text: …, done: …}`.
@@ -198,17 +361,14 @@ fn pair(kit: &mut Kit<'_>, text: TermId, done: TermId, at: Span) -> TermId {
     kit.b.add(Term::Record(vec![("text".into(), text), ("done".into(), done)]), at)
 }
 
-/// The calls before, and the call in `t` with its result.
-fn called(kit: &mut Kit<'_>, me: &str, before: Option<TermId>, result: &str, at: Span) -> TermId {
-    let t = kit.b.var("t", at);
-    let call = entry(kit, me, "call", t, at);
+/// The call that is carried out, with its result.
+fn called(kit: &mut Kit<'_>, me: &str, tool: &Name, result: &str, at: Span) -> TermId {
+    let a = kit.b.var("a", at);
+    let call = kit.b.add(Term::Tag(tool.clone(), Some(a)), at);
+    let call = entry(kit, me, "call", call, at);
     let o = kit.b.var(result, at);
     let result = entry(kit, me, "result", o, at);
-    let now = kit.b.add(Term::List(vec![call, result]), at);
-    match before {
-        None => now,
-        Some(before) => kit.b.add(Term::Prim(Prim::Add, vec![before, now]), at),
-    }
+    kit.b.add(Term::List(vec![call, result]), at)
 }
 
 /// `let name = value in body`, or the value if that is all of the body.
@@ -227,7 +387,8 @@ fn room(kit: &mut Kit<'_>, name: &Name, at: Span, count: usize, seen: &mut HashS
         }
         return false;
     }
-    let taken = matches!(&**name, "final" | "said" | "summary" | "") || !seen.insert(name.clone());
+    let taken =
+        calls::reserved(name) || matches!(&**name, "said" | "summary" | NOBODY) || !seen.insert(name.clone());
     if taken {
         let message = format!("there is a tool `{}` already, this one is left out", clip(name));
         kit.out.push(Diagnostic::warn(codes::DUPLICATE, message, at));

@@ -16,6 +16,7 @@ use super::plan::Plan;
 use super::prompt::{Part, Said};
 use super::value::{REPLY, STATE, Scope};
 use super::{Inner, Kindly, Reader};
+use crate::calls;
 use crate::defaults;
 use crate::emit::{LoopBound, Unused, codes, undecided};
 use crate::kit::Kit;
@@ -396,34 +397,46 @@ impl Reader<'_, '_> {
         } else {
             let mut branches = Vec::new();
             for (i, decl) in decls.iter().enumerate() {
+                let (o, at) = self.called(kit, decl);
+                let shown = kit.b.var("o", at);
+                let send = kit.b.add(Term::Send(Role::Tool, shown), at);
+                let mut said = vec![("o".into(), o), ("_".into(), send)];
                 let body = if self.returns_directly(tools.get(i)) {
-                    let (o, _) = self.called(kit, decl);
-                    let text = kit.b.add(Term::Prim(Prim::ToStr, vec![o]), decl.span);
-                    kit.b.add(Term::Tag("final".into(), Some(text)), decl.span)
-                } else {
-                    let (o, at) = self.called(kit, decl);
+                    // The calls beside it are carried out, too.
+                    said.extend(calls::more(kit, &params, Vec::new(), at).map(|more| ("_".into(), more)));
                     let shown = kit.b.var("o", at);
-                    let send = kit.b.add(Term::Send(Role::Tool, shown), at);
-                    let (this, go) = (kit.b.var("self", at), kit.b.var("$go", at));
-                    let again = kit.b.app(this, go, at);
-                    kit.b.let_in(vec![("o".into(), o), ("_".into(), send)], again, at)
+                    let text = kit.b.add(Term::Prim(Prim::ToStr, vec![shown]), at);
+                    kit.b.add(Term::Tag("final".into(), Some(text)), at)
+                } else {
+                    next(kit, &params, at)
                 };
+                let body = kit.b.let_in(said, body, at);
                 branches.push(Branch { tag: decl.name.clone(), binder: Some("a".into()), body });
             }
             if task.is_some() {
-                branches.push(self.task_branch(kit, subagents, head));
+                let more = next(kit, &params, head);
+                branches.push(self.task_branch(kit, subagents, more, head));
             }
             for (decl, name, id) in &helpers {
-                let body = self.helped(kit, name, *id, decl.span);
+                let more = next(kit, &params, decl.span);
+                let body = self.helped(kit, name, *id, more, decl.span);
                 branches.push(Branch { tag: decl.name.clone(), binder: None, body });
             }
             let a = kit.b.var("a", head);
             let done = kit.b.add(Term::Tag("final".into(), Some(a)), head);
             branches.push(Branch { tag: "final".into(), binder: Some("a".into()), body: done });
-            let think = recv(kit);
-            let t = kit.b.var("t", head);
-            let case = kit.b.add(Term::Case { scrutinee: t, branches, default: None }, head);
-            let step = kit.b.let_in(vec![("t".into(), think)], case, head);
+            let again = kit.b.add(Term::Tag("again".into(), None), head);
+            let all = (head, head, head);
+            let calls = calls::calls(kit, (*params).clone(), Vec::new(), branches, again, all);
+            let a = kit.b.var("a", head);
+            let done = kit.b.add(Term::Tag("final".into(), Some(a)), head);
+            let (this, go) = (kit.b.var("self", head), kit.b.var("$go", head));
+            let again = kit.b.app(this, go, head);
+            let branches = vec![
+                Branch { tag: "final".into(), binder: Some("a".into()), body: done },
+                Branch { tag: "again".into(), binder: None, body: again },
+            ];
+            let step = kit.b.add(Term::Case { scrutinee: calls, branches, default: None }, head);
             let step = kit.b.abs("$go", None, step, head);
             let step = kit.b.abs("self", None, step, head);
             let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, fix_at);
@@ -443,8 +456,8 @@ impl Reader<'_, '_> {
         kit.b.let_in(vec![("_".into(), answer)], formed, head)
     }
 
-    /// Another agent answers in a copy of the conversation, then the loop goes on.
-    fn helped(&self, kit: &mut Kit<'_>, name: &str, id: ObjectId, at: Span) -> TermId {
+    /// Another agent answers in a copy of the conversation, then it goes on.
+    fn helped(&self, kit: &mut Kit<'_>, name: &str, id: ObjectId, next: TermId, at: Span) -> TermId {
         let told = kit.text(&format!("Successfully transferred to {name}"), at);
         let told = kit.b.add(Term::Send(Role::Tool, told), at);
         let answer = match kit.open(name, self.world.object(id).span, at, 0) {
@@ -460,10 +473,8 @@ impl Reader<'_, '_> {
         };
         let r = kit.b.var("r", at);
         let said = kit.b.add(Term::Send(Role::Assistant, r), at);
-        let (this, go) = (kit.b.var("self", at), kit.b.var("$go", at));
-        let again = kit.b.app(this, go, at);
         let bindings = vec![("_".into(), told), ("r".into(), answer), ("_".into(), said)];
-        kit.b.let_in(bindings, again, at)
+        kit.b.let_in(bindings, next, at)
     }
 
     fn returns_directly(&self, tool: Option<&Value>) -> bool {
@@ -860,4 +871,10 @@ pub(super) fn rounds(limit: LoopBound, fails: bool) -> (LoopBound, Last) {
         (_, false) => Last::AskAndSay("Sorry, need more steps to process this request."),
     };
     (LoopBound { bound: Bound::Finite(turns), ..limit }, last)
+}
+
+/// What follows a call of an agent's loop.
+fn next(kit: &mut Kit<'_>, params: &ModelParams, at: Span) -> TermId {
+    let more = calls::more(kit, params, Vec::new(), at);
+    more.unwrap_or_else(|| kit.b.add(Term::Tag("again".into(), None), at))
 }

@@ -15,7 +15,8 @@ use crate::kit::Kit;
 use crate::py::{self, field};
 use crate::shape::why;
 use core_ir::{
-    Bound, Branch, EffectClass, LabelSpec, ModelParams, Name, Prim, Role, Term, ToolDecl, ToolParam, Type,
+    Bound, Branch, EffectClass, LabelSpec, ModelParams, Name, Prim, Role, Term, TermId, ToolDecl, ToolParam,
+    Type,
 };
 use diagnostics::Span;
 use python::{Object, Value};
@@ -234,7 +235,7 @@ impl Reader<'_, '_> {
     }
 
     /// What calling `task` does: the agent that is named answers the description.
-    pub fn task_branch(&self, kit: &mut Kit<'_>, subs: Vec<Sub>, at: Span) -> Branch {
+    pub fn task_branch(&self, kit: &mut Kit<'_>, subs: Vec<Sub>, next: TermId, at: Span) -> Branch {
         let names: Vec<String> = subs.iter().map(|s| s.name.clone()).collect();
         let part = |kit: &mut Kit<'_>, key: &str| {
             let a = kit.b.var("a", at);
@@ -273,9 +274,7 @@ impl Reader<'_, '_> {
         let o: Name = kit.b.fresh("o");
         let shown = kit.b.var(o.clone(), at);
         let send = kit.b.add(Term::Send(Role::Tool, shown), at);
-        let (this, go) = (kit.b.var("self", at), kit.b.var("$go", at));
-        let again = kit.b.app(this, go, at);
-        let body = kit.b.let_in(vec![(o, answer), ("_".into(), send)], again, at);
+        let body = kit.b.let_in(vec![(o, answer), ("_".into(), send)], next, at);
         Branch { tag: TASK.into(), binder: Some("a".into()), body }
     }
 }

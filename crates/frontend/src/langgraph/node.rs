@@ -14,16 +14,19 @@ use super::plan::Plan;
 use super::update::Site;
 use super::value::{Held, REPLY, STATE, Scope};
 use super::{Kindly, Reader, Traced};
+use crate::calls;
 use crate::emit::{clip, codes, undecided};
 use crate::kit::Kit;
 use crate::py::field;
-use core_ir::{Branch, IfSugar, Name, Prim, Recv, Role, Term, TermId};
+use core_ir::{Branch, IfSugar, ModelParams, Name, Prim, Recv, Role, Term, TermId};
 use diagnostics::Span;
 use python::{Kind, Value};
 use std::sync::Arc;
 
 use super::model::Chain;
 
+/// What the calls of a reply have made of the state so far.
+const STATE_SO_FAR: &str = "state";
 /// The field of the state that says where a `Command` goes on.
 pub(super) const GOTO: &str = "$to";
 /// The field of the state that holds what is sent to a node by `Send`.
@@ -286,9 +289,13 @@ impl Reader<'_, '_> {
             return self.by_tool(kit, graph, "tools", state, mode, at);
         };
         let mut branches = Vec::new();
-        for decl in self.tools(kit, tools, at) {
-            let (name, place, none) = (decl.name.clone(), decl.span, decl.params.is_empty());
-            let id = kit.declared(decl);
+        let decls = self.tools(kit, tools, at);
+        let mut params = ModelParams::default();
+        params.tools.extend(decls.iter().map(|decl| kit.declared(decl.clone())));
+        // In a conversation that goes on, the calls that wait are carried out, too.
+        let goes_on = mode == Mode::Alone && graph.talks;
+        for (decl, id) in decls.into_iter().zip(params.tools.clone()) {
+            let (name, place) = (decl.name, decl.span);
             let tool = kit.b.add(Term::Tool(id), place);
             let a = kit.b.var("a", place);
             let result = kit.b.app(tool, a, place);
@@ -308,14 +315,22 @@ impl Reader<'_, '_> {
                 }
             };
             let mut bindings = vec![("o".into(), result)];
-            if mode == Mode::Alone && graph.talks {
+            let mut body = body;
+            if goes_on {
                 bindings.push(("_".into(), send));
+                bindings.push((state.into(), calls::so_far(kit, STATE_SO_FAR, place)));
+                let known = vec![(STATE_SO_FAR.into(), body)];
+                body = calls::more(kit, &params, known, place).unwrap_or(body);
             }
             let body = kit.b.let_in(bindings, body, place);
-            let _ = none;
             branches.push(Branch { tag: name, binder: Some("a".into()), body });
         }
         let reply = self.read(kit, &state.into(), REPLY, at);
+        if goes_on {
+            let s = kit.b.var(state, at);
+            let after = calls::so_far(kit, STATE_SO_FAR, at);
+            return calls::received(kit, reply, vec![(STATE_SO_FAR.into(), s)], branches, after, at);
+        }
         let rest = match mode {
             Mode::Alone => kit.b.var(state, at),
             Mode::Beside => {

@@ -17,11 +17,11 @@ use crate::kit::Kit;
 use crate::py::{self, field};
 use crate::shape::why;
 use crate::talk::{Choice, Move, Speaker, talk};
-use core_ir::{EffectClass, LabelSpec, ModelParams, Role, TermId, ToolDecl, Type};
-use python::{Object, ObjectId, Value};
+use core_ir::{Data, EffectClass, LabelSpec, ModelParams, Role, TermId, ToolDecl, Type};
+use python::{Kind, Object, ObjectId, Value};
 
 const SUPERVISOR_KEYS: &[&str] =
-    &["agents", "model", "prompt", "tools", "supervisor_name", "handoff_tool_prefix"];
+    &["agents", "model", "prompt", "tools", "supervisor_name", "handoff_tool_prefix", "parallel_tool_calls"];
 const SWARM_KEYS: &[&str] = &["agents", "default_active_agent"];
 const UNUSED: &[Unused] = &[
     ("output_mode", "of an agent's conversation the last message is handed back"),
@@ -34,7 +34,6 @@ const UNUSED: &[Unused] = &[
     ("config_schema", "what runs are configured with is not compiled"),
     ("pre_model_hook", why::CODE),
     ("post_model_hook", why::CODE),
-    ("parallel_tool_calls", why::RUNTIME),
     ("include_agent_name", why::NOT_YET),
 ];
 
@@ -110,6 +109,11 @@ impl Reader<'_, '_> {
                     py::model(self.world, Some(given), &mut params, kit.out);
                 }
             }
+        }
+        let several = field(object, None, "parallel_tool_calls");
+        if !several.is_some_and(|g| matches!(g.value.kind, Kind::Bool(true))) {
+            params.extra.retain(|(n, _)| &**n != "parallel_tool_calls");
+            params.extra.push(("parallel_tool_calls".into(), Data::Bool(false)));
         }
         let tools = field(object, None, "tools").map_or_else(Vec::new, |g| self.items(g.value));
         let decls = self.tools(kit, &tools, object.span);

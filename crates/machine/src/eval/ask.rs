@@ -50,6 +50,11 @@ impl Machine {
                     self.replied(s, mode, attempt, span, Reply::ToolCall { name, args });
                     return None;
                 }
+                if params.waiting {
+                    let none = Data::Tag(core_ir::NOTHING_WAITS.into(), Arc::new(Data::Null));
+                    s.give(Value::from_data(&mut self.lattice, lc, &none));
+                    return None;
+                }
                 (Some(params.clone()), params.tools.iter().map(|t| code.tool(*t).clone()).collect())
             }
         };

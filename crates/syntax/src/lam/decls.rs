@@ -457,6 +457,12 @@ impl Parser<'_> {
                     "max_tokens" => out.max_tokens = Some(p.whole()),
                     "result" => out.result = Some(p.ty()),
                     "repair" => repair = Some(p.count()),
+                    "waiting" => {
+                        out.waiting = p.eat_word("true");
+                        if !out.waiting && !p.eat_word("false") {
+                            p.expected("`true` or `false`");
+                        }
+                    }
                     "purpose" => out.purpose = Some(p.text("a string")),
                     "tools" => {
                         p.allowed_here(p.options.tools, "tools");

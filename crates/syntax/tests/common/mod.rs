@@ -339,6 +339,7 @@ impl Gen<'_> {
             } else {
                 self.many(2, |g| ToolId(g.pick(g.tools as usize) as u32))
             },
+            waiting: self.pick(2) == 1,
             purpose: self.some(|g| Name::from(&*g.text())),
             extra: names.into_iter().map(|n| (n, self.data())).collect(),
         })

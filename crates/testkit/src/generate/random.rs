@@ -484,15 +484,15 @@ fn models(rng: &mut Rng, tools: usize) -> Vec<ModelParams> {
     ];
     results
         .into_iter()
-        .map(|result| ModelParams {
-            result,
-            repair: rng.below(3) as u32,
-            tools: match rng.chance(25) {
+        .map(|result| {
+            let repair = rng.below(3) as u32;
+            let tools: Vec<ToolId> = match rng.chance(25) {
                 true => (0..tools).filter(|_| rng.chance(50)).map(|i| ToolId(i as u32)).collect(),
                 false => Vec::new(),
-            },
-            purpose: rng.chance(50).then(|| "a purpose".into()),
-            ..ModelParams::default()
+            };
+            let purpose = rng.chance(50).then(|| "a purpose".into());
+            let waiting = !tools.is_empty() && rng.chance(30);
+            ModelParams { result, repair, tools, waiting, purpose, ..ModelParams::default() }
         })
         .collect()
 }

@@ -88,7 +88,7 @@ fn is_uninstructed(code: &Code, all: TermId) -> bool {
             Term::Send(Role::System, _) => return false,
             Term::Send(Role::User, text) if is_written(code, *text) => return false,
             Term::Fresh(_) => continue,
-            Term::Recv(Recv::Data(_)) => replies = true,
+            Term::Recv(Recv::Data(params)) => replies |= !params.waiting,
             _ => {}
         }
         next.extend(code.term(id).children());

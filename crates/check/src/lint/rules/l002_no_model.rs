@@ -18,6 +18,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (id, term) in code.iter() {
         if let Term::Llm(_, params) | Term::Recv(Recv::Data(params)) = term
             && params.model.is_none()
+            && !params.waiting
         {
             // One that is named by something not known is not missing, and the front end said so.
             let at = code.span(id);

@@ -17,6 +17,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     for (id, term) in code.iter() {
         let (Term::Llm(_, params) | Term::Recv(Recv::Data(params))) = term else { continue };
+        if params.waiting {
+            continue;
+        }
         if let Some(t) = &params.temperature
             && (*t < Num::from(0) || *t > Num::from(2))
         {

@@ -178,6 +178,7 @@ impl Lower<'_> {
             result: Some(result),
             repair: REPAIR,
             tools: Vec::new(),
+            waiting: false,
             purpose: Some(purpose.into()),
             extra,
         }
