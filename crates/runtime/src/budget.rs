@@ -150,6 +150,11 @@ impl<'a> Budget<'a> {
         self.used_up.as_deref().cloned()
     }
 
+    /// Whether one more call of a tool is within the limits.
+    pub(crate) fn admits_tool_call(&self) -> bool {
+        self.limits.max_tool_calls.is_none_or(|most| self.usage.tool_calls < most)
+    }
+
     /// Counts a tool call, if there may be one.
     pub(crate) fn tool_call(&mut self) -> Result<(), String> {
         match self.limits.max_tool_calls {

@@ -1,6 +1,7 @@
 //! The loop around the machine.
 
 use crate::approve::{Approval, ApprovalArg, Approver, NOBODY};
+use crate::at_once::AtOnce;
 use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
 use crate::event::{Answered, Asked, Event, Note, Notes, Progress};
@@ -223,7 +224,7 @@ impl<'a> Driver<'a> {
     /// Lets the machine do what it can, and takes up what it asks for.
     fn work(&mut self) -> Turn {
         loop {
-            match self.machine.poll() {
+            match self.poll() {
                 Output::Done(result) => return Turn::Ended(result.map_err(Box::new)),
                 Output::Request(id, request) => {
                     if !self.answered_before(id, &request) {
@@ -332,6 +333,22 @@ impl<'a> Driver<'a> {
     /// Where secrets are taken out.
     fn redactor(&self) -> &'a Redactor {
         self.handlers.models.redactor()
+    }
+
+    /// Lets the machine work; what can be answered at once is.
+    fn poll(&mut self) -> Output {
+        // Answers go into the journal first.
+        if self.handlers.journal.is_some() {
+            return self.machine.poll();
+        }
+        let room = self.under_way.len() < self.limits.in_flight.max(1);
+        self.machine.poll_with(&mut AtOnce {
+            handlers: self.handlers,
+            budget: &mut self.budget,
+            progressed: &mut self.progressed,
+            events: &mut *self.events,
+            free: room && self.queue.as_ref().is_none_or(|q| q.is_empty()),
+        })
     }
 
     /// Begins to work on a request, unless it is too late for that.
@@ -975,12 +992,12 @@ fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
     session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn key_name(store: &core_ir::StoreDecl, key: u32) -> core_ir::Name {
+pub(crate) fn key_name(store: &core_ir::StoreDecl, key: u32) -> core_ir::Name {
     store.keys.get(key as usize).map_or_else(|| "?".into(), |k| k.name.clone())
 }
 
 /// A sample that depends on the seed and the number of the draw alone: true with exactly the given probability, up to 2⁻⁶².
-fn sample(seed: u64, draw: u64, probability: &Num) -> bool {
+pub(crate) fn sample(seed: u64, draw: u64, probability: &Num) -> bool {
     let drawn = rng::hash(&[seed, draw]) >> 2;
     let drawn = Num::from(i64::try_from(drawn).unwrap_or(i64::MAX));
     // `drawn` is uniform below 2⁶². A probability whose product with that is too large to compute is far above 1.

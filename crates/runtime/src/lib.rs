@@ -34,6 +34,7 @@
 //! Invariant: no key appears in a message, an event or a report.
 
 mod approve;
+mod at_once;
 mod budget;
 mod config;
 mod deadline;

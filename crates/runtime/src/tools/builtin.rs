@@ -32,7 +32,7 @@ enum Act {
 }
 
 #[derive(Debug)]
-pub(super) struct Builtin {
+pub(crate) struct Builtin {
     name: &'static str,
     act: Act,
 }
@@ -56,7 +56,7 @@ impl Builtin {
         }
     }
 
-    pub(super) fn call(&self, args: &[(Name, Data)]) -> Result<Data, String> {
+    pub(crate) fn call(&self, args: &[(Name, Data)]) -> Result<Data, String> {
         let text = || match args {
             [(_, Data::Str(s))] => Ok(s.to_string()),
             [(_, other)] => Err(format!("`{}` takes a string, not {}", self.name, other.kind())),

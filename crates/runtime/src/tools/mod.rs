@@ -260,6 +260,17 @@ impl Tools {
         }
     }
 
+    /// The function that a tool is, if it is a built-in one.
+    pub(crate) fn builtin(&self, tool: &ToolDecl) -> Option<builtin::Builtin> {
+        if self.shared.custom.contains_key(&tool.name) {
+            return None;
+        }
+        match self.handler(tool) {
+            Ok(Handler::Builtin(builtin)) => Some(builtin),
+            _ => None,
+        }
+    }
+
     /// Calls a tool; one that changes the world with an idempotency key.
     pub(crate) fn call(
         &self,

@@ -1,0 +1,142 @@
+//! Requests that are answered where they stand: stores in this process, built-in tools and samples.
+//!
+//! Entry point: `AtOnce`, for [`Machine::poll_with`](machine::Machine::poll_with). The events are those of other requests.
+//!
+//! Invariant: what is answered here is answered as the driver would, and nothing is left over: where there is a journal, a time limit, somebody who waits before or a
+//! budget that is used up, the driver does it.
+
+use crate::Redactor;
+use crate::budget::Budget;
+use crate::driver::{Handlers, key_name, sample};
+use crate::event::{Answered, Asked as What, Event};
+use crate::partial::Progressed;
+use crate::provider::{Finish, Tokens};
+use core_ir::{Data, Num, StoreDecl, ToolDecl};
+use machine::{Answers, Args, Asked};
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// The parts of a driver that answer at once.
+pub(crate) struct AtOnce<'d, 'a> {
+    pub(crate) handlers: &'d Handlers,
+    pub(crate) budget: &'d mut Budget<'a>,
+    pub(crate) progressed: &'d mut Progressed,
+    pub(crate) events: &'d mut (dyn FnMut(Event) + Send),
+    /// Whether a tool may begin now.
+    pub(crate) free: bool,
+}
+
+impl AtOnce<'_, '_> {
+    fn asks(&mut self, asked: &Asked<'_>, what: What) -> Instant {
+        let channel = asked.lattice.data_of(asked.channel);
+        // Runs that explain flow ask the driver, so there is nothing to explain.
+        let why = Vec::new();
+        let (id, span, place) = (asked.id, asked.span, asked.place().path());
+        self.emit(Event::Asked { id, span, channel, place, what, why });
+        Instant::now()
+    }
+
+    fn answers(&mut self, asked: &Asked<'_>, what: Answered, begun: Instant) {
+        let (tokens, finish) = (Tokens::default(), Finish::Other);
+        self.emit(Event::Answered {
+            id: asked.id,
+            what,
+            tokens,
+            usd: None,
+            finish,
+            elapsed: begun.elapsed(),
+        });
+    }
+
+    fn redactor(&self) -> &Redactor {
+        self.handlers.models.redactor()
+    }
+
+    fn emit(&mut self, event: Event) {
+        self.progressed.note(&event);
+        (self.events)(event);
+    }
+
+    /// Whether a store can be used here and now.
+    fn is_here(&self, asked: &Asked<'_>, store: &StoreDecl) -> bool {
+        asked.deadlines.is_empty() && self.handlers.stores.is_in_process(store)
+    }
+}
+
+impl Answers for AtOnce<'_, '_> {
+    fn tool(
+        &mut self,
+        asked: &Asked<'_>,
+        tool: &Arc<ToolDecl>,
+        args: Args<'_>,
+    ) -> Option<Result<Data, String>> {
+        if !self.free || !asked.deadlines.is_empty() {
+            return None;
+        }
+        let builtin = self.handlers.tools.builtin(tool)?;
+        if !self.budget.admits_tool_call() {
+            return None;
+        }
+        let shown = args.iter().map(|(name, value)| (name.clone(), self.redactor().data(value))).collect();
+        let begun = self.asks(asked, What::Tool { name: tool.name.clone(), args: shown });
+        // It was asked whether that is within the budget.
+        let _ = self.budget.tool_call();
+        let result = builtin.call(&args.to_vec());
+        let result = result.map(|data| self.redactor().data(&data)).map_err(|e| self.redactor().owned(e));
+        let what = match &result {
+            Ok(data) => Answered::Data(data.clone()),
+            Err(e) => Answered::Failed(e.clone()),
+        };
+        self.answers(asked, what, begun);
+        Some(result)
+    }
+
+    fn recall(
+        &mut self,
+        asked: &Asked<'_>,
+        store: &Arc<StoreDecl>,
+        key: u32,
+    ) -> Option<Result<Option<Data>, String>> {
+        if !self.is_here(asked, store) {
+            return None;
+        }
+        let begun = self.asks(asked, What::Recall { store: store.name.clone(), key: key_name(store, key) });
+        let result = self.handlers.stores.recall(store, key);
+        let what = match &result {
+            Ok(Some(data)) => Answered::Data(self.redactor().data(data)),
+            Ok(None) => Answered::Nothing,
+            Err(e) => Answered::Failed(e.clone()),
+        };
+        self.answers(asked, what, begun);
+        Some(result)
+    }
+
+    fn remember(
+        &mut self,
+        asked: &Asked<'_>,
+        store: &Arc<StoreDecl>,
+        key: u32,
+        value: &Data,
+    ) -> Option<Result<(), String>> {
+        if !self.is_here(asked, store) {
+            return None;
+        }
+        let shown = self.redactor().data(value);
+        let name = key_name(store, key);
+        let begun = self.asks(asked, What::Remember { store: store.name.clone(), key: name, value: shown });
+        let result = self.handlers.stores.remember(store, key, value.clone());
+        let what = result.clone().map_or_else(Answered::Failed, |()| Answered::Nothing);
+        self.answers(asked, what, begun);
+        Some(result)
+    }
+
+    fn sample(&mut self, asked: &Asked<'_>, probability: &Num, draw: u64) -> Option<bool> {
+        if !asked.deadlines.is_empty() {
+            return None;
+        }
+        let begun = self.asks(asked, What::Sample { probability: probability.clone() });
+        let sample = sample(self.handlers.seed, draw, probability);
+        self.answers(asked, Answered::Sample(sample), begun);
+        Some(sample)
+    }
+}
