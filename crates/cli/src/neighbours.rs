@@ -157,11 +157,14 @@ fn entry<T>(of: &Once<T>, folder: &Path) -> Arc<OnceLock<T>> {
     of.lock().map(|mut m| m.entry(folder.to_path_buf()).or_default().clone()).unwrap_or_default()
 }
 
+/// A file with a hash of its path and text; `None` if it can't be read.
+type Hashed = Option<(File, [u8; 32])>;
+
 /// The files of a project, each read when it is first wanted.
 #[derive(Default)]
 struct Read {
     listed: Listed,
-    files: Vec<OnceLock<Option<(File, [u8; 32])>>>,
+    files: Vec<OnceLock<Hashed>>,
     /// Whether all modules count for each module, and all other files.
     all: [bool; 2],
 }
