@@ -190,3 +190,15 @@ fn functions_that_hold_functions_need_no_stack() {
     let report = lam(&format!("{text}in fresh 1"), &Options::default());
     assert!(report.gave_up.is_none() && report.result.is_some(), "{:?}", report.gave_up);
 }
+
+/// A guarded function is called where it is applied, and again by its guard: each is a place of the tool's call.
+#[test]
+fn what_a_guard_calls_again_is_a_place_of_its_own() {
+    let text = "tool double(x: Num) -> Num read\n(guard tool[double] value < 1 retry 1) 2";
+    let report = lam(text, &Options::default());
+    let places: Vec<&str> =
+        report.sites.iter().map(|s| &text[s.span.start as usize..s.span.end as usize]).collect();
+    assert_eq!(places.len(), 2, "{places:?}");
+    assert!(places.contains(&"guard tool[double] value < 1 retry 1"), "{places:?}");
+    assert!(places.contains(&"(guard tool[double] value < 1 retry 1) 2"), "{places:?}");
+}

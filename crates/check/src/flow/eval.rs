@@ -465,10 +465,14 @@ impl Analysis {
             }
             Fun::Guarded { code, term, function } => {
                 let Term::Guard { retry, .. } = *self.code(code).term(term) else { return None };
+                // The first attempt is where the function is called; the guard calls it again.
+                let mut place = span;
                 self.guard(code, term, pc, retry, state, |a, again, state| {
                     let at = a.join(at, again);
                     let function = function.read(&mut a.taints, at);
-                    a.apply(&function, v.clone(), at, span, state)
+                    let attempt = a.apply(&function, v.clone(), at, place, state);
+                    place = a.code(code).span(term);
+                    attempt
                 })
             }
             Fun::Llm { code, term, prompt } => {
