@@ -46,13 +46,25 @@ const ISSUED: &[(&str, usize, &str)] = &[
     ("lsv2_pt_", 30, "a key of LangSmith"),
 ];
 
+/// The length of the shortest key of [`ISSUED`]: nearly all words are shorter, and each word of each text is looked at.
+const SHORTEST: usize = {
+    let (mut shortest, mut i) = (usize::MAX, 0);
+    while i < ISSUED.len() {
+        let length = ISSUED[i].0.len() + ISSUED[i].1;
+        shortest = if length < shortest { length } else { shortest };
+        i += 1;
+    }
+    shortest
+};
+
 /// Whose key stands in a text, if any does.
 fn issued(text: &str) -> Option<&'static str> {
     if has_private_key(text) {
         return Some("a private key");
     }
-    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    text.split(|c| !inside(c)).find_map(|word| {
+    let inside = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    text.as_bytes().split(|b| !inside(b)).filter(|word| word.len() >= SHORTEST).find_map(|word| {
+        let word = str::from_utf8(word).ok()?;
         let (prefix, least, what) = ISSUED.iter().find(|(prefix, ..)| word.starts_with(prefix))?;
         let rest = word.strip_prefix(prefix)?;
         (rest.len() >= *least && is_random(rest)).then_some(*what)
@@ -75,11 +87,13 @@ fn has_private_key(text: &str) -> bool {
 
 /// Whether a key of a mapping names a secret and the text is one.
 fn named(key: &str, text: &str) -> bool {
+    if text.len() < 20 || !text.bytes().all(|b| b.is_ascii_graphic()) {
+        return false;
+    }
     let key: String =
         key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let names = ["apikey", "apitoken", "accesstoken", "authtoken", "secretkey", "clientsecret", "password"];
-    let one_word = text.bytes().all(|b| b.is_ascii_graphic());
-    names.iter().any(|n| key.ends_with(n)) && one_word && text.len() >= 20 && is_random(text)
+    names.iter().any(|n| key.ends_with(n)) && is_random(text)
 }
 
 /// Whether a text looks drawn at random: letters and digits mixed, few repetitions, no word that marks an example.
