@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Linting is mostly small allocations; the system's allocator took a fifth of its time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     ExitCode::from(entail::command_line(std::env::args_os()))
 }
