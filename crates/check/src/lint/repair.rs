@@ -18,14 +18,66 @@ pub(super) fn wish(at: Span, text: &str, applicability: Applicability) -> Fix {
     Fix { span: at, replacement: text.to_string(), applicability }
 }
 
+/// How many changes are tried one by one where they do not go together; the others are dropped. Each is a reading of the file.
+const ALONE: usize = 16;
+
 /// Makes changes of the wishes among the findings of a file; without a file, there are none.
 pub(super) fn settle(file: Option<&File>, words: &Words, found: &mut [Diagnostic]) {
-    for d in found {
+    let mut changes: Vec<(usize, Fix)> = Vec::new();
+    for (i, d) in found.iter_mut().enumerate() {
         if !matches!(d.code, "L003" | "L004b" | "L007" | "L008" | "L017") {
             continue;
         }
-        d.fix = d.fix.take().and_then(|fix| change(file?, words, d.code, &fix));
+        let Some(wish) = d.fix.take() else { continue };
+        changes.extend(file.and_then(|f| change(f, words, d.code, &wish)).map(|fix| (i, fix)));
     }
+    let Some(file) = file else { return };
+    // Those that touch different places are tried in one reading of the file, not in one each.
+    changes.sort_by_key(|(i, fix)| (fix.span.start, *i));
+    let mut end = None;
+    let (together, mut alone): (Vec<_>, Vec<_>) = changes.into_iter().partition(|(_, fix)| {
+        let apart = end.is_none_or(|end| end < fix.span.start);
+        if apart {
+            end = Some(fix.span.end);
+        }
+        apart
+    });
+    match is_sound(file, &together) {
+        true => together.into_iter().for_each(|(i, fix)| found[i].fix = Some(fix)),
+        false => alone.splice(0..0, together).for_each(drop),
+    }
+    for (i, fix) in alone.into_iter().take(ALONE) {
+        let one = [(i, fix)];
+        if is_sound(file, &one) {
+            let [(i, fix)] = one;
+            found[i].fix = Some(fix);
+        }
+    }
+}
+
+/// Whether the file is read without a fault that it did not have before, after changes in the order of their places.
+fn is_sound(file: &File, changes: &[(usize, Fix)]) -> bool {
+    if changes.is_empty() {
+        return true;
+    }
+    let text: &str = match (&file.python, file.documents.first()) {
+        (Some(module), _) => &module.text,
+        (None, Some(document)) => document.source(),
+        (None, None) => return false,
+    };
+    let mut changed = String::with_capacity(text.len() + 32 * changes.len());
+    let mut from = 0;
+    for (_, fix) in changes {
+        let Some(kept) = text.get(from..fix.span.start as usize) else { return false };
+        changed.push_str(kept);
+        changed.push_str(&fix.replacement);
+        from = fix.span.end as usize;
+    }
+    changed.push_str(text.get(from..).unwrap_or(""));
+    let again = File::read(file.id, &file.path, &Arc::from(changed), &Limits::default());
+    again.diagnostics.len() <= file.diagnostics.len()
+        && again.documents.len() == file.documents.len()
+        && again.python.is_none_or(|m| m.syntax_error().is_none())
 }
 
 fn change(file: &File, words: &Words, code: &str, wish: &Fix) -> Option<Fix> {
@@ -36,35 +88,28 @@ fn change(file: &File, words: &Words, code: &str, wish: &Fix) -> Option<Fix> {
     let at = span.start as usize..span.end as usize;
     let digit =
         |text: &str| (text.get(at.clone()) == Some("0")).then(|| (at.clone(), wish.replacement.clone()));
-    let (text, (range, new)) = if let Some(module) = &file.python {
+    let (range, new) = if let Some(module) = &file.python {
         let text: &str = &module.text;
-        let change = match code {
+        match code {
             "L003" => digit(text)?,
             "L017" => argument(text, at.clone(), words.stated?, &wish.replacement)?,
             _ => return None,
-        };
-        (text, change)
+        }
     } else {
         let before = |d: &&frontend::doc::Document| d.root().span().start <= span.start;
         let document = file.documents.iter().rev().find(before)?;
         let text: &str = document.source();
-        let change = match code {
+        match code {
             // Nothing but the digit: `0x0` and `'0'` are not touched.
             "L003" => digit(text)?,
             "L004b" => one_more(text, document.root(), span, words.ender?.0, &wish.replacement)?,
             "L017" => entry(text, document.root(), span, words.stated?, &wish.replacement)?,
             _ => (removal(text, document.root(), span)?, String::new()),
-        };
-        (text, change)
+        }
     };
-    let changed: Arc<str> = [text.get(..range.start)?, &new, text.get(range.end..)?].concat().into();
-    let again = File::read(file.id, &file.path, &changed, &Limits::default());
-    let sound = again.diagnostics.len() <= file.diagnostics.len()
-        && again.documents.len() == file.documents.len()
-        && again.python.is_none_or(|m| m.syntax_error().is_none());
     // INVARIANT: texts are shorter than 4 GiB.
     let span = Span { start: range.start as u32, end: range.end as u32, ..span };
-    sound.then_some(Fix { span, replacement: new, applicability: wish.applicability })
+    Some(Fix { span, replacement: new, applicability: wish.applicability })
 }
 
 /// The change that puts one more argument at the end of the call at a place, on a line of its own if the others are.
