@@ -6,6 +6,7 @@ use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::Ranged;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Methods that frameworks call once and remember the result of, and functions that Python does so with.
@@ -95,6 +96,14 @@ impl<'a> World<'a> {
             Kind::Function(id) => self.enter(*id, None, args, open, span),
             Kind::Bound(this, id) => self.enter(*id, Some(*this), args, open, span),
             Kind::Class(id) => {
+                // `Color('red')`
+                if let [Arg { value, name: None, .. }] = &args[..]
+                    && let Some(names) = self.member_names(*id, span)
+                    && let Some(name) =
+                        names.iter().find(|n| self.class(*id).attr(n).is_some_and(|v| self.same(v, value)))
+                {
+                    return self.class_attribute(*id, name, span);
+                }
                 let id = self.instance(*id, args, open, span);
                 Value::new(Kind::Object(id), span)
             }
@@ -294,10 +303,13 @@ impl<'a> World<'a> {
             return id;
         }
         let settings = self.derives(class, |n| n.ends_with("BaseSettings"));
-        let dataclass = self.class(class).decorators.iter().any(|d| {
-            self.name_of(d)
-                .is_some_and(|n| n.ends_with("dataclass") || n.ends_with("define") || n.ends_with("attr.s"))
-        });
+        let named = self.derives(class, |n| n.ends_with("NamedTuple"));
+        let dataclass = named
+            || self.class(class).decorators.iter().any(|d| {
+                self.name_of(d).is_some_and(|n| {
+                    n.ends_with("dataclass") || n.ends_with("define") || n.ends_with("attr.s")
+                })
+            });
         let mut positional: Vec<Arg> =
             if dataclass { args.iter().filter(|a| a.name.is_none()).cloned().collect() } else { Vec::new() };
         positional.reverse();
@@ -513,12 +525,11 @@ impl<'a> World<'a> {
                 }
             }
             "builtins.bool" => Kind::Bool(self.truth(first?)?),
-            "builtins.len" => {
-                let (items, open) = self.iterate(first?)?;
-                if open.is_some() || items.iter().any(|i| i.maybe) {
-                    return None;
-                }
-                Kind::Int(items.len() as i64)
+            "builtins.len" | "builtins.abs" | "builtins.max" | "builtins.min" | "builtins.sum"
+            | "builtins.any" | "builtins.all" => {
+                let kind = self.counted(name, args, span)?;
+                let on: Vec<&Value> = args.iter().map(|a| &a.value).collect();
+                return Some(self.depending(&on, Value::new(kind, span)));
             }
             "builtins.range" => {
                 let numbers: Vec<i64> = args
@@ -547,6 +558,11 @@ impl<'a> World<'a> {
                     Some(value) => self.iterate(value)?,
                     None => (Vec::new(), None),
                 };
+                // A list made of a set has its items in an order that nobody knows.
+                let set = first.is_some_and(|v| match self.settled(v).kind {
+                    Kind::List(id) => self.list(id).kind == ListKind::Set,
+                    _ => false,
+                });
                 self.step(items.len(), span);
                 match name {
                     "builtins.reversed" => items.reverse(),
@@ -557,6 +573,7 @@ impl<'a> World<'a> {
                     _ => {}
                 }
                 let kind = match name {
+                    "builtins.list" | "builtins.tuple" | "builtins.reversed" if set => ListKind::Set,
                     "builtins.tuple" => ListKind::Tuple,
                     "builtins.set" | "builtins.frozenset" => ListKind::Set,
                     _ => ListKind::List,
@@ -630,4 +647,58 @@ impl<'a> World<'a> {
         };
         Some(Value::new(kind, span))
     }
+
+    /// What is said of the items of a list, or of several values: how many there are, the largest, whether one counts as true.
+    fn counted(&mut self, name: &str, args: &[Arg], span: Span) -> Option<Kind> {
+        if args.iter().any(|a| a.name.is_some()) {
+            return None;
+        }
+        let first = self.settled(&args.first()?.value).clone();
+        let items = match (args, &first.kind) {
+            ([_], Kind::Str(text)) if name == "builtins.len" => {
+                return self.read(text.len(), span).then(|| Kind::Int(text.chars().count() as i64));
+            }
+            ([_], Kind::Int(n)) if name == "builtins.abs" => return n.checked_abs().map(Kind::Int),
+            ([_], Kind::Float(f)) if name == "builtins.abs" => return Some(Kind::Float(f.abs())),
+            ([_], Kind::Str(_)) | ([], _) => return None,
+            ([_], _) => self.iterate(&first).filter(|(_, open)| open.is_none())?.0,
+            (all, _) if matches!(name, "builtins.max" | "builtins.min") => {
+                all.iter().map(|a| self.settled(&a.value).clone()).collect()
+            }
+            _ => return None,
+        };
+        if items.iter().any(|i| i.maybe) {
+            return None;
+        }
+        // A set holds what is written twice once.
+        let once = match first.kind {
+            Kind::List(id) if self.list(id).kind == ListKind::Set => distinct(&items),
+            _ => true,
+        };
+        let numbers = items.iter().map(|i| if let Kind::Int(n) = i.kind { Some(n) } else { None });
+        let mut truths = items.iter().map(|i| self.truth(i));
+        Some(match name {
+            "builtins.len" if once => Kind::Int(items.len() as i64),
+            "builtins.sum" if once => {
+                Kind::Int(numbers.into_iter().try_fold(0i64, |sum, n| sum.checked_add(n?))?)
+            }
+            "builtins.max" => Kind::Int(numbers.collect::<Option<Vec<_>>>()?.into_iter().max()?),
+            "builtins.min" => Kind::Int(numbers.collect::<Option<Vec<_>>>()?.into_iter().min()?),
+            "builtins.any" | "builtins.all" => {
+                // One that is true decides whether any is; one that is false, whether all are.
+                let any = name == "builtins.any";
+                let decided = truths.clone().any(|t| t == Some(any));
+                Kind::Bool(if decided || truths.all(|t| t.is_some()) { decided == any } else { return None })
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Whether values are certainly different from one another: texts, or whole numbers.
+fn distinct(items: &[Value]) -> bool {
+    let mut seen = HashSet::new();
+    let texts = items.iter().all(|i| i.as_str().is_some_and(|s| seen.insert(s)));
+    let mut seen = HashSet::new();
+    texts || items.iter().all(|i| matches!(i.kind, Kind::Int(n) if seen.insert(n)))
 }

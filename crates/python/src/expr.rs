@@ -6,6 +6,7 @@ use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{self as ast, Expr, FStringPart, InterpolatedStringElement, Number};
 use ruff_text_size::Ranged;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Names that Python defines by itself.
@@ -138,6 +139,9 @@ impl<'a> World<'a> {
             }
             Expr::Subscript(s) => {
                 let on = self.expr(&s.value, at);
+                if let (Expr::Slice(slice), false) = (&*s.slice, self.symbolic) {
+                    return self.sliced(&on, slice, span, at);
+                }
                 let key = self.expr(&s.slice, at);
                 return self.subscript(&on, key, span);
             }
@@ -609,6 +613,76 @@ impl<'a> World<'a> {
         }
     }
 
+    /// `a[i:j]` of a text or a list that is known; of anything else as any other part of it.
+    fn sliced(&mut self, on: &Value, s: &'a ast::ExprSlice, span: Span, at: At) -> Value {
+        let mut bounds = [Ok(None); 3];
+        for (bound, part) in bounds.iter_mut().zip([&s.lower, &s.upper, &s.step]) {
+            if let Some(part) = part {
+                *bound = match self.expr(part, at).kind {
+                    Kind::Int(n) => Ok(Some(n)),
+                    Kind::None => Ok(None),
+                    _ => Err(()),
+                };
+            }
+        }
+        if let [Ok(from), Ok(to), Ok(None | Some(1))] = bounds
+            && let Some(part) = self.cut(on, from, to, span)
+        {
+            return part;
+        }
+        self.subscript(on, Value::unknown("a slice", span), span)
+    }
+
+    /// From one place of a text or list to another, as Python counts them. `None` if it is not known.
+    fn cut(&mut self, on: &Value, from: Option<i64>, to: Option<i64>, span: Span) -> Option<Value> {
+        let cut = |len: usize| {
+            let place =
+                |n: i64| (if n < 0 { n.saturating_add(len as i64) } else { n }).clamp(0, len as i64) as usize;
+            let from = from.map_or(0, place);
+            from..to.map_or(len, place).max(from)
+        };
+        let part = match self.settled(on).kind.clone() {
+            Kind::Str(text) if self.read(text.len(), span) => {
+                let range = cut(text.chars().count());
+                let text: String = text.chars().skip(range.start).take(range.len()).collect();
+                let kind = self.text_kind(text.into(), span);
+                Value::new(kind, span)
+            }
+            Kind::List(id) => {
+                let List { items, kind, open } = self.list(id);
+                if open.is_some() || *kind == ListKind::Set || items.iter().any(|i| i.maybe) {
+                    return None;
+                }
+                let (kind, range) = (*kind, cut(items.len()));
+                if !self.step(range.len(), span) {
+                    return None;
+                }
+                let items = self.list(id).items[range].to_vec();
+                self.list_value(items, kind, None, span)
+            }
+            _ => return None,
+        };
+        Some(self.depending(&[on], part))
+    }
+
+    /// What follows from values of which some are what the environment says unless it says nothing: it is such a value, too.
+    pub(crate) fn depending(&mut self, on: &[&Value], value: Value) -> Value {
+        let env = on.iter().find_map(|v| if let Kind::Env(id) = v.kind { Some(id) } else { None });
+        match env {
+            Some(_) if matches!(value.kind, Kind::Unknown(_)) => value,
+            Some(id) => {
+                let env = Env { name: self.env(id).name.clone(), default: Some(value.clone()) };
+                Value::new(Kind::Env(self.add_env(env)), value.span)
+            }
+            None => value,
+        }
+    }
+
+    /// Reading a text of this many bytes costs steps where it is long. False if there are none left.
+    pub(crate) fn read(&mut self, bytes: usize, at: Span) -> bool {
+        self.looked_through(bytes / 8, at)
+    }
+
     fn bool_op(&mut self, b: &'a ast::ExprBoolOp, span: Span, at: At) -> Value {
         let or = b.op == ast::BoolOp::Or;
         let mut possible: Vec<Value> = Vec::new();
@@ -676,6 +750,7 @@ impl<'a> World<'a> {
             (ast::CmpOp::In | ast::CmpOp::NotIn, Kind::List(id)) => self.list(*id).items.len(),
             (ast::CmpOp::In | ast::CmpOp::NotIn, Kind::Dict(id)) => self.dict(*id).entries.len(),
             (ast::CmpOp::In | ast::CmpOp::NotIn, Kind::Str(text)) => text.len() / 16,
+            (_, Kind::Str(text)) => text.len() / 64,
             _ => 0,
         };
         self.looked_through(size, at);
@@ -731,12 +806,23 @@ impl<'a> World<'a> {
     pub(crate) fn binary(&mut self, left: &Value, op: ast::Operator, right: &Value, span: Span) -> Value {
         use ast::Operator as O;
         let int = |n: Option<i64>| n.map_or(Kind::Unknown("a very large number".into()), Kind::Int);
+        // `int(os.getenv("N", "3")) + 1`
+        let number = |v: &Value| matches!(self.settled(v).kind, Kind::Int(_) | Kind::Float(_));
+        if matches!((&left.kind, &right.kind), (Kind::Env(_), _) | (_, Kind::Env(_)))
+            && number(left)
+            && number(right)
+        {
+            let (a, b) = (self.settled(left).clone(), self.settled(right).clone());
+            let value = self.binary(&a, op, &b, span);
+            return self.depending(&[left, right], value);
+        }
         let kind = match (&left.kind, op, &right.kind) {
             (Kind::Int(a), O::Add, Kind::Int(b)) => int(a.checked_add(*b)),
             (Kind::Int(a), O::Sub, Kind::Int(b)) => int(a.checked_sub(*b)),
             (Kind::Int(a), O::Mult, Kind::Int(b)) => int(a.checked_mul(*b)),
             (Kind::Int(a), O::FloorDiv, Kind::Int(b)) if *a >= 0 && *b > 0 => Kind::Int(a / b),
             (Kind::Int(a), O::Div, Kind::Int(b)) if *b != 0 => Kind::Float(*a as f64 / *b as f64),
+            (Kind::Int(a), O::Mod, Kind::Int(b)) if *a >= 0 && *b > 0 => Kind::Int(a % b),
             (Kind::Int(a), O::Pow, Kind::Int(b)) if (0..64).contains(b) => int(a.checked_pow(*b as u32)),
             (Kind::Str(_) | Kind::Text(_) | Kind::Env(_), O::Add, _)
             | (_, O::Add, Kind::Str(_) | Kind::Text(_)) => {
@@ -757,6 +843,17 @@ impl<'a> World<'a> {
                 }
             }
             (Kind::Str(a), O::Mod, _) => return self.percent(&a.clone(), right, span),
+            (Kind::List(id), O::Mult, Kind::Int(n)) if self.list(*id).open.is_none() => {
+                let (id, len) = (*id, self.list(*id).items.len());
+                let size = len.saturating_mul(usize::try_from(*n).unwrap_or(0));
+                // More is not made, nor is the rest of the module given up for it.
+                if size > self.limits.turns || self.list(id).kind == ListKind::Set || !self.step(size, span) {
+                    return Value::unknown("a long list", span);
+                }
+                let List { items, kind, .. } = self.list(id);
+                let (items, kind) = (items.iter().cycle().take(size).cloned().collect(), *kind);
+                return self.list_value(items, kind, None, span);
+            }
             (Kind::List(_), O::Add, _) if self.symbolic && self.iterate(right).is_none() => {
                 return self.symbol("+", vec![left.clone(), right.clone()], span);
             }
@@ -793,6 +890,11 @@ impl<'a> World<'a> {
     /// What iterating over a value gives, if that is known.
     pub(crate) fn iterate(&mut self, value: &Value) -> Option<Items> {
         let kind = self.settled(value).kind.clone();
+        if let Kind::Class(id) = kind {
+            let names = self.member_names(id, value.span)?;
+            let members = names.iter().map(|n| self.class_attribute(id, n, value.span)).collect();
+            return Some((members, None));
+        }
         let size = match kind {
             Kind::List(id) => self.list(id).items.len(),
             Kind::Dict(id) => self.dict(id).entries.len(),
@@ -839,12 +941,18 @@ impl<'a> World<'a> {
                     _ => self.either(found, span),
                 }
             }
+            (Kind::Env(_), _) if matches!(self.settled(on).kind, Kind::List(_) | Kind::Dict(_)) => {
+                let default = self.settled(on).clone();
+                let part = self.subscript(&default, key, span);
+                self.depending(&[on], part)
+            }
             (Kind::List(id), Kind::Int(n)) => {
                 self.looked_through(self.list(*id).items.len(), span);
                 let list = self.list(*id);
                 let index = if *n < 0 { list.items.len() as i64 + n } else { *n };
                 let item = usize::try_from(index).ok().and_then(|i| list.items.get(i)).cloned();
-                let settled = list.open.is_none() && list.items.iter().all(|i| !i.maybe);
+                let ordered = list.kind != ListKind::Set;
+                let settled = ordered && list.open.is_none() && list.items.iter().all(|i| !i.maybe);
                 match item {
                     Some(item) if settled => item,
                     _ => Value::unknown("an item that is not known", span),
@@ -852,6 +960,9 @@ impl<'a> World<'a> {
             }
             (Kind::Object(id), _) if self.symbolic && self.set_before(*id, &key).is_some() => {
                 self.set_before(*id, &key).unwrap_or_else(|| Value::unknown("nothing", span))
+            }
+            (Kind::Object(id), Kind::Str(name)) if self.typed_entry(*id, name).is_some() => {
+                self.typed_entry(*id, name).unwrap_or_else(|| Value::unknown("nothing", span))
             }
             (Kind::Object(id), _) => {
                 let id = *id;
@@ -878,10 +989,51 @@ impl<'a> World<'a> {
                 let callee = format!("{}.{member}[]", self.object(id).callee);
                 self.derived(id, callee, vec![Arg { name: None, span: key.span, value: key }], span)
             }
+            (Kind::Class(id), Kind::Str(name))
+                if self.is_enumeration(*id) && self.class(*id).attr(name).is_some() =>
+            {
+                self.class_attribute(*id, &name.clone(), span)
+            }
             // `Generic[T]`, of a class of the project.
             (Kind::Class(_), _) => on.clone(),
             _ => Value::unknown("a part of a value that is not known", span),
         }
+    }
+
+    /// An entry of a typed dictionary as it was made, if nothing was called on it since.
+    fn typed_entry(&self, id: ObjectId, name: &str) -> Option<Value> {
+        let object = self.object(id);
+        let plain = object.calls.is_empty() && object.open.is_none();
+        let typed = object.class.filter(|_| plain)?;
+        let arg = object.arg(name).filter(|_| self.derives(typed, |n| n.ends_with("TypedDict")))?;
+        (!arg.value.maybe).then(|| arg.value.clone())
+    }
+
+    pub(crate) fn is_enumeration(&self, class: ClassId) -> bool {
+        self.derives(class, |n| n.ends_with("Enum"))
+    }
+
+    /// The names of an enumeration's members, in order, without other names of the same value. `None` if a class is none, or if what
+    /// a member's value is is not known: one of `auto()`, one that `__new__` makes, one of a flag.
+    pub(crate) fn member_names(&mut self, class: ClassId, span: Span) -> Option<Vec<Arc<str>>> {
+        if !self.is_enumeration(class) || !self.step(1 + self.class(class).attrs.len(), span) {
+            return None;
+        }
+        let mut names: Vec<Arc<str>> = Vec::new();
+        let mut values: HashSet<Result<Arc<str>, i64>> = HashSet::new();
+        for (name, value) in &self.class(class).attrs {
+            let key = match &value.kind {
+                Kind::Function(_) if !matches!(&**name, "__new__" | "__init__") => continue,
+                Kind::Str(_) if matches!(&**name, "__doc__" | "__module__") => continue,
+                Kind::Str(text) if !value.maybe && !name.starts_with('_') => Ok(text.clone()),
+                Kind::Int(n) if !value.maybe && !name.starts_with('_') => Err(*n),
+                _ => return None,
+            };
+            if values.insert(key) {
+                names.push(name.clone());
+            }
+        }
+        Some(names)
     }
 
     /// What was last set under a key of an object.
@@ -935,6 +1087,8 @@ impl<'a> World<'a> {
                 Value::new(Kind::Member(*id, format!("{member}.{name}").into()), span)
             }
             Kind::Class(id) => self.class_attribute(*id, name, span),
+            // Of a member of an enumeration that is a text.
+            Kind::Str(_) if name == "value" => on.clone(),
             Kind::Str(_) | Kind::Text(_) | Kind::List(_) | Kind::Dict(_) | Kind::Env(_) => {
                 Value::new(Kind::Method(Box::new(on.clone()), name.into()), span)
             }
@@ -1001,7 +1155,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn class_attribute(&mut self, id: ClassId, name: &str, span: Span) -> Value {
+    pub(crate) fn class_attribute(&mut self, id: ClassId, name: &str, span: Span) -> Value {
         if name == "__name__" {
             return Value::new(Kind::Str(self.class(id).name.clone()), span);
         }

@@ -151,6 +151,14 @@ impl<'a> World<'a> {
             }
             Stmt::Match(s) => {
                 let subject = self.expr(&s.subject, at);
+                if let Some(case) = self.certain_case(&subject, &s.cases, at) {
+                    if let ast::Pattern::MatchAs(p) = &case.pattern
+                        && let Some(name) = &p.name
+                    {
+                        self.bind(name.id.as_str(), subject, at);
+                    }
+                    return self.block(&case.body, at);
+                }
                 let mut ways = Ways::none();
                 let before = self.names(at, span);
                 let base = self.path.len();
@@ -640,9 +648,31 @@ impl<'a> World<'a> {
                 self.assign(&s.value, Value::unknown("the rest of a list", span), at);
             }
             Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }) => {
-                let items = self.iterate(&value).filter(|(_, open)| open.is_none()).map(|(i, _)| i);
-                let plain = !elts.iter().any(|e| matches!(e, Expr::Starred(_)));
+                // Nobody knows in which order a set gives its items.
+                let unordered = matches!(self.settled(&value).kind, Kind::List(id) if self.list(id).kind == ListKind::Set);
+                let items = self.iterate(&value).filter(|(_, open)| open.is_none() && !unordered);
+                let items = items.map(|(items, _)| items);
+                let mut stars = elts.iter().enumerate().filter(|(_, e)| matches!(e, Expr::Starred(_)));
+                let star = stars.next();
+                let plain = star.is_none();
                 match items {
+                    // `first, *rest = list`
+                    Some(mut items)
+                        if let Some((at_star, Expr::Starred(starred))) = star
+                            && items.len() + 1 >= elts.len()
+                            && items.iter().all(|i| !i.maybe) =>
+                    {
+                        let tail = items.split_off(items.len() - (elts.len() - 1 - at_star));
+                        let rest = items.split_off(at_star);
+                        let rest = self.list_value(rest, ListKind::List, None, value.span);
+                        for (target, item) in elts.iter().zip(items) {
+                            self.deeply(|w| w.assign(target, item, at));
+                        }
+                        self.deeply(|w| w.assign(&starred.value, rest, at));
+                        for (target, item) in elts[at_star + 1..].iter().zip(tail) {
+                            self.deeply(|w| w.assign(target, item, at));
+                        }
+                    }
                     Some(items) if plain && items.len() == elts.len() => {
                         for (target, item) in elts.iter().zip(items) {
                             self.deeply(|w| w.assign(target, item, at));
@@ -755,6 +785,40 @@ impl<'a> World<'a> {
             }
             None => self.list_mut(id).open = Some(span),
         }
+    }
+
+    /// The case that a value takes for sure: those before it, and it, compare with constants. `True` is equal to `1`, so it is none here.
+    fn certain_case(
+        &mut self,
+        subject: &Value,
+        cases: &'a [ast::MatchCase],
+        at: At,
+    ) -> Option<&'a ast::MatchCase> {
+        let constant = |v: &Value| matches!(v.kind, Kind::Str(_) | Kind::Int(_) | Kind::None) && !v.maybe;
+        if !constant(subject) {
+            return None;
+        }
+        for case in cases {
+            if case.guard.is_some() {
+                return None;
+            }
+            let alternatives = match &case.pattern {
+                ast::Pattern::MatchAs(p) if p.pattern.is_none() => return Some(case),
+                ast::Pattern::MatchOr(or) => &or.patterns[..],
+                one => std::slice::from_ref(one),
+            };
+            for pattern in alternatives {
+                let ast::Pattern::MatchValue(v) = pattern else { return None };
+                let value = self.expr(&v.value, at);
+                if !constant(&value) {
+                    return None;
+                }
+                if self.same(subject, &value) {
+                    return Some(case);
+                }
+            }
+        }
+        None
     }
 
     /// What holds if a case is taken, provided that none before it is; `None` if it takes everything.

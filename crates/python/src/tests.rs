@@ -620,3 +620,160 @@ fn what_grows_without_end_ends() {
         (0..45).map(|i| format!("{0}match x.a:\n{0} case {i}:\n", " ".repeat(2 * i))).collect();
     assert!(!too_much(&format!("import x\n{matches}{}pass\n", " ".repeat(90))));
 }
+
+/// What a module names `x`.
+fn named(text: &str) -> String {
+    let sources = sources(&[("main.py", text)]);
+    let mut world = World::new(&sources, Limits::default());
+    world.run(0);
+    let value = world.global(0, "x").unwrap();
+    shown_value(&world, &value)
+}
+
+#[test]
+fn what_people_write_is_decided() {
+    let cases = [
+        ("a = ['p', 'q', 'r']\nx = [a[1:], a[:-1], a[5:], 'héllo'[1:3]]\n", "[['q' 'r'] ['p' 'q'] [] 'él']"),
+        ("a, *b, c = [1, 2, 3, 4]\nd, *e = [5]\nx = [a, b, c, d, e]\n", "[1 [2 3] 4 5 []]"),
+        (
+            "from enum import Enum\nclass E(Enum):\n    A = 'p'\n    B = 'q'\nx = [E['A'].value, E('q').name, [e.value for e in E]]\n",
+            "['p' 'B' ['p' 'q']]",
+        ),
+        ("from enum import Enum\nclass E(str, Enum):\n    A = 'p'\nx = [E.A, E.A.value]\n", "['p' 'p']"),
+        ("from typing import TypedDict\nclass T(TypedDict):\n    a: str\nx = T(a='v')['a']\n", "'v'"),
+        (
+            "from typing import NamedTuple\nclass T(NamedTuple):\n    a: str\n    b: int = 2\nt = T('v')\nx = [t.a, t.b]\n",
+            "['v' 2]",
+        ),
+        ("m = 'b'\nmatch m:\n    case 'a': x = 1\n    case 'b' | 'c': x = 2\n    case _: x = 3\n", "2"),
+        ("match 'z':\n    case 'a': x = 1\n    case other: x = other\n", "'z'"),
+        (
+            "x = [max(1, 2), min([3, 1]), sum([1, 2]), abs(-1), len('é'), 7 % 3, [0] * 2]\n",
+            "[2 1 3 1 1 1 [0 0]]",
+        ),
+        ("x = 1 if any([0, 'a']) and not all([1, '']) else 2\n", "1"),
+        (
+            "from functools import partial\ndef f(a, b, c=1): return [a, b, c]\nx = partial(f, 1, c=3)(2)\n",
+            "[1 2 3]",
+        ),
+        (
+            "d = {'a': 1}\nx = [dict(**d, b=2), {**d, 'c': 3}, d | {'e': 4}]\n",
+            "[{'a': 1, 'b': 2} {'a': 1, 'c': 3} {'a': 1, 'e': 4}]",
+        ),
+        ("if (n := 3) > 2:\n    x = n\nif __name__ == '__main__':\n    x = x + 1\n", "4"),
+        (
+            "x = [max(-3, -5), min([2]), len({'a', 'b', 'c'}), [1, 2] * 0, [1] * -1, 'abc'[-2:None]]\n",
+            "[-3 2 3 [] [] 'bc']",
+        ),
+        (
+            "x = ['\\x1f a\\n'.strip(), ' a\\x1cb '.split(), 'a\\r\\nb'.splitlines()]\n",
+            "['a' ['a' 'b'] ['a' 'b']]",
+        ),
+        (
+            "from enum import Enum\nclass E(Enum):\n    A = 'p'\n    B = 'p'\nx = [e.name for e in E]\n",
+            "['A']",
+        ),
+    ];
+    for (text, want) in cases {
+        assert_eq!(named(text), want, "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_certain_is_not_decided() {
+    let cases = [
+        "import m\nmatch m.x:\n    case 'a': x = 1\n    case _: x = 2\n",
+        "import m\nmatch 'a':\n    case 'a' if m.x: x = 1\n    case _: x = 2\n",
+        "import m\nmatch 'a':\n    case m.A: x = 1\n    case _: x = 2\n",
+        "import os\nx = 1 if os.getenv('A', 'Yes').lower() == 'yes' else 2\n",
+        "import os\nx = 1 if os.getenv('A', 'Yes').startswith('Y') else 2\n",
+        "import m\nx = 1 if any([0, m.x]) else 2\n",
+    ];
+    for text in cases {
+        assert!(named(text).starts_with("Either"), "{text} {}", named(text));
+    }
+    for text in [
+        "import m\nx = ['a', m.x][m.y:]\n",
+        "import m\na = [1]\na.sort()\nx = a[1:]\n",
+        "import m\nx = max(1, m.x)\n",
+    ] {
+        assert!(
+            !named(text).starts_with(['\'', '1']) && !named(text).starts_with("[]"),
+            "{text} {}",
+            named(text)
+        );
+    }
+}
+
+/// What follows from what the environment says is what it says again: another text may be there when it runs.
+#[test]
+fn what_follows_from_the_environment_depends_on_it() {
+    let cases = [
+        ("Agent(name=os.getenv('A', 'X').lower())", "$A=x"),
+        ("Agent(name=os.getenv('A', 'yes') .startswith('y'))", "$A=true"),
+        ("Agent(name=os.getenv('A', 'a/b').split('/')[1])", "$A=b"),
+        ("Agent(name=os.getenv('A', 'abc')[1:])", "$A=bc"),
+        ("Agent(name=int(os.getenv('N', '3')) + 1)", "$N=4"),
+        ("Agent(name=max(1, int(os.getenv('N', '3'))))", "$N=3"),
+        ("Agent(name=len(os.getenv('A', 'a b').split()))", "$A=2"),
+        ("Agent(name='a' if os.getenv('A', 'X').lower() == 'x' else 'b')", "either(a, b)"),
+        ("Agent(name='a' if os.getenv('A', 'a,b').split(',')[0] == 'a' else 'b')", "either(a, b)"),
+        ("Agent(name='a' if 'x' in os.getenv('A', 'x').split(',') else 'b')", "either(a, b)"),
+        ("Agent(name='a' if os.getenv('A', '') else 'b')", "either(a, b)"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(name_of(text), [expected], "{text}");
+    }
+}
+
+/// Python's answer differs from the nearest guess, or from run to run.
+#[test]
+fn what_python_decides_otherwise_is_unknown() {
+    let cases = [
+        // `True == 1`, and a set has no order and holds nothing twice.
+        "match True:\n    case 1: x = 1\n    case _: x = 2\n",
+        "x = len({1, 1})\n",
+        "x = sum({2, True, 2})\n",
+        "x = list({'b', 'a'})[0]\n",
+        "a, b = {'p', 'q'}\nx = a\n",
+        "x = {'a', 'b'}[0]\n",
+        "from enum import Enum, auto\nclass E(Enum):\n    A = 'a'\n    B = auto()\nx = [e.value for e in E][0]\n",
+        "from enum import Enum\nclass E(Enum):\n    A = 'a'\n    def __new__(cls, v): pass\nx = len(E)\n",
+        "x = 'stra\u{df}e'.title()\n",
+        "x = 'a\\x0bb'.splitlines()[0]\n",
+        "x = '%d' % True\n",
+        "x = max('ab')\n",
+        "x = [1, 2, 3][::2][0]\n",
+        "x = 'abc'[::-1]\n",
+    ];
+    for text in cases {
+        let shown = named(text);
+        let decided = shown.starts_with(|c: char| c == '\'' || c == '[' || c.is_ascii_digit());
+        assert!(!decided, "{text} {shown}");
+    }
+}
+
+/// Nothing large is made before it is known to be within the limits, and the rest of the module is looked at.
+#[test]
+fn large_values_are_unknown_before_they_are_made() {
+    let text = "a = [1] * 10 ** 9\nb = [1, 2] * 9223372036854775807\nc = 'a' * 10 ** 12\nx = 7\n";
+    assert!(!too_much(text));
+    assert_eq!(named(text), "7");
+    let lists = |text: &str| {
+        let sources = sources(&[("main.py", text)]);
+        let mut world = World::new(&sources, Limits::default());
+        world.run(0);
+        world.own.lists.iter().map(|l| l.items.len()).sum::<usize>()
+    };
+    // A text of 16 MB in as many pieces.
+    for take in ["t.split(',')", "t.split()", "t.splitlines()", "'{}'.join([t, t]).format()"] {
+        let made = lists(&format!("t = ',\\n ' * 3000000\nx = {take}\n"));
+        assert!(made < 1_000, "{take}: {made}");
+    }
+    // Reading a long text again and again costs steps.
+    let again =
+        |take: &str| too_much(&format!("t = 'a' * 15000000\nfor i in range(1000):\n    x = {take}\n"));
+    for take in ["len(t)", "t[:1]", "t.startswith('b')", "t == t", "'b' in t"] {
+        assert!(again(take), "{take}");
+    }
+}

@@ -23,13 +23,20 @@ impl World<'_> {
             return self.enter(f, None, args, open, span);
         }
         let given = self.symbolic.then(|| args.clone());
-        let result = match on.kind {
+        // A list that the environment's text was split into is changed as it is by default.
+        let settled = match (&on.kind, &self.settled(on).kind) {
+            (Kind::Env(_), Kind::List(_) | Kind::Dict(_)) => Some(self.settled(on).kind.clone()),
+            _ => None,
+        };
+        let result = match *settled.as_ref().unwrap_or(&on.kind) {
             Kind::List(id) => self.list_method(id, name, &args, open, span),
             Kind::Dict(id) => self.dict_method(id, name, &args, open, span),
             _ if open.is_none() => self.text_method(on, name, &args, span),
             _ => None,
         };
         match result {
+            // What the environment says may be another text.
+            Some(value) if settled.is_none() => self.depending(&[on], value),
             Some(value) => value,
             None if given.is_some() && !matches!(on.kind, Kind::Function(_)) => {
                 self.computed(on, name, given.unwrap_or_default(), span)
@@ -197,20 +204,24 @@ impl World<'_> {
         {
             return Some(self.trimmed(on, name, span));
         }
-        let text = self.settled(on).as_str()?.to_string();
+        let Kind::Str(text) = self.settled(on).kind.clone() else { return None };
+        if !self.read(text.len(), span) {
+            return None;
+        }
         let argument = |i: usize| args.get(i).and_then(|a: &Arg| a.value.as_str());
         let kind = match (name, args.len()) {
-            ("strip", 0) => Kind::Str(text.trim().into()),
-            ("lstrip", 0) => Kind::Str(text.trim_start().into()),
-            ("rstrip", 0) => Kind::Str(text.trim_end().into()),
+            ("strip", 0) => Kind::Str(text.trim_matches(blank).into()),
+            ("lstrip", 0) => Kind::Str(text.trim_start_matches(blank).into()),
+            ("rstrip", 0) => Kind::Str(text.trim_end_matches(blank).into()),
             ("strip", 1) => {
                 let set = argument(0)?;
                 Kind::Str(text.trim_matches(|c| set.contains(c)).into())
             }
             ("lower", 0) => self.text_kind(text.to_lowercase().into(), span),
             ("upper", 0) => self.text_kind(text.to_uppercase().into(), span),
-            ("title", 0) => Kind::Str(titled(&text).into()),
-            ("capitalize", 0) => {
+            // Other letters have more than two cases.
+            ("title", 0) if text.is_ascii() => Kind::Str(titled(&text).into()),
+            ("capitalize", 0) if text.is_ascii() => {
                 let mut chars = text.chars();
                 let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
                 Kind::Str(format!("{first}{}", chars.as_str().to_lowercase()).into())
@@ -228,8 +239,9 @@ impl World<'_> {
             ("startswith", 1) => Kind::Bool(text.starts_with(argument(0)?)),
             ("endswith", 1) => Kind::Bool(text.ends_with(argument(0)?)),
             ("split", 0) => {
-                let parts: Vec<Arc<str>> = text.split_whitespace().map(Arc::from).collect();
-                return Some(self.listed_texts(parts, ListKind::List, span));
+                let parts = text.split(blank).filter(|p| !p.is_empty());
+                let count = parts.clone().count();
+                return self.listed_texts(count, || parts.map(Arc::from).collect(), ListKind::List, span);
             }
             ("split" | "rsplit", 1 | 2) => {
                 let by = argument(0).filter(|by| !by.is_empty())?;
@@ -240,7 +252,8 @@ impl World<'_> {
                     _ => return None,
                 };
                 let most = most.saturating_add(1);
-                let parts: Vec<Arc<str>> = match name {
+                let count = text.matches(by).count().min(most) + 1;
+                let parts = || match name {
                     "split" => text.splitn(most, by).map(Arc::from).collect(),
                     _ => {
                         let mut parts: Vec<Arc<str>> = text.rsplitn(most, by).map(Arc::from).collect();
@@ -248,7 +261,7 @@ impl World<'_> {
                         parts
                     }
                 };
-                return Some(self.listed_texts(parts, ListKind::List, span));
+                return self.listed_texts(count, parts, ListKind::List, span);
             }
             ("partition" | "rpartition", 1) => {
                 let by = argument(0).filter(|by| !by.is_empty())?;
@@ -258,31 +271,45 @@ impl World<'_> {
                     (None, "partition") => [&*text, "", ""],
                     (None, _) => ["", "", &*text],
                 };
-                return Some(self.listed_texts(parts.map(Arc::from).to_vec(), ListKind::Tuple, span));
+                return self.listed_texts(3, || parts.map(Arc::from).to_vec(), ListKind::Tuple, span);
             }
-            ("splitlines", 0) => {
-                self.step(text.len() / 16, span);
-                let items = text.lines().map(|l| Value::new(Kind::Str(l.into()), span)).collect();
-                return Some(self.list_value(items, ListKind::List, None, span));
+            // Python ends lines elsewhere, too.
+            ("splitlines", 0) if !text.replace("\r\n", "\n").contains(ENDS) => {
+                let count = text.lines().count();
+                return self.listed_texts(
+                    count,
+                    || text.lines().map(Arc::from).collect(),
+                    ListKind::List,
+                    span,
+                );
             }
             _ => return None,
         };
         Some(Value::new(kind, span))
     }
 
-    fn listed_texts(&mut self, texts: Vec<Arc<str>>, kind: ListKind, span: Span) -> Value {
-        self.step(texts.len(), span);
-        let items = texts.into_iter().map(|p| Value::new(Kind::Str(p), span)).collect();
-        self.list_value(items, kind, None, span)
+    /// A list of texts, which are made only if there are steps enough.
+    fn listed_texts(
+        &mut self,
+        count: usize,
+        texts: impl FnOnce() -> Vec<Arc<str>>,
+        kind: ListKind,
+        span: Span,
+    ) -> Option<Value> {
+        if !self.step(count, span) {
+            return None;
+        }
+        let items = texts().into_iter().map(|p| Value::new(Kind::Str(p), span)).collect();
+        Some(self.list_value(items, kind, None, span))
     }
 
     fn trimmed(&mut self, on: &Value, name: &str, span: Span) -> Value {
         let Some(mut pieces) = self.text_of(on) else { return on.clone() };
         if let (true, Some(Piece::Text(t))) = (name != "rstrip", pieces.first_mut()) {
-            *t = t.trim_start().into();
+            *t = t.trim_start_matches(blank).into();
         }
         if let (true, Some(Piece::Text(t))) = (name != "lstrip", pieces.last_mut()) {
-            *t = t.trim_end().into();
+            *t = t.trim_end_matches(blank).into();
         }
         self.joined(pieces, span)
     }
@@ -311,6 +338,9 @@ impl World<'_> {
         let mut rest = text;
         let positional: Vec<&Arg> = args.iter().filter(|a| a.name.is_none()).collect();
         while let Some(at) = rest.find(['{', '}']) {
+            if !self.step(1, span) {
+                return None;
+            }
             pieces.push(Piece::Text(rest[..at].into()));
             let brace = &rest[at..at + 1];
             if rest[at + 1..].starts_with(brace) {
@@ -350,6 +380,9 @@ impl World<'_> {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some(at) = rest.find('%') {
+            if !self.step(1, span) {
+                return Value::unknown("more than is evaluated", span);
+            }
             pieces.push(Piece::Text(rest[..at].into()));
             let after = &rest[at + 1..];
             let Some(c) = after.chars().next() else { break };
@@ -357,7 +390,10 @@ impl World<'_> {
             match c {
                 '%' => pieces.push(Piece::Text("%".into())),
                 's' | 'd' => match values.next() {
-                    Some(value) => self.shown(value, true, "%s".into(), &mut pieces),
+                    Some(value) => {
+                        let plain = c == 's' || matches!(value.kind, Kind::Int(_));
+                        self.shown(value, plain, "%s".into(), &mut pieces);
+                    }
                     None => return Value::unknown("a format without a value", span),
                 },
                 _ => return Value::unknown("a format that is not followed", span),
@@ -370,6 +406,10 @@ impl World<'_> {
     /// Without the white space that all lines begin with.
     pub(crate) fn dedented(&mut self, value: &Value, trim: bool, span: Span) -> Value {
         let Some(pieces) = self.text_of(value) else { return value.clone() };
+        let bytes = pieces.iter().map(|p| if let Piece::Text(t) = p { t.len() } else { 0 }).sum();
+        if !self.read(bytes, span) {
+            return Value::unknown("more than is evaluated", span);
+        }
         // A hole within a line is no white space.
         let mut line_start = true;
         let mut least: Option<usize> = None;
@@ -430,10 +470,19 @@ impl World<'_> {
 
     fn trimmed_lines(&mut self, value: &Value, span: Span) -> Value {
         match &value.kind {
-            Kind::Str(s) => Value::new(Kind::Str(s.trim().into()), span),
+            Kind::Str(s) => Value::new(Kind::Str(s.trim_matches(blank).into()), span),
             _ => self.trimmed(value, "strip", span),
         }
     }
+}
+
+/// Where `str.splitlines` ends a line and `str::lines` does not.
+const ENDS: [char; 9] =
+    ['\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'];
+
+/// What `str.isspace` says of a character.
+fn blank(c: char) -> bool {
+    c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
 /// As Python's `str.title`: the first letter of each word in upper case, the others in lower case.
