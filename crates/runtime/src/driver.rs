@@ -646,7 +646,14 @@ impl<'a> Driver<'a> {
                 match self.tools().call(tool, args.clone(), key) {
                     Work::Now(result) => self.tool_answered(id, result, begun),
                     Work::Later(result) => {
-                        self.under_way.begin(id, begun, Doing::Tool, Portable::Tool(result));
+                        let work = Portable::Tool(result);
+                        let timed = self.limits.timeout.is_some() || !request.deadlines.is_empty();
+                        if timed && self.handlers.tools.is_custom(tool) {
+                            // It may keep its thread to itself, and a limit of time must hold then, too.
+                            self.under_way.spawn(id, begun, Doing::Tool, work);
+                        } else {
+                            self.under_way.begin(id, begun, Doing::Tool, work);
+                        }
                     }
                 }
             }

@@ -3,7 +3,8 @@
 //! Entry point: [`UnderWay`]. A request that is the only one, as that of an agent that waits for its model mostly is, is polled in the task of the run
 //! itself: a task of its own takes half a KiB, and there may be a hundred thousand of them. As soon as there is another, each has a task.
 //!
-//! Invariant: what is given up is dropped, which closes its sockets and kills its processes.
+//! Invariant: what is given up is dropped, which closes its sockets and kills its processes; a handler of the embedding program that keeps its thread
+//! to itself is dropped when it comes to an end, and nothing waits for that which has a task.
 //! Invariant: a handler that panics ends its own request and nothing else.
 
 use crate::budget::Reserve;
@@ -17,6 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
@@ -164,11 +166,15 @@ impl UnderWay {
         Some(open)
     }
 
-    /// Gives all up, and waits until they are gone.
+    /// Gives all up, and waits until they are gone; but not for one that keeps its thread to itself, as nothing can end that.
     pub(crate) async fn shutdown(&mut self) {
+        /// What is given up is gone as soon as a thread looks at it, and this is long for that.
+        const LONG: Duration = Duration::from_secs(1);
         self.drop_alone();
         if let Some(tasks) = &mut self.tasks {
-            tasks.shutdown().await;
+            tasks.abort_all();
+            let gone = async { while tasks.join_next().await.is_some() {} };
+            let _ = tokio::time::timeout(LONG, gone).await;
         }
     }
 

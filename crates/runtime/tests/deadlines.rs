@@ -274,3 +274,67 @@ async fn a_budget_that_was_kept_back_is_given_back() {
     let report = runtime::run(m, &handlers, &limits, &CancellationToken::new(), &mut |_| {}).await;
     assert_eq!(texts(&report), r#"["no answer within 0.2 s","ok"]"#);
 }
+
+/// A tool that keeps its thread to itself until it is released, or far too long. It gives whether it was released; that is also told.
+struct Blocking {
+    tools: Tools,
+    release: std::sync::mpsc::Sender<()>,
+    released: std::sync::mpsc::Receiver<bool>,
+}
+
+fn blocking() -> Blocking {
+    let (release, waits) = std::sync::mpsc::channel();
+    let (tells, released) = std::sync::mpsc::channel();
+    let waits = Arc::new(std::sync::Mutex::new(waits));
+    let block = move |_| -> runtime::BoxFuture<_> {
+        let (waits, tells) = (waits.clone(), tells.clone());
+        Box::pin(async move {
+            let was = waits.lock().unwrap().recv_timeout(Duration::from_secs(60)).is_ok();
+            let _ = tells.send(was);
+            Ok(Data::Bool(was))
+        })
+    };
+    let tools = Tools::new(&Environment::default()).with_custom("block", Arc::new(block));
+    Blocking { tools, release, released }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_keeps_its_thread_does_not_keep_the_run_beyond_its_limit() {
+    let Blocking { tools, release, released } = blocking();
+    let m = machine(|b| call(b, decl("block", &[], Type::Bool, None), vec![]));
+    let limits = Limits { timeout: Some(Duration::from_millis(50)), ..Limits::default() };
+    let handlers = handlers(tools);
+    // As of a test of two threads: this one is none of them.
+    let report = tokio::spawn(async move {
+        runtime::run(m, &handlers, &limits, &CancellationToken::new(), &mut |_| {}).await
+    });
+    let failure = report.await.unwrap().result.unwrap_err();
+    assert_eq!(failure.code, ErrorCode::Cancelled);
+    assert!(failure.message.contains("took longer than the limit of 0.05 s"), "{}", failure.message);
+    release.send(()).unwrap();
+    assert!(released.recv().unwrap(), "the run waited for the tool");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_keeps_its_thread_is_late_like_any_other() {
+    let Blocking { tools, release, released } = blocking();
+    let release = std::sync::Mutex::new(release);
+    let tools = tools.with_custom(
+        "release",
+        Arc::new(move |_| {
+            release.lock().unwrap().send(()).unwrap();
+            Box::pin(async { Ok(Data::Null) })
+        }),
+    );
+    let m = machine(|b| {
+        let e = call(b, decl("block", &[], Type::Bool, None), vec![]);
+        let e = within(b, "0.05", e);
+        let first = caught_as_late(b, e);
+        let second = call(b, decl("release", &[], Type::Null, None), vec![]);
+        b.add(Term::List(vec![first, second]), AT)
+    });
+    let handlers = handlers(tools);
+    let report = tokio::spawn(async move { run(m, &handlers).await.0 }).await.unwrap();
+    assert_eq!(texts(&report), r#"["late",null]"#);
+    assert!(released.recv().unwrap(), "the scope waited for the tool");
+}

@@ -3,10 +3,11 @@
 mod support;
 
 use core_ir::{Data, ModelParams, Num, Prim, StoreDecl, Term, Type};
-use machine::{ErrorCode, Machine};
+use machine::{ErrorCode, Machine, Reply};
 use runtime::{
-    Answered, Asked, Backoff, CallKind, CancellationToken, Environment, Event, Finished, Handlers, Limits,
-    Models, Price, Remote, RemoteOptions, Resource, RunReport, Scripted, Secret, Stores, Tools,
+    Answer, Answered, Asked, Backoff, CallKind, CancellationToken, CustomTool, Environment, Event, Finished,
+    Handlers, Limits, ModelCall, Models, Price, Progress, Provider, Remote, RemoteOptions, Resource,
+    RunReport, Scripted, Secret, Stores, Tokens, Tools, Work,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -356,15 +357,59 @@ async fn scripted_runs_are_the_same_every_time() {
     assert!(seen.windows(2).all(|w| w[0] == w[1]));
 }
 
+/// Tells all that there is to tell in the same moment as the answer.
+struct Hasty;
+
+impl Provider for Hasty {
+    fn name(&self) -> &str {
+        "hasty"
+    }
+
+    fn price(&self) -> Option<Price> {
+        Some(Price::FREE)
+    }
+
+    fn ask(self: Arc<Self>, _: ModelCall, progress: Progress) -> Work<Answer> {
+        Work::Later(Box::pin(async move {
+            progress.text("hel");
+            progress.growing(1);
+            progress.text("lo");
+            Answer::new(Ok(Reply::Text("hello".into())), Tokens { input: 1, output: 2 })
+        }))
+    }
+}
+
+#[tokio::test]
+async fn what_is_told_together_with_the_answer_comes_before_it() {
+    let handlers = Handlers { stream: true, ..Handlers::new(Models::only(Arc::new(Hasty))) };
+    let m = machine(|b| ask(b, "hi", plain()));
+    let (report, events) = run_with(m, &handlers, Limits::default(), &CancellationToken::new()).await;
+    assert_eq!(data(report), Data::str("hello"));
+    let told: Vec<String> = events
+        .iter()
+        .map(|e| match e {
+            Event::Text { text, .. } => text.clone(),
+            Event::Growing { output_tokens, .. } => output_tokens.to_string(),
+            Event::Asked { .. } => "asked".into(),
+            Event::Answered { .. } => "answered".into(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(told, ["asked", "hel", "1", "lo", "answered"]);
+}
+
 #[tokio::test]
 async fn a_crash_of_a_custom_tool_is_an_error_of_the_tool() {
-    let tools = Tools::new(&Environment::default())
-        .with_custom("t", Arc::new(|_| Box::pin(async { panic!("oops") })));
-    let handlers = Handlers { tools, ..scripted("[]") };
-    let m = machine(|b| call(b, decl("t", &[], Type::Str, None), vec![]));
-    let (code, message) = error(run(m, &handlers, Limits::default()).await);
-    assert_eq!(code, ErrorCode::Tool);
-    assert!(message.contains("the handler crashed"), "{message}");
+    let later: CustomTool = Arc::new(|_| Box::pin(async { panic!("oops") }));
+    let at_once: CustomTool = Arc::new(|_| panic!("oops"));
+    for crashes in [later, at_once] {
+        let tools = Tools::new(&Environment::default()).with_custom("t", crashes);
+        let handlers = Handlers { tools, ..scripted("[]") };
+        let m = machine(|b| call(b, decl("t", &[], Type::Str, None), vec![]));
+        let (code, message) = error(run(m, &handlers, Limits::default()).await);
+        assert_eq!(code, ErrorCode::Tool);
+        assert!(message.contains("the handler crashed"), "{message}");
+    }
 }
 
 #[tokio::test]

@@ -221,11 +221,13 @@ fn record(fields: &[(&str, Data)]) -> Data {
 async fn handlers_that_cannot_be_used_are_named() {
     let t = |handler: Option<Data>| decl("t", &[("a", Type::Str)], Type::Str, handler);
     let http = |url: &str| record(&[("http", record(&[("url", Data::str(url))]))]);
+    let server =
+        if cfg!(feature = "mcp") { "no MCP server `s` is declared" } else { "this build has no MCP client" };
     let cases = [
         (t(None), "no handler for tool `t` (help: give it a body"),
         (t(Some(Data::Null)), "it is null, not a record"),
         (t(Some(record(&[]))), "exactly one of"),
-        (t(Some(record(&[("mcp", Data::str("s"))]))), "no MCP server `s` is declared"),
+        (t(Some(record(&[("mcp", Data::str("s"))]))), server),
         (t(Some(record(&[("shell", Data::str("s"))]))), "`shell` is none of"),
         (t(Some(exec(&[]))), "`exec` names no program"),
         (t(Some(exec(&["{a}"]))), "the program of `exec` depends on an argument"),

@@ -95,7 +95,8 @@ impl World {
     }
 
     /// With an async function for a tool: from its arguments as a record to its result, or to why it failed. The types of both are compared with
-    /// the tool's declaration before a program runs; `serde_json::Value` fits everything.
+    /// the tool's declaration before a program runs; `serde_json::Value` fits everything. Work that blocks belongs into `tokio::task::spawn_blocking`, as
+    /// in any async function.
     #[must_use]
     pub fn tool<A, R, E, F, Fut>(self, name: &str, act: F) -> World
     where

@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS approvals (
@@ -264,31 +264,24 @@ impl ApprovalDesk {
         });
     }
 
-    /// Waits for the answer. The database is asked again only when somebody has written to its file, so very many questions can wait.
+    /// Waits for the answer. The table is asked again only when somebody else has written to the database, so very many questions can wait.
     pub(crate) async fn wait(&self, question: &Question) -> Result<(), String> {
         loop {
             // Before looking, so that nothing is written unseen in between.
-            let then = self.written();
+            let then = self.version()?;
             if let Some(answer) = self.take(question) {
                 return answer;
             }
-            while self.written() == then && now_millis() < question.expires {
+            while self.version()? == then && now_millis() < question.expires {
                 tokio::time::sleep(Self::LOOK).await;
             }
         }
     }
 
-    /// Changes with every write: an answer goes to the log first, and with that to the file.
-    fn written(&self) -> [Option<(u64, SystemTime)>; 2] {
-        let log = {
-            let mut name = self.path.clone().into_os_string();
-            name.push("-wal");
-            PathBuf::from(name)
-        };
-        [&self.path, &log].map(|file| {
-            let about = std::fs::metadata(file).ok()?;
-            Some((about.len(), about.modified().ok()?))
-        })
+    /// Changes whenever an answer of somebody else can be seen. Lengths and times of the files do not say that: a writer puts an answer into
+    /// the log first and lets it be seen afterwards, and in between there may be all the time that a disk takes.
+    fn version(&self) -> Result<i64, String> {
+        self.with(|db| db.prepare_cached("PRAGMA data_version")?.query_row([], |r| r.get(0)))
     }
 }
 
@@ -298,5 +291,44 @@ impl fmt::Debug for ApprovalDesk {
             .field("path", &self.path)
             .field("lifetime", &self.lifetime)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::path::Path;
+
+    /// Length and time of the database and its log.
+    fn files(journal: &Path) -> [(File, u64, std::time::SystemTime); 2] {
+        [journal.to_path_buf(), journal.with_extension("db-wal")].map(|path| {
+            let file = File::options().write(true).open(path).unwrap();
+            let about = file.metadata().unwrap();
+            (file, about.len(), about.modified().unwrap())
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_seen_that_the_files_do_not_show() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j.db");
+        let mut answers = Journal::open(&path).unwrap();
+        let desk = ApprovalDesk::new(&path, Duration::from_secs(3600));
+        let approval = Approval { tool: "pay".into(), args: Vec::new() };
+        let question = desk.put("r", RequestId { strand: 0, number: 1 }, &approval).unwrap();
+        // What is written next goes to the beginning of the log, which keeps its length.
+        answers.db.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
+        let token = question.token.clone();
+        let mut waits = tokio::spawn(async move { desk.wait(&question).await });
+        assert!(tokio::time::timeout(ApprovalDesk::LOOK * 2, &mut waits).await.is_err());
+        let before = files(&path);
+        answers.decide(&token, &Decision::Approve, "a test").unwrap();
+        for ((file, length, time), (_, now, _)) in before.iter().zip(files(&path)) {
+            assert_eq!(*length, now);
+            file.set_modified(*time).unwrap();
+        }
+        let answer = tokio::time::timeout(Duration::from_secs(60), waits).await;
+        assert_eq!(answer.unwrap().unwrap(), Ok(()));
     }
 }

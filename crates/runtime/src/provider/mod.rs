@@ -233,6 +233,7 @@ pub trait Provider: Send + Sync {
         1
     }
 
-    /// Asks. What depends on the order of calls is decided before this returns, so that runs are deterministic.
+    /// Asks. What depends on the order of calls is decided before this returns, so that runs are deterministic. Neither this nor the future may
+    /// keep its thread to itself (there is [`tokio::task::spawn_blocking`] for that): the run and its time limits would wait as well.
     fn ask(self: Arc<Self>, call: ModelCall, progress: Progress) -> Work<Answer>;
 }

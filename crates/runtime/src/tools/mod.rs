@@ -58,6 +58,10 @@ impl Default for ToolLimits {
 
 /// A tool of an embedding program: gets the arguments in the order of the parameters. Dropping the future must give
 /// up. The result is checked against the declared type by the machine.
+///
+/// It should not keep its thread to itself: computations and calls that block belong into [`tokio::task::spawn_blocking`]. The time limits
+/// of a run hold even then, on a runtime of several threads, but its cancellation may wait for the tool, and so do other runs on a runtime of
+/// one thread.
 pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, String>> + Send + Sync>;
 
 /// Carries tools out: as the embedding program says, or else the configuration, or else the declaration.
@@ -223,7 +227,7 @@ impl Tools {
     /// # Errors
     /// There is none, or it can't be understood.
     pub fn check(&self, tool: &ToolDecl) -> Result<(), String> {
-        if self.shared.custom.contains_key(&tool.name) { Ok(()) } else { self.handler(tool).map(|_| ()) }
+        if self.is_custom(tool) { Ok(()) } else { self.handler(tool).map(|_| ()) }
     }
 
     /// For one run: with servers of its own, and with further variables that processes do not get.
@@ -248,8 +252,7 @@ impl Tools {
     /// Whether a tool recognises a call that is repeated, by its idempotency key, as its handler says.
     pub(crate) fn is_idempotent(&self, tool: &ToolDecl) -> bool {
         let handler = self.shared.configured.get(&tool.name).or(tool.handler.as_ref());
-        !self.shared.custom.contains_key(&tool.name)
-            && handler.is_some_and(|h| h.field("idempotent") == Some(&Data::Bool(true)))
+        !self.is_custom(tool) && handler.is_some_and(|h| h.field("idempotent") == Some(&Data::Bool(true)))
     }
 
     /// What a tool gives that works here and at once, as built-in ones do; `None` for others, which are not started.
@@ -260,9 +263,14 @@ impl Tools {
         }
     }
 
+    /// Whether a tool is a function of the embedding program.
+    pub(crate) fn is_custom(&self, tool: &ToolDecl) -> bool {
+        self.shared.custom.contains_key(&tool.name)
+    }
+
     /// The function that a tool is, if it is a built-in one.
     pub(crate) fn builtin(&self, tool: &ToolDecl) -> Option<builtin::Builtin> {
-        if self.shared.custom.contains_key(&tool.name) {
+        if self.is_custom(tool) {
             return None;
         }
         match self.handler(tool) {
@@ -279,8 +287,9 @@ impl Tools {
         key: Option<String>,
     ) -> Work<ToolAnswer> {
         if let Some(act) = self.shared.custom.get(&tool.name) {
-            let result = act(args);
-            return Work::Later(Box::pin(async move { result.await.into() }));
+            // Called where it is polled, so that one that blocks or panics at once does so there.
+            let act = act.clone();
+            return Work::Later(Box::pin(async move { act(args).await.into() }));
         }
         let handler = match self.handler(tool) {
             Ok(handler) => handler,
