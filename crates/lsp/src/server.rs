@@ -86,6 +86,8 @@ struct Document {
     path: String,
     version: Value,
     text: Arc<str>,
+    /// The files that were read for its findings.
+    read: HashSet<String>,
 }
 
 /// A session with a client.
@@ -162,8 +164,9 @@ impl Server {
             "textDocument/didOpen" => {
                 let text = params["textDocument"]["text"].as_str().unwrap_or("").into();
                 let version = params["textDocument"]["version"].clone();
-                self.documents.insert(uri.clone(), Document { path: path_of(&uri), version, text });
-                return self.published(&uri);
+                let document = Document { path: path_of(&uri), version, text, read: HashSet::new() };
+                self.documents.insert(uri.clone(), document);
+                return self.published_with_readers(&uri);
             }
             "textDocument/didChange" => {
                 let Some(document) = self.documents.get_mut(&uri) else { return Vec::new() };
@@ -171,21 +174,20 @@ impl Server {
                 apply(&mut text, params["contentChanges"].as_array().map_or(&[], Vec::as_slice));
                 document.text = text.into();
                 document.version = params["textDocument"]["version"].clone();
-                return self.published(&uri);
+                return self.published_with_readers(&uri);
             }
-            "textDocument/didSave" => {
+            // What lies on the disk has changed: whatever is open may import it.
+            "textDocument/didSave" | "workspace/didChangeWatchedFiles" => {
                 self.around.changed();
-                return self.published(&uri);
-            }
-            "workspace/didChangeWatchedFiles" => {
-                self.around.changed();
-                let mut open: Vec<&String> = self.documents.keys().collect();
+                let mut open: Vec<String> = self.documents.keys().cloned().collect();
                 open.sort();
-                return open.into_iter().flat_map(|uri| self.published(uri)).collect();
+                return open.into_iter().flat_map(|uri| self.published(&uri)).collect();
             }
             "textDocument/didClose" => {
-                let closed = self.documents.remove(&uri);
-                return closed.map(|_| publish(&uri, &Value::Null, Vec::new())).into_iter().collect();
+                let Some(closed) = self.documents.remove(&uri) else { return Vec::new() };
+                let mut said = vec![publish(&uri, &Value::Null, Vec::new())];
+                said.extend(self.readers(&closed.path).iter().flat_map(|uri| self.published(uri)));
+                return said;
             }
             _ => {}
         }
@@ -380,13 +382,37 @@ impl Server {
         analyse(&document.path, &document.text, &self.open_files(), &*self.around)
     }
 
-    fn published(&self, uri: &str) -> Vec<Value> {
+    /// The findings of a document, and those of the other ones that were read together with it.
+    fn published_with_readers(&mut self, uri: &str) -> Vec<Value> {
+        let mut said = self.published(uri);
+        let path = self.documents.get(uri).map(|d| d.path.clone()).unwrap_or_default();
+        for other in self.readers(&path).iter().filter(|other| *other != uri) {
+            said.extend(self.published(other));
+        }
+        said
+    }
+
+    /// The open documents for whose findings a file was read, itself included, in the order of their names.
+    fn readers(&self, path: &str) -> Vec<String> {
+        let place = Path::new(path).canonicalize().map_or_else(|_| path.into(), |p| p.display().to_string());
+        let of = self.documents.iter().filter(|(_, d)| d.read.contains(&place));
+        let mut readers: Vec<String> = of.map(|(uri, _)| uri.clone()).collect();
+        readers.sort();
+        readers
+    }
+
+    fn published(&mut self, uri: &str) -> Vec<Value> {
         let Some(document) = self.documents.get(uri) else { return Vec::new() };
         let analysis = self.analysis(document);
+        let read = analysis.sources.iter().skip(1).map(|(_, s)| s.path.clone()).collect();
         let view = View::new(uri, document);
         let here = analysis.found.iter().filter(|d| d.span.is_none_or(|s| s.file == MAIN));
         let shown = here.map(|d| finding(&view, &analysis, d)).collect();
-        vec![publish(uri, &document.version, shown)]
+        let said = vec![publish(uri, &document.version, shown)];
+        if let Some(document) = self.documents.get_mut(uri) {
+            document.read = read;
+        }
+        said
     }
 
     /// The fixes of the findings that touch a range.

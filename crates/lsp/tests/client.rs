@@ -121,6 +121,61 @@ fn findings_follow_what_is_typed() {
     assert_eq!(said[4]["result"], Value::Null);
 }
 
+/// What another document imports is looked at again where that stands, as it is typed, closed or saved.
+#[test]
+fn what_is_imported_changes_the_findings_of_what_imports_it() {
+    let folder = std::env::temp_dir().join(format!("entail-lsp-imports-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let folder = folder.canonicalize().unwrap();
+    let uri = |name: &str| format!("file://{}", folder.join(name).display());
+    let lib =
+        |result: &str| format!("agent a {{ tools: [] }}\ntask t(x: String) -> {result} by agent {{}}\n");
+    let main = "use \"lib.agent\";\npipeline p(x: String) -> String { let y = t(x) by a; return y; }\n";
+    std::fs::write(folder.join("lib.agent"), lib("String")).unwrap();
+    std::fs::write(folder.join("apart.agent"), "").unwrap();
+    let typed = |text: &str| {
+        let change = json!({"textDocument": {"uri": uri("lib.agent"), "version": 2}, "contentChanges": [{"text": text}]});
+        notify("textDocument/didChange", change)
+    };
+    let about = |method: &str, name: &str| notify(method, json!({"textDocument": {"uri": uri(name)}}));
+    let said = session(&[
+        request(1, "initialize", json!({})),
+        open(&uri("apart.agent"), ""),
+        open(&uri("main.agent"), main),
+        open(&uri("lib.agent"), &lib("String")),
+        typed(&lib("Number")),
+        about("textDocument/didClose", "lib.agent"),
+        about("textDocument/didSave", "main.agent"),
+    ]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let published: Vec<(String, usize)> = said[1..]
+        .iter()
+        .map(|m| {
+            let uri = m["params"]["uri"].as_str().unwrap();
+            let count = m["params"]["diagnostics"].as_array().unwrap().len();
+            (uri.rsplit('/').next().unwrap().to_string(), count)
+        })
+        .collect();
+    let want = [
+        ("apart.agent", 0),
+        ("main.agent", 0),
+        // Opened with the text that it has.
+        ("lib.agent", 0),
+        ("main.agent", 0),
+        // A number is no text.
+        ("lib.agent", 0),
+        ("main.agent", 1),
+        // Closed without having been saved.
+        ("lib.agent", 0),
+        ("main.agent", 0),
+        // Saved.
+        ("apart.agent", 0),
+        ("main.agent", 0),
+    ];
+    let want: Vec<(String, usize)> = want.map(|(n, c)| (n.to_string(), c)).to_vec();
+    assert_eq!(published, want, "{said:#?}");
+}
+
 #[test]
 fn terms_and_configurations_are_checked_as_well() {
     let found = |uri: &str, text: &str| {
