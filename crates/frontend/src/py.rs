@@ -218,6 +218,9 @@ pub(crate) fn label(world: &World<'_>, value: &Value) -> Option<String> {
     Some(out)
 }
 
+/// How the origin of a bound ends that the source states in case the environment does not.
+pub const BY_DEFAULT: &str = " by default";
+
 /// The bound that an argument states.
 pub(crate) fn bound(world: &World<'_>, given: Option<Given<'_>>, default: LoopBound) -> LoopBound {
     let Some(Given { value, at }) = given else { return default };
@@ -227,7 +230,7 @@ pub(crate) fn bound(world: &World<'_>, given: Option<Given<'_>>, default: LoopBo
         Kind::Int(n) if *n >= 0 => {
             let n = u64::try_from(*n).unwrap_or(0);
             let origin =
-                from_environment.then(|| Name::from(format!("{}, {n} by default", world.why(value))));
+                from_environment.then(|| Name::from(format!("{}, {n}{BY_DEFAULT}", world.why(value))));
             LoopBound { bound: Bound::Finite(n), origin, span: Some(at) }
         }
         Kind::None => LoopBound { span: Some(at), ..LoopBound::none("the limit is switched off") },

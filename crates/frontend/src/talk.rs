@@ -209,7 +209,9 @@ fn turn(
     let answer = kit.b.var("a", head);
     let answer = kit.b.add(Term::Tag("final".into(), Some(answer)), head);
     let ends = Branch { tag: "final".into(), binder: Some("a".into()), body: answer };
-    let mut others: Vec<usize> = vec![me];
+    // Where every call ends the run, no turn follows.
+    let stays = steps.iter().any(|s| !matches!(s.next, Next::End(_)));
+    let mut others: Vec<usize> = if stays { vec![me] } else { Vec::new() };
     let mut branches = Vec::new();
     for Step { tag: name, at, binder, mut said, next } in steps {
         let more = calls::more(kit, &params, Vec::new(), at);
@@ -233,7 +235,14 @@ fn turn(
         branches.push(Branch { tag: name, binder, body });
     }
     branches.push(ends);
-    let stay = kit.b.add(Term::Tag(tag(me, names), None), head);
+    let stay = match stays {
+        true => kit.b.add(Term::Tag(tag(me, names), None), head),
+        // Nobody looks at what the last of the calls beside one that ends the run gives.
+        false => {
+            let nothing = kit.text("", head);
+            kit.b.add(Term::Tag("final".into(), Some(nothing)), head)
+        }
+    };
     let done = calls::calls(kit, params, Vec::new(), branches, stay, (head, case_at, model_at));
     let answer = kit.b.var("a", head);
     let answer = kit.b.add(Term::Tag("final".into(), Some(answer)), head);

@@ -487,7 +487,7 @@ impl<'a> World<'a> {
             Kind::None => {}
             _ if self.symbolic && self.conditions == 0 => {
                 // What is spread stands among the entries, under a key that no text is.
-                let key = Value::new(Kind::External("**".into()), more.span);
+                let key = Value::new(Kind::External(SPREAD.into()), more.span);
                 self.dict_mut(id).entries.push((key, more.clone()));
             }
             _ => self.dict_mut(id).open = Some(more.span),
@@ -602,7 +602,7 @@ impl<'a> World<'a> {
                 _ => None,
             },
             Kind::Dict(id) => match self.dict(*id) {
-                d if d.entries.iter().any(|(_, v)| !v.maybe) => Some(true),
+                d if d.entries.iter().any(|(k, v)| !v.maybe && !Dict::is_spread(k)) => Some(true),
                 d if d.entries.is_empty() && d.open.is_none() => Some(false),
                 _ => None,
             },
@@ -794,7 +794,8 @@ impl<'a> World<'a> {
                     (Kind::Str(_), Kind::Dict(id)) => {
                         let dict = self.dict(*id);
                         let known = dict.open.is_none() && dict.entries.iter().all(|(_, v)| !v.maybe);
-                        known.then(|| dict.entries.iter().any(|(k, _)| self.same(k, left)))
+                        let has = known && dict.entries.iter().any(|(k, _)| self.same(k, left));
+                        (has || known && !dict.has_spread()).then_some(has)
                     }
                     _ => None,
                 };
@@ -907,8 +908,9 @@ impl<'a> World<'a> {
             Kind::List(id) => (self.list(id).items.clone(), self.list(id).open),
             Kind::Dict(id) => {
                 let dict = self.dict(id);
-                let keys = dict.entries.iter().map(|(k, v)| Value { maybe: v.maybe, ..k.clone() });
-                (keys.collect(), dict.open)
+                let keys = dict.entries.iter().filter(|(k, _)| !Dict::is_spread(k));
+                let keys = keys.map(|(k, v)| Value { maybe: v.maybe, ..k.clone() }).collect();
+                (keys, dict.open.or(dict.has_spread().then_some(value.span)))
             }
             _ => return None,
         })
@@ -925,6 +927,9 @@ impl<'a> World<'a> {
             (Kind::Dict(id), _) => {
                 if !self.looked_through(self.dict(*id).entries.len(), span) {
                     return Value::unknown("more than is evaluated", span);
+                }
+                if self.dict(*id).has_spread() && matches!(key.kind, Kind::Str(_)) {
+                    return self.among_spread(*id, &key, None, span);
                 }
                 let (dict, key) = (self.dict(*id), key.clone());
                 let found: Vec<Value> =
@@ -1034,6 +1039,41 @@ impl<'a> World<'a> {
             }
         }
         Some(names)
+    }
+
+    /// The entry of a dictionary among whose entries something that is not known was spread: the last one of the key, or what that has.
+    pub(crate) fn among_spread(
+        &mut self,
+        id: DictId,
+        key: &Value,
+        default: Option<Value>,
+        span: Span,
+    ) -> Value {
+        if key.as_str().is_none() || self.dict(id).open.is_some() {
+            return Value::unknown("an entry that is not known", span);
+        }
+        let entries = self.dict(id).entries.clone();
+        self.step(entries.len(), span);
+        let mut found = default;
+        for (k, value) in entries {
+            if Dict::is_spread(&k) {
+                let arg = |value: Value| Arg { name: None, span: value.span, value };
+                found = Some(match found {
+                    Some(before) => {
+                        let get = self.attribute(&value, "get", span);
+                        self.deeply(|w| w.apply(&get, vec![arg(key.clone()), arg(before)], None, span))
+                    }
+                    None => self.subscript(&value, key.clone(), span),
+                });
+            } else if self.same(&k, key) {
+                let certain = !value.maybe;
+                found = Some(match found {
+                    Some(_) if !certain => Value::unknown("an entry that is not known", span),
+                    _ => Value { maybe: false, ..value },
+                });
+            }
+        }
+        found.unwrap_or_else(|| Value::unknown("an entry that is not known", span))
     }
 
     /// What was last set under a key of an object.

@@ -719,7 +719,10 @@ impl<'a> World<'a> {
                 let key = self.expr(&s.slice, at);
                 let maybe = self.conditions > 0;
                 match on.kind {
-                    Kind::Dict(id) => self.put(id, key, Value { maybe, ..value }),
+                    Kind::Dict(id) => match self.under_tests(id, &key, &value) {
+                        Some(value) => self.put(id, key, value),
+                        None => self.put(id, key, Value { maybe, ..value }),
+                    },
                     Kind::List(id) => {
                         let index = match key.kind {
                             Kind::Int(n) => usize::try_from(n).ok(),
@@ -744,12 +747,49 @@ impl<'a> World<'a> {
         }
     }
 
+    /// What an entry is that is set under tests: the value where all of them hold, what was there where one does not. `None` where nothing
+    /// is tested, or where what was there is not known.
+    fn under_tests(&mut self, id: DictId, key: &Value, value: &Value) -> Option<Value> {
+        if !self.symbolic || self.conditions == 0 || key.as_str().is_none() || self.dict(id).open.is_some() {
+            return None;
+        }
+        let tests: Option<Vec<(Value, bool)>> = self
+            .path
+            .iter()
+            .map(|c| if let Condition::Test(test, holds) = c { Some((test.clone(), *holds)) } else { None })
+            .collect();
+        let tests = tests.filter(|t| !t.is_empty())?;
+        let own = self.dict(id).entries.iter().rev().find(|(k, _)| self.same(k, key)).map(|(_, v)| v.clone());
+        let old = match own.filter(|v| !v.maybe && !self.dict(id).has_spread()) {
+            Some(old) => old,
+            None if self.dict(id).has_spread() => {
+                self.among_spread(id, key, Some(Value::new(Kind::None, value.span)), value.span)
+            }
+            None => return None,
+        };
+        if matches!(old.kind, Kind::Unknown(_)) {
+            return None;
+        }
+        let mut new = Value { maybe: false, ..value.clone() };
+        for (test, holds) in tests.into_iter().rev() {
+            let (yes, no) = if holds { (new, old.clone()) } else { (old.clone(), new) };
+            new = self.symbol("if", vec![test, yes, no], value.span);
+        }
+        Some(new)
+    }
+
     /// Sets an entry of a dictionary.
     pub(crate) fn put(&mut self, id: DictId, key: Value, value: Value) {
         if !self.looked_through(self.dict(id).entries.len(), key.span) {
             return;
         }
-        let same = self.dict(id).entries.iter().position(|(k, _)| self.same(k, &key));
+        // What was spread outweighs what stands before it; it stands for itself.
+        let entries = &self.dict(id).entries;
+        let after = entries.iter().rposition(|(k, _)| Dict::is_spread(k)).map_or(0, |i| i + 1);
+        let same = match Dict::is_spread(&key) {
+            true => None,
+            false => entries[after..].iter().position(|(k, _)| self.same(k, &key)).map(|i| i + after),
+        };
         // A member of one of the project's enumerations is a key, too.
         let member = matches!(key.kind, Kind::Object(id) if self.object(id).class.is_some());
         let known = member

@@ -547,6 +547,16 @@ fn a_traced_function_keeps_what_it_computes() {
         traced(spread),
         "if(State[]('a') {**: State, 'm': 1} if(State[]('b') {'x': 1, 'm': 2} {})) | "
     );
+    let got = "def f(s):\n    d = {**s, 'm': 1}\n    return d.get('m', 0), d.get('n', 2), d['k'], 'm' in d, 'n' in d, len(d)\n";
+    let got = traced(got);
+    assert!(got.starts_with("[1 State.get('n' 2) State[]('k') "), "{got}");
+    assert!(!got.contains("Bool(false"), "{got}");
+    let over =
+        "def f(s):\n    d = {'m': 1, **s}\n    d['m'] = 2\n    return d, d['m'], {'n': 3, **s}.get('n')\n";
+    assert_eq!(traced(over), "[{'m': 1, **: State, 'm': 2} 2 State.get('n' 3)] | ");
+    let under = "def f(s):\n    d = {**s, 'm': 1}\n    if s['a']:\n        d['m'] = 2\n        if s['b']: d['n'] = 3\n    return d\n";
+    let want = "{**: State, 'm': if(State[]('a') 2 1), 'n': if(State[]('a') if(State[]('b') 3 State.get('n' None)) State.get('n' None))} | ";
+    assert_eq!(traced(under), want);
     let set = "def f(s):\n    s['n'] = 1\n    return s['n'], {**s, 'm': 2}\n";
     assert_eq!(traced(set), "[1 {**: State, 'm': 2}] | ");
 }

@@ -120,6 +120,13 @@ impl World<'_> {
         match name {
             "get" | "setdefault" => {
                 let key = first?;
+                if self.dict(id).has_spread() {
+                    let default = args.get(1).map_or(Value::new(Kind::None, span), |a| a.value.clone());
+                    return match name {
+                        "get" => Some(self.among_spread(id, &key, Some(default), span)),
+                        _ => None,
+                    };
+                }
                 let dict = self.dict(id);
                 let found: Vec<Value> =
                     dict.entries.iter().filter(|(k, _)| self.same(k, &key)).map(|(_, v)| v.clone()).collect();
@@ -137,7 +144,12 @@ impl World<'_> {
                 })
             }
             "keys" | "values" | "items" => {
-                let Dict { entries, open } = self.dict(id).clone();
+                let spread = self.dict(id).has_spread();
+                let Dict { mut entries, mut open } = self.dict(id).clone();
+                if spread {
+                    entries.retain(|(k, _)| !Dict::is_spread(k));
+                    open = open.or(Some(span));
+                }
                 self.step(entries.len(), span);
                 let mut items = Vec::with_capacity(entries.len());
                 for (key, value) in entries {

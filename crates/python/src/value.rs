@@ -157,6 +157,21 @@ pub struct Dict {
     pub open: Option<Span>,
 }
 
+/// The key under which something that is not known stands among the entries that are, where it was spread: no text is this key.
+pub(crate) const SPREAD: &str = "**";
+
+impl Dict {
+    /// Whether an entry stands for something that was spread.
+    pub(crate) fn is_spread(key: &Value) -> bool {
+        matches!(&key.kind, Kind::External(name) if &**name == SPREAD)
+    }
+
+    /// Whether something that is not known was spread among its entries.
+    pub(crate) fn has_spread(&self) -> bool {
+        self.entries.iter().any(|(k, _)| Dict::is_spread(k))
+    }
+}
+
 /// What the environment may say.
 #[derive(Clone, Debug)]
 pub struct Env {

@@ -38,11 +38,14 @@ pub(crate) fn decision(code: &Code, function: TermId) -> Decision {
     let mut assigned: HashMap<&Name, Vec<TermId>> = HashMap::new();
     let mut named: HashMap<&Name, Vec<TermId>> = HashMap::new();
     let mut person = false;
+    // Whether something changes the state in a way that is not known.
+    let mut changed = false;
     for id in &inside {
         match code.term(*id) {
             Term::With(_, field, value) => assigned.entry(field).or_default().push(*value),
             Term::Let { bindings, .. } => {
                 for (name, value) in bindings {
+                    changed |= &**name == "_" && matches!(code.term(*value), Term::Unknown(_));
                     named.entry(name).or_default().push(*value);
                 }
             }
@@ -74,6 +77,7 @@ pub(crate) fn decision(code: &Code, function: TermId) -> Decision {
         match code.term(id) {
             // A part of the state that is the answer: whatever gives it, and whatever decides what gives it.
             Term::Field(_, field) => {
+                found.unknown |= changed;
                 tests.extend(assigned.get(field).into_iter().flatten());
                 if fields.len() < MOST_FIELDS && fields.insert(field) {
                     tests.extend(deciding(code, &inside, field));

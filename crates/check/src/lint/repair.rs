@@ -55,6 +55,12 @@ pub(super) fn settle(file: Option<&File>, words: &Words, found: &mut [Diagnostic
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often a file was read again to try changes of it.
+    pub(super) static READINGS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Whether the file is read without a fault that it did not have before, after changes in the order of their places.
 fn is_sound(file: &File, changes: &[(usize, Fix)]) -> bool {
     if changes.is_empty() {
@@ -74,6 +80,8 @@ fn is_sound(file: &File, changes: &[(usize, Fix)]) -> bool {
         from = fix.span.end as usize;
     }
     changed.push_str(text.get(from..).unwrap_or(""));
+    #[cfg(test)]
+    READINGS.with(|n| n.set(n.get() + 1));
     let again = File::read(file.id, &file.path, &Arc::from(changed), &Limits::default());
     again.diagnostics.len() <= file.diagnostics.len()
         && again.documents.len() == file.documents.len()

@@ -661,3 +661,124 @@ fn what_nodes_compute_of_numbers_and_texts_type_checks() {
     let report = crate::types::check(&units[0].code, None);
     assert!(report.diagnostics.iter().all(|d| d.level != Level::Error), "{:?}", report.diagnostics);
 }
+
+/// A keystroke in a file of many agents reads it once more for their repairs, not once for each.
+#[test]
+fn repairs_of_a_file_are_tried_in_one_reading() {
+    let readings = |path: &str, text: &str| {
+        let before = repair::READINGS.get();
+        let found = among(&[(path, text)]);
+        let fixes = found.iter().filter(|d| d.code == "L017" && d.fix.is_some()).count();
+        (fixes, repair::READINGS.get() - before)
+    };
+    let agents: String = (0..40)
+        .map(|i| format!("a{i}:\n  role: r{i}\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n"))
+        .collect();
+    assert_eq!(readings("agents.yaml", &agents), (40, 1));
+    let agents: String = (0..40)
+        .map(|i| format!("a{i} = Agent(role='r{i}', goal='g', backstory='b', llm='m', tools=[t])\n"))
+        .collect();
+    assert_eq!(readings("crew.py", &format!("from crewai import Agent\n{agents}")), (40, 1));
+    // Nothing to repair, nothing to read again.
+    assert_eq!(readings("agents.yaml", "a:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n"), (0, 0));
+}
+
+#[test]
+fn a_bound_with_a_default_for_the_environment_is_stated() {
+    let text = |max: &str| {
+        format!(
+            "import os\nfrom crewai import Agent, Crew, Task\na = Agent(role='r', goal='g', backstory='b', llm='m', tools=[t], max_iter={max})\nk = Task(description='d', expected_output='e', agent=a)\nCrew(agents=[a], tasks=[k]).kickoff()\n"
+        )
+    };
+    let found = |max: &str| {
+        let all = among(&[("crew.py", &text(max))]);
+        let of = all.into_iter().find(|d| d.code == "L017");
+        of.map(|d| (d.level, d.message, d.help.join(" "), d.fix.is_some()))
+    };
+    let (level, message, help, fix) = found("int(os.getenv('N', '7'))").expect("a finding");
+    assert_eq!((level, fix), (Level::Info, false));
+    assert!(message.ends_with("is what the environment says for `N`, 7 by default"), "{message}");
+    assert!(!help.contains("state it"), "{help}");
+    assert_eq!(found("int(os.environ['N'])").map(|f| f.0), Some(Level::Unknown));
+    assert_eq!(found("7"), None);
+}
+
+#[test]
+fn an_agent_that_ends_with_its_first_call_has_no_loop() {
+    let found = |more: &str| {
+        let text = format!(
+            "from agents import Agent, Runner, function_tool\n@function_tool\ndef look(at: str) -> str:\n    return at\n\
+             @function_tool\ndef add(a: int, b: int) -> int:\n    return a + b\n\
+             a = Agent(name='a', tools=[look, add], model='m', instructions='i'{more})\nRunner.run_sync(a, 'x')\n"
+        );
+        of("L017", &text, &among(&[("main.py", &text)])).len()
+    };
+    assert_eq!(found(""), 1);
+    assert_eq!(found(", tool_use_behavior='stop_on_first_tool'"), 0);
+    assert_eq!(found(", tool_use_behavior={'stop_at_tool_names': ['look', 'add']}"), 0);
+    assert_eq!(found(", tool_use_behavior={'stop_at_tool_names': ['look']}"), 1);
+}
+
+#[test]
+fn a_method_may_listen_to_a_label_of_its_own_name() {
+    let lost = |label: &str, more: &str| {
+        let text = format!(
+            "from typing import Literal\nfrom crewai.flow.flow import Flow, listen, router, start\nclass F(Flow):\n    @start()\n    def begin(self):\n        return 'x'\n\
+             \x20   @router(begin)\n    def choose(self){more}:\n        return self.state['way']\n\
+             \x20   @listen('{label}')\n    def left(self):\n        return 1\n\
+             \x20   @router('right')\n    def right(self) -> Literal['done']:\n        return 'done'\nF().kickoff()\n"
+        );
+        of("L008", &text, &among(&[("main.py", &text)]))
+    };
+    assert!(lost("left", "").is_empty());
+    assert!(lost("left", " -> Literal['left', 'right']").is_empty());
+    assert_eq!(lost("left", " -> Literal['right']"), ["warn left"]);
+}
+
+/// The branch that leads out of a circle is there, but for an outcome that is not decided.
+#[test]
+fn the_remedy_for_a_circle_without_a_way_out_is_one_that_works() {
+    let help = |edges: &str| {
+        let text = format!(
+            "from langgraph.graph import StateGraph, MessagesState, START, END\nfrom langgraph.prebuilt import ToolNode, tools_condition\n\
+             from langchain_openai import ChatOpenAI\ndef look(q: str) -> str:\n    return q\nllm = ChatOpenAI(model='m').bind_tools([look])\n\
+             def ask(state: MessagesState):\n    return {{'messages': [llm.invoke(state['messages'])]}}\n\
+             g = StateGraph(MessagesState)\ng.add_node('ask', ask)\ng.add_node('tools', ToolNode([look]))\ng.add_edge(START, 'ask')\n{edges}\n\
+             g.add_edge('tools', 'ask')\napp = g.compile()\napp.invoke({{'messages': []}}, {{'recursion_limit': 9}})\n"
+        );
+        let found = among(&[("main.py", &text)]);
+        let of = found.iter().find(|d| d.code.starts_with("L004") && d.level >= Level::Warn);
+        of.map(|d| d.help.join(" ")).unwrap_or_default()
+    };
+    let wrong = help("g.add_conditional_edges('ask', tools_condition, {'tools': 'tools', 'end': END})");
+    assert!(wrong.contains("`end` is never taken: label it `__end__`"), "{wrong}");
+    let beside = help("g.add_conditional_edges('ask', tools_condition)\ng.add_edge('ask', 'tools')");
+    assert!(beside.contains("an edge that leads out"), "{beside}");
+    assert_eq!(help("g.add_conditional_edges('ask', tools_condition)"), "");
+}
+
+#[test]
+fn what_decides_may_be_what_a_node_changes_that_is_not_known() {
+    let calls = "return END if state['done'] else 'ask'";
+    let asks = "model.invoke(state['messages'])\n    return";
+    assert_eq!(graph(calls, &format!("{asks} {{'n': 1}}")), ["warn"]);
+    assert_eq!(graph(calls, &format!("{asks} outside.after(state)")), ["unknown"]);
+}
+
+/// What is spread (`{**state, …}`) has the keys that it had, and what is set under a test in what it was spread into counts.
+#[test]
+fn a_count_that_is_handed_on_in_spread_records_counts() {
+    let text = "from typing import TypedDict\nfrom langgraph.graph import StateGraph, START, END\nfrom langchain_openai import ChatOpenAI\n\
+                llm = ChatOpenAI(model='m')\n\
+                class S(TypedDict, total=False):\n    thought: str\n    count: int\n    most: int\n    done: bool\n    times: dict\n\
+                def timed(state, key):\n    times = dict(state.get('times', {}))\n    times[key] = 1\n    return {**state, 'times': times}\n\
+                def plan(state):\n    t = timed(state, 'a')\n    answer = llm.invoke('plan ' + state['thought']).content\n\
+                \x20   new = {**t, 'thought': answer, 'count': state.get('count', 0) + 1}\n    return timed(new, 'p')\n\
+                def act(state):\n    new = {**state, 'thought': 'x'}\n    if new.get('count', 0) >= new.get('most', 6):\n        new['done'] = True\n    return timed(new, 'e')\n\
+                def go(state):\n    if state.get('done'):\n        return 'end'\n    return 'plan'\n\
+                b = StateGraph(S)\nb.add_node('plan', plan)\nb.add_node('act', act)\nb.add_edge(START, 'plan')\nb.add_edge('plan', 'act')\n\
+                b.add_conditional_edges('act', go, {'plan': 'plan', 'end': END})\ng = b.compile()\n";
+    let found = among(&[("main.py", text)]);
+    let of = found.iter().find(|d| d.code == "L017").expect("a finding");
+    assert_eq!(of.level, Level::Info, "{of:?}");
+}

@@ -38,13 +38,21 @@ impl Reader<'_, '_> {
             .filter(|(_, f)| self.world.decorated(*f, &["router"]))
             .map(|(n, _)| n.as_str())
             .collect();
+        let given: HashSet<String> = methods
+            .iter()
+            .filter(|(n, _)| routers.contains(&n.as_str()))
+            .flat_map(|(_, f)| self.labels_of(Some(*f)).unwrap_or_default())
+            .collect();
         for (name, f) in &methods {
             for decorator in self.world.function(*f).decorators.iter() {
                 for source in self.sources_of(decorator, 0) {
-                    if names.contains(source.as_str()) {
+                    // A method that listens to its own name listens to a label; another's may be a label, too.
+                    let own = source == *name;
+                    if own || !names.contains(source.as_str()) || given.contains(&source) {
+                        labels.push((source.clone(), name.clone()));
+                    }
+                    if !own && names.contains(source.as_str()) {
                         edges.push((source, name.clone(), None));
-                    } else {
-                        labels.push((source, name.clone()));
                     }
                 }
             }

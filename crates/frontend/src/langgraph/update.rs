@@ -171,6 +171,8 @@ impl Reader<'_, '_> {
                 let mut out: Vec<(String, Value)> = Vec::new();
                 for (key, value) in &dict.entries {
                     match (key.as_str(), &key.kind) {
+                        // Whether it is set is not known.
+                        (Some(_), _) if value.maybe => return None,
                         (Some(key), _) => {
                             out.retain(|(k, _)| k != key);
                             out.push((key.to_string(), value.clone()));
@@ -178,7 +180,8 @@ impl Reader<'_, '_> {
                         // `{**state, …}`: the other keys stay as they are.
                         (None, Kind::External(star)) if &**star == "**" => {
                             let whole = matches!(value.kind, Kind::Object(s) if scope.state.as_ref().is_some_and(|(id, _)| *id == s));
-                            if !whole {
+                            // What stands before it is set only where the state has no such key.
+                            if !whole || !out.is_empty() {
                                 return None;
                             }
                         }

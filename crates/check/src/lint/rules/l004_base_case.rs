@@ -94,7 +94,32 @@ fn endless(l: &Loop) -> bool {
 }
 
 fn finding(rule: &Rule, context: &Context<'_>, l: &Loop, message: &str) -> Diagnostic {
-    place(rule, context, l, message).help(context.compiled.facts.words.exit)
+    place(rule, context, l, message).help(remedy(context))
+}
+
+/// What would end a loop. Where the source draws a way out that no decision takes, that is what is wrong.
+fn remedy(context: &Context<'_>) -> String {
+    let graphs = &context.unit.outline.graphs;
+    // A branch of a decision that has an outcome for which nothing is drawn.
+    let mislabelled = graphs.iter().find_map(|g| {
+        let (node, label, ..) = g.dead.first()?;
+        let drawn = |outcome: &str| {
+            g.edges.iter().any(|(from, _, when)| from == node && when.as_deref() == Some(outcome))
+        };
+        let outcomes = g.nodes.get(*node)?.outcomes.as_ref()?;
+        let (missing, _) = outcomes.iter().find(|(outcome, _)| !drawn(outcome))?;
+        Some((label, missing))
+    });
+    match mislabelled {
+        Some((label, missing)) => {
+            format!("the branch for `{label}` is never taken: label it `{missing}`, which is what is decided")
+        }
+        None if !graphs.is_empty() => {
+            "give the circle an edge that leads out of it, and no other edge that is always taken beside it"
+                .into()
+        }
+        None => context.compiled.facts.words.exit.into(),
+    }
 }
 
 /// A finding where the loop decides how to go on, which is where a way out would have to be added.

@@ -32,8 +32,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if !decided.again {
             continue;
         }
+        let supplied = l.bound != Bound::Infinite && origin.ends_with(frontend::BY_DEFAULT);
         let message = match origin.strip_prefix("none: ") {
             Some(why) => format!("nothing bounds this loop: {why}"),
+            None if supplied => format!("how often this loop may run is {origin}"),
             None => format!("how often this loop may run is not stated here: its bound is {origin}"),
         };
         let mut d = rule.finding(message, code.span(l.fix));
@@ -55,7 +57,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let retries = !words.retries.is_empty() && origin.ends_with("retries");
         let at = code.span(l.fix);
         let elsewhere = context.unit.outline.bounded.iter().find(|(loop_at, _)| *loop_at == at);
-        let here = !retries && elsewhere.is_none();
+        let here = !retries && !supplied && elsewhere.is_none();
         // What holds anyway is stated: nothing changes until the framework does.
         if let (Bound::Finite(n), Some(_), Some(at), true) = (l.bound, words.stated, d.span, here) {
             d.fix = Some(wish(at, &n.to_string(), Applicability::Safe));
@@ -70,6 +72,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             _ if people => (Level::Info, "a person takes part in each round"),
             _ if timed => (Level::Info, "its time is limited"),
             _ if stopped => (Level::Info, "a run stops in each round, and somebody goes on with it"),
+            _ if supplied => {
+                (Level::Info, "the source says what holds unless the environment says otherwise")
+            }
             _ if retries => (Level::Info, "it goes on only while its results are refused"),
             _ if context.unit.outline.scripted => (Level::Info, "what its model says is written in the code"),
             Decision { counted: true, .. } => (Level::Info, "a count in the state ends it, as it seems"),
@@ -86,6 +91,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let circle = l.bound == Bound::Infinite && !words.round.is_empty();
         let help = match elsewhere {
             _ if retries => words.retries,
+            _ if supplied => "",
             Some((_, how)) => how,
             None if circle => words.round,
             None => words.bound,
