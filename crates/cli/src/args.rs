@@ -50,6 +50,8 @@ pub enum Format {
     Text,
     /// For programs: an object a line.
     Json,
+    /// The calculus as text that `entail eval` reads (`compile`).
+    Lam,
     /// A picture as a Mermaid flowchart (`compile`).
     Mermaid,
     /// A picture for Graphviz (`compile`).
@@ -139,9 +141,9 @@ Examples:
 pub struct RunArgs {
     /// A `.agent` or `.lam` program, or an agent configuration in YAML or JSON; `-` for standard input.
     pub file: String,
-    /// The input as JSON; a plain text if one text is all that is asked for.
+    /// The input as JSON; a plain text if one text is all that is asked for; `-` for standard input.
     pub input: Option<String>,
-    /// The input as JSON, or `@FILE`.
+    /// The input as JSON, `@FILE`, or `-` for standard input.
     #[arg(long = "input", value_name = "JSON|@FILE", conflicts_with = "input")]
     pub input_option: Option<String>,
     /// Which pipeline or agent of the file.
@@ -206,7 +208,7 @@ pub enum UnfinishedArg {
 }
 
 /// Options of commands that run terms.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct WorldArgs {
     /// The model where the program names none: a name that `entail.toml` or the provider knows, or `local`.
     #[arg(long, value_name = "NAME")]
@@ -273,11 +275,16 @@ pub enum LogArg {
 #[command(after_help = "\
 Examples:
   entail tools triage.agent            the tools of a program, with what they may do
+  entail tools triage.agent --test queue_of '{\"category\": \"billing\"}'   calls one, and shows what it gives
   entail tools --discover library      what a server of `entail.toml` offers, as it says itself
   entail tools --approve library       writes it to `entail.lock`: a tool that changes is refused from then on")]
 pub struct ToolsArgs {
     /// A program or configuration.
     pub file: Option<String>,
+    /// Call a tool of the program, for real, with these arguments: a JSON object, `@FILE`, or `-` for standard input. What it gives is
+    /// compared with the type that is declared.
+    #[arg(long, num_args = 1..=2, value_names = ["NAME", "ARGS"], conflicts_with_all = ["discover", "approve"])]
+    pub test: Option<Vec<String>>,
     /// Ask servers what they offer; all of them if none is named.
     #[arg(long, value_name = "SERVER", num_args = 0.., conflicts_with = "file")]
     pub discover: Option<Vec<String>>,
@@ -658,17 +665,22 @@ pub struct TestArgs {
 Examples:
   entail run triage.agent 'charged twice' --trace run.jsonl; entail trace run.jsonl
   entail trace triage.agent 'charged twice' --script replies.json
+  entail trace 19aa                         a run of the journal in `.entail`, by the beginning of its identifier
   entail trace run.jsonl --step 2           everything about the second request
   entail trace run.jsonl --timeline         what happened beside what
   entail trace pay.agent --why 3.account    where the label of this argument of request 3 comes from")]
 pub struct TraceArgs {
-    /// A trace that `--trace` wrote, or a program, which is run.
+    /// A trace that `--trace` wrote (`-` for standard input), a run of a journal, or a program, which is run.
+    #[arg(value_name = "RUN|FILE")]
     pub file: String,
     /// The input of a program, as in `entail run`.
     pub input: Option<String>,
     /// Which pipeline or agent of a program.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
+    /// The journal of a run: a directory, or a recording.
+    #[arg(long, value_name = "PATH", default_value = ".entail")]
+    pub journal: PathBuf,
     /// Show everything about one request.
     #[arg(long, value_name = "N", conflicts_with = "timeline")]
     pub step: Option<usize>,

@@ -3,7 +3,7 @@
 //! Entry point: [`command_line`].
 //!
 //! Invariant: nothing but results goes to standard output.
-//! Invariant: exit status 0, 1, 2 or 130, as [`ui::Exit`] has them.
+//! Invariant: exit status 0, 1, 2, or 130 and its like after a signal, as [`ui::Exit`] has them.
 
 use crate::args::{self, Cli, Command};
 use crate::{commands, interrupt, ui};
@@ -19,23 +19,27 @@ static SELF: OnceLock<Vec<OsString>> = OnceLock::new();
 static FILE: OnceLock<PathBuf> = OnceLock::new();
 
 /// What the program `entail` does: carries the command out that the arguments say (the first is the program's name), and gives the
-/// exit status, 0, 1, 2 or 130.
+/// exit status, 0, 1, 2, or 130 (129, 143) after a signal.
 ///
-/// It writes to standard output and standard error, and takes Ctrl-C over for commands that run programs; it is for the process whose
+/// It writes to standard output and standard error, and takes Ctrl-C and its like over for commands that run programs; it is for the process whose
 /// whole purpose it is.
 pub fn command_line(args: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(e) => {
-            // Nobody is there to be told that nobody reads it.
-            let _ = e.print();
-            return u8::try_from(e.exit_code()).unwrap_or(2);
+            let lost = e.print().is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe);
+            return u8::try_from(e.exit_code()).unwrap_or(2).max(lost.into());
         }
     };
     let ui = ui::Ui::new(cli.output);
     if matches!(
         cli.command,
-        Command::Run(_) | Command::Eval(_) | Command::Test(_) | Command::Trace(_) | Command::Repl(_)
+        Command::Run(_)
+            | Command::Eval(_)
+            | Command::Test(_)
+            | Command::Trace(_)
+            | Command::Repl(_)
+            | Command::Tools(args::ToolsArgs { test: Some(_), .. })
     ) {
         interrupt::listen();
     }
@@ -125,11 +129,12 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
 fn refuse_format(ui: &ui::Ui, command: &Command) -> Option<ui::Exit> {
     let name = match ui.args.format {
         args::Format::Text | args::Format::Json => return None,
-        args::Format::Mermaid | args::Format::Dot | args::Format::Svg
+        args::Format::Lam | args::Format::Mermaid | args::Format::Dot | args::Format::Svg
             if matches!(command, Command::Compile(_)) =>
         {
             return None;
         }
+        args::Format::Lam => "lam",
         args::Format::Mermaid => "mermaid",
         args::Format::Dot => "dot",
         args::Format::Svg => "svg",

@@ -1,32 +1,57 @@
-//! Ctrl-C: ends what is being done in peace, and the process with 130.
+//! Ctrl-C, and the signals that end a process from outside: what is being done ends in peace, and the process with 128 and the
+//! number of the signal: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
 //!
 //! Entry points: [`listen`] at the beginning of a command that runs programs, [`cancels`] when there is something to
 //! cancel.
 //!
-//! Invariant: from [`listen`] on, Ctrl-C never ends the process without the status 130 and a word about it.
-//! Invariant: a second Ctrl-C during a run ends the process at once.
+//! Invariant: from [`listen`] on, such a signal never ends the process without its status and a word about it; processes of tools end
+//! with the run.
+//! Invariant: a second Ctrl-C or SIGTERM during a run ends the process at once.
 
 use runtime::CancellationToken;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
-/// What Ctrl-C cancels; nothing before a run begins.
+/// What a signal cancels; nothing before a run begins.
 static RUN: Mutex<Option<CancellationToken>> = Mutex::new(None);
 
-/// Takes Ctrl-C over from the system. If that is impossible, Ctrl-C ends the process as it does by itself.
+/// The status that the first signal asks for; Ctrl-C's before there is one.
+static STATUS: AtomicU8 = AtomicU8::new(INTERRUPT);
+
+/// The status after Ctrl-C.
+const INTERRUPT: u8 = 130;
+/// The status after a terminal was closed.
+const HANGUP: u8 = 129;
+
+/// The exit status of what was cancelled.
+pub fn status() -> u8 {
+    STATUS.load(Ordering::Relaxed)
+}
+
+/// Takes the signals over from the system. If that is impossible, they end the process as they do by themselves.
 pub fn listen() {
     let (ready, is_ready) = mpsc::channel();
     // A thread of its own: the runtime of a run does not exist yet, and may be busy later.
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
-            let Ok(mut signal) = signal() else { return };
+            let Ok(mut signals) = Signals::new() else { return };
             // Nobody listens if the main thread has ended, and then this one ends with it.
             let _ = ready.send(());
-            while signal.recv().await.is_some() {
-                match RUN.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-                    Some(run) if run.is_cancelled() => std::process::exit(130),
-                    Some(run) => run.cancel(),
-                    None => end(),
+            while let Some(status) = signals.next().await {
+                let run = RUN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                match run {
+                    // A terminal that is closed is often followed by SIGTERM: that is one wish.
+                    Some(run) if run.is_cancelled() => {
+                        if status != HANGUP && self::status() != HANGUP {
+                            std::process::exit(self::status().into());
+                        }
+                    }
+                    Some(run) => {
+                        STATUS.store(status, Ordering::Relaxed);
+                        run.cancel();
+                    }
+                    None => end(status),
                 }
             }
         });
@@ -35,28 +60,81 @@ pub fn listen() {
     let _ = is_ready.recv();
 }
 
-/// From now on Ctrl-C cancels this.
+/// From now on a signal cancels this.
 pub fn cancels(run: CancellationToken) {
     *RUN.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
 }
 
-/// What was to be cancelled has ended, and the process goes on.
+/// What was to be cancelled has ended, and the process goes on, unless it was told to end as a whole.
 pub fn over() {
+    if status() != INTERRUPT {
+        std::process::exit(status().into());
+    }
     *RUN.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 #[allow(clippy::print_stderr, reason = "the last words of the process")]
-fn end() -> ! {
+fn end(status: u8) -> ! {
     eprintln!("error[cancelled]: cancelled before anything was run");
-    std::process::exit(130)
+    std::process::exit(status.into())
+}
+
+/// The signals that cancel.
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    /// Nothing where whoever started the process wants it to outlive the terminal.
+    hangup: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
-fn signal() -> std::io::Result<tokio::signal::unix::Signal> {
-    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals {
+            hangup: ends_with_terminal().then(|| signal(SignalKind::hangup())).transpose()?,
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// The status that the next signal asks for.
+    async fn next(&mut self) -> Option<u8> {
+        const TERMINATE: u8 = 143;
+        let hangup = async {
+            match &mut self.hangup {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            got = self.interrupt.recv() => got.map(|()| INTERRUPT),
+            got = self.terminate.recv() => got.map(|()| TERMINATE),
+            got = hangup => got.map(|()| HANGUP),
+        }
+    }
+}
+
+/// Whether SIGHUP, which is signal 1, ends this process: `nohup` has it ignored, and that stands. Where that is not known it is left
+/// to the system.
+#[cfg(unix)]
+fn ends_with_terminal() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    ignored.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_some_and(|set| set & 1 == 0)
 }
 
 #[cfg(windows)]
-fn signal() -> std::io::Result<tokio::signal::windows::CtrlC> {
-    tokio::signal::windows::ctrl_c()
+struct Signals(tokio::signal::windows::CtrlC);
+
+#[cfg(windows)]
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        tokio::signal::windows::ctrl_c().map(Signals)
+    }
+
+    async fn next(&mut self) -> Option<u8> {
+        self.0.recv().await.map(|()| INTERRUPT)
+    }
 }

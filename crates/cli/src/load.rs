@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Something that can be run, with what it takes and gives.
 pub struct Runnable {
@@ -128,8 +128,14 @@ pub fn read_bytes(path: &str) -> std::io::Result<Vec<u8>> {
     let most = Limits::default().bytes as u64 + 1;
     let mut bytes = Vec::new();
     if path == "-" {
+        // It can be read only once, and who looks at what it is reads it again.
+        static INPUT: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+        let mut known = INPUT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*known {
+            return Ok(known.clone());
+        }
         std::io::stdin().lock().take(most).read_to_end(&mut bytes)?;
-        return Ok(bytes);
+        return Ok(known.insert(bytes).clone());
     }
     let file = std::fs::File::open(path)?;
     if file.metadata()?.is_dir() {
@@ -264,18 +270,30 @@ fn main_of(directory: &str) -> Result<String, Problem> {
     }
     ranked.sort();
     match &ranked[..] {
-        [] => Err(Problem::Unreadable(
-            format!("`{directory}` holds no configuration of a known framework"),
-            Some("name a program: a file that ends in `.agent` or `.lam`".into()),
-        )),
+        [] => {
+            let programs = files_under(Path::new(directory), |p| Kind::of(p) != Kind::Config);
+            let names: Vec<String> = programs.iter().map(|p| p.display().to_string()).collect();
+            match &names[..] {
+                [only] => Ok(only.clone()),
+                [] => Err(Problem::Unreadable(
+                    format!("`{directory}` holds no configuration of a known framework, and no program"),
+                    Some("name a file; programs end in `.agent` or `.lam`".into()),
+                )),
+                [first, second, ..] => Err(several(directory, first, second)),
+            }
+        }
         [first, second, ..] if first.0 == second.0 && first.1 == second.1 && first.0 != 5 && first.0 > 1 => {
-            Err(Problem::Unreadable(
-                format!("`{directory}` holds several programs: `{}`, `{}`", first.2, second.2),
-                Some("name one of them".into()),
-            ))
+            Err(several(directory, &first.2, &second.2))
         }
         [first, ..] => Ok(first.2.clone()),
     }
+}
+
+fn several(directory: &str, first: &str, second: &str) -> Problem {
+    Problem::Unreadable(
+        format!("`{directory}` holds several programs: `{first}`, `{second}`"),
+        Some("name one of them".into()),
+    )
 }
 
 /// The files that are read together with a configuration, because it may refer to them: those of its folder.

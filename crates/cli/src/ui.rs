@@ -15,7 +15,7 @@ pub enum Exit {
     Failed,
     /// The request itself is wrong: 2.
     Usage,
-    /// Cancelled by Ctrl-C: 130.
+    /// Cancelled by Ctrl-C: 130; by another signal, 128 and its number.
     Cancelled,
 }
 
@@ -26,7 +26,7 @@ impl Exit {
             Exit::Done => 0,
             Exit::Failed => 1,
             Exit::Usage => 2,
-            Exit::Cancelled => 130,
+            Exit::Cancelled => crate::interrupt::status(),
         }
     }
 }
@@ -85,9 +85,13 @@ impl Ui {
             return;
         }
         let mut out = std::io::stdout().lock();
-        if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
-            // Nobody reads any further; there is nobody to tell either.
-            std::process::exit(0);
+        if let Err(e) = writeln!(out, "{text}").and_then(|()| out.flush()) {
+            // Where nobody reads any further, there is nobody to tell either. A result that is lost otherwise is no success.
+            if e.kind() == std::io::ErrorKind::BrokenPipe {
+                std::process::exit(0);
+            }
+            self.say(&format!("error: cannot write to standard output: {}", crate::load::reason(&e)));
+            std::process::exit(Exit::Failed.status().into());
         }
     }
 

@@ -218,7 +218,8 @@ pub fn lint_among(
     config: &Config,
 ) -> Report {
     let skipped = |skip, text| Report { text, outcome: Outcome::Skipped(skip) };
-    if !File::is_read(path) {
+    // Standard input has no name to be of a kind by.
+    if path != "-" && !File::is_read(path) {
         return skipped(Skip::OtherKind, None);
     }
     let limits = Limits::default();

@@ -56,7 +56,7 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
             }
             continue;
         }
-        let style = if args.lam { Style::TEXT } else { Style::UNICODE };
+        let style = if args.lam || ui.args.format == Format::Lam { Style::TEXT } else { Style::UNICODE };
         let printed = print_with(&r.code, style);
         if shown.len() > 1 {
             ui.result(&format!("# {}", r.name));

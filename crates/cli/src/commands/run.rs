@@ -52,8 +52,11 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         }
         None
     } else {
-        let given =
-            InputArgs { file: &args.file, given: args.input.as_ref(), option: args.input_option.as_ref() };
+        let given = InputArgs {
+            command: format!("run {}", args.file),
+            given: args.input.as_ref(),
+            option: args.input_option.as_ref(),
+        };
         match input(ui, given, runnable) {
             Ok(input) => input,
             Err(exit) => return exit,
@@ -71,8 +74,27 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
     show_result(ui, &sources, &report, &bound, (&runnable.code, policy.as_ref()), pretty);
     if !ui.is_json() {
         ui.note(&summary(&report, &bound));
+        if let Some(dir) = &args.journal.journal
+            && args.journal.resume.is_none()
+            && report.result.as_ref().is_err_and(|f| f.code.is_final())
+        {
+            let (file, dir) = (quoted(&args.file), quoted(&dir.display().to_string()));
+            ui.note(&format!(
+                "the run is kept: `entail run {file} --journal {dir} --resume {}` goes on with it",
+                report.run
+            ));
+        }
     }
     conclude(ui, &report, &bound)
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:@+,=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Runs `entail eval`.
@@ -167,7 +189,7 @@ pub(super) fn show_result(
         }
         Err(failure) => ui.problems(sources, &[as_diagnostic(failure, report, code, policy)]),
     }
-    if let Some(partial) = &report.partial {
+    if let Some(partial) = report.partial.as_ref().filter(|p| !p.finished.is_empty() || p.earlier > 0) {
         ui.note(&so_far(partial));
     }
 }
@@ -474,8 +496,11 @@ fn session(args: &JournalArgs, about: &About, redactor: &Redactor) -> Result<Opt
         Journal::open(file)?.record(about, redactor)?
     } else if let Some(file) = &args.replay {
         let journal = Journal::existing(file)?;
-        // A recording may have been made from another directory.
-        let run = journal.latest(Some(&about.name)).or_else(|_| journal.latest(None))?;
+        let run = match &args.resume {
+            Some(id) => journal.run(id)?,
+            // A recording may have been made from another directory.
+            None => journal.latest(Some(&about.name)).or_else(|_| journal.latest(None))?,
+        };
         journal.replay(&run.id)?
     } else if let Some(run) = &args.resume {
         let unfinished = match args.unfinished {
@@ -575,10 +600,9 @@ fn positive(what: &str, seconds: f64) -> Result<Duration, String> {
 }
 
 /// What the command line says about an input.
-#[derive(Clone, Copy)]
 pub(super) struct InputArgs<'a> {
-    /// The program.
-    pub file: &'a str,
+    /// How the command begins, without the input.
+    pub command: String,
     /// The input itself.
     pub given: Option<&'a String>,
     /// `--input`.
@@ -589,14 +613,21 @@ pub(super) struct InputArgs<'a> {
 pub(super) fn input(ui: &Ui, args: InputArgs<'_>, runnable: &Runnable) -> Result<Option<Data>, Exit> {
     let text = match args.given.or(args.option) {
         None => None,
-        Some(text) => Some(match text.strip_prefix('@').filter(|_| args.given.is_none()) {
-            None => text.clone(),
-            Some(path) => {
-                let unreadable = |why: String| ui.usage(&format!("cannot read `{path}`: {why}"), None);
-                let bytes = read_bytes(path).map_err(|e| unreadable(reason(&e)))?;
-                String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?
-            }
-        }),
+        Some(text) if text == "-" && args.command.ends_with(" -") => {
+            return Err(
+                ui.usage("standard input is the program already", Some("name a file for one of them"))
+            );
+        }
+        Some(text) => Some(
+            match text.strip_prefix('@').filter(|_| args.given.is_none()).or((text == "-").then_some("-")) {
+                None => text.clone(),
+                Some(path) => {
+                    let unreadable = |why: String| ui.usage(&format!("cannot read `{path}`: {why}"), None);
+                    let bytes = read_bytes(path).map_err(|e| unreadable(reason(&e)))?;
+                    String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?
+                }
+            },
+        ),
     };
     let Some(ty) = &runnable.input else {
         return Ok(text.map(|t| as_data(&t, &Type::Dyn).unwrap_or_else(|_| Data::str(t))));
@@ -606,7 +637,7 @@ pub(super) fn input(ui: &Ui, args: InputArgs<'_>, runnable: &Runnable) -> Result
         if matches!(ty, Type::Record(_)) && fields.iter().all(|(_, t)| matches!(t, Type::Option(_))) {
             return Ok(Some(Data::record([])));
         }
-        let help = format!("give it as the second argument: entail run {} '{}'", args.file, example(ty));
+        let help = format!("give it at the end: entail {} '{}'", args.command, example(ty));
         return Err(ui.usage(&format!("`{}` needs an input of type {ty}", runnable.name), Some(&help)));
     };
     if *ty == Type::Str {
@@ -682,7 +713,7 @@ fn show(ui: &Ui, event: &Event, asking: bool) {
     }
 }
 
-fn pretty(value: &Reified) -> String {
+pub(super) fn pretty(value: &Reified) -> String {
     match value.data() {
         // INVARIANT: a JSON value serialises.
         Some(data) => serde_json::to_string_pretty(&data.to_json()).unwrap_or_default(),

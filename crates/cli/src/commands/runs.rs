@@ -21,6 +21,7 @@ fn act(ui: &Ui, args: &RunsArgs) -> Result<Exit, JournalError> {
         RunsAction::List { last } => {
             for run in last.map_or_else(|| journal.runs(), |most| journal.newest(most))? {
                 let waiting = journal.waiting(Some(&run.id))?;
+                let run = RunInfo { status: status(&journal, &run, waiting.is_empty()), ..run };
                 if ui.is_json() {
                     let mut object = run_json(&run);
                     object["waiting"] = waiting.iter().map(super::approve::waiting_json).collect();
@@ -35,17 +36,18 @@ fn act(ui: &Ui, args: &RunsArgs) -> Result<Exit, JournalError> {
         }
         RunsAction::Show { run } => {
             let run = journal.run(run)?;
+            let waiting = journal.waiting(Some(&run.id))?;
+            let run = RunInfo { status: status(&journal, &run, waiting.is_empty()), ..run };
             if ui.is_json() {
                 let mut object = run_json(&run);
                 object["steps"] = journal.steps(&run.id)?.iter().map(step_json).collect();
-                let waiting = journal.waiting(Some(&run.id))?;
                 object["waiting"] = waiting.iter().map(super::approve::waiting_json).collect();
                 ui.result(&object.to_string());
                 return Ok(Exit::Done);
             }
             ui.result(&line(&run));
             journal.each_step(&run.id, &mut |step| ui.result(&shown(&step)))?;
-            for w in &journal.waiting(Some(&run.id))? {
+            for w in &waiting {
                 ui.result(&indented(&super::approve::shown(w)));
             }
             if let Some(outcome) = &run.outcome {
@@ -92,15 +94,24 @@ fn act(ui: &Ui, args: &RunsArgs) -> Result<Exit, JournalError> {
     Ok(Exit::Done)
 }
 
+/// How a run stands. The file says that a run is under way until its process says otherwise, and one that was killed never does.
+fn status(journal: &Journal, run: &RunInfo, answered: bool) -> String {
+    match &*run.status {
+        "running" if !answered => "waiting".into(),
+        "running" if !journal.is_at_work(&run.id) => "interrupted".into(),
+        status => status.into(),
+    }
+}
+
 fn line(run: &RunInfo) -> String {
     let seconds = run.created.div_euclid(1000);
     let parent = run.parent.as_ref().map_or(String::new(), |p| format!(", forked from {p}"));
     format!(
-        "{}  {}  {:7}  {} steps  {}{parent}",
+        "{}  {}  {:11}  {}  {}{parent}",
         run.id,
         runtime::utc(seconds),
         run.status,
-        run.steps,
+        super::plural(run.steps as usize, "step"),
         run.name
     )
 }

@@ -117,7 +117,9 @@ fn suites(
     let mut files = Vec::new();
     for path in &args.paths {
         let shown = path.display().to_string();
-        if path.is_dir() {
+        if shown == "-" {
+            files.push(path.clone());
+        } else if path.is_dir() {
             files.extend(files_under(path, |p| Kind::of(p) == Kind::Agent));
         } else if !path.exists() {
             return Err(ui.usage(&format!("cannot read `{shown}`: no such file"), None));

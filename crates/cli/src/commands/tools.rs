@@ -1,13 +1,16 @@
-//! `entail tools`: what a program can call, and what MCP servers offer.
+//! `entail tools`: what a program can call, and what MCP servers offer; calls a tool by itself.
 
 use super::load_or_say;
+use super::run::{InputArgs, conclude, input, pretty, show_result, world};
 use crate::approve::visible;
-use crate::args::ToolsArgs;
-use crate::load::{Loaded, replace_file};
+use crate::args::{ToolsArgs, WorldArgs};
+use crate::load::{Loaded, Runnable, replace_file};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use core_ir::{EffectClass, ToolDecl};
+use check::cost;
+use core_ir::{Builder, Code, EffectClass, Term, ToolDecl, Type};
 use diagnostics::Sources;
+use frontend::policy::Policy;
 use runtime::{Pins, ServerTool, Tools};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -42,10 +45,26 @@ pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
-    let Loaded { runnables, .. } = loaded;
+    let Loaded { runnables, policy, .. } = loaded;
     let mut known: BTreeMap<String, Arc<ToolDecl>> = BTreeMap::new();
     for tool in runnables.iter().flat_map(|r| &r.code.tools) {
         known.entry(tool.name.to_string()).or_insert_with(|| tool.clone());
+    }
+    if let Some(test) = &args.test {
+        // INVARIANT: clap takes one or two.
+        let (name, given) = (test.first().map_or("", String::as_str), test.get(1));
+        let Some(tool) = known.get(name) else {
+            let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            let help = (!names.is_empty()).then(|| format!("there is: {}", names.join(", ")));
+            return ui.usage(&format!("`{file}` has no tool `{name}`"), help.as_deref());
+        };
+        let owner = runnables.iter().find(|r| r.code.tools.iter().any(|t| t.name == tool.name));
+        let Some(code) = owner.and_then(|r| only(tool, &r.code)) else {
+            return ui.usage(&format!("`{name}` cannot be called by itself"), None);
+        };
+        return match call(ui, args, &sources, policy.as_ref(), code, given) {
+            Ok(exit) | Err(exit) => exit,
+        };
     }
     let handlers = of_settings(&settings);
     let mut exit = Exit::Done;
@@ -77,6 +96,39 @@ pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
         }
     }
     exit
+}
+
+/// The term that is a tool, as a program declares it.
+fn only(tool: &ToolDecl, program: &Code) -> Option<Code> {
+    let mut b = Builder::new();
+    let id = b.tool(tool.clone());
+    let root = b.add(Term::Tool(id), tool.span);
+    b.finish(root, program.globals()).ok()
+}
+
+/// Calls a tool as a run would: checked, under its policy, after approval if it wants that, within the limits of the settings.
+fn call(
+    ui: &Ui,
+    args: &ToolsArgs,
+    sources: &Sources,
+    policy: Option<&Policy>,
+    code: Code,
+    given: Option<&String>,
+) -> Result<Exit, Exit> {
+    let tool = code.tools.first().cloned();
+    let params = tool.iter().flat_map(|t| &t.params).map(|p| (p.name.clone(), p.ty.clone())).collect();
+    let name = tool.map_or_else(String::new, |t| t.name.to_string());
+    let runnable =
+        Runnable { name, code: Arc::new(code), input: Some(Type::Record(params)), is_default: true };
+    let command = format!("tools {} --test {}", args.file.as_deref().unwrap_or_default(), runnable.name);
+    // As `--input`: a file may hold the arguments.
+    let input = input(ui, InputArgs { command, given: None, option: given }, &runnable)?;
+    // Whoever names the tool consents to running it, be it a function of a project.
+    let options = WorldArgs { policy: args.policy.clone(), python_tools: true, ..WorldArgs::default() };
+    let (report, _) = world(ui, &options, policy, &runnable.code, input, None, &mut |_| {})?;
+    let bound = cost::bound(&runnable.code, true);
+    show_result(ui, sources, &report, &bound, (&runnable.code, policy), pretty);
+    Ok(conclude(ui, &report, &bound))
 }
 
 /// The tools as the settings carry them out.

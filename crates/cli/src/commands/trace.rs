@@ -1,24 +1,33 @@
-//! `entail trace`: what happened in a run, from a file that `--trace` wrote or by running a program.
+//! `entail trace`: what happened in a run, from a file that `--trace` wrote, from a journal, or by running a program.
+//!
+//! A run of a journal is replayed: its answers are those that were kept, and the program says again where it asked for them, and under
+//! which labels.
 
 use super::run::{InputArgs, conclude, input, world};
 use super::why;
 use super::{choose, load_or_say, worth_saying};
-use crate::args::TraceArgs;
-use crate::load::{Kind, Loaded, read_bytes, reason};
+use crate::args::{JournalArgs, TraceArgs};
+use crate::load::{Kind, Loaded, Runnable, read_bytes, reason};
 use crate::ui::{Exit, Ui};
 use check::cost;
 use diagnostics::Sources;
+use frontend::policy::Policy;
+use runtime::Journal;
 use runtime::trace::{Head, Recorder, VERSION};
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 /// The most columns of a line that shows a value.
 const WIDTH: usize = 100;
 
 /// Runs the command.
 pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
-    let is_trace =
-        args.file != "-" && std::path::Path::new(&args.file).extension().is_some_and(|e| e == "jsonl");
-    let (lines, exit) = match if is_trace { read(ui, &args.file) } else { run(ui, args) } {
+    let found = match () {
+        () if is_trace(&args.file) => read(ui, &args.file),
+        () if is_run(args) => kept(ui, args),
+        () => run(ui, args),
+    };
+    let (lines, exit) = match found {
         Ok(found) => found,
         Err(exit) => return exit,
     };
@@ -42,6 +51,46 @@ pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
         Ok(()) => exit,
         Err(exit) => exit,
     }
+}
+
+/// Whether a file is a trace: by its name, or by how it begins.
+fn is_trace(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|e| e == "jsonl")
+        || read_bytes(path).is_ok_and(|bytes| bytes.starts_with(b"{\"event\":\"run\""))
+}
+
+/// The file of a journal.
+fn journal_of(args: &TraceArgs) -> PathBuf {
+    if args.journal.is_file() { args.journal.clone() } else { runtime::journal_file(&args.journal) }
+}
+
+/// Whether what is named can only be a run: identifiers are hexadecimal.
+fn is_run(args: &TraceArgs) -> bool {
+    args.file.chars().all(|c| c.is_ascii_hexdigit()) && !Path::new(&args.file).exists()
+}
+
+/// Replays a run of a journal; gives its trace. That the run failed does not make showing it a failure.
+fn kept(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
+    let file = journal_of(args);
+    let refused = |e: runtime::JournalError| ui.usage(&e.message, e.help.as_deref());
+    let info = Journal::existing(&file).and_then(|j| j.run(&args.file)).map_err(refused)?;
+    let input = Journal::existing(&file).and_then(|j| j.replay(&info.id)).map_err(refused)?.input().cloned();
+    // The name is the program's path and that of what was run; both may have spaces.
+    let splits = info.name.match_indices(' ').map(|(i, _)| (&info.name[..i], &info.name[i + 1..]));
+    let Some((path, entry)) = splits.rev().find(|(path, _)| Path::new(path).exists()) else {
+        return Err(ui.usage(
+            &format!("the program of run `{}` is not here: `{}`", info.id, info.name),
+            Some("go to the directory in which it was run; `entail runs show` needs no program"),
+        ));
+    };
+    let mut sources = Sources::new();
+    let Loaded { runnables, policy, .. } = load_or_say(ui, &mut sources, path, args.world.policy.as_deref())?;
+    let runnable = choose(ui, path, &runnables, Some(entry))?;
+    let head = Head { program: path.to_string(), entry: entry.to_string(), input };
+    let journal = JournalArgs { replay: Some(file), resume: Some(info.id), ..JournalArgs::default() };
+    let (lines, _) =
+        recorded(ui, args, &sources, policy.as_ref(), runnable, head, Some((&journal, info.name.clone())))?;
+    Ok((lines, Exit::Done))
 }
 
 /// Shows a whole trace.
@@ -80,16 +129,36 @@ fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
     let runnable = choose(ui, &args.file, &all, args.pipeline.as_deref())?;
     let input = match (Kind::of(&args.file), &args.input) {
         (Kind::Lam, None) => None,
-        _ => input(ui, InputArgs { file: &args.file, given: args.input.as_ref(), option: None }, runnable)?,
+        _ => {
+            let given = InputArgs {
+                command: format!("trace {}", args.file),
+                given: args.input.as_ref(),
+                option: None,
+            };
+            input(ui, given, runnable)?
+        }
     };
-    let bound = cost::bound(&runnable.code, input.is_some());
-    let head = Head { program: args.file.clone(), entry: runnable.name.clone(), input: input.clone() };
+    let head = Head { program: args.file.clone(), entry: runnable.name.clone(), input };
+    recorded(ui, args, &sources, policy.as_ref(), runnable, head, None)
+}
+
+/// Runs or replays what can be run; gives its trace and the exit status of the run.
+fn recorded(
+    ui: &Ui,
+    args: &TraceArgs,
+    sources: &Sources,
+    policy: Option<&Policy>,
+    runnable: &Runnable,
+    head: Head,
+    journal: Option<(&JournalArgs, String)>,
+) -> Result<(Vec<Value>, Exit), Exit> {
+    let bound = cost::bound(&runnable.code, head.input.is_some());
     let mut recorder = Recorder::new();
     let mut watch = |event: &runtime::Event| recorder.note(event);
     let mut options = args.world.clone();
     options.explain_flow |= args.why.is_some();
-    let (report, _) = world(ui, &options, policy.as_ref(), &runnable.code, input, None, &mut watch)?;
-    Ok((recorder.lines(&head, &sources, &report), conclude(ui, &report, &bound)))
+    let (report, _) = world(ui, &options, policy, &runnable.code, head.input.clone(), journal, &mut watch)?;
+    Ok((recorder.lines(&head, sources, &report), conclude(ui, &report, &bound)))
 }
 
 pub(super) fn text_of<'a>(line: &'a Value, key: &str) -> &'a str {

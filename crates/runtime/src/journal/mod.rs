@@ -200,7 +200,13 @@ impl Journal {
     /// As [`Journal::open`], or there is none.
     pub fn existing(path: &Path) -> Result<Journal, JournalError> {
         if !path.is_file() {
-            return Err(JournalError::new(format!("there is no journal `{}`", path.display())));
+            return Err(JournalError {
+                message: format!("there is no journal `{}`", path.display()),
+                help: Some(
+                    "`entail run FILE --journal DIR` keeps runs, `--record FILE` makes a recording; name that place, or the run's directory with `--journal DIR`"
+                        .into(),
+                ),
+            });
         }
         Journal::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
     }

@@ -239,10 +239,22 @@ impl Journal {
         forgotten.map(|_| ()).map_err(|e| self.failed(&e))
     }
 
-    /// The lock of a run: held until the last of it is written.
-    fn lock(&self, id: &str) -> Result<Lock, JournalError> {
+    /// Whether a process is at a run: one that was killed is not.
+    pub fn is_at_work(&self, id: &str) -> bool {
+        // Nothing is made here: a journal may be read where nothing can be written.
+        let lock = File::open(self.lock_path(id));
+        lock.is_ok_and(|file| matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
+    }
+
+    fn lock_path(&self, id: &str) -> OsString {
         let mut path = self.path.clone().into_os_string();
         path.push(format!(".{id}.lock"));
+        path
+    }
+
+    /// The lock of a run: held until the last of it is written.
+    fn lock(&self, id: &str) -> Result<Lock, JournalError> {
+        let path = self.lock_path(id);
         let failed = |e: std::io::Error| JournalError::new(format!("cannot lock run `{id}`: {e}"));
         // What this process or another one has just given up may still be on its way to the disk. And whoever held the lock before may have
         // removed the file between our opening and locking it.

@@ -90,7 +90,7 @@ impl Linter {
             own.push_str(&format!("{:?}", config.today));
         }
         let shown = path.display().to_string();
-        if is_program(&shown) {
+        if is_program(&shown) || (shown == "-" && !reads_as_agents(&shown, bytes)) {
             return program(&shown, bytes, &config);
         }
         let known = self.packages.of(path);
@@ -103,7 +103,8 @@ impl Linter {
         let mut own = own.into_bytes();
         own.extend(&known.key);
         // Where it stands in its project says whether it is one of its tests.
-        let below = self.around.as_ref().and_then(|around| around.below(path)).unwrap_or(shown);
+        let around = self.around.as_ref().filter(|_| shown != "-");
+        let below = around.and_then(|around| around.below(path)).unwrap_or(shown);
         own.push(u8::from(is_test(&below)));
         let alone = self.cached(path, bytes, &own, || {
             let project = |_| Project { versions: known.versions.clone(), ..Project::default() };
@@ -272,6 +273,9 @@ fn judged(mut report: Report, found: &around::Found, config: &Config) -> Report 
 /// Lints everything once.
 fn once(ui: &Ui, args: &LintArgs) -> Exit {
     let mut files = Vec::new();
+    if args.paths.iter().any(|p| p == Path::new("-")) && (args.fix || args.unsafe_fixes || args.diff) {
+        return ui.usage("standard input cannot be repaired", Some("name a file"));
+    }
     for path in &args.paths {
         match files_of(path, !args.no_python) {
             Ok(more) => files.extend(more),
@@ -397,6 +401,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
             _ if args.diff => {}
             OutputFormat::Text
             | OutputFormat::Json
+            | OutputFormat::Lam
             | OutputFormat::Mermaid
             | OutputFormat::Dot
             | OutputFormat::Svg
@@ -418,6 +423,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     match ui.args.format {
         OutputFormat::Text
         | OutputFormat::Json
+        | OutputFormat::Lam
         | OutputFormat::Mermaid
         | OutputFormat::Dot
         | OutputFormat::Svg
@@ -438,8 +444,11 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     }
 }
 
-/// The file itself (named), or the programs, the YAML, JSON and, if wanted, Python files in a directory, in a stable order.
+/// The file itself (named; `-` is standard input), or the programs, the YAML, JSON and, if wanted, Python files in a directory, in a stable order.
 fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, String> {
+    if path == Path::new("-") {
+        return Ok(vec![(path.to_path_buf(), true)]);
+    }
     let metadata =
         std::fs::metadata(path).map_err(|e| format!("cannot read `{}`: {}", path.display(), reason(&e)));
     if !metadata?.is_dir() {
