@@ -85,6 +85,8 @@ fn run(dir: &Path, env: &[(&str, &str)], args: &[&str]) -> Output {
         "ENTAIL_MODEL",
         "NO_PROXY",
         "no_proxy",
+        "HTTP_PROXY",
+        "http_proxy",
     ] {
         command.env_remove(name);
     }
@@ -115,6 +117,19 @@ fn a_proxy_of_the_environment_is_used() {
         let want = format!("POST http://models.example/v1/{path} HTTP/1.1");
         assert!(head.starts_with(&want), "{provider}: {head}");
     }
+}
+
+#[test]
+fn a_proxy_that_is_not_there_is_named_without_its_password() {
+    let dir = folder("http://models.example/v1", "openai");
+    let env = [("M_KEY", KEY), ("HTTP_PROXY", "http://me:secret-of-the-proxy@127.0.0.1:1")];
+    let out = run(dir.path(), &env, &["run", "p.lam"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        said.contains("no connection") && said.contains("and the proxy that `HTTP_PROXY` names"),
+        "{said}"
+    );
+    assert!(!said.contains("secret-of-the-proxy"), "{said}");
 }
 
 /// Everything that is written in a directory.

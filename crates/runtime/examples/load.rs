@@ -168,12 +168,9 @@ async fn loops(tool: &str) -> f64 {
     rounds[rounds.len() / 2]
 }
 
-/// Other systems: name, KiB of a waiting agent, after ten steps, µs of a step. Those of Python are measured by `scripts/bench-peers`.
-const OTHERS: &[(&str, &str, &str, &str)] = &[
-    ("autoagents 0.4 (Rust), earlier", "18.5", "–", "53"),
-    ("rig-core 0.44 (Rust), earlier", "65–77", "148–159", "161"),
-    ("lambdagent 0.1.0 (Python), earlier", "17.6, and a thread", "–", "145–420"),
-];
+/// Other systems: name, KiB of a waiting agent, after ten steps, µs of a step. `scripts/bench-peers` measures those that can be had.
+const OTHERS: &[(&str, &str, &str, &str)] =
+    &[("lambdagent 0.1.0 (Python), earlier", "17.6, and a thread", "–", "145–420")];
 
 fn main() {
     let given: Vec<usize> = std::env::args().skip(1).filter_map(|n| n.parse().ok()).collect();

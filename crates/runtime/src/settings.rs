@@ -395,7 +395,9 @@ fn remote(
     if key.is_none() && (base == OPENAI || base == ANTHROPIC || entry.key_env.is_some()) {
         let variable = key_env.unwrap_or("OPENAI_API_KEY");
         let other = match provider {
+            _ if entry.base_url.is_some() => "",
             "anthropic" => "",
+            _ if name.starts_with("claude-") => ", or `ANTHROPIC_API_KEY` for Anthropic's own API",
             _ => " (and `OPENAI_BASE_URL` for an endpoint other than OpenAI's)",
         };
         return Err(ConfigError::new(format!("no key for model `{name}`: `{variable}` is not set"))
@@ -506,7 +508,10 @@ mod tests {
         let e = resolve(ModelSettings::default(), &[("ENTAIL_MODEL_DIR", "/nowhere")], Some("gpt-4o"))
             .unwrap_err();
         assert_eq!(e.message, "no key for model `gpt-4o`: `OPENAI_API_KEY` is not set");
-        assert!(e.help.unwrap().contains("`--model local`"));
+        assert!(e.help.unwrap().contains("`OPENAI_BASE_URL` for an endpoint other"));
+        let e = resolve(ModelSettings::default(), &[("ENTAIL_MODEL_DIR", "/nowhere")], Some("claude-x"));
+        let help = e.unwrap_err().help.unwrap();
+        assert!(help.contains("or `ANTHROPIC_API_KEY` for Anthropic's own API"), "{help}");
         let env = [("OPENAI_API_KEY", "sk-planted"), ("ENTAIL_MODEL_DIR", "/nowhere")];
         assert_eq!(resolve(ModelSettings::default(), &env, Some("openai/gpt-4o")).unwrap(), "gpt-4o");
         // An endpoint of one's own may do without a key.
@@ -552,10 +557,11 @@ mod tests {
         );
         assert!(wrong(serde_json::json!({"base_url": "ftp://u:sk-planted@h"})).contains("scheme `ftp`"));
         assert!(wrong(serde_json::json!({"base_url": "http://h", "timeout": -1.0})).contains("`timeout`"));
-        assert!(
-            wrong(serde_json::json!({"base_url": "http://h", "key_env": "NONE"}))
-                .contains("`NONE` is not set")
-        );
+        let s = file(serde_json::json!({"models": {"m": {"base_url": "http://h", "key_env": "NONE"}}}));
+        let e = resolve(s, &[], Some("m")).unwrap_err();
+        assert!(e.message.contains("`NONE` is not set"));
+        let help = e.help.unwrap();
+        assert_eq!(help, "set `NONE` in the environment or in `.env`, or run with `--model local`");
         assert!(serde_json::from_value::<FileSettings>(serde_json::json!({"modle": 1})).is_err());
     }
 

@@ -48,13 +48,7 @@ pub(crate) fn client(
     if let Some(limit) = read_timeout {
         builder = builder.read_timeout(limit);
     }
-    let this_machine = match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
-    };
-    if this_machine {
+    if is_this_machine(url) {
         // A proxy's loopback is another machine's.
         builder = builder.no_proxy();
     }
@@ -66,6 +60,24 @@ pub(crate) fn client(
         ConfigError::new(format!("cannot set up connections to `{}`: {}", shown(url), cause(&e)))
             .with_help("for `https`, root certificates must be installed (the package `ca-certificates`)")
     })
+}
+
+fn is_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}
+
+/// The variable that names a proxy for an address; `NO_PROXY` may except it all the same.
+pub(crate) fn proxy_variable(url: &Url) -> Option<&'static str> {
+    let of_the_scheme: [&str; 2] =
+        if url.scheme() == "https" { ["HTTPS_PROXY", "https_proxy"] } else { ["HTTP_PROXY", "http_proxy"] };
+    let mut all = of_the_scheme.into_iter().chain(["ALL_PROXY", "all_proxy"]);
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    if is_this_machine(url) { None } else { all.find(is_set) }
 }
 
 /// What is wrong with a connection, innermost cause last, without the URL (it may contain a password).

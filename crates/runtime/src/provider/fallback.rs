@@ -6,7 +6,7 @@ use core_ir::Num;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A chain of models: if one fails for a reason of its provider (no connection, no key, an error, nonsense), the next is asked. An answer that
+/// A chain of models: if one fails for a reason of its provider (no connection, a key that it refuses, an error, nonsense), the next is asked. An answer that
 /// was refused, filtered or cut off is an answer; asking elsewhere would go round it.
 pub(crate) struct Fallback {
     name: String,

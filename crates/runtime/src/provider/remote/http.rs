@@ -28,6 +28,8 @@ pub(super) struct Http {
     client: reqwest::Client,
     url: reqwest::Url,
     place: String,
+    /// The variable that names a proxy for such addresses, if there is one.
+    proxy: Option<&'static str>,
     max_body: usize,
     redactor: Redactor,
 }
@@ -127,7 +129,8 @@ impl Fault {
     }
 
     /// For people, with the remedy.
-    pub(super) fn explain(&self, options: &RemoteOptions, place: &str, attempts: u32) -> ModelError {
+    pub(super) fn explain(&self, options: &RemoteOptions, http: &Http, attempts: u32) -> ModelError {
+        let place = &http.place;
         let after = if attempts > 1 { format!(" (after {attempts} attempts)") } else { String::new() };
         let error = ModelError::of(self.kind(), format!("{place}: {self}{after}"));
         match self {
@@ -144,9 +147,12 @@ impl Fault {
                 error.with_help("try again later, or with fewer calls at once")
             }
             Fault::Status { .. } | Fault::TooLarge(_) => error,
-            Fault::Connection { sent: false, .. } => {
-                error.with_help("check the base URL and that the endpoint is running")
-            }
+            Fault::Connection { sent: false, .. } => error.with_help(match http.proxy {
+                Some(variable) => format!(
+                    "check the base URL, that the endpoint is running, and the proxy that `{variable}` names"
+                ),
+                None => "check the base URL and that the endpoint is running".into(),
+            }),
             Fault::Connection { .. } => error,
             Fault::Nonsense(_) => {
                 let (of, such_as) = options.protocol.described();
@@ -184,6 +190,7 @@ impl Http {
         Ok(Http {
             client,
             place: format!("`{}`", web::shown(&base)),
+            proxy: web::proxy_variable(&base),
             url: base,
             max_body: options.max_body,
             redactor: options.redactor.clone(),

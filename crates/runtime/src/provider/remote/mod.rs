@@ -265,7 +265,7 @@ impl Remote {
                 self.whole.store(true, Ordering::Relaxed);
                 continue;
             }
-            let mut answer = Answer::failed(fault.explain(&self.options, self.http.place(), attempts));
+            let mut answer = Answer::failed(fault.explain(&self.options, &self.http, attempts));
             if fault.may_have_answered() {
                 answer.tokens = Tokens::guess(body.len(), 0);
             }
