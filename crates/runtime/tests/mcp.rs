@@ -396,6 +396,31 @@ async fn a_process_that_ends_is_explained_by_its_last_words() {
 }
 
 #[tokio::test]
+async fn a_server_that_was_lost_is_started_again_for_the_next_call() {
+    let small = ToolLimits { max_output: 10_000, ..ToolLimits::default() };
+    for (last, why) in [("exit", "the process ended"), ("flood", "it sent a message of more than")] {
+        let m = machine(|b| {
+            par(b, Some(1), 3, |b, i| {
+                let t = tool(if i == 1 { last } else { "process" }, &[], Type::Str);
+                let e = call(b, t, vec![]);
+                caught(b, e)
+            })
+        });
+        let tools = one(process(None)).with_limits(small.clone());
+        let (limits, cancel) = (Limits::default(), CancellationToken::new());
+        let report = runtime::run(m, &handlers(tools), &limits, &cancel, &mut |_| {}).await;
+        let Some(Data::List(all)) = report.result.unwrap().data() else { panic!("a list") };
+        let [before, lost, after] = &all[..] else { panic!("{all:?}") };
+        assert!(lost.as_str().is_some_and(|e| e.contains(why)), "{all:?}");
+        for pid in [before, after] {
+            assert!(pid.as_str().is_some_and(|p| p.parse::<u32>().is_ok()), "{all:?}");
+            assert!(!alive(pid.as_str().unwrap()));
+        }
+        assert_ne!(before, after);
+    }
+}
+
+#[tokio::test]
 async fn a_declaration_that_differs_is_refused_before_anything_is_sent() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");

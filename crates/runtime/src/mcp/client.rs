@@ -148,7 +148,7 @@ impl Connections {
     async fn answer(&self, call: &McpCall<'_>) -> Result<ToolAnswer, String> {
         let server = call.server;
         let declared = self.declared(server)?;
-        let cell = self.lock().entry(server.to_string()).or_default().clone();
+        let cell = self.cell(server);
         // Whoever comes first connects; if that fails or is given up, the next one tries again.
         let connected = cell.get_or_try_init(|| async {
             let limit = declared.settings.start_timeout.map_or(START, Duration::from_secs_f64);
@@ -168,6 +168,16 @@ impl Connections {
         };
         let answer = answer.map_err(explained)?;
         Ok(ToolAnswer { result: answer.result.map_err(explained), label: answer.label })
+    }
+
+    /// Where the connection to a server is, or will be. One that is lost is made anew: what was under way has failed, but later calls need not.
+    fn cell(&self, server: &str) -> Arc<OnceCell<Client>> {
+        let mut open = self.lock();
+        let cell = open.entry(server.to_string()).or_default();
+        if cell.get().is_some_and(|client| client.service.is_transport_closed()) {
+            *cell = Arc::default();
+        }
+        cell.clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<OnceCell<Client>>>> {
