@@ -10,7 +10,7 @@ use machine::{Message, Reply};
 use runtime::{
     Answer, Backoff, ModelCall, Progress, Provider, Remote, RemoteOptions, Secret, Structured, Work,
 };
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use std::time::Duration;
 use support::{Act, Server};
@@ -327,6 +327,21 @@ async fn endpoints_without_schemas_are_asked_in_simpler_ways() {
     o.structured = Structured::Prompt;
     ask(o, call(Some(record))).await.result.unwrap();
     assert_eq!(server.seen()[4].body.get("response_format"), None);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_wants_the_new_name_of_the_limit_is_given_it() {
+    let complaint = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    let server = Server::start([refused(400, complaint), Act::Say("hi".into())]).await;
+    let provider = Arc::new(Remote::new(options(&server)).unwrap());
+    for _ in 0..2 {
+        let limited = ModelCall { max_output: Some(50), ..call(None) };
+        assert_eq!(ask_provider(&provider, limited).await.result, Ok(Reply::Text("hi".into())));
+    }
+    let names = ["max_tokens", "max_completion_tokens"];
+    let seen = server.seen();
+    let limits: Vec<_> = seen.iter().map(|s| names.map(|n| s.body.get(n).and_then(Json::as_u64))).collect();
+    assert_eq!(limits, [[Some(50), None], [None, Some(50)], [None, Some(50)]]);
 }
 
 fn tool(name: &str, params: &[(&str, Type)]) -> ToolDecl {

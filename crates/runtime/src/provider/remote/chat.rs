@@ -45,9 +45,7 @@ pub(super) fn body(plan: &Plan<'_>) -> Json {
     }
     body.extend(plan.passed_on(PASSED_ON));
     if let Some(most) = plan.call.output_limit() {
-        // The endpoint of OpenAI wants the new name, most others know only the old one.
-        let new = plan.options.base_url.contains("//api.openai.com");
-        body.insert(if new { "max_completion_tokens" } else { "max_tokens" }.into(), most.into());
+        body.insert(if plan.new_limit { "max_completion_tokens" } else { "max_tokens" }.into(), most.into());
     }
     let tools: Vec<Json> = plan
         .offers()
@@ -178,6 +176,8 @@ impl Assembly {
         {
             // Some servers give whole calls without an index, one or several in an event.
             let index = match part.get("index").and_then(Json::as_u64) {
+                // Some count every whole call as the first.
+                Some(index) if self.is_another(index, part) => self.calls.len() as u64,
                 Some(index) => index,
                 None if place == 0 || part.get("id").is_some() => self.calls.len() as u64,
                 None => self.calls.len().saturating_sub(1) as u64,
@@ -208,6 +208,15 @@ impl Assembly {
         Ok(Some(text))
     }
 
+    /// Whether a part belongs to another call than the one that has its number.
+    fn is_another(&self, index: u64, part: &Json) -> bool {
+        let call = usize::try_from(index).ok().and_then(|i| self.calls.get(i));
+        let text = |json: Option<&Json>| json.and_then(Json::as_str).is_some_and(|t| !t.is_empty());
+        let id = part.get("id").and_then(Json::as_str).unwrap_or_default();
+        let is_begun = call.is_some_and(|c| !c.id.is_empty() && c.name.is_some() && c.id != id);
+        is_begun && !id.is_empty() && text(part.pointer("/function/name"))
+    }
+
     /// The whole answer, if it is whole.
     pub(super) fn end(self) -> Option<Json> {
         if self.finish.is_none() && !(self.done && self.any) {
@@ -226,5 +235,47 @@ impl Assembly {
             "choices": [{"index": 0, "message": message, "finish_reason": self.finish}],
             "usage": self.usage,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The calls of a stream whose events have these parts of calls: names and arguments.
+    fn calls(events: &[Json]) -> Vec<(String, String)> {
+        let mut assembly = Assembly::default();
+        for parts in events {
+            let data = json!({"choices": [{"delta": {"tool_calls": parts}}]}).to_string();
+            assembly.event(&SseEvent { name: String::new(), data }).unwrap();
+        }
+        let done = SseEvent { name: String::new(), data: "[DONE]".into() };
+        assert_eq!(assembly.event(&done).unwrap(), None);
+        let read = read(&assembly.end().unwrap()).unwrap();
+        let text = |json: &Json| json.as_str().unwrap().to_string();
+        read.calls.iter().map(|(name, args)| (name.clone().unwrap(), text(args))).collect()
+    }
+
+    #[test]
+    fn calls_are_told_apart_however_servers_count_them() {
+        let whole = |index: Option<u32>, id: &str, q: &str| {
+            let args = json!({ "q": q }).to_string();
+            let mut part = json!({"id": id, "function": {"name": "look", "arguments": args}});
+            if let Some(index) = index {
+                part["index"] = index.into();
+            }
+            part
+        };
+        let want = [("look".to_string(), r#"{"q":"a"}"#.to_string()), ("look".into(), r#"{"q":"b"}"#.into())];
+        for (first, second) in [(Some(0), Some(1)), (None, None), (Some(0), Some(0))] {
+            let (a, b) = (whole(first, "1", "a"), whole(second, "2", "b"));
+            assert_eq!(calls(&[json!([a, b])]), want, "{second:?}, in one event");
+            assert_eq!(calls(&[json!([a]), json!([b])]), want, "{second:?}, in two");
+        }
+        // One call whose parts repeat its number, or everything but the arguments.
+        let part = |id: &str, args: &str| json!([{"index": 0, "id": id, "function": {"name": "", "arguments": args}}]);
+        let begun = json!([{"index": 0, "id": "1", "function": {"name": "look", "arguments": ""}}]);
+        let parts = [begun, part("1", "{\"q\":"), part("", "\"a\"}")];
+        assert_eq!(calls(&parts), want[..1]);
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Plan<'a> {
     pub(super) options: &'a RemoteOptions,
     pub(super) way: Structured,
     pub(super) stream: bool,
+    /// Whether the limit of the reply is `max_completion_tokens` (of Chat Completions).
+    pub(super) new_limit: bool,
     shape: Shape,
     schema: Option<Schema>,
     /// For each tool of the call the name it has in the request.
@@ -62,12 +64,7 @@ pub(super) enum Turn<'a> {
 }
 
 impl<'a> Plan<'a> {
-    pub(super) fn new(
-        call: &'a ModelCall,
-        options: &'a RemoteOptions,
-        way: Structured,
-        stream: bool,
-    ) -> Plan<'a> {
+    pub(super) fn new(call: &'a ModelCall, options: &'a RemoteOptions, way: Structured) -> Plan<'a> {
         // Plain text needs no schema. Anything else is JSON to the machine, also where the type says nothing.
         let schema = match call.result() {
             None | Some(Type::Str) => None,
@@ -78,7 +75,8 @@ impl<'a> Plan<'a> {
             Some(s) if s.is_object() || way == Structured::Prompt => (Shape::Direct, Some(s)),
             Some(s) => (Shape::Wrapped, Some(s.wrapped())),
         };
-        Plan { call, options, way, stream, shape, schema, names: tool_names(&call.tools) }
+        let names = tool_names(&call.tools);
+        Plan { call, options, way, stream: false, new_limit: false, shape, schema, names }
     }
 
     /// The schema, if the request says in a field of its own what the answer must be.

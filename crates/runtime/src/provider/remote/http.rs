@@ -117,6 +117,11 @@ impl Fault {
         ])
     }
 
+    /// Whether the endpoint knows the limit of a reply by its new name only.
+    pub(super) fn wants_new_limit(&self) -> bool {
+        self.complains_of(&["max_completion_tokens"])
+    }
+
     /// Whether the endpoint complains about being asked for a stream.
     pub(super) fn rejects_stream(&self) -> bool {
         self.complains_of(&["stream"])

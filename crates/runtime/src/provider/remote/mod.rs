@@ -195,6 +195,8 @@ pub struct Remote {
     structured: AtomicU8,
     /// Whether the endpoint is known to have no streams.
     whole: AtomicBool,
+    /// Whether the endpoint wants the limit of a reply as `max_completion_tokens`, as OpenAI's does.
+    new_limit: AtomicBool,
 }
 
 impl Remote {
@@ -207,7 +209,9 @@ impl Remote {
         let http = Http::new(&options)?;
         let structured = AtomicU8::new(options.structured as u8);
         let rate = Rate::new(options.rate);
-        Ok(Remote { options, http, rate, structured, whole: AtomicBool::new(false) })
+        // Most others know only the old name.
+        let new_limit = AtomicBool::new(options.base_url.contains("//api.openai.com"));
+        Ok(Remote { options, http, rate, structured, whole: AtomicBool::new(false), new_limit })
     }
 
     async fn answer(self: Arc<Self>, call: ModelCall, progress: Progress) -> Answer {
@@ -223,7 +227,7 @@ impl Remote {
         })
     }
 
-    /// Asks, and asks again in a simpler way if the endpoint does not know how typed answers, or streams, were asked for.
+    /// Asks, and asks again in another way if the endpoint does not know how typed answers, streams, or limits were asked for.
     async fn ask_until_understood(
         &self,
         call: &ModelCall,
@@ -234,7 +238,10 @@ impl Remote {
         loop {
             let way = self.structured.load(Ordering::Relaxed);
             let stream = wanted && !self.whole.load(Ordering::Relaxed);
-            let plan = Plan::new(call, &self.options, Structured::ALL[usize::from(way) % 3], stream);
+            let new_limit = self.new_limit.load(Ordering::Relaxed);
+            let structured = Structured::ALL[usize::from(way) % 3];
+            let mut plan = Plan::new(call, &self.options, structured);
+            (plan.stream, plan.new_limit) = (stream, new_limit);
             let protocol = self.options.protocol;
             let body = protocol.body(&plan).to_string();
             let tokens = Tokens::guess(body.len(), 0).input;
@@ -259,6 +266,10 @@ impl Remote {
             if plan.is_structured() && fault.rejects_structure() && way < 2 {
                 // Remember it for all further questions. Another call may have gone further already.
                 self.structured.fetch_max(way + 1, Ordering::Relaxed);
+                continue;
+            }
+            if !new_limit && fault.wants_new_limit() {
+                self.new_limit.store(true, Ordering::Relaxed);
                 continue;
             }
             if stream && fault.rejects_stream() {
