@@ -29,6 +29,8 @@ const KEY: &str = "sk-planted-0123456789";
 struct TestServer {
     /// Appends a line for each thing that happens.
     log: Option<String>,
+    /// Whether its list of tools has no end.
+    endless: bool,
 }
 
 impl TestServer {
@@ -59,6 +61,15 @@ impl ServerHandler for TestServer {
         let tool = |name: &'static str, schema: &serde_json::Value| {
             Tool::new(name, "for tests", Arc::new(schema.as_object().unwrap().clone()))
         };
+        if self.endless {
+            self.note("page");
+            let large = "x".repeat(3 << 20);
+            let tools = vec![tool("echo", &text).with_title(large)];
+            return Ok(ListToolsResult {
+                next_cursor: Some("more".into()),
+                ..ListToolsResult::with_all_items(tools)
+            });
+        }
         Ok(ListToolsResult::with_all_items(vec![
             tool("add", &add),
             tool("echo", &text),
@@ -132,7 +143,8 @@ fn process(log: Option<&str>) -> McpServer {
 #[ignore]
 async fn serves_when_told_to() {
     let Ok(log) = std::env::var("MCP_TEST_LOG") else { return };
-    let server = TestServer { log: (!log.is_empty()).then_some(log) };
+    let endless = log.ends_with("endless");
+    let server = TestServer { log: (!log.is_empty()).then_some(log), endless };
     server.note("started");
     let service = server.clone().serve(rmcp::transport::stdio()).await.unwrap();
     let _ = service.waiting().await;
@@ -421,6 +433,17 @@ async fn a_server_that_was_lost_is_started_again_for_the_next_call() {
 }
 
 #[tokio::test]
+async fn a_list_of_tools_without_an_end_is_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("endless");
+    let echo = tool("echo", &[("text", Type::Str)], Type::Str);
+    let said = run(one(process(log.to_str())), echo, vec![("text".into(), Data::str("hi"))]).await;
+    assert_eq!(said, Ok(Data::str("hi")));
+    // Pages of 3 MiB up to 16.
+    assert_eq!(std::fs::read_to_string(log).unwrap().matches("page").count(), 6);
+}
+
+#[tokio::test]
 async fn a_declaration_that_differs_is_refused_before_anything_is_sent() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
@@ -658,7 +681,8 @@ impl Drop for Web {
 impl Web {
     async fn start(json: bool) -> Web {
         let log = tempfile::tempdir().unwrap();
-        let server = TestServer { log: Some(log.path().join("log").to_str().unwrap().into()) };
+        let log_file = log.path().join("log").to_str().unwrap().to_string();
+        let server = TestServer { log: Some(log_file), endless: false };
         let mut config = StreamableHttpServerConfig::default();
         config.json_response = json;
         config.legacy_session_mode = !json;

@@ -41,8 +41,9 @@ const START: Duration = Duration::from_secs(60);
 /// How long a server may take to end by itself when the run has ended.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A server may list so many pages of tools.
+/// A server may list so many pages of tools, and begin another one while all have no more than so many bytes.
 const MAX_PAGES: usize = 100;
+const MAX_LIST: usize = 16 << 20;
 
 /// What surrounds a result in a message.
 const FRAME: usize = 64 << 10;
@@ -388,14 +389,15 @@ fn described(tool: &Tool) -> ServerTool {
 /// All tools of a server.
 async fn list(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, ServiceError> {
     let mut tools = Vec::new();
-    let mut cursor = None;
+    let (mut cursor, mut bytes) = (None, 0usize);
     // What is beyond is not known to us, as if the server did not have it.
     for _ in 0..MAX_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
         let page = peer.list_tools(Some(params)).await?;
+        bytes = bytes.saturating_add(serde_json::to_string(&page.tools).map_or(MAX_LIST, |text| text.len()));
         tools.extend(page.tools);
         cursor = page.next_cursor;
-        if cursor.is_none() {
+        if cursor.is_none() || bytes > MAX_LIST {
             break;
         }
     }
