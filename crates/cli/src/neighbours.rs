@@ -109,11 +109,12 @@ impl Listed {
         if all <= most.0 && order.iter().map(|i| self.0[*i].1).sum::<u64>() <= most.1 {
             return (order, true);
         }
-        // What is in the folder or below comes first, then what is below the folder above, and so on; of those the highest.
+        // What is in the folder or below comes first, then what is below the folder above, and so on; of those the highest, and of
+        // those the smallest: what code loads is small, what tests have recorded is not.
         order.sort_by_cached_key(|i| {
-            let path = &self.0[*i].0;
+            let (path, size) = &self.0[*i];
             let common = own.components().zip(path.components()).take_while(|(a, b)| a == b).count();
-            (Reverse(common), path.components().count())
+            (Reverse(common), path.components().count(), *size)
         });
         order.truncate(most.0);
         let mut bytes = 0;
@@ -294,6 +295,17 @@ mod tests {
         assert_eq!(taken.len(), MOST_MODULES.0 + MOST_OTHERS.0);
         assert!(near.iter().all(|p| taken.contains(&PathBuf::from(p))));
         assert!(taken.is_sorted_by_key(|p| files.0.iter().position(|(q, _)| q == p)));
+    }
+
+    #[test]
+    fn recordings_beside_configurations_do_not_hide_them() {
+        let recorded =
+            (0..20).map(|i| (PathBuf::from(format!("/p/tests/cassettes/{i:02}.yaml")), MOST_OTHERS.1 / 10));
+        let loaded = ["agents", "tasks"].map(|n| (PathBuf::from(format!("/p/tests/config/{n}.yaml")), 2_000));
+        let files = Listed(recorded.chain(loaded.clone()).collect());
+        let taken = files.paths_near(Path::new("/p/tests"));
+        assert!(loaded.iter().all(|(p, _)| taken.contains(p)), "{taken:?}");
+        assert_eq!(taken.len(), 2 + 9);
     }
 
     #[test]

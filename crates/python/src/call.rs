@@ -321,6 +321,10 @@ impl<'a> World<'a> {
                 .find(|a| a.name.as_ref() == Some(&field.name))
                 .cloned()
                 .or_else(|| positional.pop());
+            let supplied = self.framework.is_some_and(|f| f.supplies(self, class, &field.name));
+            if given.is_none() && field.default.is_none() && supplied {
+                continue;
+            }
             let value = match (given, &field.default) {
                 (Some(arg), _) => arg.value,
                 // Whoever makes it may give something else, as an environment may.

@@ -39,6 +39,12 @@ pub trait Framework: std::fmt::Debug + Sync {
     /// What tells it from other frameworks.
     fn name(&self) -> &'static str;
 
+    /// Whether instances of a class of the project have an attribute from the framework, though it is only annotated in the class.
+    fn supplies(&self, world: &World<'_>, class: ClassId, name: &str) -> bool {
+        let _ = (world, class, name);
+        false
+    }
+
     /// An instance was made; its `__init__` comes after this.
     fn made(&self, world: &mut World<'_>, instance: ObjectId, class: ClassId) {
         let _ = (world, instance, class);

@@ -782,3 +782,16 @@ fn a_count_that_is_handed_on_in_spread_records_counts() {
     let of = found.iter().find(|d| d.code == "L017").expect("a finding");
     assert_eq!(of.level, Level::Info, "{of:?}");
 }
+
+/// `agents: List[BaseAgent]` of a crew is an annotation for what CrewAI fills in, also where nothing in the module makes the crew.
+#[test]
+fn what_crewai_fills_in_is_known_where_the_class_only_annotates_it() {
+    let text = "from crewai import Agent, Crew, Task\nfrom crewai_tools import SerperDevTool\nfrom crewai.project import CrewBase, agent, crew, task\n\
+                @CrewBase\nclass Office:\n    agents: list[BaseAgent]\n    tasks: list[Task]\n\
+                \x20   @agent\n    def clerk(self):\n        return Agent(role='r', goal='g', backstory='b', llm='m', tools=[SerperDevTool()])\n\
+                \x20   @task\n    def work(self):\n        return Task(description='d {topic}', expected_output='e', agent=self.clerk())\n\
+                \x20   @crew\n    def crew(self):\n        return Crew(agents=self.agents, tasks=self.tasks)\n";
+    let found = among(&[("crew.py", text)]);
+    assert!(of("F009", text, &found).is_empty(), "{found:?}");
+    assert_eq!(of("L017", text, &found).len(), 1, "{found:?}");
+}

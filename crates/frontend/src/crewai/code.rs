@@ -70,6 +70,10 @@ impl python::Framework for CrewBase {
         }
     }
 
+    fn supplies(&self, world: &World<'_>, class: ClassId, name: &str) -> bool {
+        matches!(name, "agents" | "tasks") && is_base(world, class)
+    }
+
     fn attribute(
         &self,
         world: &mut World<'_>,
