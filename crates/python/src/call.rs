@@ -1,6 +1,7 @@
 //! Calls: of the project's functions and classes, of what Python has built in, and of everything else.
 
 use crate::eval::{At, World};
+use crate::expr::MOST_BASES;
 use crate::stmt::Flow;
 use crate::value::*;
 use diagnostics::Span;
@@ -11,6 +12,9 @@ use std::sync::Arc;
 
 /// Methods that frameworks call once and remember the result of, and functions that Python does so with.
 const REMEMBERED: &[&str] = &["agent", "task", "crew", "llm", "cache", "lru_cache", "cached_property"];
+
+/// From how many arguments on they cost steps.
+const MANY: usize = 16;
 
 impl<'a> World<'a> {
     pub(crate) fn call_expr(&mut self, c: &'a ast::ExprCall, span: Span, at: At) -> Value {
@@ -92,6 +96,10 @@ impl<'a> World<'a> {
         open: Option<Span>,
         span: Span,
     ) -> Value {
+        // Arguments that were spread, or given before, are copied.
+        if args.len() > MANY && !self.step(args.len(), span) {
+            return Value::unknown("more than is evaluated", span);
+        }
         match &function.kind {
             Kind::Function(id) => self.enter(*id, None, args, open, span),
             Kind::Bound(this, id) => self.enter(*id, Some(*this), args, open, span),
@@ -368,9 +376,9 @@ impl<'a> World<'a> {
         let mut order = Vec::new();
         let mut todo = vec![class];
         while let Some(id) = todo.pop() {
-            if !order.contains(&id) && order.len() < 64 {
+            if !order.contains(&id) && order.len() < MOST_BASES {
                 order.push(id);
-                todo.extend(self.class(id).bases.iter().filter_map(|b| match b.kind {
+                todo.extend(self.class(id).bases.iter().take(MOST_BASES).filter_map(|b| match b.kind {
                     Kind::Class(id) => Some(id),
                     _ => None,
                 }));
@@ -553,7 +561,11 @@ impl<'a> World<'a> {
                 if to.saturating_sub(from) / by > most {
                     return None;
                 }
-                let items = (from..to).step_by(by as usize).map(|n| Value::new(Kind::Int(n), span)).collect();
+                let items: Vec<i64> = (from..to).step_by(by as usize).collect();
+                if !self.step(items.len(), span) {
+                    return None;
+                }
+                let items = items.into_iter().map(|n| Value::new(Kind::Int(n), span)).collect();
                 return Some(self.list_value(items, ListKind::List, None, span));
             }
             "builtins.list" | "builtins.tuple" | "builtins.set" | "builtins.sorted" | "builtins.reversed"
@@ -604,6 +616,9 @@ impl<'a> World<'a> {
                     Some(_) => return None,
                     None => 0,
                 };
+                if !self.step(items.len(), span) {
+                    return None;
+                }
                 let mut pairs = Vec::with_capacity(items.len());
                 for (i, item) in items.into_iter().enumerate() {
                     let maybe = item.maybe;

@@ -118,6 +118,7 @@ impl<'a> World<'a> {
                     return self.block(&s.orelse, at);
                 }
                 self.under(span, at, |w| {
+                    w.unsettle(&s.body, span, at);
                     w.block(&s.body, at);
                 });
                 self.under(span, at, |w| {
@@ -404,6 +405,24 @@ impl<'a> World<'a> {
         self.join(ways, at, span);
     }
 
+    /// Before the body of a loop of which only one turn is evaluated: constants that a turn changes are unknown at the begin of another one.
+    fn unsettle(&mut self, body: &'a [Stmt], span: Span, at: At) {
+        // Where tests decide, what such a loop gives is not known anyway.
+        if self.symbolic {
+            return;
+        }
+        let (names, looked_at) = assigned(body);
+        self.step(looked_at / 8, span);
+        for name in names {
+            let constant = self.scope(at.scope).vars.get(name).is_some_and(|v| {
+                matches!(v.kind, Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) | Kind::Str(_) | Kind::None)
+            });
+            if constant {
+                self.bind(name, Value::unknown("what another turn of a loop leaves", span), at);
+            }
+        }
+    }
+
     /// Evaluates what happens only if something failed: names that are known keep their values.
     fn fallback(&mut self, span: Span, at: At, f: impl FnOnce(&mut Self)) {
         let before = self.names(at, span);
@@ -440,6 +459,7 @@ impl<'a> World<'a> {
             }
             let element_at = self.span(at.module, s.target.range());
             self.under(span, at, |w| {
+                w.unsettle(&s.body, span, at);
                 let element = w.element(&iter, element_at).unwrap_or_else(|| {
                     let why = format!("an element of {}", w.source(at.module).written(s.iter.range()));
                     Value::unknown(why, element_at)
@@ -467,6 +487,7 @@ impl<'a> World<'a> {
         if open.is_some() {
             let element_at = self.span(at.module, s.target.range());
             self.under(span, at, |w| {
+                w.unsettle(&s.body, span, at);
                 w.assign(&s.target, Value::unknown("an element that is not known", element_at), at);
                 w.block(&s.body, at);
             });
@@ -660,6 +681,7 @@ impl<'a> World<'a> {
                     Some(mut items)
                         if let Some((at_star, Expr::Starred(starred))) = star
                             && items.len() + 1 >= elts.len()
+                            && self.step(items.len(), value.span)
                             && items.iter().all(|i| !i.maybe) =>
                     {
                         let tail = items.split_off(items.len() - (elts.len() - 1 - at_star));
@@ -1141,4 +1163,49 @@ fn appended(stmt: &Stmt) -> Option<(&str, &Expr)> {
         }
         _ => None,
     }
+}
+
+/// The names that statements assign to, not those in functions and classes, and how many statements were looked at.
+fn assigned(body: &[Stmt]) -> (Vec<&str>, usize) {
+    let mut names = Vec::new();
+    let mut looked_at = 0;
+    let mut blocks: Vec<&[Stmt]> = vec![body];
+    while let Some(block) = blocks.pop() {
+        looked_at += block.len();
+        for stmt in block {
+            let mut targets: Vec<&Expr> = Vec::new();
+            match stmt {
+                Stmt::Assign(s) => targets.extend(&s.targets),
+                Stmt::AugAssign(s) => targets.push(&s.target),
+                Stmt::AnnAssign(s) if s.value.is_some() => targets.push(&s.target),
+                Stmt::If(s) => {
+                    blocks.push(&s.body);
+                    blocks.extend(s.elif_else_clauses.iter().map(|c| &*c.body));
+                }
+                Stmt::For(s) => blocks.extend([&*s.body, &*s.orelse]),
+                Stmt::While(s) => blocks.extend([&*s.body, &*s.orelse]),
+                Stmt::With(s) => blocks.push(&s.body),
+                Stmt::Try(s) => {
+                    blocks.extend([&*s.body, &*s.orelse, &*s.finalbody]);
+                    blocks.extend(s.handlers.iter().map(|h| {
+                        let ast::ExceptHandler::ExceptHandler(h) = h;
+                        &*h.body
+                    }));
+                }
+                Stmt::Match(s) => blocks.extend(s.cases.iter().map(|c| &*c.body)),
+                _ => {}
+            }
+            while let Some(target) = targets.pop() {
+                match target {
+                    Expr::Name(name) => names.push(name.id.as_str()),
+                    Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }) => {
+                        targets.extend(elts)
+                    }
+                    Expr::Starred(s) => targets.push(&s.value),
+                    _ => {}
+                }
+            }
+        }
+    }
+    (names, looked_at)
 }

@@ -787,3 +787,63 @@ fn large_values_are_unknown_before_they_are_made() {
         assert!(again(take), "{take}");
     }
 }
+
+/// What is made again and again of something large costs as many steps as it has items: nothing grows with the product of both.
+#[test]
+fn what_is_made_of_many_items_costs_as_many_steps() {
+    let many = |n: usize, of: &str| {
+        let text = format!(
+            "import m\ndef g(*a): pass\nfrom functools import partial\na = list(range(1000))\np = partial(g, *a)\n{}",
+            format!("{of}\n").repeat(n)
+        );
+        let sources = sources(&[("main.py", &text)]);
+        let mut world = World::new(&sources, Limits { steps: 100_000, ..Limits::default() });
+        world.run(0);
+        let items: usize = world.own.lists.iter().map(|l| l.items.len()).sum();
+        let args: usize = world.own.objects.iter().map(|o| o.args.len()).sum();
+        (items + args, world.exceeded().is_some())
+    };
+    for of in [
+        "x = range(1000)",
+        "b, *c = a",
+        "p()",
+        "m.f(*a)",
+        "x = list(enumerate(a))",
+        "x = a[1:]",
+        "x = a * 1",
+        "x = [*a]",
+    ] {
+        let (items, exceeded) = many(2_000, of);
+        assert!(exceeded && items < 400_000, "{of} {items}");
+    }
+}
+
+#[test]
+fn classes_with_many_bases_are_looked_at_in_part() {
+    let classes: String = (0..3_000).map(|i| format!("class B{i}: x{i} = {i}\n")).collect();
+    let bases: String = (0..3_000).map(|i| format!("B{i}, ")).collect();
+    let text = format!("{classes}class C({bases}): pass\n{}x = C.x1\n", "C.nothing\n".repeat(3_000));
+    assert_eq!(named(&text), "1");
+}
+
+/// One turn of a loop that is not unrolled stands for all: what a turn changes may be anything at the begin of another one.
+#[test]
+fn what_a_turn_of_a_loop_changes_is_not_known_in_it() {
+    assert_eq!(
+        name_of(
+            "n = 0\nwhile True:\n  n += 1\n  if n == 1: Agent(name='a')\n  elif n == 2: Agent(name='b')\n"
+        ),
+        ["a", "b"]
+    );
+    assert_eq!(
+        name_of(
+            "first = True\nfor x in os.listdir():\n  if first: Agent(name='a')\n  else: Agent(name='b')\n  first = False\n"
+        ),
+        ["a", "b"]
+    );
+    let after = name_of("n = 0\nfor x in os.listdir():\n  n = n + 1\nAgent(name=n)\n");
+    assert!(after[0].contains("unknown"), "{after:?}");
+    // What is assigned before it is read is what it is.
+    assert_eq!(name_of("n = 0\nwhile True:\n  n = 5\n  Agent(name=n)\n"), ["5"]);
+    assert_eq!(name_of("n = 0\nfor x in ['a', 'b']:\n  n += 1\nAgent(name=n)\n"), ["2"]);
+}
