@@ -167,6 +167,7 @@ impl Num {
     }
 
     /// The number as a machine integer, if it is one.
+    #[inline]
     pub fn to_i64(&self) -> Option<i64> {
         match &self.0 {
             Repr::Int(i) => Some(*i),
@@ -238,6 +239,7 @@ impl Num {
 }
 
 impl From<i64> for Num {
+    #[inline]
     fn from(i: i64) -> Num {
         Num(Repr::Int(i))
     }

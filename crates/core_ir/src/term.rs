@@ -791,6 +791,7 @@ impl Code {
     }
 
     /// Where a term came from.
+    #[inline]
     pub fn span(&self, id: TermId) -> Span {
         self.spans[id.0 as usize]
     }
@@ -815,11 +816,13 @@ impl Code {
     }
 
     /// A tool.
+    #[inline]
     pub fn tool(&self, id: ToolId) -> &Arc<ToolDecl> {
         &self.tools[id.0 as usize]
     }
 
     /// A store.
+    #[inline]
     pub fn store(&self, id: StoreId) -> &Arc<StoreDecl> {
         &self.stores[id.0 as usize]
     }

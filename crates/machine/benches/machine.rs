@@ -8,6 +8,10 @@ use machine::{Answers, Args, Asked, Call, Config, Machine, Output, Reply, Respon
 use std::sync::Arc;
 use syntax::lam::{Options, parse};
 
+/// That of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     divan::main();
 }
@@ -34,7 +38,7 @@ struct World;
 
 impl Answers for World {
     fn tool(&mut self, _: &Asked<'_>, _: &Arc<ToolDecl>, args: Args<'_>) -> Option<Result<Data, String>> {
-        black_box(args);
+        black_box(args.get(0));
         Some(Ok(Data::Num(Num::from(7))))
     }
 

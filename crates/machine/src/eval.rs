@@ -8,8 +8,9 @@ mod quick;
 mod rounds;
 mod state;
 
+use crate::once::{self, Shared, shared};
 use crate::prim::{self, PrimError};
-use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value};
+use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value, inside};
 use crate::{
     Answers, Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Place,
     Refusal, Remark, Request, RequestId, SHORT,
@@ -409,9 +410,14 @@ impl Strand {
             self.base = base - (new - self.bottom);
         } else {
             let (bottom, base_before) = (self.bottom, self.base);
-            let frame =
-                Frame::Ret { code: left, bottom, base: base_before, pc: self.pc, pc_from: self.pc_from };
-            self.kont.push(frame);
+            let (caller, from) = (self.pc, self.pc_from);
+            once::push(&mut self.kont, || Frame::Ret {
+                code: left,
+                bottom,
+                base: base_before,
+                pc: caller,
+                pc_from: from,
+            });
             (self.bottom, self.base) = (new, base);
         }
         if pc != self.pc {
@@ -452,7 +458,7 @@ impl Strand {
     }
 
     fn message(&mut self, role: Role, content: Arc<str>, call: Option<Arc<(Name, Data)>>) {
-        self.conversation.messages.push(Message { role, content, call });
+        self.conversation.messages.push(|| Message { role, content, call });
     }
 
     /// Where its requests stand.
@@ -1198,7 +1204,7 @@ impl Machine {
         deep: Label,
         span: Span,
     ) {
-        self.charge(text.len() as u64 / 16);
+        self.charge(message_cost(&text));
         let deep = self.raised(deep, s.conversation.label, What::Sent, span);
         s.conversation.label = self.lattice.join(s.conversation.label, deep);
         s.message(role, text, call);
@@ -1216,7 +1222,9 @@ impl Machine {
             let (definition, local) = (*definition, code.locals(term) + index);
             let value = match self.atom(s, definition) {
                 Some(value) => value,
-                None => match self.at_once(s, definition, world, || Frame::Let(term, index)) {
+                None => match self
+                    .at_once(s, (definition, *s.code.simple(definition)), world, || Frame::Let(term, index))
+                {
                     AtOnce::Done => match s.parts.pop() {
                         Some(value) => value,
                         None => unreachable!("what was done is there"),
@@ -1235,6 +1243,15 @@ impl Machine {
             s.bind(local, value);
             index += 1;
         }
+    }
+
+    /// A list of the parts from `start` on.
+    #[inline]
+    fn listed(&mut self, s: &mut Strand, start: usize) -> Shared<Node> {
+        // Before they are moved: those that were just written can be read one by one at once, and moved only later.
+        let (deep, has_function) = inside(&mut self.lattice, s.parts[start..].iter());
+        let items = s.taken(start);
+        shared(|| Node { deep, has_function, body: Body::List(items) })
     }
 
     /// All parts of a record, list or primitive are there: its value, if there is no error.
@@ -1808,6 +1825,12 @@ impl Machine {
         s.refused(Part::Control, None, s.pc, s.conversation.label);
         false
     }
+}
+
+/// The steps that it counts to enter a text into the conversation.
+#[inline]
+fn message_cost(text: &str) -> u64 {
+    text.len() as u64 / 16
 }
 
 /// A step that asked nobody.

@@ -38,6 +38,7 @@ mod answers;
 mod decode;
 mod eval;
 pub mod explore;
+mod once;
 mod prim;
 mod value;
 
@@ -528,8 +529,9 @@ impl Drop for Earlier {
 }
 
 impl Messages {
-    pub(crate) fn push(&mut self, message: Message) {
-        self.own.push(message);
+    #[inline(always)]
+    pub(crate) fn push(&mut self, message: impl FnOnce() -> Message) {
+        once::push(&mut self.own, message);
     }
 
     /// Those since it was last copied.
@@ -1077,11 +1079,11 @@ mod tests {
     fn a_message_is_kept_once_however_often_its_conversation_is_copied() {
         let text: Arc<str> = "first".into();
         let mut messages = Messages::default();
-        messages.push(message(&text));
+        messages.push(|| message(&text));
         let mut kept = Vec::new();
         for n in 0..100_000 {
             let mut copy = messages.copy();
-            copy.push(message(&n.to_string().into()));
+            copy.push(|| message(&n.to_string().into()));
             kept.push(std::mem::replace(&mut messages, copy));
         }
         assert_eq!(Arc::strong_count(&text), 2);
@@ -1095,10 +1097,10 @@ mod tests {
     fn a_copy_and_what_it_was_copied_from_go_on_by_themselves() {
         let texts: [Arc<str>; 3] = ["a".into(), "b".into(), "c".into()];
         let mut one = Messages::default();
-        one.push(message(&texts[0]));
+        one.push(|| message(&texts[0]));
         let mut other = one.copy();
-        one.push(message(&texts[1]));
-        other.push(message(&texts[2]));
+        one.push(|| message(&texts[1]));
+        other.push(|| message(&texts[2]));
         let said = |m: &Messages| m.iter().map(|m| m.content.to_string()).collect::<Vec<_>>();
         assert_eq!((said(&one), said(&other)), (vec!["a".into(), "b".into()], vec!["a".into(), "c".into()]));
     }

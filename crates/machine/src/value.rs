@@ -1,5 +1,6 @@
 //! Labelled values.
 
+use crate::once::{Shared, shared};
 use core_ir::{Bound, Code, Data, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolDecl};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -25,9 +26,9 @@ pub(crate) enum Kind {
 /// Somebody's share of a node. The one that every run has, `unit`, needs no counting, which is most of what it would cost.
 #[derive(Clone, Debug)]
 pub(crate) enum Ref {
-    Counted(Arc<Node>),
+    Counted(Shared<Node>),
     /// A fixpoint that has been unfolded so often: as many times fewer are left of its bound. So that an unfolding makes no node.
-    Unfolded(Arc<Node>, u32),
+    Unfolded(Shared<Node>, u32),
     Always(&'static Node),
 }
 
@@ -36,7 +37,7 @@ impl std::ops::Deref for Ref {
     #[inline]
     fn deref(&self) -> &Node {
         match self {
-            Ref::Counted(node) | Ref::Unfolded(node, _) => node,
+            Ref::Counted(node) | Ref::Unfolded(node, _) => &node[0],
             Ref::Always(node) => node,
         }
     }
@@ -45,11 +46,11 @@ impl std::ops::Deref for Ref {
 impl Ref {
     /// A node that is shared with nobody yet.
     pub(crate) fn new(node: Node) -> Ref {
-        Ref::Counted(Arc::new(node))
+        Ref::Counted(Arc::new([node]))
     }
 
     /// The node, if it is counted.
-    fn counted(&self) -> Option<&Arc<Node>> {
+    fn counted(&self) -> Option<&Shared<Node>> {
         match self {
             Ref::Counted(node) | Ref::Unfolded(node, _) => Some(node),
             Ref::Always(_) => None,
@@ -79,12 +80,12 @@ impl Ref {
             Ref::Unfolded(node, times) => (node, times),
             Ref::Always(_) => return self,
         };
-        match (&node.body, times.checked_add(1)) {
+        match (&node[0].body, times.checked_add(1)) {
             (Body::Fix(Bound::Infinite, _), _) => Ref::Counted(node),
             (_, Some(times)) => Ref::Unfolded(node, times),
             // Four billion unfoldings are counted; then it is another node.
             (Body::Fix(Bound::Finite(n), function), None) => Ref::new(Node {
-                deep: node.deep,
+                deep: node[0].deep,
                 has_function: true,
                 body: Body::Fix(Bound::Finite(n - u64::from(times) - 1), function.clone()),
             }),
@@ -106,7 +107,9 @@ pub(crate) struct Node {
 /// What a closure has captured. Mostly one value, often none: those need no allocation of their own.
 pub(crate) type Captures = SmallVec<[Value; 1]>;
 
+// With a tag of eight bytes what follows it is copied in the pieces in which it was written; see `once`.
 #[derive(Debug)]
+#[repr(u64)]
 pub(crate) enum Body {
     List(Vec<Value>),
     Record(Vec<(Name, Value)>),
@@ -179,7 +182,7 @@ impl Body {
     }
 
     /// The counted nodes that its parts are.
-    fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+    fn nodes(&self) -> impl Iterator<Item = &Shared<Node>> {
         self.parts().filter_map(|v| match &v.kind {
             Kind::Node(node) => node.counted(),
             _ => None,
@@ -210,22 +213,22 @@ impl Drop for Node {
     fn drop(&mut self) {
         // What somebody else holds too is only counted down. All who hold a part may be here: `(p, p)` is the last of `p`.
         // What has no nodes in it goes no deeper.
-        let nodes = || self.body.nodes().filter(|n| n.body.nodes().next().is_some());
+        let nodes = || self.body.nodes().filter(|n| n[0].body.nodes().next().is_some());
         let here = self.body.nodes().count();
         if here == 0 || nodes().all(|n| Arc::strong_count(n) > here) {
             return;
         }
-        let mut work: Vec<Arc<Node>> = Vec::new();
+        let mut work: Vec<Shared<Node>> = Vec::new();
         take_nodes(&mut self.body, &mut work);
         while let Some(node) = work.pop() {
-            if let Some(mut only) = Arc::into_inner(node) {
+            if let Some([mut only]) = Arc::into_inner(node) {
                 take_nodes(&mut only.body, &mut work);
             }
         }
     }
 }
 
-fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>) {
+fn take_nodes(body: &mut Body, work: &mut Vec<Shared<Node>>) {
     let mut take = |v: &mut Value| {
         if let Kind::Node(Ref::Counted(node) | Ref::Unfolded(node, _)) =
             std::mem::replace(&mut v.kind, Kind::Null)
@@ -251,7 +254,7 @@ fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>) {
 
 /// The join of the labels of parts, and whether a function is among them or in them.
 #[inline]
-fn inside<'a>(lattice: &mut Lattice, parts: impl Iterator<Item = &'a Value>) -> (Label, bool) {
+pub(crate) fn inside<'a>(lattice: &mut Lattice, parts: impl Iterator<Item = &'a Value>) -> (Label, bool) {
     let (mut deep, mut functions) = (Label::BOTTOM, false);
     for part in parts {
         if part.label != Label::BOTTOM {
@@ -289,6 +292,11 @@ impl Value {
     }
 
     pub(crate) fn node(lattice: &mut Lattice, label: Label, body: Body) -> Value {
+        Value { label, kind: Kind::Node(Ref::Counted(Value::made(lattice, body))) }
+    }
+
+    /// A node, with what is said of all its parts.
+    pub(crate) fn made(lattice: &mut Lattice, body: Body) -> Shared<Node> {
         // Lists and records are long: each has a loop of its own, in which labels that are ⊥ cost a comparison.
         let (deep, functions) = match &body {
             Body::List(items) => inside(lattice, items.iter()),
@@ -297,7 +305,7 @@ impl Value {
             _ => inside(lattice, body.parts()),
         };
         let has_function = functions || body.is_function();
-        Value::known(label, body, deep, has_function)
+        shared(|| Node { deep, has_function, body })
     }
 
     /// The same where it is known what is inside: the join of all labels there, and whether there is a function.

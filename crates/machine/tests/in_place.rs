@@ -100,6 +100,10 @@ impl Answers for World {
 /// What there is to see of a run.
 fn seen(code: &Arc<Code>, in_place: bool, explain_flow: bool) -> (String, u64, Vec<String>) {
     let config = Config { explain_flow, fuel: 20_000, ..Config::default() };
+    seen_with(code, in_place, config)
+}
+
+fn seen_with(code: &Arc<Code>, in_place: bool, config: Config) -> (String, u64, Vec<String>) {
     let mut machine = Machine::new(code.clone(), None, config);
     let mut world = World { in_place, ..World::default() };
     let result = loop {
@@ -227,5 +231,71 @@ fn requests_where_they_stand_are_those_that_are_made() {
         "mem [remember a 1, recall b] {a: Num, b: Str}",
     ] {
         same(program);
+    }
+}
+
+#[test]
+fn lists_in_lists_are_those_of_the_rules() {
+    let tool = "tool t(x: Num) -> Num pure\n";
+    let lists = [
+        ("[[1, 2], [3, [4, 5]], [tool[t] 1, 2], 6]", "[[1, 2], [3, [4, 5]], [2, 2], 6] [] []"),
+        ("let s = ([\"S\"] : 1) in [[s, 2], [tool[t] 1]]", "[[[\"S\"]:1, 2], [2]] [] []"),
+        ("[0, [\"U\"] : [[1, 2], 3]]", "[0, [\"U\"]:[[\"U\"]:[[\"U\"]:1, [\"U\"]:2], [\"U\"]:3]] [] []"),
+        // A part that needs a frame, at each place.
+        ("[1, [choose 0.5 2 3, 4], 5]", "[1, [2, 4], 5] [] []"),
+        ("[1, [2, choose 0.5 3 4, 5], 6]", "[1, [2, 3, 5], 6] [] []"),
+        ("[[1, [2, [3, choose 0.5 4 5]], {a: [6]}], 7]", "[[1, [2, [3, 4]], {a: [6]}], 7] [] []"),
+        // A call that goes on above the list, and errors in it.
+        (
+            "let f = fix[inf] (\\self. \\n. if n == 0 then 'end' else self (n - 1)) in [1, [2, f 300, 3], 4]",
+            "[1, [2, \"end\", 3], 4] [] []",
+        ),
+        (
+            "[5, try[[]] [1, [2, tool[t] 0]] catch e. e, [6, 7]]",
+            "[5, \"`t`: nothing to double\", [6, 7]] [] []",
+        ),
+        ("[[send 'a', send 'b'], [send 'c']]", "[[{}, {}], [{}]] [] [\"a\", \"b\", \"c\"]"),
+    ];
+    for (program, result) in lists {
+        assert_eq!(same(&format!("{tool}{program}")), result, "{program}");
+    }
+    let long: Vec<String> = (0..40).map(|i| i.to_string()).collect();
+    let long = format!("[[{0}, tool[t] 1], [{0}]]", long.join(", "));
+    same(&format!("{tool}{long}"));
+    same(&format!("{tool}[1, [2, tool[t] 0], 3]"));
+    same(&format!("{tool}[1, [2, 3 + 'text'], 3]"));
+    same(&format!("{tool}[1, [2, tool[t] 'text'], 3]"));
+}
+
+/// Wherever fuel runs out, it does so after the same steps; and frames are as many.
+#[test]
+fn lists_in_lists_take_the_steps_and_frames_of_the_rules() {
+    let program = "tool t(x: Num) -> Num pure\nmem [1, [remember a 2, recall a, tool[t] 3], [4, [5, choose 0.5 6 7]], 8] {a: Num}";
+    let code = code(program);
+    let whole = seen(&code, true, false).1;
+    for fuel in 1..=whole {
+        let config = || Config { fuel, ..Config::default() };
+        let (one, other) = (seen_with(&code, true, config()), seen_with(&code, false, config()));
+        assert_eq!(one, other, "{fuel} steps");
+        assert_eq!(one.0.starts_with("fuel"), fuel < whole, "{fuel} steps: {}", one.0);
+    }
+    // Three lists wait for the choice.
+    for max_frames in 0..6 {
+        let config = || Config { max_frames, ..Config::default() };
+        let (one, other) = (seen_with(&code, true, config()), seen_with(&code, false, config()));
+        assert_eq!(one.0.starts_with("fuel"), max_frames < 3, "{max_frames} frames: {}", one.0);
+        assert_eq!(other.0.starts_with("fuel"), max_frames < 3, "{max_frames} frames: {}", other.0);
+    }
+}
+
+/// A number is larger than a text may be that may not be there at all.
+#[test]
+fn numbers_that_are_given_where_they_stand_are_as_large_as_the_rules_say() {
+    for program in
+        ["tool t(x: Num) -> Num pure\n[tool[t] 1]", "mem [remember a 1] {a: Num}", "mem [recall a] {a: Num}"]
+    {
+        let code = code(program);
+        let config = || Config { max_text: 0, ..Config::default() };
+        assert_eq!(seen_with(&code, true, config()), seen_with(&code, false, config()), "{program}");
     }
 }

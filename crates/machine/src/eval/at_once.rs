@@ -6,16 +6,18 @@
 //! Invariant: as in [`super::quick`]: gives exactly what the rules give, in value, label, fuel and the names of requests, or does nothing at
 //! all; then the rules are followed from the beginning, which also find the words for what is wrong. Nothing is refused once somebody was asked.
 
-use super::quick::{DEPTH, Env, held};
+use super::quick::{DEPTH, Env, Small, held};
 use super::rounds::Rounds;
-use super::{Frame, Question, State, Strand, Waiting};
-use crate::value::{Body, Kind, Tool, Value};
-use crate::{Answers, Args, Asked, Call, Machine, RequestId, Response};
+use super::{Frame, Question, State, Strand, Waiting, message_cost};
+use crate::once::{self, shared};
+use crate::value::{Body, Kind, Node, Ref, Tool, Value, inside};
+use crate::{Answers, Args, Asked, Call, Machine, Message, RequestId, Response};
 use core_ir::{
     Data, Label, Lattice, Name, Operand, Role, Simple, Slot, StoreId, Term, TermId, ToolId, ToolParam,
 };
 use diagnostics::Span;
 use smallvec::SmallVec;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 /// What came of trying something at once.
@@ -35,9 +37,16 @@ struct Raised;
 type Done = Result<(), Raised>;
 
 impl Strand {
-    #[inline]
+    #[inline(always)]
     fn done(&mut self, value: Value) -> Done {
         self.parts.push(value);
+        Ok(())
+    }
+
+    /// Adds a number or truth value to the parts.
+    #[inline(always)]
+    fn add(&mut self, label: Label, small: Small) -> Done {
+        small.add_to(&mut self.parts, label);
         Ok(())
     }
 
@@ -63,15 +72,70 @@ impl Strand {
     }
 }
 
+/// Where parts are gathered.
+#[derive(Clone, Copy)]
+enum Room {
+    /// With those of what is around, from there on.
+    Shared(usize),
+    /// By themselves, which nobody but [`Machine::short_list`] sees. A frame that waits finds them with those of what is around, from there on.
+    Own(usize),
+}
+
+/// What came of adding parts.
+enum Added {
+    /// All are there.
+    All,
+    /// This part needs a frame.
+    UpTo(TermId),
+    /// Those of a part, this list, have begun, and begin there; this one of them needs a frame.
+    Within(TermId, usize, TermId),
+    /// As [`AtOnce::GoesOn`].
+    GoesOn,
+}
+
+/// Whether a term asks the world or says something.
+#[inline(always)]
+fn asks(simple: Simple) -> bool {
+    matches!(simple, Simple::ToolCall(..) | Simple::Recall(..) | Simple::Remember(..) | Simple::Send(..))
+}
+
+/// The most parts of a list that are gathered in a room of its own.
+const SHORT_LIST: usize = 16;
+
+/// Whether this is a list of a few parts, of which at least the first looks as if it needed no frame.
+#[inline]
+fn is_short(s: &Strand, term: TermId) -> bool {
+    match s.code.term(term) {
+        Term::List(terms) => match terms.first() {
+            Some(first) => terms.len() <= SHORT_LIST && !matches!(s.code.simple(*first), Simple::Parts),
+            None => false,
+        },
+        _ => false,
+    }
+}
+
 /// The part of this number.
 #[inline]
-fn part(s: &Strand, term: TermId, number: usize) -> Option<(TermId, Simple)> {
-    let part = match s.code.term(term) {
+fn part(s: &Strand, term: TermId, number: usize) -> Option<TermId> {
+    match s.code.term(term) {
         Term::Record(fields) => fields.get(number).map(|f| f.1),
         Term::List(terms) | Term::Prim(_, terms) => terms.get(number).copied(),
         _ => unreachable!("a term with parts"),
-    }?;
-    Some((part, *s.code.simple(part)))
+    }
+}
+
+/// Goes on with a value that was made of parts. What waits for it is often something with parts, too: that goes on then, from its term and
+/// the beginning of its parts on.
+#[inline(always)]
+fn up(s: &mut Strand, value: impl FnOnce() -> Value) -> Option<(TermId, usize)> {
+    let Some(Frame::Parts(outer, begin)) = s.kont.last() else {
+        s.give(value());
+        return None;
+    };
+    let around = (*outer, *begin);
+    s.kont.truncate(s.kont.len() - 1);
+    once::push(&mut s.parts, value);
+    Some(around)
 }
 
 impl Machine {
@@ -84,48 +148,117 @@ impl Machine {
         world: &mut dyn Answers,
     ) {
         loop {
-            let next = part(s, term, s.parts.len() - start);
-            let small = match next {
-                Some((
-                    _,
-                    Simple::ToolCall(..) | Simple::Recall(..) | Simple::Remember(..) | Simple::Send(..),
-                )) => next,
-                Some(_) => self.add_small(s, term, start),
-                None => None,
-            };
-            let Some((next, simple)) = small else {
-                let Some(value) = self.whole(s, term, start) else { return };
-                // What waits for the value is often something with parts, too.
-                let Some(Frame::Parts(outer, begin)) = s.kont.last() else { return s.give(value) };
-                (term, start) = (*outer, *begin);
-                s.kont.pop();
-                s.parts.push(value);
-                continue;
-            };
-            let may_be_atom = match simple {
-                Simple::Parts if self.fuel > 0 && s.kont.len() < self.config.max_frames => {
-                    self.fuel -= 1;
-                    s.kont.push(Frame::Parts(term, start));
-                    (term, start) = (next, s.parts.len());
+            let next = match self.add_parts(s, term, start, Room::Shared(start), world) {
+                Added::All => {
+                    let around = if let Term::List(_) = s.code.term(term) {
+                        let node = self.listed(s, start);
+                        let pc = s.pc;
+                        up(s, || Value::new(pc, Kind::Node(Ref::Counted(node))))
+                    } else {
+                        let Some(value) = self.whole(s, term, start) else { return };
+                        up(s, || value)
+                    };
+                    let Some(around) = around else { return };
+                    (term, start) = around;
                     continue;
                 }
-                Simple::Parts => false,
-                Simple::ToolCall(..)
-                | Simple::Recall(..)
-                | Simple::Remember(..)
-                | Simple::Send(..)
-                | Simple::Call(..) => match self.at_once(s, next, world, || Frame::Parts(term, start)) {
-                    AtOnce::Done => continue,
-                    AtOnce::GoesOn => return,
-                    AtOnce::Refused => matches!(simple, Simple::Call(..)),
-                },
-                _ => true,
+                Added::UpTo(next) => next,
+                Added::Within(list, begin, next) => {
+                    once::push(&mut s.kont, || Frame::Parts(term, start));
+                    (term, start) = (list, begin);
+                    next
+                }
+                Added::GoesOn => return,
             };
-            if !may_be_atom || !self.add_atom(s, next) {
-                s.kont.push(Frame::Parts(term, start));
+            once::push(&mut s.kont, || Frame::Parts(term, start));
+            if self.may_begin_parts(s, next, 1) {
+                self.fuel -= 1;
+                (term, start) = (next, s.parts.len());
+            } else {
                 s.go(next);
                 return;
             }
+        }
+    }
+
+    /// Whether this is a term with parts, whose parts may begin now. So many frames are there already that wait for it.
+    #[inline]
+    fn may_begin_parts(&self, s: &Strand, term: TermId, waiting: usize) -> bool {
+        matches!(s.code.simple(term), Simple::Parts)
+            && self.fuel > 0
+            && s.kont.len() - waiting < self.config.max_frames
+    }
+
+    /// Adds parts of a record, list or primitive, up to one that needs a frame; those that there are begin at `start`.
+    fn add_parts(
+        &mut self,
+        s: &mut Strand,
+        term: TermId,
+        start: usize,
+        room: Room,
+        world: &mut dyn Answers,
+    ) -> Added {
+        loop {
+            let Some(mut next) = part(s, term, s.parts.len() - start) else { return Added::All };
+            let mut simple = *s.code.simple(next);
+            if !asks(simple) && !matches!(simple, Simple::Parts) {
+                let Some(other) = self.add_small(s, term, start) else { return Added::All };
+                next = other;
+                simple = *s.code.simple(next);
+            }
+            let may_be_atom = match simple {
+                Simple::Parts => match room {
+                    Room::Shared(_) if is_short(s, next) && self.may_begin_parts(s, next, 0) => {
+                        self.fuel -= 1;
+                        let waiting = s.kont.len();
+                        match self.short_list(s, next, world) {
+                            Added::All => continue,
+                            Added::GoesOn => {
+                                s.kont.insert(waiting, Frame::Parts(term, start));
+                                return Added::GoesOn;
+                            }
+                            within => return within,
+                        }
+                    }
+                    _ => false,
+                },
+                Simple::Call(..) => true,
+                simple => !asks(simple),
+            };
+            if asks(simple) || matches!(simple, Simple::Call(..)) {
+                let (Room::Shared(begin) | Room::Own(begin)) = room;
+                match self.at_once(s, (next, simple), world, || Frame::Parts(term, begin)) {
+                    AtOnce::Done => continue,
+                    AtOnce::GoesOn => return Added::GoesOn,
+                    AtOnce::Refused => {}
+                }
+            }
+            if !may_be_atom || !self.add_atom(s, next) {
+                return Added::UpTo(next);
+            }
+        }
+    }
+
+    /// Adds a list whose parts need no frame: they are written to the room that the list has in the end.
+    fn short_list(&mut self, s: &mut Strand, list: TermId, world: &mut dyn Answers) -> Added {
+        let Term::List(terms) = s.code.term(list) else { unreachable!("looked at") };
+        let (room, begin) = (Vec::with_capacity(terms.len()), s.parts.len());
+        let outer = std::mem::replace(&mut s.parts, room);
+        let added = self.add_parts(s, list, 0, Room::Own(begin), world);
+        if let Added::All = added {
+            let (deep, has_function) = inside(&mut self.lattice, s.parts.iter());
+            let node = shared(|| Node { deep, has_function, body: Body::List(std::mem::take(&mut s.parts)) });
+            s.parts = outer;
+            let pc = s.pc;
+            once::push(&mut s.parts, || Value::new(pc, Kind::Node(Ref::Counted(node))));
+            return Added::All;
+        }
+        // The rules keep them with those of what is around.
+        let own = std::mem::replace(&mut s.parts, outer);
+        s.parts.extend(own);
+        match added {
+            Added::UpTo(next) => Added::Within(list, begin, next),
+            added => added,
         }
     }
 
@@ -134,19 +267,23 @@ impl Machine {
     pub(super) fn at_once(
         &mut self,
         s: &mut Strand,
-        id: TermId,
+        (id, simple): (TermId, Simple),
         world: &mut dyn Answers,
         frame: impl FnOnce() -> Frame,
     ) -> AtOnce {
         let fuel = self.fuel;
-        let done = match *s.code.simple(id) {
-            Simple::Send(role, e) => self.sent(s, id, role, e),
+        let done = match simple {
+            Simple::Send(role, e) => self.sent(s, role, e),
             Simple::ToolCall(tool, argument) => self.called(s, id, tool, argument, world),
             Simple::Recall(store, key) => self.recalled_at_once(s, id, (store, key), world),
             Simple::Remember(store, key, e) => self.remembered_at_once(s, id, (store, key), e, world),
             Simple::Call(function, argument) => match (s.code.simple(function), held(s, function)) {
                 (Simple::Operand(operand), Some(Value { kind: Kind::Node(node), .. })) => match node.body {
-                    Body::Closure { .. } => self.both(s, function, argument).map(|v| s.done(v)),
+                    Body::Closure { .. } => self.both(s, function, argument).map(|pair| {
+                        let (label, node) = pair;
+                        once::push(&mut s.parts, || Value::new(label, Kind::Node(Ref::Counted(node))));
+                        Ok(())
+                    }),
                     Body::Fix(..) => match self.looped(s, id, *operand, argument, frame) {
                         Rounds::Ended(value) => {
                             s.parts.push(value);
@@ -258,8 +395,13 @@ impl Machine {
         let span = s.code.span(id);
         let result = match &tool.body {
             Body::Tool(tool) => match self.small(&Env::of(s), argument, DEPTH) {
-                Some((label, small)) => self.call_with_one(s, tool, label, small.data(), span, world),
-                None => {
+                // A number counts as one part of a text.
+                Some((label, small)) if self.config.max_text > 0 => {
+                    // Shown where it was written, see `once`; there is nothing in it to be dropped.
+                    let data = ManuallyDrop::new([small.data()]);
+                    self.call_with_one(s, tool, label, &data, span, world)
+                }
+                _ => {
                     self.fuel = fuel;
                     self.atom(s, argument).and_then(|v| self.call_with(s, tool, &v, span, world))
                 }
@@ -277,15 +419,15 @@ impl Machine {
         s: &mut Strand,
         tool: &Tool,
         label: Label,
-        data: Data,
+        data: &[Data; 1],
         span: Span,
         world: &mut dyn Answers,
     ) -> Option<Done> {
         let ([only], [bound]) = (&tool.decl.params[..], &tool.bounds[..]) else { return None };
         self.may_call(s, tool)?;
-        self.may_be_given(only, *bound, label, &data)?;
+        self.may_be_given(only, *bound, label, &data[0])?;
         let given = self.lattice.join(s.pc, label);
-        self.ask_tool(s, tool, given, &[data], span, world)
+        self.ask_tool(s, tool, given, data, span, world)
     }
 
     /// A call of a tool that has one parameter with that, or with a record that has a field for each parameter.
@@ -355,7 +497,15 @@ impl Machine {
         let label = self.lattice.join(given, tool.result);
         s.stands();
         let asked = s.asked(&self.lattice, tool.channel, label, span);
-        let result = world.tool(&asked, &tool.decl, Args::bare(&tool.decl, args))?;
+        let answer = world.tool(&asked, &tool.decl, Args::bare(&tool.decl, args));
+        if let Some(Ok(data)) = &answer
+            && let Some(small) = Small::of(data)
+            && tool.decl.result.admits(data)
+        {
+            s.requests += 1;
+            return Some(s.add(label, small));
+        }
+        let result = answer?;
         s.requests += 1;
         let value = self.result(s, tool, label, Label::BOTTOM, span, result);
         Some(s.done_or_raised(value))
@@ -377,7 +527,15 @@ impl Machine {
         let (decl, span) = (s.code.store(store), s.code.span(id));
         let label = self.recalls(decl, key, s.pc);
         let asked = s.asked(&self.lattice, label, label, span);
-        let result = world.recall(&asked, decl, key)?;
+        let answer = world.recall(&asked, decl, key);
+        if let Some(Ok(Some(data))) = &answer
+            && let Some(small) = Small::of(data)
+            && decl.keys[key as usize].ty.admits(data)
+        {
+            s.requests += 1;
+            return Some(s.add(label, small));
+        }
+        let result = answer?;
         s.requests += 1;
         let value = self.found(s, (store, key), label, span, result);
         Some(s.done_or_raised(value))
@@ -396,34 +554,65 @@ impl Machine {
             return None;
         }
         self.fuel = self.fuel.checked_sub(1)?;
+        let fuel = self.fuel;
+        if let Some((label, small)) = self.small(&Env::of(s), e, DEPTH)
+            && self.config.max_text > 0
+        {
+            let data = ManuallyDrop::new(small.data());
+            return self.remember_data(s, id, (store, key), label, &data, world);
+        }
+        self.fuel = fuel;
         let v = self.atom(s, e)?;
+        let label = v.deep_label(&mut self.lattice);
+        let data = v.to_data(self.config.max_text).ok()?;
+        self.remember_data(s, id, (store, key), label, &data, world)
+    }
+
+    /// `remember k V` where `V` is that data, and that is the join of its labels.
+    #[inline(always)]
+    fn remember_data(
+        &mut self,
+        s: &mut Strand,
+        id: TermId,
+        (store, key): (StoreId, u32),
+        label: Label,
+        data: &Data,
+        world: &mut dyn Answers,
+    ) -> Option<Done> {
         s.stands();
         let (decl, span) = (s.code.store(store), s.code.span(id));
         let kept = &decl.keys[key as usize];
         let bound = self.lattice.resolve(&kept.label).unwrap_or_default();
-        let deep = self.blame(s, &v);
-        if !self.lattice.flows(deep, bound) {
+        let deep = self.lattice.join(s.pc, label);
+        if !self.lattice.flows(deep, bound) || !kept.ty.admits(data) {
             return None;
         }
-        let data = v.to_data(self.config.max_text).ok().filter(|data| kept.ty.admits(data))?;
         let asked = s.asked(&self.lattice, bound, bound, span);
-        let result = world.remember(&asked, decl, key, &data)?;
+        let answer = world.remember(&asked, decl, key, data);
+        if let Some(Ok(())) = answer {
+            s.requests += 1;
+            let pc = s.pc;
+            once::push(&mut s.parts, || Value::unit(pc));
+            return Some(Ok(()));
+        }
+        let result = answer?;
         s.requests += 1;
         let value = self.kept(s, bound, span, result);
         Some(s.done_or_raised(value))
     }
 
     /// Enters a text that is written there, or that a variable holds, into the conversation.
-    fn sent(&mut self, s: &mut Strand, id: TermId, role: Role, e: TermId) -> Option<Done> {
+    fn sent(&mut self, s: &mut Strand, role: Role, e: TermId) -> Option<Done> {
         // Where origins are kept it matters what raises the label.
         if self.lattice.keeps_origins() || !self.lattice.flows(s.pc, s.conversation.label) {
             return None;
         }
         self.fuel = self.fuel.checked_sub(2)?;
-        let (text, label) = match s.code.term(e) {
-            Term::Lit(Data::Str(text)) => (text, s.pc),
-            Term::Var(..) => match held(s, e) {
-                Some(Value { label, kind: Kind::Str(text) }) => (text, self.lattice.join(*label, s.pc)),
+        let (at, conversation) = Env::beside_conversation(s);
+        let (text, label) = match at.code.term(e) {
+            Term::Lit(Data::Str(text)) => (text, at.pc),
+            Term::Var(..) => match at.held(e)? {
+                Value { label, kind: Kind::Str(text) } => (text, self.lattice.join(*label, at.pc)),
                 _ => return None,
             },
             _ => return None,
@@ -431,9 +620,12 @@ impl Machine {
         if text.len() > self.config.max_text {
             return None;
         }
-        let (text, span) = (text.clone(), s.code.span(id));
-        self.say(s, role, text, None, label, span);
-        let unit = Value::unit(s.pc);
-        Some(s.done(unit))
+        // As `say` does where no origins are kept.
+        self.fuel = self.fuel.saturating_sub(message_cost(text));
+        conversation.label = self.lattice.join(conversation.label, label);
+        conversation.messages.push(|| Message { role, content: text.clone(), call: None });
+        let pc = s.pc;
+        once::push(&mut s.parts, || Value::unit(pc));
+        Some(Ok(()))
     }
 }

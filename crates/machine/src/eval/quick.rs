@@ -8,8 +8,9 @@
 
 use super::rounds::Rounds;
 use super::{Counted, Frame, State, Strand};
-use crate::value::{Body, Kind, Ref, Value};
-use crate::{Failure, Machine};
+use crate::once::{self, Shared, shared};
+use crate::value::{Body, Kind, Node, Ref, Value};
+use crate::{Conversation, Failure, Machine};
 use core_ir::{Abs, Bound, Code, Data, Label, Num, Operand, Prim, Simple, Slot, Term, TermId};
 use diagnostics::Span;
 use std::sync::Arc;
@@ -28,6 +29,25 @@ pub(super) enum Small {
 }
 
 impl Small {
+    /// What data is, if that is one of these.
+    #[inline]
+    pub(super) fn of(data: &Data) -> Option<Small> {
+        match data {
+            Data::Num(n) => Some(Small::Int(n.to_i64()?)),
+            Data::Bool(b) => Some(Small::Bool(*b)),
+            _ => None,
+        }
+    }
+
+    /// Writes the value to the end of these; see [`once`].
+    #[inline(always)]
+    pub(super) fn add_to(self, parts: &mut Vec<Value>, label: Label) {
+        match self {
+            Small::Int(i) => once::push(parts, || Value::new(label, Kind::Num(Num::from(i)))),
+            Small::Bool(b) => once::push(parts, || Value::new(label, Kind::Bool(b))),
+        }
+    }
+
     #[inline]
     pub(super) fn data(self) -> Data {
         match self {
@@ -75,9 +95,16 @@ impl<'a> Env<'a> {
         (Env { code: &s.code, captured, locals, pc: s.pc }, &mut s.parts)
     }
 
+    /// The same, and the conversation.
+    #[inline]
+    pub(super) fn beside_conversation(s: &'a mut Strand) -> (Env<'a>, &'a mut Conversation) {
+        let (captured, locals) = s.stack[s.bottom..].split_at(s.base - s.bottom);
+        (Env { code: &s.code, captured, locals, pc: s.pc }, &mut s.conversation)
+    }
+
     /// What a variable holds.
     #[inline]
-    fn held(&self, variable: TermId) -> Option<&'a Value> {
+    pub(super) fn held(&self, variable: TermId) -> Option<&'a Value> {
         match self.code.term(variable) {
             Term::Var(_, Slot::Local(i)) => self.locals.get(*i as usize),
             Term::Var(_, Slot::Captured(i)) => self.captured.get(*i as usize),
@@ -160,12 +187,7 @@ impl Machine {
     /// Adds small parts of a record, list or primitive, up to one that is not: that one is the result. Those that there are begin
     /// at `start`.
     #[inline(always)]
-    pub(super) fn add_small(
-        &mut self,
-        s: &mut Strand,
-        term: TermId,
-        start: usize,
-    ) -> Option<(TermId, Simple)> {
+    pub(super) fn add_small(&mut self, s: &mut Strand, term: TermId, start: usize) -> Option<TermId> {
         let (at, parts) = Env::beside_parts(s);
         let done = parts.len() - start;
         match at.code.term(term) {
@@ -184,27 +206,25 @@ impl Machine {
         terms: &[T],
         of: impl Fn(&T) -> TermId,
         parts: &mut Vec<Value>,
-    ) -> Option<(TermId, Simple)> {
+    ) -> Option<TermId> {
         parts.reserve(terms.len());
         for term in terms {
             let id = of(term);
             let fuel = self.fuel;
-            let simple = *at.code.simple(id);
-            let small = match simple {
+            let small = match at.code.simple(id) {
                 Simple::Operand(operand) if fuel > 0 => {
                     self.fuel = fuel - 1;
-                    self.operand(at, operand)
+                    self.operand(at, *operand)
                 }
-                Simple::Operation(prim, a, b) => self.operation(at, prim, a, b, DEPTH),
+                Simple::Operation(prim, a, b) => self.operation(at, *prim, *a, *b, DEPTH),
                 Simple::Call(..) | Simple::Other => self.small_term(at, id, DEPTH),
                 _ => None,
             };
             match small {
-                Some((label, Small::Int(i))) => parts.push(Value::new(label, Kind::Num(Num::from(i)))),
-                Some((label, Small::Bool(b))) => parts.push(Value::new(label, Kind::Bool(b))),
+                Some((label, small)) => small.add_to(parts, label),
                 None => {
                     self.fuel = fuel;
-                    return Some((id, simple));
+                    return Some(id);
                 }
             }
         }
@@ -699,8 +719,13 @@ impl Machine {
     }
 
     /// Applies a function that a variable holds, whose body makes a pair of two branches ([`Simple::Both`]), if these and the argument need no
-    /// frame. Uses fuel even if it did nothing.
-    pub(super) fn both(&mut self, s: &mut Strand, function: TermId, argument: TermId) -> Option<Value> {
+    /// frame: the pair and its label. Uses fuel even if it did nothing.
+    pub(super) fn both(
+        &mut self,
+        s: &mut Strand,
+        function: TermId,
+        argument: TermId,
+    ) -> Option<(Label, Shared<Node>)> {
         let at = Env::of(s);
         let Value { label, kind: Kind::Node(node) } = at.held(function)? else { return None };
         let Body::Closure { code, term, captures } = &node.body else { return None };
@@ -711,14 +736,42 @@ impl Machine {
         }
         // A step for the call, one for the variable, one for the `let` and one for the `par`.
         self.fuel = self.fuel.checked_sub(4)?;
-        let locals = [self.atom_in(&at, argument, DEPTH)?];
         let pc = self.lattice.join(*label, s.pc);
-        let at = Env { code, captured: captures, locals: &locals, pc };
-        let (first, second) = (self.atom_in(&at, first, DEPTH)?, self.atom_in(&at, second, DEPTH)?);
+        let fuel = self.fuel;
+        let node = match self.small(&at, argument, DEPTH) {
+            Some((given, Small::Int(argument))) => {
+                let locals = [Value::new(given, Kind::Num(Num::from(argument)))];
+                self.pair(&Env { code, captured: captures, locals: &locals, pc }, first, second)?
+            }
+            _ => {
+                self.fuel = fuel;
+                let locals = [self.atom_in(&at, argument, DEPTH)?];
+                self.pair(&Env { code, captured: captures, locals: &locals, pc }, first, second)?
+            }
+        };
         self.fuel = self.fuel.checked_sub(PAIRED)?;
         s.joins += 1;
         s.counts.count(Counted::Pars, &self.lattice, pc);
-        Some(Value::node(&mut self.lattice, pc, Body::Pair(first, second)))
+        Some((pc, node))
+    }
+
+    /// The pair of two terms that need no frame.
+    fn pair(&mut self, at: &Env<'_>, first: TermId, second: TermId) -> Option<Shared<Node>> {
+        let fuel = self.fuel;
+        // Two numbers are written once, to where they belong; see `once`.
+        if let Some((l, Small::Int(a))) = self.small(at, first, DEPTH)
+            && let Some((m, Small::Int(b))) = self.small(at, second, DEPTH)
+        {
+            let deep = self.lattice.join(l, m);
+            return Some(shared(|| {
+                let (a, b) = (Kind::Num(Num::from(a)), Kind::Num(Num::from(b)));
+                let body = Body::Pair(Value::new(l, a), Value::new(m, b));
+                Node { deep, has_function: false, body }
+            }));
+        }
+        self.fuel = fuel;
+        let (first, second) = (self.atom_in(at, first, DEPTH)?, self.atom_in(at, second, DEPTH)?);
+        Some(Value::made(&mut self.lattice, Body::Pair(first, second)))
     }
 }
 
