@@ -224,14 +224,11 @@ pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Load
 fn project(sources: &mut Sources, id: FileId, path: &str, text: &Arc<str>) -> Vec<File> {
     let (limits, main) = (Limits::default(), Path::new(path));
     let mut files = vec![File::read(id, path, text, &limits)];
-    let others = match File::is_python(path) {
-        // Most modules build no agents; what is around them is not looked at.
-        true if !matches!(frontend::recognise(&files[0]), Recognised::Frontend(_)) => Vec::new(),
-        true => around(main),
-        false if matches!(frontend::recognise(&files[0]), Recognised::Frontend(f) if f.names_modules()) => {
-            around(main)
-        }
-        false => siblings(main),
+    let others = match frontend::recognise(&files[0]) {
+        Recognised::Frontend(f) if File::is_python(path) || f.names_modules() => around(main),
+        Recognised::Frontend(f) if f.names_files() => siblings(main),
+        // Most files are no agents, and of those that are most stand for themselves: what is around them is not looked at.
+        _ => Vec::new(),
     };
     for sibling in others {
         // A neighbour that cannot be read is one that is not there.

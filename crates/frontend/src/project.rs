@@ -123,6 +123,11 @@ pub trait Frontend: Sync {
         false
     }
 
+    /// Whether a configuration of this kind refers to others of its folder, which are then to be among the files of its project.
+    fn names_files(&self) -> bool {
+        false
+    }
+
     /// The keys of its agents and tasks that count, for editors; empty if they are not listed.
     fn fields(&self) -> Vec<&'static str> {
         Vec::new()

@@ -159,6 +159,119 @@ fn hostile_modules_end() {
     );
 }
 
+/// A graph of the conversation with one node of this body.
+fn talk(body: &str) -> String {
+    let node: String = body.lines().map(|l| format!("    {l}\n")).collect();
+    term(&format!(
+        "from langchain_core.messages import *
+other = ChatOpenAI(model='other')
+def talk(s: MessagesState):
+{node}g = StateGraph(MessagesState)
+g.add_node('talk', talk)
+g.add_edge(START, 'talk')
+g.compile()
+"
+    ))
+}
+
+#[test]
+fn instructions_stand_before_the_conversation() {
+    let said = talk(
+        "other.invoke(s['messages'])\nreturn {'messages': [llm.invoke([SystemMessage('A')] + s['messages'] + [HumanMessage('B')])]}",
+    );
+    let places = ["fresh (let _ = send[system] \"A\"", "of: $s.messages", "send \"B\"", "recv"];
+    let places: Vec<Option<usize>> = places.iter().map(|p| said.rfind(p)).collect();
+    assert!(places.is_sorted() && places.iter().all(Option::is_some), "{places:?} {said}");
+}
+
+#[test]
+fn a_test_for_instructions_is_decided_where_nothing_adds_any() {
+    for test in [
+        "not any(isinstance(m, SystemMessage) for m in m0)",
+        "not m0 or not isinstance(m0[0], SystemMessage)",
+        "m0[0].type != 'system'",
+    ] {
+        let said = talk(&format!(
+            "m0 = s['messages']\nif {test}:\n    m0 = [SystemMessage('A')] + m0\nreturn {{'messages': [llm.invoke(m0)]}}"
+        ));
+        assert!(said.contains("send[system] \"A\"") && !said.contains("if "), "{test}: {said}");
+    }
+    // Of a node that adds instructions nobody knows.
+    let said = talk(
+        "m0 = s['messages']\nif not isinstance(m0[0], SystemMessage):\n    m0 = [SystemMessage('A')] + m0\nreturn {'messages': [SystemMessage('B'), llm.invoke(m0)]}",
+    );
+    assert!(said.contains("if "), "{said}");
+}
+
+#[test]
+fn what_a_test_decides_is_asked_on_its_side() {
+    let said =
+        talk("m = llm if len(s['messages']) > 3 else other\nreturn {'messages': [m.invoke(s['messages'])]}");
+    assert_eq!(said.matches("recv").count(), 2, "{said}");
+    assert!(
+        said.contains("model: \"m\"") && said.contains("model: \"other\"") && !said.contains("unknown"),
+        "{said}"
+    );
+    let said = talk(
+        "said = [HumanMessage('A')]\nif len(s['messages']) > 3:\n    said.append(HumanMessage('B'))\nreturn {'messages': [llm.invoke(said)]}",
+    );
+    assert!(
+        said.contains("fresh (let _ = send \"A\" in let _ = send \"B\"") && said.contains("llm \"\""),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_raises_fails() {
+    let said = talk(
+        "if len(s['messages']) > 9:\n    raise ValueError('long')\nr = llm.invoke('A')\nreturn {'messages': [r.content]}",
+    );
+    assert!(said.contains("fail \"an exception is raised\"") && !said.contains("unknown"), "{said}");
+}
+
+#[test]
+fn parts_of_the_conversation_are_messages() {
+    for of in
+        ["s['messages'][-2:]", "[s['messages'][-1]]", "[HumanMessage(m.content) for m in s['messages']]"]
+    {
+        let said = talk(&format!("return {{'messages': [llm.invoke({of})]}}"));
+        assert!(said.contains("send[assistant]") && !said.contains("unknown"), "{of}: {said}");
+    }
+}
+
+#[test]
+fn messages_are_taken_out_of_the_conversation() {
+    for (of, kept) in [
+        ("[RemoveMessage(id=m.id) for m in s['messages'][:-2]]", true),
+        ("RemoveMessage(id=s['messages'][0].id)", true),
+        ("[RemoveMessage(id='__remove_all__'), HumanMessage('A')]", false),
+    ] {
+        let said = talk(&format!("llm.invoke(s['messages'])\nreturn {{'messages': {of}}}"));
+        assert!(said.contains("clear") && !said.contains("unknown"), "{of}: {said}");
+        assert_eq!(said.contains("prim[slice]"), kept, "{of}: {said}");
+    }
+}
+
+#[test]
+fn functions_of_lists_that_python_has_built_in() {
+    for of in [
+        "sum(x for x in s['b'])",
+        "sum(1 for x in s['b'])",
+        "sum(x > 1 for x in s['b'])",
+        "max(s['b'])",
+        "next((x for x in s['b'] if x > 1), None)",
+        "len(list(filter(None, s['b'])))",
+        "', '.join(map(str, s['b']))",
+        "' '.join(s['a'].split())",
+        "s['a'].capitalize()",
+    ] {
+        let said = term(&format!(
+            "def f(s: S): return {{'a': {of}}}\ng = StateGraph(S)\ng.add_node('f', f)\ng.add_edge(START, 'f')\ng.compile()\n"
+        ));
+        assert!(!said.contains("unknown"), "{of}: {said}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 

@@ -3,6 +3,7 @@
 use crate::eval::{At, World};
 use crate::expr::MOST_BASES;
 use crate::stmt::Flow;
+use crate::symbol::Condition;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{self as ast, Expr};
@@ -145,6 +146,11 @@ impl<'a> World<'a> {
                 }
                 self.record(id, "__call__".into(), args, open, span)
             }
+            Kind::Either(id) if self.symbolic => {
+                let all = &self.list(*id).items;
+                let callable: Vec<Value> = all.iter().filter(|v| !v.is_none()).take(4).cloned().collect();
+                self.one_of(&callable, args, open, span)
+            }
             Kind::Either(id) => {
                 let all = self.list(*id).items.clone();
                 self.conditions += 1;
@@ -158,6 +164,25 @@ impl<'a> World<'a> {
                 Value::unknown(format!("what a call gives of {why}"), span)
             }
         }
+    }
+
+    /// Calls one of several functions: nobody knows which, but it is one.
+    fn one_of(&mut self, functions: &[Value], args: Vec<Arg>, open: Option<Span>, span: Span) -> Value {
+        let [first, rest @ ..] = functions else { return Value::unknown("one of no values", span) };
+        if rest.is_empty() {
+            return self.apply(first, args, open, span);
+        }
+        let test = Value::unknown("which of several values is called", first.span);
+        let here = self.path.len();
+        self.conditions += 1;
+        self.path.push(Condition::Test(test.clone(), true));
+        let yes = self.deeply(|w| w.apply(first, args.clone(), open, span));
+        self.path.truncate(here);
+        self.path.push(Condition::Test(test.clone(), false));
+        let no = self.deeply(|w| w.one_of(rest, args, open, span));
+        self.path.truncate(here);
+        self.conditions -= 1;
+        self.symbol("if", vec![test, yes, no], span)
     }
 
     /// Notes that a method of an object is called.

@@ -3,15 +3,18 @@
 use super::cost::figures;
 use super::{say_problem, worth_saying};
 use crate::args::{CheckArgs, Show};
-use crate::load::{Kind, Loaded, Problem, Runnable, files_under, load};
+use crate::load::{Kind, Loaded, Options, Problem, Runnable, files_under, load, on_all_cores};
 use crate::policy;
 use crate::ui::{Exit, Ui};
 use check::{cost, flow, types};
-use diagnostics::{Sources, has_errors};
+use diagnostics::{Diagnostic, Sources, has_errors};
 use frontend::File;
 use frontend::policy::Policy;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+
+/// Files that are loaded before what was found of them is said.
+const AT_ONCE: usize = 64;
 
 /// Runs the command.
 pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
@@ -30,26 +33,24 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
             return ui.usage(&format!("cannot read `{shown}`: no such file"), None);
         }
         let is_directory = path.is_dir();
-        for file in programs_under(path) {
-            let mut sources = Sources::new();
-            let name = file.display().to_string();
-            match load(&mut sources, &name, &options) {
-                // In a directory, configurations of unknown formats are simply not programs.
-                Err(Problem::Unreadable(..)) if is_directory => continue,
-                Err(problem) => {
-                    programs += 1;
-                    exit = worse(exit, say_problem(ui, &sources, problem));
-                }
-                Ok(Loaded { runnables, found, policy }) => {
-                    programs += 1;
-                    if has_errors(&found) {
-                        exit = worse(exit, Exit::Failed);
-                    }
-                    ui.findings(&sources, &worth_saying(ui, found));
-                    for r in &runnables {
-                        exit = worse(exit, entry(ui, &sources, &name, r, &args.show, policy.as_ref()));
+        // Some at a time: what is said is in order, and not all of it is held at once.
+        for files in programs_under(path).chunks(AT_ONCE) {
+            for Checked { sources, outcome } in on_all_cores(files, |file| one(file, args, &options)) {
+                match outcome {
+                    // In a directory, configurations of unknown formats are simply not programs.
+                    Err(Problem::Unreadable(..)) if is_directory => continue,
+                    Err(problem) => exit = worse(exit, say_problem(ui, &sources, problem)),
+                    Ok((found, entries)) => {
+                        if has_errors(&found) {
+                            exit = worse(exit, Exit::Failed);
+                        }
+                        ui.findings(&sources, &worth_saying(ui, found));
+                        for entry in entries {
+                            exit = worse(exit, show(ui, &sources, entry));
+                        }
                     }
                 }
+                programs += 1;
             }
         }
     }
@@ -60,16 +61,45 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
     exit
 }
 
-/// Shows one entry point: one object, or some lines; what is wrong with its flows comes first.
-fn entry(
-    ui: &Ui,
-    sources: &Sources,
-    path: &str,
-    r: &Runnable,
-    show: &[Show],
-    policy: Option<&Policy>,
-) -> Exit {
-    let mut exit = Exit::Done;
+/// What was found of one file.
+struct Checked {
+    sources: Sources,
+    /// What is to be said about the file, and its entry points.
+    outcome: Result<(Vec<Diagnostic>, Vec<Entry>), Problem>,
+}
+
+/// What was found of one entry point.
+struct Entry {
+    found: Vec<Diagnostic>,
+    object: Value,
+    lines: Vec<String>,
+}
+
+/// Loads one file and analyses what can be run in it.
+fn one(file: &Path, args: &CheckArgs, options: &Options) -> Checked {
+    let mut sources = Sources::new();
+    let name = file.display().to_string();
+    let outcome = load(&mut sources, &name, options).map(|Loaded { runnables, found, policy }| {
+        let of = |r: &Runnable| entry(&sources, &name, r, &args.show, policy.as_ref());
+        (found, runnables.iter().map(of).collect())
+    });
+    Checked { sources, outcome }
+}
+
+/// Says what was found of one entry point: what is wrong comes first, then one object, or some lines.
+fn show(ui: &Ui, sources: &Sources, entry: Entry) -> Exit {
+    let exit = if has_errors(&entry.found) { Exit::Failed } else { Exit::Done };
+    ui.findings(sources, &worth_saying(ui, entry.found));
+    if ui.is_json() {
+        ui.result(&entry.object.to_string());
+    } else {
+        entry.lines.iter().for_each(|line| ui.result(line));
+    }
+    exit
+}
+
+/// Analyses one entry point.
+fn entry(sources: &Sources, path: &str, r: &Runnable, show: &[Show], policy: Option<&Policy>) -> Entry {
     let mut object =
         json!({"path": path, "entry": r.name, "input": r.input.as_ref().map(ToString::to_string)});
     let mut lines = Vec::new();
@@ -81,10 +111,7 @@ fn entry(
         }
     };
     let typing = types::check(&r.code, r.input.as_ref());
-    if has_errors(&typing.diagnostics) {
-        exit = Exit::Failed;
-    }
-    ui.findings(sources, &worth_saying(ui, typing.diagnostics));
+    let mut found = typing.diagnostics;
     if show.contains(&Show::Types) {
         let ty = typing.result.as_ref().unwrap_or(&typing.ty);
         let open: Vec<String> = typing.dynamic.iter().map(|s| sources.place(*s).to_string()).collect();
@@ -121,22 +148,11 @@ fn entry(
     if show.contains(&Show::Flow) {
         let options = policy::options(policy, None, r.input.is_some());
         let report = flow::analyse(&r.code, &options);
-        let found = worth_saying(ui, flow::findings(&report));
-        if has_errors(&found) {
-            exit = Exit::Failed;
-        }
-        ui.findings(sources, &found);
+        found.extend(flow::findings(&report));
         add(json!({"flow": flow::to_json(&report, sources)}));
         lines.extend(flow::to_text(&report, sources).into_iter().map(|line| format!("  {line}")));
     }
-    if ui.is_json() {
-        ui.result(&object.to_string());
-    } else {
-        for line in &lines {
-            ui.result(line);
-        }
-    }
-    exit
+    Entry { found, object, lines }
 }
 
 fn worse(a: Exit, b: Exit) -> Exit {

@@ -6,11 +6,11 @@ use crate::neighbours::Neighbours;
 use crate::ui::{Exit, Ui};
 use check::types;
 use core_ir::{Term, Type};
-use diagnostics::{Diagnostic, FileId, Level};
+use diagnostics::{Diagnostic, FileId, Level, Span};
 use frontend::doc::{Limits, decode};
 use frontend::{File, Project, Recognised, recognise};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ struct Outcome {
     typed: usize,
     terms: usize,
     unknown: usize,
+    /// Why parts are unknown: by reason, the places that it holds at, with the number of parts.
+    reasons: Reasons,
     /// How many of the units use each former.
     formers: [usize; fragments::MANY],
     /// The first error of a type.
@@ -32,6 +34,9 @@ struct Outcome {
     /// Why it did not compile, or compiled to nothing.
     why: Option<Diagnostic>,
 }
+
+/// Reasons with their places (a file's path and a line), and how many parts come from there.
+type Reasons = BTreeMap<String, BTreeMap<(String, usize), usize>>;
 
 /// How far a file got.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -114,6 +119,9 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         }
     }
     if ui.is_json() {
+        if ui.args.verbose {
+            reasons(ui, &outcomes);
+        }
         let rows: serde_json::Map<String, serde_json::Value> =
             rows.iter().map(|(name, r)| (name.to_string(), json_of(r))).collect();
         let seconds = wall.as_secs_f64();
@@ -159,6 +167,9 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         let counts = r.formers.map(|n| format!(" {n:>6}")).concat();
         ui.result(&format!("{name:<20} {:>6}{counts}", r.units));
     }
+    if ui.args.verbose {
+        reasons(ui, &outcomes);
+    }
     let seconds = wall.as_secs_f64().max(1e-9);
     let megabytes = total.bytes as f64 / 1e6;
     ui.note(&format!(
@@ -184,9 +195,63 @@ fn line(file: &Path, o: &Outcome) -> serde_json::Value {
         State::Failed => "failed",
         State::Skipped => "skipped",
     };
+    let each =
+        o.reasons.iter().flat_map(|(why, places)| places.iter().map(move |(place, n)| (why, place, n)));
+    let unknowns: Vec<_> = each
+        .map(|(why, (file, line), parts)| json!({"why": why, "file": file, "line": line, "parts": parts}))
+        .collect();
     let said = |d: &Option<Diagnostic>| d.as_ref().map(|d| format!("{} {}", d.code, d.message));
     json!({"file": file.display().to_string(), "format": o.format, "state": state, "units": o.units, "typeChecks": o.typed,
-        "terms": o.terms, "unknown": o.unknown, "seconds": o.took.as_secs_f64(), "why": said(&o.why), "illTyped": said(&o.ill)})
+        "terms": o.terms, "unknown": o.unknown, "unknowns": unknowns, "seconds": o.took.as_secs_f64(), "why": said(&o.why), "illTyped": said(&o.ill)})
+}
+
+/// The path of a place's file, and its line.
+fn place(project: &Project, main: &str, at: Span) -> (String, usize) {
+    let Some((index, file)) = project.files.iter().enumerate().find(|(_, f)| f.id == at.file) else {
+        return (String::new(), 0);
+    };
+    let text = file.python.as_ref().map_or(if index == 0 { main } else { "" }, |p| &p.text);
+    let before = text.as_bytes().get(..at.start as usize).unwrap_or(text.as_bytes());
+    (file.path.clone(), 1 + before.iter().filter(|b| **b == b'\n').count())
+}
+
+/// A reason without the names that it quotes, so that those of many places are one.
+fn without_names(why: &str) -> String {
+    let parts = why.split('`').enumerate().map(|(i, part)| if i % 2 == 1 { "…" } else { part });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+/// Why parts are unknown, most places first.
+fn reasons(ui: &Ui, outcomes: &[Option<Outcome>]) {
+    /// Places with the number of parts, and formats.
+    type Seen<'o> = (BTreeMap<&'o (String, usize), usize>, BTreeSet<&'o str>);
+    let mut all: BTreeMap<String, Seen<'_>> = BTreeMap::new();
+    for outcome in outcomes.iter().flatten() {
+        for (why, places) in &outcome.reasons {
+            let (places_of, formats) = all.entry(without_names(why)).or_default();
+            formats.insert(&outcome.format);
+            for (place, parts) in places {
+                *places_of.entry(place).or_default() += parts;
+            }
+        }
+    }
+    let mut all: Vec<_> = all.into_iter().map(|(why, (p, f))| (p.len(), p.values().sum(), why, f)).collect();
+    all.sort_by(|a, b| (b.0, &a.2).cmp(&(a.0, &b.2)));
+    if ui.is_json() {
+        for (places, parts, why, formats) in all {
+            let parts: usize = parts;
+            ui.result(
+                &json!({"unknown": why, "places": places, "parts": parts, "formats": formats}).to_string(),
+            );
+        }
+        return;
+    }
+    if !all.is_empty() {
+        ui.result(&format!("\n{:>7} {:>7}  why parts are unknown", "places", "parts"));
+    }
+    for (places, parts, why, _) in all {
+        ui.result(&format!("{places:>7} {parts:>7}  {why}"));
+    }
 }
 
 fn json_of(r: &Row) -> serde_json::Value {
@@ -209,6 +274,7 @@ fn one(path: &Path, neighbours: &Neighbours) -> Option<Outcome> {
         typed: 0,
         terms: 0,
         unknown: 0,
+        reasons: Reasons::new(),
         formers: [0; fragments::MANY],
         ill: None,
         why: None,
@@ -237,7 +303,8 @@ fn one(path: &Path, neighbours: &Neighbours) -> Option<Outcome> {
                 files.extend(project.others());
                 modules = project.modules();
             }
-            let compiled = frontend.lower(&Project { files, modules, ..Project::default() }, 0);
+            let project = Project { files, modules, ..Project::default() };
+            let compiled = frontend.lower(&project, 0);
             outcome.took = begun.elapsed();
             outcome.units = compiled.units.len();
             for unit in &compiled.units {
@@ -255,7 +322,12 @@ fn one(path: &Path, neighbours: &Neighbours) -> Option<Outcome> {
                 for (count, used) in outcome.formers.iter_mut().zip(fragments::of(&unit.code)) {
                     *count += usize::from(used);
                 }
-                outcome.unknown += unit.code.iter().filter(|(_, t)| matches!(t, Term::Unknown(_))).count();
+                for (id, term) in unit.code.iter() {
+                    let Term::Unknown(why) = term else { continue };
+                    outcome.unknown += 1;
+                    let place = place(&project, &text, unit.code.span(id));
+                    *outcome.reasons.entry(why.to_string()).or_default().entry(place).or_default() += 1;
+                }
             }
             let error = compiled.diagnostics.iter().find(|d| d.level == Level::Error).cloned();
             let error = broken.or(error);

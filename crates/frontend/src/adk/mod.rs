@@ -63,6 +63,10 @@ impl Frontend for Adk {
         "adk"
     }
 
+    fn names_files(&self) -> bool {
+        true
+    }
+
     fn detect(&self, file: &File) -> u8 {
         let sure = |r: Node<'_>| {
             mark::text(r, "agent_class").is_some()

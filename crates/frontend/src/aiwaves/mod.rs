@@ -38,6 +38,10 @@ impl Frontend for Aiwaves {
         "aiwaves_agents"
     }
 
+    fn names_files(&self) -> bool {
+        true
+    }
+
     fn detect(&self, file: &File) -> u8 {
         let sure = |r: Node<'_>| {
             let (sop, team) = parts(r);

@@ -60,6 +60,10 @@ impl Frontend for CrewAi {
         "crewai"
     }
 
+    fn names_files(&self) -> bool {
+        true
+    }
+
     fn detect(&self, file: &File) -> u8 {
         if file.python.is_some() {
             return code::detect(file);

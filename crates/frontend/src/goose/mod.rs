@@ -42,6 +42,10 @@ impl Frontend for Goose {
         "goose"
     }
 
+    fn names_files(&self) -> bool {
+        true
+    }
+
     fn detect(&self, file: &File) -> u8 {
         let recipe = |r: Node<'_>| {
             let says = mark::has(r, "instructions") || mark::has(r, "prompt");

@@ -40,6 +40,10 @@ impl Frontend for LangChain {
         "langchain"
     }
 
+    fn names_files(&self) -> bool {
+        true
+    }
+
     fn detect(&self, file: &File) -> u8 {
         if file.python.is_some() {
             return 0;

@@ -14,7 +14,7 @@
 use super::node::{Graph, Mode};
 use super::plan::Plan;
 use super::prompt::{Part, Said};
-use super::value::{REPLY, STATE, Scope};
+use super::value::{REPLY, STATE, Scope, message_role};
 use super::{Inner, Kindly, Reader};
 use crate::calls;
 use crate::defaults;
@@ -713,7 +713,7 @@ impl Reader<'_, '_> {
                 };
                 let parts = arg.map_or_else(Vec::new, |a| self.parts(scope, a));
                 let mut said = self.sends(kit, &agent.scope, &agent.parts);
-                let shared = parts.iter().any(|p| matches!(p, Part::Conversation));
+                let shared = parts.iter().any(Part::has_conversation);
                 said.extend(self.sends(kit, scope, &parts));
                 let body = self.rounds_of(kit, agent);
                 kit.close();
@@ -779,13 +779,26 @@ impl Reader<'_, '_> {
                     items.push(self.message_term(kit, *role, text, at));
                 }
                 Part::Conversation => {}
-                Part::Other(value) => {
+                Part::Either(value, ..) | Part::Several(value) | Part::Other(value) => {
                     let text = self.expr(kit, scope, value);
                     items.push(self.message_term(kit, Role::User, text, at));
                 }
             }
         }
         kit.b.add(Term::List(items), at)
+    }
+
+    /// Whether no node adds a message of the system to the state.
+    fn adds_no_instructions(&self, plan: &Plan) -> bool {
+        plan.nodes.iter().all(|node| {
+            let Some(traced) = self.traced(&node.value) else {
+                return self.inner_graph(&node.value).is_none();
+            };
+            traced.trace.objects.iter().all(|id| {
+                let says = message_role(&self.world.object(*id).callee) == Some(Role::System);
+                !says || !self.is_added(&traced.trace.value, *id)
+            })
+        })
     }
 
     /// What is known of a graph as a whole.
@@ -795,6 +808,7 @@ impl Reader<'_, '_> {
             talks: false,
             replies: false,
             hoisted: None,
+            uninstructed: self.adds_no_instructions(plan),
             tools: Vec::new(),
             names: Vec::new(),
             depth,
@@ -826,9 +840,10 @@ impl Reader<'_, '_> {
                     graph.replies = true;
                     graph.tools.extend(chain.model.tools.iter().cloned());
                 }
-                if let Some(middle) = parts.iter().position(|p| matches!(p, Part::Conversation)) {
+                if parts.iter().any(Part::has_conversation) {
                     graph.talks = true;
-                    prompts.push(match &parts[..middle] {
+                    let middle = parts.iter().position(|p| matches!(p, Part::Conversation));
+                    prompts.push(match &parts[..middle.unwrap_or(0)] {
                         [Part::Say(Role::System, Said::Value(value) | Said::Template(value, _))] => {
                             Some(value.clone())
                         }

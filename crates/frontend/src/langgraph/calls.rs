@@ -5,7 +5,7 @@
 
 use super::model::Chain;
 use super::node::{Graph, Mode};
-use super::prompt::{Part, Vars};
+use super::prompt::{Part, Vars, first_test};
 use super::value::{Held, Scope};
 use super::{Kindly, Reader, Traced};
 use crate::emit::{clip, codes, undecided};
@@ -13,6 +13,7 @@ use crate::kit::Kit;
 use core_ir::{Data, IfSugar, ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl, Type};
 use diagnostics::Span;
 use python::{Condition, Kind, ObjectId, Value};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 impl Reader<'_, '_> {
@@ -32,8 +33,8 @@ impl Reader<'_, '_> {
         if let Some((base, arg)) = self.asking(object) {
             let on = Value::new(Kind::Object(base), at);
             let arg_value = arg.map(|a| a.value.clone());
-            if let Some(chain) = self.chain(&on) {
-                return Some(Effect::Ask(Box::new(chain), arg_value));
+            if self.chain(&on).is_some() {
+                return self.asked(&on, arg_value.as_ref(), &mut Vec::new());
             }
             if self.inner_graph(&on).is_some() {
                 return Some(Effect::Run(base, arg_value));
@@ -103,6 +104,25 @@ impl Reader<'_, '_> {
         // What begins with a capital letter is a class: making an instance of it asks nobody.
         let class = object.short().chars().next().is_none_or(|c| c.is_uppercase());
         (!class && !object.callee.contains("[]")).then(|| self.outside(object.short(), id, at))
+    }
+
+    /// A model is asked, or one of several as tests say.
+    fn asked(&self, on: &Value, arg: Option<&Value>, outcomes: &mut Vec<bool>) -> Option<Effect> {
+        const MOST_TESTS: usize = 3;
+        let mut chain = self.chain_within(on, outcomes)?;
+        let next = chain.model.tests.get(outcomes.len()).cloned();
+        let Some(test) = next.filter(|_| outcomes.len() < MOST_TESTS) else {
+            chain.model.tests.drain(..outcomes.len());
+            return Some(Effect::Ask(Box::new(chain), arg.cloned()));
+        };
+        let sides = [true, false].map(|holds| {
+            outcomes.push(holds);
+            let effect = self.asked(on, arg, outcomes);
+            outcomes.pop();
+            effect
+        });
+        let [Some(yes), Some(no)] = sides else { return None };
+        Some(Effect::Either(test, Box::new([yes, no])))
     }
 
     pub(super) fn outside(&self, name: &str, id: ObjectId, at: Span) -> Effect {
@@ -225,8 +245,16 @@ impl Reader<'_, '_> {
                         };
                         let condition = self.test(kit, &scope, test);
                         let (of_yes, of_no) = (pick(calls, &side(true)), pick(calls, &side(false)));
-                        let yes = self.level(kit, scope.clone(), &of_yes, depth + 1, &yes, ways, leaf);
-                        let no = self.level(kit, scope.clone(), &of_no, depth + 1, &no, ways, leaf);
+                        let whole = self.split(value, test).is_none();
+                        let mut side = |kit: &mut Kit<'_>, here: &[Call], there: &[Call], value: &Value| {
+                            // What needs a call of the other side is not given on this one: it raises.
+                            if whole && here.is_empty() && self.needs(value, there) {
+                                return super::value::raised(kit, place);
+                            }
+                            self.level(kit, scope.clone(), here, depth + 1, value, ways, leaf)
+                        };
+                        let yes = side(kit, &of_yes, &of_no, &yes);
+                        let no = side(kit, &of_no, &of_yes, &no);
                         let body = kit.b.add(Term::If(condition, yes, no, IfSugar::Plain), place);
                         return kit.b.let_in(bindings, body, at);
                     }
@@ -315,9 +343,9 @@ impl Reader<'_, '_> {
             Effect::Tool(..) => true,
             Effect::Ask(chain, arg) => {
                 let parts = self.asked_with(scope, chain, c.id, arg.as_ref());
-                !parts.iter().any(|p| matches!(p, Part::Conversation))
+                !parts.iter().any(Part::has_conversation)
             }
-            Effect::Run(..) | Effect::Unknown(_) => false,
+            Effect::Run(..) | Effect::Either(..) | Effect::Unknown(_) => false,
         };
         if !calls.iter().all(apart) {
             return false;
@@ -331,9 +359,12 @@ impl Reader<'_, '_> {
         for call in calls {
             let (term, kind) = match &call.does {
                 Effect::Ask(chain, arg) => self.asked_apart(kit, &inner, chain, arg.as_ref(), purpose, call),
-                Effect::Tool(decl, args) => (self.tool_called(kit, &inner, decl, args, call), Kindly::Data),
+                Effect::Tool(decl, args) => {
+                    let at = self.world.object(call.id).span;
+                    (self.tool_called(kit, &inner, decl, args, at), Kindly::Data)
+                }
                 // INVARIANT: others were turned down above.
-                Effect::Run(..) | Effect::Unknown(_) => continue,
+                Effect::Run(..) | Effect::Either(..) | Effect::Unknown(_) => continue,
             };
             let name = kit.b.fresh("r");
             bindings.push((name.clone(), term));
@@ -369,11 +400,34 @@ impl Reader<'_, '_> {
         let kind = self.kind_of(&chain.model, chain.json);
         let params = self.params(kit, &chain.model, purpose);
         let parts = self.asked_with(scope, chain, call.id, arg);
-        let term = self.ask_alone(kit, scope, &parts, params, at);
+        let term = self.by_tests(kit, scope, &parts, at, 0, &mut |kit, parts| {
+            self.ask_alone(kit, scope, parts, params.clone(), at)
+        });
         match chain.json && kind == Kindly::Data && chain.model.schema.is_none() {
             true => (kit.b.add(Term::Prim(Prim::FromJson, vec![term]), at), kind),
             false => (term, kind),
         }
+    }
+
+    /// Something asked with what the tests in it decide.
+    fn by_tests(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        parts: &[Part],
+        at: Span,
+        depth: usize,
+        ask: &mut dyn FnMut(&mut Kit<'_>, &[Part]) -> TermId,
+    ) -> TermId {
+        // Each test doubles what is asked.
+        const MOST_TESTS: usize = 4;
+        let Some((test, [yes, no])) = first_test(parts).filter(|_| depth < MOST_TESTS) else {
+            return ask(kit, parts);
+        };
+        let test = self.test(kit, scope, test);
+        let yes = self.by_tests(kit, scope, &yes, at, depth + 1, ask);
+        let no = self.by_tests(kit, scope, &no, at, depth + 1, ask);
+        kit.b.add(Term::If(test, yes, no, IfSugar::Plain), at)
     }
 
     /// A tool called with values.
@@ -383,9 +437,8 @@ impl Reader<'_, '_> {
         scope: &Scope,
         decl: &ToolDecl,
         args: &[(Name, Value)],
-        call: &Call,
+        at: Span,
     ) -> TermId {
-        let at = self.world.object(call.id).span;
         let id = kit.declared(decl.clone());
         let tool = kit.b.add(Term::Tool(id), at);
         let mut fields: Vec<(Name, TermId)> = Vec::new();
@@ -415,15 +468,47 @@ impl Reader<'_, '_> {
 
     /// What a value is on both sides of a test.
     pub(super) fn sides(&self, value: &Value, test: &Value) -> (Value, Value) {
-        if let Kind::Object(id) = value.kind
-            && let object = self.world.object(id)
-            && &*object.callee == "if"
-            && let [t, yes, no] = &object.args[..]
-            && same(&t.value, test)
-        {
-            return (yes.value.clone(), no.value.clone());
+        self.split(value, test).unwrap_or_else(|| (value.clone(), value.clone()))
+    }
+
+    /// The two values that a test decides between.
+    fn split(&self, value: &Value, test: &Value) -> Option<(Value, Value)> {
+        let (t, yes, no) = self.either_of(value)?;
+        same(&t, test).then_some((yes, no))
+    }
+
+    /// Whether a value is computed of what one of the calls gives.
+    fn needs(&self, value: &Value, calls: &[Call]) -> bool {
+        const MOST: usize = 2_000;
+        let mut seen: HashSet<ObjectId> = HashSet::new();
+        let mut todo = vec![value.clone()];
+        for _ in 0..MOST {
+            let Some(value) = todo.pop() else { return false };
+            match &value.kind {
+                Kind::Object(id) | Kind::Member(id, _) => {
+                    if calls.iter().any(|c| c.id == *id) {
+                        return true;
+                    }
+                    if seen.insert(*id) {
+                        let object = self.world.object(*id);
+                        todo.extend(object.args.iter().map(|a| a.value.clone()));
+                        todo.extend(object.base.map(|base| Value::new(Kind::Object(base), value.span)));
+                    }
+                }
+                Kind::List(id) | Kind::Either(id) => todo.extend(self.world.list(*id).items.iter().cloned()),
+                Kind::Dict(id) => todo.extend(self.world.dict(*id).entries.iter().map(|(_, v)| v.clone())),
+                Kind::Text(_) => {
+                    todo.extend(self.world.text_of(&value).into_iter().flatten().filter_map(|piece| {
+                        match piece {
+                            python::Piece::Hole(hole, _) => Some(hole),
+                            python::Piece::Text(_) => None,
+                        }
+                    }))
+                }
+                _ => {}
+            }
         }
-        (value.clone(), value.clone())
+        false
     }
 
     pub(super) fn all_of(
@@ -461,32 +546,107 @@ impl Reader<'_, '_> {
     ) {
         let at = self.world.object(call.id).span;
         let var = kit.b.fresh("r");
-        let mut live = false;
-        let (term, kind) = match &call.does {
+        let live = ways.mode == Mode::Alone
+            && self.is_added(ways.value, call.id)
+            && self.is_live(scope, call.id, &call.does, ways);
+        let (term, kind) = match self.one_kind(&call.does) {
+            true => self.done(kit, scope, call.id, &call.does, ways, live, out, at),
+            false => {
+                let why = "which of several models is asked, whose replies are of several kinds";
+                (kit.undecided(codes::NOT_COMPILED, why.into(), at), Kindly::Data)
+            }
+        };
+        out.push((var.clone(), term));
+        scope.held.insert(call.id, Held { var, kind, live });
+    }
+
+    /// What a reply of a model that is asked is.
+    fn reply_kind(&self, effect: &Effect) -> Option<Kindly> {
+        match effect {
+            Effect::Ask(chain, _) => Some(self.kind_of(&chain.model, chain.json)),
+            Effect::Either(_, sides) => self.reply_kind(&sides[0]),
+            _ => None,
+        }
+    }
+
+    /// Whether what is given is of the same kind whatever the tests say.
+    fn one_kind(&self, effect: &Effect) -> bool {
+        match effect {
+            Effect::Either(_, sides) => {
+                sides.iter().all(|s| self.one_kind(s))
+                    && self.reply_kind(&sides[0]) == self.reply_kind(&sides[1])
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether a model is asked in the conversation itself.
+    fn is_live(&self, scope: &Scope, id: ObjectId, effect: &Effect, ways: &Around<'_>) -> bool {
+        match effect {
+            Effect::Ask(chain, arg) => {
+                let parts = self.asked_with(scope, chain, id, arg.as_ref());
+                self.may_be_live(ways.graph, &parts, self.kind_of(&chain.model, chain.json))
+            }
+            Effect::Either(_, sides) => sides.iter().all(|s| self.is_live(scope, id, s, ways)),
+            _ => false,
+        }
+    }
+
+    /// What a call does, and what it gives.
+    #[allow(clippy::too_many_arguments)]
+    fn done(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &mut Scope,
+        id: ObjectId,
+        effect: &Effect,
+        ways: &Around<'_>,
+        live: bool,
+        out: &mut Vec<(Name, TermId)>,
+        at: Span,
+    ) -> (TermId, Kindly) {
+        match effect {
             Effect::Ask(chain, arg) => {
                 let kind = self.kind_of(&chain.model, chain.json);
                 let params = self.params(kit, &chain.model, ways.name);
-                let parts = self.asked_with(scope, chain, call.id, arg.as_ref());
-                live = ways.mode == Mode::Alone
-                    && self.is_added(ways.value, call.id)
-                    && self.may_be_live(ways.graph, &parts, kind);
-                let mut term = self.ask(kit, scope, ways.graph, &parts, params, live, at, out);
+                let parts = self.asked_with(scope, chain, id, arg.as_ref());
+                let mut term = match first_test(&parts) {
+                    None => self.ask(kit, scope, ways.graph, &parts, params, live, at, out),
+                    Some(_) => self.by_tests(kit, scope, &parts, at, 0, &mut |kit, parts| {
+                        let mut said = Vec::new();
+                        let params = params.clone();
+                        let term = self.ask(kit, scope, ways.graph, parts, params, live, at, &mut said);
+                        kit.b.let_in(said, term, at)
+                    }),
+                };
                 if chain.json && kind == Kindly::Data && chain.model.schema.is_none() {
                     term = kit.b.add(Term::Prim(Prim::FromJson, vec![term]), at);
                 }
                 (term, kind)
             }
             Effect::Run(id, arg) => self.run_inside(kit, scope, *id, arg.as_ref(), ways.graph.depth + 1, at),
-            Effect::Tool(decl, args) => (self.tool_called(kit, scope, decl, args, call), Kindly::Data),
+            Effect::Tool(decl, args) => (self.tool_called(kit, scope, decl, args, at), Kindly::Data),
+            Effect::Either(test, sides) => {
+                let condition = self.test(kit, scope, test);
+                let mut kind = Kindly::Data;
+                let [yes, no] = sides.each_ref().map(|side| {
+                    let mut said = Vec::new();
+                    let (term, gives) = self.done(kit, scope, id, side, ways, live, &mut said, at);
+                    kind = gives;
+                    kit.b.let_in(said, term, at)
+                });
+                (kit.b.add(Term::If(condition, yes, no, IfSugar::Plain), at), kind)
+            }
             Effect::Unknown(why) => (kit.undecided(codes::NOT_COMPILED, why.clone(), at), Kindly::Data),
-        };
-        out.push((var.clone(), term));
-        scope.held.insert(call.id, Held { var, kind, live });
+        }
     }
 
     /// Whether a model may be asked in the conversation itself: nothing is said to it alone. Calls keep their form there only, so a model
     /// that is offered tools is always asked there.
     pub(super) fn may_be_live(&self, graph: &Graph<'_>, parts: &[Part], kind: Kindly) -> bool {
+        if let Some((_, sides)) = first_test(parts) {
+            return sides.iter().all(|parts| self.may_be_live(graph, parts, kind));
+        }
         let Some(middle) = parts.iter().position(|p| matches!(p, Part::Conversation)) else { return false };
         let said = graph.hoisted.is_some() && matches!(parts[..middle], [Part::Say(Role::System, _)]);
         middle + 1 == parts.len() && (middle == 0 || said || kind == Kindly::Calls)
@@ -568,10 +728,20 @@ impl Reader<'_, '_> {
             return recv(kit);
         }
         let mut said = self.sends(kit, scope, before);
+        // What is said before the conversation stands before it. Calls keep their form in the conversation itself only.
+        let again = (!before.is_empty() && !graph.replies).then_some(()).and(scope.state.as_ref());
+        let term = match (again, &scope.messages) {
+            (Some((_, state)), Some(key)) => {
+                let list = self.read(kit, state, key, at);
+                said.push(("_".into(), super::model::said_each(kit, list, at)));
+                Term::Fresh
+            }
+            _ => Term::Fork,
+        };
         said.extend(self.sends(kit, scope, after));
         let body = recv(kit);
         let body = kit.b.let_in(said, body, at);
-        kit.b.add(Term::Fork(body), at)
+        kit.b.add(term(body), at)
     }
 
     /// Whether what a call gives is added to the conversation.
@@ -610,6 +780,8 @@ pub(super) enum Effect {
     /// An agent or a graph is run.
     Run(ObjectId, Option<Value>),
     Tool(ToolDecl, Vec<(Name, Value)>),
+    /// One or the other, as a test says.
+    Either(Value, Box<[Effect; 2]>),
     /// It cannot be said how it is carried out.
     Unknown(String),
 }

@@ -85,41 +85,163 @@ impl Reader<'_, '_> {
         parts: [&Value; 4],
         at: Span,
     ) -> Option<TermId> {
-        /// More than any list holds here.
-        const MOST: u64 = 1_000_000;
         let [of, element, each, test] = parts;
         let (list, id) = (self.expr(kit, scope, of), self.world.object_of(element)?.0);
-        let (item, at_item): (Name, Name) = (kit.b.fresh("each"), kit.b.fresh("turn"));
+        let item: Name = kit.b.fresh("each");
         let mut inner = scope.clone();
         inner.held.insert(id, Held { var: item.clone(), kind: self.item_kind(scope, of), live: false });
-        let (test, each) = (self.test(kit, &inner, test), self.expr(kit, &inner, each));
-        let field = |kit: &mut Kit<'_>, name: &str| {
-            let turn = kit.b.var(at_item.clone(), at);
-            kit.b.add(Term::Field(turn, name.into()), at)
-        };
-        let (so_far, again) = (field(kit, "out"), field(kit, "out"));
-        let more = kit.b.add(Term::Prim(Prim::Append, vec![so_far, each]), at);
-        let out = kit.b.add(Term::If(test, more, again, IfSugar::Plain), at);
-        let (index, one, rest) = (field(kit, "at"), kit.b.lit(Num::from(1i64), at), field(kit, "of"));
-        let next = kit.b.add(Term::Prim(Prim::Add, vec![index, one]), at);
-        let fields = vec![("at".into(), next), ("of".into(), rest), ("out".into(), out)];
-        let turn = kit.b.add(Term::Record(fields), at);
-        let this = kit.b.var("self", at);
-        let again = kit.b.app(this, turn, at);
-        let (items, index) = (field(kit, "of"), field(kit, "at"));
-        let one = kit.b.add(Term::Index(items, index), at);
-        let again = kit.b.let_in(vec![(item, one)], again, at);
-        let (items, index, result) = (field(kit, "of"), field(kit, "at"), field(kit, "out"));
-        let count = kit.b.add(Term::Prim(Prim::Length, vec![items]), at);
-        let goes_on = kit.b.add(Term::Prim(Prim::Lt, vec![index, count]), at);
-        let body = kit.b.add(Term::If(goes_on, again, result, IfSugar::Plain), at);
-        let step = kit.b.abs(at_item, None, body, at);
-        let body = kit.b.abs("self", None, step, at);
-        let fix = kit.b.add(Term::Fix { bound: Bound::Finite(MOST), origin: None, body }, at);
-        let (zero, nothing) = (kit.b.lit(Num::from(0i64), at), kit.b.add(Term::List(Vec::new()), at));
-        let fields = vec![("at".into(), zero), ("of".into(), list), ("out".into(), nothing)];
-        let begin = kit.b.add(Term::Record(fields), at);
-        Some(kit.b.app(fix, begin, at))
+        let nothing = kit.b.add(Term::List(Vec::new()), at);
+        Some(folded(kit, list, nothing, item, at, |kit, so_far| {
+            let (test, each) = (self.test(kit, &inner, test), self.expr(kit, &inner, each));
+            let (whole, again) = (so_far(kit), so_far(kit));
+            let more = kit.b.add(Term::Prim(Prim::Append, vec![whole, each]), at);
+            kit.b.add(Term::If(test, more, again, IfSugar::Plain), at)
+        }))
+    }
+
+    /// What functions that Python has built in make of a list: `sum`, `max`, `min`, `next`, `filter(None, …)`, `map(str, …)`, and the words of a text.
+    pub(super) fn of_list(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        callee: &str,
+        args: &[&Value],
+        at: Span,
+    ) -> Option<TermId> {
+        let item: Name = kit.b.fresh("each");
+        let var = |kit: &mut Kit<'_>, name: &Name| kit.b.var(name.clone(), at);
+        match (callee, args) {
+            ("builtins.sum", [of]) => {
+                // Of tests, how many hold.
+                let tests = match self.world.object_of(of) {
+                    Some((_, o)) if &*o.callee == "[for]" => {
+                        o.args.get(2).is_some_and(|a| self.is_test(&a.value))
+                    }
+                    _ => false,
+                };
+                let list = match tests {
+                    true => self.tests_of(kit, scope, of, at)?,
+                    false => self.expr(kit, scope, of),
+                };
+                let zero = kit.b.lit(Num::from(0i64), at);
+                Some(folded(kit, list, zero, item.clone(), at, |kit, so_far| {
+                    let (sum, more) = (so_far(kit), var(kit, &item));
+                    let more = match tests {
+                        false => more,
+                        true => {
+                            let (one, none) =
+                                (kit.b.lit(Num::from(1i64), at), kit.b.lit(Num::from(0i64), at));
+                            kit.b.add(Term::If(more, one, none, IfSugar::Plain), at)
+                        }
+                    };
+                    kit.b.add(Term::Prim(Prim::Add, vec![sum, more]), at)
+                }))
+            }
+            ("builtins.max" | "builtins.min", [of]) => {
+                let list: Name = kit.b.fresh("v");
+                let of = self.expr(kit, scope, of);
+                let (all, first) = (var(kit, &list), var(kit, &list));
+                let zero = kit.b.lit(Num::from(0i64), at);
+                let first = kit.b.add(Term::Index(first, zero), at);
+                let best = folded(kit, all, first, item.clone(), at, |kit, so_far| {
+                    let (old, new) = (so_far(kit), var(kit, &item));
+                    let less = kit.b.add(Term::Prim(Prim::Lt, vec![old, new]), at);
+                    let (old, new) = (so_far(kit), var(kit, &item));
+                    let (yes, no) = if callee == "builtins.max" { (new, old) } else { (old, new) };
+                    kit.b.add(Term::If(less, yes, no, IfSugar::Plain), at)
+                });
+                Some(kit.b.let_in(vec![(list, of)], best, at))
+            }
+            ("builtins.next", [of, rest @ ..]) if rest.len() < 2 => {
+                let list: Name = kit.b.fresh("v");
+                let all = self.expr(kit, scope, of);
+                let (a, b) = (var(kit, &list), var(kit, &list));
+                let zero = kit.b.lit(Num::from(0i64), at);
+                let first = kit.b.add(Term::Index(a, zero), at);
+                let Some(default) = rest.first() else {
+                    return Some(kit.b.let_in(vec![(list, all)], first, at));
+                };
+                let default = self.expr(kit, scope, default);
+                let default = kit.b.add(Term::Check("value".into(), core_ir::Type::Dyn, default), at);
+                let count = kit.b.add(Term::Prim(Prim::Length, vec![b]), at);
+                let zero = kit.b.lit(Num::from(0i64), at);
+                let some = kit.b.add(Term::Prim(Prim::Gt, vec![count, zero]), at);
+                let either = kit.b.add(Term::If(some, first, default, IfSugar::Plain), at);
+                Some(kit.b.let_in(vec![(list, all)], either, at))
+            }
+            ("builtins.filter", [test, of]) if test.is_none() => {
+                let list = self.expr(kit, scope, of);
+                Some(self.full(kit, list, at))
+            }
+            ("builtins.map", [function, of]) => {
+                let name = self.world.name_of(function)?;
+                let op = match &*name {
+                    "builtins.str" => Prim::ToStr,
+                    "builtins.len" => Prim::Length,
+                    _ => return None,
+                };
+                let list = self.expr(kit, scope, of);
+                let one = var(kit, &item);
+                let one = kit.b.add(Term::Prim(op, vec![one]), at);
+                let one = kit.b.abs(item, None, one, at);
+                Some(kit.b.add(Term::Each(None, one, list), at))
+            }
+            _ => None,
+        }
+    }
+
+    /// The words of a text: what stands between white space.
+    pub(super) fn words(&self, kit: &mut Kit<'_>, text: TermId, at: Span) -> TermId {
+        let mut text = text;
+        for space in ["\n", "\t", "\r"] {
+            let (by, other) = (kit.text(space, at), kit.text(" ", at));
+            let parts = kit.b.add(Term::Prim(Prim::Split, vec![text, by]), at);
+            text = kit.b.add(Term::Prim(Prim::Join, vec![parts, other]), at);
+        }
+        let by = kit.text(" ", at);
+        let parts = kit.b.add(Term::Prim(Prim::Split, vec![text, by]), at);
+        self.full(kit, parts, at)
+    }
+
+    /// The items of a list that count as true.
+    fn full(&self, kit: &mut Kit<'_>, list: TermId, at: Span) -> TermId {
+        let item: Name = kit.b.fresh("each");
+        let nothing = kit.b.add(Term::List(Vec::new()), at);
+        folded(kit, list, nothing, item.clone(), at, |kit, so_far| {
+            let one = kit.b.var(item.clone(), at);
+            let test = self.truthy(kit, one, at);
+            let (whole, again, one) = (so_far(kit), so_far(kit), kit.b.var(item.clone(), at));
+            let more = kit.b.add(Term::Prim(Prim::Append, vec![whole, one]), at);
+            kit.b.add(Term::If(test, more, again, IfSugar::Plain), at)
+        })
+    }
+
+    /// Whether a value is true or false, of all that it may be.
+    fn is_test(&self, value: &Value) -> bool {
+        const TESTS: &[&str] = &[
+            "==",
+            "!=",
+            "<",
+            "<=",
+            ">",
+            ">=",
+            "in",
+            "not in",
+            "not",
+            "is",
+            "is not",
+            "builtins.bool",
+            "builtins.isinstance",
+            "builtins.any",
+            "builtins.all",
+        ];
+        match &value.kind {
+            Kind::Bool(_) => true,
+            _ => self
+                .world
+                .object_of(value)
+                .is_some_and(|(_, o)| o.base.is_none() && TESTS.contains(&&*o.callee)),
+        }
     }
 
     /// The items of a list that is wholly known.
@@ -146,4 +268,43 @@ impl Reader<'_, '_> {
         let test = kit.b.abs(var, None, test, at);
         Some(kit.b.add(Term::Each(None, test, items), at))
     }
+}
+
+/// What is made of a list item by item, from the first value on; `next` is given what makes the value so far.
+pub(super) fn folded(
+    kit: &mut Kit<'_>,
+    list: TermId,
+    first: TermId,
+    item: Name,
+    at: Span,
+    next: impl FnOnce(&mut Kit<'_>, &dyn Fn(&mut Kit<'_>) -> TermId) -> TermId,
+) -> TermId {
+    /// More than any list holds here.
+    const MOST: u64 = 1_000_000;
+    let turn: Name = kit.b.fresh("turn");
+    let field = |kit: &mut Kit<'_>, name: &str| {
+        let turn = kit.b.var(turn.clone(), at);
+        kit.b.add(Term::Field(turn, name.into()), at)
+    };
+    let out = next(kit, &|kit| field(kit, "out"));
+    let (index, one, rest) = (field(kit, "at"), kit.b.lit(Num::from(1i64), at), field(kit, "of"));
+    let index = kit.b.add(Term::Prim(Prim::Add, vec![index, one]), at);
+    let fields = vec![("at".into(), index), ("of".into(), rest), ("out".into(), out)];
+    let next = kit.b.add(Term::Record(fields), at);
+    let this = kit.b.var("self", at);
+    let again = kit.b.app(this, next, at);
+    let (items, index) = (field(kit, "of"), field(kit, "at"));
+    let one = kit.b.add(Term::Index(items, index), at);
+    let again = kit.b.let_in(vec![(item, one)], again, at);
+    let (items, index, result) = (field(kit, "of"), field(kit, "at"), field(kit, "out"));
+    let count = kit.b.add(Term::Prim(Prim::Length, vec![items]), at);
+    let goes_on = kit.b.add(Term::Prim(Prim::Lt, vec![index, count]), at);
+    let body = kit.b.add(Term::If(goes_on, again, result, IfSugar::Plain), at);
+    let step = kit.b.abs(turn.clone(), None, body, at);
+    let body = kit.b.abs("self", None, step, at);
+    let fix = kit.b.add(Term::Fix { bound: Bound::Finite(MOST), origin: None, body }, at);
+    let zero = kit.b.lit(Num::from(0i64), at);
+    let fields = vec![("at".into(), zero), ("of".into(), list), ("out".into(), first)];
+    let begin = kit.b.add(Term::Record(fields), at);
+    kit.b.app(fix, begin, at)
 }

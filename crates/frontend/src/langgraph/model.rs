@@ -1,14 +1,16 @@
 //! Models, prompts, chains and what they are asked.
 
+use super::lists::folded;
 use super::prompt::{Part, Said};
 use super::value::Scope;
 use super::{Kindly, Reader};
 use crate::emit::{codes, undecided};
 use crate::kit::{self, Kit};
 use crate::py::{self, Given, field};
-use core_ir::{ModelParams, Name, Role, TermId, ToolDecl, Type};
+use core_ir::{Branch, Data, ModelParams, Name, Recv, Role, Term, TermId, ToolDecl, Type};
 use diagnostics::Span;
 use python::{Arg, Kind, Object, ObjectId, Value};
+use std::sync::Arc;
 
 /// A model with what is bound to it.
 #[derive(Clone)]
@@ -20,6 +22,8 @@ pub(super) struct Model {
     pub bound: Vec<Arg>,
     pub tools: Vec<Value>,
     pub schema: Option<Value>,
+    /// The tests that decided on this one among several.
+    pub tests: Vec<Value>,
 }
 
 /// Stages of a chain.
@@ -109,19 +113,38 @@ impl Reader<'_, '_> {
 
     /// The model that a value is.
     pub fn model(&self, value: &Value) -> Option<Model> {
-        self.model_within(value, 0)
+        self.model_within(value, &[], 0)
     }
 
-    pub(super) fn model_within(&self, value: &Value, depth: usize) -> Option<Model> {
+    /// The model that a value is, with the outcomes of the first tests that decide between several; of the others the first is taken.
+    pub(super) fn model_within(&self, value: &Value, outcomes: &[bool], depth: usize) -> Option<Model> {
         const DEEPEST: usize = 24;
         let (id, object) = self.world.object_of(value)?;
         if depth > DEEPEST {
             return None;
         }
+        if let Some((test, yes, no)) = self.either_of(value) {
+            // Both are models, or it is something else.
+            let (yes, no) = (
+                self.model_within(&yes, &[], depth + 1).map(|_| yes)?,
+                self.model_within(&no, &[], depth + 1).map(|_| no)?,
+            );
+            let (holds, rest) = outcomes.split_first().map_or((true, outcomes), |(h, rest)| (*h, rest));
+            let mut model = self.model_within(if holds { &yes } else { &no }, rest, depth + 1)?;
+            model.tests.insert(0, test);
+            return Some(model);
+        }
         if self.is_model(object) {
             let object = Value::new(Kind::Object(id), value.span);
             let at = self.world.object(id).span;
-            return Some(Model { object, at, bound: Vec::new(), tools: Vec::new(), schema: None });
+            return Some(Model {
+                object,
+                at,
+                bound: Vec::new(),
+                tools: Vec::new(),
+                schema: None,
+                tests: Vec::new(),
+            });
         }
         let (base, method) = self.method_call(object)?;
         let base = Value::new(Kind::Object(base), value.span);
@@ -141,7 +164,7 @@ impl Reader<'_, '_> {
         if !known.contains(&method) {
             return None;
         }
-        let mut model = self.model_within(&base, depth + 1)?;
+        let mut model = self.model_within(&base, outcomes, depth + 1)?;
         match method {
             "bind_tools" | "bind_functions" => {
                 if let Some(given) = field(object, Some(0), "tools") {
@@ -216,6 +239,10 @@ impl Reader<'_, '_> {
     pub fn params(&self, kit: &mut Kit<'_>, model: &Model, purpose: &str) -> ModelParams {
         let mut params = ModelParams { purpose: Some(purpose.into()), ..ModelParams::default() };
         let settled = &model.object;
+        if let Some(test) = model.tests.first() {
+            let message = "which of several models this is depends on a test; the first is taken";
+            kit.out.push(undecided(codes::NOT_COMPILED, message, test.span));
+        }
         self.note_scripted(kit, settled);
         let before = kit.out.len();
         py::model(self.world, Some(Given { value: settled, at: model.at }), &mut params, kit.out);
@@ -460,9 +487,14 @@ impl Reader<'_, '_> {
 
     /// A chain: what its prompt is made of, a prompt, a model, a parser.
     pub fn chain(&self, value: &Value) -> Option<Chain> {
+        self.chain_within(value, &[])
+    }
+
+    /// The chain that a value is, with the outcomes of the first tests that decide on its model.
+    pub(super) fn chain_within(&self, value: &Value, outcomes: &[bool]) -> Option<Chain> {
         let stages = self.stages(value);
         let at_model = stages.iter().position(|s| self.model(s).is_some())?;
-        let model = self.model(&stages[at_model])?;
+        let model = self.model_within(&stages[at_model], outcomes, 0)?;
         let (before, after) = (&stages[..at_model], &stages[at_model + 1..]);
         let mut chain = Chain { prompt: None, model, json: false, given: Vec::new() };
         for stage in before {
@@ -499,14 +531,33 @@ impl Reader<'_, '_> {
         params: ModelParams,
         at: Span,
     ) -> TermId {
+        if parts.iter().any(|p| matches!(p, Part::Several(_))) {
+            let said = self.sends(kit, scope, parts);
+            let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), at);
+            let body = kit.b.let_in(said, recv, at);
+            return kit.b.add(Term::Fresh(body), at);
+        }
         let said = self.messages(kit, scope, parts);
         kit::ask(kit, said, params, at)
     }
 
     /// The messages of a request, sent.
     pub fn sends(&self, kit: &mut Kit<'_>, scope: &Scope, parts: &[Part]) -> Vec<(Name, TermId)> {
-        let said = self.messages(kit, scope, parts);
-        kit::sent(kit, said)
+        let mut out = Vec::new();
+        for one in parts.chunk_by(|a, b| !matches!(a, Part::Several(_)) && !matches!(b, Part::Several(_))) {
+            if let [Part::Several(value)] = one {
+                let list = self.expr(kit, scope, value);
+                let list = match self.is_message(scope, value) {
+                    true => kit.b.add(Term::List(vec![list]), value.span),
+                    false => list,
+                };
+                out.push(("_".into(), said_each(kit, list, value.span)));
+                continue;
+            }
+            let said = self.messages(kit, scope, one);
+            out.extend(kit::sent(kit, said));
+        }
+        out
     }
 
     /// The messages of a request.
@@ -521,7 +572,9 @@ impl Reader<'_, '_> {
                     (*role, self.said(kit, scope, said), at)
                 }
                 Part::Conversation => continue,
-                Part::Other(value) => (Role::User, self.expr(kit, scope, value), value.span),
+                Part::Either(value, ..) | Part::Several(value) | Part::Other(value) => {
+                    (Role::User, self.expr(kit, scope, value), value.span)
+                }
             });
         }
         out
@@ -535,6 +588,32 @@ impl Reader<'_, '_> {
             (None, true, false) => Kindly::Text,
         }
     }
+}
+
+/// Says the messages of a list, in its order, each by whom it names.
+pub(super) fn said_each(kit: &mut Kit<'_>, list: TermId, at: Span) -> TermId {
+    let message: Name = kit.b.fresh("m");
+    let field = |kit: &mut Kit<'_>, name: &str| {
+        let of = kit.b.var(message.clone(), at);
+        kit.b.add(Term::Field(of, name.into()), at)
+    };
+    let say = |kit: &mut Kit<'_>, role: Role| {
+        let text = field(kit, "content");
+        kit.b.add(Term::Send(role, text), at)
+    };
+    let nothing = kit.b.lit(Data::Null, at);
+    folded(kit, list, nothing, message.clone(), at, |kit, _| {
+        let branches = [Role::User, Role::System, Role::Tool].map(|role| Branch {
+            tag: role.as_str().into(),
+            binder: None,
+            body: say(kit, role),
+        });
+        let default = Some(say(kit, Role::Assistant));
+        let role = field(kit, "role");
+        let said = kit.b.add(Term::Case { scrutinee: role, branches: branches.into(), default }, at);
+        let nothing = kit.b.lit(Data::Null, at);
+        kit.b.let_in(vec![("_".into(), said)], nothing, at)
+    })
 }
 
 /// Tools of LangChain's collection, with the names that models see.

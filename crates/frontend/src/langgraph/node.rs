@@ -41,6 +41,8 @@ pub(super) struct Graph<'p> {
     pub replies: bool,
     /// Whether all models that see the conversation are given the same instructions, which are said at its beginning.
     pub hoisted: Option<Value>,
+    /// Whether no node adds instructions to the conversation.
+    pub uninstructed: bool,
     /// Tools that models of this graph are offered.
     pub tools: Vec<Value>,
     /// Their names.
@@ -65,6 +67,7 @@ impl Reader<'_, '_> {
             messages: graph.plan.messages().map(str::to_string),
             replies: graph.replies,
             tools: graph.names.clone(),
+            uninstructed: graph.uninstructed,
             ..Scope::default()
         }
     }

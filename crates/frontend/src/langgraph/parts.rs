@@ -170,6 +170,7 @@ impl Reader<'_, '_> {
         {
             let var = kit.b.var(held.var.clone(), at);
             return match (held.kind, member) {
+                (Kindly::Data, "type") if self.is_message(scope, on) => self.message_type(kit, scope, on, at),
                 (Kindly::Text, "content" | "text") => var,
                 (Kindly::Calls, "content" | "text") => {
                     let (a, nothing) = (kit.b.var("a", at), kit.text("", at));
@@ -220,17 +221,22 @@ impl Reader<'_, '_> {
         let Kind::Object(id) = value.kind else { return false };
         let object = self.world.object(id);
         if &*object.callee == "element" {
-            return object.args.first().is_some_and(|a| self.is_conversation(scope, &a.value));
+            let of = object.args.first().map(|a| &a.value);
+            return of.is_some_and(|of| self.is_conversation(scope, of) || self.is_messages(scope, of, 0));
         }
-        let Some(base) = object.base else { return false };
         let whole = object.args.first().is_some_and(|a| matches!(a.value.kind, Kind::Int(_)));
-        let owner = &self.world.object(base).callee;
-        let of = match object.callee.strip_prefix(&**owner).and_then(|c| c.strip_suffix("[]")) {
-            Some("") => Value::new(Kind::Object(base), value.span),
-            Some(member) => Value::new(Kind::Member(base, member.trim_start_matches('.').into()), value.span),
-            None => return false,
-        };
+        let Some(of) = self.owner(object, value.span) else { return false };
         whole && self.is_conversation(scope, &of)
+    }
+
+    /// What an item or a slice is taken of: `x` and `x.a` of `x[…]` and `x.a[…]`.
+    pub(super) fn owner(&self, object: &python::Object, at: Span) -> Option<Value> {
+        let base = object.base?;
+        let owner = &self.world.object(base).callee;
+        match object.callee.strip_prefix(&**owner)?.strip_suffix("[]")? {
+            "" => Some(Value::new(Kind::Object(base), at)),
+            member => Some(Value::new(Kind::Member(base, member.trim_start_matches('.').into()), at)),
+        }
     }
 
     /// Who says a message, in the framework's words.
@@ -338,6 +344,18 @@ impl Reader<'_, '_> {
             return kit.undecided(codes::NOT_COMPILED, "a part of a list".into(), at);
         };
         let list = self.expr(kit, scope, on);
+        self.slice_of(kit, list, from, to, at)
+    }
+
+    /// A part of a list or a text, from one place to before another one; negative ones count from the end.
+    pub(super) fn slice_of(
+        &self,
+        kit: &mut Kit<'_>,
+        list: TermId,
+        from: Option<i64>,
+        to: Option<i64>,
+        at: Span,
+    ) -> TermId {
         let name: Name = kit.b.fresh("v");
         let length = |kit: &mut Kit<'_>| {
             let var = kit.b.var(name.clone(), at);
@@ -385,6 +403,21 @@ impl Reader<'_, '_> {
             ("strip", []) => Prim::Trim,
             ("lower" | "casefold", []) => Prim::Lower,
             ("upper", []) => Prim::Upper,
+            ("split", []) => {
+                let text = self.expr(kit, scope, on);
+                return Some(self.words(kit, text, at));
+            }
+            ("capitalize", []) => {
+                let text = self.expr(kit, scope, on);
+                let name: Name = kit.b.fresh("v");
+                let (a, b) = (kit.b.var(name.clone(), at), kit.b.var(name.clone(), at));
+                let first = self.slice_of(kit, a, None, Some(1), at);
+                let first = kit.b.add(Term::Prim(Prim::Upper, vec![first]), at);
+                let rest = self.slice_of(kit, b, Some(1), None, at);
+                let rest = kit.b.add(Term::Prim(Prim::Lower, vec![rest]), at);
+                let whole = kit.b.add(Term::Prim(Prim::Add, vec![first, rest]), at);
+                return Some(kit.b.let_in(vec![(name, text)], whole, at));
+            }
             ("split", [by]) => {
                 let (on, by) = (self.expr(kit, scope, on), self.expr(kit, scope, by));
                 return Some(kit.b.add(Term::Prim(Prim::Split, vec![on, by]), at));

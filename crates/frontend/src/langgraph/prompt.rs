@@ -1,7 +1,7 @@
 //! Prompts: messages with variables, and what fills them.
 
-use super::Reader;
 use super::value::{Scope, message_role, role_of};
+use super::{Kindly, Reader};
 use crate::emit::{Template, braces, codes};
 use crate::kit::Kit;
 use crate::py::field;
@@ -119,6 +119,24 @@ impl Reader<'_, '_> {
             }
             return;
         }
+        if let Some((test, yes, no)) = self.either_of(value) {
+            let test_holds = self.without_instructions(scope, &test, 0);
+            if let Some(holds) = test_holds {
+                let side = if holds { yes } else { no };
+                self.add_parts(scope, &side, vars, out, depth + 1);
+                return;
+            }
+            let sides = [yes, no].map(|side| {
+                let mut parts = Vec::new();
+                self.add_parts(scope, &side, vars, &mut parts, depth + 1);
+                parts
+            });
+            out.push(match sides.iter().flatten().any(|p| matches!(p, Part::Other(_))) {
+                true => Part::Other(value.clone()),
+                false => Part::Either(value.clone(), test, sides),
+            });
+            return;
+        }
         if let Some((id, object)) = self.world.object_of(value) {
             if object.base.is_none() && matches!(&*object.callee, "+" | "[*]") {
                 for arg in &object.args {
@@ -160,6 +178,18 @@ impl Reader<'_, '_> {
             }
             let _ = id;
         }
+        // What a model said, said again.
+        if let Kind::Object(id) = value.kind
+            && scope.held.get(&id).is_some_and(|h| h.kind == Kindly::Text)
+            && depth > 0
+        {
+            out.push(Part::Say(Role::Assistant, Said::Value(value.clone())));
+            return;
+        }
+        if self.is_messages(scope, value, 0) {
+            out.push(Part::Several(value.clone()));
+            return;
+        }
         // What is computed of texts is one.
         let text = self.world.object_of(value).is_some_and(|(_, o)| {
             o.callee.starts_with("str.") && !o.callee.ends_with("split") && !o.callee.ends_with("lines")
@@ -168,6 +198,105 @@ impl Reader<'_, '_> {
             true => Part::Say(Role::User, Said::Value(value.clone())),
             false => Part::Other(value.clone()),
         });
+    }
+
+    /// Whether a value is a message of the conversation, or several of them.
+    pub(super) fn is_messages(&self, scope: &Scope, value: &Value, depth: usize) -> bool {
+        const DEEPEST: usize = 6;
+        if self.is_message(scope, value) {
+            return true;
+        }
+        let Some((_, object)) = self.world.object_of(value).filter(|_| depth < DEEPEST) else { return false };
+        match (&*object.callee, &object.args[..]) {
+            // `[… for m in …]`: what is made of each is a message, or is one of them.
+            ("[for]", [_, element, item, ..]) => {
+                self.message_of(&item.value).is_some()
+                    || self.same_object(&element.value, &item.value)
+                        && self.is_messages(scope, &item.value, depth + 1)
+                    || self.made_message(&item.value)
+            }
+            ("builtins.list" | "builtins.reversed" | "list.copy", [of]) => {
+                self.is_messages(scope, &of.value, depth + 1)
+            }
+            // A part of the conversation.
+            (callee, [key]) if callee.ends_with("[]") => {
+                let slice = self.world.object_of(&key.value).is_some_and(|(_, o)| &*o.callee == "slice");
+                slice
+                    && self.owner(object, value.span).is_some_and(|of| {
+                        self.is_conversation(scope, &of) || self.is_messages(scope, &of, depth + 1)
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a value is a message on each of several ways.
+    pub(super) fn made_message(&self, value: &Value) -> bool {
+        match self.either_of(value) {
+            Some((_, yes, no)) => {
+                [yes, no].iter().all(|v| self.message_of(v).is_some() || self.made_message(v))
+            }
+            None => false,
+        }
+    }
+
+    fn same_object(&self, a: &Value, b: &Value) -> bool {
+        matches!((&a.kind, &b.kind), (Kind::Object(a), Kind::Object(b)) if a == b)
+    }
+
+    /// How a test comes out that asks whether the conversation has instructions yet, where nothing adds any: `isinstance(messages[0], SystemMessage)`.
+    fn without_instructions(&self, scope: &Scope, test: &Value, depth: usize) -> Option<bool> {
+        const DEEPEST: usize = 8;
+        if !scope.uninstructed || depth > DEEPEST {
+            return None;
+        }
+        let again = |value: &Value| self.without_instructions(scope, value, depth + 1);
+        let system = |value: &Value| match self.known_list(value) {
+            Some(classes) => classes.iter().all(|c| self.is_system(c)),
+            None => self.is_system(value),
+        };
+        // Whoever asks a model has something to ask.
+        if self.is_conversation(scope, test) {
+            return Some(true);
+        }
+        let (_, object) = self.world.object_of(test)?;
+        let args: Vec<&Value> = object.args.iter().map(|a| &a.value).collect();
+        match (&*object.callee, &args[..]) {
+            ("not", [of]) => again(of).map(|holds| !holds),
+            ("and", all) => {
+                let all: Vec<Option<bool>> = all.iter().map(|v| again(v)).collect();
+                match all.contains(&Some(false)) {
+                    true => Some(false),
+                    false => all.iter().all(|v| *v == Some(true)).then_some(true),
+                }
+            }
+            ("or", any) => {
+                let any: Vec<Option<bool>> = any.iter().map(|v| again(v)).collect();
+                match any.contains(&Some(true)) {
+                    true => Some(true),
+                    false => any.iter().all(|v| *v == Some(false)).then_some(false),
+                }
+            }
+            ("builtins.any", [of]) => {
+                let (_, each) = self.world.object_of(of)?;
+                let [list, _, item] = &each.args[..] else { return None };
+                let known = &*each.callee == "[for]" && self.is_conversation(scope, &list.value);
+                known.then(|| again(&item.value))?.filter(|holds| !holds)
+            }
+            ("builtins.isinstance", [on, class]) if self.is_message(scope, on) && system(class) => {
+                Some(false)
+            }
+            ("==", [on, said]) | ("!=", [on, said]) if said.as_str() == Some("system") => {
+                let Kind::Member(id, member) = &on.kind else { return None };
+                let of = Value::new(Kind::Object(*id), on.span);
+                (&**member == "type" && self.is_message(scope, &of)).then_some(&*object.callee == "!=")
+            }
+            _ => None,
+        }
+    }
+
+    fn is_system(&self, class: &Value) -> bool {
+        self.world.name_of(class).is_some_and(|n| message_role(&n) == Some(Role::System))
     }
 
     pub(super) fn placeholder(
@@ -386,6 +515,29 @@ pub(super) enum Part {
     Say(Role, Said),
     /// The whole conversation of the state.
     Conversation,
+    /// What a test decides: the value, the test, and the parts on either side.
+    Either(Value, Value, [Vec<Part>; 2]),
+    /// Messages that are computed: each is said by whom it names.
+    Several(Value),
     /// Something that is not known to be messages.
     Other(Value),
+}
+
+impl Part {
+    /// Whether it is the conversation of the state, or may be.
+    pub fn has_conversation(&self) -> bool {
+        match self {
+            Part::Conversation => true,
+            Part::Either(_, _, sides) => sides.iter().flatten().any(Part::has_conversation),
+            Part::Say(..) | Part::Several(_) | Part::Other(_) => false,
+        }
+    }
+}
+
+/// The first test that decides what is asked, with what is asked on either side.
+pub(super) fn first_test(parts: &[Part]) -> Option<(&Value, [Vec<Part>; 2])> {
+    let place = parts.iter().position(|p| matches!(p, Part::Either(..)))?;
+    let Part::Either(_, test, sides) = &parts[place] else { return None };
+    let whole = |side: &Vec<Part>| [&parts[..place], side, &parts[place + 1..]].concat();
+    Some((test, sides.each_ref().map(whole)))
 }

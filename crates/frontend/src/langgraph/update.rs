@@ -334,11 +334,80 @@ impl Reader<'_, '_> {
                 (None, Some(items), _) if !items.iter().any(|i| i.maybe) => {
                     todo.extend(items.iter().rev().cloned())
                 }
+                // What a message says, without who says it, is what the user says.
+                (None, _, Kind::Member(_, name)) if name.rsplit('.').next() == Some("content") => {
+                    out.push(Added::Say(Role::User, value));
+                }
                 (None, _, Kind::Str(_) | Kind::Text(_)) => out.push(Added::Say(Role::User, value)),
-                _ => out.push(Added::Unknown(value)),
+                _ => out.push(match self.removed(scope, &value) {
+                    Some((from, to)) => Added::Removed(from, to),
+                    None if self.makes_messages(&value) => Added::Several(value),
+                    None => Added::Unknown(value),
+                }),
             }
         }
         out
+    }
+
+    /// Whether a value is a list of messages that are made.
+    fn makes_messages(&self, value: &Value) -> bool {
+        let Some((_, object)) = self.world.object_of(value) else { return false };
+        let item = object.args.get(2).filter(|_| &*object.callee == "[for]");
+        item.is_some_and(|i| self.message_of(&i.value).is_some() || self.made_message(&i.value))
+    }
+
+    /// Which messages of the conversation a value takes out: `RemoveMessage(id=m.id)`, for one, all or some of them.
+    fn removed(&self, scope: &Scope, value: &Value) -> Option<(Option<i64>, Option<i64>)> {
+        let (_, object) = self.world.object_of(value)?;
+        if let ("[for]", [list, element, item]) = (&*object.callee, &object.args[..]) {
+            let of = self.id_removed(&item.value)?;
+            let Kind::Object(of) = of.kind else { return None };
+            if !matches!(element.value.kind, Kind::Object(e) if e == of) {
+                return None;
+            }
+            return self.range(scope, &list.value);
+        }
+        if field(object, Some(0), "id").is_some_and(|g| {
+            self.world.str(g.value) == Some("__remove_all__")
+                || self.world.name_of(g.value).is_some_and(|n| n.ends_with("REMOVE_ALL_MESSAGES"))
+        }) && object.short() == "RemoveMessage"
+        {
+            return Some((None, None));
+        }
+        let of = self.id_removed(value)?;
+        let (_, of) = self.world.object_of(&of)?;
+        let Some(Kind::Int(place)) = of.args.first().map(|a| &a.value.kind) else { return None };
+        let whole = self.owner(of, value.span).is_some_and(|l| self.is_conversation(scope, &l));
+        whole.then(|| (Some(*place), place.checked_add(1).filter(|n| *n != 0)))
+    }
+
+    /// The message that is taken out.
+    fn id_removed(&self, value: &Value) -> Option<Value> {
+        let (_, object) = self.world.object_of(value)?;
+        let id = field(object, Some(0), "id").filter(|_| object.short() == "RemoveMessage")?;
+        match &id.value.kind {
+            Kind::Member(of, name) if &**name == "id" => Some(Value::new(Kind::Object(*of), value.span)),
+            _ => None,
+        }
+    }
+
+    /// A part of the conversation: where it begins and before what it ends.
+    fn range(&self, scope: &Scope, value: &Value) -> Option<(Option<i64>, Option<i64>)> {
+        if self.is_conversation(scope, value) {
+            return Some((None, None));
+        }
+        let (_, object) = self.world.object_of(value)?;
+        let of = self.owner(object, value.span)?;
+        let (_, slice) = self.world.object_of(&object.args.first()?.value)?;
+        if !self.is_conversation(scope, &of) || &*slice.callee != "slice" {
+            return None;
+        }
+        let bound = |i: usize| match slice.args.get(i).map(|a| &a.value.kind) {
+            None | Some(Kind::None) => Some(None),
+            Some(Kind::Int(n)) => Some(Some(*n)),
+            _ => None,
+        };
+        bound(2)?.is_none().then_some((bound(0)?, bound(1)?))
     }
 
     pub(super) fn held_messages(&self, scope: &Scope, id: ObjectId) -> Option<ObjectId> {
@@ -368,8 +437,58 @@ impl Reader<'_, '_> {
         let Some((_, var)) = scope.state.clone() else { return };
         let mut messages: Vec<TermId> = Vec::new();
         let mut reply: Option<TermId> = None;
-        for added in self.added(scope, parts) {
+        let mut added = self.added(scope, parts);
+        // What is taken out was there before.
+        added.sort_by_key(|a| !matches!(a, Added::Removed(..)));
+        let mut old = self.read(kit, &var, key, at);
+        let mut lists: Vec<TermId> = Vec::new();
+        for added in added {
             let (role, text, live) = match added {
+                // Calls keep their form in the conversation itself only, which cannot be made anew then.
+                Added::Removed(..) if mode == Mode::Beside || graph.replies => {
+                    let why = "which messages are taken out of the conversation";
+                    let term = kit.undecided(codes::NOT_COMPILED, why.into(), at);
+                    (Role::Assistant, term, false)
+                }
+                Added::Removed(from, to) => {
+                    let whole: Name = kit.b.fresh("v");
+                    let (a, b) = (kit.b.var(whole.clone(), at), kit.b.var(whole.clone(), at));
+                    let mut kept = kit.b.add(Term::List(Vec::new()), at);
+                    if from.is_some() {
+                        kept = self.slice_of(kit, a, None, from, at);
+                    }
+                    if to.is_some() {
+                        let rest = self.slice_of(kit, b, to, None, at);
+                        kept = kit.b.add(Term::Prim(Prim::Add, vec![kept, rest]), at);
+                    }
+                    let kept = kit.b.let_in(vec![(whole, old)], kept, at);
+                    let name: Name = kit.b.fresh("kept");
+                    said.push((name.clone(), kept));
+                    old = kit.b.var(name.clone(), at);
+                    if graph.talks {
+                        said.push(("_".into(), kit.b.add(Term::Clear, at)));
+                        said.extend(self.hoisted(kit, graph, at));
+                        let again = kit.b.var(name, at);
+                        said.push(("_".into(), super::model::said_each(kit, again, at)));
+                    }
+                    continue;
+                }
+                Added::Several(value) => {
+                    let list = self.expr(kit, scope, &value);
+                    let name: Name = kit.b.fresh("m");
+                    said.push((name.clone(), list));
+                    if graph.talks && mode == Mode::Alone {
+                        let again = kit.b.var(name.clone(), at);
+                        said.push(("_".into(), super::model::said_each(kit, again, at)));
+                    }
+                    if graph.replies {
+                        let nothing = kit.text("", at);
+                        reply = Some(kit.b.add(Term::Tag("final".into(), Some(nothing)), at));
+                    }
+                    lists.push(kit.b.add(Term::List(std::mem::take(&mut messages)), at));
+                    lists.push(kit.b.var(name, at));
+                    continue;
+                }
                 Added::Held(id) => {
                     let held = scope.held.get(&id).cloned();
                     let content = Value::new(Kind::Member(id, "content".into()), at);
@@ -417,13 +536,13 @@ impl Reader<'_, '_> {
             };
             messages.push(self.message_term(kit, role, text, at));
         }
-        let new = kit.b.add(Term::List(messages), at);
+        let mut new = kit.b.add(Term::List(messages), at);
+        for list in lists.into_iter().rev() {
+            new = kit.b.add(Term::Prim(Prim::Add, vec![list, new]), at);
+        }
         let new = match mode {
             Mode::Beside => new,
-            Mode::Alone => {
-                let old = self.read(kit, &var, key, at);
-                kit.b.add(Term::Prim(Prim::Add, vec![old, new]), at)
-            }
+            Mode::Alone => kit.b.add(Term::Prim(Prim::Add, vec![old, new]), at),
         };
         fields.push((key.into(), new));
         if let (Some(reply), Mode::Alone) = (reply, mode) {
@@ -437,5 +556,9 @@ pub(super) enum Added {
     /// What a model or an agent said.
     Held(ObjectId),
     Say(Role, Value),
+    /// Messages that are computed.
+    Several(Value),
+    /// The messages from one place to before another one are taken out.
+    Removed(Option<i64>, Option<i64>),
     Unknown(Value),
 }

@@ -44,6 +44,8 @@ pub(super) struct Scope {
     pub replies: bool,
     /// The names of the tools that models of the graph are offered.
     pub tools: Vec<Name>,
+    /// Whether no node adds instructions to the conversation.
+    pub uninstructed: bool,
 }
 
 impl Reader<'_, '_> {
@@ -457,6 +459,11 @@ impl Reader<'_, '_> {
                 let either = kit.b.add(Term::If(less, a, b, IfSugar::Plain), at);
                 Some(kit.b.let_in(vec![(x, first), (y, second)], either, at))
             }
+            (
+                "builtins.sum" | "builtins.max" | "builtins.min" | "builtins.next" | "builtins.filter"
+                | "builtins.map",
+                _,
+            ) => self.of_list(kit, scope, callee, args, at),
             ("operator.add" | "operator.concat" | "operator.iadd", [_, _]) => {
                 self.operator(kit, scope, "+", args, at)
             }
@@ -756,6 +763,12 @@ impl Reader<'_, '_> {
 /// What stands for a value that would take more than is compiled.
 pub(super) fn too_much(kit: &mut Kit<'_>, at: Span) -> TermId {
     kit.undecided(codes::NOT_COMPILED, "this is computed in more steps than are compiled".into(), at)
+}
+
+/// What stands for a way that ends in an exception.
+pub(super) fn raised(kit: &mut Kit<'_>, at: Span) -> TermId {
+    let message = kit.text("an exception is raised", at);
+    kit.b.add(Term::Fail(message), at)
 }
 
 /// Who says a message of a class.

@@ -49,6 +49,10 @@ impl Frontend for MsAgent {
         "ms_agent"
     }
 
+    fn names_files(&self) -> bool {
+        true
+    }
+
     fn detect(&self, file: &File) -> u8 {
         if mark::any(file, |r| is_agent(r) || is_workflow(r)) { 72 } else { 0 }
     }

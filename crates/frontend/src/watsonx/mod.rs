@@ -59,6 +59,10 @@ impl Frontend for Watsonx {
         "watsonx_orchestrate"
     }
 
+    fn names_files(&self) -> bool {
+        true
+    }
+
     fn detect(&self, file: &File) -> u8 {
         let sure = |r: Node<'_>| {
             let kind = matches!(mark::text(r, "kind"), Some("native" | "external" | "assistant"));
