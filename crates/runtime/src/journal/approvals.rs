@@ -122,11 +122,13 @@ impl Journal {
             Decision::Approve => ("approved", None),
             Decision::Deny(reason) => ("denied", reason.as_deref()),
         };
+        let turn = self.turn.take();
         let changed = self.db.execute(
             "UPDATE approvals SET verdict = ?2, reason = ?3, decided = ?4, decided_by = ?5
              WHERE token = ?1 AND verdict IS NULL AND expires > ?4",
             params![token, verdict, reason, now_millis(), by],
         );
+        drop(turn);
         if changed.map_err(|e| self.failed(&e))? == 1 {
             return Ok(());
         }
@@ -148,7 +150,7 @@ pub struct ApprovalDesk {
     path: PathBuf,
     lifetime: Duration,
     stays: bool,
-    db: Arc<Mutex<Option<Connection>>>,
+    journal: Arc<Mutex<Option<Journal>>>,
 }
 
 /// A question on the desk.
@@ -165,7 +167,7 @@ impl ApprovalDesk {
 
     /// The desk of a journal. Questions can be answered for `lifetime`.
     pub fn new(journal: impl Into<PathBuf>, lifetime: Duration) -> ApprovalDesk {
-        ApprovalDesk { path: journal.into(), lifetime, stays: true, db: Arc::default() }
+        ApprovalDesk { path: journal.into(), lifetime, stays: true, journal: Arc::default() }
     }
 
     /// The run does not stay to wait: it ends, and is resumed when its question has been answered.
@@ -178,13 +180,13 @@ impl ApprovalDesk {
         self.stays
     }
 
-    fn with<T>(&self, f: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, String> {
-        let mut slot = self.db.lock().unwrap_or_else(PoisonError::into_inner);
-        let db = match &mut *slot {
-            Some(db) => db,
-            None => slot.insert(Journal::existing(&self.path).map_err(|e| e.message)?.db),
+    fn with<T>(&self, f: impl FnOnce(&Journal) -> rusqlite::Result<T>) -> Result<T, String> {
+        let mut slot = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let journal = match &mut *slot {
+            Some(journal) => journal,
+            None => slot.insert(Journal::existing(&self.path).map_err(|e| e.message)?),
         };
-        f(db)
+        f(journal)
             .map_err(|e| format!("the journal `{}` can't be used: {}", self.path.display(), super::cause(&e)))
     }
 
@@ -202,7 +204,8 @@ impl ApprovalDesk {
         let now = now_millis();
         let expires =
             now.saturating_add(signed(u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX)));
-        let expires = self.with(|db| {
+        let expires = self.with(|Journal { db, turn, .. }| {
+            let _turn = turn.take();
             // What has expired, and what the request asked when the program was another, is forgotten.
             db.execute(
                 "DELETE FROM approvals WHERE run = ?1 AND strand = ?2 AND number = ?3
@@ -223,7 +226,7 @@ impl ApprovalDesk {
     /// The answer, if there is one that can be used; taking it is using it.
     pub(crate) fn take(&self, question: &Question) -> Option<Result<(), String>> {
         let now = now_millis();
-        let looked = self.with(|db| {
+        let looked = self.with(|Journal { db, turn, .. }| {
             let found = db.query_row(
                 "SELECT verdict, reason, expires FROM approvals WHERE token = ?1 AND used IS NULL",
                 [&question.token],
@@ -231,6 +234,7 @@ impl ApprovalDesk {
             );
             let found = found.optional()?;
             if matches!(&found, Some((Some(_), ..))) {
+                let _turn = turn.take();
                 db.execute("UPDATE approvals SET used = ?2 WHERE token = ?1", params![question.token, now])?;
             }
             Ok(found)
@@ -255,7 +259,8 @@ impl ApprovalDesk {
             Err(why) => ("denied", Some(why.as_str())),
         };
         // The answer itself is in the journal; that it does not show here as well is no reason to stop.
-        let _ = self.with(|db| {
+        let _ = self.with(|Journal { db, turn, .. }| {
+            let _turn = turn.take();
             db.execute(
                 "UPDATE approvals SET verdict = ?2, reason = ?3, decided = ?4, decided_by = ?5, used = ?4
                  WHERE token = ?1 AND used IS NULL",
@@ -281,7 +286,7 @@ impl ApprovalDesk {
     /// Changes whenever an answer of somebody else can be seen. Lengths and times of the files do not say that: a writer puts an answer into
     /// the log first and lets it be seen afterwards, and in between there may be all the time that a disk takes.
     fn version(&self) -> Result<i64, String> {
-        self.with(|db| db.prepare_cached("PRAGMA data_version")?.query_row([], |r| r.get(0)))
+        self.with(|journal| journal.db.prepare_cached("PRAGMA data_version")?.query_row([], |r| r.get(0)))
     }
 }
 

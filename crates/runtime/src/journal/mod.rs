@@ -15,6 +15,7 @@
 mod approvals;
 mod conversation;
 mod session;
+mod turn;
 mod wire;
 mod writer;
 
@@ -35,6 +36,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use turn::Turn;
 
 /// The version of the tables.
 const VERSION: i64 = 2;
@@ -183,6 +185,7 @@ pub struct StepInfo {
 pub struct Journal {
     db: Connection,
     path: PathBuf,
+    turn: Turn,
 }
 
 impl Journal {
@@ -218,6 +221,7 @@ impl Journal {
         };
         let mut db =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
+        let turn = Turn::of(path);
         db.busy_timeout(Duration::from_secs(10)).map_err(failed)?;
         let number = |db: &Connection, name: &str| db.pragma_query_value(None, name, |r| r.get::<_, i64>(0));
         // A response must be on the disk before the program acts on it.
@@ -228,7 +232,7 @@ impl Journal {
         if version == VERSION && application == APPLICATION {
             whole_pages(&db, path)?;
             approvals::prepare(&db).map_err(failed)?;
-            return Ok(Journal { db, path: path.to_path_buf() });
+            return Ok(Journal { db, path: path.to_path_buf(), turn });
         }
         if application == APPLICATION {
             return Err(JournalError::new(format!(
@@ -241,6 +245,7 @@ impl Journal {
         if tables > 0 || application != 0 {
             return Err(JournalError::new(format!("`{shown}` is a database, but no journal")));
         }
+        let writing = turn.take();
         db.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
         let made = (|| {
             let t = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -254,7 +259,8 @@ impl Journal {
             t.commit()
         })();
         made.map_err(failed)?;
-        Ok(Journal { db, path: path.to_path_buf() })
+        drop(writing);
+        Ok(Journal { db, path: path.to_path_buf(), turn })
     }
 
     fn failed(&self, e: &rusqlite::Error) -> JournalError {
@@ -540,6 +546,7 @@ impl Journal {
         }
         let id = new_id();
         let copy = || {
+            let _turn = self.turn.take();
             let t = self.db.unchecked_transaction()?;
             t.execute(
                 "INSERT INTO runs SELECT ?1, ?2, name, program, digest, input, settings, id, 'running', NULL
@@ -577,6 +584,7 @@ impl Journal {
     /// There is no such run.
     pub fn delete(&mut self, run: &str) -> Result<(), JournalError> {
         let id = self.run(run)?.id;
+        let _turn = self.turn.take();
         approvals::forget(&self.db, &id).map_err(|e| self.failed(&e))?;
         self.db.execute("DELETE FROM runs WHERE id = ?1", [&id]).map(|_| ()).map_err(|e| self.failed(&e))
     }

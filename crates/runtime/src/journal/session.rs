@@ -1,7 +1,8 @@
 //! A run with a journal.
 
 use super::conversation::{self, Conversations};
-use super::writer::{Row, Write, Writer, Written};
+use super::turn::Turn;
+use super::writer::{LogFile, Row, Write, Writer, Written};
 use super::{
     About, Journal, JournalError, Stored, cause, changed_line, hash, new_id, now_millis, parse, whole, wire,
 };
@@ -45,6 +46,7 @@ pub struct Session {
     /// What is read: what the run was answered before. A run that has asked nothing before needs no connection for that.
     db: Option<Connection>,
     path: String,
+    turn: Turn,
     /// What is written; nothing in a replay.
     writer: Option<Writer>,
     id: String,
@@ -108,6 +110,7 @@ impl Journal {
         }
         let program = redactor.text(&about.program).into_owned();
         let settings = about.settings.to_string();
+        let turn = self.turn.take();
         let written = self.db.execute(
             "INSERT INTO runs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, 'running', NULL)",
             params![
@@ -120,6 +123,7 @@ impl Journal {
                 settings
             ],
         );
+        drop(turn);
         written.map_err(|e| self.failed(&e))?;
         let lock = self.lock(&id)?;
         self.session(id, Some(lock))
@@ -131,7 +135,9 @@ impl Journal {
     /// As [`Journal::begin`].
     pub fn record(self, about: &About, redactor: &Redactor) -> Result<Session, JournalError> {
         let name = redactor.text(&about.name).into_owned();
+        let turn = self.turn.take();
         self.db.execute("DELETE FROM runs WHERE name = ?1", [name]).map_err(|e| self.failed(&e))?;
+        drop(turn);
         self.begin(about, redactor)
     }
 
@@ -163,8 +169,10 @@ impl Journal {
             .with_help("go on with the program as it was, or use `--allow-changed` to replay it as far as it asks the same"));
         }
         let lock = self.lock(&id)?;
+        let turn = self.turn.take();
         let again =
             self.db.execute("UPDATE runs SET status = 'running', outcome = NULL WHERE id = ?1", [&id]);
+        drop(turn);
         again.map_err(|e| self.failed(&e))?;
         self.forget_nobody(&id)?;
         let mut session = self.session(id, Some(lock))?;
@@ -199,7 +207,7 @@ impl Journal {
         };
         let left = count("count(*)")?;
         let step = count("coalesce(max(CASE WHEN response IS NOT NULL THEN step END), 0)")?;
-        let path = self.path.display().to_string();
+        let (path, turn) = (self.path.display().to_string(), self.turn);
         let (mode, db, writer) = match lock {
             None => (Mode::Replay, Some(self.db), None),
             Some(lock) => {
@@ -208,12 +216,14 @@ impl Journal {
                     0 => (None, self.db),
                     _ => (Some(self.db), Journal::existing(&self.path)?.db),
                 };
-                (Mode::Write, reading, Some(Writer::new(writing, path.clone(), id.clone(), step, lock)))
+                let file = LogFile { db: writing, path: path.clone(), turn: turn.clone() };
+                (Mode::Write, reading, Some(Writer::new(file, id.clone(), step, lock)))
             }
         };
         Ok(Session {
             db,
             path,
+            turn,
             writer,
             id,
             mode,
@@ -230,6 +240,7 @@ impl Journal {
     /// Forgets the last answers if they say that nobody was there to approve a call. Earlier ones stay: the program has gone on from them.
     fn forget_nobody(&self, run: &str) -> Result<(), JournalError> {
         let nobody = wire::response(&Response::Approve(Err(crate::NOBODY.into())));
+        let _turn = self.turn.take();
         // What is under way (without a response) has been asked after what it counts from.
         let forgotten = self.db.execute(
             "DELETE FROM entries WHERE run = ?1 AND response = ?2 AND step >
@@ -383,6 +394,7 @@ impl Session {
                 return Ok(Known::Wrong(format!("this is not what was asked before: {why}")));
             }
             self.changed.insert(id.strand);
+            let _turn = self.turn.take();
             let gone = db.execute(
                 "DELETE FROM entries WHERE run = ?1 AND strand = ?2 AND number >= ?3",
                 params![self.id, id.strand.cast_signed(), id.number],

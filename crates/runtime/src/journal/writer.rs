@@ -9,6 +9,7 @@
 use super::conversation::Conversations;
 use super::session::Lock;
 use super::session::Spent;
+use super::turn::Turn;
 use super::{cause, check, signed, wire};
 use crate::Redactor;
 use core_ir::Num;
@@ -46,7 +47,7 @@ pub(super) struct Writer(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     queue: Mutex<Queue>,
-    file: Mutex<Target>,
+    target: Mutex<Target>,
 }
 
 #[derive(Debug, Default)]
@@ -56,10 +57,18 @@ struct Queue {
     busy: bool,
 }
 
+/// A file that is written to.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    pub(super) db: Connection,
+    /// For messages.
+    pub(super) path: String,
+    pub(super) turn: Turn,
+}
+
 #[derive(Debug)]
 struct Target {
-    db: Connection,
-    path: String,
+    file: LogFile,
     run: String,
     /// The number of the last answer.
     step: u64,
@@ -71,9 +80,9 @@ struct Target {
 
 impl Writer {
     /// A writer for a run that has `step` answers.
-    pub(super) fn new(db: Connection, path: String, run: String, step: u64, lock: Lock) -> Writer {
-        let file = Target { db, path, run, step, conversations: Conversations::default(), _lock: lock };
-        Writer(Arc::new(Shared { queue: Mutex::default(), file: Mutex::new(file) }))
+    pub(super) fn new(file: LogFile, run: String, step: u64, lock: Lock) -> Writer {
+        let target = Target { file, run, step, conversations: Conversations::default(), _lock: lock };
+        Writer(Arc::new(Shared { queue: Mutex::default(), target: Mutex::new(target) }))
     }
 
     /// Hands something over. Needs a tokio runtime around it.
@@ -94,7 +103,7 @@ impl Shared {
         let mut batch = std::mem::take(&mut hold(&self.queue).waiting);
         loop {
             let (writes, told): (Vec<Write>, Vec<_>) = batch.into_iter().unzip();
-            let result = hold(&self.file).write(&writes);
+            let result = hold(&self.target).write(&writes);
             let next = {
                 let mut queue = hold(&self.queue);
                 queue.busy = !queue.waiting.is_empty();
@@ -120,16 +129,19 @@ impl Shared {
 impl Target {
     fn write(&mut self, writes: &[Write]) -> Result<(), String> {
         let step = self.step;
+        let turn = self.file.turn.clone();
+        let turn = turn.take();
         let result = self.transact(writes);
+        drop(turn);
         if result.is_err() {
             self.step = step;
             self.conversations.forget();
         }
-        result.map_err(|e| format!("the journal `{}` can't be written: {}", self.path, cause(&e)))
+        result.map_err(|e| format!("the journal `{}` can't be written: {}", self.file.path, cause(&e)))
     }
 
     fn transact(&mut self, writes: &[Write]) -> rusqlite::Result<()> {
-        let t = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let t = self.file.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for write in writes {
             match write {
                 Write::Entry { id, call, response, spent, redactor } => {

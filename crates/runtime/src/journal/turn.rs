@@ -1,0 +1,61 @@
+//! Who of this process may write to a file next.
+//!
+//! Entry point: [`Turn`]. SQLite lets one write at a time; another one that comes meanwhile looks again after a while, and gives up after ten seconds. Who is
+//! next is chance, so among hundreds of runs that share a journal some would give up although nothing is wrong. Those of one process
+//! therefore wait for each other here, however long it takes. Other processes are few, and SQLite sees to them.
+//!
+//! Invariant: nobody who has the turn for a file waits for another one.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The turns of the files in use.
+static TURNS: LazyLock<Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>> = LazyLock::new(Mutex::default);
+
+/// The turn to write to a file: the same for all in this process who write to it.
+#[derive(Clone, Debug)]
+pub(super) struct Turn(Arc<Mutex<()>>);
+
+impl Turn {
+    /// That of a file which is there.
+    pub(super) fn of(path: &Path) -> Turn {
+        // A file that can't be found is not written to, so any name will do.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = turns.get(&path).and_then(Weak::upgrade) {
+            return Turn(turn);
+        }
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        turns.insert(path, Arc::downgrade(&turn));
+        Turn(turn)
+    }
+
+    /// Waits for the turn, which lasts as long as what is given.
+    pub(super) fn take(&self) -> MutexGuard<'_, ()> {
+        // What a panic left undone SQLite takes back.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_turn_as_long_as_somebody_uses_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, other) = (dir.path().join("a"), dir.path().join("b"));
+        for path in [&file, &other] {
+            std::fs::write(path, "").unwrap();
+        }
+        let turn = Turn::of(&file);
+        let same = Turn::of(&dir.path().join(".").join("a"));
+        assert!(Arc::ptr_eq(&turn.0, &same.0) && !Arc::ptr_eq(&turn.0, &Turn::of(&other).0));
+        let held = turn.take();
+        assert!(same.0.try_lock().is_err());
+        drop(held);
+        assert!(same.0.try_lock().is_ok());
+    }
+}
