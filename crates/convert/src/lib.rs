@@ -12,6 +12,7 @@ mod differ;
 mod same;
 mod spec;
 mod surface;
+mod text_loop;
 
 use core_ir::{Code, Style, print_with};
 use diagnostics::{Diagnostic, FileId, Span, has_errors};

@@ -402,7 +402,7 @@ impl<'c> Copy<'c> {
 
     /// Whether a loop gives a text: it is given one, and its model answers with one.
     fn is_text_loop(&self, id: TermId) -> bool {
-        crate::surface::text_loop(self.code, id).is_some()
+        crate::text_loop::text_loop(self.code, id).is_some()
     }
 
     /// The call of a task with its arguments by name: each is evaluated once, in order.

@@ -12,7 +12,8 @@
 
 use crate::cannot;
 use crate::codes::OURS;
-use core_ir::{Bound, Branch, Code, Data, ModelParams, Name, Prim, Term, TermId, ToolDecl, Type};
+use crate::text_loop::{Does, Hand, text_loop};
+use core_ir::{Bound, Code, Data, ModelParams, Name, Prim, Term, TermId, ToolDecl, Type};
 use diagnostics::{Diagnostic, Span, clip};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -205,22 +206,25 @@ impl Writer<'_> {
         let at = code.span(id);
         match code.term(id) {
             Term::Llm(prompt, params) => {
-                let component = self.component(*prompt, params, name, at);
+                let component = self.component(Some(*prompt), params, name, at);
                 Some(Agent { component, workers: Vec::new(), takers: Vec::new() })
             }
-            Term::Fix { bound, origin, body } => {
-                let Some((prompt, params, branches)) = self.looped(*body) else {
+            Term::Fix { bound, origin, .. } => {
+                let Some(found) = text_loop(code, id) else {
                     self.cannot("a loop that is no agent's with its tools", at);
                     return None;
                 };
-                let mut component = self.component(prompt, &params, name, at);
+                let mut component = self.component(found.prompt, found.params, name, at);
                 let mut agent = Agent { component: Value::Null, workers: Vec::new(), takers: Vec::new() };
                 let mut tools = Vec::new();
-                for branch in branches {
-                    self.hand(&branch, &params, &mut tools, &mut agent);
+                for hand in &found.hands {
+                    self.hand(hand, &mut tools, &mut agent);
                 }
                 component["tools"] = Value::Array(tools);
                 self.bound(&mut component, *bound, origin.as_deref(), at);
+                if found.one_action {
+                    component["metadata"]["entail"]["calls"] = "first".into();
+                }
                 agent.component = component;
                 Some(agent)
             }
@@ -250,72 +254,36 @@ impl Writer<'_> {
         }
     }
 
-    /// The parts of `λself. λx. let t = llm p θ x in case t of {…, final a ⇒ a}`, without the last branch.
-    fn looped(&self, id: TermId) -> Option<(TermId, ModelParams, Vec<Branch>)> {
-        let code = self.code;
-        let Term::Abs(this) = code.term(id) else { return None };
-        let Term::Abs(step) = code.term(this.body) else { return None };
-        let Term::Let { bindings, body, .. } = code.term(step.body) else { return None };
-        let [(t, think)] = &bindings[..] else { return None };
-        let Term::App(oracle, asked) = code.term(*think) else { return None };
-        let Term::Llm(prompt, params) = code.term(*oracle) else { return None };
-        let Term::Case { scrutinee, branches, default: None } = code.term(*body) else { return None };
-        if !self.is_var(*asked, &step.param) || !self.is_var(*scrutinee, t) {
-            return None;
-        }
-        let (last, hands) = branches.split_last()?;
-        let ends = &*last.tag == "final" && last.binder.as_ref().is_some_and(|a| self.is_var(last.body, a));
-        (ends && hands.len() == params.tools.len())
-            .then(|| (*prompt, ModelParams::clone(params), hands.to_vec()))
-    }
-
     fn is_var(&self, id: TermId, name: &str) -> bool {
         matches!(self.code.term(id), Term::Var(n, _) if &**n == name)
     }
 
     /// Something that an agent may choose.
-    fn hand(&mut self, branch: &Branch, params: &ModelParams, tools: &mut Vec<Value>, agent: &mut Agent) {
-        let code = self.code;
-        let at = code.span(branch.body);
-        let decl = params.tools.iter().map(|t| code.tool(*t)).find(|t| t.name == branch.tag).cloned();
-        match code.term(branch.body) {
+    fn hand(&mut self, hand: &Hand, tools: &mut Vec<Value>, agent: &mut Agent) {
+        let decl = self.code.tool(hand.id).clone();
+        match hand.does {
             // Another agent takes over.
-            Term::App(taker, _) if branch.binder.is_none() => agent.takers.push((at, *taker)),
-            Term::Let { bindings, .. } => {
-                let [(_, answer)] = &bindings[..] else {
-                    self.cannot("what happens after this call", at);
-                    return;
-                };
-                let Term::App(f, _) = code.term(*answer) else {
-                    self.cannot("what happens after this call", at);
-                    return;
-                };
-                match (code.term(*f), decl) {
-                    (Term::Tool(_), Some(decl)) if !agent.workers.is_empty() => {
-                        self.cannot("a tool behind an agent that is asked: workers come last", decl.span);
-                    }
-                    (Term::Tool(_), Some(decl)) => tools.push(self.tool(&decl)),
-                    _ => {
-                        let worker = self.runnable(*f, &branch.tag);
-                        // What a worker is called is what the manager calls it.
-                        if worker["name"] != *branch.tag {
-                            let message = format!("a worker that its manager calls `{}`", clip(&branch.tag));
-                            if !worker.is_null() {
-                                self.cannot(message, at);
-                            }
-                        }
-                        agent.workers.push(worker);
+            Does::HandOver(taker) => agent.takers.push((hand.at, taker)),
+            Does::Call if !agent.workers.is_empty() => {
+                self.cannot("a tool behind an agent that is asked: workers come last", decl.span);
+            }
+            Does::Call => tools.push(self.tool(&decl)),
+            Does::Ask(f) => {
+                let worker = self.runnable(f, &decl.name);
+                // What a worker is called is what the manager calls it.
+                if worker["name"] != *decl.name {
+                    let message = format!("a worker that its manager calls `{}`", clip(&decl.name));
+                    if !worker.is_null() {
+                        self.cannot(message, hand.at);
                     }
                 }
+                agent.workers.push(worker);
             }
-            Term::Prim(Prim::ToStr, _) => {
-                self.cannot("a tool whose result is the answer", at);
+            Does::Finish => {
+                self.cannot("a tool whose result is the answer", hand.at);
             }
-            Term::Fail(_) => {
-                self.cannot("a call that ends the loop", at);
-            }
-            _ => {
-                self.cannot("what happens after this call", at);
+            Does::End => {
+                self.cannot("a call that ends the loop", hand.at);
             }
         }
     }
@@ -347,10 +315,10 @@ impl Writer<'_> {
         tool
     }
 
-    fn component(&mut self, prompt: TermId, params: &ModelParams, name: &str, at: Span) -> Value {
+    fn component(&mut self, prompt: Option<TermId>, params: &ModelParams, name: &str, at: Span) -> Value {
         let name = params.purpose.as_deref().unwrap_or(name);
         let id = self.id(name);
-        let prompt = self.template(prompt);
+        let prompt = prompt.map_or_else(|| "".into(), |prompt| self.template(prompt));
         let mut agent = json!({ "component_type": "Agent", "id": id, "name": name, "system_prompt": prompt });
         let inputs: Vec<Value> = holes(&agent["system_prompt"])
             .into_iter()

@@ -229,3 +229,38 @@ fn functions_within_functions_end_in_time() {
         assert_eq!(converted.text.is_some(), target == Target::Lam);
     }
 }
+
+/// Agents that carry out all calls of a reply, and those that take one action at a time, are written as what they are: what is written is the
+/// same term, or nothing is.
+#[test]
+fn agents_that_loop_over_a_text_say_how_many_calls_a_turn_has() {
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/frontends");
+    let first = |path: &str, target| {
+        let (name, code) = units(&suite.join(path)).remove(0);
+        convert(&code, &name, target).text.unwrap_or_else(|| panic!("{path}"))
+    };
+    for path in ["generic/agent.yaml", "solace/agent.yaml", "agentspec/agent.json"] {
+        assert!(first(path, Target::Agent).contains("talk: text"), "{path}");
+        assert!(!first(path, Target::AgentSpec).contains("\"calls\""), "{path}");
+    }
+    for path in ["swe_agent/default.yaml", "nemo_nat/react.yaml"] {
+        assert!(first(path, Target::Agent).contains("talk: actions"), "{path}");
+    }
+    assert!(first("nemo_nat/react.yaml", Target::AgentSpec).contains("\"calls\": \"first\""));
+    // Who hands over, answers by a tool or asks others does so after the other calls.
+    let text = "tool find(input: Dyn) -> Dyn write\ntool bill(input: Str) -> Str pure\ntool done(input: Dyn) -> Dyn write\n\
+        fix[4] (\\self. \\x: Str. let r = fresh (let _ = send[system] \"p\" in let _ = send x in fix[inf \"calls\"] (\\more. \\t. case t.reply of {\
+        find a => let o = tool[find] a in more {reply: recv {model: \"m\", tools: [find, bill, done], waiting: true}, said: \"{t.said}\\n[find] {o}\"},\
+        bill => let o = more {reply: recv {model: \"m\", tools: [find, bill, done], waiting: true}, said: t.said} in {next: `bill, said: o.said},\
+        done a => let o = prim[to_str](tool[done] a) in let _ = more {reply: recv {model: \"m\", tools: [find, bill, done], waiting: true}, said: t.said} in {next: `done, said: o},\
+        final a => {next: `final, said: a}, none => {next: `none, said: t.said}\
+        }) {reply: recv {model: \"m\", tools: [find, bill, done], purpose: \"a\"}, said: x}) in \
+        case r.next of {bill => llm \"b\" {model: \"m\"} r.said, done => r.said, final => r.said, none => self r.said})";
+    let written = written(text, Target::Agent);
+    for part in ["talk: text", "final_tools: [done]", "handoffs: ["] {
+        assert!(written.contains(part), "{part}: {written}");
+    }
+    // A call that forgets what was said before is no such agent.
+    let other = text.replace("said: \"{t.said}\\n[find] {o}\"", "said: \"{o}\"");
+    assert!(lacks(&other, Target::Agent).contains("no agent's"));
+}

@@ -141,6 +141,10 @@ impl Role {
 /// What a `recv` gives that receives only calls that wait, see [`ModelParams::waiting`], if there is none.
 pub const NOTHING_WAITS: &str = "none";
 
+/// The field of what the calls of a reply come to, where that is a record, which holds what decides how it goes on: the tag of a call, `final`, or
+/// [`NOTHING_WAITS`].
+pub const NEXT: &str = "next";
+
 /// How a model is asked (the seed's `θ`).
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct ModelParams {

@@ -26,6 +26,17 @@ pub(crate) fn several(params: &ModelParams) -> bool {
     !params.extra.iter().any(|(n, d)| &**n == "parallel_tool_calls" && *d == Data::Bool(false))
 }
 
+/// How the next call that waits is received.
+pub(crate) fn waiting(params: &ModelParams) -> ModelParams {
+    ModelParams {
+        model: params.model.clone(),
+        tools: params.tools.clone(),
+        repair: params.repair,
+        waiting: true,
+        ..ModelParams::default()
+    }
+}
+
 /// What follows a call: the next one that waits, and what is done after it, given what is known so far. Nothing, if a reply holds one call.
 pub(crate) fn more(
     kit: &mut Kit<'_>,
@@ -36,14 +47,7 @@ pub(crate) fn more(
     if !several(params) {
         return None;
     }
-    let params = ModelParams {
-        model: params.model.clone(),
-        tools: params.tools.clone(),
-        repair: params.repair,
-        waiting: true,
-        ..ModelParams::default()
-    };
-    let next = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), at);
+    let next = kit.b.add(Term::Recv(Recv::Data(Arc::new(waiting(params)))), at);
     let next = with(kit, next, known, at);
     let more = kit.b.var("more", at);
     Some(kit.b.app(more, next, at))

@@ -5,20 +5,23 @@
 //! | source | term |
 //! |---|---|
 //! | instructions and a model | `llm p θ` |
-//! | with tools, helpers or handovers | `fix[n] (λself. λx. let t = llm p θ x in case t of {…})` |
-//! | a tool | `t a ⇒ let o = tool[t] a in self "{x}\n[t] {o}"` |
-//! | a helper: an agent that is asked and answers | `h a ⇒ let o = helper a.input in self "{x}\n[h] {o}"` |
-//! | a handover: an agent that takes over | `h a ⇒ helper x` |
-//! | a reply without a tool call | `final a ⇒ a` |
+//! | with tools, helpers or handovers | `fix[n] (λself. λx. let r = fresh (send[system] p; send x; calls) in case r.next of {…})`, see [`crate::turn`] |
+//! | a tool | `t a ⇒ let o = tool[t] a in more {reply: recv[θ, waiting], said: "{t.said}\n[t] {o}"}` |
+//! | a helper: an agent that is asked and answers | `h a ⇒ let o = helper a.input in more {reply: recv[θ, waiting], said: "{t.said}\n[h] {o}"}` |
+//! | a handover: an agent that takes over | ``h ⇒ let o = more {…} in {next: `h, said: o.said}``, and then `helper r.said` |
+//! | one action at a time ([`Carried::First`]) | `fix[n] (λself. λx. let t = llm p θ x in case t of {…})` |
+//! | a reply without a tool call | ``final a ⇒ {next: `final, said: a}`` |
 //!
 //! Invariant: bounded. Parts and text are counted with each use of them, so no alias or reference makes
 //! a small file a large term.
 
+use crate::calls;
 use crate::doc::{Entry, Node};
 use crate::emit::{self, LoopBound, Part, Template, clip, codes, undecided};
 use crate::lambda_yaml::not_built;
 use crate::outline::Outline;
 use crate::project::{AgentPlace, Project, Unit, UnitKind};
+use crate::turn::{Asked, Call, Carried, Names, Outcome};
 use crate::versions::Versions;
 use core_ir::{
     Branch, Builder, Catches, Data, EffectClass, Globals, LabelSpec, ModelParams, Name, Num, Recv, Role,
@@ -330,53 +333,52 @@ impl<'o> Kit<'o> {
 
     /// `Str → Str`: one oracle, or a loop around one that is offered tools.
     pub fn agent(&mut self, agent: Agent<'_>) -> TermId {
-        self.agent_asked(agent, None)
+        self.agent_asked(agent, Carried::All, None)
     }
 
-    /// The same, where what the oracle of a loop is asked is this term about `x` instead of `x`.
-    pub fn agent_asked(&mut self, agent: Agent<'_>, request: Option<TermId>) -> TermId {
+    /// The same, where it is said which calls of a reply are carried out, and what the oracle of a loop is asked instead of `x`: a term about it.
+    pub fn agent_asked(&mut self, agent: Agent<'_>, carried: Carried, request: Option<TermId>) -> TermId {
         let Agent { name, head, prompt, mut params, model_at, hands, hands_at, bound } = agent;
         let model_at = model_at.unwrap_or(head);
         if params.purpose.is_none() && !name.is_empty() {
             params.purpose = Some(name.into());
         }
         let hands_at = hands_at.or_else(|| hands.first().map(|h| h.at)).unwrap_or(head);
-        let mut branches: Vec<Branch> = Vec::new();
+        let mut calls: Vec<Call> = Vec::new();
         let mut seen: HashSet<String> = HashSet::new();
         for hand in hands {
-            if branches.len() >= emit::MOST_TOOLS {
+            if calls.len() >= emit::MOST_TOOLS {
                 self.out.push(emit::too_many_tools(hand.at));
                 break;
             }
-            if hand.name == "final" || hand.name.is_empty() || !seen.insert(hand.name.clone()) {
-                let message = match hand.name.is_empty() {
-                    true => "a tool without a name is left out".to_string(),
-                    false => {
-                        format!("there is a tool `{}` already, this one is left out", clip(&hand.name))
+            if calls::reserved(&hand.name) || !seen.insert(hand.name.clone()) {
+                let message = match &*hand.name {
+                    "" => "a tool without a name is left out".to_string(),
+                    name if calls::reserved(name) => {
+                        format!("a tool cannot be called `{name}`, which is what a reply without a call is; this one is left out")
                     }
+                    name => format!("there is a tool `{}` already, this one is left out", clip(name)),
                 };
                 self.out.push(Diagnostic::warn(codes::DUPLICATE, message, hand.at));
                 continue;
             }
-            branches.push(self.branch(hand, &mut params));
+            calls.push(self.called(hand, &mut params));
         }
-        if branches.is_empty() {
+        if calls.is_empty() {
             let oracle = self.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
             let Some(request) = request else { return oracle };
             let asked = self.b.app(oracle, request, model_at);
             return self.b.abs("x", Some(Type::Str), asked, head);
         }
         let fix_at = bound.span.unwrap_or(hands_at);
-        let oracle = self.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
-        let think = match request {
-            Some(request) => self.b.app(oracle, request, model_at),
-            None => self.on_x(oracle, model_at),
-        };
-        let answer = self.b.var("a", hands_at);
-        branches.push(Branch { tag: "final".into(), binder: Some("a".into()), body: answer });
-        let t = self.b.var("t", hands_at);
-        let case = self.b.add(Term::Case { scrutinee: t, branches, default: None }, hands_at);
-        let body = self.b.let_in(vec![("t".into(), think)], case, head);
+        if matches!(self.b.term(prompt), Term::Lit(Data::Str(own)) if own.is_empty()) {
+            let at = self.b.span(prompt);
+            if at != head {
+                self.outline.blank(at);
+            }
+        }
+        let asked = Asked { prompt, params, request, calls, carried, head, model_at, calls_at: hands_at };
+        let body = asked.turn(&mut self.b, &Names::plain());
         self.fixpoint(body, bound, head, fix_at)
     }
 
@@ -387,50 +389,28 @@ impl<'o> Kit<'o> {
         self.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body }, fix_at)
     }
 
-    fn branch(&mut self, hand: Hand, params: &mut ModelParams) -> Branch {
+    /// A hand as a call, which the model is offered.
+    fn called(&mut self, hand: Hand, params: &mut ModelParams) -> Call {
         let Hand { name, at, does, description, handler } = hand;
         let helper = !matches!(does, Does::Call | Does::Finish);
         let finish = matches!(does, Does::Finish);
         let id = self.tool(&name, at, helper, description, handler);
         params.tools.push(id);
-        let a = self.b.var("a", at);
-        let answer = match does {
+        let comes = match does {
             Does::Call | Does::Finish => {
-                let f = self.b.add(Term::Tool(id), at);
+                let (f, a) = (self.b.add(Term::Tool(id), at), self.b.var("a", at));
                 let result = self.b.app(f, a, at);
-                if finish {
-                    let body = self.b.add(Term::Prim(core_ir::Prim::ToStr, vec![result]), at);
-                    return Branch { tag: name.as_str().into(), binder: Some("a".into()), body };
-                }
-                result
+                if finish { Outcome::Answers(result) } else { Outcome::Joins(result) }
             }
             Does::Ask(agent) => {
+                let a = self.b.var("a", at);
                 let input = self.b.add(Term::Field(a, "input".into()), at);
-                self.b.app(agent, input, at)
+                Outcome::Joins(self.b.app(agent, input, at))
             }
-            Does::End => {
-                let x = self.b.var("x", at);
-                let body = self.b.add(Term::Fail(x), at);
-                return Branch { tag: name.as_str().into(), binder: None, body };
-            }
-            Does::HandOver(agent) => {
-                let body = self.on_x(agent, at);
-                return Branch { tag: name.as_str().into(), binder: None, body };
-            }
+            Does::End => Outcome::Fails,
+            Does::HandOver(agent) => Outcome::Over(agent),
         };
-        let body = self.observe(&name, answer, at);
-        Branch { tag: name.as_str().into(), binder: Some("a".into()), body }
-    }
-
-    /// `let o = answer in self "{x}\n[name] {o}"`.
-    fn observe(&mut self, name: &str, answer: TermId, at: Span) -> TermId {
-        let (x, o) = (self.b.var("x", at), self.b.var("o", at));
-        let mut state = Template::new(at);
-        state.term(x).text(&format!("\n[{name}] ")).term(o);
-        let state = state.build(&mut self.b);
-        let this = self.b.var("self", at);
-        let again = self.b.app(this, state, at);
-        self.b.let_in(vec![("o".into(), answer)], again, at)
+        Call { name: name.as_str().into(), at, comes }
     }
 
     /// The declaration of a tool, made once; a helper takes a text and does nothing to the world by itself.

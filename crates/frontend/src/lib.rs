@@ -61,6 +61,7 @@ mod solace;
 pub mod surface;
 mod swe_agent;
 mod talk;
+mod turn;
 mod versions;
 mod watsonx;
 

@@ -28,6 +28,25 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
+/// All units of a configuration, with the other files of its folder at hand.
+fn units(path: &Path) -> Vec<Arc<Code>> {
+    let mut sources = Sources::new();
+    let mut project = Project::default();
+    let folder = path.parent().expect("a folder");
+    let mut beside: Vec<_> = std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    beside.retain(|p| p != path && p.extension().is_some_and(|e| e != "expected") && p.is_file());
+    for path in std::iter::once(path.to_path_buf()).chain(beside) {
+        let name = path.file_name().expect("a name").to_string_lossy().to_string();
+        let text: Arc<str> = read(&path).into();
+        let id = sources.add(&*name, text.clone());
+        project.files.push(File::read(id, &name, &text, &Limits::default()));
+    }
+    let Recognised::Frontend(frontend) = recognise(&project.files[0]) else {
+        panic!("{}: not recognised", path.display())
+    };
+    frontend.lower(&project, 0).units.into_iter().map(|u| u.code).collect()
+}
+
 fn compiled(name: &str, text: &str) -> Arc<Code> {
     let mut sources = Sources::new();
     let id = sources.add(name, text);
@@ -111,6 +130,123 @@ fn a_reply_with_several_calls_is_one_reply() {
         let count = |of: fn(&Call) -> bool| outcome.requests.iter().filter(|(c, _)| of(c)).count();
         assert_eq!(count(|c| matches!(c, Call::Model { .. })), asked, "{name}");
         assert_eq!(count(|c| matches!(c, Call::Tool { .. })), calls, "{name}");
+    }
+}
+
+/// Configurations whose agents loop over a text: the number of the unit, tools that it has, and whether all calls of a reply are carried out.
+const CONFIGURED: &[(&str, usize, [&str; 2], bool)] = &[
+    ("adk/root_agent.yaml", 0, ["opening_hours", "opening_hours"], true),
+    ("agentspec/agent.json", 0, ["book_room", "book_room"], true),
+    ("cagent/team.yaml", 0, ["todo", "prices"], true),
+    ("dify/agent.yml", 0, ["oven", "oven"], true),
+    ("flowise/supervisor.json", 0, ["fileTool", "fileTool"], true),
+    ("generic/agent.yaml", 0, ["weather", "soil_test"], true),
+    ("goose/recipe.yaml", 0, ["developer", "developer"], true),
+    ("kagent/agents.yaml", 0, ["query", "alerts"], true),
+    ("langflow/news.json", 0, ["calculator", "calculator"], true),
+    ("lobechat/agent.json", 0, ["timer", "unit-converter"], true),
+    ("ms_agent/agent.yaml", 0, ["write_file", "read_file"], true),
+    ("ms_declarative/agent.yaml", 0, ["rooms", "rooms"], true),
+    ("praisonai/roles.yaml", 0, ["thermometer", "thermometer"], true),
+    ("semantic_kernel/agent.yaml", 0, ["menu.specials", "menu.specials"], true),
+    ("solace/agent.yaml", 0, ["files", "sheet-server"], true),
+    ("watsonx/agent.yaml", 0, ["book_visit", "transfer"], true),
+    ("langchain/agent.yaml", 0, ["search", "calculator"], false),
+    ("letta/agent.json", 0, ["diary_search", "diary_search"], false),
+    ("nemo_nat/react.yaml", 0, ["clock", "clock"], false),
+    ("swe_agent/default.yaml", 0, ["edit", "bash"], false),
+    ("lambda_yaml/listing1.yaml", 0, ["sum", "improve"], false),
+];
+
+/// Where the fixture holds more than one agent, or parts that are not known, only the agent.
+const ALONE: &[(&str, &str, [&str; 2])] = &[
+    (
+        "n8n.json",
+        r#"{"nodes": [{"name": "By hand", "type": "n8n-nodes-base.manualTrigger", "parameters": {}},
+            {"name": "Agent", "type": "@n8n/n8n-nodes-langchain.agent", "parameters": {"text": "Answer."}},
+            {"name": "Model", "type": "@n8n/n8n-nodes-langchain.lmChatOpenAi", "parameters": {"model": {"value": "m"}}},
+            {"name": "Calendar", "type": "n8n-nodes-base.googleCalendarTool", "parameters": {}}],
+            "connections": {"By hand": {"main": [[{"node": "Agent", "type": "main", "index": 0}]]},
+            "Model": {"ai_languageModel": [[{"node": "Agent", "type": "ai_languageModel", "index": 0}]]},
+            "Calendar": {"ai_tool": [[{"node": "Agent", "type": "ai_tool", "index": 0}]]}}}"#,
+        ["Calendar", "Calendar"],
+    ),
+    (
+        "ragflow.json",
+        r#"{"dsl": {"components": {"begin": {"obj": {"component_name": "Begin", "params": {}}, "downstream": ["Agent:0"], "upstream": []},
+            "Agent:0": {"obj": {"component_name": "Agent", "params": {"llm_id": "m", "sys_prompt": "You explain bills.",
+            "tools": [{"component_name": "Search", "name": "Search"}, {"component_name": "Sum", "name": "Sum"}]}}, "downstream": [], "upstream": ["begin"]}}}}"#,
+        ["Search", "Sum"],
+    ),
+    (
+        "chatdev.yaml",
+        "graph:\n  id: bakery\n  start: [baker]\n  end: [baker]\n  nodes:\n    - id: baker\n      type: agent\n      config:\n        role: You bake.\n        name: m\n        tooling:\n          - type: function\n            config:\n              tools:\n                - name: look_up\n                - name: weigh\n  edges: []\n",
+        ["look_up", "weigh"],
+    ),
+];
+
+/// What a program takes: a text, or a record of them.
+fn input(code: &Code) -> Data {
+    match code.term(code.root()) {
+        Term::Abs(abs) => match &abs.ty {
+            Some(Type::Record(fields)) => {
+                Data::record(fields.iter().map(|(name, _)| (name.clone(), Data::str("tea"))))
+            }
+            _ => Data::str("tea"),
+        },
+        _ => Data::str("tea"),
+    }
+}
+
+#[test]
+fn agents_that_loop_over_a_text_carry_out_every_call_of_a_reply() {
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/frontends");
+    for (name, unit, tools, all) in CONFIGURED {
+        carries_out(name, &units(&suite.join(name))[*unit], tools, *all);
+    }
+    for (name, text, tools) in ALONE {
+        carries_out(name, &compiled(name, text), tools, true);
+    }
+}
+
+/// The first model that is offered the tools calls both in one reply, and then answers.
+fn carries_out(name: &str, code: &Arc<Code>, tools: &[&str; 2], all: bool) {
+    let bound = check::cost::bound(code, true);
+    let args = || Data::record([(Name::from("input"), Data::str("tea"))]);
+    let (mut asked, mut both, mut called, mut seen) = (0_u64, false, Vec::new(), String::new());
+    let mut world = |call: &Call| match call {
+        Call::Model { tools: offered, messages, .. } => {
+            asked += 1;
+            if both {
+                seen += &format!("{messages:?}");
+                return Answer::Text("done".into());
+            }
+            both = tools.iter().all(|t| offered.iter().any(|o| **o == **t));
+            match offered.first() {
+                _ if both => Answer::ToolCalls(tools.iter().map(|t| (Name::from(*t), args())).collect()),
+                // Whoever has the tools is asked first.
+                Some(helper) => Answer::ToolCall(helper.clone(), args()),
+                None => Answer::Text("done".into()),
+            }
+        }
+        Call::Tool { name, .. } if both => {
+            called.push(name.to_string());
+            Answer::Data(Data::str(format!("result {}", called.len())))
+        }
+        Call::Tool { .. } => Answer::Data(Data::str("before")),
+        Call::Recall { .. } => Answer::Found(None),
+        _ => Answer::Kept,
+    };
+    let outcome =
+        drive::run(&open(code), Some(&input(code)), machine::Config::default(), &mut world, Order::AtOnce);
+    assert!(outcome.result.is_ok(), "{name}: {:?}", outcome.result);
+    assert_eq!(called, if all { &tools[..] } else { &tools[..1] }, "{name}");
+    assert!(seen.contains("result 1") && seen.contains("result 2") == all, "{name}: {seen}");
+    let models = bound.model_calls;
+    assert!(models.least >= 1 && models.most.is_none_or(|most| asked <= most), "{name}: {asked} of {models}");
+    match bound.tool_calls.most {
+        None => assert!(!bound.unbounded.is_empty(), "{name}: no reason"),
+        Some(most) => assert!(!all && called.len() as u64 <= most, "{name}: {} calls of {most}", called.len()),
     }
 }
 

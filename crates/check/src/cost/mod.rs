@@ -383,7 +383,13 @@ impl Analysis<'_> {
                     v => (Value::Guarded(Rc::new(v), *retry, span), all.envelope(&c)),
                 }
             }
-            Term::Mem(_, e) | Term::Fork(e) | Term::Fresh(e) | Term::Check(_, _, e) => {
+            Term::Fresh(e) => {
+                let (v, c) = self.eval(code, *e, env);
+                // No call waits in a conversation that begins.
+                let models = Interval { least: c.models.least.saturating_add(asks_first(code, *e).into()), ..c.models };
+                (v, Cost { models, ..c })
+            }
+            Term::Mem(_, e) | Term::Fork(e) | Term::Check(_, _, e) => {
                 self.eval(code, *e, env)
             }
             Term::Within(seconds, e) => {
@@ -838,6 +844,38 @@ fn payload(vs: &[Value], tag: &Name) -> Option<Value> {
         _ => Some(Value::Unknown),
     });
     parts.reduce(Value::join)
+}
+
+/// Whether a conversation begins with messages and a question that offers tools: `send …; recv[θ]`, looked at or handed on.
+fn asks_first(code: &Code, mut id: TermId) -> bool {
+    let plain = |id: TermId| {
+        let mut parts = vec![id];
+        while let Some(id) = parts.pop() {
+            let term = code.term(id);
+            if matches!(term, Term::App(..) | Term::Recv(_) | Term::Fresh(_) | Term::Fork(_)) {
+                return false;
+            }
+            parts.extend(term.children());
+        }
+        true
+    };
+    loop {
+        id = match code.term(id) {
+            Term::Let { bindings, body, .. } if bindings.iter().all(|(_, said)| plain(*said)) => *body,
+            Term::App(f, given) if is_loop(code, *f) => *given,
+            Term::Case { scrutinee, .. } => *scrutinee,
+            Term::Record(fields) => match fields.first() {
+                Some((_, first)) => *first,
+                None => return false,
+            },
+            Term::Recv(Recv::Data(params)) => return !params.tools.is_empty() && !params.waiting,
+            _ => return false,
+        };
+    }
+}
+
+fn is_loop(code: &Code, id: TermId) -> bool {
+    matches!(code.term(id), Term::Fix { body, .. } if matches!(code.term(*body), Term::Abs(_)))
 }
 
 /// Tokens of a conversation beside its texts: roles and separators of a system and a user message.

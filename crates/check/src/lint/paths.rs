@@ -2,7 +2,7 @@
 //!
 //! Source: seed 000 §5.4 (L004), `docs/calculus.md` §4.1.
 
-use core_ir::{Abs, AbsSugar, Bound, Code, Name, Recv, Slot, Term, TermId};
+use core_ir::{Abs, AbsSugar, Bound, Code, NEXT, Name, Recv, Slot, Term, TermId};
 
 /// A fixpoint of a term.
 #[derive(Clone, Debug)]
@@ -144,6 +144,14 @@ fn dispatch(code: &Code, mut at: TermId) -> Option<TermId> {
             _ => return None,
         }
     }
+}
+
+/// Whether a conversation comes to what the calls of a reply come to.
+fn carries_out(code: &Code, mut id: TermId) -> bool {
+    while let Term::Let { body, .. } = code.term(id) {
+        id = *body;
+    }
+    matches!(code.term(id), Term::App(f, _) if code.receives_calls(*f))
 }
 
 /// What is known of a local variable.
@@ -300,6 +308,9 @@ impl Walk<'_> {
             // A turn of a conversation.
             Term::Recv(Recv::Data(params)) if params.tools.is_empty() => Binding::Reply,
             Term::Recv(Recv::Data(_)) => Binding::Action,
+            // What decides how a turn goes on, after its calls.
+            Term::Fresh(e) if carries_out(self.code, *e) => Binding::Action,
+            Term::Field(e, field) if &**field == NEXT && self.kind(*e) == Binding::Action => Binding::Action,
             Term::Field(e, _) | Term::Classify(_, e) | Term::Check(_, _, e) => match self.kind(*e) {
                 Binding::Other => Binding::Other,
                 _ => Binding::Reply,

@@ -2,32 +2,12 @@
 
 use super::words::{escaped, is_name, number, required, template, text};
 use super::{Agent, Means, Writer};
+use crate::text_loop::{Does, TextLoop, text_loop};
 use core_ir::{
-    Abs, Bound, Code, Data, EffectClass, LabelSpec, ModelParams, Name, Prim, Term, TermId, ToolDecl, ToolId,
+    Bound, Code, Data, EffectClass, LabelSpec, ModelParams, Prim, Term, TermId, ToolDecl, ToolId,
     Type,
 };
 use diagnostics::{Span, clip};
-
-/// A loop on one text, in which results join it: an agent that talks by text.
-pub(crate) struct TextLoop<'c> {
-    bound: Bound,
-    prompt: TermId,
-    params: &'c ModelParams,
-    hands: Vec<Hand>,
-}
-
-/// What its model may call.
-struct Hand {
-    id: ToolId,
-    does: Does,
-}
-
-enum Does {
-    Call,
-    Finish,
-    Ask(TermId),
-    HandOver(TermId),
-}
 
 /// A task that an agent carries out.
 struct Job {
@@ -59,7 +39,7 @@ impl<'c> Writer<'c> {
             );
         }
         let fields = self.fields(params, at);
-        let job = self.job(prompt, params, fields, &ty)?;
+        let job = self.job(Some(prompt), params, fields, &ty)?;
         self.carry_out(&job, x, params, result)
     }
 
@@ -80,15 +60,37 @@ impl<'c> Writer<'c> {
     /// The task and the agent of a question. Instructions that are computed are the task's.
     fn job(
         &mut self,
-        prompt: TermId,
+        prompt: Option<TermId>,
         params: &ModelParams,
         mut fields: Vec<String>,
         ty: &str,
     ) -> Option<Job> {
-        let code = self.code;
-        let at = code.span(prompt);
         let mut job = Job { task: String::new(), agent: String::new(), args: Vec::new() };
         let (mut declared, mut system) = (vec!["text: String".to_string()], String::new());
+        if let Some(prompt) = prompt {
+            self.instructions(prompt, &mut fields, &mut job, &mut declared, &mut system)?;
+        }
+        job.agent = self.agent(params.model.as_deref(), fields, String::new());
+        job.task = self.name(params.purpose.as_deref().unwrap_or("answer"));
+        self.decls.push(format!(
+            "task {}({}) -> {ty} by agent {{ {system}prompt \"{{text}}\" }}",
+            job.task,
+            declared.join(", ")
+        ));
+        Some(job)
+    }
+
+    /// The instructions of a question: those of the agent, or of the task.
+    fn instructions(
+        &mut self,
+        prompt: TermId,
+        fields: &mut Vec<String>,
+        job: &mut Job,
+        declared: &mut Vec<String>,
+        system: &mut String,
+    ) -> Option<()> {
+        let code = self.code;
+        let at = code.span(prompt);
         match code.term(prompt) {
             Term::Lit(Data::Str(own)) => {
                 if !own.is_empty() {
@@ -126,14 +128,7 @@ impl<'c> Writer<'c> {
                 system.push_str(&format!("system \"{{{own}}}\" "));
             }
         }
-        job.agent = self.agent(params.model.as_deref(), fields, String::new());
-        job.task = self.name(params.purpose.as_deref().unwrap_or("answer"));
-        self.decls.push(format!(
-            "task {}({}) -> {ty} by agent {{ {system}prompt \"{{text}}\" }}",
-            job.task,
-            declared.join(", ")
-        ));
-        Some(job)
+        Some(())
     }
 
     fn cannot_give<T>(&mut self, what: String, at: Span) -> Option<T> {
@@ -205,7 +200,7 @@ impl<'c> Writer<'c> {
     /// What the declaration of an agent that is such a loop says, its instructions aside.
     fn loop_fields(&mut self, found: &TextLoop<'_>, at: Span) -> Option<Vec<String>> {
         let mut fields = self.model_fields(found.params, at);
-        fields.push("talk: text".into());
+        fields.push(if found.one_action { "talk: actions" } else { "talk: text" }.into());
         fields.push(match found.bound {
             Bound::Finite(n) => format!("max_steps: {n}"),
             Bound::Infinite => "max_steps: unlimited".into(),
@@ -216,6 +211,9 @@ impl<'c> Writer<'c> {
         for hand in &found.hands {
             let decl = self.code.tool(hand.id).clone();
             let kind = match hand.does {
+                Does::End => {
+                    return self.cannot_give("a call that ends the loop with an error".into(), decl.span);
+                }
                 Does::Call | Does::Finish => {
                     let name = self.tool(hand.id, &decl)?;
                     if matches!(hand.does, Does::Finish) {
@@ -290,18 +288,19 @@ impl<'c> Writer<'c> {
             },
             _ => f,
         };
-        let own = |code: &Code, prompt: TermId| match code.term(prompt) {
-            Term::Lit(Data::Str(s)) => Some(s.to_string()),
-            _ => None,
+        let own = |code: &Code, prompt: Option<TermId>| match prompt.map(|p| code.term(p)) {
+            None => Some(String::new()),
+            Some(Term::Lit(Data::Str(s))) => Some(s.to_string()),
+            Some(_) => None,
         };
         let name = match (code.term(function), text_loop(code, function)) {
             (Term::Llm(prompt, params), _)
                 if params.tools.is_empty()
                     && matches!(params.result, None | Some(Type::Str))
-                    && own(code, *prompt).is_some() =>
+                    && own(code, Some(*prompt)).is_some() =>
             {
                 let mut fields = self.fields(params, at);
-                instructed(&mut fields, own(code, *prompt));
+                instructed(&mut fields, own(code, Some(*prompt)));
                 self.agent(Some(&decl.name), fields, about)
             }
             (_, Some(found)) if own(code, found.prompt).is_some() => {
@@ -448,85 +447,4 @@ fn body(handler: &Data) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// The loop that a function is, if it is one on a text: `fix[n] (λself. λx. let t = llm p θ x in case t of {…})`.
-pub(crate) fn text_loop(code: &Code, f: TermId) -> Option<TextLoop<'_>> {
-    let Term::Fix { bound, body, .. } = code.term(f) else { return None };
-    let Term::Abs(Abs { param: this, body, .. }) = code.term(*body) else { return None };
-    let Term::Abs(Abs { param: x, body, .. }) = code.term(*body) else { return None };
-    let is_var = |id: TermId, name: &Name| matches!(code.term(id), Term::Var(n, _) if n == name);
-    let (asked, case) = match code.term(*body) {
-        Term::Let { bindings, body, .. } => match (&bindings[..], code.term(*body)) {
-            ([(t, asked)], Term::Case { scrutinee, branches, default: None })
-                if is_var(*scrutinee, t) && t != x && t != this =>
-            {
-                (*asked, branches)
-            }
-            _ => return None,
-        },
-        Term::Case { scrutinee, branches, default: None } => (*scrutinee, branches),
-        _ => return None,
-    };
-    let Term::App(model, on) = code.term(asked) else { return None };
-    let Term::Llm(prompt, params) = code.term(*model) else { return None };
-    if !is_var(*on, x)
-        || this == x
-        || params.tools.is_empty()
-        || !matches!(params.result, None | Some(Type::Str))
-    {
-        return None;
-    }
-    let mut hands = Vec::new();
-    for id in &params.tools {
-        let decl = code.tool(*id);
-        let branch = case.iter().find(|b| b.tag == decl.name)?;
-        let does = match (&branch.binder, code.term(branch.body)) {
-            (None, Term::App(to, all)) if is_var(*all, x) => Does::HandOver(*to),
-            (Some(a), Term::Prim(Prim::ToStr, of)) => match code.term(*of.first()?) {
-                Term::App(tool, given)
-                    if is_var(*given, a) && matches!(code.term(*tool), Term::Tool(t) if t == id) =>
-                {
-                    Does::Finish
-                }
-                _ => return None,
-            },
-            (Some(a), Term::Let { bindings, body, .. }) => {
-                let [(o, answer)] = &bindings[..] else { return None };
-                let Term::App(again, now) = code.term(*body) else { return None };
-                let Term::Prim(Prim::Format, parts) = code.term(*now) else { return None };
-                let [all, said, result] = &parts[..] else { return None };
-                let marked = format!("\n[{}] ", decl.name);
-                let joins = is_var(*again, this)
-                    && is_var(*all, x)
-                    && is_var(*result, o)
-                    && matches!(code.term(*said), Term::Lit(Data::Str(s)) if **s == *marked);
-                if !joins {
-                    return None;
-                }
-                match code.term(*answer) {
-                    Term::App(tool, given)
-                        if is_var(*given, a) && matches!(code.term(*tool), Term::Tool(t) if t == id) =>
-                    {
-                        Does::Call
-                    }
-                    Term::App(helper, given) => match code.term(*given) {
-                        Term::Field(of, field) if is_var(*of, a) && &**field == "input" => Does::Ask(*helper),
-                        _ => return None,
-                    },
-                    _ => return None,
-                }
-            }
-            _ => return None,
-        };
-        hands.push(Hand { id: *id, does });
-    }
-    let last = case.iter().find(|b| &*b.tag == "final")?;
-    let answers = last.binder.as_ref().is_some_and(|a| is_var(last.body, a));
-    (answers && case.len() == hands.len() + 1).then_some(TextLoop {
-        bound: *bound,
-        prompt: *prompt,
-        params,
-        hands,
-    })
 }

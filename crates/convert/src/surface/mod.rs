@@ -6,9 +6,8 @@
 mod agents;
 mod words;
 
-pub(crate) use agents::text_loop;
-
 use crate::cannot;
+use crate::text_loop::text_loop;
 use core_ir::{Branch, Code, Data, IfSugar, Name, Prim, Term, TermId, ToolId, Type};
 use diagnostics::{Diagnostic, Span, clip};
 use std::collections::{HashMap, HashSet};

@@ -13,7 +13,8 @@
 //! | `A2AAgent`, `OciAgent` | unknown: a service answers for them |
 //!
 //! What flows along data edges is handed on together, as text. How often an agent's loop runs at most stands in `metadata`, if
-//! `entail convert` wrote it (`{"entail": {"max_steps": 25}}`): Agent Spec has no word for it.
+//! `entail convert` wrote it (`{"entail": {"max_steps": 25}}`): Agent Spec has no word for it. So does that it takes one action at a time
+//! (`"calls": "first"`).
 //!
 //! Source: oracle/agent-spec, `docs/pyagentspec`, specification 25.4.
 
@@ -23,6 +24,7 @@ use crate::flow::{Flow, FlowNode};
 use crate::kit::{Agent, Hand, Kit, Units, double, first_text, mark, setting, size};
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::shape::why;
+use crate::turn::Carried;
 use core_ir::{Bound, Branch, ModelParams, Name, Prim, Term, TermId, Type};
 use diagnostics::Span;
 use std::collections::HashMap;
@@ -233,16 +235,11 @@ impl<'d> Spec<'d> {
         }
         hands.extend(more);
         let hands_at = node.entry("tools").map(|e| e.key.span());
-        kit.agent(Agent {
-            name: name(node),
-            head,
-            prompt,
-            params,
-            model_at,
-            hands,
-            hands_at,
-            bound: limit(node),
-        })
+        let first = node.at(&["metadata", "entail", "calls"]).and_then(|c| c.text()) == Some("first");
+        let carried = if first { Carried::First } else { Carried::All };
+        let bound = limit(node);
+        let agent = Agent { name: name(node), head, prompt, params, model_at, hands, hands_at, bound };
+        kit.agent_asked(agent, carried, None)
     }
 
     fn flow(&self, kit: &mut Kit<'_>, flow: Node<'d>) -> TermId {

@@ -30,6 +30,7 @@ use crate::kit::{Agent, Hand, Kit, Units, first, first_text, mark, setting};
 use crate::outline::NodeRole;
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::shape::why;
+use crate::turn::Carried;
 use core_ir::{
     Bound, Data, IfSugar, KeyDecl, LabelSpec, ModelParams, Name, Prim, StoreDecl, Term, TermId, Type,
 };
@@ -126,6 +127,12 @@ fn holes(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
+/// An agent that is asked by ReAct takes one action at a time; with function calling all calls of a reply are carried out.
+fn carried(strategy: Option<Node<'_>>) -> Carried {
+    let name = strategy.and_then(|s| s.text()).unwrap_or("").to_ascii_lowercase();
+    if name == "react" || name == "cot" { Carried::First } else { Carried::All }
+}
+
 /// A chat, completion or agent app.
 fn app(kit: &mut Kit<'_>, config: Node<'_>, name: &str) -> TermId {
     let head = config.head();
@@ -153,7 +160,8 @@ fn app(kit: &mut Kit<'_>, config: Node<'_>, name: &str) -> TermId {
     }
     let bound = defaults::bound(&defaults::DIFY_ITERATIONS, kit.versions);
     let bound = bound.or_written(mode.and_then(|m| m.entry("max_iteration")), kit.out);
-    let term = kit.agent(Agent { name, head, prompt, params, model_at, hands, hands_at: None, bound });
+    let agent = Agent { name, head, prompt, params, model_at, hands, hands_at: None, bound };
+    let term = kit.agent_asked(agent, carried(mode.and_then(|m| m.get("strategy"))), None);
     kit.close();
     term
 }

@@ -387,7 +387,7 @@ impl<'d> Run<'_, '_, 'd> {
         let bound = bound.or_written(value("maximum_iterations").or(value("max_iterations")), kit.out);
         let name = data.get("title").and_then(|t| t.text()).unwrap_or("agent");
         let agent = Agent { name, head: at, prompt, params, model_at, hands, hands_at: None, bound };
-        let term = kit.agent(agent);
+        let term = kit.agent_asked(agent, super::carried(data.get("agent_strategy_name")), None);
         let query = match value("query").and_then(|e| e.value.text()) {
             Some(query) => self.text(kit, query, env, None, at),
             None => kit.b.var("x", at),

@@ -21,6 +21,7 @@ use crate::doc::Node;
 use crate::emit::{self, Template, Unused, clip, codes, undecided, value_span};
 use crate::kit::{Agent, Hand, size};
 use crate::shape::why;
+use crate::turn::Carried;
 use core_ir::{LabelSpec, Role, Term, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::{Diagnostic, Span};
 
@@ -584,6 +585,7 @@ impl<'d> Reader<'d> {
         let request = request.build(&mut flow.kit.b);
         let bound = defaults::bound(&defaults::LANGCHAIN_ITERATIONS, flow.kit.versions)
             .or_written(node.entry("max_iterations"), flow.kit.out);
+        let carried = if kind == "openai-multi-functions" { Carried::All } else { Carried::First };
         let agent = Agent {
             name: kind,
             head,
@@ -594,7 +596,7 @@ impl<'d> Reader<'d> {
             hands_at: allowed.map(|e| value_span(&e)),
             bound,
         };
-        let term = flow.kit.agent_asked(agent, Some(request));
+        let term = flow.kit.agent_asked(agent, carried, Some(request));
         let nothing = flow.kit.text("", head);
         let run = flow.kit.b.app(term, nothing, head);
         Given::Named(vec![("output".into(), Given::Text(flow.bind("output", run)))], false)

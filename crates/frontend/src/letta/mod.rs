@@ -10,6 +10,7 @@ use crate::emit::{report_keys, value_span};
 use crate::kit::{Agent, Hand, Kit, Units, mark, size};
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::shape::{model_node, why};
+use crate::turn::Carried;
 use core_ir::{Data, KeyDecl, LabelSpec, Name, StoreDecl, Term, TermId, Type};
 
 /// The front end.
@@ -101,7 +102,8 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, node: Node<'_>, name: &str) -> TermI
         }
     }
     let bound = defaults::bound(&defaults::LETTA_STEPS, kit.versions);
-    let term = kit.agent(Agent { name, head, prompt, params, model_at, hands, hands_at: None, bound });
+    let agent = Agent { name, head, prompt, params, model_at, hands, hands_at: None, bound };
+    let term = kit.agent_asked(agent, Carried::First, None);
     let term = remembering(kit, root, node, name, term);
     kit.close();
     term

@@ -17,6 +17,7 @@ use crate::emit::{LoopBound, Unused, report_keys, value_span};
 use crate::kit::{Agent, Hand, Kit, Units, first, first_text, mark, size};
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::shape::{model_of, why};
+use crate::turn::Carried;
 use core_ir::{Branch, Name, Term, TermId, Type};
 use std::sync::Arc;
 
@@ -175,6 +176,15 @@ fn kind_of(node: Node<'_>) -> Kind {
 }
 
 /// Whether it is one of the toolkit's agents whose bound has a default.
+/// Agents that call tools carry out all calls of a reply; the others read one action out of a text.
+fn carried(node: Node<'_>) -> Carried {
+    let name = node.get("_type").and_then(|t| t.text()).unwrap_or("");
+    match name.contains("tool_calling") || name.contains("responses_api") {
+        true => Carried::All,
+        false => Carried::First,
+    }
+}
+
 fn own_agent(node: Node<'_>) -> bool {
     let name = node.get("_type").and_then(|t| t.text()).unwrap_or("");
     matches!(
@@ -319,7 +329,8 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, name: &str, node: Node<'_>, at: diag
         bound.bound = core_ir::Bound::Finite(calls.saturating_add(1));
     }
     let hands_at = entry.map(|e| value_span(&e));
-    kit.agent(Agent { name, head: at, prompt, params, model_at, hands, hands_at, bound })
+    let agent = Agent { name, head: at, prompt, params, model_at, hands, hands_at, bound };
+    kit.agent_asked(agent, carried(node), None)
 }
 
 fn router(kit: &mut Kit<'_>, root: Node<'_>, node: Node<'_>, at: diagnostics::Span) -> TermId {

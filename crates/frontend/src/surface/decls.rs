@@ -88,6 +88,8 @@ pub(super) struct AgentDecl {
     pub(super) max_steps_given: bool,
     /// Whether each step asks anew, with one text that holds everything that was said.
     pub(super) as_text: bool,
+    /// And of the calls of a reply only the first is carried out.
+    pub(super) one_action: bool,
     pub(super) temperature: Option<Num>,
     pub(super) max_tokens: Option<u64>,
     /// What the model's server is told beside that.
@@ -362,6 +364,7 @@ impl Decls {
             max_steps: Some(DEFAULT_MAX_STEPS),
             max_steps_given: false,
             as_text: false,
+            one_action: false,
             temperature: None,
             max_tokens: None,
             settings: Vec::new(),
@@ -403,15 +406,17 @@ impl Decls {
                 },
                 AgentValue::Settings(settings, _) => decl.settings = self::settings(settings, out),
                 AgentValue::Talk(how) => match &*how.text {
-                    "text" => decl.as_text = true,
-                    "conversation" => decl.as_text = false,
+                    how @ ("text" | "actions" | "conversation") => {
+                        decl.as_text = how != "conversation";
+                        decl.one_action = how == "actions";
+                    }
                     other => out.push(
                         Diagnostic::error(
                             codes::BAD_SETTING,
                             format!("agents do not talk by `{}`", diagnostics::clip(other)),
                             how.span,
                         )
-                        .help("write `conversation`, or `text` for one text that grows"),
+                        .help("write `conversation`, `text` for one text that grows, or `actions` for one that takes one action at a time"),
                     ),
                 },
                 AgentValue::Helpers(others, _) => decl.offers.extend(offered(others, Does::Ask)),

@@ -11,6 +11,7 @@ use crate::emit::{LoopBound, report_keys, value_span};
 use crate::kit::{Agent, Does, Hand, Kit, Units, first_text, mark, size};
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::shape::{by_name, model_of, why};
+use crate::turn::Carried;
 use core_ir::{Bound, TermId, Type};
 
 /// The front end.
@@ -134,7 +135,8 @@ fn agent(kit: &mut Kit<'_>, node: Node<'_>, name: &str) -> TermId {
     let bound =
         if bound.bound == Bound::Finite(0) { LoopBound { span: bound.span, ..none() } } else { bound };
     let hands_at = node.entry("tools").or_else(|| node.entry("command_files")).map(|e| e.key.span());
-    let term = kit.agent(Agent { name, head, prompt, params, model_at, hands, hands_at, bound });
+    let agent = Agent { name, head, prompt, params, model_at, hands, hands_at, bound };
+    let term = kit.agent_asked(agent, Carried::First, None);
     let term = match first_text(templates, &["instance_template"]) {
         Some((text, entry)) => {
             let at = value_span(&entry);

@@ -190,7 +190,7 @@ pub enum AgentValue {
     MaxTokens(Number),
     /// `settings: { top_p: 0.9, "x-trace": true }`: what the model's server is told beside that
     Settings(Vec<(Name, Expr)>, Span),
-    /// `talk: conversation` or `talk: text`
+    /// `talk: conversation`, `talk: text` or `talk: actions`
     Talk(Name),
     /// `helpers: [cook, prices as "ask_prices"]`: who may be asked
     Helpers(Vec<Offered>, Span),

@@ -902,7 +902,7 @@ impl Parser<'_> {
             "max_steps" => self.whole("a whole number of steps").map(AgentValue::MaxSteps),
             "temperature" => self.number("a number").map(AgentValue::Temperature),
             "max_tokens" => self.whole("a whole number of tokens").map(AgentValue::MaxTokens),
-            "talk" => self.name("`conversation` or `text`").map(AgentValue::Talk),
+            "talk" => self.name("`conversation`, `text` or `actions`").map(AgentValue::Talk),
             "tools" | "final_tools" => self.expect("[", "and the names of tools").then(|| {
                 let (names, span) = self.list(open, "]", "the tools", |p| p.name("the name of a tool"));
                 match &*name.text {

@@ -1,8 +1,9 @@
 //! L019: a prompt speaks of a tool that the agent does not have.
 
 use crate::lint::{Check, Context, Rule, below};
-use core_ir::{Data, Term};
+use core_ir::{Code, Data, ModelParams, Recv, Role, Term, TermId};
 use diagnostics::{Diagnostic, Level};
+use std::sync::Arc;
 
 pub(super) static RULE: Rule = Rule {
     code: "L019",
@@ -19,7 +20,14 @@ const MOST_TEXT: usize = 64 << 10;
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     for (_, term) in code.iter() {
-        let Term::Llm(prompt, params) = term else { continue };
+        let (prompt, params) = match term {
+            Term::Llm(prompt, params) => (prompt, params),
+            Term::Fresh(talk) => match instructed(code, *talk) {
+                Some(found) => found,
+                None => continue,
+            },
+            _ => continue,
+        };
         let given: Vec<&str> = params.tools.iter().map(|t| &*code.tool(*t).name).collect();
         // A server or toolset offers tools of other names.
         let opaque = params
@@ -55,6 +63,26 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             );
         }
     }
+}
+
+/// The one system message of a conversation and how its one question is asked.
+fn instructed(code: &Code, talk: TermId) -> Option<(&TermId, &Arc<ModelParams>)> {
+    let (mut prompt, mut asked) = (None, None);
+    let mut left = vec![talk];
+    while let Some(id) = left.pop() {
+        let term = code.term(id);
+        match term {
+            // Those within it are told something else.
+            Term::Fresh(_) => continue,
+            Term::Send(Role::System, own) if prompt.replace(own).is_some() => return None,
+            Term::Recv(Recv::Data(params)) if !params.waiting && asked.replace(params).is_some() => {
+                return None;
+            }
+            _ => {}
+        }
+        left.extend(term.children());
+    }
+    prompt.zip(asked)
 }
 
 /// Whether a tool is meant by a name: `Search-Web`, `search_web` and `server/search_web` are one.

@@ -2,7 +2,7 @@
 
 use crate::lint::rules::capability::{self, Capability};
 use crate::lint::{Check, Context, Rule};
-use core_ir::{Term, ToolDecl};
+use core_ir::{Recv, Term, ToolDecl};
 use diagnostics::{Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
@@ -20,7 +20,10 @@ const ASKS: &[&str] = &["cagent", "goose"];
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     for (id, term) in code.iter() {
-        let Term::Llm(_, params) = term else { continue };
+        let (Term::Llm(_, params) | Term::Recv(Recv::Data(params))) = term else { continue };
+        if params.waiting {
+            continue;
+        }
         let tools: Vec<&ToolDecl> = params.tools.iter().map(|t| &**code.tool(*t)).collect();
         let with = |c: Capability| tools.iter().copied().find(|t| does(t).contains(&c));
         let all = [Capability::Untrusted, Capability::Private, Capability::Outward].map(with);

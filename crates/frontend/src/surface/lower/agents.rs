@@ -4,13 +4,14 @@
 //! |---|---|
 //! | nothing to call | `llm p θ` |
 //! | `talk: conversation` | `fresh (send[system] p; send x; case (fix[n] (λagain. λstep. case recv[θ] of {…})) 'stopped of {…})` |
-//! | `talk: text` | `fix[n] (λagain. λx. let t = llm p θ x in case t of {…})`; a result joins the text |
+//! | `talk: text`, `talk: actions` | `fix[n] (λagain. λx. …)`, see [`crate::turn`]; a result joins the text |
 //! | a helper, somebody to hand over to | the function that its agent or pipeline is, from a text to a text |
 
 use super::expr::literal_text;
 use super::taint::Taint;
 use super::{Callable, Lower, REPAIR};
 use crate::surface::decls::{AgentDecl, Budget, Does, Memory, Offer, Param, Signature, remember_tool};
+use crate::turn::{Asked, Call, Carried, Names, Outcome};
 use core_ir::{
     Bound, Branch, Catches, Data, EffectClass, IfSugar, KeyDecl, LabelSpec, ModelParams, Name, Num, Prim,
     Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
@@ -366,60 +367,42 @@ impl Lower<'_> {
         decl: &AgentDecl,
         at: Span,
     ) -> TermId {
-        let (again, x, t) = (self.b.fresh("again"), self.b.fresh("x"), self.b.fresh("t"));
+        let names = Names::fresh(&mut self.b);
         let choices = self.choices(decl);
         params.tools = choices.iter().map(|c| c.id).collect();
-        let mut branches = Vec::new();
+        let mut calls = Vec::new();
         for Choice { called, id, does } in choices {
-            let call = self.b.fresh("call");
-            let given = self.b.var(call.clone(), at);
-            let answer = match does {
+            let given = self.b.var(names.a.clone(), at);
+            let comes = match does {
                 Invoked::Tool { finish, .. } => {
                     let tool = self.b.add(Term::Tool(id), at);
                     let result = self.b.app(tool, given, at);
-                    if finish {
-                        let body = self.b.add(Term::Prim(Prim::ToStr, vec![result]), at);
-                        branches.push(Branch { tag: called.as_str().into(), binder: Some(call), body });
-                        continue;
-                    }
-                    result
+                    if finish { Outcome::Answers(result) } else { Outcome::Joins(result) }
                 }
                 Invoked::Ask(function, _) => {
                     let function = self.b.var(function, at);
                     let input = self.b.add(Term::Field(given, "input".into()), at);
-                    self.b.app(function, input, at)
+                    Outcome::Joins(self.b.app(function, input, at))
                 }
-                Invoked::HandOver(function) => {
-                    let (function, all) = (self.b.var(function, at), self.b.var(x.clone(), at));
-                    let body = self.b.app(function, all, at);
-                    branches.push(Branch { tag: called.as_str().into(), binder: None, body });
-                    continue;
-                }
-                Invoked::Key(key) => self.remembered(key, given, at),
+                Invoked::HandOver(function) => Outcome::Over(self.b.var(function, at)),
+                Invoked::Key(key) => Outcome::Joins(self.remembered(key, given, at)),
             };
-            let seen = self.b.fresh("seen");
-            let parts = vec![
-                self.b.var(x.clone(), at),
-                self.b.lit(&*format!("\n[{called}] "), at),
-                self.b.var(seen.clone(), at),
-            ];
-            let text = self.b.add(Term::Prim(Prim::Format, parts), at);
-            let this = self.b.var(again.clone(), at);
-            let next = self.b.app(this, text, at);
-            let body = self.b.let_in(vec![(seen, answer)], next, at);
-            branches.push(Branch { tag: called.as_str().into(), binder: Some(call), body });
+            calls.push(Call { name: called.as_str().into(), at, comes });
         }
-        let answer = self.b.fresh("answer");
-        let body = self.b.var(answer.clone(), at);
-        branches.push(Branch { tag: "final".into(), binder: Some(answer), body });
-        let model = self.b.add(Term::Llm(system, Arc::new(params)), at);
-        let all = self.b.var(x.clone(), at);
-        let reply = self.b.app(model, all, at);
-        let scrutinee = self.b.var(t.clone(), at);
-        let case = self.b.add(Term::Case { scrutinee, branches, default: None }, at);
-        let body = self.b.let_in(vec![(t, reply)], case, at);
-        let body = self.b.abs(x, Some(Type::Str), body, at);
-        let body = self.b.abs(again, None, body, at);
+        let carried = if decl.one_action { Carried::First } else { Carried::All };
+        let asked = Asked {
+            prompt: system,
+            params,
+            request: None,
+            calls,
+            carried,
+            head: at,
+            model_at: at,
+            calls_at: at,
+        };
+        let body = asked.turn(&mut self.b, &names);
+        let body = self.b.abs(names.x, Some(Type::Str), body, at);
+        let body = self.b.abs(names.this, None, body, at);
         self.steps(agent, decl, body, at)
     }
 
