@@ -176,12 +176,7 @@ impl<'c> See<'c> {
     }
 
     /// All calls of a reply are carried out, then the turn goes on as the first says that decides it.
-    fn several(
-        &self,
-        asked: TermId,
-        after: &'c [Branch],
-        [this, x, r]: [&Name; 3],
-    ) -> Option<TextLoop<'c>> {
+    fn several(&self, asked: TermId, after: &'c [Branch], [this, x, r]: [&Name; 3]) -> Option<TextLoop<'c>> {
         let code = self.code;
         let Term::Fresh(talk) = code.term(asked) else { return None };
         let Term::Let { bindings, body, .. } = code.term(*talk) else { return None };
@@ -197,7 +192,12 @@ impl<'c> See<'c> {
         let (reply, all) = self.two(*given, "reply", "said")?;
         let Term::Recv(Recv::Data(params)) = code.term(reply) else { return None };
         let sent = matches!(code.term(said), Term::Send(Role::User, text) if self.is_var(*text, x));
-        if !sent || !self.is_var(all, x) || params.waiting || !self.talks(params) || !code.receives_calls(*fix) {
+        if !sent
+            || !self.is_var(all, x)
+            || params.waiting
+            || !self.talks(params)
+            || !code.receives_calls(*fix)
+        {
             return None;
         }
         let Term::Fix { bound: Bound::Infinite, body, .. } = code.term(*fix) else { return None };
@@ -252,8 +252,10 @@ impl<'c> See<'c> {
         }
         let find = |branches: &'c [Branch], tag: &str| branches.iter().find(|b| &*b.tag == tag);
         let answer = find(branches, "final")?;
-        let answers =
-            answer.binder.as_ref().is_some_and(|a| comes_to("final", answer.body, &|all| self.is_var(all, a)));
+        let answers = answer
+            .binder
+            .as_ref()
+            .is_some_and(|a| comes_to("final", answer.body, &|all| self.is_var(all, a)));
         let none = find(branches, NOTHING_WAITS)?;
         let goes_on = comes_to(NOTHING_WAITS, none.body, &|all| self.is_field(all, t, "said"));
         let ended = self.is_field(find(after, "final")?.body, r, "said");

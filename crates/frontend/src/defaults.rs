@@ -51,6 +51,14 @@ pub(crate) const ADK_CALLS: Default = Default {
     ranges: &[("", Some(500), "google/adk-python src/google/adk/agents/run_config.py: max_llm_calls = 500")],
 };
 
+/// Rounds of tool calls of Prime Vector's Open Agent Spec.
+pub(crate) const OA_ROUNDS: Default = Default {
+    framework: "Open Agent Spec",
+    package: "open-agent-spec",
+    counts: "rounds",
+    ranges: &[("", Some(10), "prime-vector/open-agent-spec oas_cli/runner.py: _MAX_TOOL_ITERATIONS = 10")],
+};
+
 /// Turns of Goose.
 pub(crate) const GOOSE_TURNS: Default = Default {
     framework: "Goose",

@@ -355,7 +355,9 @@ impl<'o> Kit<'o> {
                 let message = match &*hand.name {
                     "" => "a tool without a name is left out".to_string(),
                     name if calls::reserved(name) => {
-                        format!("a tool cannot be called `{name}`, which is what a reply without a call is; this one is left out")
+                        format!(
+                            "a tool cannot be called `{name}`, which is what a reply without a call is; this one is left out"
+                        )
                     }
                     name => format!("there is a tool `{}` already, this one is left out", clip(name)),
                 };

@@ -46,6 +46,7 @@ mod ms_agent;
 mod ms_declarative;
 mod n8n;
 mod nemo_nat;
+mod oa;
 mod openai_agents;
 mod outline;
 pub mod policy;

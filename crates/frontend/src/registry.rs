@@ -4,7 +4,7 @@ use crate::project::{Compiled, File, Frontend, Project};
 use crate::{
     adk, agentspec, aiwaves, ark, autogen, cagent, chatdev, crewai, dify, flowise, generic, goose, kagent,
     known, lambda_yaml, langchain, langflow, langgraph, letta, lobechat, metagpt, ms_agent, ms_declarative,
-    n8n, nemo_nat, openai_agents, praisonai, promptflow, ragflow, semantic_kernel, solace, swe_agent,
+    n8n, nemo_nat, oa, openai_agents, praisonai, promptflow, ragflow, semantic_kernel, solace, swe_agent,
     watsonx,
 };
 
@@ -21,6 +21,7 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
     &promptflow::PromptFlow,          // Prompt flow
     &ragflow::RagFlow,                // RAGFlow agents
     &agentspec::AgentSpec,            // Open Agent Spec
+    &oa::OpenAgent,                   // Open Agent Spec of Prime Vector
     &autogen::AutoGen,                // AutoGen components and configurations
     &ms_declarative::MsDeclarative,   // Microsoft Agent Framework
     &dify::Dify,                      // Dify exports

@@ -4,7 +4,7 @@ use crate::doc::{Entry, Node};
 use crate::emit::{self, LoopBound, Unused, codes, value_span};
 use crate::kit::{Agent, Does, Hand, Kit, SETTINGS, Splitter, first, first_text, settings, tools_of};
 use crate::versions::Versions;
-use core_ir::{ModelParams, Name, TermId};
+use core_ir::{ModelParams, Name, TermId, Type};
 use diagnostics::Span;
 
 /// How a format writes an agent.
@@ -186,6 +186,34 @@ fn report(kit: &mut Kit<'_>, node: Node<'_>, shape: &Shape) {
     let lists = [shape.name, shape.prompt, shape.model, shape.tools, shape.bound, shape.also, SETTINGS];
     let used: Vec<&'static str> = lists.iter().flat_map(|l| l.iter().copied()).collect();
     emit::report_keys(node, &used, shape.unused, shape.what, kit.out);
+}
+
+/// The type of what a JSON Schema describes, as far as there is one.
+pub(crate) fn of_schema(schema: Node<'_>, depth: u32) -> Type {
+    // Deeper ones are checked where their parts are used.
+    if depth > 16 {
+        return Type::Dyn;
+    }
+    match schema.get("type").and_then(|t| t.text()) {
+        Some("string") => Type::Str,
+        Some("number" | "integer") => Type::Num,
+        Some("boolean") => Type::Bool,
+        Some("array") => Type::list(schema.get("items").map_or(Type::Dyn, |i| of_schema(i, depth + 1))),
+        Some("object") => {
+            let required: Vec<&str> =
+                schema.get("required").into_iter().flat_map(|r| r.items()).filter_map(|r| r.text()).collect();
+            let mut fields: Vec<(Name, Type)> = Vec::new();
+            for p in schema.get("properties").into_iter().flat_map(|p| p.entries()) {
+                let ty = of_schema(p.value, depth + 1);
+                let ty = if required.contains(&p.name()) { ty } else { Type::option(ty) };
+                if fields.iter().all(|(n, _)| &**n != p.name()) {
+                    fields.push((p.name().into(), ty));
+                }
+            }
+            if fields.is_empty() { Type::Dyn } else { Type::record(fields) }
+        }
+        _ => Type::Dyn,
+    }
 }
 
 /// Reasons why keys are left out.

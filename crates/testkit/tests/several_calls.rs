@@ -33,7 +33,8 @@ fn units(path: &Path) -> Vec<Arc<Code>> {
     let mut sources = Sources::new();
     let mut project = Project::default();
     let folder = path.parent().expect("a folder");
-    let mut beside: Vec<_> = std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    let mut beside: Vec<_> =
+        std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).collect();
     beside.retain(|p| p != path && p.extension().is_some_and(|e| e != "expected") && p.is_file());
     for path in std::iter::once(path.to_path_buf()).chain(beside) {
         let name = path.file_name().expect("a name").to_string_lossy().to_string();
@@ -150,6 +151,7 @@ const CONFIGURED: &[(&str, usize, [&str; 2], bool)] = &[
     ("praisonai/roles.yaml", 0, ["thermometer", "thermometer"], true),
     ("semantic_kernel/agent.yaml", 0, ["menu.specials", "menu.specials"], true),
     ("solace/agent.yaml", 0, ["files", "sheet-server"], true),
+    ("oa/press.yaml", 0, ["archive", "archive"], true),
     ("watsonx/agent.yaml", 0, ["book_visit", "transfer"], true),
     ("langchain/agent.yaml", 0, ["search", "calculator"], false),
     ("letta/agent.json", 0, ["diary_search", "diary_search"], false),
@@ -246,7 +248,9 @@ fn carries_out(name: &str, code: &Arc<Code>, tools: &[&str; 2], all: bool) {
     assert!(models.least >= 1 && models.most.is_none_or(|most| asked <= most), "{name}: {asked} of {models}");
     match bound.tool_calls.most {
         None => assert!(!bound.unbounded.is_empty(), "{name}: no reason"),
-        Some(most) => assert!(!all && called.len() as u64 <= most, "{name}: {} calls of {most}", called.len()),
+        Some(most) => {
+            assert!(!all && called.len() as u64 <= most, "{name}: {} calls of {most}", called.len())
+        }
     }
 }
 

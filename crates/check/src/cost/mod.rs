@@ -386,12 +386,13 @@ impl Analysis<'_> {
             Term::Fresh(e) => {
                 let (v, c) = self.eval(code, *e, env);
                 // No call waits in a conversation that begins.
-                let models = Interval { least: c.models.least.saturating_add(asks_first(code, *e).into()), ..c.models };
+                let models = Interval {
+                    least: c.models.least.saturating_add(asks_first(code, *e).into()),
+                    ..c.models
+                };
                 (v, Cost { models, ..c })
             }
-            Term::Mem(_, e) | Term::Fork(e) | Term::Check(_, _, e) => {
-                self.eval(code, *e, env)
-            }
+            Term::Mem(_, e) | Term::Fork(e) | Term::Check(_, _, e) => self.eval(code, *e, env),
             Term::Within(seconds, e) => {
                 let (v, mut c) = self.eval(code, *e, env);
                 let limit = seconds.mul(&core_ir::Num::from(1_000)).ok();

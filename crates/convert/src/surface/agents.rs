@@ -4,8 +4,7 @@ use super::words::{escaped, is_name, number, required, template, text};
 use super::{Agent, Means, Writer};
 use crate::text_loop::{Does, TextLoop, text_loop};
 use core_ir::{
-    Bound, Code, Data, EffectClass, LabelSpec, ModelParams, Prim, Term, TermId, ToolDecl, ToolId,
-    Type,
+    Bound, Code, Data, EffectClass, LabelSpec, ModelParams, Prim, Term, TermId, ToolDecl, ToolId, Type,
 };
 use diagnostics::{Span, clip};
 

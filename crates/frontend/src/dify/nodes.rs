@@ -432,33 +432,5 @@ pub(super) fn parameter(kind: &str) -> (Type, Data) {
 /// The type of the structured output of a model, if it has one.
 pub(super) fn structure(data: Node<'_>) -> Option<Type> {
     data.get("structured_output_enabled").and_then(|e| e.as_bool()).filter(|on| *on)?;
-    Some(data.at(&["structured_output", "schema"]).map_or(Type::Dyn, |s| of_schema(s, 0)))
-}
-
-/// The type of what a JSON Schema describes, as far as there is one.
-fn of_schema(schema: Node<'_>, depth: u32) -> Type {
-    // Deeper ones are checked where their parts are used.
-    if depth > 16 {
-        return Type::Dyn;
-    }
-    match schema.get("type").and_then(|t| t.text()) {
-        Some("string") => Type::Str,
-        Some("number" | "integer") => Type::Num,
-        Some("boolean") => Type::Bool,
-        Some("array") => Type::list(schema.get("items").map_or(Type::Dyn, |i| of_schema(i, depth + 1))),
-        Some("object") => {
-            let required: Vec<&str> =
-                schema.get("required").into_iter().flat_map(|r| r.items()).filter_map(|r| r.text()).collect();
-            let mut fields: Vec<(Name, Type)> = Vec::new();
-            for p in schema.get("properties").into_iter().flat_map(|p| p.entries()) {
-                let ty = of_schema(p.value, depth + 1);
-                let ty = if required.contains(&p.name()) { ty } else { Type::option(ty) };
-                if fields.iter().all(|(n, _)| &**n != p.name()) {
-                    fields.push((p.name().into(), ty));
-                }
-            }
-            if fields.is_empty() { Type::Dyn } else { Type::record(fields) }
-        }
-        _ => Type::Dyn,
-    }
+    Some(data.at(&["structured_output", "schema"]).map_or(Type::Dyn, |s| crate::shape::of_schema(s, 0)))
 }
