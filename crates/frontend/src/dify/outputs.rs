@@ -92,6 +92,23 @@ pub(super) fn given(data: Node<'_>) -> Option<Vec<(Name, Type)>> {
     })
 }
 
+/// Whether a part of what a node gives is a list, if that is known before the run.
+pub(super) fn is_list(data: Node<'_>, part: &str) -> Option<bool> {
+    let kind = kind_of(data);
+    match (kind, part) {
+        ("code", _) => Some(data.at(&["outputs", part])?.get("type")?.text()?.starts_with("array")),
+        ("list-operator" | "knowledge-retrieval", "result") | ("tool", "json" | "files") => Some(true),
+        ("tool", "text") => Some(false),
+        _ => {
+            let (_, ty) = given(data)?.into_iter().find(|(n, _)| **n == *part)?;
+            match ty {
+                Type::Dyn => None,
+                ty => Some(matches!(ty, Type::List(_))),
+            }
+        }
+    }
+}
+
 /// What a part of a node is where the node has failed.
 pub(super) fn nothing_of(ty: &Type) -> Data {
     match ty {

@@ -2,20 +2,20 @@
 //!
 //! | source | term |
 //! |---|---|
-//! | `iteration` | `fix` over the items of a list, one after the other |
+//! | `iteration` | `fix` over the items of a list, one after the other; if each gives a list, these become one unless `flatten_output` is off |
 //! | `loop` | `mem` of its variables around `fix[loop_count]`; after each round the break conditions and `loop-end` say whether it was the last |
 //! | `assigner` | `remember` of a key of the conversation or of a loop around |
 //!
 //! Source: langgenius/dify, `api/core/workflow/nodes/iteration`, `loop` and `variable_assigner`.
 
-use super::{Flow, Run, failure, loop_key, outer_name};
+use super::{Flow, Run, failure, loop_key, outer_name, outputs};
 use crate::defaults;
 use crate::doc::Node;
 use crate::emit::{LoopBound, codes, undecided};
 use crate::graph::Env;
 use crate::kit::Kit;
 use core_ir::{Data, IfSugar, KeyDecl, LabelSpec, Name, Num, Prim, StoreDecl, Term, TermId, Type};
-use diagnostics::Span;
+use diagnostics::{Diagnostic, Span};
 use std::collections::HashMap;
 
 impl<'d> Run<'_, '_, 'd> {
@@ -67,15 +67,27 @@ impl<'d> Run<'_, '_, 'd> {
         let given = kit.b.add(Term::Record(vec![("item".into(), item), ("index".into(), index)]), at);
         let one = kit.b.app(body, given, at);
         let out = field(kit, "out");
-        let out = match data.get("error_handle_mode").and_then(|m| m.text()) {
+        let mode = data.get("error_handle_mode").and_then(|m| m.text()).unwrap_or("");
+        let out = match mode {
+            // Lists of the items become one; what failed adds nothing to it.
+            _ if self.flattens(kit, data) => {
+                let more = match mode {
+                    "continue-on-error" | "remove-abnormal-output" => {
+                        let nothing = kit.b.add(Term::List(Vec::new()), at);
+                        failure::caught(kit, one, nothing, at)
+                    }
+                    _ => one,
+                };
+                kit.b.add(Term::Prim(Prim::Add, vec![out, more]), at)
+            }
             // What failed is null.
-            Some("continue-on-error") => {
+            "continue-on-error" => {
                 let nothing = kit.b.lit(Data::Null, at);
                 let one = failure::caught(kit, one, nothing, at);
                 kit.b.add(Term::Prim(Prim::Append, vec![out, one]), at)
             }
             // What failed is left out.
-            Some("remove-abnormal-output") => {
+            "remove-abnormal-output" => {
                 let (some, none) =
                     (kit.b.add(Term::List(vec![one]), at), kit.b.add(Term::List(Vec::new()), at));
                 let some = failure::caught(kit, some, none, at);
@@ -107,6 +119,25 @@ impl<'d> Run<'_, '_, 'd> {
         let record = kit.b.add(Term::Record(vec![("output".into(), output)]), at);
         kit.close();
         kit.b.let_in(vec![("$outer".into(), outer)], record, at)
+    }
+
+    /// Whether the lists that the items of an iteration give are joined to one, as Dify does unless `flatten_output` is off.
+    fn flattens(&self, kit: &mut Kit<'_>, data: Node<'d>) -> bool {
+        let wanted = data.entry("flatten_output");
+        if wanted.is_some_and(|e| e.value.as_bool() == Some(false)) {
+            return false;
+        }
+        let mut path =
+            data.get("output_selector").into_iter().flat_map(|s| s.items()).filter_map(|s| s.text());
+        let (id, part) = (path.next().unwrap_or(""), path.next().unwrap_or(""));
+        let from = self.flow.nodes.iter().find(|(n, _)| *n == id).and_then(|(_, n)| n.get("data"));
+        // A part of a part is no list of the node's own.
+        let known = from.filter(|_| path.next().is_none()).and_then(|d| outputs::is_list(d, part));
+        if let (None, Some(entry)) = (known, wanted) {
+            let message = "`flatten_output` is left out: whether the items give lists is known when it runs";
+            kit.out.push(Diagnostic::info(codes::UNUSED_KEY, message, entry.key.span()));
+        }
+        known == Some(true)
     }
 
     fn fix(&self, kit: &mut Kit<'_>, turn: TermId, bound: LoopBound, first: TermId, at: Span) -> TermId {

@@ -1,7 +1,8 @@
 //! LobeChat agents: one JSON file with `config.systemRole`.
 //!
 //! The agent is one oracle; `config.plugins` are its tools. Examples, opening messages and all that is shown
-//! in the market have no counterpart. The chat's settings name the model where the file does not.
+//! in the market have no counterpart. The chat's settings name the model where the file does not. A file with what an agent says in another
+//! language, which has no `identifier`, is an agent of that title.
 //!
 //! Source: LobeChat's agent index, schema version 1.
 
@@ -58,8 +59,10 @@ const SHAPE: Shape = Shape {
     default: no_limit,
 };
 
+/// An agent, or what it says in another language (`locales/NAME/index.zh-CN.json`), which has no identifier.
 fn is_agent(root: Node<'_>) -> bool {
-    mark::has(root, "identifier") && root.at(&["config", "systemRole"]).is_some()
+    let told = root.at(&["config", "systemRole"]).is_some();
+    told && (mark::has(root, "identifier") || root.at(&["meta", "title"]).is_some())
 }
 
 impl Frontend for LobeChat {
