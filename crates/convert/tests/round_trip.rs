@@ -246,7 +246,7 @@ fn agents_that_loop_over_a_text_say_how_many_calls_a_turn_has() {
     for path in ["swe_agent/default.yaml", "nemo_nat/react.yaml"] {
         assert!(first(path, Target::Agent).contains("talk: actions"), "{path}");
     }
-    assert!(first("nemo_nat/react.yaml", Target::AgentSpec).contains("\"calls\": \"first\""));
+    assert!(written(LOOP, Target::AgentSpec).contains("\"calls\": \"first\""));
     // Who hands over, answers by a tool or asks others does so after the other calls.
     let text = "tool find(input: Dyn) -> Dyn write\ntool bill(input: Str) -> Str pure\ntool done(input: Dyn) -> Dyn write\n\
         fix[4] (\\self. \\x: Str. let r = fresh (let _ = send[system] \"p\" in let _ = send x in fix[inf \"calls\"] (\\more. \\t. case t.reply of {\

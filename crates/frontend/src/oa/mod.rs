@@ -120,7 +120,7 @@ impl Frontend for OpenAgent {
                 let Some(name) = entry.key.text() else { continue };
                 let task = Task { spec, name, node: entry.value, at: entry.key.span() };
                 units.add(name, kind, entry.key.span(), |kit| {
-                    Lower { kit, project, open: Vec::new() }.unit(task)
+                    Lower { kit, project, open: Vec::new() }.whole(task)
                 });
             }
         }
@@ -325,6 +325,16 @@ impl<'d> Lower<'_, '_, 'd> {
             }
         }
         Place::Nowhere("a task of a file that leads back to itself".into())
+    }
+
+    /// A unit is a function, also of a task that takes nothing.
+    fn whole(&mut self, task: Task<'d>) -> TermId {
+        let term = self.unit(task);
+        match self.kit.b.term(term) {
+            Term::Unknown(_) => term,
+            _ if self.kit.inputs().next().is_some() => term,
+            _ => self.kit.b.abs("x", Some(Type::Str), term, task.at),
+        }
     }
 
     fn unit(&mut self, task: Task<'d>) -> TermId {
