@@ -249,13 +249,13 @@ fn agents_that_loop_over_a_text_say_how_many_calls_a_turn_has() {
     assert!(written(LOOP, Target::AgentSpec).contains("\"calls\": \"first\""));
     // Who hands over, answers by a tool or asks others does so after the other calls.
     let text = "tool find(input: Dyn) -> Dyn write\ntool bill(input: Str) -> Str pure\ntool done(input: Dyn) -> Dyn write\n\
-        fix[4] (\\self. \\x: Str. let r = fresh (let _ = send[system] \"p\" in let _ = send x in fix[inf \"calls\"] (\\more. \\t. case t.reply of {\
-        find a => let o = tool[find] a in more {reply: recv {model: \"m\", tools: [find, bill, done], waiting: true}, said: \"{t.said}\\n[find] {o}\"},\
-        bill => let o = more {reply: recv {model: \"m\", tools: [find, bill, done], waiting: true}, said: t.said} in {next: `bill, said: o.said},\
-        done a => let o = prim[to_str](tool[done] a) in let _ = more {reply: recv {model: \"m\", tools: [find, bill, done], waiting: true}, said: t.said} in {next: `done, said: o},\
+        fix[4] (\\self. \\x: Str. let r = fresh (let _ = send[system] \"p\" in let _ = send x in fix[inf \"as many calls as a reply asks for\"] (\\more. \\t. case t.reply of {\
+        find a => let o = tool[find] a in more {reply: recv {model: \"m\", tools: [find, done, bill], waiting: true}, said: \"{t.said}\\n[find] {o}\"},\
+        done a => let o = prim[to_str](tool[done] a) in let _ = more {reply: recv {model: \"m\", tools: [find, done, bill], waiting: true}, said: t.said} in {next: `done, said: o},\
+        bill => let o = more {reply: recv {model: \"m\", tools: [find, done, bill], waiting: true}, said: t.said} in {next: `bill, said: o.said},\
         final a => {next: `final, said: a}, none => {next: `none, said: t.said}\
-        }) {reply: recv {model: \"m\", tools: [find, bill, done], purpose: \"a\"}, said: x}) in \
-        case r.next of {bill => llm \"b\" {model: \"m\"} r.said, done => r.said, final => r.said, none => self r.said})";
+        }) {reply: recv {model: \"m\", tools: [find, done, bill], purpose: \"a\"}, said: x}) in \
+        case r.next of {done => r.said, bill => llm \"b\" {model: \"m\"} r.said, final => r.said, none => self r.said})";
     let written = written(text, Target::Agent);
     for part in ["talk: text", "final_tools: [done]", "handoffs: ["] {
         assert!(written.contains(part), "{part}: {written}");
