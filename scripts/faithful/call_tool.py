@@ -44,7 +44,17 @@ class Thing:
     __and__ = __or__
 
     def __mro_entries__(self, _):
-        return (object,)
+        return (Made,)
+
+
+class Made:
+    """What classes of frameworks give those of a program: a tool that is a class is its `_run`."""
+
+    def __init__(self, *_, **named):
+        self.__dict__.update(named)
+        name, run = getattr(self, "name", None), getattr(self, "_run", None)
+        if isinstance(name, str) and run is not None:
+            TOOLS[name] = run
 
 
 TOOLS = {}

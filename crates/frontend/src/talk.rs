@@ -26,6 +26,8 @@ pub(crate) enum Move {
     Call,
     /// Calls the tool, whose result is the answer, after the calls beside it.
     Finish,
+    /// Calls the tool, whose result is the answer; the calls after it are not carried out.
+    FinishNow,
     /// Asks an agent, a function of text, and shows its answer.
     Ask(TermId),
     /// Shows the value of a term about the arguments, `a`.
@@ -143,6 +145,8 @@ enum Next {
     Other(usize, Option<(Name, TermId)>),
     /// This is the answer, after the calls beside it.
     End(TermId),
+    /// This is the answer.
+    EndNow(TermId),
 }
 
 fn turn(
@@ -172,13 +176,13 @@ fn turn(
         let id = kit.declared(decl);
         params.tools.push(id);
         let (shown, next) = match does {
-            Move::Call | Move::Finish => {
+            Move::Call | Move::Finish | Move::FinishNow => {
                 let tool = kit.b.add(Term::Tool(id), at);
                 let a = kit.b.var("a", at);
                 let result = kit.b.app(tool, a, at);
                 if !matches!(does, Move::Call) {
                     let text = kit.b.add(Term::Prim(Prim::ToStr, vec![result]), at);
-                    let next = Next::End(text);
+                    let next = if let Move::Finish = does { Next::End(text) } else { Next::EndNow(text) };
                     steps.push(Step { tag: name, at, binder: Some("a".into()), said: Vec::new(), next });
                     continue;
                 }
@@ -210,7 +214,7 @@ fn turn(
     let answer = kit.b.add(Term::Tag("final".into(), Some(answer)), head);
     let ends = Branch { tag: "final".into(), binder: Some("a".into()), body: answer };
     // Where every call ends the run, no turn follows.
-    let stays = steps.iter().any(|s| !matches!(s.next, Next::End(_)));
+    let stays = steps.iter().any(|s| !matches!(s.next, Next::End(_) | Next::EndNow(_)));
     let mut others: Vec<usize> = if stays { vec![me] } else { Vec::new() };
     let mut branches = Vec::new();
     for Step { tag: name, at, binder, mut said, next } in steps {
@@ -224,6 +228,7 @@ fn turn(
                 said.extend(prompt);
                 kit.b.add(Term::Tag(tag(to, names), None), at)
             }
+            Next::EndNow(text) => kit.b.add(Term::Tag("final".into(), Some(text)), at),
             Next::End(text) => {
                 said.push(("r".into(), text));
                 said.extend(more.map(|more| ("_".into(), more)));

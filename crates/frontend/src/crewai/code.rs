@@ -299,7 +299,7 @@ impl<'r> Reader<'r, '_> {
         let (mut out, mut budget) = (Vec::new(), Budget::new());
         let mut kit = Kit::new(&mut out, &mut budget, &versions);
         let members = self.members(crew).into_iter().filter(|m| *m != crew);
-        members.filter_map(|m| self.tools(&mut kit, Thing::Made(m))).flatten().map(|d| d.name).collect()
+        members.filter_map(|m| self.tools(&mut kit, Thing::Made(m))).flatten().map(|c| c.decl.name).collect()
     }
 
     /// A crew that code makes.

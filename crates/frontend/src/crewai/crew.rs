@@ -45,7 +45,7 @@ pub(super) const SCHEMA: [&str; 2] = [
 #[derive(Default)]
 struct Asked {
     /// Tools that outweigh the agent's own.
-    tools: Option<Vec<ToolDecl>>,
+    tools: Option<Vec<Choice>>,
     /// What the answer is decoded to.
     result: Option<Type>,
 }
@@ -112,13 +112,15 @@ impl<'r> Reader<'r, '_> {
             ..ModelParams::default()
         };
         let model_at = self.model(kit, self.get(thing, "llm").as_ref(), &mut params);
-        let mut choices: Vec<Choice> = asked
-            .tools
-            .or_else(|| self.tools(kit, thing))
-            .unwrap_or_default()
-            .into_iter()
-            .map(|decl| Choice { decl, does: Move::Call })
-            .collect();
+        let mut choices: Vec<Choice> = asked.tools.or_else(|| self.tools(kit, thing)).unwrap_or_default();
+        // A typed answer is made of what the tool gives by one more request.
+        for choice in
+            choices.iter_mut().filter(|c| params.result.is_some() && matches!(c.does, Move::FinishNow))
+        {
+            let message = format!("how the answer is made of what `{}` gives", clip(&choice.decl.name));
+            kit.out.push(undecided(codes::NOT_COMPILED, message, choice.decl.span));
+            choice.does = Move::Call;
+        }
         let delegate = self.delegation(kit, others, head, &mut choices);
         let written = self.get(thing, "max_iter");
         let looped = written.is_some();
@@ -721,8 +723,7 @@ impl<'r> Reader<'r, '_> {
     ) -> TermId {
         let asked: Vec<Thing<'r>> = agent.map_or_else(|| crew.agents.clone(), |a| vec![a]);
         let tools = of_task.tools.unwrap_or_default();
-        let mut choices: Vec<Choice> =
-            tools.into_iter().map(|decl| Choice { decl, does: Move::Call }).collect();
+        let mut choices: Vec<Choice> = tools;
         let head = crew.manager.map_or(crew.at, |m| self.head(m));
         let delegate = self.delegation(kit, &asked, head, &mut choices);
         let default = defaults::bound(&defaults::CREWAI_ITER, kit.versions);

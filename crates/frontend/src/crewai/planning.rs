@@ -156,7 +156,7 @@ impl<'r> Reader<'r, '_> {
         let (mut out, mut budget) = (Vec::new(), crate::kit::Budget::new());
         let mut apart = Kit::new(&mut out, &mut budget, &versions);
         let tools = self.tools(&mut apart, thing).unwrap_or_default();
-        tools.into_iter().map(|decl| decl.name.to_string()).collect()
+        tools.into_iter().map(|c| c.decl.name.to_string()).collect()
     }
 }
 

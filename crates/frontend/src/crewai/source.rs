@@ -7,6 +7,7 @@ use crate::kit::Kit;
 use crate::langgraph::Functions;
 use crate::project::{File, Project};
 use crate::py::{self, Given, field};
+use crate::talk::{Choice, Move};
 use core_ir::ToolDecl;
 use diagnostics::{Diagnostic, FileId, Span};
 use python::{Kind, Object, ObjectId, Value, World};
@@ -289,14 +290,14 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// The declarations of the tools under `tools`; none if there is no such key.
-    pub fn tools(&self, kit: &mut Kit<'_>, thing: Thing<'r>) -> Option<Vec<ToolDecl>> {
+    /// The tools under `tools`, with what becomes of their results; none if there is no such key.
+    pub fn tools(&self, kit: &mut Kit<'_>, thing: Thing<'r>) -> Option<Vec<Choice>> {
         let given = match self.get(thing, "tools")? {
             Written::Yaml(entry) => {
                 let names = emit::names(&entry, kit.out);
-                return Some(
-                    names.into_iter().map(|(n, at)| ToolDecl::unknown(n.into(), at.span())).collect(),
-                );
+                let choice = |decl| Choice { decl, does: Move::Call };
+                let decls = names.into_iter().map(|(n, at)| ToolDecl::unknown(n.into(), at.span()));
+                return Some(decls.map(choice).collect());
             }
             Written::Code(given) => given,
         };
@@ -315,9 +316,23 @@ impl<'r> Reader<'r, '_> {
                 );
                 kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
             }
-            out.push(decl);
+            let does = if self.answers(&value) { Move::FinishNow } else { Move::Call };
+            out.push(Choice { decl, does });
         }
         Some(out)
+    }
+
+    /// Whether what a tool gives is the agent's answer: `result_as_answer`.
+    fn answers(&self, tool: &Value) -> bool {
+        const KEY: &str = "result_as_answer";
+        let said = match py::function_of(tool) {
+            Some(f) => py::decorator_arg(self.world, f, &["tool"], None, KEY),
+            None => self
+                .world
+                .object_of(tool)
+                .and_then(|(_, o)| field(o, None, KEY).map(|g| g.value).or_else(|| o.attr(KEY))),
+        };
+        said.is_some_and(|v| matches!(self.world.settled(v).kind, Kind::Bool(true)))
     }
 
     /// The declaration of a tool, with the name that models see.
