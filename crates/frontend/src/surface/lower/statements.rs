@@ -266,6 +266,11 @@ impl Lower<'_> {
             self.scope.undo(mark);
             let body = self.b.let_in(bindings, body, at);
             branches.push(Branch { tag: "next".into(), binder: Some(held), body });
+        } else if matches!(stmt.kind, StmtKind::While(..)) {
+            // A loop is begun with this tag, so its type has it; one that only a `return` ends never gives it.
+            let message = self.b.lit("a loop without an end has ended", at);
+            let body = self.b.add(Term::Fail(message), at);
+            branches.push(Branch { tag: "next".into(), binder: None, body });
         }
         if exits.returns {
             let held = self.b.fresh("value");
