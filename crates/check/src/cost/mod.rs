@@ -314,14 +314,14 @@ impl Analysis<'_> {
             }
             Term::Let { bindings, body, .. } => {
                 let mut cost = Cost::zero();
-                let mut locals = env.locals[..code.locals(id).min(env.locals.len())].to_vec();
+                let locals = env.locals[..code.locals(id).min(env.locals.len())].to_vec();
+                let mut inner = Rc::new(Env { locals, captures: env.captures.clone() });
                 for (_, e) in bindings {
-                    let inner = Rc::new(Env { locals: locals.clone(), captures: env.captures.clone() });
                     let (v, c) = self.eval(code, *e, &inner);
                     cost = cost.plus(&c);
-                    locals.push(v);
+                    // Nobody keeps an environment, so none is copied here, however many variables there are.
+                    Rc::make_mut(&mut inner).locals.push(v);
                 }
-                let inner = Rc::new(Env { locals, captures: env.captures.clone() });
                 let (v, c) = self.eval(code, *body, &inner);
                 (v, cost.plus(&c))
             }

@@ -45,6 +45,7 @@ pub(super) struct Closure {
     pub(super) captures: Vec<Value>,
 }
 
+#[derive(Clone)]
 pub(super) struct Env {
     pub(super) locals: Vec<Value>,
     pub(super) captures: Vec<Value>,
