@@ -1,7 +1,7 @@
 //! L006: a composition of nothing.
 
 use crate::lint::{Check, Context, Rule};
-use core_ir::{Slot, Term};
+use core_ir::{AbsSugar, Slot, Term};
 use diagnostics::{Diagnostic, Level};
 use std::collections::HashSet;
 
@@ -16,6 +16,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
+    let written = context.compiled.framework == "lam";
     // What gives each item of a list as it is composes nothing, nor was it meant to.
     let of_items: HashSet<_> = code
         .iter()
@@ -26,8 +27,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         .collect();
     for (id, term) in code.iter() {
         let empty = match term {
-            // The sugar tells it from a function that somebody wrote: no front end makes a λ of a variable otherwise.
             Term::Abs(_) if of_items.contains(&id) => false,
+            // In a term that somebody wrote it is the identity, which ends a loop and is neutral in a chain;
+            // front ends make a λ of a variable of empty lists only.
+            Term::Abs(abs) if written && abs.sugar != AbsSugar::Compose => false,
             Term::Abs(abs) => matches!(code.term(abs.body), Term::Var(_, Slot::Local(0))),
             Term::Par(_, sides) => sides.is_empty(),
             _ => false,
