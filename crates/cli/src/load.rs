@@ -123,9 +123,35 @@ pub fn on_all_cores<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -
     done.into_iter().map(|(_, r)| r).collect()
 }
 
-/// Reads the bytes of a file, at most one more than the limit for texts.
+/// How much of a file is read as text: programs may be longer than configurations, which take more memory.
+pub fn limits_of(path: &str) -> Limits {
+    let usual = Limits::default();
+    match Kind::of(path) {
+        Kind::Agent => Limits { bytes: syntax::agent::LONGEST_TEXT, ..usual },
+        Kind::Lam => Limits { bytes: syntax::lam::LONGEST_TEXT, ..usual },
+        Kind::Config => usual,
+    }
+}
+
+/// Reads the bytes of a program or configuration, at most one more than the limit for its text.
 pub fn read_bytes(path: &str) -> std::io::Result<Vec<u8>> {
-    let most = Limits::default().bytes as u64 + 1;
+    read_at_most(path, limits_of(path).bytes as u64 + 1)
+}
+
+/// Reads all of a file of data: an input, a script, a trace.
+///
+/// # Errors
+/// Also if it is larger than anybody will want to keep in memory; no part of it is given then.
+pub fn read_data(path: &str) -> std::io::Result<Vec<u8>> {
+    const MOST: u64 = 256 << 20;
+    let bytes = read_at_most(path, MOST + 1)?;
+    if bytes.len() as u64 > MOST {
+        return Err(std::io::Error::other("it is larger than 256 MiB"));
+    }
+    Ok(bytes)
+}
+
+fn read_at_most(path: &str, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if path == "-" {
         // It can be read only once, and who looks at what it is reads it again.
@@ -157,7 +183,7 @@ pub fn read_text(sources: &mut Sources, path: &str) -> Result<(FileId, Arc<str>)
         };
         Problem::Unreadable(format!("cannot read `{path}`: {}", reason(&e)), help)
     })?;
-    match decode(sources.next_id(), &bytes, &Limits::default()) {
+    match decode(sources.next_id(), &bytes, &limits_of(path)) {
         Ok(text) => Ok((sources.add(path, text.clone()), text)),
         Err(d) => {
             sources.add(path, "");
@@ -191,6 +217,17 @@ pub fn reason(e: &std::io::Error) -> String {
     }
 }
 
+/// What a text is, by the extension of its path. Standard input has none: it is a configuration if it looks like one.
+fn kind_of(id: FileId, path: &str, text: &Arc<str>) -> Kind {
+    match Kind::of(path) {
+        Kind::Config if path == "-" => {
+            let file = File::read(id, path, text, &Limits::default());
+            if matches!(frontend::recognise(&file), Recognised::Unknown) { Kind::Agent } else { Kind::Config }
+        }
+        kind => kind,
+    }
+}
+
 /// Loads a file and applies the policy to what can be run in it.
 pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Loaded, Problem> {
     let main;
@@ -201,15 +238,7 @@ pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Load
         path
     };
     let (id, text) = read_text(sources, path)?;
-    let kind = match Kind::of(path) {
-        // Standard input has no name: it is a configuration if it looks like one.
-        Kind::Config if path == "-" => {
-            let file = File::read(id, path, &text, &Limits::default());
-            if matches!(frontend::recognise(&file), Recognised::Unknown) { Kind::Agent } else { Kind::Config }
-        }
-        kind => kind,
-    };
-    match kind {
+    match kind_of(id, path, &text) {
         Kind::Agent => agent(sources, id, &text, options),
         Kind::Lam => lam(sources, id, &text, options),
         Kind::Config => {

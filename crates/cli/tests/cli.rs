@@ -269,6 +269,72 @@ fn standard_input_is_a_program_or_a_configuration() {
     let (status, shown) = piped(config, &["compile", "-"]);
     assert!(status == Some(0) && shown.contains("llm"), "{shown}");
     assert_eq!(piped("1 + 1", &["eval", "-"]), (Some(0), "2\n".into()));
+    // Every command that reads a file.
+    let (status, shown) = piped("pipeline p() -> Number { return y; }", &["lint", "-", "--format", "json"]);
+    assert!(status == Some(1) && shown.contains("\"A030\""), "{shown}");
+    let (status, shown) = piped("agentId: a\ntype: simple\nsystemPrompt: p\n", &["lint", "-"]);
+    assert!(status == Some(1) && shown.contains("L002"), "{shown}");
+    let (status, shown) = piped("test \"sums\" { assert 1 + 1 == 3; }", &["test", "-"]);
+    assert!(status == Some(1) && shown.contains("FAIL -: sums"), "{shown}");
+    for wrong in [["lint", "--fix", "-"], ["test", "--record", "-"]] {
+        assert_eq!(piped("", &wrong), (Some(2), String::new()), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_function_costs_and_does_what_a_call_of_it_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let agent = write(dir.path(), "agent.lam", r#"fix[20] (\s. \x. s (llm "Go on." {model: "gpt-4.1"} x))"#);
+    let ran = entail(&["cost", "--format", "json", &agent]);
+    assert_eq!(json(&ran)["modelCalls"], serde_json::json!({"least": 1, "most": 20}), "{}", ran.out);
+    let ran = entail(&["check", "--show", "types,effects,cost,flow", &agent]);
+    for part in [
+        "main of Dyn",
+        "type: Dyn -[llm(\"gpt-4.1\")]> Str",
+        "effects: llm(\"gpt-4.1\")",
+        "model calls: 1 to 20",
+        "always allowed",
+    ] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+    // What takes functions is no agent, and data no function.
+    let twice = write(dir.path(), "twice.lam", r"\f: Num -> Num. f >> f");
+    assert!(entail(&["check", &twice]).out.starts_with(&format!("{twice}: main\n")));
+}
+
+#[test]
+fn the_identity_is_no_empty_composition() {
+    let dir = tempfile::tempdir().unwrap();
+    // Zero, an identity stage, a branch that ends a loop.
+    let zero = r"\f. \x. x";
+    let stage = r#"(\s. prim[upper](s)) >> (\x: Str. x)"#;
+    let done = r#"fix[3] (\s. \x. (case `done null of {go => s, done => \y. y, _ => s}) x)"#;
+    for (name, text) in [("zero.lam", zero), ("stage.lam", stage), ("done.lam", done)] {
+        let ran = entail(&["lint", &write(dir.path(), name, text)]);
+        assert!(ran.status == 0 && !ran.out.contains("L006"), "{}", ran.out);
+    }
+    for (name, text) in [("none.lam", "(>>)"), ("par.lam", "par []")] {
+        assert!(entail(&["lint", &write(dir.path(), name, text)]).out.contains("L006"), "{text}");
+    }
+}
+
+#[test]
+fn large_files_are_read_whole_or_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    // Programs up to 16 MiB, as their pages say; what is larger is said to be.
+    let long =
+        format!("-- {}\npipeline p(x: String) -> Number {{ return length(x); }}\n", "x".repeat(9 << 20));
+    let long = write(dir.path(), "long.agent", long);
+    let ran = entail(&["check", &long]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let longer = write(dir.path(), "longer.lam", vec![b' '; 17 << 20]);
+    let ran = entail(&["check", &longer]);
+    assert!(ran.status == 1 && ran.err.contains("the file is larger than"), "{}", ran.err);
+    // An input is not cut off.
+    let input = write(dir.path(), "input.txt", vec![b'a'; 9 << 20]);
+    let short = write(dir.path(), "short.agent", "pipeline p(x: String) -> Number { return length(x); }");
+    let ran = entail(&["run", &short, "--input", &format!("@{input}")]);
+    assert_eq!((ran.status, ran.out.as_str()), (0, "9437184\n"), "{}", ran.err);
 }
 
 #[test]

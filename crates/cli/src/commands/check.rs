@@ -1,7 +1,7 @@
 //! `entail check`: what a program entails, without running it.
 
 use super::cost::figures;
-use super::{say_problem, worth_saying};
+use super::{analysed_for, say_problem, worth_saying};
 use crate::args::{CheckArgs, Show};
 use crate::load::{Kind, Loaded, Options, Problem, Runnable, files_under, load, on_all_cores};
 use crate::policy;
@@ -100,11 +100,11 @@ fn show(ui: &Ui, sources: &Sources, entry: Entry) -> Exit {
 
 /// Analyses one entry point.
 fn entry(sources: &Sources, path: &str, r: &Runnable, show: &[Show], policy: Option<&Policy>) -> Entry {
-    let mut object =
-        json!({"path": path, "entry": r.name, "input": r.input.as_ref().map(ToString::to_string)});
+    let input = analysed_for(r);
+    let mut object = json!({"path": path, "entry": r.name, "input": input.as_ref().map(ToString::to_string)});
     let mut lines = Vec::new();
-    let input = r.input.as_ref().map_or(String::new(), |t| format!(" of {t}"));
-    lines.push(format!("{path}: {}{input}", r.name));
+    let of = input.as_ref().map_or(String::new(), |t| format!(" of {t}"));
+    lines.push(format!("{path}: {}{of}", r.name));
     let mut add = |more: Value| {
         if let (Some(o), Value::Object(more)) = (object.as_object_mut(), more) {
             o.extend(more);
@@ -133,11 +133,16 @@ fn entry(sources: &Sources, path: &str, r: &Runnable, show: &[Show], policy: Opt
         add(json!({"type": ty.to_string(), "dynamic": open, "complete": typing.complete}));
     }
     if show.contains(&Show::Effects) {
-        lines.push(format!("  effects: {}", typing.effects));
-        add(json!({"effects": typing.effects.to_string()}));
+        let effects = match (&r.input, &input) {
+            // Those of a call.
+            (None, Some(_)) => types::check(&r.code, input.as_ref()).effects,
+            _ => typing.effects,
+        };
+        lines.push(format!("  effects: {effects}"));
+        add(json!({"effects": effects.to_string()}));
     }
     if show.contains(&Show::Cost) {
-        let bound = cost::bound(&r.code, r.input.is_some());
+        let bound = cost::bound(&r.code, input.is_some());
         add(figures(&bound, sources));
         lines.push(format!("  model calls: {}", bound.model_calls));
         lines.push(format!("  tool calls: {}", bound.tool_calls));
@@ -146,7 +151,7 @@ fn entry(sources: &Sources, path: &str, r: &Runnable, show: &[Show], policy: Opt
         }
     }
     if show.contains(&Show::Flow) {
-        let options = policy::options(policy, None, r.input.is_some());
+        let options = policy::options(policy, None, input.is_some());
         let report = flow::analyse(&r.code, &options);
         found.extend(flow::findings(&report));
         add(json!({"flow": flow::to_json(&report, sources)}));

@@ -1,12 +1,12 @@
 //! `entail compile`: the core term of a program or configuration.
 
-use super::{choose, load_or_say, worth_saying};
+use super::{analysed_for, choose, load_or_say, worth_saying};
 use crate::args::{CompileArgs, Format};
 use crate::load::{Loaded, Runnable};
 use crate::ui::{Exit, Ui};
 use crate::{picture, policy};
-use check::{cost, flow, types};
-use core_ir::{Style, Type, print_with};
+use check::{cost, flow};
+use core_ir::{Style, print_with};
 use diagnostics::{Sources, has_errors};
 use frontend::policy::Policy;
 use std::sync::Arc;
@@ -94,8 +94,7 @@ fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runn
         ui.note(&format!("{}: {used}", r.name));
         let code = Arc::new(done.code);
         if saves {
-            // A function costs what a call of it does.
-            let called = r.input.is_some() || matches!(types::check(&r.code, None).ty, Type::Fun(_));
+            let called = analysed_for(&r).is_some();
             let bound = |code: &Arc<core_ir::Code>| cost::bound(code, called);
             let (before, after) = (bound(&r.code), bound(&code));
             for ((what, old), (_, new)) in super::cost::rows(&before).iter().zip(super::cost::rows(&after)) {
@@ -110,7 +109,7 @@ fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runn
 /// The term as a picture, with what the flow analysis says of it.
 fn drawn(format: Format, policy: Option<&Policy>, r: &Runnable) -> Result<String, String> {
     let mut drawn = core_ir::draw::draw(&r.code);
-    let options = policy::options(policy, None, r.input.is_some());
+    let options = policy::options(policy, None, analysed_for(r).is_some());
     picture::mark(&mut drawn, &r.code, &flow::analyse(&r.code, &options));
     match format {
         Format::Mermaid => Ok(drawn.mermaid()),

@@ -1,8 +1,8 @@
 //! `entail cost`: what a run may cost at most, before it runs.
 
-use super::{choose, load_or_say, worth_saying};
+use super::{analysed_for, choose, load_or_say, worth_saying};
 use crate::args::CostArgs;
-use crate::load::{Loaded, Runnable, read_bytes, reason};
+use crate::load::{Loaded, Runnable, read_data, reason};
 use crate::ui::{Exit, Ui};
 use check::cost::{self, CostBound, Interval, Prices, dollars};
 use diagnostics::Sources;
@@ -31,7 +31,7 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
         },
     };
     for r in chosen {
-        let bound = cost::bound_with(&r.code, r.input.is_some(), &prices, args.model.as_deref());
+        let bound = cost::bound_with(&r.code, analysed_for(r).is_some(), &prices, args.model.as_deref());
         show(ui, &sources, args, r, &bound);
     }
     Exit::Done
@@ -41,7 +41,7 @@ fn prices(args: &CostArgs) -> Result<Prices, String> {
     let standard = Prices::standard();
     let Some(path) = &args.prices else { return Ok(standard) };
     let shown = path.display().to_string();
-    let bytes = read_bytes(&shown).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
+    let bytes = read_data(&shown).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
     let text = String::from_utf8(bytes).map_err(|_| format!("`{shown}` is no text"))?;
     standard.with(&text).map_err(|e| format!("`{shown}`: {e}"))
 }

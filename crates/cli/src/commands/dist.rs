@@ -5,7 +5,7 @@
 
 use super::run::{config, handlers};
 use crate::args::EvalArgs;
-use crate::load::{Runnable, read_bytes, reason};
+use crate::load::{Runnable, read_data, reason};
 use crate::policy;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
@@ -83,7 +83,7 @@ pub fn dist(ui: &Ui, args: &EvalArgs, policy: Option<&Policy>, runnable: &Runnab
 }
 
 fn script(path: &str) -> Result<Vec<Entry>, String> {
-    let bytes = read_bytes(path).map_err(|e| reason(&e))?;
+    let bytes = read_data(path).map_err(|e| reason(&e))?;
     let json: Value = serde_json::from_slice(&bytes).map_err(|e| format!("not JSON: {e}"))?;
     let Value::Array(items) = json else { return Err("it is no JSON array of replies".into()) };
     items.iter().enumerate().map(|(i, e)| entry(e).map_err(|why| format!("entry {}: {why}", i + 1))).collect()

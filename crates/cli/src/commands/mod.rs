@@ -32,6 +32,8 @@ mod why;
 
 use crate::load::{Loaded, Options, Problem, Runnable, load};
 use crate::ui::{Exit, Ui};
+use ::check::types;
+use core_ir::Type;
 use diagnostics::{Diagnostic, Sources};
 use serde_json::json;
 use std::path::Path;
@@ -54,6 +56,15 @@ pub fn version(ui: &Ui) -> Exit {
         ui.result(&format!("entail {version} (commit {commit}; features: {})", features.join(", ")));
     }
     Exit::Done
+}
+
+/// What an entry point is analysed for: its input, or what the value of a term takes if it is a function of data. `entail run` applies
+/// such a term to its input as well, and without one a function costs nothing, which says nothing of the agent that it is.
+fn analysed_for(r: &Runnable) -> Option<Type> {
+    r.input.clone().or_else(|| match types::check(&r.code, None).ty {
+        Type::Fun(f) if !matches!(f.0, Type::Fun(_)) => Some(f.0.clone()),
+        _ => None,
+    })
 }
 
 /// How programs are loaded: as the settings say, with the policy file that the command line names, if it does.

@@ -4,7 +4,7 @@ use super::{choose, load_or_say, say_problem, worth_saying};
 use crate::approve::Terminal;
 use crate::args::{ApprovalsArg, EvalArgs, JournalArgs, LogArg, RunArgs, UnfinishedArg, WorldArgs};
 use crate::interrupt;
-use crate::load::{self, Loaded, Runnable, read_bytes, reason};
+use crate::load::{self, Loaded, Runnable, read_data, reason};
 use crate::policy;
 use crate::progress::{Detail, event_json};
 use crate::settings::{LimitsEntry, Settings};
@@ -623,7 +623,7 @@ pub(super) fn input(ui: &Ui, args: InputArgs<'_>, runnable: &Runnable) -> Result
                 None => text.clone(),
                 Some(path) => {
                     let unreadable = |why: String| ui.usage(&format!("cannot read `{path}`: {why}"), None);
-                    let bytes = read_bytes(path).map_err(|e| unreadable(reason(&e)))?;
+                    let bytes = read_data(path).map_err(|e| unreadable(reason(&e)))?;
                     String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?
                 }
             },

@@ -9,7 +9,7 @@ use super::run::{as_diagnostic, config, handlers};
 use super::say_problem;
 use crate::args::{Format, TestArgs};
 use crate::interrupt;
-use crate::load::{self, Kind, Options, Problem, Test, files_under, read_bytes, reason};
+use crate::load::{self, Kind, Options, Problem, Test, files_under, read_data, reason};
 use crate::policy;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
@@ -118,6 +118,9 @@ fn suites(
     for path in &args.paths {
         let shown = path.display().to_string();
         if shown == "-" {
+            if args.record {
+                return Err(ui.usage("`--record` needs a file: the replies are written beside it", None));
+            }
             files.push(path.clone());
         } else if path.is_dir() {
             files.extend(files_under(path, |p| Kind::of(p) == Kind::Agent));
@@ -179,7 +182,7 @@ fn replies(ui: &Ui, args: &TestArgs, program: &Path, names: &[String]) -> Result
             "a JSON array is the script of every test; an object has a script for each test by its name";
         ui.usage(&format!("`{shown}`: {why}"), Some(help))
     };
-    let bytes = read_bytes(&shown.to_string()).map_err(|e| wrong(&reason(&e)))?;
+    let bytes = read_data(&shown.to_string()).map_err(|e| wrong(&reason(&e)))?;
     let json: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(&format!("not JSON: {e}")))?;
     let parse = |script: &Value| {
         Scripted::parse(&script.to_string())

@@ -7,7 +7,7 @@ use super::run::{InputArgs, conclude, input, world};
 use super::why;
 use super::{choose, load_or_say, worth_saying};
 use crate::args::{JournalArgs, TraceArgs};
-use crate::load::{Kind, Loaded, Runnable, read_bytes, reason};
+use crate::load::{Kind, Loaded, Runnable, read_data, reason};
 use crate::ui::{Exit, Ui};
 use check::cost;
 use diagnostics::Sources;
@@ -56,7 +56,7 @@ pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
 /// Whether a file is a trace: by its name, or by how it begins.
 fn is_trace(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|e| e == "jsonl")
-        || read_bytes(path).is_ok_and(|bytes| bytes.starts_with(b"{\"event\":\"run\""))
+        || read_data(path).is_ok_and(|bytes| bytes.starts_with(b"{\"event\":\"run\""))
 }
 
 /// The file of a journal.
@@ -101,7 +101,7 @@ pub(super) fn show_all(ui: &Ui, lines: &[Value]) {
 /// Reads a trace. That the run failed does not make showing it a failure.
 fn read(ui: &Ui, path: &str) -> Result<(Vec<Value>, Exit), Exit> {
     let bytes =
-        read_bytes(path).map_err(|e| ui.usage(&format!("cannot read `{path}`: {}", reason(&e)), None))?;
+        read_data(path).map_err(|e| ui.usage(&format!("cannot read `{path}`: {}", reason(&e)), None))?;
     let text = String::from_utf8_lossy(&bytes);
     let mut lines = Vec::new();
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {

@@ -109,7 +109,7 @@ impl Loaded {
 pub fn decode(file: FileId, bytes: &[u8], limits: &Limits) -> Result<Arc<str>, Box<Diagnostic>> {
     let at = |n: usize| Span { file, start: clamp(n), end: clamp(n) };
     if bytes.len() > limits.bytes {
-        return Err(Box::new(too_large(bytes.len(), limits, at(0))));
+        return Err(Box::new(too_large(limits, at(0))));
     }
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(Box::new(
@@ -160,7 +160,7 @@ pub fn decode(file: FileId, bytes: &[u8], limits: &Limits) -> Result<Arc<str>, B
 pub fn load(file: FileId, text: &Arc<str>, format: Option<Format>, limits: &Limits) -> Loaded {
     let at = |n: usize| Span { file, start: clamp(n), end: clamp(n) };
     if text.len() > limits.bytes {
-        let diagnostics = vec![too_large(text.len(), limits, at(0))];
+        let diagnostics = vec![too_large(limits, at(0))];
         return Loaded { documents: Vec::new(), diagnostics };
     }
     if let Some(n) = text.find('\0') {
@@ -186,10 +186,10 @@ pub fn load(file: FileId, text: &Arc<str>, format: Option<Format>, limits: &Limi
     yaml::load(file, text, limits)
 }
 
-fn too_large(bytes: usize, limits: &Limits, span: Span) -> Diagnostic {
+fn too_large(limits: &Limits, span: Span) -> Diagnostic {
     Diagnostic::error(
         codes::LIMIT,
-        format!("the file has {bytes} bytes, more than the limit of {}", limits.bytes),
+        format!("the file is larger than the limit of {} bytes", limits.bytes),
         span,
     )
     .help("a configuration of this size is hardly written by hand: leave it out, or split it")

@@ -11,7 +11,7 @@ mod watch;
 pub use settings::LintSettings;
 
 use crate::args::{Format as OutputFormat, LintArgs};
-use crate::load::{Imports, Kind, files_under, on_all_cores, read_bytes, reason};
+use crate::load::{Imports, Kind, files_under, limits_of, on_all_cores, read_bytes, reason};
 use crate::neighbours::Neighbours;
 use crate::packages::{Known, Packages};
 use crate::settings::Settings;
@@ -198,7 +198,7 @@ fn is_program(path: &str) -> bool {
 /// The report of a program: what `entail check` says of its text, and what the rules say of its terms.
 fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
     let mut sources = Sources::new();
-    let text = match decode(FileId(0), bytes, &Limits::default()) {
+    let text = match decode(FileId(0), bytes, &limits_of(path)) {
         Ok(text) => text,
         Err(d) => return Report { text: None, outcome: Outcome::Unreadable(vec![*d]) },
     };
