@@ -1,4 +1,4 @@
-//! Any bytes are linted as a YAML and as a JSON file without a panic, and every finding has a place in the text.
+//! Any bytes are linted as a YAML and as a JSON file and as a module of Python without a panic, and every finding has a place in the text.
 //!
 //! `cargo +nightly fuzz run config`; `suite/frontends` makes good seeds.
 #![no_main]
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let config = Config { level: Level::Info, ..Config::default() };
-    for path in ["a.yaml", "a.json"] {
+    for path in ["a.yaml", "a.json", "a.py"] {
         let report = lint_bytes(path, FileId(0), bytes, &config);
         let findings = match report.outcome {
             Outcome::Skipped(_) => continue,
