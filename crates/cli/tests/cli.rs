@@ -451,6 +451,57 @@ fn a_client_talks_to_the_language_server() {
     assert!(said.contains("hoverProvider") && said.contains("A050"), "{said}");
 }
 
+/// A module that is open is looked at again when one that it imports is saved.
+#[test]
+fn saving_a_module_changes_the_findings_of_what_imports_it() {
+    use std::io::{BufRead, Read, Write};
+    let dir = tempfile::tempdir().unwrap();
+    let uri = |name: &str| format!("file://{}/{name}", dir.path().display());
+    let crew = "from crewai import Agent\nfrom crewai_tools import SerperDevTool\nfrom limits import LIMITS\n\
+                a = Agent(role='r', goal='g', backstory='b', llm='m', tools=[SerperDevTool()], **LIMITS)\n";
+    write(dir.path(), "crew.py", crew);
+    write(dir.path(), "limits.py", "LIMITS = {}\n");
+    let mut server = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .arg("lsp")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let mut output = std::io::BufReader::new(server.stdout.take().unwrap());
+    let mut say = |message: serde_json::Value| {
+        let text = message.to_string();
+        write!(input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+        input.flush().unwrap();
+    };
+    let mut hear = || {
+        let (mut head, mut empty) = (String::new(), String::new());
+        output.read_line(&mut head).unwrap();
+        output.read_line(&mut empty).unwrap();
+        let length = head.trim().strip_prefix("Content-Length: ").unwrap().parse().unwrap();
+        let mut body = vec![0; length];
+        output.read_exact(&mut body).unwrap();
+        String::from_utf8(body).unwrap()
+    };
+    say(serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}));
+    assert!(hear().contains("hoverProvider"));
+    let document =
+        serde_json::json!({"uri": uri("crew.py"), "languageId": "python", "version": 1, "text": crew});
+    say(
+        serde_json::json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": document}}),
+    );
+    let before = hear();
+    assert!(before.contains("crew.py") && before.contains("L017"), "{before}");
+    write(dir.path(), "limits.py", "LIMITS = {'max_iter': 3}\n");
+    let saved = serde_json::json!({"textDocument": {"uri": uri("limits.py")}});
+    say(serde_json::json!({"jsonrpc": "2.0", "method": "textDocument/didSave", "params": saved}));
+    let after = hear();
+    assert!(after.contains("crew.py") && !after.contains("L017"), "{after}");
+    say(serde_json::json!({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}));
+    say(serde_json::json!({"jsonrpc": "2.0", "method": "exit"}));
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn the_language_server_finds_what_check_finds_with_the_settings_around() {
     let dir = tempfile::tempdir().unwrap();
