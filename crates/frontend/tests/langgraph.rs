@@ -240,6 +240,16 @@ fn parts_of_the_conversation_are_messages() {
 }
 
 #[test]
+fn what_messages_do_not_have_here_is_unknown() {
+    let said =
+        talk("n = sum(bool(m.tool_calls) for m in s['messages'])\nreturn {'messages': [llm.invoke(f'{n}')]}");
+    assert!(
+        said.contains("unknown \"`tool_calls` of a message\"") && !said.contains(".tool_calls"),
+        "{said}"
+    );
+}
+
+#[test]
 fn messages_are_taken_out_of_the_conversation() {
     for (of, kept) in [
         ("[RemoveMessage(id=m.id) for m in s['messages'][:-2]]", true),

@@ -171,6 +171,9 @@ impl Reader<'_, '_> {
             let var = kit.b.var(held.var.clone(), at);
             return match (held.kind, member) {
                 (Kindly::Data, "type") if self.is_message(scope, on) => self.message_type(kit, scope, on, at),
+                (Kindly::Data, name) if !matches!(name, "content" | "text") && self.is_message(scope, on) => {
+                    kit.undecided(codes::NOT_COMPILED, format!("`{}` of a message", clip(name)), at)
+                }
                 (Kindly::Text, "content" | "text") => var,
                 (Kindly::Calls, "content" | "text") => {
                     let (a, nothing) = (kit.b.var("a", at), kit.text("", at));
