@@ -5,11 +5,12 @@
 //!
 //! A call of a model is a box with its name, its model and the tools it is offered; a call of a tool is rounded; a decision is a
 //! diamond; a loop is a hexagon with its bound, and what calls it again leads back to it. An agent whose loop only
-//! calls tools is one box. What evaluates without asking anybody is not drawn.
+//! calls tools is one box. A loop of which each turn does one of several steps and says which comes next is drawn as the graph that it
+//! is: from step to step. What evaluates without asking anybody is not drawn.
 //!
 //! Invariant: at most [`MOST`] nodes; what is beyond is one node that says so.
 
-use crate::{Abs, AbsSugar, Code, ModelParams, Name, Recv, Slot, Term, TermId};
+use crate::{Abs, AbsSugar, Branch, Code, Data, ModelParams, Name, Recv, Slot, Term, TermId};
 
 /// Nodes of a picture at most.
 pub const MOST: usize = 1_000;
@@ -75,6 +76,8 @@ enum Bound {
     Data,
     /// The loop that begins at this node.
     Loop(usize),
+    /// The loop of these steps.
+    Steps(usize),
     /// A function, with how many names are in scope where it is written.
     Function(TermId, usize),
 }
@@ -88,6 +91,66 @@ struct Draw<'c> {
     scope: Vec<(Name, Bound)>,
     /// The application that is being drawn.
     application: Option<TermId>,
+    /// The loops of steps that are being drawn.
+    graphs: Vec<Steps>,
+}
+
+/// A loop of which each turn does one of several steps. A step is often said to be next before it is drawn: until all are,
+/// edges into a step are kept here, and edges out of it begin at a number that is no node's.
+struct Steps {
+    /// Where the loop begins.
+    head: usize,
+    /// The steps.
+    tags: Vec<Name>,
+    /// The field of the state that says which is next; nothing if the state is a tag itself.
+    field: Option<Name>,
+    /// The number that stands for the first step, with those of the others after it.
+    first: usize,
+    /// What leads to each.
+    jumps: Vec<Exits>,
+}
+
+/// Numbers from here on are no nodes'.
+const NO_NODE: usize = usize::MAX / 2;
+
+impl Steps {
+    /// The step that comes next if the loop is given this.
+    fn next(&self, code: &Code, state: TermId) -> Option<usize> {
+        let tag: &str = match (code.term(state), &self.field) {
+            (Term::Tag(tag, _), None) => tag,
+            (Term::With(_, field, value), Some(at)) if field == at => match code.term(*value) {
+                Term::Lit(Data::Str(tag)) => tag,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        self.tags.iter().position(|t| **t == *tag)
+    }
+
+    /// The step that a number stands for.
+    fn stands_for(&self, node: usize) -> Option<usize> {
+        node.checked_sub(self.first).filter(|i| *i < self.tags.len())
+    }
+
+    /// The nodes that lead to a step, through steps that ask nobody.
+    fn leading_to(&self, step: usize) -> Exits {
+        let mut found = Exits::new();
+        let mut seen = vec![false; self.tags.len()];
+        let mut open: Vec<(usize, String)> = vec![(step, String::new())];
+        while let Some((step, after)) = open.pop() {
+            if std::mem::replace(&mut seen[step], true) {
+                continue;
+            }
+            for (node, label) in &self.jumps[step] {
+                let label = if after.is_empty() { label.clone() } else { after.clone() };
+                match self.stands_for(*node) {
+                    Some(before) => open.push((before, label)),
+                    None => found.push((*node, label)),
+                }
+            }
+        }
+        found
+    }
 }
 
 /// Draws a term.
@@ -122,7 +185,14 @@ pub fn draw(code: &Code) -> Picture {
             || term.children().into_iter().any(|c| visible.get(c.0 as usize).copied().unwrap_or(false));
         visible[id.0 as usize] = own || below();
     }
-    let mut draw = Draw { code, visible, picture: Picture::default(), scope: Vec::new(), application: None };
+    let mut draw = Draw {
+        code,
+        visible,
+        picture: Picture::default(),
+        scope: Vec::new(),
+        application: None,
+        graphs: Vec::new(),
+    };
     let begin = draw.node(Look::End, vec!["input".into()], Vec::new());
     let exits = draw.result(code.root(), begin);
     if !exits.is_empty() {
@@ -348,6 +418,14 @@ impl Draw<'_> {
                         self.link(from, head);
                         Vec::new()
                     }
+                    Some(Bound::Steps(graph)) => {
+                        let next = self.given(id).and_then(|state| self.graphs[graph].next(code, state));
+                        match next {
+                            Some(step) => self.graphs[graph].jumps[step].extend(from),
+                            None => self.link(from, self.graphs[graph].head),
+                        }
+                        Vec::new()
+                    }
                     Some(Bound::Function(function, depth)) if self.shows(function) => {
                         // The function sees the names of where it is written.
                         let inner = self.scope.split_off(depth);
@@ -417,9 +495,95 @@ impl Draw<'_> {
             }
             return exits;
         }
+        if let Some(exits) = self.graph(param, *inner, &turns, &from) {
+            return exits;
+        }
         let head = self.node(Look::Loop, vec![turns], from);
         let Some((node, _)) = head.first().cloned() else { return head };
         self.with(vec![(param.clone(), Bound::Loop(node))], |draw| draw.call(*inner, head))
+    }
+
+    /// What the application that is being drawn gives to a function, if that is what it applies.
+    fn given(&self, function: TermId) -> Option<TermId> {
+        match self.application.map(|id| self.code.term(id)) {
+            Some(Term::App(f, x)) if *f == function => Some(*x),
+            _ => None,
+        }
+    }
+
+    /// A loop of steps, if it is one and says somewhere which step comes next.
+    fn graph(&mut self, again: &Name, step: TermId, turns: &str, from: &Exits) -> Option<Exits> {
+        let code = self.code;
+        let Term::Abs(Abs { param: state, body, .. }) = code.term(step) else { return None };
+        let Term::Case { scrutinee, branches, .. } = code.term(*body) else { return None };
+        let is_state = |id: TermId| matches!(code.term(id), Term::Var(name, _) if name == state);
+        let field = match code.term(*scrutinee) {
+            _ if is_state(*scrutinee) => None,
+            Term::Field(e, name) if is_state(*e) => Some(name.clone()),
+            _ => return None,
+        };
+        let first = NO_NODE + self.graphs.iter().map(|g| g.tags.len()).sum::<usize>();
+        let tags: Vec<Name> = branches.iter().map(|b| b.tag.clone()).collect();
+        let jumps = vec![Exits::new(); tags.len()];
+        let mut steps = Steps { head: 0, tags, field, first, jumps };
+        // What is next has to be said wherever the loop goes on.
+        let (mut said, mut mentioned) = (0, 0);
+        for id in below(code, *body) {
+            match code.term(id) {
+                Term::Var(name, _) if name == again => mentioned += 1,
+                Term::App(f, x) if matches!(code.term(*f), Term::Var(name, _) if name == again) => {
+                    said += usize::from(steps.next(code, *x).is_some());
+                }
+                _ => {}
+            }
+        }
+        if said == 0 || said < mentioned {
+            return None;
+        }
+        let begins = match self.application.map(|id| code.term(id)) {
+            // A composition is given something else than its stages are.
+            Some(Term::App(f, x)) if matches!(code.term(*f), Term::Fix { .. } | Term::Var(..)) => {
+                steps.next(code, *x)?
+            }
+            _ => return None,
+        };
+        let head = self.node(Look::Loop, vec![turns.to_string()], from.clone());
+        let Some((node, _)) = head.first().cloned() else { return Some(head) };
+        steps.head = node;
+        steps.jumps[begins].extend(head);
+        let (graph, drawn) = (self.graphs.len(), self.picture.edges.len());
+        self.graphs.push(steps);
+        let names = vec![(again.clone(), Bound::Steps(graph)), (state.clone(), Bound::Data)];
+        let exits = self.with(names, |draw| {
+            let mut exits = Exits::new();
+            for (i, Branch { binder, body, .. }) in branches.iter().enumerate() {
+                let from = vec![(first + i, String::new())];
+                let names = binder.iter().map(|b| (b.clone(), Bound::Data)).collect();
+                exits.extend(draw.with(names, |draw| draw.eval(*body, from)));
+            }
+            exits
+        });
+        // INVARIANT: it was pushed above, and inner ones are taken off where they are pushed.
+        let steps = self.graphs.pop()?;
+        let resolved = |edges: Exits| -> Exits {
+            let to = |(node, label): (usize, String)| match steps.stands_for(node) {
+                Some(step) if label.is_empty() => steps.leading_to(step),
+                Some(step) => steps.leading_to(step).into_iter().map(|(n, _)| (n, label.clone())).collect(),
+                None => vec![(node, label)],
+            };
+            edges.into_iter().flat_map(to).collect()
+        };
+        for (from, to, label) in self.picture.edges.split_off(drawn) {
+            match steps.stands_for(from) {
+                Some(_) => self.link(resolved(vec![(from, label)]), to),
+                None => self.picture.edges.push((from, to, label)),
+            }
+        }
+        // A step of a loop in a loop may go on with the outer one.
+        for jumps in self.graphs.iter_mut().flat_map(|g| &mut g.jumps) {
+            *jumps = resolved(std::mem::take(jumps));
+        }
+        Some(resolved(exits))
     }
 
     /// The lines of an agent whose loop asks one model, calls its tools and goes on; and the terms of the loop.
