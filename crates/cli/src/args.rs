@@ -322,6 +322,15 @@ Examples:
     },
 }
 
+/// An address to listen on; `localhost` is this machine.
+#[cfg(feature = "serve")]
+fn address(text: &str) -> Result<std::net::SocketAddr, String> {
+    let local = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    local.as_deref().unwrap_or(text).parse().map_err(|_| {
+        "an address of this machine and a port are needed, such as `127.0.0.1:8080` or `[::1]:8080`".into()
+    })
+}
+
 /// `entail serve`.
 #[cfg(feature = "serve")]
 #[derive(Debug, Args)]
@@ -335,7 +344,7 @@ pub struct ServeArgs {
     #[arg(required = true)]
     pub files: Vec<String>,
     /// The address to listen on.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = address)]
     pub listen: std::net::SocketAddr,
     /// The variable that holds the bearer token which requests must have.
     #[arg(long, value_name = "NAME", default_value = "ENTAIL_SERVE_TOKEN")]

@@ -162,6 +162,32 @@ fn a_tool_is_called_by_itself() {
 }
 
 #[test]
+fn what_is_wrong_with_a_request_is_said_with_what_to_do() {
+    let dir = folder();
+    let at = dir.path();
+    std::fs::write(at.join("q.agent"), "pipeline main() -> Number { return 1; }\n").unwrap();
+    let ask = "task ask(q: String) -> String by agent { prompt \"{q}\" }\nagent a { tools: [] }\n\
+        pipeline p(q: String) -> String { let r = run ask with { q: q } by a; return r; }\n";
+    std::fs::write(at.join("ask.agent"), ask).unwrap();
+    for (args, said) in [
+        (vec!["serve", "p.agent", "q.agent"], "that of `p.agent` and that of `q.agent`"),
+        (vec!["serve", "q.agent", "--listen", "8080"], "such as `127.0.0.1:8080`"),
+        (vec!["run", "ask.agent", "x", "--script", "none.json"], "no such file"),
+        (vec!["run", "ask.agent", "x", "--model", "claude-sonnet-5"], "`ANTHROPIC_API_KEY`"),
+        (vec!["runs", "list"], "--journal DIR"),
+    ] {
+        let mut asked = command(at, &args);
+        let out = asked.env_remove("ANTHROPIC_API_KEY").output().unwrap();
+        let err = String::from_utf8(out.stderr).unwrap();
+        assert!(out.status.code() == Some(2) && err.contains(said), "{args:?}: {err}");
+    }
+    // Nothing was answered, so there is nothing to show of it.
+    std::fs::write(at.join("s.json"), "[\"r\"]").unwrap();
+    let none = entail(at, &["run", "ask.agent", "x", "--script", "s.json", "--max-calls", "0"]);
+    assert!(none.0 == 1 && !none.2.contains("answered before"), "{none:?}");
+}
+
+#[test]
 fn a_folder_with_one_program_is_that_program() {
     let dir = folder();
     let at = dir.path();

@@ -51,7 +51,16 @@ fn wrong_requests_are_told_so() {
     assert_eq!(code(server.get("/nothing")), (404, "not_found".into()));
     assert_eq!(server.raw("POST", run, &[JSON], "{").0, 400);
     assert_eq!(server.raw("POST", run, &[("content-type", "text/plain")], "{}").0, 415);
-    assert_eq!(server.raw("POST", run, &[JSON], &format!("\"{}\"", "x".repeat(2000))).0, 413);
+    let large = server.raw("POST", run, &[JSON], &format!("\"{}\"", "x".repeat(2000)));
+    assert!(
+        large.0 == 413 && large.2.contains("\"code\":\"too_large\"") && large.2.contains("--max-body"),
+        "{large:?}"
+    );
+    let method = server.raw("PUT", run, &[JSON], "1");
+    assert!(
+        method.0 == 405 && method.1.contains("allow: POST") && method.2.contains("\"code\":\"method\""),
+        "{method:?}"
+    );
     // A page of a browser that has a name for this machine does not reach it.
     assert_eq!(server.raw("GET", "/v1/pipelines", &[("host", "evil.example")], "").0, 403);
 }

@@ -195,7 +195,7 @@ pub struct Site {
     pub checks: Vec<Check>,
     /// Whether what it does can be seen from outside: a tool that changes the world.
     pub outward: bool,
-    /// Whether nothing is known of the tool but its name.
+    /// Whether nothing says what the tool does.
     pub unknown: bool,
     /// Who else may refuse it, whatever the labels are: a policy function, a person.
     pub asks: Option<&'static str>,
@@ -287,7 +287,7 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
         };
         let outward = decl.is_some_and(|t| t.effect == core_ir::EffectClass::Write);
         let unknown =
-            decl.is_some_and(|t| frontend::policy::is_unknown(t) && !options.known.contains(&t.name));
+            decl.is_some_and(|t| frontend::policy::says_nothing(t) && !options.known.contains(&t.name));
         let site = site(&mut a.taints, span, sink, &state);
         let asks = decl.and_then(|t| match (&t.policy, t.approve) {
             (Some(_), true) => Some("its policy function and a person"),

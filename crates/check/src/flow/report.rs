@@ -89,12 +89,12 @@ fn refused(site: &Site, verdict: Verdict) -> Diagnostic {
     }
 }
 
-/// The remedy for a tool of which nothing is known but its name.
+/// The remedy for a tool of which nothing says what it does.
 pub fn of_unknown(tool: &str) -> String {
     let lines = frontend::policy::read_only_lines(tool);
     let asked = frontend::policy::approved_lines(tool);
     format!(
-        "nothing is known of `{tool}` but its name, so it is taken to change the world; that nothing untrusted may decide, and what \
+        "nothing says what `{tool}` does, so it is taken to change the world; that nothing untrusted may decide, and what \
          tools answer is untrusted. If it only looks things up, say so in a file that `--policy` names (`entail policy init` writes \
          one for all tools of a program):\n\n{lines}\n\nif it does change the world, let a person allow each call:\n\n{asked}"
     )

@@ -41,6 +41,7 @@ use std::path::Path;
 /// `entail version`.
 pub fn version(ui: &Ui) -> Exit {
     let version = env!("CARGO_PKG_VERSION");
+    // Set by the build script.
     let commit = option_env!("ENTAIL_COMMIT").unwrap_or("unknown");
     let features: Vec<&str> = [
         ("local", cfg!(feature = "local")),

@@ -48,7 +48,7 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
         return ui.usage(&format!("`{file}` has no tools, so there is nothing to say of them"), None);
     }
     let text = frontend::policy::starter(file, &placed);
-    let undecided = placed.iter().filter(|(t, _)| frontend::policy::is_unknown(t)).count();
+    let undecided = placed.iter().filter(|(t, _)| frontend::policy::says_nothing(t)).count();
     let shown = output.display();
     if output != Path::new("-") {
         // Whatever is there may be what somebody has decided.

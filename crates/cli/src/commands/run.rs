@@ -730,7 +730,7 @@ fn with_ways(
 ) -> Diagnostic {
     let unknown = |t: &&Arc<core_ir::ToolDecl>| {
         refused.name.as_deref() == Some(&*t.name)
-            && frontend::policy::is_unknown(t)
+            && frontend::policy::says_nothing(t)
             && !policy.is_some_and(|p| p.knows(&t.name))
     };
     let tool = code.tools.iter().find(unknown);

@@ -182,6 +182,18 @@ pub fn is_unknown(decl: &ToolDecl) -> bool {
         && decl.label == blank.label
 }
 
+/// Whether nothing says what a tool does: only its name is known, or what it takes and gives (a function of Python), and so it is taken to
+/// change the world.
+pub fn says_nothing(decl: &ToolDecl) -> bool {
+    let blank = ToolDecl::unknown(decl.name.clone(), decl.span);
+    decl.params.iter().all(|p| p.bound == LabelSpec::BOTTOM)
+        && decl.effect == blank.effect
+        && decl.control == blank.control
+        && decl.label == blank.label
+        && !decl.approve
+        && decl.policy.is_none()
+}
+
 /// The lines of a policy file that say that a tool only looks at the world: the usual remedy for one of
 /// which nothing is known.
 pub fn read_only_lines(tool: &str) -> String {

@@ -5,7 +5,7 @@
 //! Invariant: as it is written it changes nothing: what it offers stands in comments, and the careful default is stated first. Only a person knows what a tool
 //! does, so nothing is guessed from its name.
 
-use super::{is_unknown, key};
+use super::{key, says_nothing};
 use core_ir::{EffectClass, ToolDecl};
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ pub fn starter(program: &str, tools: &[(&ToolDecl, String)]) -> String {
     // A line break in a name would end the comment that it is in.
     let plain =
         |text: &str| -> String { text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect() };
-    let (unknown, known): (Vec<_>, Vec<_>) = tools.iter().partition(|(t, _)| is_unknown(t));
+    let (unknown, known): (Vec<_>, Vec<_>) = tools.iter().partition(|(t, _)| says_nothing(t));
     let mut out = format!("# What the tools of {} do.\n", plain(program));
     if !unknown.is_empty() {
         out.push_str(UNDECIDED);
@@ -55,7 +55,7 @@ pub fn starter(program: &str, tools: &[(&ToolDecl, String)]) -> String {
 
 const UNDECIDED: &str = "\
 #
-# Of those below nothing is known but their names. So each is taken to change
+# Of those below nothing says what they do. So each is taken to change
 # the world: it is called only as long as nothing untrusted decides it, and what
 # tools return is untrusted. For each, remove the `#` before the one line that
 # is true. `entail check --show flow` then tells what is allowed.
@@ -72,6 +72,7 @@ const CHOICES: &str = "\
 mod tests {
     use super::*;
     use crate::policy::Policy;
+    use core_ir::{LabelSpec, ToolParam, Type};
     use diagnostics::{FileId, Span};
 
     const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
@@ -81,6 +82,11 @@ mod tests {
         let (sum, odd) =
             (ToolDecl::unknown("sum".into(), AT), ToolDecl::unknown("a\n[models]\"b".into(), AT));
         let known = ToolDecl { effect: EffectClass::Read, ..ToolDecl::unknown("look".into(), AT) };
+        // What a function of Python takes is known, and not what it does.
+        let param = ToolParam { name: "text".into(), ty: Type::Str, bound: LabelSpec::BOTTOM };
+        let typed = ToolDecl { params: vec![param], ..ToolDecl::unknown("typed".into(), AT) };
+        let text = starter("crew.py", &[(&typed, "tools.py:3".into())]);
+        assert!(text.contains("[tools.typed]  # tools.py:3\n# effect = \"pure\""), "{text}");
         let tools = [(&sum, "a.yaml:1".to_string()), (&odd, "a\nb:2".into()), (&known, "c:3".into())];
         let text = starter("my\nprogram", &tools);
         let policy = Policy::parse(FileId(0), &text).unwrap_or_else(|e| panic!("{text}\n{e:?}"));

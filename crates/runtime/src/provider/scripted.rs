@@ -85,7 +85,13 @@ impl Scripted {
     /// As [`Scripted::parse`], or the file can't be read or is larger than 64 MiB.
     pub fn load(path: &Path) -> Result<Scripted, ConfigError> {
         let name = format!("`{}`", path.display());
-        let failed = |e: std::io::Error| ConfigError::new(format!("cannot read {name}: {e}"));
+        let failed = |e: std::io::Error| {
+            match e.kind() {
+            std::io::ErrorKind::NotFound => ConfigError::new(format!("cannot read {name}: no such file"))
+                .with_help("a script is a JSON array of replies, such as `[\"yes\"]`; its path is relative to the working directory"),
+            _ => ConfigError::new(format!("cannot read {name}: {e}")),
+        }
+        };
         let about = std::fs::metadata(path).map_err(failed)?;
         if !about.is_file() {
             return Err(ConfigError::new(format!("{name} is not a file")));

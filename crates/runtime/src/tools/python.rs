@@ -269,7 +269,16 @@ impl Worker {
             Ok(Ok(hello)) => hello,
         };
         match hello.get("error").and_then(Json::as_str) {
-            Some(why) => Err(format!("`{shown}` can't be imported: {}", clip(why, 500))),
+            Some(why) => {
+                let help = match why.contains("ModuleNotFoundError") {
+                    true => format!(
+                        " (help: it was looked for by `{}`; install it there, or name the project's Python with `interpreter` under `[python]` in `entail.toml`)",
+                        interpreter.display()
+                    ),
+                    false => String::new(),
+                };
+                Err(format!("`{shown}` can't be imported: {}{help}", clip(why, 500)))
+            }
             None => Ok(worker),
         }
     }

@@ -16,7 +16,7 @@ use crate::ui::{Exit, Ui};
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -257,8 +257,27 @@ fn router(service: Arc<Service>, guard: Arc<Guard>, max_body: usize) -> Router {
         .merge(guarded)
         .fallback(async || Failure::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path"))
         .layer(DefaultBodyLimit::max(max_body))
+        .layer(map_response(move |response: Response| std::future::ready(worded(response, max_body))))
         .layer(from_fn_with_state(service.clone(), noted))
         .with_state(service)
+}
+
+/// What is refused before it reaches anybody here is told as all else is: as JSON, with what to do.
+fn worded(response: Response, max_body: usize) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let said = kind.and_then(|k| k.to_str().ok()).is_some_and(|k| k.starts_with("application/json"));
+    let (code, message) = match response.status() {
+        _ if said => return response,
+        StatusCode::PAYLOAD_TOO_LARGE => (
+            "too_large",
+            format!("the body has more than {max_body} bytes, which is what `--max-body` allows"),
+        ),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            ("method", "this path takes other methods, which the header `allow` names".to_string())
+        }
+        _ => return response,
+    };
+    Failure::new(response.status(), code, message).into_response()
 }
 
 /// Requests that are refused are in the log; what runs do is there anyway.

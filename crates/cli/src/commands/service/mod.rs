@@ -217,9 +217,13 @@ impl Service {
                 let bound = cost::bound(&code, input.is_some());
                 let (file, config) = (file.clone(), config.clone());
                 let pipeline = Pipeline { name: name.clone(), file, input, bound, code, config };
-                if pipelines.insert(name.clone(), Arc::new(pipeline)).is_some() {
-                    let help = "serve them by two servers";
-                    return Err(ui.usage(&format!("two pipelines are called `{name}`"), Some(help)));
+                let now = pipeline.file.clone();
+                if let Some(other) = pipelines.insert(name.clone(), Arc::new(pipeline)) {
+                    let message = format!(
+                        "two pipelines are called `{name}`: that of `{}` and that of `{now}`",
+                        other.file
+                    );
+                    return Err(ui.usage(&message, Some("rename one, or serve them by two servers")));
                 }
             }
         }
