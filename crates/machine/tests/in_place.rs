@@ -267,6 +267,17 @@ fn lists_in_lists_are_those_of_the_rules() {
     same(&format!("{tool}[1, [2, tool[t] 'text'], 3]"));
 }
 
+/// What is inside counts where a whole value is given away.
+#[test]
+fn lists_and_pairs_in_place_have_the_labels_of_what_is_inside() {
+    for value in ["[[s, 2], 3]", "[1, [2, s]]", "[f s]"] {
+        let program = format!(
+            "tool any(x: Dyn) -> Dyn pure\nlet s = ([\"S\"] : 1) in let f = (\\x. 2) | (\\x. x) in tool[any] {value}"
+        );
+        assert_eq!(same(&program), "[\"S\"]:\"no number\" [] []", "{value}");
+    }
+}
+
 /// Wherever fuel runs out, it does so after the same steps; and frames are as many.
 #[test]
 fn lists_in_lists_take_the_steps_and_frames_of_the_rules() {
