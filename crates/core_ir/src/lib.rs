@@ -35,7 +35,7 @@ pub use print::{Style, print_code, print_data, print_term, print_with, write_dat
 pub use schema::Schema;
 pub use term::{
     Abs, AbsSugar, Bound, Branch, BuildError, Builder, Catches, Code, EffectClass, Globals, IfSugar, KeyDecl,
-    LetSugar, MAX_DEPTH, ModelParams, NEXT, NOTHING_WAITS, Operand, Prim, Recv, Role, Simple, Slot, StoreDecl,
-    StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
+    LetSugar, MAX_DEPTH, ModelParams, NEXT, NOTHING_WAITS, Operand, Prim, Recv, Role, Simple, Slot,
+    StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
 };
 pub use ty::{EnumType, Type};

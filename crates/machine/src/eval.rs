@@ -598,7 +598,8 @@ impl Strand {
 
     fn fail(&mut self, code: ErrorCode, label: Label, span: Span, message: impl Into<String>) {
         let message = message.into();
-        let failure = Failure { code, message, label, span, notes: Vec::new(), refusal: None };
+        let failure =
+            Failure { code, message, label, strand: self.id, span, notes: Vec::new(), refusal: None };
         self.state = State::Raise(Box::new(failure));
     }
 

@@ -468,6 +468,8 @@ pub struct Failure {
     pub message: String,
     /// The label of the error: who may learn that it happened.
     pub label: Label,
+    /// The branch that failed, as in [`RequestId::strand`]. Branches that ask nobody count as what is around them.
+    pub strand: u64,
     /// The term that failed.
     pub span: Span,
     /// Other places that explain it.
@@ -841,6 +843,7 @@ impl Machine {
                 code: stop.code,
                 message: stop.message,
                 label: Label::BOTTOM,
+                strand: ROOT,
                 span,
                 notes: Vec::new(),
                 refusal: None,

@@ -315,6 +315,39 @@ fn branches_of_par_ask_at_the_same_time_and_answer_in_any_order() {
 }
 
 #[test]
+fn an_error_says_which_branch_it_comes_from() {
+    let branch_of_failure = |failing: Option<usize>| {
+        let mut b = Builder::new();
+        let half = Num::from(1).div(&Num::from(2)).unwrap();
+        let (one, other) = (b.lit("one", AT), b.lit("other", AT));
+        let drawn = b.add(Term::Choose(half, one, other), AT);
+        let fails = b.add(Term::Fail(drawn), AT);
+        let root = match failing {
+            None => fails,
+            Some(i) => {
+                let mut branches = vec![num(&mut b, 1), num(&mut b, 2)];
+                branches[i] = fails;
+                b.add(Term::Par(None, branches), AT)
+            }
+        };
+        let code = b.finish(root, &Globals::none()).unwrap();
+        let mut machine = Machine::new(Arc::new(code), None, Config::default());
+        loop {
+            match machine.poll() {
+                Output::Request(id, _) => machine.handle(id, Response::Sample(true)),
+                Output::Working => {}
+                Output::Done(Err(failure)) => break failure.strand,
+                other => panic!("it fails: {other:?}"),
+            }
+        }
+    };
+    let (itself, first, second) =
+        (branch_of_failure(None), branch_of_failure(Some(0)), branch_of_failure(Some(1)));
+    assert_eq!(itself, 0);
+    assert!(first != 0 && second != 0 && first != second);
+}
+
+#[test]
 fn par_starts_no_more_branches_than_its_bound_admits() {
     let mut b = Builder::new();
     let half = Num::from(1).div(&Num::from(2)).unwrap();

@@ -281,7 +281,7 @@ struct Run {
 
 enum End {
     Value(Tree),
-    Error { code: &'static str, message: String, label: Label },
+    Error { code: &'static str, message: String, label: Label, strand: u64 },
     Never,
 }
 
@@ -406,7 +406,8 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
         Ok(v) => End::Value(drive::tree(machine.reify(&v))),
         Err(e) if e.code.is_final() => End::Never,
         Err(e) => {
-            End::Error { code: e.code.as_str(), label: common.of(&machine, e.label), message: e.message }
+            let label = common.of(&machine, e.label);
+            End::Error { code: e.code.as_str(), label, strand: e.strand, message: e.message }
         }
     };
     let (l, messages) = machine.conversation();
@@ -496,8 +497,13 @@ impl Observer<'_> {
         }
         match (&one.end, &other.end) {
             (End::Value(x), End::Value(y)) if self.same(x, y) => {}
-            (End::Error { code: c, message: m, label: l }, End::Error { code: d, message: n, label: k })
-                if c == d && m == n && l == k => {}
+            // Which of the errors of several branches ends the run is a matter of time, too, if it ends at once.
+            (End::Error { strand: s, .. }, End::Error { strand: t, .. })
+                if s != t && !ordered && one.is_cut_off() && other.is_cut_off() => {}
+            (
+                End::Error { code: c, message: m, label: l, .. },
+                End::Error { code: d, message: n, label: k, .. },
+            ) if c == d && m == n && l == k => {}
             (x, y) => return Some(format!("{x}, or {y}")),
         }
         let (c, d) = (&one.conversation, &other.conversation);
