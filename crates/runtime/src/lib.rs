@@ -55,6 +55,7 @@ mod settings;
 mod store;
 mod tools;
 pub mod trace;
+mod turn;
 mod underway;
 mod web;
 mod why;

@@ -15,7 +15,6 @@
 mod approvals;
 mod conversation;
 mod session;
-mod turn;
 mod wire;
 mod writer;
 
@@ -29,6 +28,7 @@ pub(crate) use writer::Written;
 
 use crate::provider::Tokens;
 use crate::rng::SplitMix;
+use crate::turn::Turn;
 use core_ir::{Code, Data};
 use rusqlite::{Connection, OpenFlags, params};
 use serde_json::Value as Json;
@@ -36,7 +36,6 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use turn::Turn;
 
 /// The version of the tables.
 const VERSION: i64 = 2;

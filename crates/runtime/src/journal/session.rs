@@ -1,13 +1,13 @@
 //! A run with a journal.
 
 use super::conversation::{self, Conversations};
-use super::turn::Turn;
 use super::writer::{LogFile, Row, Write, Writer, Written};
 use super::{
     About, Journal, JournalError, Stored, cause, changed_line, hash, new_id, now_millis, parse, whole, wire,
 };
 use crate::Redactor;
 use crate::provider::Tokens;
+use crate::turn::Turn;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Data, Num};
 use machine::{Call, RequestId, Response};

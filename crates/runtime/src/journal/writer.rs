@@ -9,9 +9,9 @@
 use super::conversation::Conversations;
 use super::session::Lock;
 use super::session::Spent;
-use super::turn::Turn;
 use super::{cause, check, signed, wire};
 use crate::Redactor;
+use crate::turn::Turn;
 use core_ir::Num;
 use machine::{Call, RequestId};
 use rusqlite::{Connection, TransactionBehavior, params};

@@ -57,7 +57,7 @@ pub struct Stores {
 /// A store that is kept elsewhere, in use.
 #[derive(Debug)]
 enum Open {
-    File(rusqlite::Connection),
+    File(sqlite::File),
     Redis(Box<redis::Client>),
 }
 
@@ -207,7 +207,7 @@ impl Stores {
                 Some(open) => open.clone(),
                 None => {
                     let open = match place {
-                        StorePlace::File(path) => Open::File(sqlite::open(&path)?),
+                        StorePlace::File(path) => Open::File(sqlite::File::open(&path)?),
                         StorePlace::Redis(server) => Open::Redis(Box::new(redis::Client::of(server))),
                     };
                     all.entry(decl.name.clone()).or_insert(Arc::new(Mutex::new(open))).clone()
@@ -217,7 +217,7 @@ impl Stores {
         // A panic while the lock was held rolls the transaction back.
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *open {
-            Open::File(db) => sqlite::carry_out(db, operation),
+            Open::File(file) => file.carry_out(operation),
             Open::Redis(client) => client.carry_out(operation),
         }
     }

@@ -3,6 +3,7 @@
 //! Invariant: every operation is one transaction, so agents in several processes see each other's writes whole and in one order.
 
 use super::{Act, Operation, label_of};
+use crate::turn::Turn;
 use core_ir::exchange::data_json;
 use core_ir::{Data, KeyDecl};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -21,24 +22,46 @@ const TABLES: &str = "
     ) STRICT;
 ";
 
-/// Opens the file, or makes it.
-pub(super) fn open(path: &Path) -> Result<Connection, String> {
-    let made = || {
-        let db = Connection::open(path)?;
-        db.busy_timeout(Duration::from_secs(10))?;
-        db.pragma_update(None, "journal_mode", "WAL")?;
-        db.execute_batch(TABLES)?;
-        Ok(db)
-    };
-    made().map_err(|e: rusqlite::Error| format!("cannot use the memory `{}`: {}", path.display(), shown(&e)))
+/// An open file.
+#[derive(Debug)]
+pub(super) struct File {
+    db: Connection,
+    turn: Turn,
+}
+
+impl File {
+    /// Opens the file, or makes it.
+    pub(super) fn open(path: &Path) -> Result<File, String> {
+        let made = || {
+            let mut db = Connection::open(path)?;
+            db.busy_timeout(Duration::from_secs(10))?;
+            // The file is there now, which its turn needs.
+            let turn = Turn::of(path);
+            let writing = turn.take();
+            db.pragma_update(None, "journal_mode", "WAL")?;
+            let t = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            t.execute_batch(TABLES)?;
+            t.commit()?;
+            drop(writing);
+            Ok(File { db, turn })
+        };
+        made().map_err(|e: rusqlite::Error| {
+            format!("cannot use the memory `{}`: {}", path.display(), shown(&e))
+        })
+    }
+
+    /// Carries out an operation.
+    pub(super) fn carry_out(&mut self, operation: Operation) -> Result<Option<Data>, String> {
+        let _writing = self.turn.take();
+        carry_out(&mut self.db, operation)
+    }
 }
 
 fn shown(e: &rusqlite::Error) -> String {
     diagnostics::clip_to(&e.to_string(), 200)
 }
 
-/// Carries out an operation.
-pub(super) fn carry_out(db: &mut Connection, operation: Operation) -> Result<Option<Data>, String> {
+fn carry_out(db: &mut Connection, operation: Operation) -> Result<Option<Data>, String> {
     let Operation { decl, key, .. } = operation;
     let failed = |e: rusqlite::Error| format!("store `{}`: {}", decl.name, shown(&e));
     let t = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -101,4 +124,25 @@ fn write(t: &Transaction, operation: &Operation, key: &KeyDecl, value: &Data) ->
         )?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn agents_of_one_process_wait_for_their_turn_at_a_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.db");
+        std::fs::write(&path, "").unwrap();
+        let turn = Turn::of(&path);
+        let writing = turn.take();
+        let (says, hears) = mpsc::channel();
+        let other = std::thread::spawn(move || says.send(File::open(&path).map(|_| ())));
+        assert!(hears.recv_timeout(Duration::from_millis(200)).is_err(), "somebody else has the turn");
+        drop(writing);
+        assert_eq!(hears.recv().unwrap(), Ok(()));
+        other.join().unwrap().unwrap();
+    }
 }

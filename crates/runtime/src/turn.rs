@@ -1,7 +1,7 @@
 //! Who of this process may write to a file next.
 //!
 //! Entry point: [`Turn`]. SQLite lets one write at a time; another one that comes meanwhile looks again after a while, and gives up after ten seconds. Who is
-//! next is chance, so among hundreds of runs that share a journal some would give up although nothing is wrong. Those of one process
+//! next is chance, so among hundreds of runs that share a journal or a memory some would give up although nothing is wrong. Those of one process
 //! therefore wait for each other here, however long it takes. Other processes are few, and SQLite sees to them.
 //!
 //! Invariant: nobody who has the turn for a file waits for another one.
@@ -15,11 +15,11 @@ static TURNS: LazyLock<Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>> = LazyLock::new
 
 /// The turn to write to a file: the same for all in this process who write to it.
 #[derive(Clone, Debug)]
-pub(super) struct Turn(Arc<Mutex<()>>);
+pub(crate) struct Turn(Arc<Mutex<()>>);
 
 impl Turn {
     /// That of a file which is there.
-    pub(super) fn of(path: &Path) -> Turn {
+    pub(crate) fn of(path: &Path) -> Turn {
         // A file that can't be found is not written to, so any name will do.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,7 +33,7 @@ impl Turn {
     }
 
     /// Waits for the turn, which lasts as long as what is given.
-    pub(super) fn take(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn take(&self) -> MutexGuard<'_, ()> {
         // What a panic left undone SQLite takes back.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
