@@ -127,6 +127,42 @@ fn functions_handed_round_a_loop_count_as_often_as_they_are_called() {
     }
 }
 
+/// Each of these once had a bound that was too low.
+#[test]
+fn what_comes_back_from_a_guard_or_happens_in_an_open_loop_counts() {
+    let long = "a".repeat(101);
+    let cases: [(&str, &[&str], u64); 5] = [
+        // What a guarded function gives is a function again, and guarded, too.
+        (r"(guard (\x. \y. (llm 'p') y) length > 100 retry 3) 1 'a'", &["a", "a", "a", &long], 4),
+        (r"(guard {f: guard (\x. \y. (llm 'p') y) length > 100 retry 1} any).f 1 'a'", &[], 0),
+        // A loop without a bound in a round of one that has a bound.
+        (
+            r"(fix[3] (\outer. \x. let n = prim[length]((llm 'p') x) in
+                (fix[inf] (\inner. \i. if i == 0 then 0 else let _ = outer x in inner (i - 1))) n)) 'a'",
+            &["ab"; 7],
+            7,
+        ),
+        // An answer of any type is JSON, too, and is asked for again if it is not.
+        ("let _ = send 'x' in recv {result: Dyn, repair: 2}", &["no JSON", "{", "[1]"], 3),
+        ("(llm 'p' {result: Dyn, repair: 1}) 'x'", &["no JSON", "1"], 2),
+    ];
+    for (text, answers, calls) in cases {
+        let code = lam(text);
+        let texts = answers.iter().map(|a| testkit::world::Answer::Text((*a).into())).collect();
+        let config = machine::Config::default();
+        let outcome = testkit::drive::run(&code, None, config, &mut common::Prepared(texts), Order::AtOnce);
+        assert_eq!(outcome.requests.len() as u64, calls, "{text}: {:?}", outcome.result);
+        let bound = check::cost::bound(&code, false);
+        let most = bound.model_calls.most;
+        assert!(most.is_none_or(|m| m >= calls), "{text}: {}", bound.model_calls);
+        assert!(most.is_some() || !bound.unbounded.is_empty(), "{text}: no reason");
+    }
+    // What a schema adds to a question is not known.
+    let bound = |text: &str| check::cost::bound(&lam(text), false).input_tokens.most;
+    assert_eq!(bound("(llm 'p' {result: Num, repair: 0}) 'x'"), None);
+    assert!(bound("(llm 'p' {result: Str, repair: 0}) 'x'").is_some());
+}
+
 /// One reply may call several tools, and the next `recv` takes the second call without asking: it was counted as a question.
 #[test]
 fn a_call_that_is_left_over_is_no_question() {

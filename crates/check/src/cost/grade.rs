@@ -199,6 +199,7 @@ impl Cost {
     /// As often as it likes.
     pub(super) fn open(&self) -> Cost {
         let mut all = self.map(Interval::open);
+        all.own = Rc::new(self.own.keys().map(|k| (*k, super::UNCOUNTED_USES)).collect());
         all.unpriced = Rc::new(self.unpriced.keys().map(|k| (k.clone(), None)).collect());
         all
     }

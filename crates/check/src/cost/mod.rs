@@ -110,6 +110,8 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, model: Optio
     }
 }
 
+/// How often a self reference is used by what happens as often as it likes.
+const UNCOUNTED_USES: u64 = u64::MAX;
 /// Lines of a derivation.
 const MOST_LINES: usize = 200;
 
@@ -147,9 +149,15 @@ struct Analysis<'p> {
     handed: Vec<u32>,
 }
 
+/// Whether a reply is text as it is.
+fn is_text(params: &ModelParams) -> bool {
+    matches!(params.result, None | Some(Type::Str))
+}
+
 /// How many calls one question to a model may take.
 fn asks(params: &ModelParams) -> Interval {
-    let may_fail = !params.tools.is_empty() || !matches!(params.result, None | Some(Type::Str | Type::Dyn));
+    // What is to be of any type must be JSON all the same.
+    let may_fail = !params.tools.is_empty() || !is_text(params);
     Interval::up_to(1, 1 + if may_fail { u64::from(params.repair) } else { 0 })
 }
 
@@ -241,8 +249,7 @@ impl Analysis<'_> {
                         if once.spends() || !once.own.is_empty() {
                             self.reason(span, why);
                         }
-                        let mut all = once.open().optional().told(span, Times::Unbounded(why.into()));
-                        all.own = Rc::new(once.own.keys().map(|k| (*k, u64::MAX)).collect());
+                        let all = once.open().optional().told(span, Times::Unbounded(why.into()));
                         (if is_plain(&v) { Value::Data } else { Value::Unknown }, before.plus(&all))
                     }
                 }
@@ -594,11 +601,17 @@ impl Analysis<'_> {
             }
             Value::Guarded(f, retry, at) => {
                 let attempts = u64::from(*retry) + 1;
-                let (f, at) = (f.clone(), *at);
+                let (f, retry, at) = (f.clone(), *retry, *at);
                 self.again(attempts, 1);
                 let (v, c) = self.apply(&f, x, span);
                 self.again(attempts, -1);
                 let all = c.times(attempts).least_of(&c);
+                // A function that comes back is guarded as well.
+                let v = match v {
+                    v if is_plain(&v) => v,
+                    Value::Unknown => Value::Unknown,
+                    v => Value::Guarded(Rc::new(v), retry, at),
+                };
                 (v, if attempts > 1 { all.told(at, Times::Attempts(attempts)) } else { all })
             }
             Value::Fix(bound, body, at, origin) => {
@@ -698,6 +711,7 @@ impl Analysis<'_> {
         let unfoldings = match (bound, k) {
             (_, 0) if !open => Some(1),
             (Bound::Infinite, _) => None,
+            (Bound::Finite(2..), UNCOUNTED_USES) => None,
             (Bound::Finite(n), 1) => Some(n),
             // (k^n - 1) / (k - 1), that is 1 + k + … + k^(n-1).
             (Bound::Finite(n), k) => {
@@ -715,9 +729,12 @@ impl Analysis<'_> {
                 once.times(n).told(at, Times::Unfoldings(n, k, bound))
             }
             None => {
-                let why = match &origin {
-                    Some(origin) => format!("this loop has no bound: {origin}"),
-                    None => "this loop has no bound".to_string(),
+                let why = match (&origin, bound) {
+                    (_, Bound::Finite(_)) => {
+                        "how often a round of this loop calls it again has no bound".into()
+                    }
+                    (Some(origin), _) => format!("this loop has no bound: {origin}"),
+                    (None, _) => "this loop has no bound".to_string(),
                 };
                 if once.spends() || !once.own.is_empty() {
                     self.reason(at, why.clone());
@@ -801,11 +818,11 @@ impl Analysis<'_> {
         most: u64,
     ) -> (Option<u64>, Option<u64>, Option<u64>, Option<u64>) {
         let sizes = self.prices.model(name).unwrap_or_default();
-        // A token is a byte at least; a message takes a few beside its text. What tools look like to the
-        // model, and what repairs add, is not known here.
+        // A token is a byte at least; a message takes a few beside its text. What tools and the schema of an answer look
+        // like to the model, and what repairs add, is not known here.
         let remark = if self.retrying > 0 { Pred::REMARK_BYTES } else { 0 };
         let text = bytes
-            .filter(|_| most == 1 && params.tools.is_empty())
+            .filter(|_| most == 1 && params.tools.is_empty() && is_text(params))
             .map(|b| b.saturating_add(TOKENS_AROUND).saturating_add(remark));
         let read = match (text, sizes.context) {
             (Some(a), Some(b)) => Some(a.min(b)),
