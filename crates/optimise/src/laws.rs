@@ -298,8 +298,12 @@ pub(crate) fn guard_implied(t: &mut Tree<'_>, id: TermId) -> New {
     (implies(p, q) == Answer::Yes).then_some(*inner)
 }
 
-/// `guard (guard e P) Q = guard e (P && Q)`, where nothing is tried again
+/// `guard (guard e P) Q = guard e (P && Q)`, where nothing is tried again and nobody looks at what a message says
 pub(crate) fn guard_and(t: &mut Tree<'_>, id: TermId) -> New {
+    // The message names the predicate.
+    if t.reads_messages {
+        return None;
+    }
     let Some(Term::Guard { term: inner, pred: q, retry: 0 }) = t.term(id) else { return None };
     let Some(Term::Guard { term, pred: p, retry: 0 }) = t.term(*inner) else { return None };
     let pred = Pred::And(Arc::new((p.clone(), q.clone())));

@@ -34,6 +34,8 @@ pub(crate) struct Tree<'c> {
     pub(crate) reclassifies: bool,
     /// Whether it draws, so that the number of `par`s before is part of what is asked.
     pub(crate) samples: bool,
+    /// Whether it looks at what the message of an error says, so that the wording is part of what it does.
+    pub(crate) reads_messages: bool,
 }
 
 fn deep<T>(f: impl FnOnce() -> T) -> T {
@@ -53,9 +55,22 @@ impl<'c> Tree<'c> {
             next: 0,
             reclassifies,
             samples,
+            reads_messages: false,
         };
         let root = tree.read(code.root(), &mut Vec::new());
+        tree.reads_messages = code.reaches(|t| matches!(t, Term::Recv(Recv::Code))) || tree.uses_a_message();
         (tree, root)
+    }
+
+    /// Whether a handler uses what is bound to the message. (Those of the prelude do not.)
+    fn uses_a_message(&mut self) -> bool {
+        (0..self.nodes.len()).any(|i| match &self.nodes[i] {
+            Node::Term(Term::Try { name, handler, .. }) => {
+                let (name, handler) = (name.clone(), *handler);
+                self.mentions(handler, &name)
+            }
+            _ => false,
+        })
     }
 
     pub(crate) fn add(&mut self, node: Node, span: Span) -> TermId {
@@ -373,7 +388,10 @@ impl<'c> Tree<'c> {
             (Node::Term(Term::Var(_, Slot::Global(_))), _)
             | (_, Node::Term(Term::Var(_, Slot::Global(_)))) => false,
             (Node::Term(Term::Var(x, _)), Node::Term(Term::Var(y, _))) => names.get(x).unwrap_or(x) == y,
-            (Node::Term(x), Node::Term(y)) => shape(x) == shape(y) && self.refers(x) == other.refers(y),
+            (Node::Term(x), Node::Term(y)) => {
+                let worded = self.reads_messages || other.reads_messages;
+                shape(x, worded) == shape(y, worded) && self.refers(x) == other.refers(y)
+            }
             _ => false,
         };
         if !equal {
@@ -533,8 +551,9 @@ impl<'c> Tree<'c> {
     }
 }
 
-/// What a term is besides its subterms, the names that it binds and the declarations it refers to.
-fn shape(term: &Term) -> Term {
+/// What a term is besides its subterms, the names that it binds and the declarations it refers to. `worded`: what messages say
+/// counts as well.
+fn shape(term: &Term, worded: bool) -> Term {
     let nothing = |n: &mut Name| *n = Name::from("");
     let mut t = term.clone().map_children(&mut |_| TermId(0));
     match &mut t {
@@ -543,7 +562,8 @@ fn shape(term: &Term) -> Term {
             abs.ty = None;
         }
         Term::Let { bindings, .. } => bindings.iter_mut().for_each(|(n, _)| nothing(n)),
-        Term::Try { name, .. } | Term::Check(name, ..) => nothing(name),
+        Term::Try { name, .. } => nothing(name),
+        Term::Check(name, ..) if !worded => nothing(name),
         Term::Case { branches, .. } => {
             for b in branches {
                 b.binder.iter_mut().for_each(nothing);

@@ -288,6 +288,26 @@ fn pipelines_are_equal_up_to_the_laws() {
     }
 }
 
+/// What a message says counts where the program looks at it: these were called equal.
+#[test]
+fn messages_that_are_looked_at_are_part_of_a_result() {
+    let pairs = [
+        ("guard (guard 'a' length > 1) length > 2", "guard 'a' length > 1 && length > 2"),
+        ("check[a: Num] 'x'", "check[b: Num] 'x'"),
+    ];
+    for (a, b) in pairs {
+        let both = |around: &dyn Fn(&str) -> String| equivalent(&lam(&around(a)), &lam(&around(b)));
+        let plain = |e: &str| e.to_string();
+        let caught = |e: &str| format!("try[[]] ({e}) catch e. e");
+        let ignored = |e: &str| format!("try[[]] ({e}) catch e. 0");
+        assert!(matches!(both(&plain), Verdict::Equal(_)), "{a}");
+        assert!(matches!(both(&ignored), Verdict::Equal(_)), "{a}");
+        assert_eq!(both(&caught), Verdict::Unknown, "{a}");
+        let code = lam(&caught(a));
+        assert_eq!(optimise(&code, &optimise::laws()).steps, [], "{a}");
+    }
+}
+
 #[test]
 fn names_are_kept_where_they_capture_nothing() {
     let show = |source: &str, rules: &[&str]| {
