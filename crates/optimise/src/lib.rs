@@ -13,10 +13,10 @@ mod cost;
 mod laws;
 mod tree;
 
-use core_ir::{Code, TermId};
+use core_ir::{Code, Name, TermId};
 use diagnostics::Span;
 use std::collections::{BTreeMap, HashSet};
-use tree::Tree;
+use tree::{Kid, Tree};
 
 /// What a rewrite keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +172,7 @@ pub fn optimise(code: &Code, rules: &[&Rule]) -> Optimised {
         }
         let (mut tree, root) = Tree::new(&done.code);
         let mut run = Run { rules, steps: Vec::new(), normal: HashSet::new() };
-        let root = run.simplify(&mut tree, root);
+        let root = run.simplify(&mut tree, root, &mut Scope::default());
         if run.steps.is_empty() {
             break;
         }
@@ -192,25 +192,70 @@ struct Run<'r> {
     normal: HashSet<TermId>,
 }
 
+/// Where a term stands.
+#[derive(Default)]
+struct Scope {
+    /// Whether in the body of a function.
+    in_function: bool,
+    /// What is bound around it, in that body.
+    bound: Vec<Name>,
+}
+
+impl Scope {
+    /// Whether a rewrite drops a variable that the function around may have captured: a function's label is joined with those
+    /// of what it captured where all of it is looked at.
+    fn is_narrowed(&self, t: &mut Tree<'_>, old: TermId, new: TermId) -> bool {
+        if !self.in_function {
+            return false;
+        }
+        let (before, after) = (t.free(old), t.free(new));
+        before.difference(&after).any(|n| !tree::is_global(n) && !self.bound.contains(n))
+    }
+}
+
 impl Run<'_> {
-    fn simplify(&mut self, t: &mut Tree<'_>, id: TermId) -> TermId {
-        stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || self.simplify_inner(t, id))
+    fn simplify(&mut self, t: &mut Tree<'_>, id: TermId, scope: &mut Scope) -> TermId {
+        stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || self.simplify_inner(t, id, scope))
     }
 
-    fn simplify_inner(&mut self, t: &mut Tree<'_>, mut id: TermId) -> TermId {
+    /// The parts of a term, rewritten.
+    fn parts(&mut self, t: &mut Tree<'_>, id: TermId, kids: &[Kid], scope: &mut Scope) -> Vec<TermId> {
+        if t.is_closure(id) {
+            let mut body = Scope { in_function: true, bound: Vec::new() };
+            return self.parts_in(t, kids, &mut body);
+        }
+        self.parts_in(t, kids, scope)
+    }
+
+    fn parts_in(&mut self, t: &mut Tree<'_>, kids: &[Kid], scope: &mut Scope) -> Vec<TermId> {
+        let around = scope.bound.len();
+        kids.iter()
+            .map(|(kid, binder)| {
+                scope.bound.extend(binder.clone());
+                let new = self.simplify(t, *kid, scope);
+                scope.bound.truncate(around);
+                new
+            })
+            .collect()
+    }
+
+    fn simplify_inner(&mut self, t: &mut Tree<'_>, mut id: TermId, scope: &mut Scope) -> TermId {
         loop {
             if self.normal.contains(&id) {
                 return id;
             }
             let kids = t.kids(id);
-            let new: Vec<TermId> = kids.iter().map(|(k, _)| self.simplify(t, *k)).collect();
+            let new = self.parts(t, id, &kids, scope);
             if new.iter().ne(kids.iter().map(|(k, _)| k)) {
                 id = t.with_kids(id, &new);
             }
             if self.steps.len() >= MOST_STEPS || t.len() >= MOST_NODES {
                 return id;
             }
-            let rewritten = self.rules.iter().find_map(|r| Some((r.name, (r.apply)(t, id)?)));
+            let rewritten = self.rules.iter().find_map(|r| {
+                let next = (r.apply)(t, id)?;
+                (!scope.is_narrowed(t, id, next)).then_some((r.name, next))
+            });
             match rewritten {
                 Some((rule, next)) => {
                     self.steps.push(Step { rule, at: t.span(id) });

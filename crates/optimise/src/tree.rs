@@ -19,6 +19,14 @@ pub(crate) enum Node {
     Both(TermId, TermId),
 }
 
+/// A direct subterm, with the name that is bound for it.
+pub(crate) type Kid = (TermId, Option<Name>);
+
+/// Whether a name of [`Tree::free`] is one of the prelude.
+pub(crate) fn is_global(name: &Name) -> bool {
+    name.starts_with(GLOBAL)
+}
+
 /// Marks what a binder's own name is made of, and globals in sets of free variables.
 const OWN: char = '\u{1}';
 const GLOBAL: char = '\u{2}';
@@ -202,13 +210,13 @@ impl<'c> Tree<'c> {
     }
 
     /// The direct subterms, each with the name that is bound for it.
-    pub(crate) fn kids(&self, id: TermId) -> Vec<(TermId, Option<Name>)> {
+    pub(crate) fn kids(&self, id: TermId) -> Vec<Kid> {
         let term = match self.node(id) {
             Node::Compose(stages) => return stages.iter().map(|s| (*s, None)).collect(),
             Node::Both(l, r) => return vec![(*l, None), (*r, None)],
             Node::Term(term) => term,
         };
-        let mut kids: Vec<(TermId, Option<Name>)> = term.children().into_iter().map(|c| (c, None)).collect();
+        let mut kids: Vec<Kid> = term.children().into_iter().map(|c| (c, None)).collect();
         match term {
             Term::Abs(abs) => kids[0].1 = Some(abs.param.clone()),
             Term::Let { bindings, .. } => kids[1].1 = Some(bindings[0].0.clone()),
@@ -274,7 +282,12 @@ impl<'c> Tree<'c> {
 
     /// Whether it has no free variables but those of the prelude.
     pub(crate) fn is_closed(&mut self, id: TermId) -> bool {
-        self.free(id).iter().all(|n| n.starts_with(GLOBAL))
+        self.free(id).iter().all(is_global)
+    }
+
+    /// Whether its parts are the body of a function, which captures what is free in them.
+    pub(crate) fn is_closure(&self, id: TermId) -> bool {
+        matches!(self.node(id), Node::Compose(_) | Node::Both(..) | Node::Term(Term::Abs(_)))
     }
 
     /// How often a variable is used, and whether it is inside a function or a part that runs apart.
@@ -285,7 +298,7 @@ impl<'c> Tree<'c> {
         if matches!(self.term(id), Some(Term::Var(..))) {
             return (1, false);
         }
-        let captured = matches!(self.node(id), Node::Compose(_) | Node::Both(..) | Node::Term(Term::Abs(_)));
+        let captured = self.is_closure(id);
         let kids = self.kids(id);
         let (mut n, mut inside) = (0, captured);
         for (kid, _) in kids {

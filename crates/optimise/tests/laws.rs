@@ -308,6 +308,42 @@ fn messages_that_are_looked_at_are_part_of_a_result() {
     }
 }
 
+/// What a function captured is part of its label, also if it is never used: these were rewritten.
+#[test]
+fn what_a_function_captured_is_kept() {
+    let captured = [
+        r"\y. \x. fst (x, y)",
+        r"\y. \x. let z = y in x",
+        r"\y. \x. if true then x else y",
+        r"\y. \x. case `a x of {a z => z, b => y}",
+        r"\y. \x. (fix[0] (\s. \z. y)) x",
+        r"\y. \x. try[[]] x catch e. y",
+        r"\y. (\x. (\z. x) y) >> id",
+    ];
+    for source in captured {
+        let code = optimise(&lam(source), &optimise::laws()).code;
+        assert!(
+            core_ir::print_code(&code).matches('y').count() > 1,
+            "{source}: {}",
+            core_ir::print_code(&code)
+        );
+    }
+    // What is bound in the function itself, or used elsewhere in what is left, is not captured for nothing.
+    let free = [
+        r"\y. \x. let z = x in 1",
+        r"\y. \x. fst (y, y)",
+        r"\x. \y. fst (y, id)",
+        r"let y = @'a' in fst (1, y)",
+    ];
+    for source in free {
+        let done = optimise(&lam(source), &optimise::laws());
+        assert_eq!(done.steps.len(), 1, "{source}: {}", core_ir::print_code(&done.code));
+    }
+    let label = |e: &str| format!("let y = [\"S\"]: 1 in prim[is_fn]({e})");
+    let (a, b) = (lam(&label(r"\x. fst (x, y)")), lam(&label(r"\x. x")));
+    assert_eq!(equivalent(&a, &b), Verdict::Unknown);
+}
+
 #[test]
 fn names_are_kept_where_they_capture_nothing() {
     let show = |source: &str, rules: &[&str]| {
