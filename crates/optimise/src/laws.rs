@@ -47,9 +47,8 @@ pub(crate) fn compose_id(t: &mut Tree<'_>, id: TermId) -> New {
         kept.extend(stages.first());
     }
     match kept[..] {
-        [only] if t.is_function(only) => Some(only),
         // `λx. f x` is not `f` where the label of `f` can be seen.
-        [_] => None,
+        [only] if t.reads_its_argument(only) => Some(only),
         _ if kept.len() < stages.len() => Some(t.add(Node::Compose(kept), t.span(id))),
         _ => None,
     }
@@ -79,13 +78,13 @@ pub(crate) fn compose_unfold(t: &mut Tree<'_>, id: TermId) -> New {
     Some(t.add(Node::Term(Term::Abs(abs)), span))
 }
 
-/// `λx. f x = f`, for a function that is written there
+/// `λx. f x = f`, for a function that is written there and is no tool
 pub(crate) fn eta(t: &mut Tree<'_>, id: TermId) -> New {
     let Some(Term::Abs(abs)) = t.term(id).cloned() else { return None };
     let Some(Term::App(f, x)) = t.term(abs.body) else { return None };
     let (f, x) = (*f, *x);
     let applied = matches!(t.term(x), Some(Term::Var(n, _)) if *n == abs.param);
-    (applied && t.is_function(f) && !t.mentions(f, &abs.param)).then_some(f)
+    (applied && t.reads_its_argument(f) && !t.mentions(f, &abs.param)).then_some(f)
 }
 
 /// `(λx. b) e = let x = e in b`

@@ -364,6 +364,26 @@ impl<'c> Tree<'c> {
         }
     }
 
+    /// A function as [`Tree::is_function`] that does with its argument the same as with its argument read at the label of the function.
+    /// A tool does not: the bounds of its parameters are compared with the label that the argument came with.
+    pub(crate) fn reads_its_argument(&mut self, id: TermId) -> bool {
+        match self.node(id).clone() {
+            Node::Compose(_) | Node::Both(..) => true,
+            // A function inside that captured it may be made to run under a lower program counter.
+            Node::Term(Term::Abs(abs)) => !self.reclassifies || !self.uses(abs.body, &abs.param).1,
+            Node::Term(Term::Var(_, Slot::Global(_))) => !self.reclassifies,
+            Node::Term(Term::Llm(..)) => self.is_pure(id),
+            Node::Term(Term::Fix { body, .. }) => match self.term(body) {
+                Some(Term::Abs(step)) => {
+                    let step = step.body;
+                    self.reads_its_argument(step)
+                }
+                _ => false,
+            },
+            Node::Term(_) => false,
+        }
+    }
+
     /// Whether evaluating it leaves the conversation alone, as far as can be seen: no function is called but models and tools.
     pub(crate) fn is_silent(&self, id: TermId) -> bool {
         match self.node(id) {

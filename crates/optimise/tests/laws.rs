@@ -308,6 +308,32 @@ fn messages_that_are_looked_at_are_part_of_a_result() {
     }
 }
 
+/// A function that has a label reads its argument there, a tool that has one does not; both were called equal.
+#[test]
+fn a_tool_is_not_the_function_that_calls_it() {
+    let tool = "tool t(x: Num @ trusted) -> Num pure control untrusted secret\n";
+    let program = |f: &str| lam(&format!("{tool}([\"U\"]: {f}) 4"));
+    let asks = |code: Code| {
+        let mut machine = machine::Machine::new(Arc::new(code), None, machine::Config::default());
+        matches!(machine.poll(), machine::Output::Request(..))
+    };
+    let (bare, around) = (program("tool[t]"), program(r"(\x. tool[t] x)"));
+    assert_eq!(equivalent(&bare, &around), Verdict::Unknown);
+    assert_eq!((asks(bare), asks(around)), (true, false));
+    for same in [r"id >> tool[t]", r"tool[t] >> id", r"\x. (\y. tool[t] y) x"] {
+        assert!(
+            matches!(
+                equivalent(&program(&format!("({same})")), &program(r"(\x. tool[t] x)")),
+                Verdict::Equal(_)
+            ),
+            "{same}"
+        );
+    }
+    // What is captured by a function inside may be read under a lower program counter.
+    let inner = |f: &str| lam(&format!("let f = {f} in endorse [] (f 1)"));
+    assert_eq!(equivalent(&inner(r"\x. (\y. \z. y) x"), &inner(r"\y. \z. y")), Verdict::Unknown);
+}
+
 /// What a function captured is part of its label, also if it is never used: these were rewritten.
 #[test]
 fn what_a_function_captured_is_kept() {
