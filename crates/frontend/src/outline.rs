@@ -30,6 +30,8 @@ pub struct Outline {
     pub blank: Vec<Span>,
     /// Agents whose time is limited.
     pub timed: Vec<Span>,
+    /// Agents whose tools are all carried out by the provider of the model, while it replies.
+    pub hosted: Vec<Span>,
     /// Graphs whose runs stop in each of their circles, so that whoever runs them goes on with each round.
     pub stopped: Vec<Span>,
     /// People who take part in talks, and whether what they say may end one.
@@ -159,6 +161,13 @@ impl Outline {
     pub(crate) fn timed(&mut self, at: Span) {
         if self.timed.len() < MOST && !self.timed.contains(&at) {
             self.timed.push(at);
+        }
+    }
+
+    /// Adds an agent whose tools the provider carries out, once.
+    pub(crate) fn hosted(&mut self, at: Span) {
+        if self.hosted.len() < MOST && !self.hosted.contains(&at) {
+            self.hosted.push(at);
         }
     }
 

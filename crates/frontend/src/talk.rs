@@ -67,6 +67,41 @@ fn tag(index: usize, speakers: &[String]) -> Name {
     if clash { format!("{slug}_{}", index + 1).into() } else { slug.into() }
 }
 
+/// How many replies there are at most because no speaker ever speaks again: nobody but those handed over to goes on, and no handover leads
+/// back. `None` if a speaker may. Calls that are `free` take no reply of their own.
+pub(crate) fn longest(speakers: &[Speaker], free: impl Fn(&Choice) -> bool) -> Option<u64> {
+    let mut next: Vec<Vec<usize>> = Vec::with_capacity(speakers.len());
+    for speaker in speakers {
+        let mut to = Vec::new();
+        for choice in &speaker.choices {
+            match choice.does {
+                _ if free(choice) => {}
+                Move::Call | Move::Ask(_) | Move::Show(_) => return None,
+                Move::Finish | Move::FinishNow => {}
+                Move::Switch(other, _) => to.push(other),
+            }
+        }
+        next.push(to);
+    }
+    // How many replies there are at most up to and with a speaker: each round settles those that nobody who is left hands over to.
+    let mut led = vec![0usize; next.len()];
+    next.iter().flatten().for_each(|to| led[*to] += 1);
+    let mut begin: Vec<usize> = (0..next.len()).filter(|n| led[*n] == 0).collect();
+    let mut replies = vec![1u64; next.len()];
+    let mut done = 0;
+    while let Some(speaker) = begin.pop() {
+        done += 1;
+        for to in &next[speaker] {
+            replies[*to] = replies[*to].max(replies[speaker] + 1);
+            led[*to] -= 1;
+            if led[*to] == 0 {
+                begin.push(*to);
+            }
+        }
+    }
+    (done == next.len()).then(|| replies.into_iter().max().unwrap_or(1))
+}
+
 /// `Str → Str`. The first speaker begins. `over` is the error when the bound is reached.
 pub(crate) fn talk(
     kit: &mut Kit<'_>,

@@ -19,6 +19,8 @@ mod suppress;
 mod tests;
 #[cfg(test)]
 mod tests_code;
+#[cfg(test)]
+mod tests_seen;
 
 pub use file::{Outcome, Report, Skip, is_test, lint_among, lint_bytes};
 pub use joint::{MOST_MODULES, Surroundings};

@@ -10,7 +10,7 @@ fn everything() -> Config {
 }
 
 /// The findings of the first of some files of a project.
-fn among(files: &[(&str, &str)]) -> Vec<Diagnostic> {
+pub(super) fn among(files: &[(&str, &str)]) -> Vec<Diagnostic> {
     let others = |_| Project {
         files: files[1..]
             .iter()
@@ -29,7 +29,7 @@ fn among(files: &[(&str, &str)]) -> Vec<Diagnostic> {
 }
 
 /// `code level text-at-the-place` of the findings of a rule.
-fn of(code: &str, text: &str, found: &[Diagnostic]) -> Vec<String> {
+pub(super) fn of(code: &str, text: &str, found: &[Diagnostic]) -> Vec<String> {
     let at = |d: &Diagnostic| d.span.map_or("", |s| &text[s.start as usize..s.end as usize]).to_string();
     found
         .iter()

@@ -69,6 +69,9 @@ pub(super) struct Crew<'r> {
     pub names: HashMap<String, Thing<'r>>,
 }
 
+/// CrewAI reads agents under their names; a list is for a program of the project's own, which hands on what it likes.
+const ELSEWHERE: &str =
+    "CrewAI does not read a list of agents by itself, and the program that does may set it";
 /// How else people call `max_iter`.
 const OTHER_BOUNDS: &[&str] = &["max_iterations", "max_steps", "max_turns"];
 
@@ -137,6 +140,7 @@ impl<'r> Reader<'r, '_> {
                     "it is given by a name that CrewAI does not read; `max_iter` is the one it does",
                 )
             }
+            None if self.is_listed(thing) => LoopBound::unknown(ELSEWHERE),
             None => default,
         };
         // A loop is where its tools are given; what is to be said of it is said there, once.
@@ -740,8 +744,10 @@ impl<'r> Reader<'r, '_> {
             None => {
                 let [role, backstory, goal] = MANAGER;
                 let text = format!("You are {role}. {backstory}\nYour personal goal is: {goal}");
+                let listed = crew.tasks.iter().any(|t| self.is_listed(*t));
+                let bound = if listed { LoopBound::unknown(ELSEWHERE) } else { default };
                 kit.outline.bounded(head, MANAGER_BOUND);
-                ("manager".to_string(), kit.text(&text, head), None, default)
+                ("manager".to_string(), kit.text(&text, head), None, bound)
             }
         };
         let mut params = ModelParams {

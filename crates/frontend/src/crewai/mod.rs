@@ -154,6 +154,8 @@ struct Definition<'d> {
     node: Node<'d>,
     /// Key and value.
     span: Span,
+    /// Whether it is an item of a list, which CrewAI does not read by itself.
+    listed: bool,
 }
 
 /// What a file defines.
@@ -245,10 +247,11 @@ fn definitions<'d>(node: Node<'d>) -> Vec<Definition<'d>> {
         name: e.key.text().unwrap_or(""),
         node: e.value,
         span: e.span(),
+        listed: false,
     });
     let items = node.items().map(|n| {
         let name = ["name", "id", "role"].iter().find_map(|k| n.get(k)?.text()).unwrap_or("");
-        Definition { name, node: n, span: n.span() }
+        Definition { name, node: n, span: n.span(), listed: true }
     });
     entries.chain(items).collect()
 }

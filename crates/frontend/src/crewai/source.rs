@@ -113,6 +113,11 @@ impl<'r> Reader<'r, '_> {
         self.project.beside(module, path)
     }
 
+    /// Whether it is an item of a list in a configuration.
+    pub fn is_listed(&self, thing: Thing<'r>) -> bool {
+        matches!(thing, Thing::Entry(Definition { listed: true, .. }))
+    }
+
     /// What is written under a key.
     pub fn get(&self, thing: Thing<'r>, key: &str) -> Option<Written<'r>> {
         let id = match thing {

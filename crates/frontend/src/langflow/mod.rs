@@ -110,7 +110,9 @@ fn field<'d>(n: Node<'d>, name: &str) -> Option<Node<'d>> {
 impl<'d> Flow<'d> {
     fn of(data: Node<'d>) -> Flow<'d> {
         let all = data.get("nodes").into_iter().flat_map(|n| n.items());
-        let nodes: Vec<Node<'d>> = all.filter(|n| n.at(&["data", "node", "template"]).is_some()).collect();
+        // What is written on the canvas for its readers runs nothing.
+        let runs = |n: &Node<'d>| kind(*n) != "note" && n.at(&["data", "node", "template"]).is_some();
+        let nodes: Vec<Node<'d>> = all.filter(runs).collect();
         let mut index: HashMap<&str, usize> = HashMap::new();
         for (i, n) in nodes.iter().enumerate() {
             if let Some(id) = n.get("id").and_then(|i| i.text()) {

@@ -163,7 +163,9 @@ impl Reader<'_, '_> {
         object.base.is_none()
             && object.class.is_none()
             && match object.short() {
-                "create_react_agent" | "create_agent" | "create_tool_calling_executor" => true,
+                // LangChain's own takes one step; an executor makes the loop of it.
+                "create_react_agent" => object.package() == "langgraph",
+                "create_agent" | "create_tool_calling_executor" => true,
                 "create_deep_agent" | "async_create_deep_agent" => return object.package() == "deepagents",
                 "AgentExecutor" | "initialize_agent" | "from_agent_and_tools" => {
                     object.package().starts_with("langchain")

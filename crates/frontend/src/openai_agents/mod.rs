@@ -20,8 +20,8 @@ use crate::kit::{Kit, Units, plain};
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::py::{self, Given, field};
 use crate::shape::why;
-use crate::talk::{Choice, Move, Speaker, talk};
-use core_ir::{LabelSpec, ModelParams, Name, TermId, ToolDecl, ToolParam, Type};
+use crate::talk::{Choice, Move, Speaker, longest, talk};
+use core_ir::{Bound, LabelSpec, ModelParams, Name, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
 use python::{Arg, FunctionId, Kind, Object, ObjectId, Value, World};
 use std::collections::{HashMap, HashSet};
@@ -62,7 +62,7 @@ const RUN_UNUSED: &[Unused] = &[
 ];
 /// Calls that start a run.
 const RUNS: &[&str] = &["run", "run_sync", "run_streamed"];
-/// Tools that the provider carries out, with the names that models see.
+/// Tools of the provider, with the names that models see.
 const HOSTED: &[(&str, &str)] = &[
     ("WebSearchTool", "web_search"),
     ("FileSearchTool", "file_search"),
@@ -73,6 +73,10 @@ const HOSTED: &[(&str, &str)] = &[
     ("ShellTool", "shell"),
     ("ApplyPatchTool", "apply_patch"),
 ];
+
+/// Those of them that it carries out while the model replies; the others are left to the SDK, which takes a turn for each.
+const BY_PROVIDER: &[&str] =
+    &["WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "ImageGenerationTool"];
 
 impl Frontend for OpenAiAgents {
     fn name(&self) -> &'static str {
@@ -388,10 +392,65 @@ impl Reader<'_, '_> {
         }
         (0..opened).for_each(|_| kit.close());
         let over = match bound.bound {
-            core_ir::Bound::Finite(n) => format!("max turns ({n}) exceeded"),
-            core_ir::Bound::Infinite => "max turns exceeded".to_string(),
+            Bound::Finite(n) => format!("max turns ({n}) exceeded"),
+            Bound::Infinite => "max turns exceeded".to_string(),
         };
+        let bound = self.within(kit, &order, &speakers, bound, head);
         talk(kit, speakers, bound, &over, head)
+    }
+
+    /// The bound of a talk that has less turns anyway: nobody in it calls a tool that the SDK carries out, and nobody speaks twice. Tools
+    /// that the provider carries out take no turn.
+    fn within(
+        &self,
+        kit: &mut Kit<'_>,
+        order: &[ObjectId],
+        speakers: &[Speaker],
+        bound: LoopBound,
+        head: Span,
+    ) -> LoopBound {
+        let open = |id: &ObjectId| ["tools", "handoffs"].iter().any(|k| self.unlisted(*id, k).is_some());
+        if bound.origin.is_none() || order.iter().any(open) {
+            return bound;
+        }
+        if let Some(most) = longest(speakers, |_| false) {
+            let bound = match bound.bound {
+                Bound::Finite(n) => Bound::Finite(n.min(most)),
+                Bound::Infinite => Bound::Finite(most),
+            };
+            return LoopBound { bound, origin: None, span: None };
+        }
+        let tools = order.iter().flat_map(|id| self.items(*id, "tools"));
+        let hosted: HashSet<Span> = tools.filter(|tool| self.is_hosted(tool)).map(|tool| tool.span).collect();
+        if longest(speakers, |choice| hosted.contains(&choice.decl.span)).is_some() {
+            kit.outline.hosted(bound.span.unwrap_or(head));
+        }
+        bound
+    }
+
+    /// Whether the provider carries out a tool, so that its call and its result are parts of one reply.
+    fn is_hosted(&self, tool: &Value) -> bool {
+        let Some((_, object)) = self.world.object_of(tool) else { return false };
+        match object.short() {
+            "HostedMCPTool" => {
+                let config = field(object, Some(0), "tool_config").and_then(|g| self.world.entries(g.value));
+                let asks =
+                    config.and_then(|c| c.iter().find(|(k, _)| k.as_str() == Some("require_approval")));
+                asks.is_some_and(|(_, v)| self.world.str(v) == Some("never"))
+            }
+            short => BY_PROVIDER.contains(&short),
+        }
+    }
+
+    /// The place of a list of tools or handoffs of which some are not known.
+    fn unlisted(&self, id: ObjectId, key: &str) -> Option<(Span, Given<'_>)> {
+        let given = self.get(id, None, key)?;
+        let at = match self.world.settled(given.value).kind {
+            Kind::List(list) => self.world.list(list).open,
+            Kind::None => None,
+            _ => Some(given.at),
+        }?;
+        Some((at, given))
     }
 
     fn speaker(
@@ -419,13 +478,7 @@ impl Reader<'_, '_> {
             choices.extend(self.handover(kit, &over, index));
         }
         for (key, what) in [("tools", "tools"), ("handoffs", "handoffs")] {
-            let Some(given) = self.get(id, None, key) else { continue };
-            let open = match self.world.settled(given.value).kind {
-                Kind::List(list) => self.world.list(list).open,
-                Kind::None => None,
-                _ => Some(given.at),
-            };
-            if let Some(at) = open {
+            if let Some((at, given)) = self.unlisted(id, key) {
                 let message = format!("some of the {what} are not known: {}", self.world.why(given.value));
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
             }

@@ -50,6 +50,17 @@ fn find(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             _ => None,
         })
         .collect();
+    // One that is asked with a template without words of its own may be told by what fills it.
+    let filled: HashSet<TermId> = code
+        .iter()
+        .filter_map(|(_, t)| match t {
+            Term::App(f, x) if is_filled(code, &named, *x) => match code.term(*f) {
+                Term::Llm(prompt, _) => Some(*prompt),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
     for (id, term) in code.iter() {
         match term {
             Term::Llm(prompt, _) | Term::Send(Role::System, prompt) => {
@@ -57,7 +68,12 @@ fn find(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                     && text.trim().is_empty()
                     && !told.contains(prompt)
                 {
-                    out.push(rule.finding("the prompt is empty", code.span(*prompt)).help(help));
+                    let mut d = rule.finding("the prompt is empty", code.span(*prompt)).help(help);
+                    if filled.contains(prompt) {
+                        d.level = Level::Unknown;
+                        d.help.push("the template it is asked with has no words of its own: what fills it may say what to do".into());
+                    }
+                    out.push(d);
                 }
             }
             Term::Fresh(all) if is_uninstructed(code, *all) => {
@@ -99,6 +115,19 @@ fn is_uninstructed(code: &Code, all: TermId) -> bool {
 /// Whether a text is what a name stands for: the template of a graph's earlier node.
 fn is_named_and_written(code: &Code, named: &HashMap<&Name, TermId>, text: TermId) -> bool {
     matches!(code.term(text), Term::Var(name, _) if named.get(name).is_some_and(|value| is_written(code, *value)))
+}
+
+/// Whether a text is a template of several parts.
+fn is_filled(code: &Code, named: &HashMap<&Name, TermId>, text: TermId) -> bool {
+    match code.term(text) {
+        Term::Prim(core_ir::Prim::Format, parts) => {
+            parts.iter().filter(|p| !matches!(code.term(**p), Term::Lit(_))).count() > 1
+        }
+        Term::Var(name, _) => named.get(name).is_some_and(|v| {
+            matches!(code.term(*v), Term::Prim(core_ir::Prim::Format, _)) && is_filled(code, named, *v)
+        }),
+        _ => false,
+    }
 }
 
 /// Whether a text is written in the source, at least some words of it.

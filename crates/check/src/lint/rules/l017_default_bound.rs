@@ -63,6 +63,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             d.fix = Some(wish(at, &n.to_string(), Applicability::Safe));
         }
         let timed = context.unit.outline.timed.contains(&at);
+        let hosted = context.unit.outline.hosted.contains(&at);
         // A graph's own loop is in no other one.
         let whole =
             || context.loops().iter().all(|o| o.fix == l.fix || !below(code, o.fix).any(|id| id == l.fix));
@@ -71,6 +72,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let (most, why) = match decided {
             _ if people => (Level::Info, "a person takes part in each round"),
             _ if timed => (Level::Info, "its time is limited"),
+            _ if hosted => (Level::Info, "the provider carries out its tools within one turn"),
             _ if stopped => (Level::Info, "a run stops in each round, and somebody goes on with it"),
             _ if supplied => {
                 (Level::Info, "the source says what holds unless the environment says otherwise")
