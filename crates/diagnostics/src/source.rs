@@ -94,9 +94,9 @@ impl Sources {
         let text: Arc<str> = text.into();
         let mut line_starts = vec![0];
         let bytes = text.as_bytes();
-        for (i, b) in bytes.iter().enumerate() {
+        for i in memchr::memchr2_iter(b'\n', b'\r', bytes) {
             // A lone carriage return ends a line too, as YAML has it.
-            if *b == b'\n' || (*b == b'\r' && bytes.get(i + 1) != Some(&b'\n')) {
+            if bytes[i] == b'\n' || bytes.get(i + 1) != Some(&b'\n') {
                 line_starts.push(u32::try_from(i + 1).unwrap_or(u32::MAX));
             }
         }

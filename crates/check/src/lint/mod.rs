@@ -31,6 +31,7 @@ use crate::cost::{self, CostBound};
 use core_ir::{Code, TermId};
 use diagnostics::report::RuleInfo;
 use diagnostics::{Applicability, Diagnostic, Fix, Level, Span};
+use frontend::doc::Node;
 use frontend::{Compiled, Facts, File, Unit};
 use paths::Loop;
 use std::cell::OnceCell;
@@ -135,30 +136,23 @@ pub(crate) fn below(code: &Code, root: TermId) -> impl Iterator<Item = TermId> {
 /// What a rule about files looks at.
 pub(crate) struct FileContext<'a> {
     pub file: &'a File,
+    /// The texts of its documents. Several rules look at all of them.
+    texts: Vec<(&'a str, Node<'a>)>,
 }
 
-impl FileContext<'_> {
+impl<'a> FileContext<'a> {
+    fn new(file: &'a File) -> Self {
+        FileContext { file, texts: file.documents.iter().flat_map(|d| d.root().texts()).collect() }
+    }
+
     /// Every text and number with the key it stands under and its place, each once however many aliases it has; of a module of Python,
     /// what [`python::Source::texts`] gives.
     pub fn texts(&self, found: &mut dyn FnMut(&str, &str, Span)) {
         if let Some(module) = &self.file.python {
             module.texts(found);
         }
-        for document in self.file.documents.iter() {
-            let mut seen = HashSet::new();
-            let mut left = vec![("", document.root())];
-            while let Some((key, node)) = left.pop() {
-                if !seen.insert(node.id()) {
-                    continue;
-                }
-                if let Some(text) = node.text() {
-                    found(key, text, node.span());
-                }
-                left.extend(node.items().map(|item| (key, item)));
-                left.extend(
-                    node.entries().filter(|e| !e.merged).map(|e| (e.key.text().unwrap_or(""), e.value)),
-                );
-            }
+        for (key, node) in &self.texts {
+            found(key, node.text().unwrap_or_default(), node.span());
         }
     }
 }
@@ -324,7 +318,7 @@ fn all(compiled: &Compiled, file: Option<&File>, config: &Config) -> Vec<Diagnos
         }
     }
     if let Some(file) = file {
-        let context = FileContext { file };
+        let context = FileContext::new(file);
         for rule in RULES {
             let Check::File(check) = rule.check else { continue };
             let from = found.len();

@@ -360,7 +360,13 @@ impl<'d> Node<'d> {
             let (key, value) = pair(n);
             return Some(Entry { key: self.doc.node(key), value: self.doc.node(value), merged: false });
         }
-        self.own_entries().find(|e| e.key.text() == Some(key))
+        // Every front end asks for the keys that it knows a file by, so this reads no more of an entry than its key.
+        let Data::Mapping(first, len) = self.doc.raw(self.id).data else { return None };
+        let entries = self.doc.children[first as usize..(first + len) as usize].chunks_exact(2);
+        entries
+            .map(|pair| (self.doc.node(pair[0]), pair[1]))
+            .find(|(k, _)| k.text() == Some(key))
+            .map(|(key, value)| Entry { key, value: self.doc.node(value), merged: false })
     }
 
     /// The value of a key. `None` for a missing key, and for anything that is no mapping.
@@ -371,6 +377,35 @@ impl<'d> Node<'d> {
     /// The value at the end of a path of keys.
     pub fn at(&self, path: &[&str]) -> Option<Node<'d>> {
         path.iter().try_fold(*self, |node, key| node.get(key))
+    }
+
+    /// Every text and number here and below with the key it stands under (of an item, the key of its list; `""` if there is none),
+    /// each once however many aliases it has. Linear in the size of the document.
+    pub fn texts(&self) -> impl Iterator<Item = (&'d str, Node<'d>)> + use<'d> {
+        let doc = self.doc;
+        let mut seen = vec![false; doc.nodes.len()];
+        let mut todo = vec![("", self.site)];
+        std::iter::from_fn(move || {
+            while let Some((key, site)) = todo.pop() {
+                let node = doc.node(site);
+                if seen.get_mut(node.id.0 as usize).is_none_or(|mark| std::mem::replace(mark, true)) {
+                    continue;
+                }
+                match doc.raw(node.id).data {
+                    Data::Sequence(first, len) => {
+                        let items = &doc.children[first as usize..(first + len) as usize];
+                        todo.extend(items.iter().map(|item| (key, *item)));
+                    }
+                    Data::Mapping(first, len) => {
+                        let entries = doc.children[first as usize..(first + len) as usize].chunks_exact(2);
+                        todo.extend(entries.map(|e| (doc.node(e[0]).text().unwrap_or(""), e[1])));
+                    }
+                    _ if node.text().is_some() => return Some((key, node)),
+                    _ => {}
+                }
+            }
+            None
+        })
     }
 
     /// This node and everything below, each node once however often it is aliased, parents first.

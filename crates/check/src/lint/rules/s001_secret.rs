@@ -62,12 +62,31 @@ fn issued(text: &str) -> Option<&'static str> {
     if has_private_key(text) {
         return Some("a private key");
     }
-    let inside = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-    text.as_bytes().split(|b| !inside(b)).filter(|word| word.len() >= SHORTEST).find_map(|word| {
-        let word = str::from_utf8(word).ok()?;
+    long_words(text).find_map(|word| {
         let (prefix, least, what) = ISSUED.iter().find(|(prefix, ..)| word.starts_with(prefix))?;
         let rest = word.strip_prefix(prefix)?;
         (rest.len() >= *least && is_random(rest)).then_some(*what)
+    })
+}
+
+/// The words of a text of letters, digits, `-` and `_` that are long enough for a key. Where a word cannot be that long, most of it is not looked at:
+/// one that has [`SHORTEST`] characters from here on has the last of these.
+fn long_words(text: &str) -> impl Iterator<Item = &str> {
+    let inside = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let least = text.as_bytes().get(start..start + SHORTEST)?;
+            if let Some(i) = least.iter().rposition(|b| !inside(b)) {
+                start += i + 1;
+                continue;
+            }
+            let rest = &text.as_bytes()[start..];
+            let length = rest.iter().position(|b| !inside(b)).unwrap_or(rest.len());
+            let word = text.get(start..start + length);
+            start += length + 1;
+            return word;
+        }
     })
 }
 
@@ -132,6 +151,25 @@ fn is_random(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_words_are_all_that_are_long_enough() {
+        let inside = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let least = "a".repeat(SHORTEST);
+        let texts = [
+            String::new(),
+            least.clone(),
+            format!("{least} {least}"),
+            format!("é{least}é-{least}ö"),
+            format!(" {} {least}b {}", &least[1..], &least[1..]),
+            format!("{} {least}_", "ab ".repeat(30)),
+            format!("{}é{}", &least[1..], &least[1..]),
+        ];
+        for text in &texts {
+            let each: Vec<&str> = text.split(|c| !inside(c)).filter(|w| w.len() >= SHORTEST).collect();
+            assert_eq!(long_words(text).collect::<Vec<_>>(), each, "{text}");
+        }
+    }
 
     #[test]
     fn keys_are_told_from_what_stands_for_them() {
