@@ -657,6 +657,9 @@ impl Globals {
     }
 }
 
+/// The most parts of a [`Simple::ShortList`].
+const SHORT_LIST: usize = 16;
+
 /// What a term is for whoever evaluates it: terms that are evaluated most are found here in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Simple {
@@ -670,6 +673,8 @@ pub enum Simple {
     Call(TermId, TermId),
     /// A record or list that is not empty.
     Parts,
+    /// A list of a few parts, the first of which looks as if it needed no frame: where its parts begin, and how many they are ([`Code::part`]).
+    ShortList(u32, u32),
     /// `tool[f] e`.
     ToolCall(ToolId, TermId),
     /// As [`Term::Recall`].
@@ -695,7 +700,8 @@ pub enum Operand {
 
 impl Simple {
     /// What a term is, where the next local has this number, with the terms before it and what they are: its subterms are among them.
-    fn of(term: &Term, local: u32, terms: &[Term], before: &[Simple]) -> Simple {
+    /// The parts of short lists are added to these.
+    fn of(term: &Term, local: u32, terms: &[Term], before: &[Simple], parts: &mut Vec<TermId>) -> Simple {
         match term {
             Term::Var(_, Slot::Local(i)) => Simple::Operand(Operand::Local(*i)),
             Term::Var(_, Slot::Captured(i)) => Simple::Operand(Operand::Captured(*i)),
@@ -716,7 +722,18 @@ impl Simple {
                 _ => Simple::Other,
             },
             Term::Record(fields) if !fields.is_empty() => Simple::Parts,
-            Term::List(items) if !items.is_empty() => Simple::Parts,
+            Term::List(items) => match items.first() {
+                Some(first) if items.len() <= SHORT_LIST => match before[first.0 as usize] {
+                    Simple::Parts | Simple::ShortList(..) => Simple::Parts,
+                    _ => {
+                        let first = parts.len() as u32;
+                        parts.extend(items.iter().copied());
+                        Simple::ShortList(first, items.len() as u32)
+                    }
+                },
+                Some(_) => Simple::Parts,
+                None => Simple::Other,
+            },
             Term::Recall(_, Some((store, key))) => Simple::Recall(*store, *key),
             Term::Remember(_, Some((store, key)), e) => Simple::Remember(*store, *key, *e),
             Term::Send(role, e) => Simple::Send(*role, *e),
@@ -755,6 +772,8 @@ pub struct Code {
     /// Whether each is plain.
     plain: Vec<bool>,
     simple: Vec<Simple>,
+    /// The parts of all lists that are [`Simple::ShortList`].
+    parts: Vec<TermId>,
     root: TermId,
     /// The tools, by [`ToolId`].
     pub tools: Vec<Arc<ToolDecl>>,
@@ -817,6 +836,12 @@ impl Code {
     #[inline]
     pub fn simple(&self, id: TermId) -> &Simple {
         &self.simple[id.0 as usize]
+    }
+
+    /// A part of a [`Simple::ShortList`].
+    #[inline]
+    pub fn part(&self, number: u32) -> TermId {
+        self.parts[number as usize]
     }
 
     /// A tool.
@@ -1268,11 +1293,12 @@ impl Builder {
         let mut locals = Vec::with_capacity(order.len());
         let mut plain = Vec::with_capacity(order.len());
         let mut simple = Vec::with_capacity(order.len());
+        let mut parts = Vec::new();
         for old in order {
             let term = std::mem::replace(&mut self.terms[old.0 as usize], Term::Clear);
             let term = term.map_children(&mut |c| TermId(new_id[c.0 as usize]));
             plain.push(is_plain(&term, &terms, &plain));
-            simple.push(Simple::of(&term, resolver.locals[old.0 as usize], &terms, &simple));
+            simple.push(Simple::of(&term, resolver.locals[old.0 as usize], &terms, &simple, &mut parts));
             terms.push(term);
             spans.push(self.spans[old.0 as usize]);
             locals.push(resolver.locals[old.0 as usize]);
@@ -1284,6 +1310,7 @@ impl Builder {
             locals,
             plain,
             simple,
+            parts,
             root,
             tools: self.tools,
             stores: self.stores,

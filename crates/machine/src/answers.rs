@@ -5,33 +5,40 @@
 //!
 //! Invariant: a run is the same whether a request is answered here or by [`Machine::handle`](crate::Machine::handle): it has the same name, place and labels.
 
+use crate::eval::Strand;
 use crate::{Deadlines, Place, RequestId};
 use core_ir::{Data, Label, Lattice, Name, Num, StoreDecl, ToolDecl};
 use diagnostics::Span;
 use std::sync::Arc;
 
 /// What there is to know of a question beside what is asked; see [`Request`](crate::Request), whose fields these are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Asked<'a> {
-    /// What the request would be called. Those that are answered at once are counted like others.
-    pub id: RequestId,
     /// The channel label: who can see that it is asked.
     pub channel: Label,
     /// The label of the answer, and of the errors that stand for one.
     pub answer: Label,
-    /// The time limits that the answer has to keep.
-    pub deadlines: &'a Deadlines,
     /// The term that asks.
     pub span: Span,
     /// The lattice of the run, which gives the labels their meaning.
     pub lattice: &'a Lattice,
-    pub(crate) branch: Option<&'a Arc<Vec<u32>>>,
+    pub(crate) strand: &'a Strand,
 }
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
+    /// What the request would be called. Those that are answered at once are counted like others.
+    pub fn id(&self) -> RequestId {
+        self.strand.next_request()
+    }
+
+    /// The time limits that the answer has to keep.
+    pub fn deadlines(&self) -> &'a Deadlines {
+        self.strand.deadlines()
+    }
+
     /// Where it stands in the order of the run.
     pub fn place(&self) -> Place {
-        Place { branch: self.branch.cloned(), number: self.id.number }
+        self.strand.next_place()
     }
 }
 

@@ -470,6 +470,21 @@ impl Strand {
         self.place.clone()
     }
 
+    /// What its next request is called.
+    pub(crate) fn next_request(&self) -> RequestId {
+        RequestId { strand: self.id, number: self.requests }
+    }
+
+    /// Where its next request stands; its place is there ([`Strand::stands`]).
+    pub(crate) fn next_place(&self) -> Place {
+        Place { branch: self.place.clone(), number: self.requests }
+    }
+
+    /// The time limits of its next request.
+    pub(crate) fn deadlines(&self) -> &Deadlines {
+        &self.deadlines
+    }
+
     /// Sees to it that its place is there.
     #[inline]
     fn stands(&mut self) {
@@ -901,7 +916,7 @@ impl Machine {
                     return None;
                 };
                 let decl = code.store(store).clone();
-                let label = self.recalls(&decl, key, s.pc);
+                let label = self.recalls(&decl.keys[key as usize], s.pc);
                 let pending = Pending::Recall { store, key };
                 let call = Call::Recall { store: decl, key };
                 return Some(Question {
@@ -1223,9 +1238,7 @@ impl Machine {
             let (definition, local) = (*definition, code.locals(term) + index);
             let value = match self.atom(s, definition) {
                 Some(value) => value,
-                None => match self
-                    .at_once(s, (definition, *s.code.simple(definition)), world, || Frame::Let(term, index))
-                {
+                None => match self.at_once(s, definition, world, || Frame::Let(term, index)) {
                     AtOnce::Done => match s.parts.pop() {
                         Some(value) => value,
                         None => unreachable!("what was done is there"),

@@ -26,7 +26,7 @@ struct World {
 impl World {
     fn note(&mut self, asked: &Asked<'_>, what: String) {
         let (channel, answer) = (asked.lattice.show(asked.channel), asked.lattice.show(asked.answer));
-        self.log.push(format!("{:?} {:?} {channel} {answer} {what}", asked.id, asked.place().path()));
+        self.log.push(format!("{:?} {:?} {channel} {answer} {what}", asked.id(), asked.place().path()));
     }
 
     fn called(&mut self, args: &[(core_ir::Name, Data)]) -> Result<Data, String> {

@@ -31,7 +31,7 @@ impl AtOnce<'_, '_> {
         let channel = asked.lattice.data_of(asked.channel);
         // Runs that explain flow ask the driver, so there is nothing to explain.
         let why = Vec::new();
-        let (id, span, place) = (asked.id, asked.span, asked.place().path());
+        let (id, span, place) = (asked.id(), asked.span, asked.place().path());
         self.emit(Event::Asked { id, span, channel, place, what, why });
         Instant::now()
     }
@@ -39,7 +39,7 @@ impl AtOnce<'_, '_> {
     fn answers(&mut self, asked: &Asked<'_>, what: Answered, begun: Instant) {
         let (tokens, finish) = (Tokens::default(), Finish::Other);
         self.emit(Event::Answered {
-            id: asked.id,
+            id: asked.id(),
             what,
             tokens,
             usd: None,
@@ -59,7 +59,7 @@ impl AtOnce<'_, '_> {
 
     /// Whether a store can be used here and now.
     fn is_here(&self, asked: &Asked<'_>, store: &StoreDecl) -> bool {
-        asked.deadlines.is_empty() && self.handlers.stores.is_in_process(store)
+        asked.deadlines().is_empty() && self.handlers.stores.is_in_process(store)
     }
 }
 
@@ -70,7 +70,7 @@ impl Answers for AtOnce<'_, '_> {
         tool: &Arc<ToolDecl>,
         args: Args<'_>,
     ) -> Option<Result<Data, String>> {
-        if !self.free || !asked.deadlines.is_empty() {
+        if !self.free || !asked.deadlines().is_empty() {
             return None;
         }
         let builtin = self.handlers.tools.builtin(tool)?;
@@ -131,7 +131,7 @@ impl Answers for AtOnce<'_, '_> {
     }
 
     fn sample(&mut self, asked: &Asked<'_>, probability: &Num, draw: u64) -> Option<bool> {
-        if !asked.deadlines.is_empty() {
+        if !asked.deadlines().is_empty() {
             return None;
         }
         let begun = self.asks(asked, What::Sample { probability: probability.clone() });

@@ -85,11 +85,12 @@ impl Asking<'_> {
         call: impl FnOnce() -> world::Call,
         draw: Option<u64>,
     ) -> Option<Response> {
-        if !self.in_place || self.left.is_some() || !(asked.span.start + asked.id.number).is_multiple_of(2) {
+        if !self.in_place || self.left.is_some() || !(asked.span.start + asked.id().number).is_multiple_of(2)
+        {
             return None;
         }
         let call = call();
-        let seconds = self.note(&call, asked.lattice.data_of(asked.channel), asked.deadlines, draw);
+        let seconds = self.note(&call, asked.lattice.data_of(asked.channel), asked.deadlines(), draw);
         let answer = self.world.answer_within(&call, &seconds);
         Some(response(&call, answer))
     }

@@ -448,8 +448,8 @@ impl Machine {
 
     /// The label of the answer to `recall k`, and of the channel.
     #[inline]
-    pub(super) fn recalls(&mut self, store: &core_ir::StoreDecl, key: u32, pc: Label) -> Label {
-        let label = self.lattice.resolve(&store.keys[key as usize].label);
+    pub(super) fn recalls(&mut self, key: &core_ir::KeyDecl, pc: Label) -> Label {
+        let label = self.lattice.resolve(&key.label);
         let label = label.unwrap_or_else(|| self.lattice.top());
         self.lattice.join(label, pc)
     }

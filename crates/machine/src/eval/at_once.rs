@@ -11,7 +11,7 @@ use super::rounds::Rounds;
 use super::{Frame, Question, State, Strand, Waiting, message_cost};
 use crate::once::{self, shared};
 use crate::value::{Body, Kind, Node, Ref, Tool, Value, inside};
-use crate::{Answers, Args, Asked, Call, Machine, Message, RequestId, Response};
+use crate::{Answers, Args, Asked, Call, Machine, Message, Response};
 use core_ir::{
     Data, Label, Lattice, Name, Operand, Role, Simple, Slot, StoreId, Term, TermId, ToolId, ToolParam,
 };
@@ -60,25 +60,8 @@ impl Strand {
 
     /// What the next request of this strand is shown with.
     fn asked<'a>(&'a self, lattice: &'a Lattice, channel: Label, answer: Label, span: Span) -> Asked<'a> {
-        Asked {
-            id: RequestId { strand: self.id, number: self.requests },
-            channel,
-            answer,
-            deadlines: &self.deadlines,
-            span,
-            lattice,
-            branch: self.place.as_ref(),
-        }
+        Asked { channel, answer, span, lattice, strand: self }
     }
-}
-
-/// Where parts are gathered.
-#[derive(Clone, Copy)]
-enum Room {
-    /// With those of what is around, from there on.
-    Shared(usize),
-    /// By themselves, which nobody but [`Machine::short_list`] sees. A frame that waits finds them with those of what is around, from there on.
-    Own(usize),
 }
 
 /// What came of adding parts.
@@ -95,23 +78,8 @@ enum Added {
 
 /// Whether a term asks the world or says something.
 #[inline(always)]
-fn asks(simple: Simple) -> bool {
+fn asks(simple: &Simple) -> bool {
     matches!(simple, Simple::ToolCall(..) | Simple::Recall(..) | Simple::Remember(..) | Simple::Send(..))
-}
-
-/// The most parts of a list that are gathered in a room of its own.
-const SHORT_LIST: usize = 16;
-
-/// Whether this is a list of a few parts, of which at least the first looks as if it needed no frame.
-#[inline]
-fn is_short(s: &Strand, term: TermId) -> bool {
-    match s.code.term(term) {
-        Term::List(terms) => match terms.first() {
-            Some(first) => terms.len() <= SHORT_LIST && !matches!(s.code.simple(*first), Simple::Parts),
-            None => false,
-        },
-        _ => false,
-    }
 }
 
 /// The part of this number.
@@ -148,7 +116,7 @@ impl Machine {
         world: &mut dyn Answers,
     ) {
         loop {
-            let next = match self.add_parts(s, term, start, Room::Shared(start), world) {
+            let next = match self.add_parts::<false>(s, term, start, start, (0, 0), world) {
                 Added::All => {
                     let around = if let Term::List(_) = s.code.term(term) {
                         let node = self.listed(s, start);
@@ -184,67 +152,94 @@ impl Machine {
     /// Whether this is a term with parts, whose parts may begin now. So many frames are there already that wait for it.
     #[inline]
     fn may_begin_parts(&self, s: &Strand, term: TermId, waiting: usize) -> bool {
-        matches!(s.code.simple(term), Simple::Parts)
+        matches!(s.code.simple(term), Simple::Parts | Simple::ShortList(..))
             && self.fuel > 0
             && s.kont.len() - waiting < self.config.max_frames
     }
 
-    /// Adds parts of a record, list or primitive, up to one that needs a frame; those that there are begin at `start`.
-    fn add_parts(
+    /// Adds parts of a record, list or primitive, up to one that needs a frame; those that there are begin at `start`. Those of a list may have a room of their own
+    /// (`OWN`), which nobody but [`Machine::short_list`] sees: a frame that waits finds them with those of what is around, from `begin` on.
+    #[inline(always)]
+    fn add_parts<const OWN: bool>(
         &mut self,
         s: &mut Strand,
         term: TermId,
         start: usize,
-        room: Room,
+        begin: usize,
+        (first, count): (u32, u32),
         world: &mut dyn Answers,
     ) -> Added {
         loop {
-            let Some(mut next) = part(s, term, s.parts.len() - start) else { return Added::All };
-            let mut simple = *s.code.simple(next);
-            if !asks(simple) && !matches!(simple, Simple::Parts) {
-                let Some(other) = self.add_small(s, term, start) else { return Added::All };
-                next = other;
-                simple = *s.code.simple(next);
-            }
-            let may_be_atom = match simple {
-                Simple::Parts => match room {
-                    Room::Shared(_) if is_short(s, next) && self.may_begin_parts(s, next, 0) => {
-                        self.fuel -= 1;
-                        let waiting = s.kont.len();
-                        match self.short_list(s, next, world) {
-                            Added::All => continue,
-                            Added::GoesOn => {
-                                s.kont.insert(waiting, Frame::Parts(term, start));
-                                return Added::GoesOn;
-                            }
-                            within => return within,
-                        }
-                    }
-                    _ => false,
+            let done = s.parts.len() - start;
+            let mut next = match OWN {
+                true if done == count as usize => return Added::All,
+                true => s.code.part(first + done as u32),
+                false => match part(s, term, done) {
+                    Some(next) => next,
+                    None => return Added::All,
                 },
-                Simple::Call(..) => true,
-                simple => !asks(simple),
             };
-            if asks(simple) || matches!(simple, Simple::Call(..)) {
-                let (Room::Shared(begin) | Room::Own(begin)) = room;
-                match self.at_once(s, (next, simple), world, || Frame::Parts(term, begin)) {
-                    AtOnce::Done => continue,
-                    AtOnce::GoesOn => return Added::GoesOn,
-                    AtOnce::Refused => {}
+            let fuel = self.fuel;
+            match self.asked(s, next, world) {
+                Some(Some(Ok(()))) => continue,
+                Some(Some(Err(Raised))) => {
+                    s.kont.push(Frame::Parts(term, begin));
+                    return Added::GoesOn;
                 }
+                Some(None) => {
+                    self.fuel = fuel;
+                    return Added::UpTo(next);
+                }
+                None => {}
             }
-            if !may_be_atom || !self.add_atom(s, next) {
+            if !matches!(s.code.simple(next), Simple::Parts | Simple::ShortList(..)) {
+                let Some(other) = self.add_small(s, term, start) else { return Added::All };
+                if other != next && asks(s.code.simple(other)) {
+                    continue;
+                }
+                next = other;
+            }
+            match *s.code.simple(next) {
+                Simple::ShortList(first, count) if !OWN && self.may_begin_parts(s, next, 0) => {
+                    self.fuel -= 1;
+                    let waiting = s.kont.len();
+                    match self.short_list(s, next, (first, count), world) {
+                        Added::All => continue,
+                        Added::GoesOn => {
+                            s.kont.insert(waiting, Frame::Parts(term, start));
+                            return Added::GoesOn;
+                        }
+                        within => return within,
+                    }
+                }
+                Simple::Parts | Simple::ShortList(..) => return Added::UpTo(next),
+                Simple::Call(function, argument) => {
+                    let frame = || Frame::Parts(term, begin);
+                    match self.called_at_once(s, next, (function, argument), &frame) {
+                        AtOnce::Done => continue,
+                        AtOnce::GoesOn => return Added::GoesOn,
+                        AtOnce::Refused => {}
+                    }
+                }
+                _ => {}
+            }
+            if !self.add_atom(s, next) {
                 return Added::UpTo(next);
             }
         }
     }
 
     /// Adds a list whose parts need no frame: they are written to the room that the list has in the end.
-    fn short_list(&mut self, s: &mut Strand, list: TermId, world: &mut dyn Answers) -> Added {
-        let Term::List(terms) = s.code.term(list) else { unreachable!("looked at") };
-        let (room, begin) = (Vec::with_capacity(terms.len()), s.parts.len());
+    fn short_list(
+        &mut self,
+        s: &mut Strand,
+        list: TermId,
+        (first, count): (u32, u32),
+        world: &mut dyn Answers,
+    ) -> Added {
+        let (room, begin) = (Vec::with_capacity(count as usize), s.parts.len());
         let outer = std::mem::replace(&mut s.parts, room);
-        let added = self.add_parts(s, list, 0, Room::Own(begin), world);
+        let added = self.add_parts::<true>(s, list, 0, begin, (first, count), world);
         if let Added::All = added {
             let (deep, has_function) = inside(&mut self.lattice, s.parts.iter());
             let node = shared(|| Node { deep, has_function, body: Body::List(std::mem::take(&mut s.parts)) });
@@ -262,55 +257,81 @@ impl Machine {
         }
     }
 
+    /// What a term that asks the world or says something does, if that needs no frame; `Some(None)` if it needs one, and `None` of any other
+    /// term. Uses fuel even if it did nothing.
+    #[inline(always)]
+    fn asked(&mut self, s: &mut Strand, id: TermId, world: &mut dyn Answers) -> Option<Option<Done>> {
+        Some(match *s.code.simple(id) {
+            Simple::Recall(store, key) => self.recalled_at_once(s, id, (store, key), world),
+            Simple::Remember(store, key, e) => self.remembered_at_once(s, id, (store, key), e, world),
+            Simple::ToolCall(tool, argument) => self.called(s, id, tool, argument, world),
+            Simple::Send(role, e) => self.sent(s, role, e),
+            _ => return None,
+        })
+    }
+
+    /// Applies what a variable holds at once, if that is a pair of branches or a fixpoint and needs no frame; else the caller does. If the strand goes
+    /// on with something else, `frame` waits for the value.
+    #[inline(never)]
+    fn called_at_once(
+        &mut self,
+        s: &mut Strand,
+        id: TermId,
+        (function, argument): (TermId, TermId),
+        frame: &dyn Fn() -> Frame,
+    ) -> AtOnce {
+        let fuel = self.fuel;
+        let done = match (s.code.simple(function), held(s, function)) {
+            (Simple::Operand(operand), Some(Value { kind: Kind::Node(node), .. })) => match node.body {
+                Body::Closure { .. } => match self.both(s, function, argument) {
+                    Some((label, node)) => {
+                        once::push(&mut s.parts, || Value::new(label, Kind::Node(Ref::Counted(node))));
+                        AtOnce::Done
+                    }
+                    None => AtOnce::Refused,
+                },
+                Body::Fix(..) => match self.looped(s, id, *operand, argument, frame) {
+                    Rounds::Ended(value) => {
+                        s.parts.push(value);
+                        AtOnce::Done
+                    }
+                    Rounds::GoesOn => AtOnce::GoesOn,
+                    Rounds::Refused => AtOnce::Refused,
+                },
+                _ => AtOnce::Refused,
+            },
+            _ => AtOnce::Refused,
+        };
+        if let AtOnce::Refused = done {
+            self.fuel = fuel;
+        }
+        done
+    }
+
     /// Does at once what a term does, if that needs no frame; else the caller does. If the strand goes on with something else, `frame` waits for the value.
     #[inline]
     pub(super) fn at_once(
         &mut self,
         s: &mut Strand,
-        (id, simple): (TermId, Simple),
+        id: TermId,
         world: &mut dyn Answers,
-        frame: impl FnOnce() -> Frame,
+        frame: impl Fn() -> Frame,
     ) -> AtOnce {
         let fuel = self.fuel;
-        let done = match simple {
-            Simple::Send(role, e) => self.sent(s, role, e),
-            Simple::ToolCall(tool, argument) => self.called(s, id, tool, argument, world),
-            Simple::Recall(store, key) => self.recalled_at_once(s, id, (store, key), world),
-            Simple::Remember(store, key, e) => self.remembered_at_once(s, id, (store, key), e, world),
-            Simple::Call(function, argument) => match (s.code.simple(function), held(s, function)) {
-                (Simple::Operand(operand), Some(Value { kind: Kind::Node(node), .. })) => match node.body {
-                    Body::Closure { .. } => self.both(s, function, argument).map(|pair| {
-                        let (label, node) = pair;
-                        once::push(&mut s.parts, || Value::new(label, Kind::Node(Ref::Counted(node))));
-                        Ok(())
-                    }),
-                    Body::Fix(..) => match self.looped(s, id, *operand, argument, frame) {
-                        Rounds::Ended(value) => {
-                            s.parts.push(value);
-                            return AtOnce::Done;
-                        }
-                        Rounds::GoesOn => return AtOnce::GoesOn,
-                        Rounds::Refused => {
-                            self.fuel = fuel;
-                            return AtOnce::Refused;
-                        }
-                    },
-                    _ => None,
-                },
-                _ => None,
-            },
-            _ => None,
-        };
-        match done {
-            Some(Ok(())) => AtOnce::Done,
-            Some(Err(Raised)) => {
+        match self.asked(s, id, world) {
+            Some(Some(Ok(()))) => AtOnce::Done,
+            Some(Some(Err(Raised))) => {
                 s.kont.push(frame());
                 AtOnce::GoesOn
             }
-            None => {
+            Some(None) => {
                 self.fuel = fuel;
                 AtOnce::Refused
             }
+            None => match *s.code.simple(id) {
+                Simple::Call(function, argument) => self.called_at_once(s, id, (function, argument), &frame),
+                _ => AtOnce::Refused,
+            },
         }
     }
 
@@ -321,7 +342,7 @@ impl Machine {
         id: TermId,
         function: Operand,
         argument: TermId,
-        frame: impl FnOnce() -> Frame,
+        frame: &dyn Fn() -> Frame,
     ) -> Rounds {
         // A step for the call and one for the variable.
         let Some(fuel) = self.fuel.checked_sub(2) else { return Rounds::Refused };
@@ -394,7 +415,7 @@ impl Machine {
         };
         let span = s.code.span(id);
         let result = match &tool.body {
-            Body::Tool(tool) => match self.small(&Env::of(s), argument, DEPTH) {
+            Body::Tool(tool) => match self.small_at(s, argument) {
                 // A number counts as one part of a text.
                 Some((label, small)) if self.config.max_text > 0 => {
                     // Shown where it was written, see `once`; there is nothing in it to be dropped.
@@ -503,6 +524,8 @@ impl Machine {
             && tool.decl.result.admits(data)
         {
             s.requests += 1;
+            // There is nothing in it to be dropped.
+            std::mem::forget(answer);
             return Some(s.add(label, small));
         }
         let result = answer?;
@@ -512,6 +535,7 @@ impl Machine {
     }
 
     /// `recall k`.
+    #[inline(always)]
     fn recalled_at_once(
         &mut self,
         s: &mut Strand,
@@ -525,14 +549,17 @@ impl Machine {
         self.fuel = self.fuel.checked_sub(1)?;
         s.stands();
         let (decl, span) = (s.code.store(store), s.code.span(id));
-        let label = self.recalls(decl, key, s.pc);
+        let kept = &decl.keys[key as usize];
+        let label = self.recalls(kept, s.pc);
         let asked = s.asked(&self.lattice, label, label, span);
         let answer = world.recall(&asked, decl, key);
         if let Some(Ok(Some(data))) = &answer
             && let Some(small) = Small::of(data)
-            && decl.keys[key as usize].ty.admits(data)
+            && kept.ty.admits(data)
         {
             s.requests += 1;
+            // There is nothing in it to be dropped.
+            std::mem::forget(answer);
             return Some(s.add(label, small));
         }
         let result = answer?;
@@ -555,7 +582,7 @@ impl Machine {
         }
         self.fuel = self.fuel.checked_sub(1)?;
         let fuel = self.fuel;
-        if let Some((label, small)) = self.small(&Env::of(s), e, DEPTH)
+        if let Some((label, small)) = self.small_at(s, e)
             && self.config.max_text > 0
         {
             let data = ManuallyDrop::new(small.data());

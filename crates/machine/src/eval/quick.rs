@@ -367,6 +367,18 @@ impl Machine {
         }
     }
 
+    /// The same where a strand stands. A literal needs nothing of what is in scope there.
+    #[inline(always)]
+    pub(super) fn small_at(&mut self, s: &Strand, id: TermId) -> Option<(Label, Small)> {
+        match *s.code.simple(id) {
+            Simple::Operand(Operand::Int(i)) => {
+                self.fuel = self.fuel.checked_sub(1)?;
+                Some((s.pc, Small::Int(i.into())))
+            }
+            _ => self.small(&Env::of(s), id, DEPTH),
+        }
+    }
+
     /// An operation on two operands.
     fn operation(
         &mut self,
