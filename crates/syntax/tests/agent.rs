@@ -212,6 +212,35 @@ fn one_slip_is_one_error_and_the_rest_is_read() {
 }
 
 #[test]
+fn slips_from_other_languages_are_told_what_it_is_here() {
+    let cases = [
+        ("if n = 1 { return n; }", "write `==` to compare; only `let` gives a variable a value"),
+        ("assert n = 1;", "write `==` to compare; only `let` gives a variable a value"),
+        ("while n < 1 and true { return n; }", "`and` is written `&&`"),
+        ("if n < 1 or true { return n; }", "`or` is written `||`"),
+        ("if not n { return n; }", "`not` is written `!`"),
+        ("if n { return n; } elif n { return n; }", "write `else if`"),
+        ("for (x in n) { return x; }", "a loop has no parentheses: `for x in list { … }`"),
+        ("let x = t(n) retry 2;", "did you mean `retries`?"),
+        ("let x = “n”;", "write `\"…\"`"),
+        ("let x = ‘n’;", "write `\"…\"`"),
+    ];
+    for (statement, help) in cases {
+        let text = format!("pipeline p(n: Number) -> Number {{\n{statement}\nreturn n;\n}}");
+        let mut sources = Sources::new();
+        let file = sources.add("t.agent", text.as_str());
+        let (_, found) = parse(file, &text);
+        assert_eq!(found.len(), 1, "{statement}: {found:?}");
+        assert!(found[0].help.iter().any(|h| h == help), "{statement}: {:?}", found[0].help);
+    }
+    let (program, _) = check("pipeline p() -> String { return “naïve”; }");
+    let Some(Item::Pipeline(p)) = program.items.first() else { panic!("a pipeline") };
+    assert!(
+        matches!(&p.body.stmts[0].kind, StmtKind::Return(e) if matches!(&e.kind, ExprKind::Str(s) if s == "naïve"))
+    );
+}
+
+#[test]
 fn a_missing_brace_costs_one_error() {
     let found = errors(
         "pipeline a() -> String {\n  if true {\n    return \"a\";\n\npipeline b() -> String { return \"b\"; }\n",

@@ -102,14 +102,14 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
         } else if c == '"' {
             at = string_end(file, text, at, &mut out);
             Token::Str
-        } else if let Some(length) = single_quoted(rest) {
+        } else if let Some(length) = other_quoted(rest) {
             at += length;
             out.diagnostics.push(
                 Diagnostic::error("A001", "strings are written in double quotes", span(start, at))
                     .help("write `\"…\"`")
                     .fix(Fix {
                         span: span(start, at),
-                        replacement: format!("\"{}\"", &rest[1..length - 1]),
+                        replacement: format!("\"{}\"", &rest[c.len_utf8()..length - closing(c).len_utf8()]),
                         applicability: Applicability::Unsafe,
                     }),
             );
@@ -156,11 +156,25 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
     out
 }
 
-/// The length of a string in single quotes, which is a slip from another language.
-fn single_quoted(text: &str) -> Option<usize> {
-    let line = text.strip_prefix('\'')?;
-    let line = &line[..line.find(['\n', '\r']).unwrap_or(line.len())];
-    Some(line.find('\'')? + 2)
+/// Quotes that are a slip from another language, or from a word processor.
+const OTHER_QUOTES: [char; 3] = ['\'', '“', '‘'];
+
+/// What ends a string that begins with one of [`OTHER_QUOTES`].
+fn closing(quote: char) -> char {
+    match quote {
+        '“' => '”',
+        '‘' => '’',
+        other => other,
+    }
+}
+
+/// The length of a string in other quotes than double ones.
+fn other_quoted(text: &str) -> Option<usize> {
+    let quote = text.chars().next().filter(|c| OTHER_QUOTES.contains(c))?;
+    let line = &text[..text.find(['\n', '\r']).unwrap_or(text.len())];
+    let end = closing(quote);
+    let length = line[quote.len_utf8()..].find(end)?;
+    Some(quote.len_utf8() + length + end.len_utf8())
 }
 
 fn unexpected(junk: &str, span: Span) -> Diagnostic {
@@ -277,13 +291,15 @@ pub fn parts(
 ) -> Vec<Part> {
     let raw = &source[start as usize..end as usize];
     let long = raw.starts_with("\"\"\"");
-    let quote = match raw.as_bytes().first() {
-        _ if long => "\"\"\"",
-        Some(b'\'') => "'",
-        _ => "\"",
+    let (quote, end) = match raw.chars().next() {
+        _ if long => ("\"\"\"", "\"\"\""),
+        Some('\'') => ("'", "'"),
+        Some('“') => ("“", "”"),
+        Some('‘') => ("‘", "’"),
+        _ => ("\"", "\""),
     };
     let opened = &raw[quote.len().min(raw.len())..];
-    let inner = opened.strip_suffix(quote).unwrap_or(opened);
+    let inner = opened.strip_suffix(end).unwrap_or(opened);
     let base = start as usize + (raw.len() - opened.len());
     let (skip_first, indent) = if long { layout(inner) } else { (0, 0) };
     // The line break before closing quotes on a line of their own belongs to them.

@@ -218,9 +218,34 @@ impl Parser<'_> {
         let span = if self.at_end() { self.before() } else { self.here() };
         let found = self.found();
         let d = Diagnostic::error("A010", format!("expected {what}, found {found}"), span);
-        match self.at_end() {
-            true => d.help(format!("write {what} here")),
-            false => d.help(format!("write {what} here, or remove {found}")),
+        match (self.slip(what), self.at_end()) {
+            (Some(help), _) => d.help(help),
+            (None, true) => d.help(format!("write {what} here")),
+            (None, false) => d.help(format!("write {what} here, or remove {found}")),
+        }
+    }
+
+    /// What somebody meant who is used to another language.
+    fn slip(&self, what: &str) -> Option<&'static str> {
+        if what == "a statement" {
+            return match self.word_ahead(0)? {
+                "elif" | "elsif" | "elseif" => Some("write `else if`"),
+                "for" => Some("a loop has no parentheses: `for x in list { … }`"),
+                _ => None,
+            };
+        }
+        if !(what == "`{`" || what.starts_with("`;` ")) {
+            return None;
+        }
+        if self.at("=") {
+            return Some("write `==` to compare; only `let` gives a variable a value");
+        }
+        let before = self.at.checked_sub(1).map(|i| self.text_of(self.tokens[i]));
+        match (self.word_ahead(0), before) {
+            (Some("and"), _) => Some("`and` is written `&&`"),
+            (Some("or"), _) => Some("`or` is written `||`"),
+            (_, Some("not")) => Some("`not` is written `!`"),
+            _ => None,
         }
     }
 
@@ -239,7 +264,7 @@ impl Parser<'_> {
         }
         let mut d = self.expected(&format!("`{word}` {after}"));
         if let Some(found) = self.word_ahead(0)
-            && nearest(found, [word]).is_some()
+            && (nearest(found, [word]).is_some() || word.starts_with(found))
         {
             d = d.help(format!("did you mean `{word}`?"));
         }
@@ -1137,7 +1162,10 @@ impl Parser<'_> {
                     }
                 }
             }
-            p.close(open, "}", of);
+            if !p.close(open, "}", of) {
+                // Which block is open is a guess, so what this one does is not known.
+                stmts.push(Stmt { kind: StmtKind::Error(Vec::new()), span: p.before() });
+            }
             Some(Block { stmts, span: p.since(open) })
         })
     }
@@ -1157,7 +1185,7 @@ impl Parser<'_> {
             }
             "while" => {
                 self.bump();
-                let cond = self.expr();
+                let cond = self.condition();
                 let max = if self.eat_word("max") { self.whole("a whole number of rounds") } else { None };
                 StmtKind::While(cond, max, self.block("this loop")?)
             }
@@ -1219,8 +1247,12 @@ impl Parser<'_> {
             _ => {
                 let mut d = self.expected("a statement");
                 d = match self.peek(1).token {
-                    Token::Punct("=") if !word.is_empty() => d.help(format!("write `let {word} = …;`")),
-                    Token::Punct("(") if !word.is_empty() => {
+                    Token::Punct("=") if !word.is_empty() => {
+                        let name = Name { text: word.clone(), span: start };
+                        self.lost = vec![name];
+                        d.help(format!("write `let {word} = …;`"))
+                    }
+                    Token::Punct("(") if !word.is_empty() && word != "for" => {
                         d.help(format!("a call is written `let name = {word}(…);`"))
                     }
                     _ => match nearest(&word, STATEMENTS.iter().copied()) {
@@ -1236,6 +1268,15 @@ impl Parser<'_> {
         Some(Stmt { kind, span: self.since(start) })
     }
 
+    /// The condition before a block. One of which only a part could be read is not looked at any more.
+    fn condition(&mut self) -> Expr {
+        let e = self.expr();
+        if self.at("{") || self.at_word("max") {
+            return e;
+        }
+        Expr { kind: ExprKind::Error, span: e.span, height: 1 }
+    }
+
     fn if_stmt(&mut self) -> Option<StmtKind> {
         let bound = if self.eat_word("let") {
             let name = self.name("a name after `if let`")?;
@@ -1244,7 +1285,7 @@ impl Parser<'_> {
         } else {
             None
         };
-        let cond = self.expr();
+        let cond = self.condition();
         let then = self.block("this `if`")?;
         let other = if self.eat_word("else") {
             let start = self.here();
@@ -1405,8 +1446,10 @@ impl Parser<'_> {
                     }
                 }
                 w => {
+                    let near =
+                        if w == "retry" { Some("retries") } else { nearest(w, CLAUSES.iter().copied()) };
                     if !self.peek(0).first_on_line
-                        && let Some(near) = nearest(w, CLAUSES.iter().copied())
+                        && let Some(near) = near
                     {
                         let d = self.expected("`;` or a clause").help(format!("did you mean `{near}`?"));
                         self.report(d);

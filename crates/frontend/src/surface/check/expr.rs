@@ -266,7 +266,7 @@ impl Checker<'_> {
         let bound = self.env.names.iter().filter(|(_, e)| matches!(e, Entry::Bound(b) if b.ty != Type::Dyn));
         let mut names: Vec<&str> = bound.map(|(n, _)| n.as_str()).collect();
         names.sort_unstable();
-        match nearest(name, names) {
+        match constant(name).or_else(|| nearest(name, names)) {
             Some(near) => suggest(d, near),
             None if self.decls.callable(name).is_some() => {
                 d.help(format!("`{name}` is called in a statement of its own: `let x = {name}(…);`"))
@@ -628,5 +628,15 @@ impl Checker<'_> {
         };
         self.report(d);
         Type::Dyn
+    }
+}
+
+/// What a constant of another language is here.
+fn constant(name: &str) -> Option<&'static str> {
+    match name {
+        "True" | "TRUE" => Some("true"),
+        "False" | "FALSE" => Some("false"),
+        "None" | "nil" | "Null" | "NULL" | "undefined" => Some("null"),
+        _ => None,
     }
 }

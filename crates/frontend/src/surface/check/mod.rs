@@ -54,6 +54,7 @@ pub(super) fn check(
         reads: HashMap::new(),
         bindings: 0,
         in_guard: false,
+        readable: true,
     };
     for item in &program.items {
         c.env = Env::default();
@@ -125,6 +126,8 @@ struct Checker<'a> {
     bindings: u32,
     /// Whether this is the condition of a guard.
     in_guard: bool,
+    /// Whether all of the pipeline could be read, so that what is in which block is known.
+    readable: bool,
 }
 
 impl Checker<'_> {
@@ -152,8 +155,9 @@ impl Checker<'_> {
             self.bind(&param.name, param.ty.clone());
         }
         self.result = Some((signature.result.clone(), p.result.span));
+        self.readable = !unreadable(&p.body);
         self.block(&p.body);
-        if self.exits.block(&p.body).falls && !unreadable(&p.body) {
+        if self.exits.block(&p.body).falls && self.readable {
             let (place, why) = open_end(&p.body, self.exits);
             self.report(
                 Diagnostic::error(

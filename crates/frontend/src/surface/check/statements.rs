@@ -23,6 +23,9 @@ impl Checker<'_> {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             let mut reachable = true;
             for (i, stmt) in block.stmts.iter().enumerate() {
+                if !reachable && !self.readable {
+                    return;
+                }
                 if !reachable {
                     let last = block.stmts.last().map_or(stmt.span, |s| s.span);
                     self.report(
