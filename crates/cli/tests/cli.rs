@@ -934,6 +934,28 @@ fn wrong_traces_are_refused() {
     }
 }
 
+/// Stores of `--dist` are those of a run: initial values, capacities and lifetimes were not known to it.
+#[test]
+fn distributions_know_what_stores_hold() {
+    let programs = [
+        "mem (recall a) {a: Num = 7}",
+        "mem (let _ = remember a 1 in let _ = remember b 2 in [recall a, recall b]) {a: Num, b: Num} capacity 1",
+        "mem (let _ = remember a 1 in recall a) {a: Num} ttl 0",
+        "mem (let _ = remember a 1 in recall a) {a: Num} ttl 60",
+        "mem (let _ = remember a 1 in mem ([recall b, recall a]) {b: Num}) {a: Num}",
+    ];
+    for program in programs {
+        let (ran, all) = (entail(&["eval", program]), entail(&["eval", "--dist", program]));
+        let certain = format!("{:<20} {}", 1, ran.out);
+        assert_eq!((all.status, all.out.as_str()), (0, certain.as_str()), "{program}: {}", all.err);
+    }
+    // A course that is too unlikely is left, so what may go on for ever comes to an end.
+    let endless = r"(fix[inf] (\s. \n. choose 0.5 n (s (n + 1)))) 0";
+    let ran = entail(&["eval", "--dist", endless]);
+    assert!(ran.out.lines().all(|l| l.len() < 60) && ran.out.lines().count() == 4_096, "{}", ran.out);
+    assert!(ran.out.contains("about 9.095e-13      39"), "{}", ran.out);
+}
+
 #[test]
 fn distributions_are_exact_and_say_what_is_left() {
     let ran = entail(&["eval", "--dist", "let a = choose 0.5 1 0 in let b = choose 1/3 1 0 in a + b"]);

@@ -180,6 +180,20 @@ impl Num {
         self.to_i64().and_then(|i| usize::try_from(i).ok())
     }
 
+    /// How many bits its fraction takes: those of the longer of numerator and denominator.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::Num;
+    /// assert_eq!(Num::from(1).div(&Num::from(1024)).unwrap().bits(), 11);
+    /// ```
+    pub fn bits(&self) -> u64 {
+        match &self.0 {
+            Repr::Int(i) => u64::from(u64::BITS - i.unsigned_abs().leading_zeros()),
+            Repr::Big(r) => r.numer().bits().max(r.denom().bits()),
+        }
+    }
+
     /// The nearest floating-point number (infinite if out of range).
     pub fn to_f64(&self) -> f64 {
         match &self.0 {

@@ -9,13 +9,12 @@ use crate::load::{Runnable, read_data, reason};
 use crate::policy;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use core_ir::{Data, Name, Num, Type};
+use core_ir::{Data, Num, Type};
 use frontend::policy::Policy;
 use machine::explore::{Answer, Exploration, Limits, explore, sample};
 use machine::{Call, Machine, Reply, Response};
-use runtime::{Models, Scripted, Tools};
+use runtime::{Models, Scripted, StillStores, Tools};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a scripted model may say to a question.
@@ -30,7 +29,7 @@ struct Entry {
 #[derive(Clone, Default, PartialEq)]
 struct World {
     used: Vec<bool>,
-    stores: BTreeMap<(Name, u32), Data>,
+    stores: StillStores,
 }
 
 /// Runs the command.
@@ -70,7 +69,7 @@ pub fn dist(ui: &Ui, args: &EvalArgs, policy: Option<&Policy>, runnable: &Runnab
     }
     let limits = Limits { worlds: args.max_worlds, fuel: config.fuel };
     let machine = Machine::new(runnable.code.clone(), input, config);
-    let world = World { used: vec![false; script.len()], stores: BTreeMap::new() };
+    let world = World { used: vec![false; script.len()], stores: StillStores::default() };
     let found = explore(machine, world, limits, &mut |world, call| answers(&script, &tools, world, call));
     match found {
         Ok(found) => show(ui, &found),
@@ -174,13 +173,14 @@ fn answers(
                 .collect())
         }
         Call::Recall { store, key } => {
-            let value = world.stores.get(&(store.name.clone(), *key)).cloned();
-            Ok(certain(Response::Recall(Ok(value)), world.clone()))
+            let mut after = world.clone();
+            let value = after.stores.recall(store, *key);
+            Ok(certain(Response::Recall(value), after))
         }
         Call::Remember { store, key, value } => {
             let mut after = world.clone();
-            after.stores.insert((store.name.clone(), *key), value.clone());
-            Ok(certain(Response::Remember(Ok(())), after))
+            let done = after.stores.remember(store, *key, value.clone());
+            Ok(certain(Response::Remember(done), after))
         }
         Call::Approve { tool, .. } => {
             Err(format!("whether a call of the tool `{}` is approved is not known beforehand", tool.name))
@@ -234,18 +234,59 @@ fn show(ui: &Ui, found: &Exploration) -> Exit {
     Exit::Done
 }
 
+/// A longer fraction is shown as a decimal only.
+const LONGEST: usize = 32;
+
 /// A probability exactly, and as a decimal where that is something else.
 fn probability(p: &Num) -> String {
     let exact = p.to_string();
-    if exact.contains('/') { format!("{exact} = {}", approximately(p)) } else { exact }
+    match exact.len() {
+        length if length > LONGEST => format!("about {}", approximately(p)),
+        _ if exact.contains('/') => format!("{exact} = {}", approximately(p)),
+        _ => exact,
+    }
 }
 
 /// A decimal with six digits, for reading.
 fn approximately(p: &Num) -> String {
     let text = p.to_string();
     let (a, b) = text.split_once('/').unwrap_or((&text, "1"));
-    match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(a), Ok(b)) if b > 0.0 && (a / b).is_finite() => format!("{:.6}", a / b),
-        _ => "?".into(),
+    let (Some((a, high)), Some((b, low))) = (leading(a), leading(b)) else { return "0".into() };
+    let (mantissa, exponent) = if a < b { (a / b * 10.0, high - low - 1) } else { (a / b, high - low) };
+    if exponent < -5 {
+        return format!("{mantissa:.3}e{exponent}");
+    }
+    format!("{:.6}", mantissa * 10_f64.powi(exponent as i32))
+}
+
+/// The leading digits of a decimal, as a number from 1 to 10, and its power of ten; nothing for zero.
+fn leading(decimal: &str) -> Option<(f64, i64)> {
+    let (whole, fraction) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let digits = format!("{whole}{fraction}");
+    let first = digits.find(|c: char| matches!(c, '1'..='9'))?;
+    let shown: String = digits[first..].chars().take(17).collect();
+    let mantissa: f64 = format!("{}.{}", &shown[..1], &shown[1..]).parse().ok()?;
+    Some((mantissa, whole.len() as i64 - 1 - first as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_are_read_at_a_glance_however_small() {
+        let shown = |a: &str| probability(&a.parse().unwrap());
+        assert_eq!(shown("0.25"), "0.25");
+        assert_eq!(shown("5/12"), "5/12 = 0.416667");
+        assert_eq!(shown("1/3000000"), "1/3000000 = 3.333e-7");
+        let mut p = Num::ONE;
+        for _ in 0..4_000 {
+            p = p.div(&Num::from(2)).unwrap();
+        }
+        assert_eq!(probability(&p), "about 7.586e-1205");
+        for _ in 0..12_000 {
+            p = p.div(&Num::from(3)).unwrap();
+        }
+        assert!(probability(&p).starts_with("about ") && probability(&p).len() < 30, "{}", probability(&p));
     }
 }

@@ -4,7 +4,7 @@ use super::{Act, Operation, label_of};
 use core_ir::{Data, KeyDecl, Name};
 use std::collections::HashMap;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Store {
     entries: HashMap<Name, Entry>,
     /// The labels of all keys that ever had an entry; those have had their initial values.
@@ -12,7 +12,21 @@ pub(super) struct Store {
     written: u64,
 }
 
-#[derive(Debug)]
+/// Equality of what can be told from outside: what is held since when, and in which order it goes.
+impl PartialEq for Store {
+    fn eq(&self, other: &Store) -> bool {
+        fn held(store: &Store) -> Vec<(u64, &Name, &Data, i64)> {
+            let mut held: Vec<_> = store.entries.iter().map(|(n, e)| (e.number, n, &e.value, e.at)).collect();
+            held.sort_by_key(|entry| entry.0);
+            held
+        }
+        let (a, b) = (held(self), held(other));
+        let same = a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| (x.1, x.2, x.3) == (y.1, y.2, y.3));
+        same && self.labels == other.labels
+    }
+}
+
+#[derive(Clone, Debug)]
 struct Entry {
     value: Data,
     /// Milliseconds since 1970.

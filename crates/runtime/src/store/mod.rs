@@ -54,6 +54,60 @@ pub struct Stores {
     epoch: (Duration, Instant),
 }
 
+/// Stores as a value, in which no time passes: a copy goes its own way. For following every course that a run can take.
+///
+/// They hold what [`Stores`] would that are in this process and begin empty, at the moment when the run begins: what lives for no
+/// time is gone at once, everything else stays.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Data, KeyDecl, LabelSpec, StoreDecl, Type};
+/// use diagnostics::{FileId, Span};
+/// let key = |name: &str, initial| KeyDecl { name: name.into(), ty: Type::Num, label: LabelSpec::BOTTOM, initial };
+/// let decl = StoreDecl {
+///     name: "s".into(),
+///     keys: vec![key("a", Some(Data::Num(7.into()))), key("b", None)],
+///     capacity: Some(1),
+///     ttl: None,
+///     backend: None,
+///     span: Span { file: FileId(0), start: 0, end: 0 },
+/// };
+/// let mut stores = runtime::StillStores::default();
+/// assert_eq!(stores.recall(&decl, 0), Ok(Some(Data::Num(7.into()))));
+/// stores.remember(&decl, 1, Data::Num(8.into())).unwrap();
+/// assert_eq!(stores.recall(&decl, 0), Ok(None));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StillStores {
+    stores: HashMap<Name, here::Store>,
+}
+
+impl StillStores {
+    fn act(&mut self, decl: &StoreDecl, key: u32, act: Act) -> Result<Option<Data>, String> {
+        let Some(key) = decl.keys.get(key as usize) else {
+            return Err(format!("store `{}` has no such key", decl.name));
+        };
+        let operation = Operation { decl, key, act, now: 0 };
+        self.stores.entry(decl.name.clone()).or_default().carry_out(operation)
+    }
+
+    /// What a key holds, if anything.
+    ///
+    /// # Errors
+    /// It holds what is not of the key's type and label.
+    pub fn recall(&mut self, decl: &StoreDecl, key: u32) -> Result<Option<Data>, String> {
+        self.act(decl, key, Act::Recall)
+    }
+
+    /// Writes a key.
+    ///
+    /// # Errors
+    /// As [`StillStores::recall`].
+    pub fn remember(&mut self, decl: &StoreDecl, key: u32, value: Data) -> Result<(), String> {
+        self.act(decl, key, Act::Remember(value)).map(|_| ())
+    }
+}
+
 /// A store that is kept elsewhere, in use.
 #[derive(Debug)]
 enum Open {
