@@ -67,7 +67,7 @@ mod versions;
 mod watsonx;
 
 pub use agentspec::NO_BOUND as AGENT_SPEC_BOUND;
-pub use outline::{GraphOutline, Leftover, NodeOutline, NodeRole, Outline, Retried};
+pub use outline::{Ends, GraphOutline, Leftover, NodeOutline, NodeRole, Outline, Retried};
 pub use project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words, modules};
 pub use py::BY_DEFAULT;
 pub use python::Modules;

@@ -30,8 +30,8 @@ pub struct Outline {
     pub blank: Vec<Span>,
     /// Agents whose time is limited.
     pub timed: Vec<Span>,
-    /// Agents whose tools are all carried out by the provider of the model, while it replies.
-    pub hosted: Vec<Span>,
+    /// Agents whose turns end otherwise than their terms say.
+    pub ends: Vec<(Span, Ends)>,
     /// Graphs whose runs stop in each of their circles, so that whoever runs them goes on with each round.
     pub stopped: Vec<Span>,
     /// People who take part in talks, and whether what they say may end one.
@@ -57,7 +57,8 @@ pub struct GraphOutline {
     pub start: usize,
     /// Whether a run may go on where none of the edges leads.
     pub open: bool,
-    /// Labels of branches that what decides cannot give, in code: the node, the label, its place, and whether another one leads there.
+    /// Labels of branches that what decides cannot give, in code: the node, the label, its place, and whether nothing is lost by it: another
+    /// one leads there, or a constant switches it off.
     pub dead: Vec<(usize, String, Span, bool)>,
 }
 
@@ -84,6 +85,15 @@ pub enum NodeRole {
     Approves,
     /// Certainly changes the world: sends, pays, deletes.
     Writes,
+}
+
+/// How the turns of an agent end, where its term does not say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// The provider of the model carries out all tools while it replies: there is one turn.
+    AtOnce,
+    /// Code of the project decides after each call whether there is another turn.
+    ByCode,
 }
 
 /// An operation that is repeated when it fails.
@@ -164,10 +174,10 @@ impl Outline {
         }
     }
 
-    /// Adds an agent whose tools the provider carries out, once.
-    pub(crate) fn hosted(&mut self, at: Span) {
-        if self.hosted.len() < MOST && !self.hosted.contains(&at) {
-            self.hosted.push(at);
+    /// Says how the turns of an agent end, once.
+    pub(crate) fn ends(&mut self, at: Span, how: Ends) {
+        if self.ends.len() < MOST && !self.ends.contains(&(at, how)) {
+            self.ends.push((at, how));
         }
     }
 

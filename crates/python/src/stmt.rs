@@ -985,8 +985,20 @@ impl<'a> World<'a> {
             names: World::parameter_names(&s.parameters).into(),
             entered: false,
         };
+        let methods: Vec<Value> = function
+            .decorators
+            .iter()
+            .rev()
+            .filter(|d| matches!(d.kind, Kind::Member(..)))
+            .cloned()
+            .collect();
         let id = self.add_function(function);
-        Value { maybe: self.conditions > 0, ..Value::new(Kind::Function(id), span) }
+        let made = Value { maybe: self.conditions > 0, ..Value::new(Kind::Function(id), span) };
+        // `@graph.add_node`: the method is called with the function; what it gives is taken for the function.
+        for method in methods {
+            self.call(&method, vec![Arg { name: None, value: made.clone(), span }]);
+        }
+        made
     }
 
     /// The names of parameters in the order of [`World::params`].

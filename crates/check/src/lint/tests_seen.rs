@@ -143,3 +143,122 @@ fn a_template_that_is_filled_may_say_what_to_do() {
         found.lower(&project, 0).units[0].code.tools.iter().map(|t| t.name.to_string()).collect();
     assert_eq!(tools, ["Memory"]);
 }
+
+/// What bounds an executor is said as it is bounded.
+#[test]
+fn the_remedy_for_an_executor_is_its_own_limit() {
+    let text = "from langchain.agents import AgentExecutor, create_tool_calling_agent\nfrom langchain_openai import ChatOpenAI\n\
+                from langchain_core.tools import tool\n@tool\ndef look(at: str) -> str:\n    \"\"\"Looks.\"\"\"\n    return at\n\
+                agent = create_tool_calling_agent(ChatOpenAI(model='m'), [look], p)\nrun = AgentExecutor(agent=agent, tools=[look])\n";
+    let help = |text: &str| {
+        let all = among(&[("main.py", text)]);
+        all.iter().find(|d| d.code == "L017").map(|d| d.help.join("; "))
+    };
+    assert_eq!(help(text).as_deref(), Some("state it: `max_iterations=` of the executor"));
+    let off = text.replace("tools=[look])\n", "tools=[look], max_iterations=None)\n");
+    assert_eq!(help(&off).as_deref(), Some("state it: `max_iterations=` of the executor"));
+    assert_eq!(help(&off.replace("None", "5")), None);
+}
+
+/// A function that is given as `tool_use_behavior` decides after each call whether the run goes on.
+#[test]
+fn code_that_ends_a_run_after_a_call_is_not_judged() {
+    let text = |behavior: &str| {
+        format!(
+            "from agents import Agent, Runner, function_tool\n@function_tool\ndef look(at: str) -> str:\n    return at\n\
+             def done(context, results):\n    return ToolsToFinalOutputResult(is_final_output=True, final_output='x')\n\
+             a = Agent(name='a', model='m', instructions='i', tools=[look], tool_use_behavior={behavior})\nRunner.run_sync(a, 'x')\n"
+        )
+    };
+    assert_eq!(levels("L017", "main.py", &text("done")), [Level::Unknown]);
+    assert_eq!(levels("L017", "main.py", &text("'run_llm_again'")), [Level::Warn]);
+}
+
+fn graph(nodes: &str, decides: &str, edges: &str) -> String {
+    format!(
+        "from typing import TypedDict\nfrom langgraph.graph import StateGraph, START, END\n\
+         class S(TypedDict):\n    n: int\nflag = 'off'\ndef a(s):\n    return {{'n': 1}}\n{decides}\n\
+         g = StateGraph(S)\ng.add_node('a', a)\n{nodes}\ng.add_edge(START, 'a')\n{edges}\napp = g.compile()\n"
+    )
+}
+
+/// `@g.add_node` calls the method with the function below it.
+#[test]
+fn a_node_may_be_added_by_a_decorator() {
+    let decides = "def way(s):\n    if s['n'] > 1:\n        return 'tell'\n    return END";
+    let edges = "g.add_conditional_edges('a', way, ['tell', END])\ng.add_edge('tell', END)";
+    let text = graph("@g.add_node\ndef tell(s):\n    return {'n': 2}", decides, edges);
+    let found = among(&[("main.py", &text)]);
+    assert!(!found.iter().any(|d| matches!(d.code, "F004" | "L007" | "L008")), "{found:?}");
+    let lost = graph("def tell(s):\n    return {'n': 2}", decides, edges);
+    let found = among(&[("main.py", &lost)]);
+    assert!(found.iter().any(|d| d.code == "F004"), "{found:?}");
+    // The label is given, though nothing is there to go to: that is said once.
+    assert!(!found.iter().any(|d| d.message.contains("never gives")), "{found:?}");
+}
+
+/// A label behind a switch is no slip.
+#[test]
+fn a_branch_that_a_constant_switches_off_loses_nothing() {
+    let text = |label: &str| {
+        let decides =
+            format!("def way(s):\n    if flag == 'on':\n        return '{label}'\n    return 'end'");
+        let edges = "g.add_conditional_edges('a', way, {'end': END, 'again': 'a'})";
+        graph("", &decides, edges)
+    };
+    let never = |label| {
+        let found = among(&[("main.py", &text(label))]);
+        found.iter().filter(|d| d.message.contains("never gives")).map(|d| d.level).collect::<Vec<_>>()
+    };
+    assert_eq!(never("again"), [Level::Info]);
+    assert_eq!(never("end"), [Level::Warn]);
+}
+
+/// `ensure_config` hands the limit of a run on to what its nodes run.
+#[test]
+fn the_limit_of_a_run_holds_for_what_its_nodes_run() {
+    let text = |limit: &str| {
+        format!(
+            "from typing import TypedDict\nfrom langgraph.graph import StateGraph, START, END\nfrom langgraph.prebuilt import create_react_agent\n\
+             from langchain_openai import ChatOpenAI\ndef look(q: str) -> str:\n    return q\n\
+             class S(TypedDict):\n    messages: list\nsearch = create_react_agent(ChatOpenAI(model='m'), tools=[look])\n\
+             def find(s):\n    return {{'messages': search.invoke(s)['messages']}}\n\
+             g = StateGraph(S)\ng.add_node('find', find)\ng.add_edge(START, 'find')\ng.add_edge('find', END)\napp = g.compile()\n\
+             app.invoke({{'messages': []}}{limit})\n"
+        )
+    };
+    assert_eq!(levels("L017", "main.py", &text(", {'recursion_limit': 30}")), [Level::Unknown]);
+    assert_eq!(levels("L017", "main.py", &text("")), [Level::Warn]);
+}
+
+/// A message is no update of a state, whatever class it is of.
+#[test]
+fn a_message_of_a_class_of_the_project_sets_no_keys() {
+    let text = "from langchain_core.messages import FunctionMessage\nfrom langgraph.graph import END\nfrom langgraph.graph.message import MessageGraph\n\
+                class Loose(FunctionMessage):\n    extra: str = ''\ndef tell(messages):\n    return Loose(content='x', name='y')\n\
+                g = MessageGraph()\ng.add_node('tell', tell)\ng.set_entry_point('tell')\ng.add_edge('tell', END)\napp = g.compile()\n";
+    let found = among(&[("main.py", text)]);
+    assert!(!found.iter().any(|d| d.code == "F004"), "{found:?}");
+}
+
+/// An entry that is not where it is looked for is pointed at.
+#[test]
+fn an_entry_below_another_is_pointed_at() {
+    let crew = |name: &str| {
+        format!(
+            "from crewai import Agent, Crew, Task\nfrom crewai.project import CrewBase, agent, crew, task\n@CrewBase\nclass C:\n    agents_config = 'config/agents.yaml'\n\
+             \x20   @agent\n    def writer(self) -> Agent:\n        return Agent(config=self.agents_config['{name}'], max_iter=3)\n"
+        )
+    };
+    let yaml = "Agents:\n  writer:\n    role: r\n    goal: g\n    backstory: b\neditor:\n  role: r\n  goal: g\n  backstory: b\n";
+    let help = |name: &str| {
+        let found = among(&[("crew.py", &crew(name)), ("config/agents.yaml", yaml)]);
+        found.iter().find(|d| d.code == "F004").map(|d| d.help.join("; "))
+    };
+    assert_eq!(
+        help("writer").as_deref(),
+        Some("it stands below `Agents`: entries are looked for at the top")
+    );
+    assert_eq!(help("editer").as_deref(), Some("did you mean `editor`?"));
+    assert_eq!(help("editor"), None);
+}

@@ -2,7 +2,7 @@
 
 use super::{Definition, definitions};
 use crate::doc::{Entry, Node};
-use crate::emit::{self, Template, clip, codes, parts, undecided, value_span, wrong_kind};
+use crate::emit::{self, Template, clip, codes, near, parts, undecided, value_span, wrong_kind};
 use crate::kit::Kit;
 use crate::langgraph::Functions;
 use crate::project::{File, Project};
@@ -274,11 +274,14 @@ impl<'r> Reader<'r, '_> {
             None => {
                 let Some(given) = field(object, None, "config") else { return };
                 let d = match self.reference(given.value) {
-                    Some((name, path, from)) if self.file(from, &path).is_some() => Diagnostic::error(
-                        codes::UNDEFINED,
-                        format!("`{}` has no entry `{}`", clip(&path), clip(&name)),
-                        given.at,
-                    ),
+                    Some((name, path, from)) if self.file(from, &path).is_some() => {
+                        let message = format!("`{}` has no entry `{}`", clip(&path), clip(&name));
+                        let d = Diagnostic::error(codes::UNDEFINED, message, given.at);
+                        match self.file(from, &path).and_then(|file| instead(file, &name, kit.out)) {
+                            Some(help) => d.help(help),
+                            None => d,
+                        }
+                    }
                     Some((_, path, _)) => undecided(
                         codes::UNDEFINED,
                         format!("the configuration `{}` is not at hand", clip(&path)),
@@ -375,4 +378,16 @@ impl<'r> Reader<'r, '_> {
             _ => None,
         }
     }
+}
+
+/// Where an entry stands that is not at the top of its file, or one whose name is much like it.
+fn instead(file: &File, name: &str, out: &[Diagnostic]) -> Option<String> {
+    let tops = || file.documents.iter().flat_map(|d| definitions(d.root()));
+    let below =
+        tops().find(|top| definitions(top.node).iter().any(|d| d.name == name && d.node.is_mapping()));
+    if let Some(top) = below {
+        return Some(format!("it stands below `{}`: entries are looked for at the top", clip(top.name)));
+    }
+    let near = near(name, tops().map(|d| d.name).collect::<Vec<&str>>(), out)?;
+    Some(format!("did you mean `{near}`?"))
 }

@@ -53,6 +53,8 @@ const AGENT_UNUSED: &[Unused] = &[
     ("cache", why::RUNTIME),
 ];
 const EXECUTOR_KEYS: &[&str] = &["agent", "tools", "max_iterations"];
+/// How the loop of an executor is bounded.
+const EXECUTOR_BOUND: &str = "state it: `max_iterations=` of the executor";
 const EXECUTOR_UNUSED: &[Unused] = &[
     ("verbose", why::SHOWN),
     ("handle_parsing_errors", why::RUNTIME),
@@ -349,6 +351,7 @@ impl Reader<'_, '_> {
         }
         let default = defaults::bound(&defaults::LANGCHAIN_ITERATIONS, kit.versions);
         let bound = py::bound(self.world, field(object, None, "max_iterations"), default);
+        kit.outline.bounded(bound.span.unwrap_or(head), EXECUTOR_BOUND);
         let decls = self.tools(kit, &tools, head);
         let last = Last::Say("Agent stopped due to max iterations.");
         Agent::of(head, parts, params, tools, decls, bound, last)

@@ -432,6 +432,16 @@ impl Reader<'_, '_> {
         (!out.is_empty()).then_some(out)
     }
 
+    /// Whether a function has a label among its texts, wherever it gives it.
+    fn names_label(&self, value: &Value, label: &str) -> bool {
+        let function = callable(self.world, value).and_then(|(f, ..)| py::function_of(&f));
+        let Some(function) = function.map(|f| self.world.function(f)) else { return false };
+        let source = self.world.sources().get(function.module);
+        let range = function.span.start as usize..function.span.end as usize;
+        let text = source.and_then(|s| s.text.get(range)).unwrap_or("");
+        ['"', '\''].iter().any(|q| text.contains(&format!("{q}{label}{q}")))
+    }
+
     /// What is built in a file and is no part of something else.
     fn tops(
         &self,

@@ -121,6 +121,9 @@ const NODE_UNUSED: &[crate::emit::Unused] = &[
     ("input", "the node is given the whole state"),
 ];
 
+/// Methods that run a graph or an agent.
+const RUNS: &[&str] = &["invoke", "ainvoke", "stream", "astream", "astream_events", "batch"];
+
 impl Reader<'_, '_> {
     /// Whether an object is a graph that is built.
     pub fn is_graph(&self, object: &Object) -> bool {
@@ -571,30 +574,45 @@ impl Reader<'_, '_> {
     }
 
     /// The limit of a graph's steps: what a run says, or the framework's default.
+    ///
+    /// What a node runs has the limit of the run around it: `ensure_config` of LangChain hands it on.
     pub fn limit(&self, calls: &[(String, &Object)], default: LoopBound) -> LoopBound {
-        for (name, call) in calls {
-            let position = match name.as_str() {
-                "invoke" | "ainvoke" | "stream" | "astream" | "astream_events" | "batch" => 1,
-                "with_config" => 0,
-                _ => continue,
-            };
-            let limit = |value: &Value| -> Option<(Value, Span)> {
-                let entries = self.world.entries(value)?;
-                entries
-                    .iter()
-                    .find(|(k, _)| k.as_str() == Some("recursion_limit"))
-                    .map(|(k, v)| (v.clone(), k.span.to(v.span)))
-            };
-            let config =
-                field(call, Some(position), "config").and_then(|g| match self.world.object_of(g.value) {
-                    Some((_, o)) => field(o, None, "recursion_limit").map(|g| (g.value.clone(), g.at)),
-                    None => limit(g.value),
-                });
-            let direct = call.arg("recursion_limit").map(|a| (a.value.clone(), a.span));
-            if let Some((value, at)) = config.or(direct) {
-                return py::bound(self.world, Some(py::Given { value: &value, at }), default);
-            }
+        if let Some((value, at)) = calls.iter().find_map(|(name, call)| self.stated_limit(name, call)) {
+            return py::bound(self.world, Some(py::Given { value: &value, at }), default);
+        }
+        let runs = || calls.iter().filter(|(name, _)| RUNS.contains(&name.as_str()));
+        let file = runs().next().map(|(_, run)| run.span.file);
+        let around = |(_, o): (ObjectId, &Object)| {
+            Some(o.span.file) == file
+                && RUNS.contains(&o.short())
+                && runs().all(|(_, run)| run.within.is_some() && run.within != o.within)
+                && self.stated_limit(o.short(), o).is_some()
+        };
+        if self.world.objects().any(around) {
+            return LoopBound::unknown(
+                "a run of this module sets `recursion_limit`, which holds for what its nodes run",
+            );
         }
         default
+    }
+
+    /// The limit that a run states, with its place.
+    fn stated_limit(&self, name: &str, call: &Object) -> Option<(Value, Span)> {
+        let position = match name {
+            "with_config" => 0,
+            name if RUNS.contains(&name) => 1,
+            _ => return None,
+        };
+        let limit = |value: &Value| -> Option<(Value, Span)> {
+            let entries = self.world.entries(value)?;
+            let (key, value) = entries.iter().find(|(k, _)| k.as_str() == Some("recursion_limit"))?;
+            Some((value.clone(), key.span.to(value.span)))
+        };
+        let config =
+            field(call, Some(position), "config").and_then(|g| match self.world.object_of(g.value) {
+                Some((_, o)) => field(o, None, "recursion_limit").map(|g| (g.value.clone(), g.at)),
+                None => limit(g.value),
+            });
+        config.or_else(|| call.arg("recursion_limit").map(|a| (a.value.clone(), a.span)))
     }
 }

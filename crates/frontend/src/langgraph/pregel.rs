@@ -84,6 +84,8 @@ pub(super) struct Ways {
     sent: Option<usize>,
     /// Whether nothing else can follow.
     known: bool,
+    /// Labels that lead to no node.
+    lost: Vec<String>,
 }
 
 pub(super) struct Machine<'m, 'r, 'w, 'p> {
@@ -96,8 +98,8 @@ pub(super) struct Machine<'m, 'r, 'w, 'p> {
 
 /// The labels of a mapping that the function before it never gives, each with its place and whether another label leads where it does.
 fn never_taken<'r>(router: &'r Router, ways: &Ways) -> impl Iterator<Item = (String, Span, bool)> + use<'r> {
-    let given: HashSet<String> =
-        ways.options.iter().flat_map(|(label, _)| label.split('+').map(str::to_string)).collect();
+    let options = ways.options.iter().flat_map(|(label, _)| label.split('+').map(str::to_string));
+    let given: HashSet<String> = options.chain(ways.lost.iter().cloned()).collect();
     let all = router.map.as_deref().unwrap_or(&[]);
     let live = given.clone();
     let other = move |to: &str| all.iter().any(|(label, target, _)| target == to && live.contains(label));
@@ -248,7 +250,10 @@ impl Machine<'_, '_, '_, '_> {
             edges.extend(ways.sent.map(|n| (from, n, None)));
             if ways.known && ways.sent.is_none() {
                 // A mapping also lists the nodes that are sent to.
-                dead.extend(never_taken(router, &ways).map(|(l, at, other)| (from, l, at, other)));
+                dead.extend(never_taken(router, &ways).map(|(label, at, other)| {
+                    let off = self.reader.names_label(&router.path, &label);
+                    (from, label, at, other || off)
+                }));
             }
             // What is sent may be nothing.
             let says = router.map.is_some() || self.reader.literals(&router.path).is_some();
@@ -374,6 +379,7 @@ impl Machine<'_, '_, '_, '_> {
                     default: None,
                     sent: None,
                     known: true,
+                    lost: Vec::new(),
                 };
                 let known = self.reader.labels(&to.value).is_some()
                     || self.leaves(&to.value, &mut Vec::new(), &mut ways)
@@ -415,6 +421,7 @@ impl Machine<'_, '_, '_, '_> {
             default: None,
             sent: None,
             known: true,
+            lost: Vec::new(),
         };
         let mut labels: Vec<(String, Span)> = Vec::new();
         let mut all_known = true;
@@ -464,6 +471,7 @@ impl Machine<'_, '_, '_, '_> {
                             message
                         };
                         kit.out.push(diagnostics::Diagnostic::warn(codes::UNDEFINED, message, at));
+                        ways.lost.push(part.to_string());
                     }
                 }
             }
@@ -533,6 +541,7 @@ impl Machine<'_, '_, '_, '_> {
             default: Some(Vec::new()),
             sent: None,
             known: true,
+            lost: Vec::new(),
         };
         let mut named: Vec<String> = Vec::new();
         let mut computed = false;
@@ -573,6 +582,7 @@ impl Machine<'_, '_, '_, '_> {
                                 default: None,
                                 sent: None,
                                 known: true,
+                                lost: Vec::new(),
                             };
                             if self.leaves(&to.value, &mut labels, &mut inner) {
                                 computed = false;

@@ -208,8 +208,11 @@ impl Reader<'_, '_> {
                     }
                     return Some(out);
                 }
-                // An instance of the state's class.
-                object.class?;
+                // An instance of the state's class. A message is what is added to a conversation.
+                let class = object.class?;
+                if self.world.derives(class, |n| n.ends_with("Message")) {
+                    return None;
+                }
                 Some(
                     object
                         .args

@@ -17,6 +17,7 @@
 use crate::defaults;
 use crate::emit::{LoopBound, Unused, clip, codes, undecided};
 use crate::kit::{Kit, Units, plain};
+use crate::outline::Ends;
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::py::{self, Given, field};
 use crate::shape::why;
@@ -420,12 +421,22 @@ impl Reader<'_, '_> {
             };
             return LoopBound { bound, origin: None, span: None };
         }
+        if order.iter().any(|id| self.ends_by_code(*id)) {
+            kit.outline.ends(bound.span.unwrap_or(head), Ends::ByCode);
+            return bound;
+        }
         let tools = order.iter().flat_map(|id| self.items(*id, "tools"));
         let hosted: HashSet<Span> = tools.filter(|tool| self.is_hosted(tool)).map(|tool| tool.span).collect();
         if longest(speakers, |choice| hosted.contains(&choice.decl.span)).is_some() {
-            kit.outline.hosted(bound.span.unwrap_or(head));
+            kit.outline.ends(bound.span.unwrap_or(head), Ends::AtOnce);
         }
         bound
+    }
+
+    /// Whether a function says after each call if its result is the answer.
+    fn ends_by_code(&self, id: ObjectId) -> bool {
+        let given = self.get(id, None, "tool_use_behavior");
+        given.is_some_and(|g| py::function_of(g.value).is_some())
     }
 
     /// Whether the provider carries out a tool, so that its call and its result are parts of one reply.

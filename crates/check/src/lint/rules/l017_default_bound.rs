@@ -7,6 +7,7 @@ use crate::lint::rules::l023_no_way_to_end::never_ends;
 use crate::lint::{Check, Context, Rule, below};
 use core_ir::{Bound, Code, Term, TermId};
 use diagnostics::{Applicability, Diagnostic, Level};
+use frontend::Ends;
 
 pub(super) static RULE: Rule = Rule {
     code: "L017",
@@ -63,7 +64,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             d.fix = Some(wish(at, &n.to_string(), Applicability::Safe));
         }
         let timed = context.unit.outline.timed.contains(&at);
-        let hosted = context.unit.outline.hosted.contains(&at);
+        let ends = context.unit.outline.ends.iter().find(|(loop_at, _)| *loop_at == at).map(|(_, how)| *how);
         // A graph's own loop is in no other one.
         let whole =
             || context.loops().iter().all(|o| o.fix == l.fix || !below(code, o.fix).any(|id| id == l.fix));
@@ -72,13 +73,18 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let (most, why) = match decided {
             _ if people => (Level::Info, "a person takes part in each round"),
             _ if timed => (Level::Info, "its time is limited"),
-            _ if hosted => (Level::Info, "the provider carries out its tools within one turn"),
+            _ if ends == Some(Ends::AtOnce) => {
+                (Level::Info, "the provider carries out its tools within one turn")
+            }
             _ if stopped => (Level::Info, "a run stops in each round, and somebody goes on with it"),
             _ if supplied => {
                 (Level::Info, "the source says what holds unless the environment says otherwise")
             }
             _ if retries => (Level::Info, "it goes on only while its results are refused"),
             _ if context.unit.outline.scripted => (Level::Info, "what its model says is written in the code"),
+            _ if ends == Some(Ends::ByCode) => {
+                (Level::Unknown, "code decides after each call whether there is another turn")
+            }
             Decision { counted: true, .. } => (Level::Info, "a count in the state ends it, as it seems"),
             Decision { unknown: true, .. } => {
                 (Level::Unknown, "what decides whether it goes round again is not known")
