@@ -101,7 +101,12 @@ fn wrong_requests_exit_with_2_and_say_what_to_do() {
         (vec!["run", "no/such.agent"], "no such file"),
         (vec!["run", &folder], "holds no configuration of a known framework"),
         (vec!["run", triage], "needs an input"),
-        (vec!["run", triage, "{\"tiket\": 1}"], "$.ticket: missing"),
+        (vec!["run", triage, "{}"], "$.ticket: missing"),
+        (
+            vec!["run", triage, "{\"tiket\": 1}"],
+            "$.tiket: there is no such field\n  help: did you mean `ticket`?",
+        ),
+        (vec!["run", triage, "{\"ticket\": \"x\", \"loud\": true}"], "leave it out: there is `ticket`"),
         (vec!["run", triage, "{\"ticket\": 1}"], "$.ticket: expected a string, found a number"),
         (vec!["run", triage, "{"], "not JSON"),
         (vec!["run", triage, "x", "--pipeline", "triag"], "did you mean `triage`?"),

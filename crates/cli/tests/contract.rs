@@ -144,7 +144,8 @@ fn a_tool_is_called_by_itself() {
     assert_eq!((&json["result"], &json["usage"]["toolCalls"]), (&json!("HI"), &json!(1)));
     for (args, said) in [
         (vec!["nope", "{}"], "there is: shout"),
-        (vec!["shout", r#"{"txt": 1}"#], "$.text: missing"),
+        (vec!["shout", r#"{"txt": 1}"#], "did you mean `text`?"),
+        (vec!["shout", "{}"], "$.text: missing"),
         (vec!["shout"], "entail tools p.agent --test shout '{\"text\":\"…\"}'"),
     ] {
         let ran = entail(at, &[vec!["tools", "p.agent", "--test"], args].concat());

@@ -61,6 +61,9 @@ pipeline greet(name: String) -> String {
     let wrong = call(&client, "run_greet", json!({"nam": "Ada"})).await;
     assert!(wrong.is_error == Some(true) && text(&wrong).contains("`greet` takes"), "{wrong:?}");
 
+    let odd = call(&client, "run_greet", json!({"name": "Ada", "loud": true})).await;
+    assert!(odd.is_error == Some(true) && text(&odd).contains("$.loud: there is no such field"), "{odd:?}");
+
     let cost = text(&call(&client, "cost", json!({"path": "greet.agent"})).await);
     assert_eq!(serde_json::from_str::<Value>(&cost).unwrap()["entry"], "greet");
     let checked = text(&call(&client, "check", json!({"path": "wrong.agent"})).await);
@@ -75,5 +78,19 @@ pipeline greet(name: String) -> String {
     }
     let option = call(&client, "explain", json!({"code": "--help"})).await;
     assert!(option.is_error == Some(true) && text(&option).contains("there is no diagnostic"), "{option:?}");
+    client.cancel().await.unwrap();
+}
+
+/// A pipeline whose only parameter has the name that an input has which is no object.
+#[tokio::test]
+async fn a_parameter_may_be_called_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = "pipeline main(input: String) -> String { return input; }\n";
+    std::fs::write(dir.path().join("p.agent"), program).unwrap();
+    let client = client(dir.path(), &["p.agent"]).await;
+    let ran =
+        tokio::time::timeout(Duration::from_secs(120), call(&client, "run_main", json!({"input": "x"})));
+    let ran = ran.await.unwrap();
+    assert_eq!(ran.structured_content.as_ref().map(|c| &c["result"]), Some(&json!("x")), "{ran:?}");
     client.cancel().await.unwrap();
 }

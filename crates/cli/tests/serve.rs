@@ -47,6 +47,13 @@ fn wrong_requests_are_told_so() {
     let code = |answer: (u16, Value)| (answer.0, answer.1["error"]["code"].as_str().unwrap().to_string());
     assert_eq!(code(server.post("/v1/pipelines/nope/runs", &json!({}))), (404, "not_found".into()));
     assert_eq!(code(server.post(run, &json!({"nam": "Ada"}))), (422, "input".into()));
+    // The schema says that there are no other fields.
+    let (status, odd) = server.post(run, &json!({"name": "Ada", "nam": "Eve"}));
+    let said = odd["error"]["message"].as_str().unwrap();
+    assert!(
+        status == 422 && said.contains("$.nam: there is no such field (help: did you mean `name`?)"),
+        "{odd}"
+    );
     assert_eq!(code(server.get("/v1/runs/none")), (404, "not_found".into()));
     assert_eq!(code(server.get("/nothing")), (404, "not_found".into()));
     assert_eq!(server.raw("POST", run, &[JSON], "{").0, 400);

@@ -26,6 +26,55 @@ impl Type {
         Ok(if self.is_plain() { plain } else { self.shape(plain) })
     }
 
+    /// Reads an input: [`Type::read`], what [`Type::check`] says, and no field that the type does not know. A value may have more fields than its type
+    /// (see [`Type::check`]); what somebody gives from outside may not, as the schemas say: a name that nothing reads is a slip.
+    ///
+    /// # Errors
+    /// It is no data of the type, or has a field that the type does not have.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::Type;
+    /// let t = Type::record([("topic".into(), Type::Str), ("depth".into(), Type::option(Type::Num))]);
+    /// assert!(t.read_input(&serde_json::json!({"topic": "tea"})).is_ok());
+    /// let e = t.read_input(&serde_json::json!({"topic": "tea", "dept": 2})).unwrap_err();
+    /// assert_eq!((&*e.message, e.help.as_deref()), ("$.dept: there is no such field", Some("did you mean `depth`?")));
+    /// ```
+    pub fn read_input(&self, json: &Json) -> Result<Data, Misfit> {
+        let data = self.read(json).map_err(|e| Misfit { message: e.to_string(), help: None })?;
+        // First: a field that is missing is mostly one that has another name.
+        self.no_stranger(&data, "$")?;
+        match self.check(&data) {
+            Ok(()) => Ok(data),
+            Err((path, cause)) => Err(Misfit { message: format!("{path}: {cause}"), help: None }),
+        }
+    }
+
+    /// That no record of the data has a field that the type does not have there. What is otherwise of another type is for [`Type::check`].
+    fn no_stranger(&self, data: &Data, path: &str) -> Result<(), Misfit> {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || match (self, data) {
+            (Type::Option(t), d) => t.no_stranger(d, path),
+            (Type::Refined(r), d) => r.0.no_stranger(d, path),
+            (Type::List(t), Data::List(items)) => {
+                items.iter().enumerate().try_for_each(|(i, d)| t.no_stranger(d, &format!("{path}[{i}]")))
+            }
+            (Type::Pair(t), Data::Pair(d)) => {
+                t.0.no_stranger(&d.0, &format!("{path}.fst"))?;
+                t.1.no_stranger(&d.1, &format!("{path}.snd"))
+            }
+            (Type::Variant(tags), Data::Tag(name, payload)) => match tags.iter().find(|(n, _)| n == name) {
+                Some((_, t)) => t.no_stranger(payload, &format!("{path}`{name}")),
+                None => Ok(()),
+            },
+            (Type::Record(types), Data::Record(fields)) => fields.iter().try_for_each(|(name, d)| {
+                let known = types.iter().find(|(n, _)| n == name);
+                let (_, t) = known.ok_or_else(|| unknown(name, types, path))?;
+                t.no_stranger(d, &format!("{path}.{name}"))
+            }),
+            _ => Ok(()),
+        })
+    }
+
     /// Whether data of this type is read without looking at the type.
     fn is_plain(&self) -> bool {
         match self {
@@ -77,10 +126,78 @@ impl Type {
     }
 }
 
+/// What is wrong with an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// The problem, with its place.
+    pub message: String,
+    /// The remedy, where it is more than to give what the type says.
+    pub help: Option<String>,
+}
+
+impl std::fmt::Display for Misfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.help {
+            Some(help) => write!(f, "{} (help: {help})", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+fn unknown(name: &str, types: &[(Name, Type)], path: &str) -> Misfit {
+    let names = || types.iter().map(|(n, _)| &**n);
+    let help = match diagnostics::nearest(name, names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if types.is_empty() => "leave it out: there are no fields".into(),
+        None => format!("leave it out: there is `{}`", names().collect::<Vec<_>>().join("`, `")),
+    };
+    Misfit {
+        message: format!("{path}.{}: there is no such field", diagnostics::clip(name)),
+        help: Some(help),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn an_input_has_no_field_that_its_type_does_not_know() {
+        let order = Type::record([("id".into(), Type::Num), ("note".into(), Type::option(Type::Str))]);
+        let by = Type::Variant([("card".into(), order.clone()), ("cash".into(), Type::Null)].into());
+        let t = Type::record([
+            ("orders".into(), Type::list(order.clone())),
+            ("by".into(), Type::option(by)),
+            ("more".into(), Type::Dyn),
+            ("both".into(), Type::option(Type::Pair(Arc::new((Type::Num, order))))),
+        ]);
+        let wrong = |j: Json| t.read_input(&j).unwrap_err().to_string();
+        let fine = json!({"orders": [{"id": 1}], "by": {"card": {"id": 2}}, "more": {"any": {"thing": 1}}});
+        assert!(t.read_input(&fine).is_ok());
+        assert_eq!(
+            wrong(json!({"orders": [{"id": 1}, {"id": 2, "nota": "x"}], "more": 1})),
+            "$.orders[1].nota: there is no such field (help: did you mean `note`?)"
+        );
+        assert_eq!(
+            wrong(json!({"orders": [], "by": {"card": {"id": 1, "cvc": 3}}, "more": 1})),
+            "$.by`card.cvc: there is no such field (help: leave it out: there is `id`, `note`)"
+        );
+        assert_eq!(
+            wrong(json!({"orders": [], "both": [1, {"id": 1, "odd": 3}], "more": 1})),
+            "$.both.snd.odd: there is no such field (help: leave it out: there is `id`, `note`)"
+        );
+        // A slip is said to be one, and not that the right name is missing.
+        assert_eq!(
+            wrong(json!({"order": []})),
+            "$.order: there is no such field (help: did you mean `orders`?)"
+        );
+        assert_eq!(wrong(json!({"orders": []})), "$.more: missing, expected anything");
+        let none = Type::record([]).read_input(&json!({"x": 1})).unwrap_err();
+        assert_eq!(none.help.as_deref(), Some("leave it out: there are no fields"));
+    }
 
     #[test]
     fn pairs_and_tags_are_read_where_the_type_has_them() {

@@ -285,8 +285,7 @@ impl Pipeline {
             (None, _) => &Type::Dyn,
             (Some(ty), _) => ty,
         };
-        let data = ty.read(json).map_err(|e| self.wrong(e.to_string()))?;
-        ty.check(&data).map_err(|(path, cause)| self.wrong(format!("{path}: {cause}")))?;
+        let data = ty.read_input(json).map_err(|why| self.wrong(why.message).with_help(why.help))?;
         Ok(Some(data))
     }
 }

@@ -9,6 +9,7 @@ use super::service::{How, Log, Refused, Service, input_schema};
 use crate::args::McpArgs;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
+use core_ir::Type;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
@@ -153,8 +154,10 @@ impl Server {
         args: Map<String, Value>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Value, String> {
+        let pipeline = self.service.pipelines().find(|p| p.name == name);
+        let is_within = pipeline.is_some_and(|p| arguments(p.input.as_ref()).1);
         let input = match args.get("input") {
-            Some(input) if args.len() == 1 => input.clone(),
+            Some(input) if is_within && args.len() == 1 => input.clone(),
             _ => Value::Object(args),
         };
         let started = self.service.start(name, &input, How::default()).map_err(Refused::message)?;
@@ -195,17 +198,21 @@ impl Server {
                 most(p.bound.model_calls.most),
                 most(p.bound.tool_calls.most)
             );
-            let schema = input_schema(p.input.as_ref());
-            // The arguments of a tool are an object; anything else is its only field.
-            let schema = if schema["type"] == "object" {
-                schema
-            } else {
-                json!({"type": "object", "properties": {"input": schema}, "required": ["input"], "additionalProperties": false})
-            };
-            tool(format!("run_{}", p.name), what, schema, false)
+            tool(format!("run_{}", p.name), what, arguments(p.input.as_ref()).0, false)
         }));
         all
     }
+}
+
+/// The schema of a tool that runs a pipeline with such an input, and whether the input is within its arguments: those are an object, and what is no object
+/// is the only field of it.
+fn arguments(input: Option<&Type>) -> (Value, bool) {
+    let schema = input_schema(input);
+    if schema["type"] == "object" {
+        return (schema, false);
+    }
+    let schema = json!({"type": "object", "properties": {"input": schema}, "required": ["input"], "additionalProperties": false});
+    (schema, true)
 }
 
 impl ServerHandler for Server {

@@ -11,7 +11,7 @@ use crate::settings::{LimitsEntry, Settings};
 use crate::ui::{Exit, Ui};
 use crate::watch::Watch;
 use check::cost::{self, CostBound, Interval};
-use core_ir::{Code, Data, Num, Type};
+use core_ir::{Code, Data, Misfit, Num, Type};
 use diagnostics::{Diagnostic, Sources};
 use frontend::policy::Policy;
 use machine::{CodeParser, Config, ErrorCode, Failure, Machine, Reified};
@@ -650,17 +650,17 @@ pub(super) fn input(ui: &Ui, args: InputArgs<'_>, runnable: &Runnable) -> Result
             Ok(Some(Data::record([(name.clone(), Data::str(text))])))
         }
         (Err(why), _) => {
-            let help = format!("`{}` takes {ty}, for example '{}'", runnable.name, example(ty));
-            Err(ui.usage(&format!("the input is wrong: {why}"), Some(&help)))
+            let takes = || format!("`{}` takes {ty}, for example '{}'", runnable.name, example(ty));
+            let help = why.help.unwrap_or_else(takes);
+            Err(ui.usage(&format!("the input is wrong: {}", why.message), Some(&help)))
         }
     }
 }
 
-fn as_data(text: &str, ty: &Type) -> Result<Data, String> {
-    let json: Value = serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?;
-    let data = ty.read(&json).map_err(|e| e.to_string())?;
-    ty.check(&data).map_err(|(path, cause)| format!("{path}: {cause}"))?;
-    Ok(data)
+fn as_data(text: &str, ty: &Type) -> Result<Data, Misfit> {
+    let json: Value =
+        serde_json::from_str(text).map_err(|e| Misfit { message: format!("not JSON: {e}"), help: None })?;
+    ty.read_input(&json)
 }
 
 /// JSON of a type, to show what is meant.

@@ -303,10 +303,7 @@ impl Service {
     /// The input of a pipeline from JSON.
     pub(super) fn read_input(&self, pipeline: &Pipeline, json: &Value) -> Result<Data, Refused> {
         let ty = pipeline.input.clone().unwrap_or(Type::Dyn);
-        let wrong = |why: String| Refused::Input(format!("`{}` takes {ty}: {why}", pipeline.name));
-        let data = ty.read(json).map_err(|e| wrong(e.to_string()))?;
-        ty.check(&data).map_err(|(path, cause)| wrong(format!("{path}: {cause}")))?;
-        Ok(data)
+        ty.read_input(json).map_err(|why| Refused::Input(format!("`{}` takes {ty}: {why}", pipeline.name)))
     }
 
     /// Begins a run.
