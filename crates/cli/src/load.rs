@@ -7,7 +7,7 @@ use core_ir::{Code, Term, Type};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend::doc::{Limits, decode};
 use frontend::policy::Policy;
-use frontend::surface::{self, EntryKind};
+use frontend::surface::{self, EntryKind, PolicyUse};
 use frontend::{File, Project, Recognised};
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -44,6 +44,8 @@ pub struct Options {
     pub retry_timeouts: bool,
     /// The policy file.
     pub policy: Option<PathBuf>,
+    /// Whether the program is read to write its policy file: it may name policies that are not there yet.
+    pub undecided: bool,
 }
 
 /// A file that was loaded.
@@ -54,6 +56,8 @@ pub struct Loaded {
     pub found: Vec<Diagnostic>,
     /// What the policy says about the run.
     pub policy: Option<Policy>,
+    /// Where the program names policies.
+    pub named: Vec<PolicyUse>,
 }
 
 /// What a file is read as.
@@ -433,15 +437,19 @@ fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Re
     let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
     module.retry_timeouts = options.retry_timeouts;
     let policy = policy::read(sources, options.policy.as_deref())?;
-    found.extend(policy::check_named(policy.as_ref(), &mut module));
+    let named = policy::check_named(policy.as_ref(), &mut module);
+    if !options.undecided {
+        found.extend(named);
+    }
     let mut out = pipelines(&module, &mut found);
     if has_errors(&found) {
         return Err(Problem::Wrong(found));
     }
+    let named = module.policies();
     if let Some(policy) = &policy {
-        policy::apply(policy, &module.policies(), out.iter_mut().map(|r| &mut r.code))?;
+        policy::apply(policy, &named, out.iter_mut().map(|r| &mut r.code))?;
     }
-    Ok(Loaded { runnables: out, found, policy })
+    Ok(Loaded { runnables: out, found, policy, named })
 }
 
 /// What was read, with the policy applied.
@@ -455,7 +463,7 @@ fn with_policy(
     if let Some(policy) = &policy {
         policy::apply(policy, &[], runnables.iter_mut().map(|r| &mut r.code))?;
     }
-    Ok(Loaded { runnables, found, policy })
+    Ok(Loaded { runnables, found, policy, named: Vec::new() })
 }
 
 /// Reads a term of the calculus.

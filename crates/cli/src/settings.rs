@@ -221,7 +221,7 @@ impl Settings {
     /// How programs are loaded; a policy file that the command line names comes before that of the settings.
     pub(crate) fn loading(&self, policy: Option<&Path>) -> crate::load::Options {
         let policy = policy.map(Path::to_path_buf).or_else(|| self.policy.clone());
-        crate::load::Options { retry_timeouts: self.retry_timeouts, policy }
+        crate::load::Options { retry_timeouts: self.retry_timeouts, policy, undecided: false }
     }
 }
 
@@ -235,7 +235,11 @@ pub fn loading_in(folder: &Path, config: Option<&Path>) -> Result<crate::load::O
     };
     let file = File::read(&path)?;
     let dir = path.parent().unwrap_or(Path::new(""));
-    Ok(crate::load::Options { retry_timeouts: file.retry_timeouts, policy: file.policy.map(|p| dir.join(p)) })
+    Ok(crate::load::Options {
+        retry_timeouts: file.retry_timeouts,
+        policy: file.policy.map(|p| dir.join(p)),
+        undecided: false,
+    })
 }
 
 /// What is linted for in a folder, and the folder that paths in it are relative to.

@@ -562,6 +562,17 @@ fn a_policy_of_a_name_comes_from_the_file_that_is_named() {
     write(dir.path(), "p.agent", program);
     let policy = "[policies.spending]\nallow = '\\a. if a.amount.value < 10 then true else \"too much\"'\n";
     write(dir.path(), "policy.toml", policy);
+    // A file to begin with can be written for it, and it decides nothing by itself.
+    let init = entail_in(dir.path(), &["policy", "init", "p.agent", "--output", "new.toml"]);
+    assert!(init.status == 0 && init.err.contains("what `spending` demand"), "{}{}", init.out, init.err);
+    let text = std::fs::read_to_string(dir.path().join("new.toml")).unwrap();
+    assert!(text.contains("# [policies.spending]  # `pay`, p.agent:1"), "{text}");
+    let ran = entail_in(dir.path(), &["check", "p.agent", "--policy", "new.toml"]);
+    assert!(ran.status == 1 && ran.err.contains("add `[policies.spending]`"), "{}{}", ran.out, ran.err);
+    let chosen = text.replace("# [policies", "[policies").replace("# allow", "allow");
+    write(dir.path(), "new.toml", chosen);
+    let ran = entail_in(dir.path(), &["check", "p.agent", "--policy", "new.toml"]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     write(dir.path(), "near.toml", policy.replace("spending", "spendings"));
     let commands: [&[&str]; 7] = [
         &["run", "p.agent", "{\"amount\":9}"],

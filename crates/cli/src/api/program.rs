@@ -60,7 +60,7 @@ impl Program {
         if has_errors(&found) {
             return Err(Error::of_program(&sources, &found));
         }
-        Ok(Program::new(sources, Loaded { runnables, found, policy: None }))
+        Ok(Program::new(sources, Loaded { runnables, found, policy: None, named: Vec::new() }))
     }
 
     /// Reads a program, `.agent` or `.lam`, with what it imports; or a configuration of a framework, or the directory of a project in

@@ -79,7 +79,7 @@ struct Entry {
 fn one(file: &Path, args: &CheckArgs, options: &Options) -> Checked {
     let mut sources = Sources::new();
     let name = file.display().to_string();
-    let outcome = load(&mut sources, &name, options).map(|Loaded { runnables, found, policy }| {
+    let outcome = load(&mut sources, &name, options).map(|Loaded { runnables, found, policy, .. }| {
         let of = |r: &Runnable| entry(&sources, &name, r, &args.show, policy.as_ref());
         (found, runnables.iter().map(of).collect())
     });

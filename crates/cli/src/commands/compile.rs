@@ -17,7 +17,7 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
         return super::compile_stats::stats(ui, &args.file);
     }
     let mut sources = Sources::new();
-    let Loaded { runnables: all, found, policy } =
+    let Loaded { runnables: all, found, policy, .. } =
         match load_or_say(ui, &mut sources, &args.file, args.policy.as_deref()) {
             Ok(loaded) => loaded,
             Err(exit) => return exit,

@@ -7,6 +7,7 @@ use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use core_ir::ToolDecl;
 use diagnostics::Sources;
+use frontend::surface::PolicyUse;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -22,7 +23,7 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
     let mut sources = Sources::new();
     // Without the policy that there may be: what is wanted is one that has everything.
     let options = match super::options(ui, None) {
-        Ok(options) => Options { policy: None, ..options },
+        Ok(options) => Options { policy: None, undecided: true, ..options },
         Err(exit) => return exit,
     };
     let loaded = match load(&mut sources, file, &options) {
@@ -44,10 +45,11 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
             None => (tool, path),
         })
         .collect();
-    if placed.is_empty() {
+    if placed.is_empty() && loaded.named.is_empty() {
         return ui.usage(&format!("`{file}` has no tools, so there is nothing to say of them"), None);
     }
-    let text = frontend::policy::starter(file, &placed);
+    let named = named(&sources, &loaded.named);
+    let text = frontend::policy::starter(file, &placed, &named);
     let undecided = placed.iter().filter(|(t, _)| frontend::policy::says_nothing(t)).count();
     let shown = output.display();
     if output != Path::new("-") {
@@ -64,8 +66,11 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
     }
     if ui.is_json() {
         ui.result(
-            &json!({"file": output, "tools": placed.len(), "undecided": undecided, "policy": text})
-                .to_string(),
+            &json!({
+                "file": output, "tools": placed.len(), "undecided": undecided,
+                "policies": named.iter().map(|(name, _)| name).collect::<Vec<_>>(), "policy": text,
+            })
+            .to_string(),
         );
         return Exit::Done;
     }
@@ -81,10 +86,33 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
             if n == placed.len() { "they" } else { "those of which nothing is known" }
         ),
     });
+    if !named.is_empty() {
+        let names: Vec<String> = named.iter().map(|(name, _)| format!("`{name}`")).collect();
+        ui.note(&format!("the program runs when the file says what {} demand", names.join(", ")));
+    }
     if Settings::read(ui).is_ok_and(|s| s.loading(None).policy.is_none()) {
         ui.note(&format!(
             "use it with `--policy {shown}`, or always with `policy = \"{shown}\"` in entail.toml"
         ));
     }
     Exit::Done
+}
+
+/// The policies that a program names, each with the places, in the order of the text.
+fn named<'a>(sources: &Sources, uses: &'a [PolicyUse]) -> Vec<(&'a str, String)> {
+    let mut out: Vec<(&str, String)> = Vec::new();
+    for u in uses {
+        let of = match &u.param {
+            Some(param) => format!("`{param}` of `{}`", u.tool),
+            None => format!("`{}`", u.tool),
+        };
+        let place = sources.get(u.span.file).map_or(of.clone(), |source| {
+            format!("{of}, {}:{}", source.path, source.line_column(u.span.start).line)
+        });
+        match out.iter_mut().find(|(name, _)| *name == u.policy) {
+            Some((_, places)) => places.push_str(&format!("; {place}")),
+            None => out.push((&u.policy, place)),
+        }
+    }
+    out
 }

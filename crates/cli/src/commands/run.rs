@@ -34,7 +34,7 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
-    let Loaded { runnables: all, found, policy } = loaded;
+    let Loaded { runnables: all, found, policy, .. } = loaded;
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));
     }
@@ -116,7 +116,7 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
         let id = sources.add("<term>", &*args.term);
         load::lam(&mut sources, id, &args.term, &options)
     };
-    let Loaded { runnables: all, found, policy } = match loaded {
+    let Loaded { runnables: all, found, policy, .. } = match loaded {
         Ok(loaded) => loaded,
         Err(problem) => return say_problem(ui, &sources, problem),
     };

@@ -121,7 +121,7 @@ fn read(ui: &Ui, path: &str) -> Result<(Vec<Value>, Exit), Exit> {
 /// Runs a program; gives its trace and the exit status of the run.
 fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
     let mut sources = Sources::new();
-    let Loaded { runnables: all, found, policy } =
+    let Loaded { runnables: all, found, policy, .. } =
         load_or_say(ui, &mut sources, &args.file, args.world.policy.as_deref())?;
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));

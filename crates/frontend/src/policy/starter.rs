@@ -9,18 +9,18 @@ use super::{key, says_nothing};
 use core_ir::{EffectClass, ToolDecl};
 use std::fmt::Write as _;
 
-/// The policy file for the tools of a program, each with its place; `program` names it in the head of the file.
+/// The policy file for the tools of a program and the policies that it names, each with its place; `program` names it in the head of the file.
 ///
 /// # Examples
 /// ```
 /// use core_ir::ToolDecl;
 /// use diagnostics::{FileId, Span};
 /// let search = ToolDecl::unknown("web search".into(), Span { file: FileId(0), start: 0, end: 0 });
-/// let text = frontend::policy::starter("crew.yaml", &[(&search, "crew.yaml:3".into())]);
+/// let text = frontend::policy::starter("crew.yaml", &[(&search, "crew.yaml:3".into())], &[]);
 /// assert!(text.contains("[tools.\"web search\"]  # crew.yaml:3"));
 /// assert!(frontend::policy::Policy::parse(FileId(0), &text).is_ok());
 /// ```
-pub fn starter(program: &str, tools: &[(&ToolDecl, String)]) -> String {
+pub fn starter(program: &str, tools: &[(&ToolDecl, String)], policies: &[(&str, String)]) -> String {
     // A line break in a name would end the comment that it is in.
     let plain =
         |text: &str| -> String { text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect() };
@@ -50,8 +50,24 @@ pub fn starter(program: &str, tools: &[(&ToolDecl, String)]) -> String {
             plain(place)
         );
     }
+    if !policies.is_empty() {
+        out.push_str(NAMED);
+    }
+    for (name, place) in policies {
+        let _ = write!(out, "\n# [policies.{}]  # {}\n{DEMANDS}", key(name), plain(place));
+    }
     out
 }
+
+const NAMED: &str = "\
+\n# What the policies demand that the program names. Without its table the program
+# does not run: remove the `#` before the name and before what is demanded.
+";
+
+const DEMANDS: &str = "\
+# approve = true                # a person allows each call
+# allow = '\\called. true'      # or a function does: a text says why not
+";
 
 const UNDECIDED: &str = "\
 #
@@ -85,10 +101,10 @@ mod tests {
         // What a function of Python takes is known, and not what it does.
         let param = ToolParam { name: "text".into(), ty: Type::Str, bound: LabelSpec::BOTTOM };
         let typed = ToolDecl { params: vec![param], ..ToolDecl::unknown("typed".into(), AT) };
-        let text = starter("crew.py", &[(&typed, "tools.py:3".into())]);
+        let text = starter("crew.py", &[(&typed, "tools.py:3".into())], &[]);
         assert!(text.contains("[tools.typed]  # tools.py:3\n# effect = \"pure\""), "{text}");
         let tools = [(&sum, "a.yaml:1".to_string()), (&odd, "a\nb:2".into()), (&known, "c:3".into())];
-        let text = starter("my\nprogram", &tools);
+        let text = starter("my\nprogram", &tools, &[("spending", "`pay`, a:1\n[x]".into())]);
         let policy = Policy::parse(FileId(0), &text).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
         assert_eq!(policy.tool_names().collect::<Vec<_>>(), ["a\n[models]\"b", "sum"]);
         assert!(!policy.knows("sum") && !policy.knows("look"), "{text}");
@@ -98,6 +114,15 @@ mod tests {
             let chosen = text.replacen(&format!("# {line}"), line, 1);
             let policy = Policy::parse(FileId(0), &chosen).unwrap_or_else(|e| panic!("{chosen}\n{e:?}"));
             assert_eq!(policy.knows("sum"), line.starts_with("effect"), "{chosen}");
+        }
+        // A policy that nobody has decided is not there, so the program that names it does not run.
+        assert_eq!(policy.policy_names().count(), 0, "{text}");
+        let demands = text.split("# [policies.").nth(1).unwrap();
+        for line in DEMANDS.lines() {
+            let chosen = demands.replacen(line, line.trim_start_matches("# "), 1);
+            let policy = Policy::parse(FileId(0), &format!("[policies.{chosen}"));
+            let policy = policy.unwrap_or_else(|e| panic!("{chosen}\n{e:?}"));
+            assert_eq!(policy.policy_names().collect::<Vec<_>>(), ["spending"]);
         }
     }
 }

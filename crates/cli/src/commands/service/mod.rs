@@ -210,7 +210,7 @@ impl Service {
         let mut pipelines: BTreeMap<String, Arc<Pipeline>> = BTreeMap::new();
         for file in files {
             let loaded = load_or_say(ui, &mut sources, file, world.policy.as_deref())?;
-            let Loaded { runnables, found, policy } = loaded;
+            let Loaded { runnables, found, policy, .. } = loaded;
             ui.problems(&sources, &worth_saying(ui, found));
             let config = Arc::new(run::config_of(world.fuel, policy.as_ref(), world.model.as_deref()));
             for Runnable { name, code, input, .. } in runnables {
