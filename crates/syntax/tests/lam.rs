@@ -122,6 +122,12 @@ fn a_slip_of_the_pen_gets_a_proposal() {
     assert!(help("\\x: Strr. x").contains("`Str`"));
     assert!(help("tool search(q: Str) -> Str\ntool[serch] 1").contains("`search`"));
     assert!(help("let f = \\n. f n in f").contains("not recursive"));
+    assert_eq!(
+        help("fix[99999999999999999999] f"),
+        "the largest is 18446744073709551615; `inf` is without a bound"
+    );
+    assert_eq!(help("fix[1.5] f"), "write digits alone, such as `3`");
+    assert_eq!(help("par[4294967296] [1]"), "the largest is 4294967295");
 }
 
 #[test]

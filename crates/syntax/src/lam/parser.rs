@@ -1340,7 +1340,7 @@ impl<'a> Parser<'a> {
         if self.eat(Tok::Infinity) || self.eat_word("inf") {
             return Bound::Infinite;
         }
-        Bound::Finite(self.whole())
+        Bound::Finite(self.whole_or("; `inf` is without a bound"))
     }
 
     /// An atom with fields and indices; a form that extends to the right may stand here without parentheses.
@@ -1788,6 +1788,11 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn whole(&mut self) -> u64 {
+        self.whole_or("")
+    }
+
+    /// A whole number; one that is too large is told what the largest is, `or` what else there is.
+    fn whole_or(&mut self, or: &str) -> u64 {
         if self.tok() != Tok::Num {
             self.expected("a whole number");
             return 0;
@@ -1795,8 +1800,15 @@ impl<'a> Parser<'a> {
         let token = self.bump();
         self.source(token).parse().unwrap_or_else(|_| {
             let span = self.span(token.start);
-            let text = clip(self.source(token));
-            self.error(codes::NUMBER, format!("`{text}` is no whole number in range"), span);
+            let text = self.source(token);
+            let what = format!("`{}` is no whole number in range", clip(text));
+            // Digits alone are too many; anything else has a point or an exponent.
+            let is_large = text.bytes().all(|b| b.is_ascii_digit());
+            let help = match is_large {
+                true => format!("{}{or}", too_large(u64::MAX)),
+                false => "write digits alone, such as `3`".into(),
+            };
+            self.report(Diagnostic::error(codes::NUMBER, what, span).help(help));
             0
         })
     }
@@ -1805,10 +1817,15 @@ impl<'a> Parser<'a> {
         let start = self.start();
         u32::try_from(self.whole()).unwrap_or_else(|_| {
             let span = self.span(start);
-            self.error(codes::NUMBER, "the count is out of range".into(), span);
+            let d = Diagnostic::error(codes::NUMBER, "the count is out of range", span);
+            self.report(d.help(too_large(u32::MAX.into())));
             0
         })
     }
+}
+
+fn too_large(most: u64) -> String {
+    format!("the largest is {most}")
 }
 
 enum Infix {
