@@ -83,6 +83,31 @@ def test_a_sync_tool_does_not_block_the_loop() -> None:
     assert seen[0] != here
 
 
+def test_a_function_that_does_not_return_holds_nothing_up() -> None:
+    code = """
+import threading, entail
+never = threading.Event()
+source = "tool t(n: Number) -> Number reads {} pipeline p(n: Number) -> Number { let r = t(n); return r; }"
+try:
+    entail.from_source(source).run_sync({"n": 1}, tools={"t": lambda n: never.wait()}, timeout=0.2)
+except entail.RunError as e:
+    print(e.code)
+"""
+    # Neither the run nor the end of the interpreter waits for it.
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.returncode) == ("cancelled\n", 0), ran.stderr
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), StopIteration("over"), KeyError("k")])
+def test_what_a_function_raises_is_the_failure_of_its_tool(raised: BaseException) -> None:
+    def count(text: str) -> int:
+        raise raised
+
+    with pytest.raises(entail.RunError) as failed:
+        asyncio.run(_run(script=["x"], tools=[count]))
+    assert failed.value.code == "tool"
+
+
 def test_a_function_that_does_not_fit_its_tool_is_refused_before_the_run() -> None:
     asked: list[str] = []
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import json
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,11 +16,51 @@ Native = Callable[[str, _entail.Answer], Callable[[], object]]
 
 
 async def result_of(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """What a function gives: a coroutine is awaited, anything else works in a thread of its own."""
+    """What a function gives: a coroutine is awaited, anything else works in a thread."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):
         return await function(*args, **named)
-    result = await asyncio.to_thread(function, *args, **named)
+    result = await _in_thread(function, *args, **named)
     return await result if inspect.isawaitable(result) else result
+
+
+def _in_thread(function: Callable[..., Any], *args: Any, **named: Any) -> asyncio.Future[Any]:
+    """What a function gives in a thread of its own, which nobody waits for.
+
+    For one of `asyncio.to_thread` the loop waits when it is closed, and the interpreter when it ends: a function that can't be stopped would hold up
+    a run that has reached its time limit.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(result: Any, error: Exception | None) -> None:
+        if done.done():
+            # The run was cancelled.
+            return
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(error)
+
+    def work() -> None:
+        result: Any = None
+        error: Exception | None = None
+        try:
+            result = context.run(function, *args, **named)
+        except BaseException as e:
+            # A future takes no StopIteration, and SystemExit would end the loop.
+            if isinstance(e, Exception) and not isinstance(e, StopIteration):
+                error = e
+            else:
+                error = RuntimeError(f"{type(e).__name__}: {e}")
+        try:
+            loop.call_soon_threadsafe(settle, result, error)
+        except RuntimeError:
+            # The loop is closed: the run is over.
+            pass
+
+    threading.Thread(target=work, name="entail-function", daemon=True).start()
+    return done
 
 
 def on_loop(act: Callable[[Any], Awaitable[Any]], loop: asyncio.AbstractEventLoop) -> Native:
