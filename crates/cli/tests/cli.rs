@@ -422,6 +422,51 @@ fn ctrl_c_before_the_run_begins_says_so_and_ends_with_130() {
     assert_eq!((status, said.contains("cancelled")), (Some(130), true), "{said}");
 }
 
+/// A tool, and what it has started, end with a run that is killed and can't see to it.
+#[cfg(target_os = "linux")]
+#[test]
+fn tools_end_with_a_run_that_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let ids = dir.path().join("ids");
+    let script = format!("sleep 600 & echo $! $$ > {}; wait", ids.display());
+    let program = format!(
+        "tool hang() -> String writes {{ exec \"sh\" \"-c\" \"{script}\" }}\n\
+         pipeline p() -> String {{ let r = hang(); return r; }}\n"
+    );
+    write(dir.path(), "p.agent", program);
+    let mut run = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(["run", "p.agent"])
+        .current_dir(dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = loop {
+        let started = std::fs::read_to_string(&ids).unwrap_or_default();
+        let started: Vec<u32> = started.split_whitespace().filter_map(|id| id.parse().ok()).collect();
+        if started.len() == 2 {
+            break started;
+        }
+        assert_eq!(run.try_wait().unwrap(), None, "the tool hangs");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    // SIGKILL
+    run.kill().unwrap();
+    run.wait().unwrap();
+    // What has ended is a zombie until somebody waits for it, which is the business of the system now.
+    let is_there = |id: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        status.contains("State:") && !status.contains("State:\tZ")
+    };
+    let mut polls = 0;
+    while started.iter().any(is_there) {
+        polls += 1;
+        assert!(polls < 6000, "{started:?} is left behind");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
 /// What `entail lsp` says to a client that opens a document and leaves.
 fn editor(uri: &str, text: &str, args: &[&str]) -> String {
     use std::io::Write;

@@ -57,6 +57,8 @@ mod tools;
 pub mod trace;
 mod turn;
 mod underway;
+#[cfg(unix)]
+mod watchdog;
 mod web;
 mod why;
 

@@ -1,5 +1,6 @@
 //! Child processes: their own group, no secrets, nothing left behind.
 //!
+//! Invariant: a process group ends with this process, also where that is killed (see `watchdog`; on Unix, where there is `/bin/sh`).
 //! Invariant: when a [`Group`] is dropped, every process of it is killed.
 //! Invariant: every [`Process`] is waited for, also one that nobody waits for any more: none stays behind as a zombie.
 
@@ -23,6 +24,9 @@ impl Group {
     fn of(child: &Child) -> Group {
         let leader =
             child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+        if let Some(leader) = leader {
+            crate::watchdog::watch(leader);
+        }
         Group { leader }
     }
 
@@ -37,6 +41,7 @@ impl Group {
         if let Some(leader) = self.leader.take() {
             // Nobody is left: fine.
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+            crate::watchdog::forget(leader);
         }
     }
 }
