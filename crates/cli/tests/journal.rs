@@ -66,6 +66,57 @@ fn a_recording_is_replayed_offline_and_strictly() {
 }
 
 #[test]
+fn a_place_that_is_no_journal_is_told_so_and_left_as_it_is() {
+    let dir = folder();
+    std::fs::create_dir(dir.path().join("d")).unwrap();
+    let notes = "notes of somebody, longer than the head of a database: ".repeat(4);
+    for file in ["notes.txt", "d/journal.db"] {
+        std::fs::write(dir.path().join(file), &notes).unwrap();
+    }
+    for (option, place, why, help) in [
+        ("--journal", "notes.txt", "is a file, and a journal is a directory", "`--record FILE`"),
+        ("--journal", "d", "it is no journal", "name another place"),
+        ("--record", "notes.txt", "it is no journal", "name another place"),
+        ("--replay", "notes.txt", "it is no journal", "name another place"),
+    ] {
+        let rest: &[&str] = if option == "--replay" { &[] } else { &["hello", "--script", "s.json"] };
+        let args = [&["run", "p.agent", option, place], rest].concat();
+        let (status, _, said) = entail(dir.path(), &args);
+        assert!(status == 2 && said.contains(why) && said.contains(help), "{args:?}: {said}");
+    }
+    let (status, _, said) =
+        entail(dir.path(), &["serve", "p.agent", "--script", "s.json", "--journal", "notes.txt"]);
+    assert!(status == 2 && said.contains("a journal is a directory") && said.contains("help: "), "{said}");
+    for file in ["notes.txt", "d/journal.db"] {
+        assert_eq!(std::fs::read_to_string(dir.path().join(file)).unwrap(), notes);
+    }
+}
+
+/// What is proposed is what can be done: with another pipeline, or without the policy, it would be another program.
+#[test]
+fn the_way_to_go_on_names_what_the_program_is() {
+    let dir = folder();
+    let program = format!("{PROGRAM}\npipeline other(q: String) -> String {{ return q; }}\n");
+    std::fs::write(dir.path().join("my p.agent"), program).unwrap();
+    std::fs::write(dir.path().join("p.toml"), "[unknown_tools]\neffect = \"read\"\n").unwrap();
+    let args =
+        ["run", "my p.agent", "hello", "--pipeline", "main", "--policy", "p.toml", "--script", "s.json"];
+    let (status, _, said) =
+        entail(dir.path(), &[&args[..], &["--max-calls", "1", "--journal", "j"]].concat());
+    assert_eq!(status, 1, "{said}");
+    let way = said.split("the run is kept: `entail ").nth(1).unwrap().split('`').next().unwrap();
+    let id = way.rsplit(' ').next().unwrap();
+    assert_eq!(
+        way,
+        format!("run 'my p.agent' --pipeline main --policy p.toml --script s.json --journal j --resume {id}")
+    );
+    let way = way.replace("'my p.agent'", "FILE");
+    let words: Vec<&str> = way.split(' ').map(|w| if w == "FILE" { "my p.agent" } else { w }).collect();
+    let resumed = entail(dir.path(), &[&words[..], &["--format", "json"]].concat());
+    assert_eq!(result(&resumed), json!(["one", "one"]));
+}
+
+#[test]
 fn a_run_that_reached_a_limit_is_resumed_with_a_higher_one() {
     let dir = folder();
     std::fs::write(dir.path().join("entail.toml"), "[limits]\ncalls = 1\n").unwrap();
@@ -100,6 +151,11 @@ fn a_run_that_reached_a_limit_is_resumed_with_a_higher_one() {
     std::fs::write(dir.path().join("p.agent"), PROGRAM.replace("[a, b]", "[b, a]")).unwrap();
     let changed = run(&["--journal", "j", "--resume", id]);
     assert!(changed.0 == 2 && changed.1.contains("the program has changed"), "{changed:?}");
+    // Once it is allowed the run is one of the changed program.
+    assert_eq!(result(&run(&["--journal", "j", "--resume", id, "--allow-changed"])), json!(["one", "one"]));
+    assert_eq!(result(&run(&["--journal", "j", "--resume", id])), json!(["one", "one"]));
+    let show = entail(dir.path(), &["runs", "show", id, "--journal", "j"]).1;
+    assert!(show.contains("its program changed after 2 steps, "), "{show}");
     assert_eq!(entail(dir.path(), &["runs", "delete", id, &fork, "--journal", "j"]).0, 0);
     assert_eq!(entail(dir.path(), &["runs", "list", "--journal", "j"]).1, "");
 }

@@ -69,8 +69,8 @@ pub use driver::{Handlers, RunReport, run};
 pub use environment::Environment;
 pub use event::{Answered, Asked, Event, Progress};
 pub use journal::{
-    About, ApprovalDesk, Checked, Decision, Journal, JournalError, RunInfo, Session, StepInfo, Unfinished,
-    Waiting, journal_file,
+    About, ApprovalDesk, Change, Checked, Decision, Journal, JournalError, RunInfo, Session, StepInfo,
+    Unfinished, Waiting, journal_file,
 };
 pub use mcp::{McpServer, Pins, ServerTool};
 pub use otel::{Telemetry, TelemetryOptions};

@@ -306,6 +306,53 @@ async fn a_changed_program_is_refused_or_replayed_as_far_as_it_asks_the_same() {
 }
 
 #[tokio::test]
+async fn a_run_with_a_changed_program_is_resumed_as_one_of_that_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let questions = |all: [&'static str; 3]| {
+        code(move |b| {
+            let asked = all.iter().map(|q| ask(b, q, ModelParams::default())).collect();
+            b.add(Term::List(asked), AT)
+        })
+    };
+    let (old, new) = (questions(["1", "2", "3"]), questions(["1", "two", "3"]));
+    let ledger = Ledger::default();
+    let session = begin(&file, &old);
+    let id = session.id().to_string();
+    run(&old, &with(handlers(r#"["a", "b", "c"]"#, &ledger), session)).await;
+    let journal = || Journal::existing(&file).unwrap();
+    // The changed program is gone before it asks anything new: all answers in the file are still those to the old one.
+    let session = journal().resume(&id, &about(&new), &Default::default(), true, Unfinished::Ask).unwrap();
+    let stopped = {
+        let machine = Machine::new(new.clone(), None, Config::default());
+        let (limits, cancel) =
+            (Limits { max_model_calls: Some(1), ..Limits::default() }, CancellationToken::new());
+        let handlers = with(handlers("[]", &ledger), session);
+        runtime::run(machine, &handlers, &limits, &cancel, &mut |_| {}).await
+    };
+    assert_eq!(stopped.result.unwrap_err().code, ErrorCode::Budget);
+    let changes = journal().changes(&id).unwrap();
+    assert_eq!(changes.iter().map(|c| c.step).collect::<Vec<_>>(), [3]);
+    assert!(changes[0].what.contains("two"), "{changes:?}");
+    // It is its program now, and the old one is the changed one.
+    let e = journal().resume(&id, &about(&old), &Default::default(), false, Unfinished::Ask).unwrap_err();
+    assert!(e.message.contains("the program has changed"), "{e:?}");
+    let fork = journal().fork(&id, 1, &json!({"reply": "A"})).unwrap();
+    let fresh = with(handlers(r#"["B", "C"]"#, &ledger), resume(&file, &fork, &new, Unfinished::Ask));
+    assert_eq!(text(&run(&new, &fresh).await.0), r#"["A","B","C"]"#);
+    drop(fresh);
+    let again = with(handlers(r#"["B", "C"]"#, &ledger), resume(&file, &id, &new, Unfinished::Ask));
+    assert_eq!(text(&run(&new, &again).await.0), r#"["a","B","C"]"#);
+    drop(again);
+    // What is written now is of the new program, and strict as ever.
+    let last = with(handlers("[]", &ledger), resume(&file, &id, &new, Unfinished::Ask));
+    assert_eq!(text(&run(&new, &last).await.0), r#"["a","B","C"]"#);
+    assert_eq!(journal().check().unwrap().damaged, Vec::<String>::new());
+    assert_eq!(journal().changes(&id).unwrap(), changes);
+    assert_eq!(journal().changes(&fork).unwrap()[0].step, 1);
+}
+
+#[tokio::test]
 async fn a_fork_goes_another_way() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("r.db");

@@ -123,3 +123,21 @@ fn choose<'a>(ui: &Ui, path: &str, all: &'a [Runnable], name: Option<&str>) -> R
 fn plural(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
+
+/// The journal in a directory, which is made if there is none.
+fn journal_in(dir: &std::path::Path) -> Result<std::path::PathBuf, runtime::JournalError> {
+    match std::fs::create_dir_all(dir) {
+        Ok(()) => Ok(runtime::journal_file(dir)),
+        Err(_) if dir.is_file() => Err(runtime::JournalError {
+            message: format!("`{}` is a file, and a journal is a directory", dir.display()),
+            help: Some(
+                "name a directory, which need not be there yet; a single run in a file is `--record FILE`, and `--replay FILE` repeats it"
+                    .into(),
+            ),
+        }),
+        Err(e) => Err(runtime::JournalError {
+            message: format!("cannot make the directory `{}`: {}", dir.display(), crate::load::reason(&e)),
+            help: None,
+        }),
+    }
+}

@@ -78,14 +78,31 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
             && args.journal.resume.is_none()
             && report.result.as_ref().is_err_and(|f| f.code.is_final())
         {
-            let (file, dir) = (quoted(&args.file), quoted(&dir.display().to_string()));
+            let (file, same) = (quoted(&args.file), same_program(ui, args));
+            let dir = quoted(&dir.display().to_string());
             ui.note(&format!(
-                "the run is kept: `entail run {file} --journal {dir} --resume {}` goes on with it",
+                "the run is kept: `entail run {file}{same} --journal {dir} --resume {}` goes on with it",
                 report.run
             ));
         }
     }
     conclude(ui, &report, &bound)
+}
+
+/// The options of a run without which its program would be another one, or would be answered by others. Limits are not among them: one of them may be why
+/// it ended.
+fn same_program(ui: &Ui, args: &RunArgs) -> String {
+    let path = |p: &Option<std::path::PathBuf>| p.as_ref().map(|p| p.display().to_string());
+    let world = &args.world;
+    let given = [
+        ("config", path(&ui.args.config)),
+        ("pipeline", args.pipeline.clone()),
+        ("policy", path(&world.policy)),
+        ("model", world.model.clone()),
+        ("script", path(&world.script)),
+    ];
+    let given = given.into_iter().filter_map(|(name, value)| Some(format!(" --{name} {}", quoted(&value?))));
+    given.chain(world.python_tools.then(|| " --python-tools".to_string())).collect()
 }
 
 /// A word for a shell.
@@ -511,11 +528,7 @@ fn session(args: &JournalArgs, about: &About, redactor: &Redactor) -> Result<Opt
         let journal = Journal::existing(&runtime::journal_file(dir))?;
         journal.resume(run, about, redactor, args.allow_changed, unfinished)?
     } else if args.journal.is_some() {
-        std::fs::create_dir_all(dir).map_err(|e| JournalError {
-            message: format!("cannot make the directory `{}`: {}", dir.display(), reason(&e)),
-            help: None,
-        })?;
-        Journal::open(&runtime::journal_file(dir))?.begin(about, redactor)?
+        Journal::open(&super::journal_in(dir)?)?.begin(about, redactor)?
     } else {
         return Ok(None);
     };

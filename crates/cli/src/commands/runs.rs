@@ -40,12 +40,22 @@ fn act(ui: &Ui, args: &RunsArgs) -> Result<Exit, JournalError> {
             let run = RunInfo { status: status(&journal, &run, waiting.is_empty()), ..run };
             if ui.is_json() {
                 let mut object = run_json(&run);
+                object["changes"] = journal
+                    .changes(&run.id)?
+                    .iter()
+                    .map(|c| json!({"at": c.at, "step": c.step, "what": c.what}))
+                    .collect();
                 object["steps"] = journal.steps(&run.id)?.iter().map(step_json).collect();
                 object["waiting"] = waiting.iter().map(super::approve::waiting_json).collect();
                 ui.result(&object.to_string());
                 return Ok(Exit::Done);
             }
             ui.result(&line(&run));
+            for c in journal.changes(&run.id)? {
+                let (at, steps) =
+                    (runtime::utc(c.at.div_euclid(1000)), super::plural(c.step as usize, "step"));
+                ui.result(&format!("        its program changed after {steps}, {at}: {}", c.what));
+            }
             journal.each_step(&run.id, &mut |step| ui.result(&shown(&step)))?;
             for w in &waiting {
                 ui.result(&indented(&super::approve::shown(w)));

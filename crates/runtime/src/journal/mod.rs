@@ -13,14 +13,16 @@
 //! Invariant: samples are not kept; they depend on the seed alone, which is.
 
 mod approvals;
+mod changes;
 mod conversation;
 mod session;
 mod wire;
 mod writer;
 
 pub use approvals::{ApprovalDesk, Decision, Waiting};
+pub use changes::Change;
 
-pub(crate) use conversation::{Link, link};
+pub(crate) use conversation::{Link, link, links};
 pub(crate) use session::{Known, Recorded, Spent};
 pub use session::{Session, Unfinished};
 pub(crate) use wire::read_response;
@@ -216,7 +218,12 @@ impl Journal {
     fn connect(path: &Path, flags: OpenFlags) -> Result<Journal, JournalError> {
         let shown = path.display();
         let failed = |e: rusqlite::Error| {
-            JournalError::new(format!("cannot use the journal `{shown}`: {}", cause(&e)))
+            let help = match e.sqlite_error_code() {
+                Some(rusqlite::ErrorCode::NotADatabase) => Some(ELSEWHERE.into()),
+                Some(rusqlite::ErrorCode::DatabaseCorrupt) => Some(RESTORE.into()),
+                _ => None,
+            };
+            JournalError { message: format!("cannot use the journal `{shown}`: {}", cause(&e)), help }
         };
         let mut db =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
@@ -230,7 +237,7 @@ impl Journal {
             (number(&db, "application_id").map_err(failed)?, number(&db, "user_version").map_err(failed)?);
         if version == VERSION && application == APPLICATION {
             whole_pages(&db, path)?;
-            approvals::prepare(&db).map_err(failed)?;
+            approvals::prepare(&db).and_then(|()| changes::prepare(&db)).map_err(failed)?;
             return Ok(Journal { db, path: path.to_path_buf(), turn });
         }
         if application == APPLICATION {
@@ -242,7 +249,9 @@ impl Journal {
         let tables: i64 =
             db.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0)).map_err(failed)?;
         if tables > 0 || application != 0 {
-            return Err(JournalError::new(format!("`{shown}` is a database, but no journal")));
+            return Err(
+                JournalError::new(format!("`{shown}` is a database, but no journal")).with_help(ELSEWHERE)
+            );
         }
         let writing = turn.take();
         db.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
@@ -252,6 +261,7 @@ impl Journal {
             if number(&t, "user_version")? == 0 {
                 t.execute_batch(TABLES)?;
                 approvals::prepare(&t)?;
+                changes::prepare(&t)?;
                 t.pragma_update(None, "application_id", APPLICATION)?;
                 t.pragma_update(None, "user_version", VERSION)?;
             }
@@ -475,8 +485,8 @@ impl Journal {
 
     /// Whether all of a run is what was written; counts what it looks at.
     fn is_as_written(&self, run: &str, counts: &mut Checked) -> rusqlite::Result<bool> {
-        let mut whole = self.stored(run).is_ok();
-        let messages = conversation::links(&self.db, run)?;
+        let mut whole = self.stored(run).is_ok() && self.changes(run).is_ok();
+        let messages = conversation::all_links(&self.db, run)?;
         counts.messages += messages.len();
         let known = |link: &Link| *link == conversation::NONE || messages.contains_key(link);
         whole &= messages.values().all(|before| before.as_ref().is_some_and(known));
@@ -552,6 +562,7 @@ impl Journal {
                  FROM runs WHERE id = ?3",
                 params![id, now_millis(), run],
             )?;
+            changes::copy(&t, &run, &id, step)?;
             self.each_row(&run, |mut row| {
                 if row.response.is_none() || whole(row.step) > step {
                     return Ok(());
@@ -719,5 +730,7 @@ fn whole_pages(db: &Connection, path: &Path) -> Result<(), JournalError> {
     }
     Ok(())
 }
+
+const ELSEWHERE: &str = "it stays as it is; name another place";
 
 const RESTORE: &str = "restore it from a copy, or run anew with another file";

@@ -11,11 +11,12 @@ use crate::turn::Turn;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Data, Num};
 use machine::{Call, RequestId, Response};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde_json::Value as Json;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What becomes of a tool call that was under way when a run was interrupted, if the tool changes the world and does not
@@ -51,8 +52,8 @@ pub struct Session {
     writer: Option<Writer>,
     id: String,
     mode: Mode,
-    /// Requests that differ from the journal's are asked anew.
-    allow_changed: bool,
+    /// Requests that differ from the journal's are asked anew up to this step: another program may have asked for what is there.
+    changed_to: i64,
     unfinished: Unfinished,
     input: Option<Data>,
     settings: Json,
@@ -148,7 +149,7 @@ impl Journal {
     ///
     /// # Errors
     /// There is no such run, the file is damaged, another process goes on with the run, or the program has changed. With `allow_changed` a changed program is run as
-    /// far as it asks the same; from where it differs it asks anew.
+    /// far as it asks the same; from where it differs it asks anew. The run is one of that program then, see [`Journal::changes`].
     pub fn resume(
         self,
         run: &str,
@@ -160,24 +161,37 @@ impl Journal {
         let id = self.run(run)?.id;
         self.undamaged(&id)?;
         let now = redactor.text(&about.program).into_owned();
-        let then = self.stored(&id)?.program;
-        if then != now && !allow_changed {
+        // Whoever has the lock is the only one to change the program.
+        let lock = self.lock(&id)?;
+        let then = self.stored(&id)?;
+        if then.program != now && !allow_changed {
             return Err(JournalError::new(format!(
                 "the program has changed since run `{id}` began: {}",
-                changed_line(&then, &now)
+                changed_line(&then.program, &now)
             ))
             .with_help("go on with the program as it was, or use `--allow-changed` to replay it as far as it asks the same"));
         }
-        let lock = self.lock(&id)?;
-        let turn = self.turn.take();
-        let again =
-            self.db.execute("UPDATE runs SET status = 'running', outcome = NULL WHERE id = ?1", [&id]);
-        drop(turn);
-        again.map_err(|e| self.failed(&e))?;
+        self.go_on(&id, then, &now).map_err(|e| self.failed(&e))?;
         self.forget_nobody(&id)?;
         let mut session = self.session(id, Some(lock))?;
-        (session.allow_changed, session.unfinished) = (allow_changed, unfinished);
+        session.unfinished = unfinished;
+        if allow_changed {
+            session.changed_to = i64::MAX;
+        }
         Ok(session)
+    }
+
+    /// Notes that a run goes on, and with which program.
+    fn go_on(&self, run: &str, then: Stored, now: &str) -> rusqlite::Result<()> {
+        let _turn = self.turn.take();
+        let t = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
+        if then.program != now {
+            let digest = super::digest(now, &then.input, &then.settings);
+            super::changes::note(&t, run, then.program)?;
+            t.execute("UPDATE runs SET program = ?2, digest = ?3 WHERE id = ?1", params![run, now, digest])?;
+        }
+        t.execute("UPDATE runs SET status = 'running', outcome = NULL WHERE id = ?1", [run])?;
+        t.commit()
     }
 
     /// Replays a run: offline, and strictly. What it asks must be what was recorded.
@@ -207,6 +221,10 @@ impl Journal {
         };
         let left = count("count(*)")?;
         let step = count("coalesce(max(CASE WHEN response IS NOT NULL THEN step END), 0)")?;
+        let changed_to = match lock {
+            Some(_) => super::changes::last_step(&self.db, &id).map_err(|e| self.failed(&e))?,
+            None => 0,
+        };
         let (path, turn) = (self.path.display().to_string(), self.turn);
         let (mode, db, writer) = match lock {
             None => (Mode::Replay, Some(self.db), None),
@@ -227,7 +245,7 @@ impl Journal {
             writer,
             id,
             mode,
-            allow_changed: false,
+            changed_to,
             unfinished: Unfinished::Ask,
             input,
             settings,
@@ -389,7 +407,7 @@ impl Session {
             if let Some(end) = &row.conversation {
                 wire::put_messages(&mut then, conversation::read(db, &self.id, end)?);
             }
-            if !self.allow_changed {
+            if row.step > self.changed_to {
                 let why = wire::difference(&then, &now).unwrap_or_else(|| "it has other fields".into());
                 return Ok(Known::Wrong(format!("this is not what was asked before: {why}")));
             }

@@ -237,11 +237,8 @@ impl Service {
         let journal = match journal {
             None => None,
             Some(dir) => {
-                std::fs::create_dir_all(dir).map_err(|e| {
-                    ui.usage(&format!("cannot make the directory `{}`: {e}", dir.display()), None)
-                })?;
-                let file = runtime::journal_file(dir);
-                Journal::open(&file).map_err(|e| ui.usage(&e.message, e.help.as_deref()))?;
+                let file = super::journal_in(dir).and_then(|file| Journal::open(&file).map(|_| file));
+                let file = file.map_err(|e| ui.usage(&e.message, e.help.as_deref()))?;
                 Some(file)
             }
         };

@@ -1,0 +1,115 @@
+//! The programs that a run had before the one that it has now.
+//!
+//! A run is resumed with a changed program where somebody wants that. From then on it is a run of that program: resuming it once more compares
+//! with the new one, and what the old one was answered is taken as far as the new one asks the same.
+//!
+//! Invariant: a program is replaced together with the note of what it was, so the two never disagree.
+
+use super::{Journal, JournalError, changed_line, check, damaged, now_millis, signed, whole};
+use rusqlite::{Connection, params};
+
+const TABLE: &str = "
+    CREATE TABLE IF NOT EXISTS changes (
+        run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,        -- from 1
+        changed INTEGER NOT NULL,       -- milliseconds since 1970
+        step INTEGER NOT NULL,          -- the last answer to the program before
+        program TEXT NOT NULL,          -- the program before
+        checksum BLOB NOT NULL,         -- of these but the run
+        PRIMARY KEY (run, number)
+    ) STRICT";
+
+pub(super) fn prepare(db: &Connection) -> rusqlite::Result<()> {
+    db.execute_batch(TABLE)
+}
+
+/// That a run was resumed with another program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+    /// How many answers the run had then.
+    pub step: u64,
+    /// The first line that differs.
+    pub what: String,
+}
+
+/// A line of the table.
+pub(super) struct Before {
+    number: i64,
+    changed: i64,
+    step: i64,
+    program: String,
+}
+
+impl Before {
+    fn checksum(&self) -> [u8; 16] {
+        let numbers = [self.number, self.changed, self.step].map(i64::to_le_bytes);
+        let mut parts = vec![Some(self.program.as_bytes())];
+        parts.extend(numbers.iter().map(|n| Some(&n[..])));
+        check(&parts)
+    }
+
+    fn insert(&self, db: &Connection, run: &str) -> rusqlite::Result<()> {
+        db.execute(
+            "INSERT INTO changes VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![run, self.number, self.changed, self.step, self.program, self.checksum()],
+        )
+        .map(|_| ())
+    }
+}
+
+/// The programs that a run had, the oldest first.
+pub(super) fn of(db: &Connection, run: &str) -> rusqlite::Result<Vec<Before>> {
+    let mut statement = db.prepare(
+        "SELECT number, changed, step, program, checksum FROM changes WHERE run = ?1 ORDER BY number",
+    )?;
+    let rows = statement.query_map([run], |r| {
+        let before = Before { number: r.get(0)?, changed: r.get(1)?, step: r.get(2)?, program: r.get(3)? };
+        if r.get::<_, [u8; 16]>(4)? == before.checksum() { Ok(before) } else { Err(damaged()) }
+    })?;
+    rows.collect()
+}
+
+/// Notes that a run has had this program until now.
+pub(super) fn note(db: &Connection, run: &str, program: String) -> rusqlite::Result<()> {
+    let number = of(db, run)?.last().map_or(1, |b| b.number + 1);
+    // What is under way counts as well: it was asked by that program.
+    let sql = "SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1";
+    let step = db.query_row(sql, [run], |r| r.get(0))?;
+    Before { number, changed: now_millis(), step, program }.insert(db, run)
+}
+
+/// The last step of a run that an earlier program of it may have asked for; 0 if it has always had the same.
+pub(super) fn last_step(db: &Connection, run: &str) -> rusqlite::Result<i64> {
+    Ok(of(db, run)?.last().map_or(0, |b| b.step))
+}
+
+/// A fork of a run at a step had the same programs.
+pub(super) fn copy(db: &Connection, run: &str, fork: &str, step: u64) -> rusqlite::Result<()> {
+    of(db, run)?.into_iter().try_for_each(|b| {
+        let step = b.step.min(signed(step));
+        Before { step, ..b }.insert(db, fork)
+    })
+}
+
+impl Journal {
+    /// How the program of a run has changed since it began, the oldest change first.
+    ///
+    /// # Errors
+    /// There is no such run, or the file is damaged.
+    pub fn changes(&self, run: &str) -> Result<Vec<Change>, JournalError> {
+        let befores = of(&self.db, run).map_err(|e| self.failed(&e))?;
+        if befores.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.stored(run)?.program;
+        let after = befores.iter().skip(1).map(|b| &*b.program).chain([&*now]);
+        let change = |(b, after): (&Before, &str)| Change {
+            at: b.changed,
+            step: whole(b.step),
+            what: changed_line(&b.program, after),
+        };
+        Ok(befores.iter().zip(after).map(change).collect())
+    }
+}
