@@ -8,7 +8,7 @@ use crate::event::{Answered, Asked, Event, Note, Notes, Progress};
 use crate::few::Few;
 use crate::journal::{self, ApprovalDesk, Known, Recorded, Session, Spent, Unfinished, Written};
 use crate::partial::{Partial, Progressed, Resource};
-use crate::provider::{Answer, Finish, ModelCall, ModelError, Provider, Tokens, Work};
+use crate::provider::{self, Answer, Finish, ModelCall, ModelError, Provider, Tokens, Work};
 use crate::rng;
 use crate::secret::RedactedStream;
 use crate::tools::ToolAnswer;
@@ -127,6 +127,7 @@ pub fn run<'a>(
         queue: None,
         under_way: UnderWay::default(),
         keeping: handlers.journal.is_some().then(Box::default),
+        said: None,
         clocks: Clocks::default(),
         timer: None,
         notes: Arc::default(),
@@ -194,6 +195,8 @@ struct Driver<'a> {
     under_way: UnderWay,
     /// Only if there is a journal.
     keeping: Option<Box<Keeping>>,
+    /// Only if a model has said something that must be repeated as it was.
+    said: Option<Box<provider::Kept>>,
     clocks: Clocks,
     /// For the next limit of time, if there is one.
     timer: Option<Pin<Box<Sleep>>>,
@@ -428,7 +431,12 @@ impl<'a> Driver<'a> {
 
     /// Answers as the journal says.
     fn replay(&mut self, id: RequestId, request: &Request, recorded: Recorded, resumed: bool) {
-        let Recorded { response, model, tokens, usd, elapsed } = recorded;
+        let Recorded { response, words, model, tokens, usd, elapsed } = recorded;
+        if let (Call::Model { messages, .. }, Response::Model(Ok(reply)), Some(words)) =
+            (&request.call, &response, words)
+        {
+            self.said.get_or_insert_default().keep(messages, reply, words.into());
+        }
         self.asked(id, request, &model);
         let what = match &response {
             Response::Model(Ok(reply)) => Answered::Reply(reply.clone()),
@@ -480,7 +488,7 @@ impl<'a> Driver<'a> {
             any = true;
             match self.under_way.give_up(id) {
                 Some(Open { begun, what: Doing::Model(model), text, .. }) => {
-                    let OpenModel { reserve, provider, spent } = model;
+                    let OpenModel { reserve, provider, spent, .. } = model;
                     let cost = cost(provider.price().as_ref(), spent);
                     let usd = self.budget.settle(&reserve, spent, cost);
                     let (what, elapsed) = (Answered::Late, begun.elapsed());
@@ -569,14 +577,6 @@ impl<'a> Driver<'a> {
         match &request.call {
             Call::Model { messages, params, tools, attempt } => {
                 let named = params.as_ref().and_then(|p| p.model.as_deref());
-                let call = || ModelCall {
-                    messages: messages.clone(),
-                    params: params.clone(),
-                    tools: tools.clone(),
-                    max_output: None,
-                    attempt: *attempt,
-                    place: request.place.path(),
-                };
                 let provider = match self.handlers.models.resolve_for(params.as_deref()) {
                     Ok(provider) => provider,
                     Err(e) => {
@@ -590,7 +590,16 @@ impl<'a> Driver<'a> {
                 if !free {
                     return Begin::NotYet;
                 }
-                let (price, mut asked) = (provider.price(), call());
+                let price = provider.price();
+                let mut asked = ModelCall {
+                    messages: messages.clone(),
+                    params: params.clone(),
+                    tools: tools.clone(),
+                    max_output: None,
+                    attempt: *attempt,
+                    place: request.place.path(),
+                    said: self.said.as_ref().map_or_else(Arc::default, |said| said.of(messages)),
+                };
                 let (reserve, most) = match self.budget.model_call(
                     &asked,
                     provider.name(),
@@ -763,13 +772,13 @@ impl<'a> Driver<'a> {
         // A handler of the embedding program panicked; ours do not.
         let crashed = "the handler crashed";
         match (what, done) {
-            (Doing::Model(OpenModel { reserve, provider, .. }), done) => {
+            (Doing::Model(OpenModel { reserve, provider, asked, .. }), done) => {
                 let answer = match done {
                     Some(Done::Model(answer)) => *answer,
                     _ => Answer::failed(ModelError::new(crashed)),
                 };
                 self.end_of_text(id, text);
-                self.model_answered(id, answer, &reserve, &*provider, begun);
+                self.model_answered(id, answer, &reserve, &*provider, &asked, begun);
             }
             (Doing::Tool, Some(Done::NotNoted(why))) => self.end(id, ErrorCode::Cancelled, why),
             (Doing::Tool, Some(Done::Tool(result))) => self.tool_answered(id, *result, begun),
@@ -790,9 +799,10 @@ impl<'a> Driver<'a> {
         answer: Answer,
         reserve: &Reserve,
         provider: &dyn Provider,
+        asked: &[Message],
         begun: Instant,
     ) {
-        let Answer { result, tokens, finish, by } = answer;
+        let Answer { result, tokens, finish, by, words } = answer;
         let (model, usd) = match by {
             Some((name, usd)) => (name, usd),
             None => (provider.name().to_string(), cost(provider.price().as_ref(), tokens)),
@@ -806,9 +816,16 @@ impl<'a> Driver<'a> {
             Ok(reply) => Answered::Reply(reply.clone()),
             Err(e) => Answered::Failed(e.clone()),
         };
+        let words = words.map(|mut words| {
+            self.redactor().json(Arc::make_mut(&mut words));
+            words
+        });
+        if let (Ok(reply), Some(words)) = (&result, &words) {
+            self.said.get_or_insert_default().keep(asked, reply, words.clone());
+        }
         let elapsed = begun.elapsed();
         self.emit(Event::Answered { id, what, tokens, usd: usd.clone(), finish, elapsed });
-        self.respond_with(id, Response::Model(result), Spent { model, tokens, usd, elapsed });
+        self.respond_with(id, Response::Model(result), Spent { model, tokens, usd, elapsed, words });
     }
 
     fn tool_answered(&mut self, id: RequestId, answer: ToolAnswer, begun: Instant) {

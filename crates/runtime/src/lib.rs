@@ -78,7 +78,7 @@ pub use partial::{Finished, Kind as CallKind, Partial, Resource};
 #[cfg(feature = "local")]
 pub use provider::Local;
 pub use provider::{
-    Answer, Backoff, BoxFuture, FaultKind, Finish, ModelCall, ModelError, Price, Protocol, Provider,
+    Answer, AsSaid, Backoff, BoxFuture, FaultKind, Finish, ModelCall, ModelError, Price, Protocol, Provider,
     RateLimit, Recorded, Remote, RemoteOptions, Scripted, Structured, Tokens, Work,
 };
 pub use schema::Schema;

@@ -13,7 +13,7 @@ use crate::provider::{Answer, BoxFuture, Provider, Tokens};
 use crate::secret::RedactedStream;
 use crate::tools::ToolAnswer;
 use core_ir::Data;
-use machine::RequestId;
+use machine::{Message, RequestId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -56,6 +56,8 @@ pub(crate) enum Doing {
 pub(crate) struct OpenModel {
     pub(crate) reserve: Reserve,
     pub(crate) provider: Arc<dyn Provider>,
+    /// The conversation.
+    pub(crate) asked: Arc<Vec<Message>>,
     /// What it has used if it is given up, as far as we know.
     pub(crate) spent: Tokens,
 }

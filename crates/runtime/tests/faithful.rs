@@ -72,6 +72,7 @@ impl World for Real<'_> {
             max_output: None,
             attempt: 0,
             place: Arc::default(),
+            said: Arc::default(),
         };
         let answer = match self.model.clone().ask(call, Progress::none()) {
             Work::Now(answer) => answer,

@@ -26,6 +26,7 @@ fn call(params: Option<ModelParams>) -> ModelCall {
         max_output: None,
         attempt: 0,
         place: Arc::default(),
+        said: Arc::default(),
     }
 }
 

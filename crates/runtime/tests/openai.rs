@@ -33,6 +33,7 @@ fn call(result: Option<Type>) -> ModelCall {
         max_output: None,
         attempt: 0,
         place: Arc::default(),
+        said: Arc::default(),
     }
 }
 

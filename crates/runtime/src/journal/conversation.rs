@@ -112,6 +112,21 @@ pub(crate) fn link(messages: &[Message]) -> Link {
     Conversations::default().link(0, messages, &Redactor::default())
 }
 
+/// The links before each message of a conversation that is looked at once.
+pub(crate) fn links(messages: &[Message]) -> Vec<Link> {
+    let mut known = Conversations::default();
+    let mut before = NONE;
+    let mut out = Vec::with_capacity(messages.len());
+    let walked = known.walk(0, messages, &Redactor::default(), |link, _, _| {
+        out.push(std::mem::replace(&mut before, *link));
+        Ok::<_, std::convert::Infallible>(())
+    });
+    match walked {
+        Ok(_) => out,
+        Err(never) => match never {},
+    }
+}
+
 /// The messages of a conversation.
 ///
 /// # Errors
@@ -135,7 +150,7 @@ pub(super) fn read(db: &Connection, run: &str, end: &Link) -> rusqlite::Result<J
 }
 
 /// All messages of a run: their links, and the link before each; `None` for one that is not what was written.
-pub(super) fn links(db: &Connection, run: &str) -> rusqlite::Result<HashMap<Link, Option<Link>>> {
+pub(super) fn all_links(db: &Connection, run: &str) -> rusqlite::Result<HashMap<Link, Option<Link>>> {
     let mut statement = db.prepare("SELECT link, before, body FROM messages WHERE run = ?1")?;
     let rows = statement.query_map([run], |r| {
         let (link, before): (Link, Link) = (r.get(0)?, r.get(1)?);

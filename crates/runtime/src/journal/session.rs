@@ -33,6 +33,9 @@ pub enum Unfinished {
     Fail,
 }
 
+/// The field of a response in which a model's words are, beside what they say.
+const WORDS: &str = "words";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Answers are written.
@@ -81,6 +84,8 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) response: Response,
+    /// Those of a model, see [`crate::Answer::words`].
+    pub(crate) words: Option<Json>,
     pub(crate) model: String,
     pub(crate) tokens: Tokens,
     pub(crate) usd: Option<Num>,
@@ -94,6 +99,7 @@ pub(crate) struct Spent {
     pub(crate) tokens: Tokens,
     pub(crate) usd: Option<Num>,
     pub(crate) elapsed: Duration,
+    pub(crate) words: Option<Arc<Json>>,
 }
 
 impl Journal {
@@ -428,10 +434,11 @@ impl Session {
                 }
             });
         };
-        let json = parse(&response).unwrap_or_default();
+        let mut json = parse(&response).unwrap_or_default();
         Ok(match wire::read_response(call, &json) {
             Ok(response) => Known::Answered(Box::new(Recorded {
                 response,
+                words: json.get_mut(WORDS).map(Json::take),
                 model: row.model,
                 tokens: Tokens { input: whole(row.tokens.0), output: whole(row.tokens.1) },
                 usd: row.usd.and_then(|t| t.parse().ok()),
@@ -464,7 +471,11 @@ impl Session {
         spent: Spent,
         redactor: &Redactor,
     ) -> Option<Written> {
-        let response = Some(wire::response(response)?);
+        let mut response = wire::response(response)?;
+        if let Some(words) = &spent.words {
+            response[WORDS] = Json::clone(words);
+        }
+        let response = Some(response);
         let entry = Write::Entry { id, call, response, spent, redactor: redactor.clone() };
         self.writer.as_ref().map(|w| w.write(entry))
     }

@@ -1,5 +1,6 @@
 //! Models: one trait and those who answer: models behind HTTP, the embedded one, a script, a recording, and chains of them.
 
+mod as_said;
 mod fallback;
 mod fault;
 #[cfg(feature = "local")]
@@ -10,6 +11,8 @@ mod remote;
 mod retry;
 mod scripted;
 
+pub use as_said::AsSaid;
+pub(crate) use as_said::Kept;
 pub(crate) use fallback::Fallback;
 pub use fault::{FaultKind, ModelError};
 #[cfg(feature = "local")]
@@ -48,6 +51,9 @@ pub struct ModelCall {
     /// Where it stands in the run: the `place` of [traces](crate::trace), and last the number of the request there. It is
     /// the same in every run with the same answers, whichever of them come first.
     pub place: Arc<[u32]>,
+    /// Answers in the conversation, in the words of the protocol that they were given in ([`Answer::words`]), in their order. Whose words
+    /// they are not tells the calls in its own.
+    pub said: Arc<[AsSaid]>,
 }
 
 impl ModelCall {
@@ -87,6 +93,7 @@ impl ModelCall {
             }
         }
         let schema = |t: &Type| crate::Schema::of(t).map_or(0, |s| s.json.to_string().len() + FRAME);
+        bytes += self.said.iter().map(|s| s.words.to_string().len()).sum::<usize>();
         bytes += self.result().map_or(0, schema);
         for t in &self.tools {
             bytes += t.name.len() + t.description.as_ref().map_or(0, |d| d.len()) + FRAME;
@@ -131,6 +138,9 @@ pub struct Answer {
     pub finish: Finish,
     /// Who answered and what that cost (if it is known), where it was not simply the provider that was asked.
     pub by: Option<(String, Option<Num>)>,
+    /// The answer in the words of its protocol, if calls of tools are in it and it has to be repeated so: it is in [`ModelCall::said`]
+    /// of later questions.
+    pub words: Option<Arc<serde_json::Value>>,
 }
 
 /// Why a reply ends.
@@ -176,7 +186,7 @@ impl Answer {
     /// An answer with what it used.
     pub fn new(result: Result<Reply, ModelError>, tokens: Tokens) -> Answer {
         let finish = result.as_ref().map_or(Finish::Other, Finish::of);
-        Answer { result, tokens, finish, by: None }
+        Answer { result, tokens, finish, by: None, words: None }
     }
 
     /// A failure that used nothing.

@@ -243,6 +243,7 @@ mod tests {
             max_output: None,
             attempt: 0,
             place: Arc::default(),
+            said: Arc::default(),
         }
     }
 

@@ -51,6 +51,7 @@ fn call(result: Option<Type>) -> ModelCall {
         max_output: None,
         attempt: 0,
         place: Arc::default(),
+        said: Arc::default(),
     }
 }
 
@@ -461,6 +462,72 @@ async fn a_loop_of_tool_calls_without_an_end_is_ended() {
             assert!(failure.message.contains(why), "{way:?}: {failure:?}");
             assert_eq!(server.seen().len() as u64, usage.model_calls, "{way:?}");
         }
+    }
+}
+
+/// A model that thinks gets its thoughts back with the results of the tools that it called, as it said them; so does one whose run was interrupted in between.
+#[tokio::test]
+async fn thoughts_are_sent_back_with_the_results_of_tools() {
+    use runtime::{
+        About, CancellationToken, Environment, Handlers, Journal, Limits, Models, RunReport, Tools,
+        Unfinished,
+    };
+    let program = r#"tool look(q: Str) -> Str read
+tool note(q: Str) -> Str read
+let begun = send "go" in (fix[inf] (\more. \t. case t of {
+    look a => (let sent = send[tool] (tool[look] a) in more (recv {tools: [look, note], waiting: true, thinking: {type: "enabled", budget_tokens: 1024}})),
+    note a => (let sent = send[tool] (tool[note] a) in more (recv {tools: [look, note], waiting: true, thinking: {type: "enabled", budget_tokens: 1024}})),
+    none => more (recv {tools: [look, note], thinking: {type: "enabled", budget_tokens: 1024}}),
+    final a => a
+})) (recv {tools: [look, note], thinking: {type: "enabled", budget_tokens: 1024}})"#;
+    let compiled = frontend::calculus::compile(FileId(0), program);
+    let code = Arc::new(compiled.code.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics)));
+    let say = |text: &str, names: &[&str]| {
+        let call = |n: &&str| (n.to_string(), json!({"q": n}).to_string());
+        Act::Say(Say { text: text.into(), calls: names.iter().map(call).collect(), ..Say::default() })
+    };
+    let acts = [say("Two things first.", &["look", "note"]), say("", &["look"]), say("that is it", &[])];
+    for way in [(Protocol::Anthropic, false), (Protocol::Anthropic, true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("j.db");
+        let about = About::new("test", &code, None, json!({}));
+        let run = async |url: &Server, session: runtime::Session, calls: Option<u64>| -> RunReport {
+            let act: runtime::CustomTool = Arc::new(|_| Box::pin(async { Ok(Data::str("found")) }));
+            let tools =
+                Tools::new(&Environment::default()).with_custom("look", act.clone()).with_custom("note", act);
+            let model = Arc::new(Remote::new(options(url, way)).unwrap());
+            let mut handlers = Handlers { tools, ..Handlers::new(Models::only(model)) };
+            handlers.journal = Some(Arc::new(std::sync::Mutex::new(session)));
+            let machine = machine::Machine::new(code.clone(), None, machine::Config::default());
+            let limits = Limits { max_model_calls: calls, ..Limits::default() };
+            let (cancel, mut ignore) = (CancellationToken::new(), |_| {});
+            runtime::run(machine, &handlers, &limits, &cancel, &mut ignore).await
+        };
+        let server = Server::start(way.0, acts.clone()).await;
+        let session = Journal::open(&file).unwrap().begin(&about, &Default::default()).unwrap();
+        let id = session.id().to_string();
+        // After each answer the run is stopped, and another process goes on.
+        assert_eq!(run(&server, session, Some(1)).await.result.unwrap_err().code.as_str(), "budget");
+        for calls in [Some(2), None] {
+            let journal = Journal::existing(&file).unwrap();
+            let session = journal.resume(&id, &about, &Default::default(), false, Unfinished::Ask).unwrap();
+            let report = run(&server, session, calls).await;
+            match calls {
+                Some(_) => assert_eq!(report.result.unwrap_err().code.as_str(), "budget", "{way:?}"),
+                None => assert_eq!(report.result.unwrap().data(), Some(Data::str("that is it")), "{way:?}"),
+            }
+        }
+        // The server refuses turns that do not begin with its thoughts.
+        let seen = server.seen();
+        assert_eq!(seen.len(), 3, "{way:?}: {seen:?}");
+        let messages = seen[2]["messages"].as_array().unwrap();
+        let kinds = |m: &Json| -> Vec<String> {
+            m["content"].as_array().unwrap().iter().map(|b| b["type"].as_str().unwrap().into()).collect()
+        };
+        assert_eq!(kinds(&messages[1]), ["thinking", "redacted_thinking", "text", "tool_use", "tool_use"]);
+        assert_eq!(kinds(&messages[2]), ["tool_result", "tool_result"]);
+        assert_eq!(kinds(&messages[3]), ["thinking", "redacted_thinking", "tool_use"]);
+        assert_eq!(messages[1]["content"].as_array().unwrap()[..2], wire::thoughts());
     }
 }
 

@@ -294,6 +294,14 @@ fn input(args: &str) -> Json {
     serde_json::from_str(args).unwrap_or_else(|_| args.into())
 }
 
+/// What a model of Anthropic thinks before it answers.
+pub fn thoughts() -> Vec<Json> {
+    vec![
+        json!({"type": "thinking", "thinking": "hm, what is there?", "signature": "EqQBCkgI"}),
+        json!({"type": "redacted_thinking", "data": "EmwKAhgBEgy3"}),
+    ]
+}
+
 /// A whole answer.
 fn answer(protocol: Protocol, say: &Say) -> Json {
     let Say { text, calls, refused, cut } = say;
@@ -342,8 +350,8 @@ fn answer(protocol: Protocol, say: &Say) -> Json {
             })
         }
         Protocol::Anthropic => {
-            let mut content = vec![json!({"type": "thinking", "thinking": "hm", "signature": "x"})];
-            if calls.len() == 0 {
+            let mut content = thoughts();
+            if calls.len() == 0 || !text.is_empty() {
                 content.push(json!({"type": "text", "text": text}));
             }
             let reason = match (refused, cut, calls.len()) {
@@ -442,14 +450,21 @@ fn events(protocol: Protocol, say: &Say) -> Vec<String> {
                     Some("tool_use") => {
                         let mut begun = block.clone();
                         begun["input"] = json!({});
-                        let args = &say.calls[i - 1].1;
+                        let before = whole["content"].as_array().unwrap().len() - say.calls.len();
+                        let args = &say.calls[i - before].1;
                         let part = |p: &[u8]| json!({"type": "input_json_delta", "partial_json": String::from_utf8_lossy(p)});
                         (begun, args.as_bytes().chunks(4).map(part).collect())
                     }
-                    _ => (
-                        json!({"type": "thinking", "thinking": ""}),
-                        vec![json!({"type": "thinking_delta", "thinking": "hm"})],
-                    ),
+                    Some("thinking") => {
+                        let part = |name: &str| {
+                            let text = block[name].as_str().unwrap();
+                            let (a, b) = text.split_at(text.len() / 2);
+                            [a, b].map(|p| json!({"type": format!("{name}_delta"), name: p}))
+                        };
+                        let deltas = [part("thinking"), part("signature")].concat();
+                        (json!({"type": "thinking", "thinking": "", "signature": ""}), deltas)
+                    }
+                    _ => (block.clone(), Vec::new()),
                 };
                 out.push(named(json!({"type": "content_block_start", "index": i, "content_block": begun})));
                 out.extend(
@@ -538,7 +553,14 @@ fn anthropic(body: &Json) -> Result<(), String> {
             return Err(format!("messages: roles must alternate, and begin with \"user\": {m}"));
         }
         let blocks = m["content"].as_array().ok_or("content: a list of blocks is sent")?;
+        let calls = blocks.iter().any(|b| b["type"] == "tool_use");
+        if body["thinking"]["type"] == "enabled" && calls && blocks[0]["type"] != "thinking" {
+            return Err(format!("messages.{i}.content.0.type: Expected `thinking` or `redacted_thinking`"));
+        }
         for block in blocks {
+            if thoughts().contains(block) && open.is_empty() {
+                continue;
+            }
             let id = match block["type"].as_str() {
                 Some("text")
                     if open.is_empty() && block["text"].as_str().is_some_and(|t| !t.trim().is_empty()) =>
@@ -566,6 +588,9 @@ fn anthropic(body: &Json) -> Result<(), String> {
                 return Err(format!("unexpected `tool_use_id` found in `tool_result` blocks: {id}"));
             };
             open.remove(at);
+        }
+        if i % 2 == 0 && !open.is_empty() {
+            return Err("`tool_use` ids were found without `tool_result` blocks immediately after".into());
         }
     }
     if !open.is_empty() {

@@ -1,11 +1,13 @@
 //! Anthropic's Messages.
+//!
+//! A model with `thinking` that calls tools wants its thoughts back with the results, as it said them: they are signed. So an answer that has both is kept in its
+//! own words, which the next requests repeat; of other answers the text or the calls are enough.
 
 use super::convert::{Plan, Received, Turn, no_message};
 use super::excerpt;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
-use crate::provider::{Finish, ModelError};
-use core_ir::Data;
+use crate::provider::{AsSaid, Finish, ModelError};
 use serde_json::{Map, Value as Json, json};
 
 /// The version of the protocol that requests name.
@@ -24,11 +26,24 @@ pub(super) fn body(plan: &Plan<'_>) -> Json {
     body.insert("max_tokens".into(), plan.call.output_limit().unwrap_or(USUAL_OUTPUT).into());
     let mut system: Vec<String> = plan.instruction().into_iter().collect();
     let mut messages: Vec<Json> = Vec::new();
-    for turn in plan.turns() {
+    let in_words = plan.call.tools.is_empty();
+    let mut turns = plan.turns().into_iter();
+    while let Some(turn) = turns.next() {
         match turn {
+            Turn::Call { said: Some(AsSaid { calls, words, .. }), .. }
+                if !in_words && words["model"] == *plan.options.model =>
+            {
+                // The result of this call, and its other calls with theirs.
+                let results = turns.by_ref().take(2 * calls - 1).filter_map(|t| match t {
+                    Turn::Result { text, .. } => Some(text),
+                    _ => None,
+                });
+                let results: Vec<&str> = results.collect();
+                repeat(&mut messages, &words["content"], &results);
+            }
             // Instructions have a place of their own at the beginning; later ones are said.
             Turn::System(text) if messages.is_empty() => system.push(text.to_string()),
-            turn => add(&mut messages, &turn, plan.call.tools.is_empty()),
+            turn => add(&mut messages, &turn, in_words),
         }
     }
     if messages.first().is_none_or(|m| m["role"] != "user") {
@@ -84,18 +99,50 @@ fn add(messages: &mut Vec<Json>, turn: &Turn<'_>, in_words: bool) {
             ("assistant", text(&format!("I call the tool {name} with {}", args.to_json())))
         }
         Turn::Result { text: result, .. } if in_words => ("user", text(&format!("Its result: {result}"))),
-        Turn::Call { id, name, args } => {
+        Turn::Call { id, name, args, .. } => {
             // Arguments that are no object can't be shown as they were.
-            let input = match args {
-                Data::Record(_) => args.to_json(),
-                other => json!({ "arguments": other.to_json() }),
-            };
-            ("assistant", json!({"type": "tool_use", "id": id, "name": name, "input": input}))
+            (
+                "assistant",
+                json!({"type": "tool_use", "id": id, "name": name, "input": object(args.to_json())}),
+            )
         }
-        Turn::Result { id, text } => {
-            ("user", json!({"type": "tool_result", "tool_use_id": id, "content": text}))
-        }
+        Turn::Result { id, text } => ("user", result(&json!(id), text)),
     };
+    push(messages, role, block);
+}
+
+/// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none may be without a result.
+fn repeat(messages: &mut Vec<Json>, content: &Json, results: &[&str]) {
+    let mut made = Vec::new();
+    for block in content.as_array().into_iter().flatten() {
+        if is(block, "tool_use") {
+            if made.len() == results.len() {
+                continue;
+            }
+            made.push(&block["id"]);
+        }
+        push(messages, "assistant", block.clone());
+    }
+    for (id, text) in made.into_iter().zip(results) {
+        push(messages, "user", result(id, text));
+    }
+}
+
+fn result(id: &Json, text: &str) -> Json {
+    json!({"type": "tool_result", "tool_use_id": id, "content": text})
+}
+
+/// The arguments of a call, which are an object.
+fn object(input: Json) -> Json {
+    if input.is_object() { input } else { json!({ "arguments": input }) }
+}
+
+fn is(block: &Json, kind: &str) -> bool {
+    block.get("type").is_some_and(|t| t == kind)
+}
+
+/// Adds a block to the last message, or begins one.
+fn push(messages: &mut Vec<Json>, role: &str, block: Json) {
     if let Some(last) = messages.last_mut()
         && last["role"] == role
         && let Some(blocks) = last["content"].as_array_mut()
@@ -168,6 +215,10 @@ pub(super) fn read(json: &Json) -> Result<Received, ModelError> {
             _ => {}
         }
     }
+    let thinks = |b: &Json| is(b, "thinking") || is(b, "redacted_thinking");
+    if !out.calls.is_empty() && blocks.iter().any(thinks) {
+        out.words = Some(repeatable(blocks));
+    }
     let usage = |name: &str| json.pointer("/usage").and_then(|u| u.get(name)).and_then(Json::as_u64);
     out.input = usage("input_tokens").map(|n| {
         let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];
@@ -184,12 +235,25 @@ pub(super) fn read(json: &Json) -> Result<Received, ModelError> {
     Ok(out)
 }
 
+/// The blocks of an answer as requests may have them.
+fn repeatable(blocks: &[Json]) -> Json {
+    let is_empty = |b: &&Json| is(b, "text") && b["text"].as_str().is_none_or(|t| t.trim().is_empty());
+    let block = |b: &Json| {
+        let mut block = b.clone();
+        if is(b, "tool_use") {
+            block["input"] = object(block["input"].take());
+        }
+        block
+    };
+    blocks.iter().filter(|b| !is_empty(b)).map(block).collect()
+}
+
 /// Makes of the events of a stream the answer that would have come without one.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     message: Option<Json>,
     blocks: Vec<Json>,
-    /// What each block has grown by: its text, or the arguments of a call.
+    /// What each block has grown by: its text, its thoughts, or the arguments of a call.
     grown: Vec<String>,
     stopped: bool,
 }
@@ -219,6 +283,10 @@ impl Assembly {
                 } else if let Some(text) = part("text") {
                     self.grown[at].push_str(text);
                     return Ok(Some(text.to_string()));
+                } else if let Some(thought) = part("thinking") {
+                    self.grown[at].push_str(thought);
+                } else if let Some(signature) = part("signature") {
+                    grow(&mut self.blocks[at], "signature", signature);
                 }
             }
             "message_delta" => {
@@ -253,13 +321,20 @@ impl Assembly {
             if block["type"] == "tool_use" && !grown.is_empty() {
                 // What is no JSON stays a text, and the model is told.
                 block["input"] = serde_json::from_str(&grown).unwrap_or(Json::String(grown));
-            } else if block["type"] == "text" {
-                let begun = block.get("text").and_then(Json::as_str).unwrap_or_default();
-                block["text"] = format!("{begun}{grown}").into();
+            } else if is(&block, "text") {
+                grow(&mut block, "text", &grown);
+            } else if is(&block, "thinking") {
+                grow(&mut block, "thinking", &grown);
             }
             block
         });
         message["content"] = blocks.collect();
         Some(message)
     }
+}
+
+/// Adds to a text of a block.
+fn grow(block: &mut Json, field: &str, more: &str) {
+    let begun = block.get(field).and_then(Json::as_str).unwrap_or_default();
+    block[field] = format!("{begun}{more}").into();
 }

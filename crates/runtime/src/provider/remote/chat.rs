@@ -77,7 +77,7 @@ fn message(turn: &Turn<'_>) -> Json {
         Turn::System(text) => json!({"role": "system", "content": text}),
         Turn::User(text) => json!({"role": "user", "content": text}),
         Turn::Assistant(text) => json!({"role": "assistant", "content": text}),
-        Turn::Call { id, name, args } => json!({
+        Turn::Call { id, name, args, .. } => json!({
             "role": "assistant",
             "content": null,
             "tool_calls": [{"id": id, "type": "function", "function": {"name": name, "arguments": arguments(args)}}],
@@ -113,6 +113,7 @@ pub(super) fn read(json: &Json) -> Result<Received, ModelError> {
         refusal: refusal.map(String::from),
         input: usage("prompt_tokens"),
         output: usage("completion_tokens"),
+        words: None,
     })
 }
 

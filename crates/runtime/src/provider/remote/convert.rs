@@ -2,7 +2,7 @@
 
 use super::{RemoteOptions, Structured, excerpt};
 use crate::Schema;
-use crate::provider::{FaultKind, Finish, ModelCall, ModelError, Tokens};
+use crate::provider::{AsSaid, FaultKind, Finish, ModelCall, ModelError, Tokens};
 use core_ir::{Data, Name, ToolDecl, Type};
 use machine::Reply;
 use serde_json::{Value as Json, json};
@@ -44,6 +44,8 @@ pub(super) struct Received {
     pub(super) refusal: Option<String>,
     pub(super) input: Option<u64>,
     pub(super) output: Option<u64>,
+    /// The answer as it was said, if it has to be repeated so.
+    pub(super) words: Option<Json>,
 }
 
 /// A tool as it is offered.
@@ -59,8 +61,17 @@ pub(super) enum Turn<'a> {
     System(&'a str),
     User(&'a str),
     Assistant(&'a str),
-    Call { id: String, name: String, args: &'a Data },
-    Result { id: String, text: &'a str },
+    /// The first call of an answer may know the words of the answer.
+    Call {
+        id: String,
+        name: String,
+        args: &'a Data,
+        said: Option<&'a AsSaid>,
+    },
+    Result {
+        id: String,
+        text: &'a str,
+    },
 }
 
 impl<'a> Plan<'a> {
@@ -122,7 +133,9 @@ impl<'a> Plan<'a> {
         let mut out = Vec::with_capacity(messages.len());
         // The call that the next message answers.
         let mut open: Option<String> = None;
+        let mut said = self.call.said.iter().peekable();
         for (i, m) in messages.iter().enumerate() {
+            let said = said.next_if(|s| s.at == i);
             if let Some(id) = open.take() {
                 out.push(Turn::Result { id, text: &m.content });
                 continue;
@@ -132,7 +145,7 @@ impl<'a> Plan<'a> {
                 (Some(call), _) if i + 1 < messages.len() => {
                     let id = format!("call_{i}");
                     open = Some(id.clone());
-                    Turn::Call { id, name: known(&call.0), args: &call.1 }
+                    Turn::Call { id, name: known(&call.0), args: &call.1, said }
                 }
                 (_, core_ir::Role::System) => Turn::System(&m.content),
                 (_, core_ir::Role::Assistant) => Turn::Assistant(&m.content),

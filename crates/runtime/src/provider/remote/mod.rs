@@ -19,7 +19,7 @@ use crate::{ConfigError, Redactor, Secret};
 use convert::{Plan, Received};
 use diagnostics::clip_to as clip;
 use http::{Fault, Http};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use sse::SseEvent;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -293,8 +293,11 @@ impl Remote {
             Err(why) => Answer { tokens: Tokens::guess(sent, 0), ..Answer::failed(named(why)) },
             Ok(received) => {
                 let (tokens, finish) = (plan.tokens(&received, sent), received.finish);
+                // Another model, also one of the same protocol, can't read the thoughts of this one.
+                let words = received.words.as_ref();
+                let words = words.map(|w| Arc::new(json!({"model": self.options.model, "content": w})));
                 let result = plan.reply(received, json).map_err(named);
-                Answer { result, tokens, finish, by: None }
+                Answer { result, tokens, finish, by: None, words }
             }
         }
     }

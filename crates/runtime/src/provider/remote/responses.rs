@@ -74,7 +74,7 @@ fn item(turn: &Turn<'_>) -> Json {
         Turn::System(text) => json!({"role": "system", "content": text}),
         Turn::User(text) => json!({"role": "user", "content": text}),
         Turn::Assistant(text) => json!({"role": "assistant", "content": text}),
-        Turn::Call { id, name, args } => {
+        Turn::Call { id, name, args, .. } => {
             json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments(args)})
         }
         Turn::Result { id, text } => json!({"type": "function_call_output", "call_id": id, "output": text}),
