@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Tells what an LLM agent entails before it runs, and holds it to that while it runs.
 #[derive(Debug, Parser)]
-#[command(name = "entail", version, disable_version_flag = true, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "entail", version, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
     /// What is to be done.
     #[command(subcommand)]

@@ -297,6 +297,11 @@ impl<'a> Driver<'a> {
         self.limits.timeout.and_then(|limit| self.begun.checked_add(limit))
     }
 
+    /// Whether a limit of time has to hold for a request.
+    fn is_timed(&self, request: &Request) -> bool {
+        self.limits.timeout.is_some() || !request.deadlines.is_empty()
+    }
+
     /// Whether there is a limit of time that has passed. If not, we are woken when the next one does.
     fn time_is_up(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(next) = self.deadline().into_iter().chain(self.clocks.next()).min() else {
@@ -312,6 +317,10 @@ impl<'a> Driver<'a> {
 
     /// After the end nothing goes on.
     async fn end_of_run(mut self: Box<Self>, result: Result<machine::Value, Box<Failure>>) -> RunReport {
+        // What is given up now may be charged all the same, as what is late.
+        for OpenModel { reserve, provider, spent, .. } in self.under_way.models() {
+            self.budget.settle(reserve, *spent, cost(provider.price().as_ref(), *spent));
+        }
         self.under_way.shutdown().await;
         let ended_by_itself = !matches!(&result, Err(f) if f.code == ErrorCode::Cancelled);
         if let Some(tools) = &self.tools {
@@ -615,14 +624,25 @@ impl<'a> Driver<'a> {
                     }
                 };
                 asked.max_output = most;
+                let input = asked.input_bound().div_ceil(4);
                 self.asked(id, request, provider.name());
                 let progress = Progress::to(id, self.notes.clone(), self.handlers.stream);
                 match provider.clone().ask(asked, progress) {
-                    Work::Now(answer) => self.model_answered(id, answer, &reserve, &*provider, begun),
+                    Work::Now(answer) => {
+                        self.model_answered(id, answer, &reserve, &*provider, messages, begun);
+                    }
                     Work::Later(answer) => {
-                        let spent = Tokens { input: call().input_bound().div_ceil(4), output: 0 };
-                        let what = Doing::Model(OpenModel { reserve, provider, spent });
-                        self.under_way.begin(id, begun, what, Portable::Model(answer));
+                        let spent = Tokens { input, output: 0 };
+                        let asked = messages.clone();
+                        // See below, of tools.
+                        let alone = self.is_timed(request) && provider.may_block();
+                        let what = Doing::Model(OpenModel { reserve, provider, asked, spent });
+                        let work = Portable::Model(answer);
+                        if alone {
+                            self.under_way.spawn(id, begun, what, work);
+                        } else {
+                            self.under_way.begin(id, begun, what, work);
+                        }
                     }
                 }
             }
@@ -656,8 +676,7 @@ impl<'a> Driver<'a> {
                     Work::Now(result) => self.tool_answered(id, result, begun),
                     Work::Later(result) => {
                         let work = Portable::Tool(result);
-                        let timed = self.limits.timeout.is_some() || !request.deadlines.is_empty();
-                        if timed && self.handlers.tools.is_custom(tool) {
+                        if self.is_timed(request) && self.handlers.tools.is_custom(tool) {
                             // It may keep its thread to itself, and a limit of time must hold then, too.
                             self.under_way.spawn(id, begun, Doing::Tool, work);
                         } else {
@@ -923,7 +942,12 @@ impl<'a> Driver<'a> {
                 }
                 Event::Retry { id, number, wait, cause: self.redactor().owned(cause) }
             }
-            Note::Growing { output_tokens } => Event::Growing { id, output_tokens },
+            Note::Growing { output_tokens } => {
+                if let Some(Open { what: Doing::Model(model), .. }) = self.under_way.get_mut(id) {
+                    model.spent.output = model.spent.output.max(output_tokens);
+                }
+                Event::Growing { id, output_tokens }
+            }
             Note::Text(piece) => {
                 let redactor = self.redactor();
                 // What comes after the answer is no news.

@@ -99,6 +99,14 @@ impl UnderWay {
         self.open.get_mut(id).map(|open| &mut **open)
     }
 
+    /// What models are asked and have not answered.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &OpenModel> {
+        self.open.iter().filter_map(|(_, open)| match &open.what {
+            Doing::Model(model) => Some(model),
+            _ => None,
+        })
+    }
+
     /// Begins with a request.
     pub(crate) fn begin(&mut self, id: RequestId, begun: Instant, what: Doing, work: Portable) {
         if self.len() > 0 {

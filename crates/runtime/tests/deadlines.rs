@@ -4,10 +4,10 @@
 mod support;
 
 use core_ir::{Builder, Data, LabelSpec, ModelParams, Num, Term, TermId, Type};
-use machine::{ErrorCode, Machine};
+use machine::{ErrorCode, Machine, Reply};
 use runtime::{
-    Answered, Backoff, CancellationToken, Environment, Event, Handlers, Limits, Models, Remote,
-    RemoteOptions, RunReport, Scripted, Tools,
+    Answer, Answered, Backoff, CancellationToken, Environment, Event, Handlers, Limits, ModelCall, Models,
+    Price, Progress, Provider, Remote, RemoteOptions, RunReport, Scripted, Tokens, Tools, Work,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -313,6 +313,47 @@ async fn a_tool_that_keeps_its_thread_does_not_keep_the_run_beyond_its_limit() {
     assert!(failure.message.contains("took longer than the limit of 0.05 s"), "{}", failure.message);
     release.send(()).unwrap();
     assert!(released.recv().unwrap(), "the run waited for the tool");
+}
+
+/// A model that keeps its thread to itself until it is released, or far too long.
+struct Stubborn {
+    waits: std::sync::Mutex<std::sync::mpsc::Receiver<()>>,
+    tells: std::sync::Mutex<std::sync::mpsc::Sender<bool>>,
+}
+
+impl Provider for Stubborn {
+    fn name(&self) -> &str {
+        "stubborn"
+    }
+
+    fn price(&self) -> Option<Price> {
+        None
+    }
+
+    fn ask(self: Arc<Self>, _: ModelCall, _: Progress) -> Work<Answer> {
+        Work::Later(Box::pin(async move {
+            let was = self.waits.lock().unwrap().recv_timeout(Duration::from_secs(60)).is_ok();
+            let _ = self.tells.lock().unwrap().send(was);
+            Answer::new(Ok(Reply::Text("too late".into())), Tokens::default())
+        }))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_keeps_its_thread_does_not_keep_the_run_beyond_its_limit() {
+    let (release, waits) = std::sync::mpsc::channel();
+    let (tells, released) = std::sync::mpsc::channel();
+    let model = Arc::new(Stubborn { waits: waits.into(), tells: tells.into() });
+    let m = machine(|b| ask(b, "hi", ModelParams::default()));
+    let limits = Limits { timeout: Some(Duration::from_millis(50)), ..Limits::default() };
+    let handlers = Handlers::new(Models::only(model));
+    let report = tokio::spawn(async move {
+        runtime::run(m, &handlers, &limits, &CancellationToken::new(), &mut |_| {}).await
+    });
+    let failure = report.await.unwrap().result.unwrap_err();
+    assert!(failure.message.contains("took longer than the limit of 0.05 s"), "{}", failure.message);
+    release.send(()).unwrap();
+    assert!(released.recv().unwrap(), "the run waited for the model");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

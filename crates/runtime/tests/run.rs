@@ -215,7 +215,11 @@ async fn cancellation_ends_what_is_under_way() {
     });
     server.until_busy(1).await;
     cancel.cancel();
-    assert_eq!(error(running.await.unwrap()), (ErrorCode::Cancelled, "the run was cancelled".into()));
+    let report = running.await.unwrap();
+    // The endpoint may charge for what it was asked.
+    let usage = report.usage.clone();
+    assert!(usage.model_calls == 1 && usage.input_tokens > 0 && usage.usd > Some(Num::ZERO), "{usage:?}");
+    assert_eq!(error(report), (ErrorCode::Cancelled, "the run was cancelled".into()));
     server.until_busy(0).await;
 
     // Dropping the run does the same.

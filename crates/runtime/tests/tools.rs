@@ -247,6 +247,13 @@ async fn handlers_that_cannot_be_used_are_named() {
         assert!(e.contains(want), "{want}\n{e}");
         assert_eq!(run(tools(), tool, vec![arg("a", "x")]).await, Err(format!("`t`: {e}")));
     }
+    // Whoever gives functions has given one under another name.
+    let act: runtime::CustomTool = Arc::new(|_| Box::pin(async { Ok(Data::Null) }));
+    let near = tools().with_custom("tt", act).check(&t(None)).unwrap_err();
+    assert!(near.contains("give a function of this name; there is one for `tt`"), "{near}");
+    // What is proposed can be written so.
+    let odd = tools().check(&decl("code: \"Split\"", &[], Type::Str, None)).unwrap_err();
+    assert!(odd.contains(r#"add `"code: \"Split\"" = { exec"#), "{odd}");
     let t = decl("t", &[("a", Type::Str)], Type::Str, None);
     let configured = tools().with_handler("t", record(&[("builtin", Data::str("text.upper"))]));
     assert_eq!(run(configured, t, vec![arg("a", "x")]).await, Ok(Data::str("X")));

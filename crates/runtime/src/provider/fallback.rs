@@ -70,6 +70,10 @@ impl Provider for Fallback {
         self.chain.len() as u64
     }
 
+    fn may_block(&self) -> bool {
+        self.chain.iter().any(|p| p.may_block())
+    }
+
     fn ask(self: Arc<Self>, call: ModelCall, progress: Progress) -> Work<Answer> {
         Work::Later(Box::pin(self.answer(call, progress)))
     }

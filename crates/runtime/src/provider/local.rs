@@ -271,6 +271,10 @@ impl Provider for Local {
         Some(Price::FREE)
     }
 
+    fn may_block(&self) -> bool {
+        false
+    }
+
     fn ask(self: Arc<Self>, call: ModelCall, progress: Progress) -> Work<Answer> {
         Work::Later(Box::pin(self.answer(call, progress)))
     }

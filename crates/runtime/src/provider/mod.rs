@@ -243,7 +243,13 @@ pub trait Provider: Send + Sync {
         1
     }
 
-    /// Asks. What depends on the order of calls is decided before this returns, so that runs are deterministic. Neither this nor the future may
-    /// keep its thread to itself (there is [`tokio::task::spawn_blocking`] for that): the run and its time limits would wait as well.
+    /// Whether the future may keep its thread to itself, as none should. Where a limit of time has to hold, such a future gets a task of its own, so
+    /// that on a runtime of several threads the limit does hold.
+    fn may_block(&self) -> bool {
+        true
+    }
+
+    /// Asks. What depends on the order of calls is decided before this returns, so that runs are deterministic. Neither this nor the future should
+    /// keep its thread to itself (there is [`tokio::task::spawn_blocking`] for that): for this the run and its time limits wait, for the future others may.
     fn ask(self: Arc<Self>, call: ModelCall, progress: Progress) -> Work<Answer>;
 }

@@ -72,6 +72,10 @@ impl Provider for Recorded {
         Some(Price::FREE)
     }
 
+    fn may_block(&self) -> bool {
+        false
+    }
+
     fn ask(self: Arc<Self>, call: ModelCall, _: Progress) -> Work<Answer> {
         Work::Now(self.answer(call))
     }

@@ -223,6 +223,10 @@ impl Provider for Scripted {
         Some(Price::FREE)
     }
 
+    fn may_block(&self) -> bool {
+        false
+    }
+
     fn ask(self: Arc<Self>, call: ModelCall, _: Progress) -> Work<Answer> {
         Work::Now(Answer::new(self.answer(&call), Tokens::default()))
     }

@@ -363,9 +363,19 @@ impl Tools {
         let name = &tool.name;
         let configured = self.shared.configured.get(name);
         let Some(data) = configured.or(tool.handler.as_ref()) else {
+            let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+            // Names of other frameworks may have anything in them. A string of JSON is one of TOML.
+            let key = if is_bare { name.to_string() } else { serde_json::Value::from(&**name).to_string() };
+            let given: Vec<String> = self.shared.custom.keys().map(|n| format!("`{n}`")).collect();
+            if !given.is_empty() {
+                return Err(format!(
+                    "no handler for tool `{name}` (help: give a function of this name; there is one for {})",
+                    diagnostics::clip_to(&given.join(", "), 200)
+                ));
+            }
             return Err(format!(
                 "no handler for tool `{name}` (help: give it a body such as `{{ exec \"program\" \"{{argument}}\" }}`, or add \
-                 `{name} = {{ exec = [\"program\"] }}` to `[handlers]` in `entail.toml`)"
+                 `{key} = {{ exec = [\"program\"] }}` to `[handlers]` in `entail.toml`)"
             ));
         };
         let bad = |why: String| format!("the handler of tool `{name}` can't be used: {why}");

@@ -312,6 +312,10 @@ impl Provider for Remote {
         self.options.price.clone()
     }
 
+    fn may_block(&self) -> bool {
+        false
+    }
+
     fn ask(self: Arc<Self>, call: ModelCall, progress: Progress) -> Work<Answer> {
         Work::Later(Box::pin(self.answer(call, progress)))
     }
