@@ -268,6 +268,11 @@ impl<'o> Kit<'o> {
         self.open.pop();
     }
 
+    /// Notes a definition that is no agent around the current place; it must be closed.
+    pub fn enter(&mut self, definition: Span) {
+        self.open.push(definition);
+    }
+
     /// Whether a definition is around the current place.
     pub fn is_open(&self, definition: Span) -> bool {
         self.open.contains(&definition)

@@ -102,9 +102,30 @@ pub(crate) fn longest(speakers: &[Speaker], free: impl Fn(&Choice) -> bool) -> O
     (done == next.len()).then(|| replies.into_iter().max().unwrap_or(1))
 }
 
+/// What a conversation begins with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begins {
+    /// A text, which the user says.
+    Text,
+    /// A list of messages, each said by whom it names.
+    Messages,
+}
+
 /// `Str → Str`. The first speaker begins. `over` is the error when the bound is reached.
 pub(crate) fn talk(
     kit: &mut Kit<'_>,
+    speakers: Vec<Speaker>,
+    bound: LoopBound,
+    over: &str,
+    at: Span,
+) -> TermId {
+    talk_from(kit, Begins::Text, speakers, bound, over, at)
+}
+
+/// The same, of what the conversation begins with.
+pub(crate) fn talk_from(
+    kit: &mut Kit<'_>,
+    begins: Begins,
     mut speakers: Vec<Speaker>,
     bound: LoopBound,
     over: &str,
@@ -114,7 +135,11 @@ pub(crate) fn talk(
     let prompt = first.prompts.pop().unwrap_or_else(|| kit.text("", at));
     if speakers.len() == 1 && speakers[0].choices.is_empty() {
         let Speaker { params, model_at, .. } = speakers.remove(0);
-        return kit.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
+        if begins == Begins::Text {
+            return kit.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
+        }
+        let answer = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
+        return begun(kit, begins, prompt, answer, at);
     }
     let head = speakers[0].head;
     let fix_at = bound.span.unwrap_or(head);
@@ -145,13 +170,22 @@ pub(crate) fn talk(
         ends.push(Branch { tag: tag(i, &names), binder: None, body });
     }
     let result = kit.b.add(Term::Case { scrutinee: ran, branches: ends, default: None }, head);
+    begun(kit, begins, prompt, result, head)
+}
+
+/// A conversation of its own: what it begins with, then the rest.
+fn begun(kit: &mut Kit<'_>, begins: Begins, prompt: TermId, rest: TermId, head: Span) -> TermId {
     let mut said: Vec<(Name, TermId)> = Vec::new();
     said.extend(system(kit, prompt, head));
     let x = kit.b.var("x", head);
-    said.push(("_".into(), kit.b.add(Term::Send(Role::User, x), head)));
-    let all = kit.b.let_in(said, result, head);
+    let (heard, ty) = match begins {
+        Begins::Text => (kit.b.add(Term::Send(Role::User, x), head), Some(core_ir::Type::Str)),
+        Begins::Messages => (crate::langgraph::said_each(kit, x, head), None),
+    };
+    said.push(("_".into(), heard));
+    let all = kit.b.let_in(said, rest, head);
     let all = kit.b.add(Term::Fresh(all), head);
-    kit.b.abs("x", Some(core_ir::Type::Str), all, head)
+    kit.b.abs("x", ty, all, head)
 }
 
 /// Sends the system message, unless there is none.

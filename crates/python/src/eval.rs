@@ -565,7 +565,8 @@ impl<'a> World<'a> {
         self.sources.get(module).expect("a module of these sources")
     }
 
-    pub(crate) fn span(&self, module: usize, range: TextRange) -> Span {
+    /// The place of a range of a module's text.
+    pub fn span(&self, module: usize, range: TextRange) -> Span {
         self.source(module).span(range)
     }
 

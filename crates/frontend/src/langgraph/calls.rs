@@ -817,7 +817,7 @@ fn same(a: &Value, b: &Value) -> bool {
 }
 
 /// Whether calling something asks nobody: what Python has built in, and what only makes values.
-fn is_quiet(callee: &str) -> bool {
+pub(crate) fn is_quiet(callee: &str) -> bool {
     const QUIET: &[&str] = &[
         "builtins",
         "typing",

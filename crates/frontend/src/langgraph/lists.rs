@@ -209,7 +209,7 @@ impl Reader<'_, '_> {
         let nothing = kit.b.add(Term::List(Vec::new()), at);
         folded(kit, list, nothing, item.clone(), at, |kit, so_far| {
             let one = kit.b.var(item.clone(), at);
-            let test = self.truthy(kit, one, at);
+            let test = super::value::truthy(kit, one, at);
             let (whole, again, one) = (so_far(kit), so_far(kit), kit.b.var(item.clone(), at));
             let more = kit.b.add(Term::Prim(Prim::Append, vec![whole, one]), at);
             kit.b.add(Term::If(test, more, again, IfSugar::Plain), at)

@@ -35,8 +35,11 @@ mod team;
 mod update;
 mod value;
 
+pub(crate) use calls::is_quiet;
 pub(crate) use lent::{Functions, Of};
 pub use manifest::Manifest;
+pub(crate) use model::said_each;
+pub(crate) use value::truthy;
 
 use crate::defaults;
 use crate::emit::{codes, undecided};

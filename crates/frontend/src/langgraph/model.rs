@@ -591,7 +591,7 @@ impl Reader<'_, '_> {
 }
 
 /// Says the messages of a list, in its order, each by whom it names.
-pub(super) fn said_each(kit: &mut Kit<'_>, list: TermId, at: Span) -> TermId {
+pub(crate) fn said_each(kit: &mut Kit<'_>, list: TermId, at: Span) -> TermId {
     let message: Name = kit.b.fresh("m");
     let field = |kit: &mut Kit<'_>, name: &str| {
         let of = kit.b.var(message.clone(), at);

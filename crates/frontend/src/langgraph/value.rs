@@ -561,7 +561,7 @@ impl Reader<'_, '_> {
                 if matches!(kit.b.term(term), Term::Unknown(_)) {
                     return term;
                 }
-                self.truthy(kit, term, at)
+                truthy(kit, term, at)
             }
         }
     }
@@ -579,33 +579,6 @@ impl Reader<'_, '_> {
             },
             _ => None,
         }
-    }
-
-    /// Whether data counts as true in Python.
-    pub fn truthy(&self, kit: &mut Kit<'_>, term: TermId, at: Span) -> TermId {
-        let name: Name = kit.b.fresh("v");
-        let var = |kit: &mut Kit<'_>| kit.b.var(name.clone(), at);
-        let mut chain = kit.b.lit(Data::Bool(true), at);
-        // What is empty counts as false, whatever it is.
-        for (is, empty) in [
-            (Prim::IsArray, Data::list(Vec::new())),
-            (Prim::IsRecord, Data::record([])),
-            (Prim::IsNum, Data::Num(Num::from(0i64))),
-            (Prim::IsStr, Data::str("")),
-        ] {
-            let (a, b) = (var(kit), var(kit));
-            let empty = kit.b.lit(empty, at);
-            let test = kit.b.add(Term::Prim(is, vec![a]), at);
-            let full = kit.b.add(Term::Prim(Prim::Ne, vec![b, empty]), at);
-            chain = kit.b.add(Term::If(test, full, chain, IfSugar::Plain), at);
-        }
-        let (a, b, c) = (var(kit), var(kit), var(kit));
-        let is_bool = kit.b.add(Term::Prim(Prim::IsBool, vec![a]), at);
-        let chain = kit.b.add(Term::If(is_bool, b, chain, IfSugar::Plain), at);
-        let is_null = kit.b.add(Term::Prim(Prim::IsNull, vec![c]), at);
-        let no = kit.b.lit(Data::Bool(false), at);
-        let chain = kit.b.add(Term::If(is_null, no, chain, IfSugar::Plain), at);
-        kit.b.let_in(vec![(name, term)], chain, at)
     }
 
     pub(super) fn comparison(
@@ -758,6 +731,33 @@ impl Reader<'_, '_> {
             }
         }
     }
+}
+
+/// Whether data counts as true in Python.
+pub(crate) fn truthy(kit: &mut Kit<'_>, term: TermId, at: Span) -> TermId {
+    let name: Name = kit.b.fresh("v");
+    let var = |kit: &mut Kit<'_>| kit.b.var(name.clone(), at);
+    let mut chain = kit.b.lit(Data::Bool(true), at);
+    // What is empty counts as false, whatever it is.
+    for (is, empty) in [
+        (Prim::IsArray, Data::list(Vec::new())),
+        (Prim::IsRecord, Data::record([])),
+        (Prim::IsNum, Data::Num(Num::from(0i64))),
+        (Prim::IsStr, Data::str("")),
+    ] {
+        let (a, b) = (var(kit), var(kit));
+        let empty = kit.b.lit(empty, at);
+        let test = kit.b.add(Term::Prim(is, vec![a]), at);
+        let full = kit.b.add(Term::Prim(Prim::Ne, vec![b, empty]), at);
+        chain = kit.b.add(Term::If(test, full, chain, IfSugar::Plain), at);
+    }
+    let (a, b, c) = (var(kit), var(kit), var(kit));
+    let is_bool = kit.b.add(Term::Prim(Prim::IsBool, vec![a]), at);
+    let chain = kit.b.add(Term::If(is_bool, b, chain, IfSugar::Plain), at);
+    let is_null = kit.b.add(Term::Prim(Prim::IsNull, vec![c]), at);
+    let no = kit.b.lit(Data::Bool(false), at);
+    let chain = kit.b.add(Term::If(is_null, no, chain, IfSugar::Plain), at);
+    kit.b.let_in(vec![(name, term)], chain, at)
 }
 
 /// What stands for a value that would take more than is compiled.

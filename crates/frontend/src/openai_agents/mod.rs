@@ -9,6 +9,7 @@
 //! | `handoffs=[other]` | `transfer_to_other`: the other goes on in the same conversation |
 //! | `output_type` | the type that the reply is decoded to |
 //! | `Runner.run(agent, max_turns=n)` | the bound; 10 if it does not say |
+//! | several runs in a function, which depend on each other | the function, see [`whole`] |
 //!
 //! A turn is one reply of a model, whoever speaks. When the turns are used up, the run fails, as in the SDK.
 //!
@@ -21,7 +22,7 @@ use crate::outline::Ends;
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::py::{self, Given, field};
 use crate::shape::why;
-use crate::talk::{Choice, Move, Speaker, longest, talk};
+use crate::talk::{Begins, Choice, Move, Speaker, longest, talk_from};
 use core_ir::{Bound, LabelSpec, ModelParams, Name, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
 use python::{Arg, FunctionId, Kind, Object, ObjectId, Value, World};
@@ -29,6 +30,12 @@ use std::collections::{HashMap, HashSet};
 
 /// The front end.
 pub struct OpenAiAgents;
+
+mod block;
+mod loops;
+mod scan;
+mod value;
+mod whole;
 
 const AGENT_KEYS: &[&str] = &[
     "name",
@@ -119,6 +126,8 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
     let said = said_by_functions(&mut world);
     let reader = Reader { world: &world, said };
     let mut used: HashSet<ObjectId> = HashSet::new();
+    let whole = whole::Whole::new(&reader);
+    let functions = whole.found(file);
     let mut done: HashSet<(ObjectId, Option<String>)> = HashSet::new();
     for (_, run) in py::made_by(&world, |o| py::made_in(o, file) && is_run(o)) {
         py::report(run, RUN_KEYS, RUN_UNUSED, "a run", &mut units.compiled.diagnostics);
@@ -130,12 +139,19 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
         };
         let turns = field(run, None, "max_turns");
         used.insert(id);
+        // A part of a function that is compiled whole.
+        if functions.iter().any(|f| f.sites.contains(&run.span)) {
+            continue;
+        }
         if !done.insert((id, turns.map(|t| format!("{:?}", t.value.kind)))) {
             continue;
         }
         let default = defaults::bound(&defaults::OPENAI_AGENTS_TURNS, &units.versions);
         let bound = py::bound(&world, turns, default);
         add(&mut units, &reader, id, bound);
+    }
+    for function in &functions {
+        units.add(&function.name, UnitKind::Crew, function.at, |kit| whole.unit(kit, function));
     }
     let all: Vec<ObjectId> = py::made_by(&world, |o| py::made_in(o, file))
         .filter(|(id, _)| reader.is_agent(*id))
@@ -356,8 +372,24 @@ impl Reader<'_, '_> {
         seen
     }
 
-    /// A run that begins with an agent.
+    /// A run that begins with an agent: of a text.
     fn run(&self, kit: &mut Kit<'_>, start: ObjectId, bound: LoopBound, depth: usize) -> TermId {
+        self.run_from(kit, start, bound, depth, Begins::Text)
+    }
+
+    /// The same of a list of messages.
+    fn run_on_messages(&self, kit: &mut Kit<'_>, start: ObjectId, bound: LoopBound) -> TermId {
+        self.run_from(kit, start, bound, 0, Begins::Messages)
+    }
+
+    fn run_from(
+        &self,
+        kit: &mut Kit<'_>,
+        start: ObjectId,
+        bound: LoopBound,
+        depth: usize,
+        begins: Begins,
+    ) -> TermId {
         let head = self.world.object(start).span;
         // Who may speak: in the order in which they are handed over to.
         let mut order = vec![start];
@@ -397,7 +429,7 @@ impl Reader<'_, '_> {
             Bound::Infinite => "max turns exceeded".to_string(),
         };
         let bound = self.within(kit, &order, &speakers, bound, head);
-        talk(kit, speakers, bound, &over, head)
+        talk_from(kit, begins, speakers, bound, &over, head)
     }
 
     /// The bound of a talk that has less turns anyway: nobody in it calls a tool that the SDK carries out, and nobody speaks twice. Tools

@@ -1,0 +1,172 @@
+//! Functions in which several agents are run, as whole programs: with models that answer by script, what one says decides whether the
+//! next is asked and what it is asked, and no run asks more often than the bound that was known before it.
+
+use core_ir::{Code, Data, LabelSpec};
+use diagnostics::Sources;
+use frontend::doc::Limits;
+use frontend::{File, Project, Recognised, recognise};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use testkit::drive::{self, Order};
+use testkit::world::{Answer, Call};
+
+fn units(name: &str, text: &str) -> Vec<frontend::Unit> {
+    let mut sources = Sources::new();
+    let id = sources.add(name, text);
+    let file = File::read(id, name, &text.into(), &Limits::default());
+    let project = Project { files: vec![file], ..Project::default() };
+    let Recognised::Frontend(frontend) = recognise(&project.files[0]) else { panic!("{name}") };
+    frontend.lower(&project, 0).units
+}
+
+/// A unit of a fixture of the OpenAI Agents SDK.
+fn unit(fixture: &str, name: &str) -> Arc<Code> {
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/frontends/openai_agents");
+    let text = std::fs::read_to_string(suite.join(fixture)).unwrap_or_else(|e| panic!("{fixture}: {e}"));
+    let units = units(fixture, &text);
+    let names: Vec<&str> = units.iter().map(|u| u.name.as_str()).collect();
+    units.iter().find(|u| u.name == name).unwrap_or_else(|| panic!("{name} among {names:?}")).code.clone()
+}
+
+/// The same program, whose tools may be called by anybody and are trusted.
+fn open(code: &Code) -> Arc<Code> {
+    let mut code = code.clone();
+    for tool in &mut code.tools {
+        let tool = Arc::make_mut(tool);
+        tool.control = LabelSpec::TOP;
+        tool.label = LabelSpec::BOTTOM;
+        tool.params.iter_mut().for_each(|p| p.bound = LabelSpec::TOP);
+    }
+    Arc::new(code)
+}
+
+/// What a run gives, and what stands last in each question to a model.
+fn ran(code: &Code, input: &str, replies: &[&str]) -> (String, Vec<String>) {
+    let code = &open(code);
+    let mut replies: VecDeque<&str> = replies.iter().copied().collect();
+    let mut world = |call: &Call| match call {
+        Call::Model { .. } => match replies.pop_front() {
+            Some(text) => Answer::Text(text.to_string()),
+            None => Answer::Failed("nothing is left to say".into()),
+        },
+        Call::Tool { .. } => Answer::Data(Data::Null),
+        _ => Answer::Failed("not asked for here".into()),
+    };
+    let outcome =
+        drive::run(code, Some(&Data::str(input)), machine::Config::default(), &mut world, Order::AtOnce);
+    let asked: Vec<String> = outcome
+        .requests
+        .iter()
+        .filter_map(|(call, _)| match call {
+            Call::Model { messages, .. } => messages.last().map(|m| m.1.clone()),
+            _ => None,
+        })
+        .collect();
+    let bound = check::cost::bound(code, true);
+    let most = bound.model_calls.most;
+    assert!(most.is_none_or(|most| asked.len() as u64 <= most), "{} of {most:?}", asked.len());
+    assert!(replies.is_empty(), "left: {replies:?}");
+    (outcome.result.map_or_else(|e| format!("failed: {}", e.code), |v| v.to_string()), asked)
+}
+
+fn most(code: &Arc<Code>) -> Option<u64> {
+    check::cost::bound(code, true).model_calls.most
+}
+
+#[test]
+fn what_one_says_decides_whether_the_next_is_asked() {
+    let main = unit("story.py", "main");
+    assert_eq!(most(&main), Some(3));
+    let (given, asked) =
+        ran(&main, "a theft", &["An outline.", r#"{"good": true, "genre": "crime"}"#, "A story."]);
+    assert_eq!(given, "\"A story.\"");
+    assert_eq!(asked, ["a theft", "An outline.", "Write this:\nAn outline."]);
+    for verdict in [r#"{"good": false, "genre": "crime"}"#, r#"{"good": true, "genre": "farce"}"#] {
+        let (_, asked) = ran(&main, "a theft", &["An outline.", verdict]);
+        assert_eq!(asked, ["a theft", "An outline."], "{verdict}");
+    }
+}
+
+#[test]
+fn a_loop_that_a_judge_ends_has_no_bound_and_hands_on_the_conversation() {
+    let endless = unit("judge.py", "endless");
+    assert_eq!(most(&endless), None);
+    let again = r#"{"feedback": "shorter", "score": "again"}"#;
+    let pass = r#"{"feedback": "fine", "score": "pass"}"#;
+    let (_, asked) = ran(&endless, "bees", &["One.", again, "Two.", again, "Three.", pass]);
+    assert_eq!(asked, ["bees", "One.", "Feedback: shorter", "Two.", "Feedback: shorter", "Three."]);
+}
+
+#[test]
+fn a_loop_that_counts_is_bounded_by_what_it_counts_to() {
+    let limited = unit("judge.py", "limited");
+    assert_eq!(most(&limited), Some(7));
+    let again = r#"{"feedback": "shorter", "score": "again"}"#;
+    let pass = r#"{"feedback": "fine", "score": "pass"}"#;
+    let (given, asked) = ran(&limited, "bees", &["One.", again, "Two.", again, "Three.", again, "Four."]);
+    assert_eq!((given.as_str(), asked.len()), ("\"none was good\"", 7));
+    let (given, asked) = ran(&limited, "bees", &["One.", again, "Two.", pass]);
+    assert_eq!(given, "\"Two.\"");
+    assert_eq!(asked, ["bees", "One.", "shorter", "Two."]);
+}
+
+#[test]
+fn what_is_gathered_is_asked_at_the_same_time() {
+    let best = unit("together.py", "best");
+    assert_eq!(most(&best), Some(3));
+    let (given, asked) = ran(&best, "hello", &["hallo", "salut", "salut"]);
+    assert_eq!(given, "\"salut\"");
+    assert_eq!(asked, ["hello", "hello", "Input: hello\n\nhallo\n\nsalut"]);
+}
+
+#[test]
+fn functions_of_the_project_are_followed_and_others_are_tools() {
+    let research = unit("together.py", "Research.run");
+    assert_eq!(most(&research), None);
+    let (given, asked) =
+        ran(&research, "tea", &[r#"{"questions": ["where", "when"]}"#, "In Assam.", "In May.", "A report."]);
+    assert!(given.ends_with("\"A report.\""), "{given}");
+    assert_eq!(asked[..3], ["Query: tea", "where", "when"]);
+    assert!(asked[3].contains("In Assam.") && asked[3].contains("In May."), "{}", asked[3]);
+}
+
+#[test]
+fn runs_that_have_nothing_to_do_with_each_other_stay_apart() {
+    let asker = unit("together.py", "asker");
+    assert_eq!(most(&asker), Some(1));
+}
+
+/// Functions that call each other many times, loops within loops and tests in a row end within their limits.
+#[test]
+fn what_would_grow_without_end_ends() {
+    let head = "from agents import Agent, Runner\na = Agent(name='a', instructions='A.', model='m')\n";
+    let mut calls =
+        format!("{head}async def f0(t):\n    r = await Runner.run(a, t)\n    return r.final_output\n");
+    for i in 1..12 {
+        calls += &format!("async def f{i}(t):\n");
+        (0..12).for_each(|_| calls += &format!("    t = await f{}(t)\n", i - 1));
+        calls += "    r = await Runner.run(a, t)\n    return r.final_output\n";
+    }
+    let mut loops = format!("{head}async def f(t):\n    r = await Runner.run(a, t)\n");
+    for i in 0..60 {
+        let pad = "    ".repeat(i + 1);
+        loops +=
+            &format!("{pad}while r.final_output != 'x':\n{pad}    r = await Runner.run(a, r.final_output)\n");
+    }
+    let mut tests = format!("{head}async def f(t):\n    r = await Runner.run(a, t)\n");
+    for i in 0..200 {
+        tests += &format!(
+            "    if r.final_output == '{i}':\n        if t == '{i}':\n            return 1\n        r = await Runner.run(a, r.final_output)\n"
+        );
+    }
+    for text in [calls, loops, tests] {
+        let all = units("main.py", &text);
+        assert!(!all.is_empty());
+        assert!(
+            all.iter().all(|u| u.code.len() < 400_000),
+            "{:?}",
+            all.iter().map(|u| u.code.len()).collect::<Vec<_>>()
+        );
+    }
+}
