@@ -293,6 +293,39 @@ async fn requests_carry_arguments_in_their_proper_places() {
 }
 
 #[tokio::test]
+async fn a_request_carries_the_key_that_the_settings_name() {
+    let server = Server::start([Act::Say("hi".into())]).await;
+    let with = |more: &[(&str, &str)]| {
+        let url = format!("{}/find", server.url.strip_suffix("/v1").unwrap());
+        let fields = [more, &[("url", &*url)]].concat();
+        let fields: Vec<(&str, Data)> = fields.iter().map(|(n, v)| (*n, Data::str(*v))).collect();
+        record(&[("http", record(&fields))])
+    };
+    let t = || decl("t", &[], Type::Dyn, None);
+    let set = |more: &[(&str, &str)]| tools().with_handler("t", with(more));
+    let key = ("key_env", "PLANTED_KEY");
+    // The server does not know the path; what it was sent is there all the same.
+    let _ = run(set(&[key]), t(), vec![]).await;
+    assert_eq!(server.seen()[0].authorization, Some(format!("Bearer {KEY}")));
+    let _ = run(set(&[key, ("key_header", "X-Api-Key")]), t(), vec![]).await;
+    assert_eq!(server.seen()[1].authorization, None);
+    for (more, want) in [
+        (vec![("key_env", "OTHER_KEY")], "`OTHER_KEY` is not set (help: set it"),
+        (vec![("key_env", "PLANTED")], "`PLANTED` has no name of a secret"),
+        (vec![key, ("key_header", "a b")], "`a b` is no header"),
+        (vec![("key_header", "x")], "`key_header` has no `key_env`"),
+    ] {
+        let e = set(&more).check(&t()).unwrap_err();
+        assert!(e.contains(want), "{e}");
+    }
+    // A program that somebody else wrote would send it to its own server.
+    let own = decl("t", &[], Type::Dyn, Some(with(&[key])));
+    let e = run(tools(), own, vec![]).await.unwrap_err();
+    assert!(e.contains("a program does not choose where keys go"), "{e}");
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
 async fn requests_have_limits() {
     let post = |server: &Server| {
         let params = [("model", Type::Str), ("messages", Type::list(Type::Dyn))];

@@ -1,11 +1,13 @@
 //! Tools that are HTTP requests.
 
 use super::{Template, ToolLimits, as_json, as_text, result};
+use crate::environment::is_secret_name;
 use crate::web;
+use crate::{Environment, Secret};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
 use reqwest::Method;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -33,17 +35,28 @@ pub(super) struct HttpTool {
     method: Method,
     url: Template,
     headers: Vec<(HeaderName, Template)>,
+    /// The key, and the header that it is sent in.
+    key: Option<(HeaderName, Secret)>,
     /// Indices of the parameters that are in no hole.
     rest: Vec<usize>,
     timeout: Option<Duration>,
 }
 
 impl HttpTool {
-    pub(super) fn read(about: &Data, params: &[&str], timeout: Option<Duration>) -> Result<HttpTool, String> {
+    /// `keys` has the variables that may hold its key, if it may have one.
+    pub(super) fn read(
+        about: &Data,
+        params: &[&str],
+        timeout: Option<Duration>,
+        keys: Option<&Environment>,
+    ) -> Result<HttpTool, String> {
         let Data::Record(fields) = about else {
             return Err(format!("`http` is {}, not a record", about.kind()));
         };
-        if let Some((name, _)) = fields.iter().find(|(n, _)| !matches!(&**n, "method" | "url" | "headers")) {
+        if let Some((name, _)) = fields
+            .iter()
+            .find(|(n, _)| !matches!(&**n, "method" | "url" | "headers" | "key_env" | "key_header"))
+        {
             return Err(format!("`http` has the unknown field `{}`", clip(name, 40)));
         }
         let text = |name: &str| about.field(name).and_then(Data::as_str);
@@ -83,9 +96,10 @@ impl HttpTool {
             }
             Some(other) => return Err(format!("`headers` is {}, not a record", other.kind())),
         }
+        let key = key(about, keys)?;
         let used = |i: usize| url.uses(i) || headers.iter().any(|(_, t)| t.uses(i));
         let rest = (0..params.len()).filter(|i| !used(*i)).collect();
-        Ok(HttpTool { method, url, headers, rest, timeout })
+        Ok(HttpTool { method, url, headers, key, rest, timeout })
     }
 
     pub(super) async fn call(
@@ -121,6 +135,16 @@ impl HttpTool {
                 .map_err(|_| format!("the header `{name}` would have characters that no header can have"))?;
             request = request.header(name, value);
         }
+        if let Some((name, secret)) = &self.key {
+            let said = match *name {
+                AUTHORIZATION => format!("Bearer {}", secret.expose()),
+                _ => secret.expose().to_string(),
+            };
+            let mut value = HeaderValue::from_str(&said)
+                .map_err(|_| "its key has characters that no header can have".to_string())?;
+            value.set_sensitive(true);
+            request = request.header(name, value);
+        }
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
         }
@@ -147,6 +171,37 @@ impl HttpTool {
             return Err(format!("{place}: HTTP {}: `{}`", status.as_u16(), clip(&said, 300)));
         }
         result(&bytes, ty).map_err(|why| format!("{place}: {why}"))
+    }
+}
+
+/// The key that `key_env` names, and the header that `key_header` names.
+fn key(about: &Data, keys: Option<&Environment>) -> Result<Option<(HeaderName, Secret)>, String> {
+    let text = |field: &str| match about.field(field) {
+        None => Ok(None),
+        Some(Data::Str(text)) => Ok(Some(&**text)),
+        Some(other) => Err(format!("`{field}` is {}, not a string", other.kind())),
+    };
+    let (variable, header) = match (text("key_env")?, text("key_header")?) {
+        (Some(variable), header) => (variable, header.unwrap_or("authorization")),
+        (None, None) => return Ok(None),
+        (None, Some(_)) => return Err("`key_header` has no `key_env`".into()),
+    };
+    let Some(environment) = keys else {
+        return Err(
+            "`key_env` is for `[handlers]` of `entail.toml`: a program does not choose where keys go".into(),
+        );
+    };
+    let shown = clip(variable, 40);
+    if !is_secret_name(variable) {
+        // So that it is removed from all that is shown, and no process gets it.
+        return Err(format!(
+            "the variable `{shown}` has no name of a secret (help: let it end in `_KEY`, `_TOKEN`, `_SECRET` or `_PASSWORD`)"
+        ));
+    }
+    let name = HeaderName::try_from(header).map_err(|_| format!("`{}` is no header", clip(header, 40)))?;
+    match environment.secret(variable) {
+        Some(secret) => Ok(Some((name, secret))),
+        None => Err(format!("`{shown}` is not set (help: set it in the environment or in `.env`)")),
     }
 }
 

@@ -105,6 +105,8 @@ struct Shared {
     configured: BTreeMap<Name, Data>,
     limits: ToolLimits,
     redactor: Redactor,
+    /// Where the keys of HTTP tools are.
+    environment: Environment,
     web: Arc<http::Clients>,
     #[cfg(feature = "wasm")]
     wasm: Arc<wasm::Components>,
@@ -149,6 +151,7 @@ impl Tools {
             configured: BTreeMap::new(),
             limits: ToolLimits::default(),
             redactor: Redactor::new(environment.secrets().map(|(_, s)| s)),
+            environment: environment.clone(),
             web: Arc::default(),
             #[cfg(feature = "wasm")]
             wasm: Arc::default(),
@@ -466,7 +469,9 @@ impl Tools {
             }
             _ if data.field("env").is_some() => Err(bad("`env` belongs to `exec` and `python`".into())),
             ("http", Some(about)) => {
-                http::HttpTool::read(about, &params, timeout).map(Handler::Http).map_err(bad)
+                // A program does not choose which of our keys goes where.
+                let keys = configured.map(|_| &self.shared.environment);
+                http::HttpTool::read(about, &params, timeout, keys).map(Handler::Http).map_err(bad)
             }
             ("mcp", Some(about)) => {
                 let (server, tool) = mcp_names(about, name).map_err(bad)?;
