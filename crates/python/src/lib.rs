@@ -42,13 +42,14 @@ mod symbol;
 mod tables;
 mod text;
 mod texts;
+mod unfenced;
 mod value;
 
 pub use eval::{Framework, Limits, World};
 pub use shared::{MOST_STEPS, Modules};
 pub use sources::{Source, Sources, normal};
 pub use symbol::{Condition, Trace};
-pub use texts::CALLED;
+pub use texts::{CALLED, RUN_BY_TOOL};
 pub use value::{
     Arg, Class, ClassId, Dict, DictId, Env, EnvId, Field, Function, FunctionId, Kind, List, ListId, ListKind,
     Method, Object, ObjectId, Param, ParamKind, Piece, TextId, Value,

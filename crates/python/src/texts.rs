@@ -1,17 +1,24 @@
 //! The texts of a module with what they are given to, for rules that look at what is written and not at what it makes.
 
 use crate::Source;
+use crate::unfenced;
 use diagnostics::Span;
-use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
-use ruff_python_ast::{Expr, Keyword, Stmt};
+use ruff_python_ast::visitor::source_order::{
+    SourceOrderVisitor, walk_expr, walk_interpolated_string_element, walk_stmt,
+};
+use ruff_python_ast::{Expr, InterpolatedStringElement, Keyword, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
 /// The key under which the name of what is called is given.
 pub const CALLED: &str = "()";
 
+/// The key under which the name is given of what runs, in a tool, a text that the tool is given.
+pub const RUN_BY_TOOL: &str = "tool()";
+
 impl Source {
     /// Every text and truth value that is written, with the keyword, key of a dictionary or variable that it is given to (empty if there
-    /// is none) and its place; and under [`CALLED`] the last name of everything that is called.
+    /// is none) and its place; under [`CALLED`] the last name of everything that is called; and under [`RUN_BY_TOOL`] what runs an argument
+    /// of a tool as code or in a shell. Of texts with values in them, the parts between are given.
     ///
     /// # Examples
     /// ```
@@ -36,6 +43,12 @@ struct Texts<'s, 'f> {
 }
 
 impl Texts<'_, '_> {
+    fn tool(&mut self, function: &StmtFunctionDef) {
+        for (by, range) in unfenced::calls(function) {
+            (self.found)(RUN_BY_TOOL, by, self.source.span(range));
+        }
+    }
+
     /// Whether a value is a text or truth value, which then is given.
     fn literal(&mut self, key: &str, value: &Expr) -> bool {
         let span = self.source.span(value.range());
@@ -56,7 +69,25 @@ impl<'a> SourceOrderVisitor<'a> for Texts<'_, '_> {
         {
             return;
         }
+        match statement {
+            Stmt::FunctionDef(function) if unfenced::is_tool(&function.decorator_list) => self.tool(function),
+            Stmt::ClassDef(class) if unfenced::is_tool_class(class.bases()) => {
+                for method in class.body.iter().filter_map(Stmt::as_function_def_stmt) {
+                    if matches!(method.name.as_str(), "_run" | "_arun") {
+                        self.tool(method);
+                    }
+                }
+            }
+            _ => {}
+        }
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, statement));
+    }
+
+    fn visit_interpolated_string_element(&mut self, element: &'a InterpolatedStringElement) {
+        if let InterpolatedStringElement::Literal(text) = element {
+            (self.found)("", &text.value, self.source.span(text.range()));
+        }
+        walk_interpolated_string_element(self, element);
     }
 
     fn visit_keyword(&mut self, keyword: &'a Keyword) {

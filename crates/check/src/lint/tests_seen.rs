@@ -262,3 +262,82 @@ fn an_entry_below_another_is_pointed_at() {
     assert_eq!(help("editer").as_deref(), Some("did you mean `editor`?"));
     assert_eq!(help("editor"), None);
 }
+
+/// A tool that runs what a model writes is no better than an executor of code; one that looks at it first may be.
+#[test]
+fn tools_that_run_what_they_are_given_are_unfenced() {
+    let text = |body: &str| {
+        format!(
+            "import os, subprocess\nfrom agents import Agent, Runner, function_tool\n@function_tool\ndef go(cmd: str, more: str = '') -> str:\n{body}\n\
+             a = Agent(name='a', model='m', instructions='i', tools=[go])\nRunner.run_sync(a, 'x', max_turns=3)\n"
+        )
+    };
+    let found = |body: &str| levels("S003", "main.py", &text(body)).len();
+    for body in [
+        "    return subprocess.run(cmd, shell=True, capture_output=True).stdout",
+        "    cmd = cmd.strip()\n    return str(eval(cmd))",
+        "    try:\n        os.system(f'ls {more}')\n    except OSError:\n        pass\n    return ''",
+    ] {
+        assert_eq!(found(body), 1, "{body}");
+    }
+    for body in [
+        "    return subprocess.run(['ls', cmd], capture_output=True).stdout",
+        "    return str(eval(cmd, {'__builtins__': {}}))",
+        "    if cmd not in ('ls', 'pwd'):\n        return 'no'\n    return subprocess.getoutput(cmd)",
+        "    if input('run it? ') != 'y':\n        return 'no'\n    return subprocess.getoutput(cmd)",
+        "    return subprocess.getoutput('uptime')",
+    ] {
+        assert_eq!(found(body), 0, "{body}");
+    }
+    let class = "from crewai import Agent\nfrom crewai.tools import BaseTool\nclass Shell(BaseTool):\n    name: str = 's'\n    def _run(self, command: str) -> str:\n        import os\n        return os.popen(command).read()\n\
+                 a = Agent(role='r', goal='g', backstory='b', tools=[Shell()], max_iter=3)\n";
+    assert_eq!(of("S003", class, &among(&[("crew.py", class)])), ["warn os.popen(command)"]);
+    // What is no tool is called by the program.
+    let plain =
+        text("    return ''").replace("@function_tool\n", "").replace("return ''", "return eval(cmd)");
+    assert_eq!(levels("S003", "main.py", &plain), []);
+}
+
+/// A key in the address that a tool calls, with values in it.
+#[test]
+fn keys_in_addresses_are_keys() {
+    let text = |key: &str| {
+        format!(
+            "from agents import Agent, Runner, function_tool\n@function_tool\ndef weather(city: str) -> str:\n    return get(f'https://api.weather.net/v1?key={key}&q={{city}}')\n\
+             a = Agent(name='a', model='m', instructions='i', tools=[weather])\nRunner.run_sync(a, 'x', max_turns=3)\n"
+        )
+    };
+    assert_eq!(levels("S001", "main.py", &text("8f14e45fceea167a5a36dedd4bea2543")), [Level::Error]);
+    assert_eq!(levels("S001", "main.py", &text("{KEY}")), []);
+}
+
+/// `check_manager_llm` of CrewAI raises `missing_manager_llm_or_manager_agent`.
+#[test]
+fn a_hierarchical_crew_needs_somebody_who_manages() {
+    let text = |more: &str| {
+        format!(
+            "from crewai import Agent, Crew, Process, Task\na = Agent(role='r', goal='g', backstory='b', llm='m', max_iter=3)\n\
+             t = Task(description='d', expected_output='e', agent=a)\nCrew(agents=[a], tasks=[t]{more}).kickoff()\n"
+        )
+    };
+    let found = |more: &str| levels("F004", "crew.py", &text(more));
+    assert_eq!(found(", process=Process.hierarchical"), [Level::Error]);
+    assert_eq!(found(", process=Process.hierarchical, manager_llm='m'"), []);
+    assert_eq!(found(", process=Process.hierarchical, manager_agent=a"), []);
+    assert_eq!(found(", process=Process.hierarchical, **more"), []);
+    assert_eq!(found(", process=Process.sequential"), []);
+}
+
+/// `add_node` of LangGraph takes what a node says that it reads as part of the state.
+#[test]
+fn keys_that_a_node_says_it_reads_are_of_the_state() {
+    let text = |reads: &str| {
+        format!(
+            "from typing import TypedDict\nfrom langgraph.graph import StateGraph, START, END\nclass S(TypedDict):\n    a: str\nclass P(TypedDict):\n    b: str\n\
+             def one(s: S):\n    return {{'b': 'x'}}\ndef two(s: {reads}):\n    return {{'a': s['b']}}\n\
+             g = StateGraph(S)\ng.add_node(one)\ng.add_node(two)\ng.add_edge(START, 'one')\ng.add_edge('one', 'two')\ng.add_edge('two', END)\napp = g.compile()\n"
+        )
+    };
+    assert_eq!(levels("F004", "main.py", &text("P")), []);
+    assert_eq!(levels("F004", "main.py", &text("S")).first(), Some(&Level::Warn));
+}

@@ -20,7 +20,7 @@ use crate::kit::{Budget, Kit, Units};
 use crate::langgraph::Functions;
 use crate::project::{Compiled, Facts, File, Project, UnitKind};
 use crate::py::{self, field};
-use diagnostics::{FileId, Span};
+use diagnostics::{Diagnostic, FileId, Span};
 use python::{Arg, ClassId, FunctionId, Kind, Object, ObjectId, Value, World};
 use std::collections::HashSet;
 
@@ -342,6 +342,13 @@ impl<'r> Reader<'r, '_> {
                 false
             }
         };
+        let given = ["manager_agent", "manager_llm"].iter().any(|k| field(object, None, k).is_some());
+        if let (true, false, None, Some((_, at))) = (managed, given, &object.open, &process) {
+            let message =
+                "a hierarchical crew has neither `manager_llm` nor `manager_agent`: CrewAI refuses it";
+            let d = Diagnostic::error(codes::UNDEFINED, message, *at);
+            kit.out.push(d.help("name the model that manages: `manager_llm=`"));
+        }
         let manager = field(object, None, "manager_agent").and_then(|g| self.agent_of(g.value));
         let manager_llm = field(object, None, "manager_llm").map(Written::Code);
         let names = self.names(&agents);

@@ -197,6 +197,7 @@ impl Reader<'_, '_> {
                 _ => {}
             }
         }
+        self.private_channels(&mut plan);
         for (name, call) in &calls {
             if call.maybe
                 && !call.explored
@@ -441,6 +442,28 @@ impl Reader<'_, '_> {
             }
         }
         plan.channels = found;
+    }
+
+    /// What nodes say that they read is part of the state, too (`def node(state: Private)`), as `add_node` of LangGraph has it.
+    fn private_channels(&self, plan: &mut Plan) {
+        if !plan.declared {
+            return;
+        }
+        for node in &plan.nodes {
+            let Some(function) = py::function_of(&node.value).map(|f| self.world.function(f)) else {
+                continue;
+            };
+            let own = usize::from(function.class.is_some());
+            let annotation = function.params.get(own).and_then(|p| p.annotation.as_ref());
+            let Some(annotation) = annotation.filter(|a| matches!(a.kind, Kind::Class(_))) else { continue };
+            let mut keys = Vec::new();
+            self.keys_of(annotation, &mut keys);
+            for key in keys {
+                if plan.channels.iter().all(|c| c.name != key.name) {
+                    plan.channels.push(key);
+                }
+            }
+        }
     }
 
     /// The keys of a class that describes a state. False if not all are known.

@@ -14,7 +14,8 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
     context.texts(&mut |key, text, span| {
-        let kind = issued(text).or_else(|| named(key, text).then_some("what looks like a key"));
+        let like_a_key = || (named(key, text) || in_query(text)).then_some("what looks like a key");
+        let kind = issued(text).or_else(like_a_key);
         if let Some(kind) = kind {
             let mut d = rule.finding(format!("{kind} stands in this file"), span);
             // Whoever reads the report need not be allowed to read the key.
@@ -115,6 +116,22 @@ fn named(key: &str, text: &str) -> bool {
     names.iter().any(|n| key.ends_with(n)) && is_random(text)
 }
 
+/// Whether an address has a key among its parameters: `…?q=x&appid=8e3a…`.
+fn in_query(text: &str) -> bool {
+    const NAMES: &[&str] =
+        &["key", "apikey", "api_key", "api-key", "appid", "token", "access_token", "auth_token"];
+    const LEAST: usize = 24;
+    if text.len() < LEAST || !text.contains('=') {
+        return false;
+    }
+    text.split(['?', '&']).skip(1).any(|parameter| {
+        let Some((name, value)) = parameter.split_once('=') else { return false };
+        let inside = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+        let value = &value[..value.bytes().take_while(|b| inside(*b)).count()];
+        value.len() >= LEAST && NAMES.iter().any(|n| name.eq_ignore_ascii_case(n)) && is_random(value)
+    })
+}
+
 /// Whether a text looks drawn at random: letters and digits mixed, few repetitions, no word that marks an example.
 fn is_random(text: &str) -> bool {
     const EXAMPLES: &[&str] = &[
@@ -189,6 +206,10 @@ mod tests {
         }
         assert!(named("azure_api_key", "8f14e45fceea167a5a36dedd4bea2543"));
         assert!(!named("api_token", "sk-prod-token-abc-456"));
+        assert!(in_query("https://api.example.net/w.json?key=8f14e45fceea167a5a36dedd4bea2543&q="));
+        assert!(!in_query("https://api.example.net/w.json?key=YOUR_API_KEY_0123456789012345&q="));
+        assert!(!in_query("https://api.example.net/list?page=8f14e45fceea167a5a36dedd4bea2543"));
+        assert!(!in_query("https://api.example.net/list?key="));
         assert!(!named("max_tokens_key_name", "8f14e45fceea167a5a36dedd4bea2543"));
         assert!(!named("api_key", "the key of the house is under the mat 12"));
     }

@@ -26,6 +26,16 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
             python::CALLED => EXECUTORS.contains(&text),
             _ => false,
         };
+        if key == python::RUN_BY_TOOL {
+            let what = if matches!(text, "exec" | "eval") { "code" } else { "a command" };
+            let message = format!(
+                "this tool runs {what} that a model writes, with every right of the process: `{text}`"
+            );
+            let d = rule.finding(message, span);
+            out.push(
+                d.help("run it in a container, allow only what is listed, or let a person approve the call"),
+            );
+        }
         if unfenced {
             let d = rule.finding("code that a model writes runs here with every right of the process", span);
             let fenced = match key {

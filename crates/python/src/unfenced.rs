@@ -1,0 +1,145 @@
+//! Tools of a module that run what they are given: `exec`, `eval` or a shell, with an argument of the tool in it.
+//!
+//! Invariant: only what is certain. A tool that looks at its arguments first, or asks a person, is none.
+
+use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
+use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextRange};
+
+/// What makes a tool of the function below it, by its last name.
+const DECORATORS: &[&str] = &["tool", "function_tool", "kernel_function", "ai_function", "agent_tool"];
+/// Calls by which a tool asks a person before it acts.
+const ASKS: &[&str] = &["input", "interrupt", "ask", "confirm", "approve"];
+
+/// Whether a class is one of tools, by the names of what it extends: its method `_run` is the tool.
+pub(crate) fn is_tool_class(bases: &[Expr]) -> bool {
+    bases.iter().any(|b| matches!(last_name(b), Some("BaseTool")))
+}
+
+/// Whether a function is a tool by what stands above it.
+pub(crate) fn is_tool(decorators: &[Decorator]) -> bool {
+    decorators.iter().any(|d| {
+        let called = if let Expr::Call(call) = &d.expression { &call.func } else { &d.expression };
+        last_name(called).is_some_and(|n| DECORATORS.contains(&n))
+    })
+}
+
+fn last_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+        _ => None,
+    }
+}
+
+/// Where a tool runs what it is given, with the name of what runs it.
+pub(crate) fn calls(function: &StmtFunctionDef) -> Vec<(&'static str, TextRange)> {
+    let p = &function.parameters;
+    let params = p.posonlyargs.iter().chain(&p.args).chain(&p.kwonlyargs);
+    let params: Vec<&str> = params.map(|p| p.parameter.name.as_str()).filter(|n| *n != "self").collect();
+    let mut search = Search { params, found: Vec::new(), looks: false };
+    for statement in &function.body {
+        search.visit_stmt(statement);
+    }
+    if search.looks { Vec::new() } else { search.found }
+}
+
+struct Search<'a> {
+    params: Vec<&'a str>,
+    found: Vec<(&'static str, TextRange)>,
+    /// Whether it looks at an argument, or asks somebody, before.
+    looks: bool,
+}
+
+impl Search<'_> {
+    fn mentions(&self, expr: &Expr) -> bool {
+        let mut names = Names { among: &self.params, found: false };
+        names.visit_expr(expr);
+        names.found
+    }
+
+    /// What runs the text that it is given.
+    fn runner(call: &ExprCall) -> Option<&'static str> {
+        let shell = || {
+            let on = |k: &ruff_python_ast::Keyword| {
+                k.arg.as_ref().is_some_and(|a| a.as_str() == "shell")
+                    && matches!(&k.value, Expr::BooleanLiteral(b) if b.value)
+            };
+            call.arguments.keywords.iter().any(on)
+        };
+        match &*call.func {
+            // With names of its own it is fenced, more or less.
+            Expr::Name(name) if call.arguments.args.len() == 1 && call.arguments.keywords.is_empty() => {
+                ["exec", "eval"].into_iter().find(|n| *n == name.id.as_str())
+            }
+            Expr::Attribute(attribute) => {
+                let name = attribute.attr.as_str();
+                match last_name(&attribute.value)? {
+                    "os" => ["system", "popen"].into_iter().find(|n| *n == name),
+                    "subprocess" => {
+                        let always = ["getoutput", "getstatusoutput"].into_iter().find(|n| *n == name);
+                        let asked = ["run", "call", "check_call", "check_output", "Popen"];
+                        always.or_else(|| asked.into_iter().find(|n| *n == name).filter(|_| shell()))
+                    }
+                    "asyncio" => Some("create_subprocess_shell").filter(|n| *n == name),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<'a> SourceOrderVisitor<'a> for Search<'_> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        let test = match statement {
+            Stmt::If(s) => Some(&*s.test),
+            Stmt::While(s) => Some(&*s.test),
+            Stmt::Assert(s) => Some(&*s.test),
+            _ => None,
+        };
+        if test.is_some_and(|t| self.mentions(t)) {
+            self.looks = true;
+        }
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, statement));
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Call(call) => {
+                if last_name(&call.func).is_some_and(|n| ASKS.contains(&n)) {
+                    self.looks = true;
+                }
+                if let (Some(by), Some(first)) = (Search::runner(call), call.arguments.args.first())
+                    && self.mentions(first)
+                {
+                    self.found.push((by, call.range()));
+                }
+            }
+            // A test of its characters.
+            Expr::If(test) if self.mentions(&test.test) => self.looks = true,
+            Expr::Generator(all) if all.generators.iter().any(|g| self.mentions(&g.iter)) => {
+                self.looks = true
+            }
+            _ => {}
+        }
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr));
+    }
+}
+
+/// Whether any of some names stands in an expression.
+struct Names<'n> {
+    among: &'n [&'n str],
+    found: bool,
+}
+
+impl<'a> SourceOrderVisitor<'a> for Names<'_> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if let Expr::Name(name) = expr {
+            self.found |= self.among.contains(&name.id.as_str());
+        }
+        if !self.found {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr));
+        }
+    }
+}
