@@ -141,7 +141,7 @@ fn checked(code: &Code, input: Option<&Type>, keep: bool) -> (Typing, Vec<(TermI
             }
         }
     }
-    let mistakes = std::mem::take(&mut infer.s.mistakes);
+    let mistakes = infer.s.found();
     // What comes out of a mistake is no mistake of its own.
     let wrong: HashSet<Span> = mistakes.iter().map(|m| m.at.span).collect();
     for m in mistakes {

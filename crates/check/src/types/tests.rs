@@ -29,6 +29,12 @@ fn is_wrong(text: &str, code: &str, place: &str) {
     assert_eq!(found, [(code, place)], "{text}: {:?}", t.diagnostics);
 }
 
+#[track_caller]
+fn is_fine(text: &str) {
+    let t = typing(text);
+    assert!(t.diagnostics.is_empty(), "{text}: {:?}", t.diagnostics);
+}
+
 #[test]
 fn functions_are_inferred() {
     has_type("\\x. x + 1", "Num -> Num");
@@ -104,6 +110,13 @@ fn refinements() {
     has_type("(\\y: {Num | value > 0}. y + 1) 5", "Num");
     is_wrong("(\\y: {Num | value > 0}. y) (-5)", "T009", "-5");
     is_wrong("\\x: Str. guard x length > 5 && length < 3", "T010", "guard x length > 5 && length < 3");
+    // A guard is for telling values apart: it can hold if some of those that arrive may pass.
+    is_wrong("guard (choose 0.5 3 4) value > 5", "T010", "guard (choose 0.5 3 4) value > 5");
+    is_fine("guard (choose 0.5 3 7) value > 5 retry 3");
+    is_fine("\\x: Num. \\b: Bool. guard (if b then x else 3) value > 5");
+    is_fine("\\b: Bool. let x = recv {result: Dyn} in guard (if b then x else 3) value > 5");
+    is_fine("\\b: Bool. \\x. guard (if b then x else 3) value > 5");
+    is_fine("\\b: Bool. \\x: Num. guard (try[[]] x catch e. null) value > 5");
     has_type("guard (llm \"p\") words == 3 retry 2", "Dyn -[llm()]> {Str | words == 3}");
 }
 

@@ -61,6 +61,15 @@ pub(super) struct Solver {
     /// How deep a guard is inside guards on functions.
     levels: HashMap<T, u32>,
     made: HashMap<T, u32>,
+    /// What has arrived at each guard: whether some of it may pass, and the first that never does.
+    guards: HashMap<T, Arrived>,
+}
+
+/// What has arrived at a guard.
+#[derive(Default)]
+struct Arrived {
+    may_pass: bool,
+    refused: Option<Mistake>,
 }
 
 /// Types that one use makes before what comes out of it is unknown: a loop may feed it with what it made.
@@ -97,7 +106,38 @@ impl Solver {
             lists: HashMap::new(),
             levels: HashMap::new(),
             made: HashMap::new(),
+            guards: HashMap::new(),
         }
+    }
+
+    /// What is wrong, once everything has arrived where it is used.
+    pub(super) fn found(&mut self) -> Vec<Mistake> {
+        let mut guards = std::mem::take(&mut self.guards);
+        if guards.values().any(|g| !g.may_pass) {
+            // Of what nothing is known, such as the parameter of a function that nobody calls, may pass.
+            let mut open: Vec<T> =
+                self.bounds.iter().filter(|(_, b)| b.lower.is_empty()).map(|(t, _)| *t).collect();
+            let mut seen: HashSet<T> = open.iter().copied().collect();
+            while let Some(t) = open.pop() {
+                for (upper, _) in self.bounds.get(&t).map_or(&[][..], |b| &b.upper) {
+                    if let Some(guard) = guards.get_mut(upper) {
+                        guard.may_pass = true;
+                    }
+                    if self.is_var(*upper) && seen.insert(*upper) {
+                        open.push(*upper);
+                    }
+                }
+            }
+        }
+        let mut never: Vec<(T, Mistake)> = guards
+            .into_iter()
+            .filter(|(_, g)| !g.may_pass)
+            .filter_map(|(t, g)| Some((t, g.refused?)))
+            .collect();
+        never.sort_by_key(|(t, _)| t.0);
+        let mut all = std::mem::take(&mut self.mistakes);
+        all.extend(never.into_iter().map(|(_, mistake)| mistake));
+        all
     }
 
     pub(super) fn add(&mut self, node: Node) -> T {
@@ -206,7 +246,12 @@ impl Solver {
                 self.work.extend(upper.iter().rev().map(|(u, why)| (a, *u, from, *why)));
             }
             (_, Node::Dyn) => {}
-            (Node::Dyn, _) => self.unknown_used(&right, to),
+            (Node::Dyn, _) => {
+                if matches!(&right, Node::Use(how) if matches!(**how, Use::Guard { .. })) {
+                    self.guards.entry(b).or_default().may_pass = true;
+                }
+                self.unknown_used(&right, to);
+            }
             (_, Node::Use(how)) => {
                 let how = how.clone();
                 self.used(a, &left, b, &how, from, to);

@@ -269,14 +269,20 @@ impl Solver {
                     (guard, v)
                 }
             };
+            self.guards.entry(b).or_default().may_pass = true;
             self.work.push((r, guard, from, to));
             let f = self.make(b, Node::Fun(param, e, v), to);
             self.work.push((f, result, from, to));
             return;
         }
-        if let Some(why) = self.never(a, pred) {
-            let message = format!("this guard can never hold: {why}");
-            self.mistake(codes::IMPOSSIBLE_GUARD, message, from, to);
+        // Of several values that arrive some may pass, and it is what guards are for that others do not.
+        match self.never(a, pred) {
+            Some(why) => {
+                let message = format!("this guard can never hold: {why}");
+                let mistake = Mistake { code: codes::IMPOSSIBLE_GUARD, message, at: to, from, help: None };
+                self.guards.entry(b).or_default().refused.get_or_insert(mistake);
+            }
+            None => self.guards.entry(b).or_default().may_pass = true,
         }
         let t = match (&**pred, node) {
             (Pred::True, _) => a,
