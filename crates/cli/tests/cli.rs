@@ -995,6 +995,24 @@ fn wrong_traces_are_refused() {
     }
 }
 
+/// Two parts that are not known were taken for equal if the same was said about them.
+#[test]
+fn parts_that_are_not_known_are_not_equal() {
+    let dir = tempfile::tempdir().unwrap();
+    let known = write(dir.path(), "known.lam", "\\x. x");
+    let part = write(dir.path(), "part.lam", r#"\x. unknown "a function that is not in the file""#);
+    let ran = entail(&["check", "--equiv", &known, &known]);
+    assert_eq!((ran.status, ran.out.as_str()), (0, "equal: the terms are the same but for names\n"));
+    let ran = entail(&["check", "--equiv", &part, &part]);
+    assert!(
+        ran.status == 1 && ran.out.starts_with("unknown: ") && ran.out.contains("1 part that"),
+        "{}",
+        ran.out
+    );
+    let ran = entail(&["check", "--format", "json", "--equiv", &part, &part]);
+    assert!(ran.status == 1 && ran.out.contains("\"equal\":null"), "{}", ran.out);
+}
+
 /// Stores of `--dist` are those of a run: initial values, capacities and lifetimes were not known to it.
 #[test]
 fn distributions_know_what_stores_hold() {

@@ -90,19 +90,21 @@ fn redex(rng: &mut Rng, t: Ast) -> Ast {
     }
 }
 
+/// The tree with what `make` gives for the subtree of a number in its place.
+fn replaced(ast: &Ast, left: &mut usize, make: &mut dyn FnMut(Ast) -> Ast) -> Ast {
+    let here = *left == 0;
+    *left = left.wrapping_sub(1);
+    let kids: Vec<Ast> = ast.kids.iter().map(|k| replaced(k, left, make)).collect();
+    let same = Ast::new(ast.op.clone(), kids);
+    if here { make(same) } else { same }
+}
+
 /// The tree with redexes at some places.
 fn planted(rng: &mut Rng, ast: &Ast) -> Ast {
-    fn at(ast: &Ast, left: &mut usize, rng: &mut Rng) -> Ast {
-        let here = *left == 0;
-        *left = left.wrapping_sub(1);
-        let kids: Vec<Ast> = ast.kids.iter().map(|k| at(k, left, rng)).collect();
-        let same = Ast::new(ast.op.clone(), kids);
-        if here { redex(rng, same) } else { same }
-    }
     let mut ast = ast.clone();
     for _ in 0..3 {
         let mut place = rng.below(ast.size());
-        ast = at(&ast, &mut place, rng);
+        ast = replaced(&ast, &mut place, &mut |t| redex(rng, t));
     }
     ast
 }
@@ -246,6 +248,103 @@ fn rewriting_is_idempotent_and_recognised() {
         equal += u32::from(matches!(equivalent(&code, &done.code), Verdict::Equal(_)));
     }
     assert!(changed > 0 && equal * 100 >= changed * 99, "{equal} of {changed}");
+}
+
+/// A world whose tools and models answer by what they are asked and nothing else, as pure tools do.
+struct Steady<'p>(&'p Program, Script);
+
+impl testkit::world::World for Steady<'_> {
+    fn answer(&mut self, call: &testkit::world::Call) -> testkit::world::Answer {
+        use testkit::world::Call;
+        match call {
+            Call::Recall { .. } | Call::Remember { .. } => self.1.answer(call),
+            _ => Script::new(self.0).answer(call),
+        }
+    }
+}
+
+/// Two calls of one tool, or two reads of one key, around a term.
+fn repeated(rng: &mut Rng, t: Ast) -> Ast {
+    let argument = if rng.chance(50) { number(1) } else { Ast::var(0) };
+    let tool = [0, 3][rng.below(2)];
+    let call = match rng.below(4) {
+        0 => node(Op::Recall(0), []),
+        _ => node(Op::App, [node(Op::Tool(tool), []), argument]),
+    };
+    let (a, b) = (call.clone(), call);
+    match rng.below(5) {
+        0 => node(Op::List, [a, t, b]),
+        1 => node(Op::Let, [a, node(Op::Pair, [t, b])]),
+        2 => node(Op::Fst, [node(Op::Pair, [t, node(Op::List, [a, b])])]),
+        3 => node(Op::Let, [t, node(Op::List, [a, b])]),
+        _ => node(Op::List, [a, node(Op::If, [Ast::lit(rng.chance(50)), b, t])]),
+    }
+}
+
+/// Where tools are pure, sharing their calls changes no value, and costs no more, before the run and in it.
+#[test]
+fn cost_rewrites_keep_values_of_pure_tools() {
+    let mut runner = TestRunner::deterministic();
+    let mut rng = Rng::new(3);
+    let share = optimise::rules(["share-calls"]).expect("a rule");
+    let all = optimise::rules(["cost"]).expect("rules");
+    let (mut shared, mut fewer) = (0, 0);
+    for i in 0..cases() {
+        let style = Style { size: 25, wild: [1, 10][i as usize % 2], ..Style::default() };
+        let mut program = programs(style).new_tree(&mut runner).expect("a program").current();
+        for tool in &mut program.tools {
+            tool.effect = core_ir::EffectClass::Pure;
+            tool.policy = None;
+            tool.approve = false;
+        }
+        let mut place = rng.below(program.ast.size());
+        let ast = replaced(&program.ast, &mut place, &mut |t| repeated(&mut rng, t));
+        let program = program.with(ast);
+        let code = program.code();
+        let least = |code: &Arc<Code>| {
+            let bound = check::cost::bound(code, false);
+            [bound.model_calls.most, bound.tool_calls.most].map(|m| m.unwrap_or(u64::MAX))
+        };
+        let saved = optimise(&code, &all);
+        let (before, after) = (least(&code), least(&Arc::new(saved.code.clone())));
+        assert!(before.iter().zip(&after).all(|(b, a)| a <= b), "{before:?} {after:?}\n{program:?}");
+        let done = optimise(&code, &share);
+        if done.steps.is_empty() {
+            continue;
+        }
+        let run = |code: &Arc<Code>| {
+            let parser = program.clone();
+            let config = machine::Config {
+                lattice: program.lattice,
+                fuel: 1_000_000,
+                max_text: 1 << 16,
+                parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
+                clearance: program.clearance.clone(),
+                generated_endorse: program.generated_endorse,
+                ..machine::Config::default()
+            };
+            drive::run(code, None, config, &mut Steady(&program, Script::new(&program)), Order::AtOnce)
+        };
+        let (before, after) = (run(&code), run(&Arc::new(done.code.clone())));
+        shared += 1;
+        if before.result.is_err() {
+            continue;
+        }
+        let mut lattice = Lattice::new(program.lattice);
+        let mut value = |outcome: &Outcome| {
+            outcome.result.as_ref().map(|t| as_read(&mut lattice, t, Label::BOTTOM)).map_err(|e| e.code)
+        };
+        assert_eq!(
+            value(&before),
+            value(&after),
+            "{program:?}\nbecomes\n{}",
+            core_ir::print_code(&done.code)
+        );
+        assert!(after.requests.len() <= before.requests.len(), "{program:?}");
+        fewer += u32::from(after.requests.len() < before.requests.len());
+    }
+    eprintln!("{shared} programs shared calls, {fewer} made fewer");
+    assert!(cases() < 2_500 || shared > 100 && fewer > 50, "{shared} {fewer}");
 }
 
 fn lam(source: &str) -> Code {

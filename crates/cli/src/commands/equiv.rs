@@ -20,6 +20,19 @@ pub fn equiv(ui: &Ui, paths: &[PathBuf]) -> Exit {
         Err(exit) => return exit,
     };
     match equivalent(&a, &b) {
+        // Two parts that are not known are not known to be equal.
+        Verdict::Equal(_) if unknown_parts(&a) > 0 => {
+            if ui.is_json() {
+                ui.result(&json!({"equal": null, "laws": {}, "unknownParts": unknown_parts(&a)}).to_string());
+                return Exit::Failed;
+            }
+            let (n, plural) = (unknown_parts(&a), if unknown_parts(&a) == 1 { "" } else { "s" });
+            ui.result(&format!(
+                "unknown: all that is known of them is equal, but each has {n} part{plural} that is not known before the run \
+                 (`entail compile --stats -v` lists them)"
+            ));
+            Exit::Failed
+        }
         Verdict::Equal(laws) => {
             if ui.is_json() {
                 let laws: serde_json::Map<String, serde_json::Value> =
@@ -47,6 +60,11 @@ pub fn equiv(ui: &Ui, paths: &[PathBuf]) -> Exit {
             Exit::Failed
         }
     }
+}
+
+/// How many parts of a program the front end could not tell.
+fn unknown_parts(code: &Code) -> usize {
+    code.iter().filter(|(_, term)| matches!(term, core_ir::Term::Unknown(_))).count()
 }
 
 /// The term that a file runs if no name is given.

@@ -373,6 +373,11 @@ UNKNOWN_POLICY "A086" "a policy that nobody knows"
 "tool pay(amount: Number) -> String writes policy spending {}"
 "tool pay(amount: Number) -> String writes requires trusted {}"
 
+TEXT_BRACES "A087" "a variable in braces in a plain string"
+"In a plain string braces are text, so the name is not replaced by its value. A string that begins with `f` has holes; a prompt, the words of `exec` and `http`, and `quarantine(…)` have them anyway. If the braces are meant, nothing is wrong: this is a warning."
+"pipeline p(name: String) -> String { return \"Dear {name}\"; }"
+"pipeline p(name: String) -> String { return f\"Dear {name}\"; }"
+
 COMPILER_FAULT "A098" "a fault of the compiler"
 "The program was accepted, but its term is not well formed. This is never the program's fault; please report it together with the program."
 ""

@@ -227,6 +227,18 @@ impl Checker<'_> {
             self.report(d);
             return Type::Enum(t.clone());
         }
+        let known = |inside: &&str| {
+            let name = inside.split('.').next().unwrap_or("");
+            matches!(self.env.get(name), Some(Entry::Bound(_)))
+        };
+        if let Some(name) = braced(s).find(known) {
+            let at = Span { end: span.start, ..span };
+            self.report(
+                Diagnostic::warn(codes::TEXT_BRACES, format!("`{{{name}}}` is text in a plain string"), span)
+                    .help("write `f` before the string to put the value there: `f\"…\"`")
+                    .fix(Fix { span: at, replacement: "f".into(), applicability: Applicability::Unsafe }),
+            );
+        }
         Type::Str
     }
 
@@ -639,4 +651,16 @@ fn constant(name: &str) -> Option<&'static str> {
         "None" | "nil" | "Null" | "NULL" | "undefined" => Some("null"),
         _ => None,
     }
+}
+
+/// What looks like the name of a variable, or a field of one, in braces.
+fn braced(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{').skip(1).filter_map(|rest| {
+        let (inside, _) = rest.split_once('}')?;
+        let name = |part: &str| {
+            part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+                && part.chars().all(|c| c.is_alphanumeric() || c == '_')
+        };
+        inside.split('.').all(name).then_some(inside)
+    })
 }
