@@ -569,6 +569,7 @@ impl Machine {
     }
 
     /// `remember k e` where `e` needs no frame.
+    #[inline(always)]
     fn remembered_at_once(
         &mut self,
         s: &mut Strand,
