@@ -50,6 +50,80 @@ pub fn run_on(machine: &mut Machine, world: &mut dyn World, order: Order) -> Out
     run_named(machine, world, order).0
 }
 
+/// Somebody who is shown requests where they stand.
+pub(crate) trait Shown {
+    /// The answer, if it is to be given there.
+    fn answer(&mut self, asked: &Asked<'_>, call: &Call) -> Option<Response>;
+}
+
+/// Shows requests to somebody. An answer that cannot be given in place is left for the request that is made instead.
+pub(crate) struct InPlace<S> {
+    pub to: S,
+    pub left: Option<Response>,
+}
+
+impl<S: Shown> InPlace<S> {
+    pub fn new(to: S) -> Self {
+        InPlace { to, left: None }
+    }
+
+    fn shown<T>(
+        &mut self,
+        asked: &Asked<'_>,
+        call: &Call,
+        of: impl FnOnce(Response) -> Result<T, Response>,
+    ) -> Option<T> {
+        if self.left.is_some() {
+            return None;
+        }
+        match of(self.to.answer(asked, call)?) {
+            Ok(answer) => Some(answer),
+            Err(other) => {
+                self.left = Some(other);
+                None
+            }
+        }
+    }
+}
+
+impl<S: Shown> Answers for InPlace<S> {
+    fn tool(
+        &mut self,
+        asked: &Asked<'_>,
+        tool: &Arc<ToolDecl>,
+        args: Args<'_>,
+    ) -> Option<Result<Data, String>> {
+        let call = Call::Tool { tool: tool.clone(), args: args.to_vec() };
+        self.shown(asked, &call, |r| if let Response::Tool(result) = r { Ok(result) } else { Err(r) })
+    }
+
+    fn recall(
+        &mut self,
+        asked: &Asked<'_>,
+        store: &Arc<StoreDecl>,
+        key: u32,
+    ) -> Option<Result<Option<Data>, String>> {
+        let call = Call::Recall { store: store.clone(), key };
+        self.shown(asked, &call, |r| if let Response::Recall(result) = r { Ok(result) } else { Err(r) })
+    }
+
+    fn remember(
+        &mut self,
+        asked: &Asked<'_>,
+        store: &Arc<StoreDecl>,
+        key: u32,
+        value: &Data,
+    ) -> Option<Result<(), String>> {
+        let call = Call::Remember { store: store.clone(), key, value: value.clone() };
+        self.shown(asked, &call, |r| if let Response::Remember(result) = r { Ok(result) } else { Err(r) })
+    }
+
+    fn sample(&mut self, asked: &Asked<'_>, probability: &Num, draw: u64) -> Option<bool> {
+        let call = Call::Sample { probability: probability.clone(), draw };
+        self.shown(asked, &call, |r| if let Response::Sample(first) = r { Ok(first) } else { Err(r) })
+    }
+}
+
 /// What was asked in a run, and who answers.
 struct Asking<'w> {
     world: &'w mut dyn World,
@@ -58,8 +132,6 @@ struct Asking<'w> {
     requests: Vec<(world::Call, Data)>,
     limits: Vec<Vec<Num>>,
     names: Vec<Vec<u64>>,
-    /// An answer that cannot be given in place, for the request that is made instead.
-    left: Option<Response>,
 }
 
 impl Asking<'_> {
@@ -77,96 +149,35 @@ impl Asking<'_> {
         self.names.push(draw.into_iter().chain(deadlines.iter().map(|d| d.scope)).collect());
         seconds
     }
+}
 
-    /// The answer to a request where it stands. Half of them are made all the same, so that both ways are tested.
-    fn answer(
-        &mut self,
-        asked: &Asked<'_>,
-        call: impl FnOnce() -> world::Call,
-        draw: Option<u64>,
-    ) -> Option<Response> {
-        if !self.in_place || self.left.is_some() || !(asked.span.start + asked.id().number).is_multiple_of(2)
-        {
-            return None;
-        }
-        let call = call();
-        let seconds = self.note(&call, asked.lattice.data_of(asked.channel), asked.deadlines(), draw);
-        let answer = self.world.answer_within(&call, &seconds);
-        Some(response(&call, answer))
+/// Which draw a call is, if it is one.
+fn draw_of(call: &Call) -> Option<u64> {
+    match call {
+        Call::Sample { draw, .. } => Some(*draw),
+        _ => None,
     }
 }
 
-impl Answers for Asking<'_> {
-    fn tool(
-        &mut self,
-        asked: &Asked<'_>,
-        tool: &Arc<ToolDecl>,
-        args: Args<'_>,
-    ) -> Option<Result<Data, String>> {
-        let call = || world::Call::Tool { name: tool.name.clone(), args: args.to_vec() };
-        match self.answer(asked, call, None)? {
-            Response::Tool(result) => Some(result),
-            other => {
-                self.left = Some(other);
-                None
-            }
+impl Shown for Asking<'_> {
+    /// Half of the requests are made all the same, so that both ways are tested.
+    fn answer(&mut self, asked: &Asked<'_>, of: &Call) -> Option<Response> {
+        if !self.in_place || !(asked.span.start + asked.id().number).is_multiple_of(2) {
+            return None;
         }
-    }
-
-    fn recall(
-        &mut self,
-        asked: &Asked<'_>,
-        store: &Arc<StoreDecl>,
-        key: u32,
-    ) -> Option<Result<Option<Data>, String>> {
-        let call = || world::Call::Recall { store: store.name.clone(), key: key_name(store, key) };
-        match self.answer(asked, call, None)? {
-            Response::Recall(result) => Some(result),
-            other => {
-                self.left = Some(other);
-                None
-            }
-        }
-    }
-
-    fn remember(
-        &mut self,
-        asked: &Asked<'_>,
-        store: &Arc<StoreDecl>,
-        key: u32,
-        value: &Data,
-    ) -> Option<Result<(), String>> {
-        let call = || world::Call::Remember {
-            store: store.name.clone(),
-            key: key_name(store, key),
-            value: value.clone(),
-        };
-        match self.answer(asked, call, None)? {
-            Response::Remember(result) => Some(result),
-            other => {
-                self.left = Some(other);
-                None
-            }
-        }
-    }
-
-    fn sample(&mut self, asked: &Asked<'_>, probability: &Num, draw: u64) -> Option<bool> {
-        let call = || world::Call::Sample { probability: probability.clone() };
-        match self.answer(asked, call, Some(draw))? {
-            Response::Sample(first) => Some(first),
-            other => {
-                self.left = Some(other);
-                None
-            }
-        }
+        let called = call(of);
+        let channel = asked.lattice.data_of(asked.channel);
+        let seconds = self.note(&called, channel, asked.deadlines(), draw_of(of));
+        let answer = self.world.answer_within(&called, &seconds);
+        Some(response(&called, answer))
     }
 }
 
 /// The same, and the numbers that each request was named by: the draw, if it is one, and the time limits, innermost first.
 pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> (Outcome, Vec<Vec<u64>>) {
     let in_place = order == Order::AtOnce;
-    let mut asking =
-        Asking { world, in_place, requests: Vec::new(), limits: Vec::new(), names: Vec::new(), left: None };
+    let asking = Asking { world, in_place, requests: Vec::new(), limits: Vec::new(), names: Vec::new() };
+    let mut shown = InPlace::new(asking);
     let mut kept = 0;
     let mut pending = Vec::new();
     let mut rng = match order {
@@ -174,9 +185,9 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
         Order::Random(seed) => Some(Rng::new(seed)),
     };
     let result = loop {
-        match machine.poll_with(&mut asking) {
+        match machine.poll_with(&mut shown) {
             Output::Request(id, request) => {
-                if let Some(response) = asking.left.take() {
+                if let Some(response) = shown.left.take() {
                     machine.handle(id, response);
                     continue;
                 }
@@ -190,16 +201,12 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
                         continue;
                     }
                 }
-                let draw = match &request.call {
-                    Call::Sample { draw, .. } => Some(*draw),
-                    _ => None,
-                };
                 let channel = machine.lattice().data_of(request.channel);
-                let seconds = asking.note(&asked, channel, &request.deadlines, draw);
+                let seconds = shown.to.note(&asked, channel, &request.deadlines, draw_of(&request.call));
                 if rng.is_some() {
                     pending.push((id, asked, seconds));
                 } else {
-                    let answer = asking.world.answer_within(&asked, &seconds);
+                    let answer = shown.to.world.answer_within(&asked, &seconds);
                     machine.handle(id, response(&asked, answer));
                 }
             }
@@ -211,14 +218,14 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
                         .cancel(Stop { code: ErrorCode::Cancelled, message: "nothing to wait for".into() });
                 } else {
                     let (id, asked, seconds) = pending.swap_remove(at);
-                    let answer = asking.world.answer_within(&asked, &seconds);
+                    let answer = shown.to.world.answer_within(&asked, &seconds);
                     machine.handle(id, response(&asked, answer));
                 }
             }
             Output::Done(result) => break result,
         }
     };
-    let Asking { requests, limits, names, .. } = asking;
+    let Asking { requests, limits, names, .. } = shown.to;
     let result = match result {
         Ok(v) => Ok(tree(machine.reify(&v))),
         Err(e) => Err(Failure {

@@ -8,12 +8,14 @@ mod ast;
 mod build;
 mod random;
 mod script;
+mod spending;
 
 pub use ast::{Ast, Op};
 pub use build::prelude;
 pub(crate) use random::program as random_program;
 pub use random::{Rng, Style, Ty};
 pub use script::Script;
+pub use spending::spending;
 
 use core_ir::{Code, Data, LabelSpec, LatticeKind, ModelParams, StoreDecl, ToolDecl};
 use proptest::strategy::{NewTree, Strategy, ValueTree};
@@ -166,13 +168,24 @@ pub fn of_seed(seed: u64, style: &Style) -> Program {
 
 /// The strategy of closed programs; they shrink to smaller ones.
 pub fn programs(style: Style) -> Programs {
-    Programs { style }
+    Programs { kind: Kind::All(style) }
+}
+
+/// The strategy of programs that do little but call, see [`spending`].
+pub fn spending_programs() -> Programs {
+    Programs { kind: Kind::Spending }
 }
 
 /// See [`programs`].
 #[derive(Clone, Debug)]
 pub struct Programs {
-    style: Style,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    All(Style),
+    Spending,
 }
 
 impl Strategy for Programs {
@@ -181,7 +194,10 @@ impl Strategy for Programs {
 
     fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
         let seed = proptest::num::u64::ANY.new_tree(runner)?.current();
-        let program = random::program(&mut Rng::new(seed), &self.style);
+        let program = match &self.kind {
+            Kind::All(style) => of_seed(seed, style),
+            Kind::Spending => spending(seed),
+        };
         Ok(Shrinking { accepted: program.clone(), current: program, candidate: 0 })
     }
 }

@@ -12,12 +12,12 @@
 //! Invariant: a run that goes on for ever, or ends of an error that the observer does not see, tells it no more than
 //! what it had seen before (termination-insensitive).
 
-use crate::drive::{self, ParseWith};
+use crate::drive::{self, InPlace, ParseWith, Shown};
 use crate::generate::{Ast, Op, Program, Rng, Script, Style, Ty, random_program};
 use crate::outcome::{Tree, TreeNode};
 use crate::world::{Answer, Message, hash};
 use core_ir::{Bound, Data, Label, Lattice, LatticeKind, Num, Pred, Prim};
-use machine::{Config, Machine, Output};
+use machine::{Call, Config, Deadlines, Machine, Output, Response};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -292,14 +292,14 @@ struct Common {
 }
 
 impl Common {
-    fn of(&mut self, machine: &Machine, l: Label) -> Label {
-        if machine.lattice().kind() != LatticeKind::SourcesReaders {
+    fn of(&mut self, lattice: &Lattice, l: Label) -> Label {
+        if lattice.kind() != LatticeKind::SourcesReaders {
             return l;
         }
         if let Some(known) = self.known.get(&l) {
             return *known;
         }
-        let here = label(&mut self.lattice, &machine.lattice().data_of(l));
+        let here = label(&mut self.lattice, &lattice.data_of(l));
         self.known.insert(l, here);
         here
     }
@@ -335,85 +335,128 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
     }
     let ordered = !program.is_parallel();
     let mut machine = Machine::new(code, Some(pair.inputs[which].clone()), config);
-    let mut asked: Vec<Asked> = Vec::new();
+    let around = Around { program, secret, which, ordered, common, world, asked: Vec::new() };
+    let mut shown = InPlace::new(around);
     let result = loop {
-        match machine.poll() {
+        match machine.poll_with(&mut shown) {
             Output::Request(id, request) => {
-                let call = drive::call(&request.call);
-                let channel = common.of(&machine, request.channel);
-                let mut text = match &request.call {
-                    // Which draw it is may be seen.
-                    machine::Call::Sample { draw, .. } => format!("{call:?} {draw}"),
-                    _ => format!("{call:?}"),
-                };
-                let limits: Vec<_> = request.deadlines.iter().collect();
-                for limit in &limits {
-                    text += &format!(" within {} of {}", limit.seconds, limit.scope);
-                }
-                let answered_at = match &request.call {
-                    machine::Call::Tool { tool, .. } | machine::Call::Approve { tool, .. } => {
-                        let l = common.lattice.resolve(&tool.label);
-                        l.unwrap_or_else(|| common.lattice.top())
+                let response = match shown.left.take() {
+                    Some(left) => left,
+                    None => {
+                        let (channel, limits) = (request.channel, &request.deadlines);
+                        shown.to.answer_to(&request.call, channel, limits, id.strand, machine.lattice())
                     }
-                    _ => channel,
                 };
-                let kept_at = match &request.call {
-                    machine::Call::Recall { store, key } => {
-                        let key = &store.keys[*key as usize];
-                        let at = common.lattice.resolve(&key.label).unwrap_or_default();
-                        Some((format!("{} {}", store.name, key.name), at))
-                    }
-                    _ => None,
-                };
-                // What those know of a question who know no more than flows to all of these labels.
-                let known = |asks: &str, to: &[Label]| {
-                    let flows = |l| to.iter().all(|to| common.lattice.flows(l, *to));
-                    let mut key = hash(program.seed, asks);
-                    if ordered {
-                        key =
-                            asked.iter().filter(|a| flows(a.channel)).fold(key, |key, a| hash(key, &a.text));
-                    }
-                    if flows(secret) { hash(key, if which == 0 { "one" } else { "other" }) } else { key }
-                };
-                // Whether a store has given something up is known to those who know what may be kept under the key's label, however
-                // hidden it is that somebody asks: nothing of the question itself decides it.
-                let forgotten = kept_at.is_some_and(|(name, at)| {
-                    ordered && Rng::new(known(&name, &[at])).chance(Script::FORGETS)
-                });
-                let mut late = Rng::new(known(&text, &[channel, answered_at]));
-                let answer = if !limits.is_empty() && late.chance(20) {
-                    Answer::Late(late.below(limits.len()) as u32)
-                } else if forgotten {
-                    Answer::Found(None)
-                } else {
-                    // A store holds what it was given.
-                    let to = match &request.call {
-                        // Who sees the call sees what was decided.
-                        machine::Call::Approve { .. } => known(&text, &[channel, answered_at]),
-                        _ => known(&text, &[answered_at]),
-                    };
-                    world.respond(&call, &mut Rng::new(to))
-                };
-                asked.push(Asked { text, channel, strand: id.strand });
-                machine.handle(id, drive::response(&call, answer));
+                machine.handle(id, response);
             }
             Output::Working => {}
             Output::Waiting => unreachable!("every request was answered"),
             Output::Done(result) => break result,
         }
     };
+    let Around { mut common, asked, .. } = shown.to;
     let end = match result {
         Ok(v) => End::Value(drive::tree(machine.reify(&v))),
         Err(e) if e.code.is_final() => End::Never,
         Err(e) => {
-            let label = common.of(&machine, e.label);
+            let label = common.of(machine.lattice(), e.label);
             End::Error { code: e.code.as_str(), label, strand: e.strand, message: e.message }
         }
     };
     let (l, messages) = machine.conversation();
-    let conversation = (common.of(&machine, l), messages.iter().map(drive::message).collect());
+    let conversation = (common.of(machine.lattice(), l), messages.iter().map(drive::message).collect());
     *lattice = common.lattice;
     Run { end, conversation, asked }
+}
+
+/// The world of one of the two runs.
+struct Around<'p> {
+    program: &'p Program,
+    secret: Label,
+    which: usize,
+    /// Whether its requests come in a determined order.
+    ordered: bool,
+    common: Common,
+    world: Script,
+    asked: Vec<Asked>,
+}
+
+impl Shown for Around<'_> {
+    /// Half of the requests are answered where they stand.
+    fn answer(&mut self, asked: &machine::Asked<'_>, call: &Call) -> Option<Response> {
+        let id = asked.id();
+        (self.program.seed ^ u64::from(id.number))
+            .is_multiple_of(2)
+            .then(|| self.answer_to(call, asked.channel, asked.deadlines(), id.strand, asked.lattice))
+    }
+}
+
+impl Around<'_> {
+    fn answer_to(
+        &mut self,
+        of: &Call,
+        channel: Label,
+        deadlines: &Deadlines,
+        strand: u64,
+        lattice: &Lattice,
+    ) -> Response {
+        let call = drive::call(of);
+        let channel = self.common.of(lattice, channel);
+        let mut text = match of {
+            // Which draw it is may be seen.
+            Call::Sample { draw, .. } => format!("{call:?} {draw}"),
+            _ => format!("{call:?}"),
+        };
+        let limits: Vec<_> = deadlines.iter().collect();
+        for limit in &limits {
+            text += &format!(" within {} of {}", limit.seconds, limit.scope);
+        }
+        let Around { program, secret, which, ordered, common, world, asked } = self;
+        let answered_at = match of {
+            Call::Tool { tool, .. } | Call::Approve { tool, .. } => {
+                let l = common.lattice.resolve(&tool.label);
+                l.unwrap_or_else(|| common.lattice.top())
+            }
+            _ => channel,
+        };
+        let kept_at = match of {
+            Call::Recall { store, key } => {
+                let key = &store.keys[*key as usize];
+                let at = common.lattice.resolve(&key.label).unwrap_or_default();
+                Some((format!("{} {}", store.name, key.name), at))
+            }
+            _ => None,
+        };
+        // What those know of a question who know no more than flows to all of these labels.
+        let known = |asks: &str, to: &[Label]| {
+            let flows = |l| to.iter().all(|to| common.lattice.flows(l, *to));
+            let mut key = hash(program.seed, asks);
+            if *ordered {
+                key = asked.iter().filter(|a| flows(a.channel)).fold(key, |key, a| hash(key, &a.text));
+            }
+            if flows(*secret) { hash(key, if *which == 0 { "one" } else { "other" }) } else { key }
+        };
+        // Whether a store has given something up is known to those who know what may be kept under the key's label, however
+        // hidden it is that somebody asks: nothing of the question itself decides it.
+        let forgotten = kept_at
+            .is_some_and(|(name, at)| *ordered && Rng::new(known(&name, &[at])).chance(Script::FORGETS));
+        let mut late = Rng::new(known(&text, &[channel, answered_at]));
+        let answer = if !limits.is_empty() && late.chance(20) {
+            Answer::Late(late.below(limits.len()) as u32)
+        } else if forgotten {
+            Answer::Found(None)
+        } else {
+            // A store holds what it was given.
+            let to = match of {
+                // Who sees the call sees what was decided.
+                Call::Approve { .. } => known(&text, &[channel, answered_at]),
+                _ => known(&text, &[answered_at]),
+            };
+            world.respond(&call, &mut Rng::new(to))
+        };
+        asked.push(Asked { text, channel, strand });
+        drive::response(&call, answer)
+    }
 }
 
 impl Run {

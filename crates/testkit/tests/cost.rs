@@ -4,14 +4,19 @@ mod common;
 
 use check::cost::Prices;
 use common::{cases, lam, run_machine};
+use core_ir::{Data, Num};
 use proptest::prelude::*;
 use testkit::drive::Order;
-use testkit::generate::{Program, Script, Style, programs};
-use testkit::world::Call;
+use testkit::generate::{Program, Rng, Script, Style, programs, spending_programs};
+use testkit::world::{Answer, Call, World};
 
 fn within_bound(program: &Program) -> Result<(), TestCaseError> {
+    within_bound_in(program, &mut Script::new(program))
+}
+
+fn within_bound_in(program: &Program, world: &mut dyn World) -> Result<(), TestCaseError> {
     let bound = check::cost::bound(&program.code(), false);
-    let outcome = run_machine(program, None, &mut Script::new(program), Order::AtOnce);
+    let outcome = run_machine(program, None, world, Order::AtOnce);
     let count = |of: fn(&Call) -> bool| outcome.requests.iter().filter(|(c, _)| of(c)).count() as u64;
     let models = count(|c| matches!(c, Call::Model { .. }));
     let tools = count(|c| matches!(c, Call::Tool { .. }));
@@ -30,6 +35,22 @@ fn within_bound(program: &Program) -> Result<(), TestCaseError> {
     let unknown = bound.model_calls.most.is_none() || bound.tool_calls.most.is_none();
     prop_assert!(!unknown || !bound.unbounded.is_empty(), "no reason");
     Ok(())
+}
+
+/// A world of small numbers, in which nothing fails but what a model writes now and then.
+struct Numbers(Rng);
+
+impl World for Numbers {
+    fn answer(&mut self, call: &Call) -> Answer {
+        let n = if self.0.chance(20) { 0 } else { 5 };
+        match call {
+            Call::Model { .. } if self.0.chance(15) => Answer::Text("no number".into()),
+            Call::Model { .. } => Answer::Text(n.to_string()),
+            Call::Tool { .. } => Answer::Data(Data::Num(Num::from(n))),
+            Call::Sample { .. } => Answer::Drawn(self.0.chance(70)),
+            _ => Answer::Failed("nobody asks for this".into()),
+        }
+    }
 }
 
 /// A model that takes at most 100,000 tokens, writes at most 1,000, and costs 1 and 2 dollars a million.
@@ -83,6 +104,11 @@ proptest! {
     #[test]
     fn calls_stay_within_the_bound(program in programs(Style::default())) {
         within_bound(&program)?;
+    }
+
+    #[test]
+    fn calls_of_spending_programs_stay_within_the_bound(program in spending_programs()) {
+        within_bound_in(&program, &mut Numbers(Rng::new(program.seed)))?;
     }
 
     #[test]
@@ -170,4 +196,23 @@ fn a_call_that_is_left_over_is_no_question() {
     assert_eq!(check::cost::bound(&code, false).model_calls.least, 0);
     let code = lam("let _ = recv {} in recv {result: Num}");
     assert_eq!(check::cost::bound(&code, false).model_calls.least, 2);
+}
+
+/// What [`calls_of_spending_programs_stay_within_the_bound`] looks at is worth looking at: most have a bound, many call, and some call as often as
+/// they may.
+#[test]
+fn spending_programs_spend() {
+    let (mut bounded, mut calling, mut exact, mut failed) = (0, 0, 0, 0);
+    for seed in 0..1_000 {
+        let program = testkit::generate::spending(seed);
+        let bound = check::cost::bound(&program.code(), false);
+        let world = &mut Numbers(Rng::new(program.seed));
+        let outcome = run_machine(&program, None, world, Order::AtOnce);
+        let tools = outcome.requests.iter().filter(|(c, _)| matches!(c, Call::Tool { .. })).count() as u64;
+        bounded += u32::from(bound.model_calls.most.and(bound.tool_calls.most).is_some());
+        calling += u32::from(tools > 1);
+        exact += u32::from(tools > 1 && bound.tool_calls.most == Some(tools));
+        failed += u32::from(outcome.result.is_err());
+    }
+    assert!(bounded > 700 && calling > 200 && exact > 50 && failed < 200);
 }

@@ -218,8 +218,29 @@ fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
     }
 }
 
+/// A number as the end of a loop that is decided by its argument, which has a label or is given.
+fn counted_down(number: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: u8) -> Ast {
+    let (count, own) = (Ast::var(0), Ast::var(1));
+    let less = node(Op::Prim(Prim::Lt), [count.clone(), Ast::lit(Num::from(rng.below(3) as i64))]);
+    let next = node(Op::Prim(Prim::Sub), [count, Ast::lit(Num::ONE)]);
+    let body = node(Op::If, [less, number, node(Op::App, [own, next])]);
+    let functional = node(Op::Lam, [node(Op::Lam, [body])]);
+    let looped = node(Op::Fix(Bound::Finite(1 + rng.below(5) as u64)), [functional]);
+    let given = style.given.iter().take(style.deciding).position(|t| *t == Ty::Num);
+    let begin = match given {
+        // Behind the variable that holds the loop.
+        Some(which) if rng.chance(50) => {
+            let variable = style.given.len() - which + usize::from(inner);
+            Ast::var(u8::try_from(variable).unwrap_or(u8::MAX))
+        }
+        _ => node(Op::Relabel, [Ast::lit(label(rng, lattice)), Ast::lit(Num::from(rng.below(4) as i64))]),
+    };
+    let call = node(Op::App, [Ast::var(1), Ast::var(0)]);
+    node(Op::Let, [looped, node(Op::Let, [begin, call])])
+}
+
 /// The tree with some numbers and pairs written so that a machine may carry them out in place: by a function of a number, which may have
-/// a label or be held by a variable, by an `if`, and by the branches of `f | g`.
+/// a label or be held by a variable, by an `if`, by a loop, and by the branches of `f | g`.
 fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: u8) -> Ast {
     let Ast { op, kids } = ast;
     // The position of an index is left as it is.
@@ -235,6 +256,11 @@ fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: 
     match op {
         Op::Lit(Data::Num(_)) if rng.chance(50) => {
             let number = node(op, []);
+            // Numbers of their own, so that the rest does not depend on them.
+            let own = &mut Rng::new(rng.0.rotate_left(17));
+            if own.chance(15) {
+                return counted_down(number, own, lattice, style, inner);
+            }
             let body = match rng.below(4) {
                 0 => Ast::var(0),
                 1 => node(
@@ -270,6 +296,19 @@ fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: 
         Op::Pair if style.parallel && kids.len() == 2 && rng.chance(50) => {
             let most = style.in_order.then_some(1);
             let part = |n: i64| node(Op::Index, [Ast::var(0), Ast::lit(Num::from(n))]);
+            let own = &mut Rng::new(rng.0.rotate_left(17));
+            if own.chance(50) {
+                // By a function that a variable holds, which may have a label.
+                let kids: Vec<Ast> = kids.into_iter().map(shifted).collect();
+                let branches = node(Op::Par(most), kids);
+                let mut function =
+                    node(Op::Lam, [node(Op::Let, [branches, node(Op::Pair, [part(0), part(1)])])]);
+                if own.chance(50) {
+                    function = node(Op::Relabel, [Ast::lit(label(own, lattice)), function]);
+                }
+                let call = node(Op::App, [Ast::var(0), Ast::lit(Num::from(own.below(4) as i64))]);
+                return node(Op::Let, [function, call]);
+            }
             node(Op::Let, [node(Op::Par(most), kids), node(Op::Pair, [part(0), part(1)])])
         }
         op => node(op, kids),
@@ -556,7 +595,7 @@ fn test_of(variable: Ast, ty: &Ty) -> Ast {
 }
 
 /// The same, of so many.
-fn deeper(e: Ast, by: u8) -> Ast {
+pub(super) fn deeper(e: Ast, by: u8) -> Ast {
     fn go(e: Ast, by: u8, own: u8) -> Ast {
         let op = match e.op {
             Op::Var(i) if i >= own => Op::Var(i.saturating_add(by)),

@@ -136,7 +136,11 @@ impl Script {
             }
             Call::Tool { name, .. } => match self.program.tools.iter().find(|t| t.name == *name) {
                 Some(_) if rng.chance(10) => Answer::Failed("the tool is broken".into()),
-                Some(_) if rng.chance(5) => Answer::Data(Data::Tag("odd".into(), Data::Null.into())),
+                // Of another type: what has parts, or what has none.
+                Some(_) if rng.chance(5) => Answer::Data(match self.program.seed % 2 {
+                    0 => Data::Tag("odd".into(), Data::Null.into()),
+                    _ => Data::Bool(true),
+                }),
                 Some(tool) if self.program.labelling && rng.chance(10) => {
                     let data = data_of(rng, &tool.result);
                     Answer::Labelled(data, spec(rng, self.program.lattice, 10, 20))
