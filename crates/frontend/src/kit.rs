@@ -139,12 +139,14 @@ pub(crate) struct Hand {
     pub description: Option<String>,
     /// How the tool is carried out, for the runtime.
     pub handler: Option<Data>,
+    /// Its declaration, where its parameters are known.
+    pub decl: Option<Box<ToolDecl>>,
 }
 
 impl Hand {
     /// A tool of which the name is known.
     pub fn tool(name: impl Into<String>, at: Span) -> Hand {
-        Hand { name: name.into(), at, does: Does::Call, description: None, handler: None }
+        Hand { name: name.into(), at, does: Does::Call, description: None, handler: None, decl: None }
     }
 
     /// A tool of an MCP server.
@@ -398,10 +400,13 @@ impl<'o> Kit<'o> {
 
     /// A hand as a call, which the model is offered.
     fn called(&mut self, hand: Hand, params: &mut ModelParams) -> Call {
-        let Hand { name, at, does, description, handler } = hand;
+        let Hand { name, at, does, description, handler, decl } = hand;
         let helper = !matches!(does, Does::Call | Does::Finish);
         let finish = matches!(does, Does::Finish);
-        let id = self.tool(&name, at, helper, description, handler);
+        let id = match decl {
+            Some(decl) => self.declared(*decl),
+            None => self.tool(&name, at, helper, description, handler),
+        };
         params.tools.push(id);
         let comes = match does {
             Does::Call | Does::Finish => {

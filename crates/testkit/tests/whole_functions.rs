@@ -1,4 +1,4 @@
-//! Functions in which several agents are run, as whole programs: with models that answer by script, what one says decides whether the
+//! Functions in which several agents are run, and agents that Python puts together, as whole programs: with models that answer by script, what one says decides whether the
 //! next is asked and what it is asked, and no run asks more often than the bound that was known before it.
 
 use core_ir::{Code, Data, LabelSpec};
@@ -22,7 +22,11 @@ fn units(name: &str, text: &str) -> Vec<frontend::Unit> {
 
 /// A unit of a fixture of the OpenAI Agents SDK.
 fn unit(fixture: &str, name: &str) -> Arc<Code> {
-    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/frontends/openai_agents");
+    unit_of("openai_agents", fixture, name)
+}
+
+fn unit_of(folder: &str, fixture: &str, name: &str) -> Arc<Code> {
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/frontends").join(folder);
     let text = std::fs::read_to_string(suite.join(fixture)).unwrap_or_else(|e| panic!("{fixture}: {e}"));
     let units = units(fixture, &text);
     let names: Vec<&str> = units.iter().map(|u| u.name.as_str()).collect();
@@ -41,20 +45,23 @@ fn open(code: &Code) -> Arc<Code> {
     Arc::new(code)
 }
 
-/// What a run gives, and what stands last in each question to a model.
+/// What a run with one input gives, and what stands last in each question to a model.
 fn ran(code: &Code, input: &str, replies: &[&str]) -> (String, Vec<String>) {
+    let replies: Vec<Answer> = replies.iter().map(|r| Answer::Text((*r).to_string())).collect();
+    ran_on(code, Data::str(input), replies)
+}
+
+fn ran_on(code: &Code, input: Data, replies: Vec<Answer>) -> (String, Vec<String>) {
     let code = &open(code);
-    let mut replies: VecDeque<&str> = replies.iter().copied().collect();
+    let mut replies: VecDeque<Answer> = replies.into();
     let mut world = |call: &Call| match call {
-        Call::Model { .. } => match replies.pop_front() {
-            Some(text) => Answer::Text(text.to_string()),
-            None => Answer::Failed("nothing is left to say".into()),
-        },
+        Call::Model { .. } => {
+            replies.pop_front().unwrap_or_else(|| Answer::Failed("nothing is left to say".into()))
+        }
         Call::Tool { .. } => Answer::Data(Data::Null),
         _ => Answer::Failed("not asked for here".into()),
     };
-    let outcome =
-        drive::run(code, Some(&Data::str(input)), machine::Config::default(), &mut world, Order::AtOnce);
+    let outcome = drive::run(code, Some(&input), machine::Config::default(), &mut world, Order::AtOnce);
     let asked: Vec<String> = outcome
         .requests
         .iter()
@@ -135,6 +142,34 @@ fn functions_of_the_project_are_followed_and_others_are_tools() {
 fn runs_that_have_nothing_to_do_with_each_other_stay_apart() {
     let asker = unit("together.py", "asker");
     assert_eq!(most(&asker), Some(1));
+}
+
+#[test]
+fn what_agents_of_adk_leave_is_read_by_others_and_an_escalation_ends_the_loop() {
+    let line = unit_of("adk", "refine.py", "story_line");
+    let text = |t: &str| Answer::Text(t.to_string());
+    let leave = || Answer::ToolCall("leave".into(), Data::record([]));
+    let input =
+        || Data::record([("input", "bees"), ("reader", "Ann")].map(|(k, v)| (k.into(), Data::str(v))));
+    // The refiner leaves in the second turn.
+    let mut replies = ["draft", "too long", "shorter", "fine"].map(text).to_vec();
+    replies.extend([leave(), text("a book")]);
+    let (given, asked) = ran_on(&line, input(), replies);
+    assert!(given.ends_with("\"a book\""), "{given}");
+    assert_eq!(asked.len(), 6);
+    // Three turns are all there are.
+    let all = ["draft", "bad", "one", "bad", "two", "bad", "three", "a book"].map(text);
+    let (given, asked) = ran_on(&line, input(), all.into());
+    assert!(given.ends_with("\"a book\"") && asked.len() == 8, "{given} {asked:?}");
+}
+
+#[test]
+fn a_parallel_agent_of_adk_leaves_what_each_side_leaves() {
+    let survey = unit_of("adk", "survey.py", "survey");
+    assert_eq!(most(&survey), Some(3));
+    let (given, asked) = ran(&survey, "energy", &["much wind", "much sun", "both"]);
+    assert_eq!(given, "\"both\"");
+    assert_eq!(asked, ["energy", "energy", "much wind\n\nmuch sun"]);
 }
 
 /// Functions that call each other many times, loops within loops and tests in a row end within their limits.

@@ -1,4 +1,4 @@
-//! Google ADK agents in YAML (`root_agent.yaml`).
+//! Google ADK agents: in YAML (`root_agent.yaml`) here, those that Python makes in [`code`].
 //!
 //! | source | term |
 //! |---|---|
@@ -21,6 +21,8 @@ use crate::kit::{Does, Hand, Kit, Units, mark, setting};
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::shape::{self, Given, Shape, by_name, why};
 use core_ir::TermId;
+
+mod code;
 
 /// The front end.
 pub struct Adk;
@@ -68,6 +70,9 @@ impl Frontend for Adk {
     }
 
     fn detect(&self, file: &File) -> u8 {
+        if file.python.is_some() {
+            return code::detect(file);
+        }
         let sure = |r: Node<'_>| {
             mark::text(r, "agent_class").is_some()
                 || mark::has(r, "instruction")
@@ -94,6 +99,9 @@ impl Frontend for Adk {
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };
+        if file.python.is_some() {
+            return code::lower(units, project, file);
+        }
         for root in file.documents.iter().map(|d| d.root()) {
             let name = SHAPE.name_of(root).unwrap_or("agent");
             let kind = if mark::has(root, "sub_agents") { UnitKind::Crew } else { UnitKind::Agent };
