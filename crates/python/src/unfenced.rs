@@ -3,7 +3,7 @@
 //! Invariant: only what is certain. A tool that looks at its arguments first, or asks a person, is none.
 
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
-use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Decorator, Expr, ExprCall, Keyword, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
 /// What makes a tool of the function below it, by its last name.
@@ -16,12 +16,25 @@ pub(crate) fn is_tool_class(bases: &[Expr]) -> bool {
     bases.iter().any(|b| matches!(last_name(b), Some("BaseTool")))
 }
 
-/// Whether a function is a tool by what stands above it.
+/// Whether a function is a tool by what stands above it, and nobody has to approve its calls.
 pub(crate) fn is_tool(decorators: &[Decorator]) -> bool {
     decorators.iter().any(|d| {
-        let called = if let Expr::Call(call) = &d.expression { &call.func } else { &d.expression };
-        last_name(called).is_some_and(|n| DECORATORS.contains(&n))
+        let (called, keywords) = match &d.expression {
+            Expr::Call(call) => (&*call.func, &*call.arguments.keywords),
+            other => (other, &[][..]),
+        };
+        last_name(called).is_some_and(|n| DECORATORS.contains(&n)) && !keywords.iter().any(approves)
     })
+}
+
+/// Whether a keyword says that a person approves each call: `approval_mode="always_require"`, `needs_approval=True`.
+fn approves(keyword: &Keyword) -> bool {
+    let asks = keyword.arg.as_ref().is_some_and(|a| a.contains("approval") || a.contains("confirm"));
+    asks && match &keyword.value {
+        Expr::BooleanLiteral(b) => b.value,
+        Expr::StringLiteral(text) => text.value.to_str() != "never_require",
+        _ => true,
+    }
 }
 
 fn last_name(expr: &Expr) -> Option<&str> {
@@ -61,7 +74,7 @@ impl Search<'_> {
     /// What runs the text that it is given.
     fn runner(call: &ExprCall) -> Option<&'static str> {
         let shell = || {
-            let on = |k: &ruff_python_ast::Keyword| {
+            let on = |k: &Keyword| {
                 k.arg.as_ref().is_some_and(|a| a.as_str() == "shell")
                     && matches!(&k.value, Expr::BooleanLiteral(b) if b.value)
             };

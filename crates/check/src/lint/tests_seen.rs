@@ -292,6 +292,14 @@ fn tools_that_run_what_they_are_given_are_unfenced() {
     let class = "from crewai import Agent\nfrom crewai.tools import BaseTool\nclass Shell(BaseTool):\n    name: str = 's'\n    def _run(self, command: str) -> str:\n        import os\n        return os.popen(command).read()\n\
                  a = Agent(role='r', goal='g', backstory='b', tools=[Shell()], max_iter=3)\n";
     assert_eq!(of("S003", class, &among(&[("crew.py", class)])), ["warn os.popen(command)"]);
+    // A person approves each call.
+    let run = "    return subprocess.getoutput(cmd)";
+    let approved = |how: &str| {
+        levels("S003", "main.py", &text(run).replace("@function_tool", &format!("@function_tool({how})")))
+            .len()
+    };
+    assert_eq!(approved("needs_approval=True"), 0);
+    assert_eq!(approved("needs_approval=False"), 1);
     // What is no tool is called by the program.
     let plain =
         text("    return ''").replace("@function_tool\n", "").replace("return ''", "return eval(cmd)");
@@ -340,4 +348,15 @@ fn keys_that_a_node_says_it_reads_are_of_the_state() {
     };
     assert_eq!(levels("F004", "main.py", &text("P")), []);
     assert_eq!(levels("F004", "main.py", &text("S")).first(), Some(&Level::Warn));
+}
+
+/// What ends a talk is said in the words of its framework.
+#[test]
+fn the_remedy_for_an_endless_talk_can_be_written() {
+    let text = "from autogen_agentchat.agents import AssistantAgent\nfrom autogen_agentchat.teams import RoundRobinGroupChat\n\
+                a = AssistantAgent('a', model_client=m, system_message='Write.')\nb = AssistantAgent('b', model_client=m, system_message='Criticise.')\n\
+                team = RoundRobinGroupChat([a, b])\n";
+    let found = among(&[("main.py", text)]);
+    let help = found.iter().find(|d| d.code == "L021").map(|d| d.help.join("; "));
+    assert_eq!(help.as_deref(), Some("limit it: `max_turns` of the team, or a `MaxMessageTermination`"));
 }

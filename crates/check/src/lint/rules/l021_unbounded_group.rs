@@ -22,7 +22,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if let Some(origin) = &l.origin {
             d = d.label(origin.strip_prefix("none: ").unwrap_or(origin));
         }
-        out.push(d.help("limit its turns, or say which reply ends it"));
+        let at = code.span(l.fix);
+        let how = context.unit.outline.bounded.iter().find(|(place, _)| *place == at).map(|(_, how)| *how);
+        out.push(d.help(how.unwrap_or("limit its turns, or say which reply ends it")));
     }
 }
 
