@@ -422,6 +422,21 @@ fn ctrl_c_before_the_run_begins_says_so_and_ends_with_130() {
     assert_eq!((status, said.contains("cancelled")), (Some(130), true), "{said}");
 }
 
+/// The run is over then, and what it gave is the result.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_gives_up_a_collector_that_does_not_answer() {
+    let collector = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    collector.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", collector.local_addr().unwrap());
+    let connection = std::cell::RefCell::new(None);
+    let (status, said) = interrupted(&["eval", "1 + 1", "--otlp", &url], |_| {
+        *connection.borrow_mut() = collector.accept().ok();
+        connection.borrow().is_some()
+    });
+    assert_eq!((status, said.contains("was given up")), (Some(0), true), "{said}");
+}
+
 /// A tool, and what it has started, end with a run that is killed and can't see to it.
 #[cfg(target_os = "linux")]
 #[test]

@@ -74,7 +74,8 @@ fn a_place_that_is_no_journal_is_told_so_and_left_as_it_is() {
         std::fs::write(dir.path().join(file), &notes).unwrap();
     }
     for (option, place, why, help) in [
-        ("--journal", "notes.txt", "is a file, and a journal is a directory", "`--record FILE`"),
+        ("--journal", "notes.txt", "is a file, and a journal is in a directory", "`--record FILE`"),
+        ("--record", "d", "`d` is a directory", "name a file in it"),
         ("--journal", "d", "it is no journal", "name another place"),
         ("--record", "notes.txt", "it is no journal", "name another place"),
         ("--replay", "notes.txt", "it is no journal", "name another place"),
@@ -86,7 +87,7 @@ fn a_place_that_is_no_journal_is_told_so_and_left_as_it_is() {
     }
     let (status, _, said) =
         entail(dir.path(), &["serve", "p.agent", "--script", "s.json", "--journal", "notes.txt"]);
-    assert!(status == 2 && said.contains("a journal is a directory") && said.contains("help: "), "{said}");
+    assert!(status == 2 && said.contains("a journal is in a directory") && said.contains("help: "), "{said}");
     for file in ["notes.txt", "d/journal.db"] {
         assert_eq!(std::fs::read_to_string(dir.path().join(file)).unwrap(), notes);
     }

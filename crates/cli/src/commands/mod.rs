@@ -128,8 +128,8 @@ fn plural(n: usize, what: &str) -> String {
 fn journal_in(dir: &std::path::Path) -> Result<std::path::PathBuf, runtime::JournalError> {
     match std::fs::create_dir_all(dir) {
         Ok(()) => Ok(runtime::journal_file(dir)),
-        Err(_) if dir.is_file() => Err(runtime::JournalError {
-            message: format!("`{}` is a file, and a journal is a directory", dir.display()),
+        Err(_) if dir.exists() && !dir.is_dir() => Err(runtime::JournalError {
+            message: format!("`{}` is a file, and a journal is in a directory", dir.display()),
             help: Some(
                 "name a directory, which need not be there yet; a single run in a file is `--record FILE`, and `--replay FILE` repeats it"
                     .into(),

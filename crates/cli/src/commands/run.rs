@@ -404,11 +404,17 @@ pub(super) fn world_with(
         if let Some(view) = view {
             view.end();
         }
-        if let Some(telemetry) = telemetry
-            && let Err(why) = telemetry.send(&report).await
-        {
-            // What the run gave counts more than what is told about it.
-            ui.say(&format!("warning: {why}"));
+        if let Some(telemetry) = telemetry {
+            // What the run gave counts more than what is told about it, and nobody has to wait for a collector that does not answer.
+            let interrupted = CancellationToken::new();
+            interrupt::cancels(interrupted.clone());
+            let sent = tokio::select! {
+                sent = telemetry.send(&report) => sent,
+                () = interrupted.cancelled() => Err("what was to be sent to the collector was given up".to_string()),
+            };
+            if let Err(why) = sent {
+                ui.say(&format!("warning: {why}"));
+            }
         }
         report
     });

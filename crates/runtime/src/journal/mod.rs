@@ -225,6 +225,10 @@ impl Journal {
             };
             JournalError { message: format!("cannot use the journal `{shown}`: {}", cause(&e)), help }
         };
+        if path.is_dir() {
+            return Err(JournalError::new(format!("`{shown}` is a directory, and no journal"))
+                .with_help("name a file in it"));
+        }
         let mut db =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
         let turn = Turn::of(path);
