@@ -1,5 +1,12 @@
 //! Keys, and how they are kept out of everything that is shown.
+//!
+//! Invariant: a secret is also found where it was written as base64 (by itself or within something longer, as in `Authorization: Basic`; a character or two at
+//! its ends may stay), for an address, or as a string of JSON within a text. Whoever means to hide it otherwise can: a tool that has it may do with it what it likes.
 
+use crate::web;
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use core_ir::{Data, Name};
 use serde_json::Value as Json;
 use std::borrow::Cow;
@@ -12,6 +19,9 @@ const REDACTED: &str = "[redacted]";
 /// Shorter texts are not searched for: replacing every `a` in a message would hide nothing and
 /// destroy the message.
 const SHORTEST: usize = 6;
+
+/// So many characters of base64 are no chance.
+const SHORTEST_CODE: usize = 8;
 
 /// A text that is never shown: `Debug` prints `[redacted]`, and there is no `Display`.
 ///
@@ -44,22 +54,66 @@ impl fmt::Debug for Secret {
 /// Replaces known secrets in texts. Cheap to clone; without secrets it does nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
-    secrets: Arc<[Secret]>,
+    known: Option<Arc<Known>>,
+}
+
+struct Known {
+    /// Every way in which each secret may be written; what contains another one is first.
+    forms: Vec<Secret>,
+    /// Looks for all of them at once; nothing if there are too many for that.
+    search: Option<AhoCorasick>,
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+/// How a secret may be written.
+fn forms(secret: Secret) -> Vec<Secret> {
+    let text = &*secret.0;
+    let mut out: Vec<String> = Vec::new();
+    let json = Json::from(text).to_string();
+    out.extend(json.get(1..json.len().saturating_sub(1)).map(String::from));
+    let address = web::percent_encoded(text);
+    out.push(address.to_ascii_lowercase());
+    out.push(address);
+    // Three bytes are four characters, so what stands before it moves it by one of three places. What its neighbours have a part in is left out.
+    for (before, first) in [(0, 0), (1, 2), (2, 3)] {
+        let bytes = [&[0; 2][..before], text.as_bytes()].concat();
+        let encoded = STANDARD_NO_PAD.encode(&bytes);
+        let whole = encoded.get(first..bytes.len() * 8 / 6).unwrap_or_default();
+        if whole.len() >= SHORTEST_CODE {
+            out.push(whole.replace('+', "-").replace('/', "_"));
+            out.push(whole.into());
+        }
+    }
+    out.retain(|form| form != text);
+    out.into_iter().map(|form| Secret(form.into())).chain([secret.clone()]).collect()
 }
 
 impl Redactor {
     /// Looks for these. Secrets of less than six bytes are ignored.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Redactor {
-        let mut secrets: Vec<Secret> = secrets.into_iter().filter(|s| s.0.len() >= SHORTEST).collect();
+        let secrets = secrets.into_iter().filter(|s| s.0.len() >= SHORTEST);
+        let mut forms: Vec<Secret> = secrets.flat_map(forms).collect();
         // A secret that contains another one is replaced first.
-        secrets.sort_by_key(|s| std::cmp::Reverse(s.0.len()));
-        secrets.dedup();
-        Redactor { secrets: secrets.into() }
+        forms.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
+        forms.dedup();
+        if forms.is_empty() {
+            return Redactor::default();
+        }
+        let search = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(forms.iter().map(|s| &*s.0));
+        Redactor { known: Some(Arc::new(Known { forms, search: search.ok() })) }
     }
 
     /// Whether there is nothing to look for.
     pub(crate) fn is_idle(&self) -> bool {
-        self.secrets.is_empty()
+        self.known.is_none()
     }
 
     /// The text without secrets.
@@ -71,8 +125,20 @@ impl Redactor {
     /// assert_eq!(r.text("bad key sk-123456"), "bad key [redacted]");
     /// ```
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let Some(known) = &self.known else { return Cow::Borrowed(text) };
+        if let Some(search) = &known.search {
+            if !search.is_match(text) {
+                return Cow::Borrowed(text);
+            }
+            let mut out = String::with_capacity(text.len());
+            search.replace_all_with(text, &mut out, |_, _, out| {
+                out.push_str(REDACTED);
+                true
+            });
+            return Cow::Owned(out);
+        }
         let mut out = Cow::Borrowed(text);
-        for secret in self.secrets.iter() {
+        for secret in &known.forms {
             if out.contains(&*secret.0) {
                 out = Cow::Owned(out.replace(&*secret.0, REDACTED));
             }
@@ -149,7 +215,8 @@ impl RedactedStream {
             let most = s.0.len().saturating_sub(1).min(text.len());
             (1..=most).rev().find(|n| text.ends_with(s.0.get(..*n).unwrap_or("\0")))
         };
-        let keep = redactor.secrets.iter().filter_map(begins).max().unwrap_or(0);
+        let forms = redactor.known.iter().flat_map(|known| &known.forms);
+        let keep = forms.filter_map(begins).max().unwrap_or(0);
         self.held = text.split_off(text.len() - keep);
         text
     }
@@ -178,6 +245,35 @@ mod tests {
             out += &stream.end(&r);
             assert_eq!(out, r.text(text), "{size}");
         }
+    }
+
+    #[test]
+    fn a_secret_is_found_however_it_is_written() {
+        let secret = "pä\"ss/w+rd?>~0123";
+        let r = Redactor::new([Secret::new(secret), Secret::new("other-secret")]);
+        let encode = |text: &str| STANDARD_NO_PAD.encode(text);
+        for before in ["", "u", "us", "use", "user:"] {
+            for after in ["", "1", "12", "123"] {
+                let code = encode(&format!("{before}{secret}{after}"));
+                for code in [code.replace('+', "-").replace('/', "_"), code] {
+                    let shown = r.text(&format!("Basic {code}==")).into_owned();
+                    // All but what its neighbours have a part in.
+                    let left = shown.replace("Basic ", "").replace("==", "").replace("[redacted]", "");
+                    let neighbours = (before.len() + after.len()).div_ceil(3) * 4 + 8;
+                    assert!(shown.contains("[redacted]") && left.len() <= neighbours, "{code}: {shown}");
+                }
+            }
+        }
+        let address = web::percent_encoded(secret);
+        let json = Json::from(secret).to_string();
+        for text in
+            [format!("?k={address}&x"), format!("?k={}&x", address.to_lowercase()), format!("\\{json}")]
+        {
+            let shown = r.text(&text).into_owned();
+            assert!(shown.contains("[redacted]") && !shown.contains("0123"), "{shown}");
+        }
+        assert!(!format!("{r:?}").contains("0123"), "{r:?}");
+        assert_eq!(r.text("nothing of it"), "nothing of it");
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl HttpTool {
             if matches!(&*part, "." | "..") {
                 return Err("an argument of a URL can't be `.` or `..`".into());
             }
-            Ok(percent_encoded(&part))
+            Ok(web::percent_encoded(&part))
         })?;
         let mut url = web::url(&text, "its URL").map_err(|e| e.one_line())?;
         let in_query = matches!(self.method, Method::GET | Method::DELETE);
@@ -203,17 +203,4 @@ fn key(about: &Data, keys: Option<&Environment>) -> Result<Option<(HeaderName, S
         Some(secret) => Ok(Some((name, secret))),
         None => Err(format!("`{shown}` is not set (help: set it in the environment or in `.env`)")),
     }
-}
-
-/// Everything but letters, digits and `-._~` as `%XX`.
-fn percent_encoded(text: &str) -> String {
-    let mut out = String::new();
-    for b in text.bytes() {
-        if b.is_ascii_alphanumeric() || b"-._~".contains(&b) {
-            out.push(char::from(b));
-        } else {
-            out.push_str(&format!("%{b:02X}"));
-        }
-    }
-    out
 }
