@@ -86,6 +86,21 @@ impl Budget {
         self.depth = self.depth.saturating_sub(1);
     }
 
+    /// How many expressions were compiled so far.
+    pub fn spent(&self) -> usize {
+        MOST_VALUES - self.values
+    }
+
+    /// Begins a value that stands beside the one around it, which is not as deep and as large for it.
+    pub fn apart(&mut self) -> (usize, usize) {
+        (std::mem::take(&mut self.depth), self.of_value)
+    }
+
+    /// Goes on with the value around, see [`Budget::apart`].
+    pub fn together(&mut self, (depth, of_value): (usize, usize)) {
+        (self.depth, self.of_value) = (depth, of_value);
+    }
+
     /// Whether one more part with so much text is allowed.
     pub fn take(&mut self, text: usize, at: Span, out: &mut Vec<Diagnostic>) -> bool {
         let left = self.parts > 0;

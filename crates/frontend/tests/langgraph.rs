@@ -319,3 +319,137 @@ app.invoke({'a': 'x', 'b': [1]}, {'recursion_limit': 3})
         }
     }
 }
+
+/// A graph of one node, which this is.
+fn node(body: &str) -> String {
+    term(&format!(
+        "def one(s: S):\n{body}\ng = StateGraph(S)\ng.add_node('one', one)\ng.add_edge(START, 'one')\ng.add_edge('one', END)\napp = g.compile()\n"
+    ))
+}
+
+#[test]
+fn a_value_that_is_used_several_times_is_computed_once() {
+    // Each turn of the loop, which is known, uses twice what the one before made: written out, the last would stand for 2^60 values.
+    let words: Vec<String> = (0..60).map(|i| format!("'w{i}'")).collect();
+    let text = node(&format!(
+        "    a = s['a'].strip()
+    for k in [{}]:
+        if k in a:
+            a = a + k + a
+        else:
+            a = a + '-'
+    return {{'a': a}}",
+        words.join(", ")
+    ));
+    assert!(!text.contains("unknown"), "{text}");
+    assert!(text.contains("let $v"), "{text}");
+    assert!(text.len() < 10_000, "{}", text.len());
+}
+
+const LONG: &str = ".strip().lower().replace('a', 'b').replace('c', 'd').replace('e', 'f')";
+
+#[test]
+fn what_one_way_computes_is_not_computed_on_another() {
+    let text = node(&format!(
+        "    if s['a'] == 'x':
+        t = s['b'][0]{LONG}
+        out = f\"{{t}} {{t}} {{t}} {{t}} {{t}} {{t}} {{t}} {{t}}\"
+    else:
+        out = 'none'
+    return {{'a': out}}"
+    ));
+    let (test, first) = (text.find("if $s.a").unwrap(), text.find("$s.b.[0]").unwrap());
+    assert!(test < first, "{text}");
+    assert_eq!(text.matches("$s.b.[0]").count(), 1, "{text}");
+    // So is an operand that another one may leave out.
+    let text = node(&format!(
+        "    u = s['a'] and s['b'][0]{LONG}
+    v = s['a'] and s['b'][0]{LONG}
+    return {{'a': f\"{{u}} {{u}} {{u}} {{u}} {{u}} {{u}} {{v}}\"}}"
+    ));
+    for (at, _) in text.match_indices("$s.b.[0]") {
+        assert!(text[..at].contains("then"), "{text}");
+    }
+}
+
+#[test]
+fn a_value_has_its_name_after_the_calls_that_it_is_made_of() {
+    let text = node(&format!(
+        "    r = llm.invoke('first').content
+    t = r{LONG}
+    q = llm.invoke(f\"{{t}} {{t}} {{t}} {{t}} {{t}} {{t}} {{t}}\").content
+    return {{'a': f\"{{t}} {{q}}\"}}"
+    ));
+    let (call, name) = (text.find("\"first\"").unwrap(), text.find("let $v").unwrap());
+    assert!(call < name, "{text}");
+    assert_eq!(text.matches("prim[lower]").count(), 1, "{text}");
+}
+
+#[test]
+fn what_several_calls_stand_under_is_tested_once() {
+    let text = node(&format!(
+        "    t = s['a']{LONG}
+    if 'z' in t{LONG} and t != 'q' and len(t) > 3:
+        llm.invoke('first')
+        llm.invoke('second')
+        llm.invoke('third')
+    llm.invoke('fourth')
+    return {{'a': t}}"
+    ));
+    assert_eq!(text.matches("\"z\"").count(), 1, "{text}");
+    for asked in ["first", "second", "third", "fourth"] {
+        assert_eq!(text.matches(&format!("\"{asked}\"")).count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn the_turns_of_a_loop_over_what_is_not_known_make_its_calls() {
+    let text = node(
+        "    for x in s['b']:
+        if 'skip' in x:
+            continue
+        r = llm.invoke(f'about {x}').content
+        print(llm.invoke(f'again {r}').content)
+    return {'a': 'done'}",
+    );
+    assert!(!text.contains("unknown"), "{text}");
+    assert!(text.contains("each (") && text.contains("\"about {$each"), "{text}");
+    // One that may end before its last element, or whose turns change what others read, is not one turn after the other.
+    for last in ["if r == 'stop':\n            break", "s['a'] = r", "self.a = r"] {
+        let text = node(&format!(
+            "    for x in s['b']:
+        r = llm.invoke(x).content
+        {last}
+    return {{'b': []}}"
+        ));
+        assert!(text.contains("unknown \"a call that is repeated"), "{text}");
+    }
+}
+
+#[test]
+fn a_loop_makes_calls_that_its_first_turn_does_not() {
+    // The first turn finds 0 and an empty list, further ones do not: a bound that leaves these calls out would be too small.
+    for (begin, test, end) in [
+        ("n = 0", "n > 0", "n = n + 1"),
+        ("n = []", "n", "n.append(x)"),
+        ("n = []", "len(n) > 2", "n += [x]"),
+        ("n = {'k': 0}", "n['k'] > 1", "n['k'] += 1"),
+        ("n = {}", "n.get('k')", "n[x] = 1"),
+        ("n = {'l': []}", "n['l']", "n['l'].append(x)"),
+    ] {
+        for head in ["for x in s['b']", "while s['a'] != 'x'"] {
+            let body = format!(
+                "    x = 'k'
+    {begin}
+    {head}:
+        if {test}:
+            llm.invoke('later')
+        {end}
+    return {{'a': 'x'}}"
+            );
+            let text = node(&body);
+            let is_there = text.contains("\"later\"") || text.contains("unknown \"a call that is repeated");
+            assert!(is_there, "{body}\n{text}");
+        }
+    }
+}

@@ -153,6 +153,9 @@ pub struct World<'a> {
     /// What holds where evaluation stands, while it is symbolic.
     pub(crate) path: Vec<Condition>,
     pub(crate) paths: HashMap<ObjectId, Vec<Condition>>,
+    /// Operands around that are evaluated only if others say so, and what was made in such.
+    pub(crate) operands: usize,
+    pub(crate) optional: HashSet<ObjectId>,
     loaded: Vec<Loaded>,
     mains: HashSet<usize>,
     /// Results that are remembered, of a function and the instance that it is called on.
@@ -254,6 +257,8 @@ impl<'a> World<'a> {
             symbolic: false,
             path: Vec::new(),
             paths: HashMap::new(),
+            operands: 0,
+            optional: HashSet::new(),
             loaded: vec![Loaded::Not; sources.len()],
             mains: HashSet::new(),
             memo: HashMap::new(),

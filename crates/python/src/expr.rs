@@ -690,7 +690,11 @@ impl<'a> World<'a> {
         let or = b.op == ast::BoolOp::Or;
         let mut possible: Vec<Value> = Vec::new();
         for (i, e) in b.values.iter().enumerate() {
+            // The first is evaluated in any case.
+            let optional = usize::from(i > 0);
+            self.operands += optional;
             let value = self.expr(e, at);
+            self.operands -= optional;
             let last = i + 1 == b.values.len();
             match self.truth(&value) {
                 Some(t) if t == or => {

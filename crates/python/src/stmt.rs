@@ -117,11 +117,11 @@ impl<'a> World<'a> {
                 if self.truth(&test) == Some(false) {
                     return self.block(&s.orelse, at);
                 }
-                self.under(span, at, |w| {
+                self.under(Condition::Undecided, span, at, |w| {
                     w.unsettle(&s.body, span, at);
                     w.block(&s.body, at);
                 });
-                self.under(span, at, |w| {
+                self.under(Condition::Undecided, span, at, |w| {
                     w.block(&s.orelse, at);
                 });
             }
@@ -390,11 +390,11 @@ impl<'a> World<'a> {
     }
 
     /// Evaluates something that happens or does not.
-    pub(crate) fn under(&mut self, span: Span, at: At, f: impl FnOnce(&mut Self)) {
+    pub(crate) fn under(&mut self, condition: Condition, span: Span, at: At, f: impl FnOnce(&mut Self)) {
         let before = self.names(at, span);
         self.conditions += 1;
         let here = self.path.len();
-        self.path.push(Condition::Undecided);
+        self.path.push(condition);
         f(self);
         self.path.truncate(here);
         self.conditions -= 1;
@@ -406,21 +406,73 @@ impl<'a> World<'a> {
     }
 
     /// Before the body of a loop of which only one turn is evaluated: constants that a turn changes are unknown at the begin of another one.
+    /// Where tests are kept, so is whatever else a turn changes: what it decides is not what the first turn finds.
     fn unsettle(&mut self, body: &'a [Stmt], span: Span, at: At) {
-        // Where tests decide, what such a loop gives is not known anyway.
-        if self.symbolic {
-            return;
-        }
-        let (names, looked_at) = assigned(body);
+        let (names, changed, looked_at) = assigned(body);
         self.step(looked_at / 8, span);
         for name in names {
             let constant = self.scope(at.scope).vars.get(name).is_some_and(|v| {
-                matches!(v.kind, Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) | Kind::Str(_) | Kind::None)
+                self.symbolic
+                    || matches!(
+                        v.kind,
+                        Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) | Kind::Str(_) | Kind::None
+                    )
             });
             if constant {
-                self.bind(name, Value::unknown("what another turn of a loop leaves", span), at);
+                self.bind(name, Value::unknown(OTHER_TURN, span), at);
             }
         }
+        let symbolic = self.symbolic;
+        for (on, how) in changed.into_iter().filter(|_| symbolic) {
+            let Some(on) = self.part_of_name(on, at) else { continue };
+            match (on.kind, how) {
+                (Kind::List(id), Change::Added) => {
+                    let list = self.list_mut(id);
+                    list.open = list.open.or(Some(span));
+                }
+                (Kind::List(id), _) => {
+                    let list = self.list_mut(id);
+                    list.open = list.open.or(Some(span));
+                    list.items.iter_mut().for_each(|i| i.maybe = true);
+                }
+                (Kind::Dict(id), Change::Set(Some(key))) => {
+                    let key = Value::new(Kind::Str(key.into()), span);
+                    let known = self.dict(id).entries.iter().any(|(k, _)| self.same(k, &key));
+                    let value = Value { maybe: !known, ..Value::unknown(OTHER_TURN, span) };
+                    self.put(id, key, value);
+                }
+                (Kind::Dict(id), _) => {
+                    let dict = self.dict_mut(id);
+                    dict.open = dict.open.or(Some(span));
+                    dict.entries.iter_mut().for_each(|(_, v)| *v = Value::unknown(OTHER_TURN, span));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What a name holds, or a part of it that is named by texts.
+    fn part_of_name(&self, expr: &Expr, at: At) -> Option<Value> {
+        match expr {
+            Expr::Name(name) => self.lookup_in(at.scope, name.id.as_str()),
+            Expr::Subscript(s) => {
+                let Kind::Dict(id) = self.part_of_name(&s.value, at)?.kind else { return None };
+                let key = written(&s.slice)?;
+                let entries = &self.dict(id).entries;
+                entries.iter().rev().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether one turn of a loop says what all do: there is a turn for each element, and none changes a part of something that the next one reads.
+    fn turns_are_alike(&mut self, body: &'a [Stmt], span: Span) -> bool {
+        if !self.symbolic {
+            return false;
+        }
+        let (alike, looked_at) = alike(body);
+        self.step(looked_at / 8, span);
+        alike
     }
 
     /// Evaluates what happens only if something failed: names that are known keep their values.
@@ -458,12 +510,17 @@ impl<'a> World<'a> {
                 return Flow::Next;
             }
             let element_at = self.span(at.module, s.target.range());
-            self.under(span, at, |w| {
+            let element = self.element(&iter, element_at).unwrap_or_else(|| {
+                let why = format!("an element of {}", self.source(at.module).written(s.iter.range()));
+                Value::unknown(why, element_at)
+            });
+            let turns = match element.kind {
+                Kind::Object(id) if s.orelse.is_empty() && self.turns_are_alike(&s.body, span) => Some(id),
+                _ => None,
+            };
+            let condition = turns.map_or(Condition::Undecided, Condition::Loop);
+            self.under(condition, span, at, |w| {
                 w.unsettle(&s.body, span, at);
-                let element = w.element(&iter, element_at).unwrap_or_else(|| {
-                    let why = format!("an element of {}", w.source(at.module).written(s.iter.range()));
-                    Value::unknown(why, element_at)
-                });
                 w.assign(&s.target, element, at);
                 w.block(&s.body, at);
             });
@@ -486,7 +543,7 @@ impl<'a> World<'a> {
         }
         if open.is_some() {
             let element_at = self.span(at.module, s.target.range());
-            self.under(span, at, |w| {
+            self.under(Condition::Undecided, span, at, |w| {
                 w.unsettle(&s.body, span, at);
                 w.assign(&s.target, Value::unknown("an element that is not known", element_at), at);
                 w.block(&s.body, at);
@@ -500,7 +557,7 @@ impl<'a> World<'a> {
     fn grown(&mut self, stmt: &'a Stmt, span: Span, at: At) -> Option<()> {
         let (name, item) = appended(stmt)?;
         // Where nobody knows whether it happens, what is added is there or not.
-        if self.path.iter().any(|c| matches!(c, Condition::Undecided)) {
+        if self.path.iter().any(|c| matches!(c, Condition::Undecided | Condition::Loop(_))) {
             return None;
         }
         let function = self.function(*self.within.last()?);
@@ -570,10 +627,13 @@ impl<'a> World<'a> {
         let element = self.element(iter, element_at)?;
         let Kind::Object(id) = element.kind else { return None };
         self.step(so_far.len(), span);
-        self.assign(&s.target, element.clone(), at);
         let here = self.path.len();
         self.path.push(Condition::Each(id));
         self.conditions += 1;
+        // What the list holds so far differs from turn to turn.
+        self.bind(list, Value::unknown(OTHER_TURN, element_at), at);
+        self.unsettle(before, span, at);
+        self.assign(&s.target, element.clone(), at);
         let _ = self.block(before, at);
         self.conditions -= 1;
         let mut parts = vec![iter.clone(), element];
@@ -1177,9 +1237,105 @@ fn appended(stmt: &Stmt) -> Option<(&str, &Expr)> {
     }
 }
 
-/// The names that statements assign to, not those in functions and classes, and how many statements were looked at.
-fn assigned(body: &[Stmt]) -> (Vec<&str>, usize) {
+/// Whether statements go on to the next turn of the loop that they are in, and assign to names only; and how many were looked at.
+fn alike(body: &[Stmt]) -> (bool, usize) {
+    let names_only = |target: &Expr| {
+        let mut targets = vec![target];
+        while let Some(target) = targets.pop() {
+            match target {
+                Expr::Name(_) => {}
+                Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }) => {
+                    targets.extend(elts);
+                }
+                _ => return false,
+            }
+        }
+        true
+    };
+    let mut looked_at = 0;
+    let mut blocks: Vec<&[Stmt]> = vec![body];
+    while let Some(block) = blocks.pop() {
+        looked_at += block.len();
+        for stmt in block {
+            let fits = match stmt {
+                Stmt::Assign(s) => s.targets.iter().all(names_only),
+                Stmt::AugAssign(s) => names_only(&s.target),
+                Stmt::AnnAssign(s) => names_only(&s.target),
+                Stmt::Expr(s) => !matches!(*s.value, Expr::Yield(_) | Expr::YieldFrom(_)),
+                Stmt::If(s) => {
+                    blocks.push(&s.body);
+                    blocks.extend(s.elif_else_clauses.iter().map(|c| &*c.body));
+                    true
+                }
+                Stmt::For(s) => {
+                    blocks.extend([&*s.body, &*s.orelse]);
+                    names_only(&s.target)
+                }
+                Stmt::With(s) => {
+                    blocks.push(&s.body);
+                    true
+                }
+                Stmt::Try(s) => {
+                    blocks.extend([&*s.body, &*s.orelse, &*s.finalbody]);
+                    blocks.extend(s.handlers.iter().map(|h| {
+                        let ast::ExceptHandler::ExceptHandler(h) = h;
+                        &*h.body
+                    }));
+                    true
+                }
+                Stmt::Continue(_)
+                | Stmt::Pass(_)
+                | Stmt::Import(_)
+                | Stmt::ImportFrom(_)
+                | Stmt::Assert(_) => true,
+                _ => false,
+            };
+            if !fits {
+                return (false, looked_at);
+            }
+        }
+    }
+    (true, looked_at)
+}
+
+/// What another turn of a loop changes is not known.
+const OTHER_TURN: &str = "what another turn of a loop leaves";
+
+/// How something is changed that has parts.
+enum Change<'a> {
+    /// Something is added behind what is there.
+    Added,
+    /// A part is set, under a text if it is written.
+    Set(Option<&'a str>),
+}
+
+/// A text that is written out.
+fn written(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::StringLiteral(s) => Some(s.value.to_str()),
+        _ => None,
+    }
+}
+
+/// What a call changes: `xs.append(x)`.
+fn changes(expr: &Expr) -> Option<(&Expr, Change<'_>)> {
+    let Expr::Call(call) = expr else { return None };
+    let Expr::Attribute(method) = &*call.func else { return None };
+    let how = match method.attr.id.as_str() {
+        "append" | "extend" | "add" => Change::Added,
+        "setdefault" => Change::Set(call.arguments.args.first().and_then(written)),
+        "update" | "insert" | "pop" | "popitem" | "popleft" | "appendleft" | "remove" | "discard"
+        | "clear" | "sort" | "reverse" => Change::Set(None),
+        _ => return None,
+    };
+    Some((&method.value, how))
+}
+
+/// The names that statements assign to, not those in functions and classes, what else they change, and how many statements were looked at.
+#[allow(clippy::type_complexity)]
+fn assigned(body: &[Stmt]) -> (Vec<&str>, Vec<(&Expr, Change<'_>)>, usize) {
     let mut names = Vec::new();
+    let mut changed = Vec::new();
     let mut looked_at = 0;
     let mut blocks: Vec<&[Stmt]> = vec![body];
     while let Some(block) = blocks.pop() {
@@ -1187,7 +1343,11 @@ fn assigned(body: &[Stmt]) -> (Vec<&str>, usize) {
         for stmt in block {
             let mut targets: Vec<&Expr> = Vec::new();
             match stmt {
-                Stmt::Assign(s) => targets.extend(&s.targets),
+                Stmt::Assign(s) => {
+                    targets.extend(&s.targets);
+                    changed.extend(changes(&s.value));
+                }
+                Stmt::Expr(s) => changed.extend(changes(&s.value)),
                 Stmt::AugAssign(s) => targets.push(&s.target),
                 Stmt::AnnAssign(s) if s.value.is_some() => targets.push(&s.target),
                 Stmt::If(s) => {
@@ -1214,10 +1374,11 @@ fn assigned(body: &[Stmt]) -> (Vec<&str>, usize) {
                         targets.extend(elts)
                     }
                     Expr::Starred(s) => targets.push(&s.value),
+                    Expr::Subscript(s) => changed.push((&s.value, Change::Set(written(&s.slice)))),
                     _ => {}
                 }
             }
         }
     }
-    (names, looked_at)
+    (names, changed, looked_at)
 }

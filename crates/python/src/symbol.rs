@@ -24,6 +24,9 @@ pub enum Condition {
     Test(Value, bool),
     /// It happens for each element of something, which this object stands for.
     Each(ObjectId),
+    /// It happens in the turns of a loop over something, one for each element, which this object stands for; what names have after the loop
+    /// is not known.
+    Loop(ObjectId),
     /// It happens or does not, or more than once.
     Undecided,
 }
@@ -48,10 +51,11 @@ impl World<'_> {
         let exploring = std::mem::replace(&mut self.exploring, false);
         let within = std::mem::take(&mut self.within);
         let path = std::mem::take(&mut self.path);
+        let operands = std::mem::take(&mut self.operands);
         let first = self.own.objects.len();
         let value = self.call(function, args);
         let objects = self.own_objects(first).map(|(id, _)| id).collect();
-        self.symbolic = symbolic;
+        (self.symbolic, self.operands) = (symbolic, operands);
         (self.conditions, self.exploring, self.within, self.path) = (conditions, exploring, within, path);
         Trace { value, objects }
     }
@@ -59,6 +63,11 @@ impl World<'_> {
     /// The conditions under which an object was made, outermost first; none if it was not made by [`World::trace`].
     pub fn path(&self, id: ObjectId) -> &[Condition] {
         self.paths.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether an object was made in an operand of `and` or `or` that others may leave out, which is no condition of its path.
+    pub fn is_optional(&self, id: ObjectId) -> bool {
+        self.optional.contains(&id)
     }
 
     /// Something that is computed of values that are not known.
@@ -69,6 +78,9 @@ impl World<'_> {
 
     /// Notes under which conditions an object is made.
     pub(crate) fn note_path(&mut self, id: ObjectId, span: Span) {
+        if self.symbolic && self.operands > 0 {
+            self.optional.insert(id);
+        }
         if self.symbolic && !self.path.is_empty() {
             let path = self.path.clone();
             self.step(path.len() / 8, span);

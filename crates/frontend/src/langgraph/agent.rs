@@ -281,7 +281,15 @@ impl Reader<'_, '_> {
                     Kind::Str(_) | Kind::Text(_) => system(&traced.trace.value),
                     _ => self.parts(&scope, &traced.trace.value),
                 };
-                parts.into_iter().filter(|p| matches!(p, Part::Say(Role::System, _))).collect()
+                let sharing = std::rc::Rc::new(self.sharing(traced, &[]));
+                let says = |part: Part| match part {
+                    Part::Say(Role::System, Said::Value(value)) if !sharing.is_empty() => {
+                        Some(Part::Say(Role::System, Said::Computed(value, sharing.clone())))
+                    }
+                    said @ Part::Say(Role::System, _) => Some(said),
+                    _ => None,
+                };
+                parts.into_iter().filter_map(says).collect()
             }
             _ if self.message_of(value).is_some() => {
                 let parts = self.parts(&Scope::default(), value);
@@ -849,9 +857,12 @@ impl Reader<'_, '_> {
                     graph.talks = true;
                     let middle = parts.iter().position(|p| matches!(p, Part::Conversation));
                     prompts.push(match &parts[..middle.unwrap_or(0)] {
-                        [Part::Say(Role::System, Said::Value(value) | Said::Template(value, _))] => {
-                            Some(value.clone())
-                        }
+                        [
+                            Part::Say(
+                                Role::System,
+                                Said::Value(value) | Said::Template(value, _) | Said::Computed(value, _),
+                            ),
+                        ] => Some(value.clone()),
                         _ => None,
                     });
                 }

@@ -6,6 +6,7 @@
 use super::model::Chain;
 use super::node::{Graph, Mode};
 use super::prompt::{Part, Vars, first_test};
+use super::shared::Place;
 use super::value::{Held, Scope};
 use super::{Kindly, Reader, Traced};
 use crate::emit::{clip, codes, undecided};
@@ -14,6 +15,7 @@ use core_ir::{Data, IfSugar, ModelParams, Name, Prim, Recv, Role, Term, TermId, 
 use diagnostics::Span;
 use python::{Condition, Kind, ObjectId, Value};
 use std::collections::HashSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 impl Reader<'_, '_> {
@@ -229,7 +231,15 @@ impl Reader<'_, '_> {
     ) -> TermId {
         let at = value.span;
         let mut bindings: Vec<(Name, TermId)> = Vec::new();
+        let mut places = Places::default();
+        places.open(&mut scope, 0);
+        let mut tested = Tested::default();
+        let mut loops: HashSet<ObjectId> = HashSet::new();
         for (i, call) in calls.iter().enumerate() {
+            // What is named now stands after the calls before.
+            if bindings.len() > places.last() {
+                places.open(&mut scope, bindings.len());
+            }
             let path = self.world.path(call.id);
             let place = self.world.object(call.id).span;
             match path.get(depth) {
@@ -246,34 +256,60 @@ impl Reader<'_, '_> {
                         let condition = self.test(kit, &scope, test);
                         let (of_yes, of_no) = (pick(calls, &side(true)), pick(calls, &side(false)));
                         let whole = self.split(value, test).is_none();
-                        let mut side = |kit: &mut Kit<'_>, here: &[Call], there: &[Call], value: &Value| {
-                            // What needs a call of the other side is not given on this one: it raises.
-                            if whole && here.is_empty() && self.needs(value, there) {
-                                return super::value::raised(kit, place);
-                            }
-                            self.level(kit, scope.clone(), here, depth + 1, value, ways, leaf)
-                        };
-                        let yes = side(kit, &of_yes, &of_no, &yes);
-                        let no = side(kit, &of_no, &of_yes, &no);
+                        let mut side =
+                            |kit: &mut Kit<'_>, here: &[Call], there: &[Call], value: &Value, holds: bool| {
+                                // What needs a call of the other side is not given on this one: it raises.
+                                if whole && here.is_empty() && self.needs(value, there) {
+                                    return super::value::raised(kit, place);
+                                }
+                                let scope = scope.under(Condition::Test(test.clone(), holds));
+                                self.level(kit, scope, here, depth + 1, value, ways, leaf)
+                            };
+                        let yes = side(kit, &of_yes, &of_no, &yes, true);
+                        let no = side(kit, &of_no, &of_yes, &no, false);
                         let body = kit.b.add(Term::If(condition, yes, no, IfSugar::Plain), place);
-                        return kit.b.let_in(bindings, body, at);
+                        return kit.b.let_in(places.with(bindings), body, at);
                     }
                     // What follows does not depend on the test: the call alone does.
-                    let tests: Option<Vec<(Value, bool)>> = path[depth..]
+                    let tests: Vec<(Value, bool)> = path[depth..]
                         .iter()
-                        .map(|c| match c {
+                        .map_while(|c| match c {
                             Condition::Test(t, holds) => Some((t.clone(), *holds)),
                             _ => None,
                         })
                         .collect();
-                    let Some(tests) = tests else {
-                        self.repeated(kit, &mut scope, call, place, &mut bindings);
-                        continue;
+                    let inside = depth + tests.len();
+                    let element = match path.get(inside) {
+                        None => None,
+                        Some(Condition::Loop(element)) => Some(*element),
+                        Some(_) => {
+                            self.repeated(kit, &mut scope, call, place, &mut bindings);
+                            continue;
+                        }
                     };
-                    let before = bindings.len();
-                    let condition = self.all_of(kit, &scope, &tests, place);
-                    self.bind(kit, &mut scope, call, ways, &mut bindings);
-                    let made: Vec<(Name, TermId)> = bindings.drain(before..).collect();
+                    if element.is_some_and(|e| !loops.insert(e)) {
+                        continue;
+                    }
+                    let next = calls.get(i + 1).and_then(|c| self.world.path(c.id).get(depth..));
+                    let condition = self.tested(kit, &scope, &tests, next, &mut tested, &mut bindings, place);
+                    if bindings.len() > places.last() {
+                        places.open(&mut scope, bindings.len());
+                    }
+                    let mut inner = scope.clone();
+                    inner.path.extend(path[depth..inside].iter().cloned());
+                    let (mut within, mut made) = (Places::default(), Vec::new());
+                    within.open(&mut inner, 0);
+                    match element {
+                        None => self.bind(kit, &mut inner, call, ways, &mut made),
+                        Some(element) => {
+                            let turns = self.turns(kit, &inner, element, &calls[i..], inside, ways);
+                            made.push((kit.b.fresh("r"), turns));
+                        }
+                    }
+                    if let Some(held) = inner.held.remove(&call.id) {
+                        scope.held.insert(call.id, held);
+                    }
+                    let made = within.with(made);
                     if let Some((name, _)) = made.last().cloned() {
                         let body = kit.b.var(name.clone(), place);
                         let body = kit.b.let_in(made, body, place);
@@ -281,6 +317,12 @@ impl Reader<'_, '_> {
                         let nothing = kit.b.add(Term::Check("skipped".into(), Type::Dyn, nothing), place);
                         let either = kit.b.add(Term::If(condition, body, nothing, IfSugar::Plain), place);
                         bindings.push((name, either));
+                    }
+                }
+                Some(Condition::Loop(element)) => {
+                    if loops.insert(*element) {
+                        let turns = self.turns(kit, &scope, *element, &calls[i..], depth, ways);
+                        bindings.push((kit.b.fresh("r"), turns));
                     }
                 }
                 Some(Condition::Each(_)) if scope.held.contains_key(&call.id) => {}
@@ -305,14 +347,76 @@ impl Reader<'_, '_> {
             && &*object.callee == "if"
             && let [test, yes, no] = &object.args[..]
         {
+            if bindings.len() > places.last() {
+                places.open(&mut scope, bindings.len());
+            }
             let condition = self.test(kit, &scope, &test.value);
-            let yes = self.level(kit, scope.clone(), &[], depth + 1, &yes.value, ways, leaf);
-            let no = self.level(kit, scope, &[], depth + 1, &no.value, ways, leaf);
+            let under = |holds: bool| scope.under(Condition::Test(test.value.clone(), holds));
+            let yes = self.level(kit, under(true), &[], depth + 1, &yes.value, ways, leaf);
+            let no = self.level(kit, under(false), &[], depth + 1, &no.value, ways, leaf);
             let body = kit.b.add(Term::If(condition, yes, no, IfSugar::Plain), at);
-            return kit.b.let_in(bindings, body, at);
+            return kit.b.let_in(places.with(bindings), body, at);
+        }
+        if bindings.len() > places.last() {
+            places.open(&mut scope, bindings.len());
         }
         let body = leaf(kit, &scope, value);
-        kit.b.let_in(bindings, body, at)
+        kit.b.let_in(places.with(bindings), body, at)
+    }
+
+    /// The turns of a loop over what is not known before the run: what its calls do, for each element. Nothing of what they give is looked at
+    /// after the loop.
+    fn turns(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        element: ObjectId,
+        calls: &[Call],
+        depth: usize,
+        ways: &Around<'_>,
+    ) -> TermId {
+        let object = self.world.object(element);
+        let at = object.span;
+        let inside = calls.iter().filter(
+            |c| matches!(self.world.path(c.id).get(depth), Some(Condition::Loop(e)) if *e == element),
+        );
+        let alone = |call: &Call| {
+            let does = match self.is_apart(scope, call) {
+                true => call.does.clone(),
+                false => Effect::Unknown("a call in a loop that is no question by itself".into()),
+            };
+            Call { id: call.id, does }
+        };
+        let inside: Vec<Call> = inside.map(alone).collect();
+        let nothing = Value::new(Kind::None, at);
+        let list = object.args.first().map_or(&nothing, |a| &a.value);
+        let kind = self.item_kind(scope, list);
+        let list = match self.held_text(scope, list) {
+            false => self.expr(kit, scope, list),
+            true => {
+                kit.undecided(codes::NOT_COMPILED, "the parts of a reply, as they come".into(), list.span)
+            }
+        };
+        let var: Name = kit.b.fresh("each");
+        let mut inner = scope.under(Condition::Loop(element));
+        inner.held.insert(element, Held { var: var.clone(), kind, live: false });
+        let ways = Around { mode: Mode::Beside, value: &nothing, ..*ways };
+        let mut leaf = |kit: &mut Kit<'_>, _: &Scope, _: &Value| kit.b.lit(Data::Null, at);
+        let body = self.level(kit, inner, &inside, depth + 1, &nothing, &ways, &mut leaf);
+        let turn = kit.b.abs(var, None, body, at);
+        kit.b.add(Term::Each(None, turn, list), at)
+    }
+
+    /// Whether a call may be made for each of several things: it needs no conversation, and what it does is known.
+    fn is_apart(&self, scope: &Scope, call: &Call) -> bool {
+        match &call.does {
+            Effect::Tool(..) => true,
+            Effect::Ask(chain, arg) => {
+                let parts = self.asked_with(scope, chain, call.id, arg.as_ref());
+                !parts.iter().any(Part::has_conversation)
+            }
+            Effect::Run(..) | Effect::Either(..) | Effect::Unknown(_) => false,
+        }
     }
 
     /// The comprehension that an element is of.
@@ -339,15 +443,7 @@ impl Reader<'_, '_> {
         let [of, element, item] = &object.args[..] else { return false };
         let Kind::Object(id) = element.value.kind else { return false };
         let calls: Vec<&Call> = calls.collect();
-        let apart = |c: &&Call| match &c.does {
-            Effect::Tool(..) => true,
-            Effect::Ask(chain, arg) => {
-                let parts = self.asked_with(scope, chain, c.id, arg.as_ref());
-                !parts.iter().any(Part::has_conversation)
-            }
-            Effect::Run(..) | Effect::Either(..) | Effect::Unknown(_) => false,
-        };
-        if !calls.iter().all(apart) {
+        if !calls.iter().all(|c| self.is_apart(scope, c)) {
             return false;
         }
         let list = self.expr(kit, scope, &of.value);
@@ -355,8 +451,11 @@ impl Reader<'_, '_> {
         let mut inner = scope.clone();
         let kind = self.item_kind(scope, &of.value);
         inner.held.insert(id, Held { var: var.clone(), kind, live: false });
+        inner.path.push(Condition::Each(id));
         let mut bindings: Vec<(Name, TermId)> = Vec::new();
+        let mut places = Places::default();
         for call in calls {
+            places.open(&mut inner, bindings.len());
             let (term, kind) = match &call.does {
                 Effect::Ask(chain, arg) => self.asked_apart(kit, &inner, chain, arg.as_ref(), purpose, call),
                 Effect::Tool(decl, args) => {
@@ -370,6 +469,7 @@ impl Reader<'_, '_> {
             bindings.push((name.clone(), term));
             inner.held.insert(call.id, Held { var: name, kind, live: false });
         }
+        places.open(&mut inner, bindings.len());
         let body = self.expr(kit, &inner, &item.value);
         // The items are replies themselves.
         if let Kind::Object(reply) = item.value.kind
@@ -377,7 +477,7 @@ impl Reader<'_, '_> {
         {
             scope.items.insert(each, held.kind);
         }
-        let body = kit.b.let_in(bindings, body, at);
+        let body = kit.b.let_in(places.with(bindings), body, at);
         let function = kit.b.abs(var, None, body, at);
         let all = kit.b.add(Term::Each(None, function, list), at);
         let name = kit.b.fresh("r");
@@ -518,21 +618,64 @@ impl Reader<'_, '_> {
         tests: &[(Value, bool)],
         at: Span,
     ) -> TermId {
-        let mut all: Option<TermId> = None;
-        for (test, holds) in tests.iter().rev() {
+        let mut all: Vec<TermId> = Vec::new();
+        for (test, holds) in tests {
             let mut term = self.test(kit, scope, test);
-            if !holds {
+            if !holds && !matches!(kit.b.term(term), Term::Unknown(_)) {
                 term = kit.b.add(Term::Prim(Prim::Not, vec![term]), at);
             }
-            all = Some(match all {
-                None => term,
-                Some(rest) => {
-                    let no = kit.b.lit(Data::Bool(false), at);
-                    kit.b.add(Term::If(term, rest, no, IfSugar::And), at)
-                }
-            });
+            all.push(term);
+            // Nobody gets beyond a test that is not known.
+            if matches!(kit.b.term(term), Term::Unknown(_)) {
+                break;
+            }
         }
-        all.unwrap_or_else(|| kit.b.lit(Data::Bool(true), at))
+        all_hold(kit, all, at)
+    }
+
+    /// Whether all tests hold that a call stands under; what the next call stands under, too, has a name.
+    #[allow(clippy::too_many_arguments)]
+    fn tested(
+        &self,
+        kit: &mut Kit<'_>,
+        scope: &Scope,
+        tests: &[(Value, bool)],
+        next: Option<&[Condition]>,
+        known: &mut Tested,
+        out: &mut Vec<(Name, TermId)>,
+        at: Span,
+    ) -> TermId {
+        let begins = |first: &[(Value, bool)]| {
+            first.len() <= tests.len() && first.iter().zip(tests).all(|((a, p), (b, q))| p == q && same(a, b))
+        };
+        // What ended before is not looked at again.
+        while known.0.last().is_some_and(|(first, _)| !begins(first)) {
+            known.0.pop();
+        }
+        let (mut done, mut name) =
+            known.0.last().map_or((0, None), |(first, name)| (first.len(), Some(name.clone())));
+        let both = |((test, holds), other): &(&(Value, bool), &Condition)| matches!(other, Condition::Test(t, h) if h == holds && same(t, test));
+        let shared = tests.iter().zip(next.unwrap_or(&[])).take_while(both).count();
+        let rest = |kit: &mut Kit<'_>, name: &Option<Name>, tests: &[(Value, bool)]| {
+            let rest = (!tests.is_empty()).then(|| self.all_of(kit, scope, tests, at));
+            let name = name.as_ref().map(|name| kit.b.var(name.clone(), at));
+            all_hold(kit, name.into_iter().chain(rest).collect(), at)
+        };
+        if shared > done {
+            let before = kit.budget.spent();
+            let term = rest(kit, &name, &tests[done..shared]);
+            let is_small = kit.budget.spent().saturating_sub(before) < SMALL_TEST;
+            if matches!(kit.b.term(term), Term::Unknown(_)) || is_small && shared == tests.len() {
+                return term;
+            }
+            if !is_small {
+                let fresh: Name = kit.b.fresh("v");
+                out.push((fresh.clone(), term));
+                known.0.push((tests[..shared].to_vec(), fresh.clone()));
+                (done, name) = (shared, Some(fresh));
+            }
+        }
+        rest(kit, &name, &tests[done..])
     }
 
     /// Binds what a call gives.
@@ -802,12 +945,65 @@ pub(super) struct Around<'w> {
     pub(super) value: &'w Value,
 }
 
+/// Whether all of some tests hold, in order.
+fn all_hold(kit: &mut Kit<'_>, tests: Vec<TermId>, at: Span) -> TermId {
+    let mut tests = tests.into_iter().rev();
+    let Some(mut all) = tests.next() else { return kit.b.lit(Data::Bool(true), at) };
+    for test in tests {
+        let no = kit.b.lit(Data::Bool(false), at);
+        all = kit.b.add(Term::If(test, all, no, IfSugar::And), at);
+    }
+    all
+}
+
+/// Expressions of tests that are no worth a name.
+const SMALL_TEST: usize = 10;
+
+/// Names of what the calls before stood under: the first tests of each.
+#[derive(Default)]
+struct Tested(Vec<(Vec<(Value, bool)>, Name)>);
+
+/// Where names are given among what is bound one after the other.
+#[derive(Default)]
+struct Places {
+    /// With how much is bound before.
+    all: Vec<(usize, Rc<Place>)>,
+}
+
+impl Places {
+    fn open(&mut self, scope: &mut Scope, before: usize) {
+        if let Some((inner, place)) = scope.opened() {
+            *scope = inner;
+            self.all.push((before, place));
+        }
+    }
+
+    /// How much is bound before the last place.
+    fn last(&self) -> usize {
+        self.all.last().map_or(usize::MAX, |(before, _)| *before)
+    }
+
+    /// What is bound, with the names that were given.
+    fn with(&self, bindings: Vec<(Name, TermId)>) -> Vec<(Name, TermId)> {
+        let mut out: Vec<(Name, TermId)> = Vec::with_capacity(bindings.len());
+        let mut places = self.all.iter().peekable();
+        for (i, binding) in bindings.into_iter().enumerate() {
+            while let Some((_, place)) = places.next_if(|(before, _)| *before <= i) {
+                out.extend(place.made());
+            }
+            out.push(binding);
+        }
+        places.for_each(|(_, place)| out.extend(place.made()));
+        out
+    }
+}
+
 fn pick(calls: &[Call], which: &[usize]) -> Vec<Call> {
     which.iter().filter_map(|i| calls.get(*i).cloned()).collect()
 }
 
 /// Whether two tests are the same one.
-fn same(a: &Value, b: &Value) -> bool {
+pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (&a.kind, &b.kind) {
         (Kind::Object(a), Kind::Object(b)) => a == b,
         (Kind::Member(a, m), Kind::Member(b, n)) => a == b && m == n,

@@ -6,7 +6,7 @@ use crate::emit::Template;
 use crate::kit::Kit;
 use core_ir::{Bound, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
-use python::{Kind, Value};
+use python::{Condition, Kind, Value};
 
 impl Reader<'_, '_> {
     /// `enumerate(xs, from)`, `zip(xs, ys)`: lists of what stands at the same place, as far as the first goes.
@@ -92,7 +92,10 @@ impl Reader<'_, '_> {
         inner.held.insert(id, Held { var: item.clone(), kind: self.item_kind(scope, of), live: false });
         let nothing = kit.b.add(Term::List(Vec::new()), at);
         Some(folded(kit, list, nothing, item, at, |kit, so_far| {
-            let (test, each) = (self.test(kit, &inner, test), self.expr(kit, &inner, each));
+            let test =
+                self.side(kit, &inner, || Condition::Each(id), |kit, inner| self.test(kit, inner, test));
+            let each =
+                self.side(kit, &inner, || Condition::Each(id), |kit, inner| self.expr(kit, inner, each));
             let (whole, again) = (so_far(kit), so_far(kit));
             let more = kit.b.add(Term::Prim(Prim::Append, vec![whole, each]), at);
             kit.b.add(Term::If(test, more, again, IfSugar::Plain), at)
@@ -217,7 +220,7 @@ impl Reader<'_, '_> {
     }
 
     /// Whether a value is true or false, of all that it may be.
-    fn is_test(&self, value: &Value) -> bool {
+    pub(super) fn is_test(&self, value: &Value) -> bool {
         const TESTS: &[&str] = &[
             "==",
             "!=",
@@ -264,7 +267,8 @@ impl Reader<'_, '_> {
         let mut inner = scope.clone();
         let kind = self.item_kind(scope, &list.value);
         inner.held.insert(id, Held { var: var.clone(), kind, live: false });
-        let test = self.test(kit, &inner, &each.value);
+        let under = || Condition::Each(id);
+        let test = self.side(kit, &inner, under, |kit, inner| self.test(kit, inner, &each.value));
         let test = kit.b.abs(var, None, test, at);
         Some(kit.b.add(Term::Each(None, test, items), at))
     }

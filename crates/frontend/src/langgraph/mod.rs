@@ -5,6 +5,7 @@
 //! | [`plan`] | the nodes, edges and channels of a `StateGraph` |
 //! | [`value`] | what functions compute of the state |
 //! | [`model`] | models, prompts, tools and what is asked |
+//! | [`shared`] | values that are used several times |
 //! | [`node`] | what a node does: calls and an update |
 //! | [`pregel`] | graphs, in steps |
 //! | [`agent`] | prebuilt agents, graphs within graphs |
@@ -30,6 +31,7 @@ mod parts;
 mod plan;
 mod pregel;
 mod prompt;
+mod shared;
 mod steps;
 mod team;
 mod update;

@@ -567,7 +567,7 @@ impl Reader<'_, '_> {
             out.push(match part {
                 Part::Say(role, said) => {
                     let at = match said {
-                        Said::Value(v) | Said::Template(v, _) => v.span,
+                        Said::Value(v) | Said::Template(v, _) | Said::Computed(v, _) => v.span,
                     };
                     (*role, self.said(kit, scope, said), at)
                 }

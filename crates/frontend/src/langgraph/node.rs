@@ -103,6 +103,7 @@ impl Reader<'_, '_> {
         };
         let scope = self.scope(graph, traced, state);
         let calls = self.calls(&scope, traced);
+        let scope = self.naming(scope, traced, &calls);
         let name = node.name.clone();
         let value = traced.trace.value.clone();
         let commands = self.commands(&value);
@@ -356,6 +357,7 @@ impl Reader<'_, '_> {
         let traced = self.traced(path)?;
         let scope = self.scope(graph, traced, STATE);
         let calls = self.calls(&scope, traced);
+        let scope = self.naming(scope, traced, &calls);
         let value = traced.trace.value.clone();
         let ways = Around { graph, name, mode: Mode::Beside, value: &value };
         let mut leaf = |kit: &mut Kit<'_>, scope: &Scope, value: &Value| match self.labels(value) {

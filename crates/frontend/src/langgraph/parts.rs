@@ -153,7 +153,7 @@ impl Reader<'_, '_> {
             }
             return term;
         }
-        if let Some((test, yes, no)) = self.either_of(on) {
+        if let Some((test, yes, no)) = self.either_of(on).filter(|_| !self.is_shared(scope, on)) {
             let test = self.test(kit, scope, &test);
             let (yes, no) = stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
                 (self.member(kit, scope, &yes, member, at), self.member(kit, scope, &no, member, at))
@@ -259,7 +259,7 @@ impl Reader<'_, '_> {
 
     /// `on[key]`.
     pub(super) fn item(&self, kit: &mut Kit<'_>, scope: &Scope, on: &Value, key: &Value, at: Span) -> TermId {
-        if let Some((test, yes, no)) = self.either_of(on) {
+        if let Some((test, yes, no)) = self.either_of(on).filter(|_| !self.is_shared(scope, on)) {
             let test = self.test(kit, scope, &test);
             let (yes, no) = stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
                 (self.item(kit, scope, &yes, key, at), self.item(kit, scope, &no, key, at))

@@ -1,5 +1,6 @@
 //! Prompts: messages with variables, and what fills them.
 
+use super::shared::Sharing;
 use super::value::{Scope, message_role, role_of};
 use super::{Kindly, Reader};
 use crate::emit::{Template, braces, codes};
@@ -8,6 +9,7 @@ use crate::py::field;
 use core_ir::{Prim, Role, Term, TermId};
 use diagnostics::Span;
 use python::{Kind, Object, Piece, Value};
+use std::rc::Rc;
 
 impl Reader<'_, '_> {
     /// Who says a message and what it says, of an object, a dictionary or a pair.
@@ -415,6 +417,7 @@ impl Reader<'_, '_> {
     pub fn said(&self, kit: &mut Kit<'_>, scope: &Scope, said: &Said) -> TermId {
         let (value, vars) = match said {
             Said::Value(value) => return self.text(kit, scope, value),
+            Said::Computed(value, sharing) => return self.text_of_function(kit, scope, value, sharing),
             Said::Template(value, vars) => (value, vars),
         };
         let at = value.span;
@@ -507,6 +510,8 @@ pub(super) enum Said {
     Value(Value),
     /// A text with `{name}`.
     Template(Value, Vars),
+    /// What a function computes, of which some is worth a name.
+    Computed(Value, Rc<Sharing>),
 }
 
 /// A part of what a model is asked.

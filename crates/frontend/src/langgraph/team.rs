@@ -9,7 +9,7 @@
 
 use super::agent::{Agent, rounds};
 use super::model::handoff_slug;
-use super::prompt::{Part, Said};
+use super::prompt::Part;
 use super::{Inner, Reader};
 use crate::defaults;
 use crate::emit::{Unused, codes, undecided};
@@ -184,9 +184,7 @@ impl Reader<'_, '_> {
 
     fn system_of(&self, kit: &mut Kit<'_>, agent: &Agent) -> TermId {
         match agent.parts.first() {
-            Some(Part::Say(Role::System, said @ (Said::Value(_) | Said::Template(..)))) => {
-                self.said(kit, &agent.scope, said)
-            }
+            Some(Part::Say(Role::System, said)) => self.said(kit, &agent.scope, said),
             _ => kit.text("", agent.head),
         }
     }

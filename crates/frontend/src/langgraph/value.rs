@@ -3,13 +3,15 @@
 //! A node's function was [traced](python::World::trace) with a state that is not known: what it computes of the state is an object
 //! whose callee says how. Here such values become terms; what cannot be said in the calculus becomes an unknown term with its place.
 
+use super::shared::{Place, Sharing};
 use super::{Kindly, Reader};
 use crate::emit::{Template, codes};
 use crate::kit::Kit;
 use core_ir::{Data, IfSugar, Name, Num, Prim, Role, Term, TermId};
 use diagnostics::Span;
-use python::{Kind, Object, ObjectId, Piece, Value};
+use python::{Condition, Kind, Object, ObjectId, Piece, Value};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// The variable that holds the state.
 pub(super) const STATE: &str = "$s";
@@ -46,6 +48,12 @@ pub(super) struct Scope {
     pub tools: Vec<Name>,
     /// Whether no node adds instructions to the conversation.
     pub uninstructed: bool,
+    /// The conditions that hold.
+    pub path: Vec<Condition>,
+    /// What is worth a name, of what the function computes.
+    pub sharing: Option<Rc<Sharing>>,
+    /// Where names are given.
+    pub place: Option<Rc<Place>>,
 }
 
 impl Reader<'_, '_> {
@@ -56,7 +64,7 @@ impl Reader<'_, '_> {
         }
         let term = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_inner(kit, scope, value));
         kit.budget.end_value();
-        term
+        super::shared::not_known_whole(kit, term)
     }
 
     pub(super) fn not_known(&self, kit: &mut Kit<'_>, value: &Value) -> TermId {
@@ -253,6 +261,14 @@ impl Reader<'_, '_> {
         if let Some(held) = scope.held.get(&id) {
             return kit.b.var(held.var.clone(), at);
         }
+        match self.shared(kit, scope, id, at) {
+            Some(name) => name,
+            None => self.object_itself(kit, scope, id, at),
+        }
+    }
+
+    /// What an object is, where it has no name.
+    pub(super) fn object_itself(&self, kit: &mut Kit<'_>, scope: &Scope, id: ObjectId, at: Span) -> TermId {
         let object = self.world.object(id);
         let value = Value::new(Kind::Object(id), at);
         if let Some((state, var)) = &scope.state
@@ -362,11 +378,7 @@ impl Reader<'_, '_> {
     ) -> Option<TermId> {
         let prim = |kit: &mut Kit<'_>, prim, of: Vec<TermId>| Some(kit.b.add(Term::Prim(prim, of), at));
         match (callee, args) {
-            ("if", [test, yes, no]) => {
-                let test = self.test(kit, scope, test);
-                let (yes, no) = (self.expr(kit, scope, yes), self.expr(kit, scope, no));
-                Some(kit.b.add(Term::If(test, yes, no, IfSugar::Plain), at))
-            }
+            ("if", [test, yes, no]) => Some(self.if_else(kit, scope, [test, yes, no], at)),
             (
                 "=="
                 | "!="
@@ -437,7 +449,8 @@ impl Reader<'_, '_> {
                 inner
                     .held
                     .insert(id, Held { var: var.clone(), kind: self.item_kind(scope, of), live: false });
-                let body = self.expr(kit, &inner, each);
+                let body =
+                    self.side(kit, &inner, || Condition::Each(id), |kit, inner| self.expr(kit, inner, each));
                 let body = kit.b.abs(var, None, body, at);
                 Some(kit.b.add(Term::Each(None, body, list), at))
             }
@@ -523,7 +536,8 @@ impl Reader<'_, '_> {
 
     /// Whether a value counts as true.
     pub fn test(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.test_inner(kit, scope, value))
+        let term = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.test_inner(kit, scope, value));
+        super::shared::not_known_whole(kit, term)
     }
 
     pub(super) fn test_inner(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
@@ -532,6 +546,11 @@ impl Reader<'_, '_> {
             return calls;
         }
         if let Kind::Object(id) = value.kind {
+            if self.is_test(value)
+                && let Some(name) = self.shared(kit, scope, id, at)
+            {
+                return name;
+            }
             let object = self.world.object(id);
             let args: Vec<&Value> = object.args.iter().map(|a| &a.value).collect();
             if let ("and" | "or", true) = (&*object.callee, object.base.is_none()) {
