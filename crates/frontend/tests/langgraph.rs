@@ -323,7 +323,7 @@ app.invoke({'a': 'x', 'b': [1]}, {'recursion_limit': 3})
 /// A graph of one node, which this is.
 fn node(body: &str) -> String {
     term(&format!(
-        "def one(s: S):\n{body}\ng = StateGraph(S)\ng.add_node('one', one)\ng.add_edge(START, 'one')\ng.add_edge('one', END)\napp = g.compile()\n"
+        "from langchain_core.messages import AIMessage, HumanMessage\ndef one(s: S):\n{body}\ng = StateGraph(S)\ng.add_node('one', one)\ng.add_edge(START, 'one')\ng.add_edge('one', END)\napp = g.compile()\n"
     ))
 }
 
@@ -452,4 +452,14 @@ fn a_loop_makes_calls_that_its_first_turn_does_not() {
             assert!(is_there, "{body}\n{text}");
         }
     }
+}
+
+#[test]
+fn a_reply_is_a_message_of_the_assistant() {
+    let text = node(
+        "    r = llm.invoke('first')
+    kind = 'ai' if isinstance(r, AIMessage) else 'human' if isinstance(r, HumanMessage) else 'none'
+    return {'a': f'{kind} {r.content}'}",
+    );
+    assert!(!text.contains("role"), "{text}");
 }

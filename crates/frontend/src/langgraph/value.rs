@@ -529,6 +529,11 @@ impl Reader<'_, '_> {
         known.copied().unwrap_or(Kindly::Data)
     }
 
+    /// Whether a value is certainly a list.
+    fn is_list(&self, value: &Value) -> bool {
+        matches!(self.world.settled(value).kind, Kind::List(_))
+    }
+
     /// Whether a value is certainly a text.
     fn is_text(&self, value: &Value) -> bool {
         matches!(self.world.settled(value).kind, Kind::Str(_) | Kind::Text(_))
@@ -631,6 +636,10 @@ impl Reader<'_, '_> {
                     _ => return None,
                 }
             }
+            // Whether one set is a part of another.
+            ("<" | "<=" | ">" | ">=", [a, b]) if self.is_list(a) || self.is_list(b) => {
+                kit.undecided(codes::NOT_COMPILED, "which of two lists or sets is more".into(), at)
+            }
             ("==" | "!=" | "<" | "<=" | ">" | ">=" | "is" | "is not", [a, b]) => {
                 let op = match callee {
                     "==" | "is" => Prim::Eq,
@@ -699,6 +708,10 @@ impl Reader<'_, '_> {
                     return Some(kit.b.add(Term::Prim(prim, vec![on]), at));
                 }
                 let role = message_role(&class)?;
+                // A reply is what the assistant says, whatever it is here.
+                if self.held_text(scope, on) {
+                    return Some(kit.b.lit(Data::Bool(role == Role::Assistant), at));
+                }
                 let message = self.expr(kit, scope, on);
                 let said = kit.b.add(Term::Field(message, "role".into()), at);
                 let role = kit.text(role.as_str(), at);
