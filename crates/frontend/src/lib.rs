@@ -56,6 +56,7 @@ mod promptflow;
 mod py;
 mod ragflow;
 mod registry;
+mod scan;
 mod semantic_kernel;
 mod shape;
 mod solace;

@@ -52,13 +52,22 @@ fn ran(code: &Code, input: &str, replies: &[&str]) -> (String, Vec<String>) {
 }
 
 fn ran_on(code: &Code, input: Data, replies: Vec<Answer>) -> (String, Vec<String>) {
+    ran_with(code, input, replies, &[])
+}
+
+/// The same, where tools say these texts, each once.
+fn ran_with(code: &Code, input: Data, replies: Vec<Answer>, tools: &[(&str, &str)]) -> (String, Vec<String>) {
+    let mut tools = tools.to_vec();
     let code = &open(code);
     let mut replies: VecDeque<Answer> = replies.into();
     let mut world = |call: &Call| match call {
         Call::Model { .. } => {
             replies.pop_front().unwrap_or_else(|| Answer::Failed("nothing is left to say".into()))
         }
-        Call::Tool { .. } => Answer::Data(Data::Null),
+        Call::Tool { name, .. } => {
+            let said = tools.iter().position(|(n, _)| **n == **name).map(|i| tools.remove(i).1);
+            Answer::Data(said.map_or(Data::Null, Data::str))
+        }
         _ => Answer::Failed("not asked for here".into()),
     };
     let outcome = drive::run(code, Some(&input), machine::Config::default(), &mut world, Order::AtOnce);
@@ -170,6 +179,21 @@ fn a_parallel_agent_of_adk_leaves_what_each_side_leaves() {
     let (given, asked) = ran(&survey, "energy", &["much wind", "much sun", "both"]);
     assert_eq!(given, "\"both\"");
     assert_eq!(asked, ["energy", "energy", "much wind\n\nmuch sun"]);
+}
+
+#[test]
+fn a_router_of_crewai_leads_to_the_label_that_its_method_gives() {
+    let flow = unit_of("crewai_python", "routed.py", "PoemFlow");
+    let poem = || Answer::Text("A poem.".to_string());
+    let asked = |tools: &[(&str, &str)], replies| ran_with(&flow, Data::str("x"), replies, tools).1.len();
+    assert_eq!(asked(&[("wanted", "keep")], vec![]), 0);
+    assert_eq!(asked(&[("wanted", "write"), ("good", "done")], vec![poem()]), 1);
+    assert_eq!(
+        asked(&[("wanted", "write"), ("good", "again"), ("good", "give_up")], vec![poem(), poem()]),
+        2
+    );
+    // Which label comes is up to code, so nothing bounds the circle.
+    assert_eq!(most(&flow), None);
 }
 
 /// Functions that call each other many times, loops within loops and tests in a row end within their limits.

@@ -7,7 +7,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.mcp_tool.mcp_toolset import MCPToolset
 from google.genai import types
 from pydantic import BaseModel
-from somewhere import more_tools
+from somewhere import lawyer, more_tools
 
 
 class Answer(BaseModel):
@@ -42,3 +42,9 @@ root_agent = Agent(
 )
 endless = LoopAgent(name="endless", sub_agents=[expert.clone(), Checker(name="check")])
 odd = Agent(name="odd", model="flash", instruction=lambda ctx: "x", tools=more_tools())
+asking = Agent(
+    name="asking",
+    model="flash",
+    instruction="Ask.",
+    tools=[AgentTool(agent=lawyer), MCPToolset(connection_params=1), MCPToolset(connection_params=2)],
+)

@@ -560,6 +560,16 @@ impl<'r> Reader<'r, '_> {
                 hands.push(Hand::ask(self.name(agent), term, at));
                 continue;
             }
+            // An agent that is asked, and is not known.
+            if let Some((_, object)) = self.world.object_of(&value).filter(|(_, o)| o.short() == "AgentTool")
+            {
+                let given = field(object, Some(0), "agent").map_or(&value, |g| g.value);
+                let name = py::outside(given).unwrap_or_else(|| format!("agent_{}", hands.len() + 1));
+                let why = format!("an agent that is asked: {}", self.world.why(given));
+                let unknown = kit.undecided(codes::NOT_COMPILED, why, at);
+                hands.push(Hand::ask(name, unknown, at));
+                continue;
+            }
             let function = py::function_of(&value).or_else(|| {
                 let (_, object) = self.world.object_of(&value)?;
                 let wraps = matches!(object.short(), "FunctionTool" | "LongRunningFunctionTool");
@@ -575,7 +585,9 @@ impl<'r> Reader<'r, '_> {
                 Some(name) if name.to_ascii_lowercase().contains("mcp") => {
                     let message = "the tools of an MCP server are known when it runs; one stands for all";
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
-                    hands.push(Hand::mcp("mcp", &name, at));
+                    let servers = hands.iter().filter(|h| h.name.starts_with("mcp")).count();
+                    let own = if servers == 0 { "mcp".to_string() } else { format!("mcp_{}", servers + 1) };
+                    hands.push(Hand::mcp(own, &name, at));
                 }
                 // `exit_loop` ends the loop agent around this one.
                 Some(name) if name == "exit_loop" => {

@@ -88,6 +88,7 @@ impl Reader<'_, '_> {
         let mut nodes = Vec::new();
         for ((name, f), started) in methods.iter().zip(started) {
             let at = self.world.function(*f).name_span;
+            let plain = started.is_empty();
             let mut node = match started[..] {
                 [] => {
                     let own =
@@ -112,7 +113,12 @@ impl Reader<'_, '_> {
             };
             if routers.contains(&name.as_str()) {
                 let name = name.clone();
-                node = node.deciding(move |kit, _| kit.unknown(&format!("which label `{name}` gives"), at));
+                // What the method gives is its label, if it is the method that is carried out.
+                let labelled = plain && self.labels_of(Some(*f)).is_some();
+                node = node.deciding(move |kit, value| match labelled {
+                    true => value,
+                    false => kit.unknown(&format!("which label `{name}` gives"), at),
+                });
             }
             nodes.push(node);
         }
@@ -144,13 +150,15 @@ impl Reader<'_, '_> {
         out
     }
 
-    /// The labels that a router returns, if all are written.
+    /// The labels that a router returns, if all are written: in its annotation, or at each `return`.
     fn labels_of(&self, function: Option<FunctionId>) -> Option<Vec<String>> {
-        let returns = self.world.function(function?).returns.as_ref()?;
-        let (_, object) = self.world.object_of(returns)?;
-        if !object.callee.ends_with("Literal[]") {
-            return None;
-        }
-        object.args.iter().map(|a| a.value.as_str().map(str::to_string)).collect()
+        let function = self.world.function(function?);
+        let annotated = function.returns.as_ref().and_then(|returns| {
+            let (_, object) = self.world.object_of(returns)?;
+            let literal = object.callee.ends_with("Literal[]");
+            let labels = literal.then(|| object.args.iter().map(|a| a.value.as_str().map(str::to_string)));
+            labels?.collect::<Option<Vec<_>>>()
+        });
+        annotated.or_else(|| crate::scan::texts_given(function.body()))
     }
 }

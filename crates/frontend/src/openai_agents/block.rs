@@ -1,9 +1,9 @@
 //! Statements of a function in which agents are run, as terms.
 
-use super::scan::{awaited, dotted, grown, is_exit, never_ends, scan, scan_expr};
 use super::whole::{ASKED, Frame, Is, OUT, SAID, Whole, called, core};
 use crate::emit::codes;
 use crate::kit::Kit;
+use crate::scan::{awaited, dotted, grown, is_exit, never_ends, scan, scan_expr};
 use core_ir::{Catches, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
 use ruff_python_ast::{ExceptHandler, Expr, Identifier, Operator, Stmt, StmtIf, StmtTry};
@@ -332,12 +332,12 @@ impl<'w> Whole<'_, 'w> {
     // ---- what is needed ----
 
     /// Whether statements ask somebody or do something.
-    pub(super) fn acts(&self, f: &Frame<'w>, found: &super::scan::Found<'_>) -> bool {
+    pub(super) fn acts(&self, f: &Frame<'w>, found: &crate::scan::Found<'_>) -> bool {
         found.calls.iter().any(|c| self.is_act(f, c))
     }
 
     /// What else statements assign: what a run said, and what was given last.
-    pub(super) fn assigned(&self, f: &Frame<'w>, found: &super::scan::Found<'_>) -> BTreeSet<String> {
+    pub(super) fn assigned(&self, f: &Frame<'w>, found: &crate::scan::Found<'_>) -> BTreeSet<String> {
         let mut names: BTreeSet<String> =
             found.names().into_iter().filter(|n| !f.fixed.contains_key(n)).collect();
         if f.histories {

@@ -1,10 +1,10 @@
 //! Loops of a function in which agents are run, as terms: `fix` over a record of the names that a turn changes.
 
 use super::block::{AT, Env, GIVEN, LIST, Rest, STATE, Said, Turn};
-use super::scan::{awaited, dotted, scan, scan_expr};
 use super::whole::{Frame, Whole, called, core};
 use crate::emit::{LoopBound, codes};
 use crate::kit::Kit;
+use crate::scan::{awaited, dotted, scan, scan_expr};
 use core_ir::{Bound, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
 use python::Kind as Py;

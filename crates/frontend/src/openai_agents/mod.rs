@@ -33,7 +33,6 @@ pub struct OpenAiAgents;
 
 mod block;
 mod loops;
-mod scan;
 mod value;
 mod whole;
 

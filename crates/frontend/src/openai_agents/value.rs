@@ -1,13 +1,13 @@
 //! Expressions of a function in which agents are run, as terms.
 
 use super::block::Env;
-use super::scan::{awaited, dotted};
 use super::whole::{Frame, Is, OUT, SAID, Whole, called, core};
 use crate::defaults;
 use crate::emit::{Template, clip, codes};
 use crate::kit::{Kit, plain};
 use crate::langgraph::is_quiet;
 use crate::py::{self, field};
+use crate::scan::{awaited, dotted};
 use core_ir::{Data, IfSugar, LabelSpec, Name, Num, Prim, Term, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
 use python::{FunctionId, Kind as Py, Value};

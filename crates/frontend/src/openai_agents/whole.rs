@@ -17,10 +17,10 @@
 //! Invariant: a loop is bounded only where the source bounds it: by the items of what is written, or by a counter that each turn moves.
 
 use super::Reader;
-use super::scan::{Found, Takes, awaited, dotted, never_ends, scan, scan_expr};
 use crate::kit::Kit;
 use crate::project::File;
 use crate::py::{self, field};
+use crate::scan::{Found, Takes, awaited, dotted, never_ends, scan, scan_expr};
 use core_ir::{Name, TermId, Type};
 use diagnostics::Span;
 use python::{FunctionId, Kind as Py, ObjectId, ParamKind, Value};

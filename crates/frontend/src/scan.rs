@@ -6,9 +6,26 @@ use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use std::collections::BTreeSet;
 
+/// The texts that a function gives, if each `return` writes one, or one of two; `None` gives nothing.
+pub(crate) fn texts_given(body: &[Stmt]) -> Option<Vec<String>> {
+    let mut out = Vec::new();
+    let mut todo: Vec<&Expr> = scan(body).returns.into_iter().flatten().collect();
+    todo.reverse();
+    while let Some(expr) = todo.pop() {
+        match expr {
+            Expr::StringLiteral(text) => out.push(text.value.to_str().to_string()),
+            Expr::If(either) => todo.extend([&*either.orelse, &*either.body]),
+            Expr::NoneLiteral(_) => {}
+            _ => return None,
+        }
+    }
+    out.dedup();
+    (!out.is_empty()).then_some(out)
+}
+
 /// What a name that is assigned has of an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(crate) enum Takes {
     /// Its value.
     All,
     /// One item of its value.
@@ -21,7 +38,7 @@ pub(super) enum Takes {
 
 /// What [`scan`] finds. Functions and classes within are not looked into.
 #[derive(Default)]
-pub(super) struct Found<'a> {
+pub(crate) struct Found<'a> {
     /// Names that are assigned, each with an expression and what the name has of it.
     pub assigned: Vec<(String, Option<&'a Expr>, Takes)>,
     /// Names that are read, and where.
@@ -40,7 +57,7 @@ pub(super) struct Found<'a> {
 }
 
 /// Looks at statements.
-pub(super) fn scan<'a>(body: &'a [Stmt]) -> Found<'a> {
+pub(crate) fn scan<'a>(body: &'a [Stmt]) -> Found<'a> {
     let mut found = Found::default();
     for stmt in body {
         found.visit_stmt(stmt);
@@ -49,7 +66,7 @@ pub(super) fn scan<'a>(body: &'a [Stmt]) -> Found<'a> {
 }
 
 /// Looks at one expression.
-pub(super) fn scan_expr(expr: &Expr) -> Found<'_> {
+pub(crate) fn scan_expr(expr: &Expr) -> Found<'_> {
     let mut found = Found::default();
     found.visit_expr(expr);
     found
@@ -148,7 +165,7 @@ impl<'a> SourceOrderVisitor<'a> for Found<'a> {
 }
 
 /// Whether nothing can follow a block: it ends in `return` or `raise` on every way.
-pub(super) fn never_ends(body: &[Stmt]) -> bool {
+pub(crate) fn never_ends(body: &[Stmt]) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match body.last() {
         Some(Stmt::Return(_) | Stmt::Raise(_)) => true,
         Some(Stmt::Expr(s)) => is_exit(&s.value),
@@ -171,7 +188,7 @@ pub(super) fn never_ends(body: &[Stmt]) -> bool {
 }
 
 /// `a.b.c` of names.
-pub(super) fn dotted(expr: &Expr) -> Option<String> {
+pub(crate) fn dotted(expr: &Expr) -> Option<String> {
     const DEEPEST: usize = 8;
     let mut parts: Vec<&str> = Vec::new();
     let mut at = expr;
@@ -193,7 +210,7 @@ pub(super) fn dotted(expr: &Expr) -> Option<String> {
 }
 
 /// What `await` waits for.
-pub(super) fn awaited(expr: &Expr) -> &Expr {
+pub(crate) fn awaited(expr: &Expr) -> &Expr {
     match expr {
         Expr::Await(a) => &a.value,
         _ => expr,
@@ -201,7 +218,7 @@ pub(super) fn awaited(expr: &Expr) -> &Expr {
 }
 
 /// `xs.append(x)` and `xs.extend(ys)`: the name, the method and what is added.
-pub(super) fn grown(expr: &Expr) -> Option<(String, &str, &Expr)> {
+pub(crate) fn grown(expr: &Expr) -> Option<(String, &str, &Expr)> {
     let Expr::Call(call) = expr else { return None };
     let Expr::Attribute(method) = &*call.func else { return None };
     match &call.arguments.args[..] {
@@ -213,6 +230,6 @@ pub(super) fn grown(expr: &Expr) -> Option<(String, &str, &Expr)> {
 }
 
 /// Whether the program ends: `exit()`, `sys.exit()`.
-pub(super) fn is_exit(expr: &Expr) -> bool {
+pub(crate) fn is_exit(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(c) if dotted(&c.func).is_some_and(|n| matches!(&*n, "exit" | "quit" | "sys.exit")))
 }
