@@ -463,3 +463,35 @@ fn a_reply_is_a_message_of_the_assistant() {
     );
     assert!(!text.contains("role"), "{text}");
 }
+
+#[test]
+fn a_run_gives_no_key_that_only_a_node_reads() {
+    let given = term(
+        r#"
+from typing import TypedDict
+from langgraph.graph import StateGraph, START, END
+
+class State(TypedDict):
+    topic: str
+    best: str
+
+class Job(TypedDict):
+    subject: str
+
+def first(state: State):
+    return {"best": state["topic"]}
+
+def second(state: Job):
+    return {"best": "b"}
+
+builder = StateGraph(State)
+builder.add_node("first", first)
+builder.add_node("second", second)
+builder.add_edge(START, "first")
+builder.add_edge("first", "second")
+builder.add_edge("second", END)
+graph = builder.compile()
+"#,
+    );
+    assert!(given.contains("{topic: $s.topic, best: $s.best}"), "{given}");
+}

@@ -449,6 +449,8 @@ impl Reader<'_, '_> {
         if !plan.declared {
             return;
         }
+        // A run does not give them.
+        let given: Vec<String> = plan.channels.iter().map(|c| c.name.clone()).collect();
         for node in &plan.nodes {
             let Some(function) = py::function_of(&node.value).map(|f| self.world.function(f)) else {
                 continue;
@@ -463,6 +465,9 @@ impl Reader<'_, '_> {
                     plan.channels.push(key);
                 }
             }
+        }
+        if plan.channels.len() > given.len() {
+            plan.output.get_or_insert(given);
         }
     }
 

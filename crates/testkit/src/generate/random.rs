@@ -258,8 +258,14 @@ fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: 
             let number = node(op, []);
             // Numbers of their own, so that the rest does not depend on them.
             let own = &mut Rng::new(rng.0.rotate_left(17));
-            if own.chance(15) {
-                return counted_down(number, own, lattice, style, inner);
+            match own.below(100) {
+                0..15 => return counted_down(number, own, lattice, style, inner),
+                // What a tool makes of it, which gives a number mostly.
+                15..20 => {
+                    let list = node(Op::List, [node(Op::App, [node(Op::Tool(0), []), number])]);
+                    return node(Op::Index, [list, Ast::lit(Num::ZERO)]);
+                }
+                _ => {}
             }
             let body = match rng.below(4) {
                 0 => Ast::var(0),
@@ -307,7 +313,7 @@ fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: 
                     function = node(Op::Relabel, [Ast::lit(label(own, lattice)), function]);
                 }
                 let call = node(Op::App, [Ast::var(0), Ast::lit(Num::from(own.below(4) as i64))]);
-                return node(Op::Let, [function, call]);
+                return node(Op::Let, [function, node(Op::Let, [call, Ast::var(0)])]);
             }
             node(Op::Let, [node(Op::Par(most), kids), node(Op::Pair, [part(0), part(1)])])
         }
