@@ -82,6 +82,15 @@ fn asks(simple: &Simple) -> bool {
     matches!(simple, Simple::ToolCall(..) | Simple::Recall(..) | Simple::Remember(..) | Simple::Send(..))
 }
 
+/// Whether a variable holds a function whose body makes a pair of two branches.
+#[inline(always)]
+fn makes_both(s: &Strand, function: TermId) -> bool {
+    let Some(Value { kind: Kind::Node(node), .. }) = held(s, function) else { return false };
+    let Body::Closure { code, term, .. } = &node.body else { return false };
+    let Term::Abs(abs) = code.term(*term) else { return false };
+    matches!(code.simple(abs.body), Simple::Both(..))
+}
+
 /// The part of this number.
 #[inline]
 fn part(s: &Strand, term: TermId, number: usize) -> Option<TermId> {
@@ -192,7 +201,12 @@ impl Machine {
                 }
                 None => {}
             }
-            if !matches!(s.code.simple(next), Simple::Parts | Simple::ShortList(..)) {
+            // A pair of branches is not looked at as a number first.
+            let branches = match *s.code.simple(next) {
+                Simple::Call(function, _) => makes_both(s, function),
+                _ => false,
+            };
+            if !branches && !matches!(s.code.simple(next), Simple::Parts | Simple::ShortList(..)) {
                 let Some(other) = self.add_small(s, term, start) else { return Added::All };
                 if other != next && asks(s.code.simple(other)) {
                     continue;
