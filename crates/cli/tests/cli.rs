@@ -443,7 +443,8 @@ fn ctrl_c_gives_up_a_collector_that_does_not_answer() {
 fn tools_end_with_a_run_that_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let ids = dir.path().join("ids");
-    let script = format!("sleep 600 & echo $! $$ > {}; wait", ids.display());
+    // The run may be held up between starting the tool and having it watched.
+    let script = format!("sleep 600 & leaf=$!; sleep 1; echo $leaf $$ > {}; wait", ids.display());
     let program = format!(
         "tool hang() -> String writes {{ exec \"sh\" \"-c\" \"{script}\" }}\n\
          pipeline p() -> String {{ let r = hang(); return r; }}\n"

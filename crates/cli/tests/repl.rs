@@ -32,6 +32,8 @@ fn definitions_are_kept_and_may_be_replaced() {
 fn open_brackets_and_strings_go_on_and_the_end_ends() {
     assert_eq!(given("map (\\x.\n  x * x)\n  [1,\n2]\n"), "<function>\n[1, 2]\n");
     assert_eq!(given("let y =\n  4\nfst (y,\n 5)"), "4\n");
+    // What an operator wants may stand at the margin too.
+    assert_eq!(given("1 +\n2\nlet y =\n4\n\"a\nb\"\n:type 1 <\n2\n"), "3\n\"a\\nb\"\nBool\n");
     assert_eq!(given(""), "");
     assert_eq!(given("1\n:quit\n2\n"), "1\n");
 }
@@ -39,7 +41,7 @@ fn open_brackets_and_strings_go_on_and_the_end_ends() {
 #[test]
 fn errors_point_into_their_input_and_the_session_goes_on() {
     let (status, out, err) =
-        session(&[], "let f = \\x. x + true\nf 1\nlenght [1]\n1 +\n(\n\n:typ 1\n:nope\n7\n");
+        session(&[], "let f = \\x. x + true\nf 1\nlenght [1]\n1 +\n\n(\n\n:typ 1\n:nope\n7\n");
     assert_eq!((status, out.as_str()), (1, "Num\n7\n"), "{err}");
     assert!(err.contains("<input 1>:1:13"), "{err}");
     assert!(err.contains("<input 3>:1:1") && err.contains("did you mean `length`?"), "{err}");

@@ -113,7 +113,10 @@ pub(crate) fn withhold_secrets(command: &mut Command, hidden: &[String], keep: &
 pub(crate) fn spawn(mut command: Command, shown: &str) -> Result<(Process, Group), String> {
     command.kill_on_drop(true);
     #[cfg(unix)]
-    command.process_group(0);
+    {
+        command.process_group(0);
+        crate::watchdog::ready();
+    }
     let child = command.spawn().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => format!("cannot start `{shown}`: there is no such program"),
         _ => format!("cannot start `{shown}`: {e}"),

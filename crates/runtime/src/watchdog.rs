@@ -4,8 +4,9 @@
 //! there are. When the pipe is closed, which the system does when this process is gone, the shell kills those that are left, and ends. That each child
 //! asked to be told (`PR_SET_PDEATHSIG`) would not do: it holds for the thread that started it, and for the child alone, not for what that starts.
 //!
-//! Entry points: [`watch`] and [`forget`].
+//! Entry points: [`ready`], [`watch`] and [`forget`].
 //!
+//! Limit: between the start of a process and the line that names its group lies up to a millisecond, in which nothing watches it.
 //! Invariant: nothing waits for the shell. Where there is none, or where it does not read, groups are not watched, and all else is as it was.
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -36,6 +37,14 @@ struct Dog {
     shell: Option<(Child, ChildStdin)>,
     /// The groups that there are.
     groups: Vec<Pid>,
+}
+
+/// Begins to watch. Starting the shell takes milliseconds, in which a process that was started before could go unwatched.
+pub(crate) fn ready() {
+    let mut dog = DOG.lock().unwrap_or_else(PoisonError::into_inner);
+    if dog.shell.is_none() {
+        dog.begin();
+    }
 }
 
 /// Has a group killed if this process ends before [`forget`] is called.

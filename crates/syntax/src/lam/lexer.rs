@@ -3,7 +3,7 @@
 //! An interpolated string is several tokens with those of its holes between them, so nesting costs
 //! the lexer an entry of a list, not a call.
 
-use super::codes;
+use super::{Ending, codes};
 use core_ir::print::{identifier_part, identifier_start};
 use diagnostics::{Diagnostic, FileId, Span, clip};
 
@@ -108,11 +108,10 @@ pub(super) fn lex_from(file: FileId, text: &str, from: usize) -> Lexed {
     lexer.out
 }
 
-/// Whether more has to follow: a bracket or a string is open, or the last token wants something after it.
-pub(super) fn unfinished(text: &str) -> bool {
+pub(super) fn ending(text: &str) -> Ending {
     let lexed = lex(FileId(0), text);
     if lexed.diagnostics.iter().any(|d| d.help.iter().any(|h| h == UNCLOSED)) {
-        return true;
+        return Ending::InString;
     }
     let (mut open, mut last) = (0_i64, None);
     for token in &lexed.tokens {
@@ -124,15 +123,21 @@ pub(super) fn unfinished(text: &str) -> bool {
         }
         last = Some(token);
     }
-    open > 0
+    let wants = open > 0
         || last.is_some_and(|t| match t.tok {
             Tok::Equals | Tok::Compose | Tok::Dot | Tok::Lambda => true,
+            // An operator wants its second operand, and a sign what it signs.
+            Tok::Plus | Tok::Minus | Tok::Star | Tok::Slash | Tok::Percent => true,
+            Tok::EqEq | Tok::NotEq | Tok::Less | Tok::LessEq | Tok::Greater | Tok::GreaterEq => true,
+            Tok::And | Tok::Or | Tok::Not | Tok::Choice | Tok::Bar => true,
+            Tok::Comma | Tok::Colon | Tok::Assign | Tok::Arrow | Tok::FatArrow => true,
             Tok::Word => {
                 let word = text.get(t.start as usize..t.end as usize);
                 matches!(word, Some("let" | "in" | "if" | "then" | "else" | "of" | "catch"))
             }
             _ => false,
-        })
+        });
+    if wants { Ending::Open } else { Ending::Complete }
 }
 
 struct Lexer<'a> {

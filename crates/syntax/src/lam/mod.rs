@@ -18,13 +18,27 @@ pub use parser::{
     parse_parts,
 };
 
-/// Whether a text goes on in the next line: a bracket or a string is open, or its last token wants something after it.
+/// How a text ends that may go on in the next line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing has to follow.
+    Complete,
+    /// A bracket is open, or the last token wants something after it.
+    Open,
+    /// A string is open.
+    InString,
+}
+
+/// How a text ends.
 ///
 /// # Examples
 /// ```
-/// use syntax::lam::unfinished;
-/// assert!(unfinished("map (\\x. x") && unfinished("let x =") && !unfinished("1 + 1"));
+/// use syntax::lam::{Ending, ending};
+/// assert_eq!(ending("map (\\x. x"), Ending::Open);
+/// assert_eq!(ending("1 +"), Ending::Open);
+/// assert_eq!(ending("\"so far"), Ending::InString);
+/// assert_eq!(ending("1 + 1"), Ending::Complete);
 /// ```
-pub fn unfinished(text: &str) -> bool {
-    lexer::unfinished(text)
+pub fn ending(text: &str) -> Ending {
+    lexer::ending(text)
 }

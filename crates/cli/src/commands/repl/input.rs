@@ -2,7 +2,7 @@
 //!
 //! Entry point: [`Input::open`], then [`Input::read`].
 //!
-//! Invariant: an input goes on while a bracket or a string is open; an empty line ends it in any case.
+//! Invariant: an input goes on while a bracket or a string is open or an operand is wanted; an empty line ends it in any case.
 //! Invariant: where standard input is no terminal, nothing but what inputs give is written.
 
 use super::{COMMANDS, command};
@@ -16,6 +16,7 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use std::io::{BufRead, IsTerminal, Read as _};
 use std::path::PathBuf;
+use syntax::lam::{Ending, ending};
 
 /// What was read.
 pub enum Read {
@@ -81,7 +82,7 @@ impl Input {
                         let _ = file.parent().map(std::fs::create_dir_all);
                         let _ = editor.append_history(file);
                     }
-                    return Read::Text(text);
+                    return Read::Text(indented(&text));
                 }
                 // Ctrl-C gives the line up.
                 Err(ReadlineError::Interrupted) => {}
@@ -116,18 +117,35 @@ fn piped() -> Read {
             break;
         }
     }
-    Read::Text(text.trim_end_matches(['\n', '\r']).to_string())
+    Read::Text(indented(text.trim_end_matches(['\n', '\r'])))
 }
 
 /// Whether an input goes on in the next line.
 fn unfinished(text: &str) -> bool {
+    wanting(text) != Ending::Complete
+}
+
+/// How an input ends; what follows a command that takes no term never goes on.
+fn wanting(text: &str) -> Ending {
     match command(text) {
-        None => syntax::lam::unfinished(text),
-        Some((name, rest)) => {
-            COMMANDS.iter().any(|(n, takes, _)| *n == name && *takes == "TERM")
-                && syntax::lam::unfinished(rest)
+        None => ending(text),
+        Some((name, rest)) if COMMANDS.iter().any(|(n, takes, _)| *n == name && *takes == "TERM") => {
+            ending(rest)
         }
+        Some(_) => Ending::Complete,
     }
+}
+
+/// An input whose later lines stand to the right of its first, because a line at the margin begins something new.
+fn indented(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if !line.starts_with(char::is_whitespace) && wanting(&out) == Ending::Open {
+            out.push_str("  ");
+        }
+        out.push_str(line);
+    }
+    out
 }
 
 /// `entail/history` in the user's state directory.
