@@ -12,7 +12,11 @@ const SHOUT: &str = "tool shout(text: String) -> String { builtin \"text.upper\"
     test \"loud\" { let t = shout(\"a\"); assert t == \"A\"; }\n";
 
 fn command(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    started(Command::new(env!("CARGO_BIN_EXE_entail")), dir, args)
+}
+
+/// A command that begins the program, or whatever begins it.
+fn started(mut command: Command, dir: &Path, args: &[&str]) -> Command {
     for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ENTAIL_API_KEY", "ENTAIL_BASE_URL", "ENTAIL_MODEL"] {
         command.env_remove(name);
     }
@@ -226,7 +230,10 @@ fn a_signal_ends_a_run_with_its_tools_and_keeps_the_journal() {
         pipeline main(x: String) -> String { let y = wait(x); return y; }\n";
     std::fs::write(at.join("p.agent"), program).unwrap();
     for (signal, status) in [("-TERM", 143), ("-HUP", 129), ("-INT", 130)] {
-        let mut child = command(at, &["run", "-v", "p.agent", "x", "--journal", "my runs"])
+        // The tests may run under `nohup`, which has children ignore the signal, too.
+        let mut heeding = Command::new("env");
+        heeding.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_entail")]);
+        let mut child = started(heeding, at, &["run", "-v", "p.agent", "x", "--journal", "my runs"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
