@@ -667,6 +667,8 @@ pub enum Simple {
     Operand(Operand),
     /// A primitive of two of these.
     Operation(Prim, Operand, Operand),
+    /// `(λx. a ⊕ b) v`, where the operands of the primitive and `v` are these and nothing is captured: the primitive of `a[x := v]` and `b[x := v]`.
+    Applied(Prim, Operand, Operand),
     /// `let r = par [a, b] in (r.[0], r.[1])`, which `f | g` is made of: the two branches.
     Both(TermId, TermId),
     /// A function that a variable holds, or that is written there, is applied.
@@ -683,6 +685,8 @@ pub enum Simple {
     Remember(StoreId, u32, TermId),
     /// As [`Term::Send`].
     Send(Role, TermId),
+    /// A [`Term::Guard`] of this term.
+    Guard(TermId),
     /// Anything else.
     Other,
 }
@@ -696,6 +700,16 @@ pub enum Operand {
     Captured(u32),
     /// A literal.
     Int(i32),
+}
+
+impl Operand {
+    /// An operand of the body of a function that captures nothing, where its parameter is this.
+    fn given(self, parameter: Operand) -> Operand {
+        match self {
+            Operand::Local(_) => parameter,
+            other => other,
+        }
+    }
 }
 
 impl Simple {
@@ -717,6 +731,14 @@ impl Simple {
                 _ => Simple::Other,
             },
             Term::App(f, e) => match &terms[f.0 as usize] {
+                Term::Abs(abs) if abs.captures.is_empty() => {
+                    match (before[abs.body.0 as usize], before[e.0 as usize]) {
+                        (Simple::Operation(prim, a, b), Simple::Operand(v)) => {
+                            Simple::Applied(prim, a.given(v), b.given(v))
+                        }
+                        _ => Simple::Call(*f, *e),
+                    }
+                }
                 Term::Var(..) | Term::Abs(_) => Simple::Call(*f, *e),
                 Term::Tool(tool) => Simple::ToolCall(*tool, *e),
                 _ => Simple::Other,
@@ -737,6 +759,7 @@ impl Simple {
             Term::Recall(_, Some((store, key))) => Simple::Recall(*store, *key),
             Term::Remember(_, Some((store, key)), e) => Simple::Remember(*store, *key, *e),
             Term::Send(role, e) => Simple::Send(*role, *e),
+            Term::Guard { term, .. } => Simple::Guard(*term),
             Term::Let { bindings, body, .. } => {
                 let list = Simple::Operand(Operand::Local(local));
                 let takes = |part: TermId, number: i32| match &terms[part.0 as usize] {

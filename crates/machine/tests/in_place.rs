@@ -192,6 +192,71 @@ fn pairs_of_branches_in_place_are_those_of_the_rules() {
 }
 
 #[test]
+fn guards_of_numbers_in_place_are_those_of_the_rules() {
+    for (program, result) in [
+        (
+            "[guard 5 value > 3, let x = guard 4 value > 3 in x + 1, guard (2 + 2) value == 4]",
+            "[5, 5, 4] [] []",
+        ),
+        ("[guard (1 == 1) in [true], guard ((\\x. x - 1) 5) value < 5]", "[true, 4] [] []"),
+        (
+            "let s = ([\"S\"] : 4) in [guard s value > 3, [guard (s + 1) value > 3]]",
+            "[[\"S\"]:4, [[\"S\"]:5]] [] []",
+        ),
+        ("[0, [\"U\"] : [1, guard 4 value > 3]]", "[0, [\"U\"]:[[\"U\"]:1, [\"U\"]:4]] [] []"),
+        ("[guard 'four' length == 4, guard [1] length == 1]", "[\"four\", [1]] [] []"),
+        ("[(guard (\\x. x) value > 3) 4]", "[4] [] []"),
+        // The label of an error that is caught is that of what was refused.
+        ("try[[\"S\"]] [1, guard ([\"S\"] : 2) value > 3] catch e. [0]", "[\"S\"]:[[\"S\"]:0] [] []"),
+    ] {
+        assert_eq!(same(program), result, "{program}");
+    }
+    for program in [
+        "[1, guard 2 value > 3]",
+        "[1, guard 2 value > 3 retry 2]",
+        "[1, guard 2 length > 3]",
+        "[1, guard (choose 0.5 4 2) value > 3 retry 2]",
+        "let x = guard 2 value > 3 in [x]",
+        "[guard 1000000000000000000000000000000 value > 3]",
+    ] {
+        same(program);
+    }
+}
+
+/// A function that is written where it is applied to an operand, and does one operation, takes no more and no fewer steps than any other: numbers that
+/// are too large for what is done in place follow the rules.
+#[test]
+fn operations_of_functions_that_are_written_there_take_the_steps_of_the_rules() {
+    let large = "1000000000000000000000000000000";
+    for program in [
+        "let a = 5 in [1, (\\x. x + 1) a]",
+        "let a = 5 in (\\x. 2 - x) a",
+        "let a = 5 in let f = \\b. (\\x. x * a) b in [f a]",
+        "let a = 5 in [(\\x. a + x) a, (\\x. x == x) a, (\\x. 1 + 2) a]",
+        "(\\a. (\\x. x >= 5) a) 5",
+        "if (\\x. x >= 3) 5 then 1 else 2",
+    ] {
+        let other = program.replace('5', large);
+        let (small, rules) = (seen(&code(program), true, false), seen(&code(&other), true, false));
+        assert_eq!(small.1, rules.1, "{program}");
+        for fuel in 1..=small.1 {
+            let config = || Config { fuel, ..Config::default() };
+            let (small, rules) =
+                (seen_with(&code(program), true, config()), seen_with(&code(&other), true, config()));
+            assert_eq!(small.0.starts_with("fuel"), rules.0.starts_with("fuel"), "{program}, {fuel} steps");
+        }
+    }
+    assert_eq!(same("let a = 7 in [(\\x. x + 1) a, (\\x. 10 - x) a, (\\x. x * x) a]"), "[8, 3, 49] [] []");
+    assert_eq!(
+        same("let s = ([\"S\"] : 7) in [(\\x. x + 1) s, (\\x. 1 + 2) s, [\"U\"] : [(\\x. x) s]]"),
+        "[[\"S\"]:8, 3, [\"U\"]:[[\"U\",\"S\"]:7]] [] []"
+    );
+    same("[(\\x. x + 1) 'text']");
+    same("[1, (\\x. x + 1) 9223372036854775807]");
+    same("[1, (\\x. x + true) 1]");
+}
+
+#[test]
 fn requests_where_they_stand_are_those_that_are_made() {
     let tools = "tool t(x: Num) -> Num pure\ntool two(x: Num, y: Option Str) -> Num pure\ntool any(x: Dyn) -> Dyn pure\n";
     for program in [
@@ -302,9 +367,12 @@ fn lists_in_lists_take_the_steps_and_frames_of_the_rules() {
 /// A number is larger than a text may be that may not be there at all.
 #[test]
 fn numbers_that_are_given_where_they_stand_are_as_large_as_the_rules_say() {
-    for program in
-        ["tool t(x: Num) -> Num pure\n[tool[t] 1]", "mem [remember a 1] {a: Num}", "mem [recall a] {a: Num}"]
-    {
+    for program in [
+        "tool t(x: Num) -> Num pure\n[tool[t] 1]",
+        "mem [remember a 1] {a: Num}",
+        "mem [recall a] {a: Num}",
+        "[guard 1 value == 1]",
+    ] {
         let code = code(program);
         let config = || Config { max_text: 0, ..Config::default() };
         assert_eq!(seen_with(&code, true, config()), seen_with(&code, false, config()), "{program}");

@@ -1,4 +1,4 @@
-//! What needs no frame though it does more than compute: entries in the conversation, requests that are answered at once, pairs of
+//! What needs no frame though it does more than compute: entries in the conversation, requests that are answered at once, guards of numbers, pairs of
 //! branches and rounds of loops that are carried out in place.
 //!
 //! Entry points: `Machine::at_once`, where the value of a part or a definition is needed; `Machine::answered_at_once`, for a question that is ready.
@@ -76,10 +76,17 @@ enum Added {
     GoesOn,
 }
 
-/// Whether a term asks the world or says something.
+/// Whether a term asks the world, says something or guards: what [`Machine::asked`] knows.
 #[inline(always)]
 fn asks(simple: &Simple) -> bool {
-    matches!(simple, Simple::ToolCall(..) | Simple::Recall(..) | Simple::Remember(..) | Simple::Send(..))
+    matches!(
+        simple,
+        Simple::ToolCall(..)
+            | Simple::Recall(..)
+            | Simple::Remember(..)
+            | Simple::Send(..)
+            | Simple::Guard(_)
+    )
 }
 
 /// Whether a variable holds a function whose body makes a pair of two branches.
@@ -271,7 +278,7 @@ impl Machine {
         }
     }
 
-    /// What a term that asks the world or says something does, if that needs no frame; `Some(None)` if it needs one, and `None` of any other
+    /// What a term that asks the world, says something or guards does, if that needs no frame; `Some(None)` if it needs one, and `None` of any other
     /// term. Uses fuel even if it did nothing.
     #[inline(always)]
     fn asked(&mut self, s: &mut Strand, id: TermId, world: &mut dyn Answers) -> Option<Option<Done>> {
@@ -280,6 +287,7 @@ impl Machine {
             Simple::Remember(store, key, e) => self.remembered_at_once(s, id, (store, key), e, world),
             Simple::ToolCall(tool, argument) => self.called(s, id, tool, argument, world),
             Simple::Send(role, e) => self.sent(s, role, e),
+            Simple::Guard(e) => self.guarded_at_once(s, id, e),
             _ => return None,
         })
     }
@@ -641,6 +649,21 @@ impl Machine {
         s.requests += 1;
         let value = self.kept(s, bound, span, result);
         Some(s.done_or_raised(value))
+    }
+
+    /// `guard e P` where `e` is a number or truth value that satisfies `P`. One that does not is left to the rules, which know what comes then.
+    fn guarded_at_once(&mut self, s: &mut Strand, id: TermId, e: TermId) -> Option<Done> {
+        let Term::Guard { pred, .. } = s.code.term(id) else { return None };
+        // A number counts as one part of a text.
+        if self.lattice.keeps_origins() || self.config.max_text == 0 {
+            return None;
+        }
+        self.fuel = self.fuel.checked_sub(1)?;
+        let (label, small) = self.small_at(s, e)?;
+        // Looked at where it was written, see `once`; there is nothing in it to be dropped.
+        let data = ManuallyDrop::new(small.data());
+        pred.holds(&data).ok()?;
+        Some(s.add(label, small))
     }
 
     /// Enters a text that is written there, or that a variable holds, into the conversation.

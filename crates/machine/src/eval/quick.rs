@@ -21,6 +21,12 @@ pub(super) const DEPTH: u32 = 8;
 /// The steps of `(r.[0], r.[1])`.
 const PAIRED: u64 = 1 + 2 * 3;
 
+/// The steps of an operation: one for itself, and one for each operand.
+const OPERATION: u64 = 3;
+
+/// The steps of a function applied to an operand whose body is an operation: one for the application, one for the function and one for what it is applied to.
+const APPLIED: u64 = 3 + OPERATION;
+
 /// What an operand is.
 #[derive(Clone, Copy)]
 pub(super) enum Small {
@@ -216,7 +222,8 @@ impl Machine {
                     self.fuel = fuel - 1;
                     self.operand(at, *operand)
                 }
-                Simple::Operation(prim, a, b) => self.operation(at, *prim, *a, *b, DEPTH),
+                Simple::Operation(prim, a, b) => self.operation(at, *prim, *a, *b, OPERATION, DEPTH),
+                Simple::Applied(prim, a, b) => self.operation(at, *prim, *a, *b, APPLIED, DEPTH),
                 Simple::Call(..) | Simple::Other => self.small_term(at, id, DEPTH),
                 _ => None,
             };
@@ -362,7 +369,8 @@ impl Machine {
                 self.fuel = self.fuel.checked_sub(1)?;
                 self.operand(at, operand)
             }
-            Simple::Operation(prim, a, b) => self.operation(at, prim, a, b, depth),
+            Simple::Operation(prim, a, b) => self.operation(at, prim, a, b, OPERATION, depth),
+            Simple::Applied(prim, a, b) => self.operation(at, prim, a, b, APPLIED, depth),
             _ => self.small_term(at, id, depth),
         }
     }
@@ -379,20 +387,20 @@ impl Machine {
         }
     }
 
-    /// An operation on two operands.
+    /// An operation on two operands, which takes so many steps.
     fn operation(
         &mut self,
         at: &Env<'_>,
         prim: Prim,
         a: Operand,
         b: Operand,
+        steps: u64,
         depth: u32,
     ) -> Option<(Label, Small)> {
         if depth == 0 {
             return None;
         }
-        // A step for the operation, and one for each operand.
-        self.fuel = self.fuel.checked_sub(3)?;
+        self.fuel = self.fuel.checked_sub(steps)?;
         let (a, b) = (self.operand(at, a)?, self.operand(at, b)?);
         self.combined(prim, a, b)
     }
