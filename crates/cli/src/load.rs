@@ -88,10 +88,25 @@ impl Kind {
     }
 }
 
-/// The files under a directory that are accepted by their path, in a stable order; what .gitignore names is left out.
+/// The files under a directory that are accepted by their path, in a stable order; what .gitignore names is left out, and what is hidden.
 pub fn files_under(directory: &Path, accepts: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    files_and_hidden(directory, |_| false, accepts)
+}
+
+/// The same, with the hidden files and folders whose names are wanted.
+pub fn files_and_hidden(
+    directory: &Path,
+    hidden: impl Fn(&str) -> bool + Send + Sync + 'static,
+    accepts: impl Fn(&str) -> bool,
+) -> Vec<PathBuf> {
+    let seen = move |e: &ignore::DirEntry| {
+        let name = e.file_name().to_string_lossy();
+        e.depth() == 0 || !name.starts_with('.') || hidden(&name)
+    };
     let mut files: Vec<PathBuf> = ignore::WalkBuilder::new(directory)
         .require_git(false)
+        .hidden(false)
+        .filter_entry(seen)
         .build()
         .filter_map(Result::ok)
         .filter(|e| e.file_type().is_some_and(|t| t.is_file()))

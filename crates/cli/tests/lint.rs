@@ -179,3 +179,27 @@ fn the_version_of_a_lock_file_decides_over_a_default() {
     std::fs::write(dir.path().join("entail.toml"), "[lint]\nversions = { crewai = \"0.30.11\" }\n").unwrap();
     assert!(said(&[]).contains("CrewAI 0.30.11, 25 steps"), "{}", said(&[]));
 }
+
+#[test]
+fn lists_of_servers_are_found_where_clients_keep_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join(".cursor/tree");
+    let list = r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"]}}}"#;
+    let agent = AGENT.replace("systemPrompt: p", "systemPrompt: ''");
+    for (path, text) in [
+        (".mcp.json", list),
+        (".cursor/mcp.json", list),
+        (".vscode/mcp.json", list),
+        (".gemini/settings.json", list),
+        (".cursor/agent.yaml", &agent),
+        (".other/mcp.json", list),
+        (".hidden.yaml", &agent),
+    ] {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    assert_eq!(codes(&root, &["."]), ["S006"; 4]);
+    let whole = root.display().to_string();
+    assert_eq!(codes(dir.path(), &[&whole]), ["S006"; 4]);
+}

@@ -41,6 +41,7 @@ mod langflow;
 mod langgraph;
 mod letta;
 mod lobechat;
+mod mcp;
 mod metagpt;
 mod ms_agent;
 mod ms_declarative;
@@ -68,6 +69,7 @@ mod versions;
 mod watsonx;
 
 pub use agentspec::NO_BOUND as AGENT_SPEC_BOUND;
+pub use mcp::{Server, servers};
 pub use outline::{Ends, GraphOutline, Leftover, NodeOutline, NodeRole, Outline, Retried};
 pub use project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words, modules};
 pub use py::BY_DEFAULT;

@@ -3,9 +3,9 @@
 use crate::project::{Compiled, File, Frontend, Project};
 use crate::{
     adk, agentspec, aiwaves, ark, autogen, cagent, chatdev, crewai, dify, flowise, generic, goose, kagent,
-    known, lambda_yaml, langchain, langflow, langgraph, letta, lobechat, metagpt, ms_agent, ms_declarative,
-    n8n, nemo_nat, oa, openai_agents, praisonai, promptflow, ragflow, semantic_kernel, solace, swe_agent,
-    watsonx,
+    known, lambda_yaml, langchain, langflow, langgraph, letta, lobechat, mcp, metagpt, ms_agent,
+    ms_declarative, n8n, nemo_nat, oa, openai_agents, praisonai, promptflow, ragflow, semantic_kernel,
+    solace, swe_agent, watsonx,
 };
 
 /// All front ends, one line each.
@@ -45,6 +45,7 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
     &langchain::LangChain,            // LangChain's saved chains and dumped runnables
     &generic::MultiAgent,             // lists of agents
     &generic::Generic,                // anything with instructions
+    &mcp::McpServers,                 // lists of MCP servers
 ];
 
 /// Front ends are only asked to compile what they are at least this sure of.

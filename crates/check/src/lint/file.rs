@@ -244,7 +244,7 @@ pub fn lint_among(
             let project = Project { files, versions, modules };
             let compiled = frontend.lower(&project, 0);
             let mut findings = load;
-            findings.extend(all(&compiled, project.files.first(), config));
+            findings.extend(all(&compiled, project.files.first().map(|f| (f, &project.versions)), config));
             if among {
                 findings.retain(|d| d.span.is_none_or(|s| s.file == id));
                 findings.iter_mut().for_each(|d| d.remarks.retain(|r| r.span.file == id));

@@ -20,6 +20,8 @@ mod tests;
 #[cfg(test)]
 mod tests_code;
 #[cfg(test)]
+mod tests_mcp;
+#[cfg(test)]
 mod tests_seen;
 
 pub use file::{Outcome, Report, Skip, is_test, lint_among, lint_bytes};
@@ -32,7 +34,7 @@ use core_ir::{Code, TermId};
 use diagnostics::report::RuleInfo;
 use diagnostics::{Applicability, Diagnostic, Fix, Level, Span};
 use frontend::doc::Node;
-use frontend::{Compiled, Facts, File, Unit};
+use frontend::{Compiled, Facts, File, Server, Unit, Versions};
 use paths::Loop;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -136,13 +138,18 @@ pub(crate) fn below(code: &Code, root: TermId) -> impl Iterator<Item = TermId> {
 /// What a rule about files looks at.
 pub(crate) struct FileContext<'a> {
     pub file: &'a File,
+    /// The servers of tools that it lists.
+    pub servers: Vec<Server<'a>>,
     /// The texts of its documents. Several rules look at all of them.
     texts: Vec<(&'a str, Node<'a>)>,
 }
 
 impl<'a> FileContext<'a> {
-    fn new(file: &'a File) -> Self {
-        FileContext { file, texts: file.documents.iter().flat_map(|d| d.root().texts()).collect() }
+    fn new(file: &'a File, versions: &Versions) -> Self {
+        let mut texts: Vec<_> = file.documents.iter().flat_map(|d| d.root().texts()).collect();
+        // They come last first; an argument stands after its option.
+        texts.reverse();
+        FileContext { file, servers: frontend::servers(file, versions), texts }
     }
 
     /// Every text and number with the key it stands under and its place, each once however many aliases it has; of a module of Python,
@@ -241,8 +248,9 @@ pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
     found
 }
 
-/// Codes of which all findings of one file have one cause where they say the same: a framework's default is the same for all agents.
-const FOLDED: &[&str] = &["L017"];
+/// Codes of which all findings of one file have one cause where they say the same: a framework's default is the same for all agents, and
+/// who pins no server pins none.
+const FOLDED: &[&str] = &["L017", "S006"];
 
 /// Makes one of the findings of a file that have one cause: the first stays and names the others. For reports; whoever repairs, silences or
 /// remembers findings needs each of them.
@@ -303,7 +311,7 @@ pub fn lint_programs(framework: &'static str, units: Vec<Unit>, config: &Config)
 }
 
 /// All findings, of every level; those about the file itself if it is there.
-fn all(compiled: &Compiled, file: Option<&File>, config: &Config) -> Vec<Diagnostic> {
+fn all(compiled: &Compiled, file: Option<(&File, &Versions)>, config: &Config) -> Vec<Diagnostic> {
     let mut found = compiled.diagnostics.clone();
     for unit in &compiled.units {
         let context = Context::new(compiled, unit, config.most_model_calls);
@@ -317,19 +325,22 @@ fn all(compiled: &Compiled, file: Option<&File>, config: &Config) -> Vec<Diagnos
             }
         }
     }
-    if let Some(file) = file {
-        let context = FileContext::new(file);
+    if let Some((file, versions)) = file {
+        let context = FileContext::new(file, versions);
         for rule in RULES {
             let Check::File(check) = rule.check else { continue };
             let from = found.len();
             check(rule, &context, &mut found);
             for d in &mut found[from..] {
                 let agent = d.span.and_then(|s| compiled.units.iter().find_map(|u| u.agent_at(s)));
-                d.agent = agent.map(|a| a.name.clone());
+                let server =
+                    |s: Span| context.servers.iter().find(|v| v.span.start <= s.start && s.end <= v.span.end);
+                let server = d.span.and_then(server).map(|v| v.name.to_string());
+                d.agent = agent.map(|a| a.name.clone()).or(server);
             }
         }
     }
-    repair::settle(file, &compiled.facts.words, &mut found);
+    repair::settle(file.map(|(f, _)| f), &compiled.facts.words, &mut found);
     for d in &mut found {
         d.framework = Some(compiled.framework);
     }

@@ -34,6 +34,7 @@ mod s002_plain_http;
 mod s003_code_in_the_open;
 mod s004_trifecta;
 mod s005_bypassed_approval;
+mod s006_unpinned_server;
 
 /// All rules, in order of their codes.
 pub const RULES: &[&Rule] = &[
@@ -71,6 +72,7 @@ pub const RULES: &[&Rule] = &[
     &s003_code_in_the_open::RULE,
     &s004_trifecta::RULE,
     &s005_bypassed_approval::RULE,
+    &s006_unpinned_server::RULE,
 ];
 
 /// The rule of a code.

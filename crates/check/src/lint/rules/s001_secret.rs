@@ -13,16 +13,65 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
+    // An argument is named by the option before it: `["--api-key", "8e3a…"]`.
+    let mut option: Option<String> = None;
     context.texts(&mut |key, text, span| {
-        let like_a_key = || (named(key, text) || in_query(text)).then_some("what looks like a key");
-        let kind = issued(text).or_else(like_a_key);
+        let before = option.take().filter(|_| is_command(key));
+        let named = || {
+            let (name, value) = match text.split_once('=') {
+                Some((name, value)) if is_command(key) && name.starts_with('-') => (name, value),
+                _ => (before.as_deref().unwrap_or(key), text),
+            };
+            named(name, value) || authorises(name, value)
+        };
+        let like_a_key = || (named() || in_query(text)).then_some("what looks like a key");
+        let kind = issued(text).or_else(like_a_key).or_else(|| in_authority(text).then_some("a password"));
         if let Some(kind) = kind {
             let mut d = rule.finding(format!("{kind} stands in this file"), span);
             // Whoever reads the report need not be allowed to read the key.
             d.hide_source = true;
             out.push(d.help("revoke it, and name an environment variable instead: `${NAME}`"));
         }
+        option = (is_command(key) && text.starts_with('-')).then(|| text.to_string());
     });
+}
+
+/// Whether a key names the words of a command.
+fn is_command(key: &str) -> bool {
+    matches!(key, "args" | "command" | "cmd")
+}
+
+/// Whether a text is what a header sends to say who asks: `Authorization: Bearer 8e3a…`, be it the header's value or the whole line after `--header`.
+fn authorises(name: &str, text: &str) -> bool {
+    let (name, value) = match text.split_once(':') {
+        Some((name, value)) => (name, value.trim()),
+        None => (name, text),
+    };
+    if named(name, value) {
+        return true;
+    }
+    let name = name.to_ascii_lowercase();
+    let schemes = ["Bearer ", "bearer ", "Basic ", "token ", "Token "];
+    let value = schemes.iter().find_map(|s| value.strip_prefix(s)).unwrap_or(value);
+    (name.ends_with("authorization") || name.ends_with("cookie"))
+        && value.len() >= 20
+        && value.bytes().all(|b| b.is_ascii_graphic())
+        && is_random(value)
+}
+
+/// Whether an address has a password that was drawn, for a host that is not near: `postgresql://user:8e3a…@db.example.org/data`.
+fn in_authority(text: &str) -> bool {
+    const LEAST: usize = 12;
+    text.match_indices("://").any(|(at, _)| {
+        let rest = &text[at + 3..];
+        let authority = &rest[..rest.find(['/', '?', '#', ' ', '"', '\'']).unwrap_or(rest.len())];
+        let Some((user, host)) = authority.rsplit_once('@') else { return false };
+        let Some((_, password)) = user.split_once(':') else { return false };
+        password.len() >= LEAST
+            && is_random(password)
+            && !password.to_ascii_lowercase().contains("pass")
+            && !super::s002_plain_http::is_near(super::s002_plain_http::host(host))
+    })
 }
 
 /// How keys begin that say who issued them, with the least number of characters that follow.
@@ -110,10 +159,18 @@ fn named(key: &str, text: &str) -> bool {
     if text.len() < 20 || !text.bytes().all(|b| b.is_ascii_graphic()) {
         return false;
     }
-    let key: String =
+    let letters: String =
         key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let names = ["apikey", "apitoken", "accesstoken", "authtoken", "secretkey", "clientsecret", "password"];
-    names.iter().any(|n| key.ends_with(n)) && is_random(text)
+    (names.iter().any(|n| letters.ends_with(n)) || is_variable(key)) && is_random(text)
+}
+
+/// Whether a key is called as variables of the environment with secrets are: `NOTION_TOKEN`. What is said to be public is none.
+fn is_variable(key: &str) -> bool {
+    let shouted = key.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+    let secret =
+        ["_TOKEN", "_SECRET", "_PAT", "_ACCESS_KEY", "_PRIVATE_KEY"].iter().any(|end| key.ends_with(end));
+    shouted && secret && !key.contains("PUBLIC")
 }
 
 /// Whether an address has a key among its parameters: `…?q=x&appid=8e3a…`.
@@ -210,8 +267,44 @@ mod tests {
         assert!(!in_query("https://api.example.net/w.json?key=YOUR_API_KEY_0123456789012345&q="));
         assert!(!in_query("https://api.example.net/list?page=8f14e45fceea167a5a36dedd4bea2543"));
         assert!(!in_query("https://api.example.net/list?key="));
+        assert!(named("NOTION_TOKEN", "8f14e45fceea167a5a36dedd4bea2543"));
+        assert!(!named("NEXT_PUBLIC_MAP_TOKEN", "8f14e45fceea167a5a36dedd4bea2543"));
+        assert!(!named("token", "8f14e45fceea167a5a36dedd4bea2543"));
         assert!(!named("max_tokens_key_name", "8f14e45fceea167a5a36dedd4bea2543"));
         assert!(!named("api_key", "the key of the house is under the mat 12"));
+    }
+
+    #[test]
+    fn headers_and_addresses_may_hold_keys() {
+        let key = "8f14e45fceea167a5a36dedd4bea2543";
+        for (name, text) in [
+            ("Authorization", format!("Bearer {key}")),
+            ("authorization", key.to_string()),
+            ("--header", format!("Authorization: Bearer {key}")),
+            ("--header", format!("X-API-Key:{key}")),
+            ("Proxy-Authorization", format!("Basic {key}")),
+        ] {
+            assert!(authorises(name, &text), "{name} {text}");
+        }
+        for (name, text) in [
+            ("Authorization", "Bearer ${TOKEN_OF_THE_SERVER_12}".to_string()),
+            ("Authorization", "Bearer your-token-here-0123456789".to_string()),
+            ("Accept", format!("application/{key}")),
+            ("--header", format!("X-Request-Id: {key}")),
+        ] {
+            assert!(!authorises(name, &text), "{name} {text}");
+        }
+        assert!(in_authority("postgresql://u:npg_8f14e45fceea1@db.example.org:5432/data?sslmode=require"));
+        for text in [
+            "postgresql://postgres:postgres@localhost:5432/data",
+            "postgresql://u:8f14e45fceea167a@localhost:5432/data",
+            "postgresql://user:password@db.example.org/data",
+            "postgresql://u:${PASSWORD_OF_1_DB_2}@db.example.org/data",
+            "https://db.example.org/a:b@c",
+            "://",
+        ] {
+            assert!(!in_authority(text), "{text}");
+        }
     }
 
     #[test]

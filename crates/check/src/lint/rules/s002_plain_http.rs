@@ -1,7 +1,7 @@
 //! S002: a service that is talked to in the clear.
 
 use crate::lint::{Check, FileContext, Rule, replace};
-use diagnostics::{Applicability, Diagnostic, Level};
+use diagnostics::{Applicability, Diagnostic, Level, Span};
 
 pub(super) static RULE: Rule = Rule {
     code: "S002",
@@ -13,9 +13,9 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
-    context.texts(&mut |key, text, span| {
+    let mut plain = |text: &str, span: Span| {
         let Some(host) = text.strip_prefix("http://").map(host) else { return };
-        if is_service(key) && !is_near(host) {
+        if !is_near(host) {
             let host = diagnostics::clip(host);
             let message = format!(
                 "`{host}` is called over plain HTTP: what is sent and answered can be read and changed"
@@ -24,7 +24,15 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
             d.fix = replace(text, span, 0..4, "https", Applicability::Unsafe);
             out.push(d);
         }
+    };
+    context.texts(&mut |key, text, span| {
+        if is_service(key) {
+            plain(text, span);
+        }
     });
+    for (address, at) in context.servers.iter().filter_map(|s| s.address) {
+        plain(address, at);
+    }
 }
 
 /// Whether a key names the address of a service that is called, not a page that is mentioned.
@@ -37,7 +45,7 @@ fn is_service(key: &str) -> bool {
 }
 
 /// The host of an address, without user, port and path.
-fn host(rest: &str) -> &str {
+pub(super) fn host(rest: &str) -> &str {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
     let authority = authority.rsplit('@').next().unwrap_or("");
     match authority.strip_prefix('[') {
@@ -48,7 +56,7 @@ fn host(rest: &str) -> &str {
 
 /// Whether a host is this machine, or on a network of one's own: a name without a dot, a private address, a name that only
 /// exists inside. A placeholder may be anything, so it counts as near.
-fn is_near(host: &str) -> bool {
+pub(super) fn is_near(host: &str) -> bool {
     let inside = [".local", ".internal", ".localhost", ".svc", ".cluster.local", ".lan", ".test", ".example"];
     let private = match host.parse::<std::net::IpAddr>() {
         Ok(std::net::IpAddr::V4(ip)) => {

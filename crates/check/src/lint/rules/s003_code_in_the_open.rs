@@ -48,4 +48,64 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
             out.push(d);
         }
     });
+    for server in &context.servers {
+        for (tool, at) in server.unasked.iter().filter(|(tool, _)| is_shell(tool)) {
+            let message =
+                format!("`{}` runs what a model writes, and nobody is asked before", diagnostics::clip(tool));
+            out.push(
+                rule.finding(message, *at).help("take it off the list of tools that are approved beforehand"),
+            );
+        }
+    }
+}
+
+/// Whether the name of a tool says that it runs commands or code: `execute_command`, `runShell`, `bash`.
+fn is_shell(tool: &str) -> bool {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = ' ';
+    for c in tool.chars() {
+        if !c.is_ascii_alphanumeric()
+            || c.is_ascii_uppercase() && !before.is_ascii_uppercase()
+            || words.is_empty()
+        {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_ascii_alphanumeric()) {
+            word.push(c.to_ascii_lowercase());
+        }
+        before = c;
+    }
+    words.retain(|w| !w.is_empty());
+    let runs = |two: &[String]| {
+        let what = ["command", "commands", "code", "script", "python", "javascript"];
+        matches!(two[0].as_str(), "execute" | "exec" | "run" | "eval") && what.contains(&two[1].as_str())
+    };
+    words.iter().any(|w| matches!(w.as_str(), "shell" | "bash" | "powershell")) || words.windows(2).any(runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_that_run_what_they_are_given() {
+        for shell in
+            ["execute_command", "run_commands", "runShell", "bash", "ExecuteCode", "run-python", "shell_exec"]
+        {
+            assert!(is_shell(shell), "{shell}");
+        }
+        for other in [
+            "search",
+            "run_query",
+            "list_commands",
+            "execute",
+            "read_code",
+            "run_tests",
+            "execute_resource_command",
+            "*",
+            "",
+        ] {
+            assert!(!is_shell(other), "{other}");
+        }
+    }
 }

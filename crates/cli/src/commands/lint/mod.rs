@@ -11,7 +11,7 @@ mod watch;
 pub use settings::LintSettings;
 
 use crate::args::{Format as OutputFormat, LintArgs};
-use crate::load::{Imports, Kind, files_under, limits_of, on_all_cores, read_bytes, reason};
+use crate::load::{Imports, Kind, files_and_hidden, limits_of, on_all_cores, read_bytes, reason};
 use crate::neighbours::Neighbours;
 use crate::packages::{Known, Packages};
 use crate::settings::Settings;
@@ -444,6 +444,28 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     }
 }
 
+/// Where clients keep their lists of MCP servers; all else that is hidden is left out.
+const HIDDEN: &[&str] = &[
+    ".mcp.json",
+    ".vscode",
+    ".cursor",
+    ".gemini",
+    ".kiro",
+    ".roo",
+    ".windsurf",
+    ".trae",
+    ".amazonq",
+    ".continue",
+];
+
+/// Whether a file of a hidden folder is something else than such a list.
+fn is_of_an_editor(path: &str) -> bool {
+    let mut parts = path.rsplit(['/', '\\']);
+    let name = parts.next().unwrap_or(path);
+    let listed = name.contains("mcp") || name == "settings.json";
+    !listed && parts.any(|folder| HIDDEN.contains(&folder))
+}
+
 /// The file itself (named; `-` is standard input), or the programs, the YAML, JSON and, if wanted, Python files in a directory, in a stable order.
 fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, String> {
     if path == Path::new("-") {
@@ -454,7 +476,11 @@ fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, String> {
     if !metadata?.is_dir() {
         return Ok(vec![(path.to_path_buf(), true)]);
     }
-    let files = files_under(path, |p| is_program(p) || File::is_read(p) && (python || !File::is_python(p)));
+    let wanted = |p: &str| is_program(p) || File::is_read(p) && (python || !File::is_python(p));
+    // What stands above the directory says nothing about it.
+    let above = path.display().to_string().len();
+    let below = |p: &str| !is_of_an_editor(p.get(above..).unwrap_or(p));
+    let files = files_and_hidden(path, |name| HIDDEN.contains(&name), |p| wanted(p) && below(p));
     Ok(files.into_iter().map(|p| (p, false)).collect())
 }
 
