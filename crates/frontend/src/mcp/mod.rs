@@ -122,7 +122,7 @@ fn fetched<'d>(command: &[(&'d str, Span)], versions: &Versions) -> Option<(&'d 
         python_version(package)?
     } else {
         // What the project depends on is taken from its `node_modules`, in the version of its lock file.
-        npm_version(package)? || versions.of(bare(package)).is_some()
+        npm_version(package)? || bare(package) == package && versions.of(package).is_some()
     };
     (!pinned).then_some((package, at))
 }
@@ -227,6 +227,7 @@ mod tests {
         for (command, package) in [
             ("npx -y @acme/files /srv", "@acme/files"),
             ("npx files@latest", "files@latest"),
+            ("npx @acme/kept@latest", "@acme/kept@latest"),
             ("/usr/bin/npx.cmd --package=files files-server", "files"),
             ("cmd /c npx -y files", "files"),
             ("cmd /C npx -y files", "files"),
