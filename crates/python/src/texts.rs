@@ -17,7 +17,7 @@ pub const RUN_BY_TOOL: &str = "tool()";
 
 impl Source {
     /// Every text and truth value that is written, with the keyword, key of a dictionary or variable that it is given to (empty if there
-    /// is none) and its place; under [`CALLED`] the last name of everything that is called; and under [`RUN_BY_TOOL`] what runs an argument
+    /// is none) and its place, but `use_docker` of an agent of AutoGen that asks a person each time; under [`CALLED`] the last name of everything that is called; and under [`RUN_BY_TOOL`] what runs an argument
     /// of a tool as code or in a shell. Of texts with values in them, the parts between are given.
     ///
     /// # Examples
@@ -30,7 +30,7 @@ impl Source {
     /// assert_eq!(found, ["URL a", "() run", "deep False", "name b"]);
     /// ```
     pub fn texts(&self, found: &mut dyn FnMut(&str, &str, Span)) {
-        let mut texts = Texts { source: self, found };
+        let mut texts = Texts { source: self, asked: false, found };
         for statement in self.body() {
             texts.visit_stmt(statement);
         }
@@ -39,6 +39,8 @@ impl Source {
 
 struct Texts<'s, 'f> {
     source: &'s Source,
+    /// Whether what stands here is given to somebody who asks a person before code runs.
+    asked: bool,
     found: &'f mut dyn FnMut(&str, &str, Span),
 }
 
@@ -54,6 +56,7 @@ impl Texts<'_, '_> {
         let span = self.source.span(value.range());
         match value {
             Expr::StringLiteral(text) => (self.found)(key, text.value.to_str(), span),
+            Expr::BooleanLiteral(_) if self.asked && key == "use_docker" => {}
             Expr::BooleanLiteral(b) => (self.found)(key, if b.value { "True" } else { "False" }, span),
             _ => return false,
         }
@@ -126,7 +129,10 @@ impl<'a> SourceOrderVisitor<'a> for Texts<'_, '_> {
                 if let Some(name) = name {
                     (self.found)(CALLED, name, self.source.span(call.func.range()));
                 }
+                let before = self.asked;
+                self.asked |= unfenced::asks_before(name.unwrap_or(""), &call.arguments.keywords);
                 stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr));
+                self.asked = before;
             }
             _ => stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr)),
         }

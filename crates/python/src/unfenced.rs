@@ -27,6 +27,16 @@ pub(crate) fn is_tool(decorators: &[Decorator]) -> bool {
     })
 }
 
+/// Whether what is made is an agent of AutoGen that asks a person before it goes on, and so before it runs code: `human_input_mode="ALWAYS"`, which
+/// a `UserProxyAgent` has by default.
+pub(crate) fn asks_before(called: &str, keywords: &[Keyword]) -> bool {
+    let named = |k: &&Keyword| k.arg.as_ref().is_some_and(|a| a.as_str() == "human_input_mode");
+    match keywords.iter().find(named) {
+        Some(k) => matches!(&k.value, Expr::StringLiteral(t) if t.value.to_str() == "ALWAYS"),
+        None => called == "UserProxyAgent" && keywords.iter().all(|k| k.arg.is_some()),
+    }
+}
+
 /// Whether a keyword says that a person approves each call: `approval_mode="always_require"`, `needs_approval=True`.
 fn approves(keyword: &Keyword) -> bool {
     let asks = keyword.arg.as_ref().is_some_and(|a| a.contains("approval") || a.contains("confirm"));

@@ -360,3 +360,65 @@ fn the_remedy_for_an_endless_talk_can_be_written() {
     let help = found.iter().find(|d| d.code == "L021").map(|d| d.help.join("; "));
     assert_eq!(help.as_deref(), Some("limit it: `max_turns` of the team, or a `MaxMessageTermination`"));
 }
+
+/// Who is asked each time runs code only with a person's consent. A `UserProxyAgent` asks unless it is told otherwise.
+#[test]
+fn code_that_a_person_is_asked_about_is_fenced() {
+    let text = |mode: &str| {
+        format!(
+            "import autogen\nuser = autogen.UserProxyAgent(name='u', {mode}code_execution_config={{'work_dir': 'd', 'use_docker': False}})\n\
+             a = autogen.AssistantAgent(name='a', llm_config={{'model': 'm'}})\nuser.initiate_chat(a, message='x', max_turns=3)\n"
+        )
+    };
+    for (mode, found) in [
+        ("human_input_mode='ALWAYS', ", 0),
+        ("", 0),
+        ("human_input_mode='NEVER', ", 1),
+        ("human_input_mode='TERMINATE', ", 1),
+        ("human_input_mode=MODE, ", 1),
+        ("**MORE, ", 1),
+    ] {
+        assert_eq!(levels("S003", "main.py", &text(mode)).len(), found, "{mode}");
+    }
+}
+
+/// A model that the project writes itself, to try the rest without one, answers as it is written.
+#[test]
+fn a_model_whose_class_makes_its_replies_is_scripted() {
+    let text = |reply: &str| {
+        format!(
+            "from langchain.agents import create_agent\nfrom langchain_core.language_models.chat_models import BaseChatModel\n\
+             from langchain_core.messages import AIMessage\nfrom langchain_core.outputs import ChatGeneration, ChatResult\n\
+             class Demo(BaseChatModel):\n    calls: int = 0\n    def bind_tools(self, tools, **more):\n        return self\n\
+             \x20   def _generate(self, messages, stop=None, **more):\n        self.calls += 1\n        text = {reply}\n\
+             \x20       return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text))])\n\
+             def look(at: str) -> str:\n    \"\"\"Looks.\"\"\"\n    return at\n\
+             agent = create_agent(model=Demo(), tools=[look], system_prompt='p')\nagent.invoke({{'messages': []}})\n"
+        )
+    };
+    assert_eq!(levels("L017", "main.py", &text("'done' if messages else str(len(messages))")), [Level::Info]);
+    assert_eq!(levels("L017", "main.py", &text("self.client.chat(messages)")), [Level::Warn]);
+}
+
+/// What another has work done by is not bounded by the limit of the run.
+#[test]
+fn the_remedy_for_a_subagent_bounds_it() {
+    let text = "from deepagents import create_deep_agent\ndef look(at: str) -> str:\n    \"\"\"Looks.\"\"\"\n    return at\n\
+                agent = create_deep_agent(model='m', tools=[look], system_prompt='p', subagents=[\n    {'name': 's', 'description': 'd', 'system_prompt': 'q'},\n])\n\
+                agent.invoke({'messages': []})\n";
+    let all = among(&[("main.py", text)]);
+    let help: Vec<String> = all.iter().filter(|d| d.code == "L017").map(|d| d.help.join("; ")).collect();
+    assert_eq!(help.len(), 2, "{all:#?}");
+    assert!(help.iter().any(|h| h.contains("\"runnable\": create_agent")), "{help:?}");
+    assert!(help.iter().any(|h| h.contains("in the config of the run")), "{help:?}");
+}
+
+/// An agent that is a tool has turns of its own, which the run around it does not bound.
+#[test]
+fn the_remedy_for_an_agent_that_is_a_tool_is_its_own() {
+    let text = "from agents import Agent, function_tool\n@function_tool\ndef look(at: str) -> str:\n    \"\"\"Looks.\"\"\"\n    return at\n\
+                helper = Agent(name='h', model='m', instructions='i', tools=[look])\n";
+    let all = among(&[("main.py", text)]);
+    let help: Vec<String> = all.iter().filter(|d| d.code == "L017").map(|d| d.help.join("; ")).collect();
+    assert_eq!(help, ["state it: `max_turns=` of `Runner.run`, and of `as_tool` where the agent is a tool"]);
+}

@@ -39,6 +39,9 @@ const UNUSED: &[Unused] = &[
 ];
 /// Which model is asked if none is named.
 const MODEL: &str = "claude-sonnet-4-6";
+/// How one that works for another is bounded.
+const SUB_BOUND: &str =
+    "give it as an agent that has one: `\"runnable\": create_agent(…).with_config({\"recursion_limit\": n})`";
 /// The tool with which an agent has others work.
 pub(super) const TASK: &str = "task";
 
@@ -220,6 +223,8 @@ impl Reader<'_, '_> {
         };
         params.purpose = Some(name.as_str().into());
         let tools = get(&["tools"]).map_or_else(|| tools.to_vec(), |v| self.items(v));
+        // It is made with a limit of its own, which that of the run does not replace.
+        kit.outline.bounded(at, SUB_BOUND);
         Some(Sub { name, about, agent: self.deep_part(kit, at, parts, params, tools, bound.clone()) })
     }
 

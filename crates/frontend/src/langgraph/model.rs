@@ -7,9 +7,10 @@ use super::{Kindly, Reader};
 use crate::emit::{codes, undecided};
 use crate::kit::{self, Kit};
 use crate::py::{self, Given, field};
+use crate::scan::scan;
 use core_ir::{Branch, Data, ModelParams, Name, Recv, Role, Term, TermId, ToolDecl, Type};
 use diagnostics::Span;
-use python::{Arg, Kind, Object, ObjectId, Value};
+use python::{Arg, ClassId, Kind, Object, ObjectId, Value};
 use std::sync::Arc;
 
 /// A model with what is bound to it.
@@ -59,9 +60,48 @@ impl Reader<'_, '_> {
     /// Whether a model says what its source has it say: the fake ones of `langchain_core`, or a class made of one.
     fn is_scripted(&self, value: &Value) -> bool {
         let fake = |name: &str| name.starts_with("langchain") && name.rsplit('.').next().is_some_and(is_fake);
-        self.world
-            .object_of(value)
-            .is_some_and(|(_, o)| fake(&o.callee) || o.class.is_some_and(|c| self.world.derives(c, fake)))
+        self.world.object_of(value).is_some_and(|(_, o)| {
+            fake(&o.callee) || o.class.is_some_and(|c| self.world.derives(c, fake) || self.replies_itself(c))
+        })
+    }
+
+    /// Whether a class of the project is a model whose replies are made in its own method, which calls nothing that could be asked.
+    fn replies_itself(&self, class: ClassId) -> bool {
+        const MAKES: &[&str] = &[
+            "AIMessage",
+            "AIMessageChunk",
+            "ChatGeneration",
+            "ChatResult",
+            "next",
+            "iter",
+            "reversed",
+            "len",
+            "str",
+            "any",
+            "all",
+            "isinstance",
+            "getattr",
+            "append",
+            "get",
+            "lower",
+            "upper",
+            "strip",
+            "split",
+            "join",
+            "format",
+            "startswith",
+            "endswith",
+            "pop",
+        ];
+        let Some((value, _)) = self.world.class_lookup(class, "_generate") else { return false };
+        let Kind::Function(id) = value.kind else { return false };
+        let found = scan(self.world.function(id).body());
+        let made = |call: &ruff_python_ast::ExprCall| match &*call.func {
+            ruff_python_ast::Expr::Name(n) => MAKES.contains(&n.id.as_str()),
+            ruff_python_ast::Expr::Attribute(a) => MAKES.contains(&a.attr.as_str()),
+            _ => false,
+        };
+        self.world.derives(class, |n| n.starts_with("langchain")) && found.calls.iter().all(|c| made(c))
     }
 
     /// Notes whether what is given as a model is one that stands in for a model.

@@ -108,7 +108,15 @@ impl Frontend for OpenAiAgents {
             words: Words {
                 prompt: "say what the agent is to do: `instructions=`",
                 model: "name one: `model=`",
-                bound: "state it: `max_turns=` of `Runner.run`",
+                bound: if project
+                    .versions
+                    .of(defaults::OPENAI_AGENTS_TURNS.package)
+                    .is_some_and(|v| crate::versions::parts(v) < vec![0, 3])
+                {
+                    "state it: `max_turns=` of `Runner.run`"
+                } else {
+                    "state it: `max_turns=` of `Runner.run`, and of `as_tool` where the agent is a tool"
+                },
                 ..Words::default()
             },
         };
