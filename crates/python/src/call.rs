@@ -4,6 +4,7 @@ use crate::eval::{At, World};
 use crate::expr::MOST_BASES;
 use crate::stmt::Flow;
 use crate::symbol::Condition;
+use crate::turns::Written;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{self as ast, Expr};
@@ -197,6 +198,7 @@ impl<'a> World<'a> {
         let callee = format!("{}.{name}", self.object(on).callee);
         let callee: Arc<str> = if callee.len() > 400 { "…".into() } else { callee.into() };
         let result = self.new_object(callee, args, open, span, Some(on));
+        self.wrote(|_| Some(Written::Called(on)));
         self.object_mut(on).calls.push(Method { name, result });
         Value::new(Kind::Object(result), span)
     }
@@ -276,6 +278,7 @@ impl<'a> World<'a> {
                     }
                 }
             };
+            self.holds(&value);
             values.push((name, value));
         }
         self.scope_mut(scope).vars.extend(values);
@@ -508,6 +511,17 @@ impl<'a> World<'a> {
             | "copy.copy"
             | "copy.deepcopy"
             | "builtins.iter" => {
+                // `iter(f, end)` calls `f` until it gives the end.
+                if let ("builtins.iter", [function, _]) = (name, args) {
+                    let function = function.value.clone();
+                    let here = self.path.len();
+                    self.path.push(Condition::Undecided);
+                    self.conditions += 1;
+                    let _ = self.deeply(|w| w.apply(&function, Vec::new(), None, span));
+                    self.conditions -= 1;
+                    self.path.truncate(here);
+                    return Some(Value::unknown("what a function gives until it gives the end", span));
+                }
                 return first.map(|v| match v.kind {
                     // `anyio.run(main)` calls it.
                     Kind::Function(f) => self.enter(f, None, args[1..].to_vec(), None, span),
@@ -669,6 +683,12 @@ impl<'a> World<'a> {
                     })
                     .collect();
                 return Some(self.list_value(rows, ListKind::List, None, span));
+            }
+            "builtins.setattr" => {
+                let [on, name, value] = args else { return None };
+                let name: Arc<str> = name.value.as_str()?.into();
+                self.set_attribute(&on.value, name, value.value.clone());
+                Kind::None
             }
             "builtins.getattr" => {
                 let name = args.get(1)?.value.as_str()?.to_string();

@@ -4,6 +4,7 @@ use crate::shared::{Part, Parts};
 use crate::sources::{Source, Sources};
 use crate::symbol::{Condition, Under};
 use crate::tables::{Changes, Tables};
+use crate::turns::{Left, Written};
 use crate::value::*;
 use diagnostics::{FileId, Span};
 use ruff_text_size::TextRange;
@@ -84,6 +85,8 @@ pub(crate) struct Scope<'a> {
     pub parent: Option<ScopeId>,
     /// Names that are the module's.
     pub globals: HashSet<&'a str>,
+    /// Names that are those of a function around.
+    pub outer: HashSet<&'a str>,
     /// What a module took over with `from x import *` and could not look into.
     pub stars: Vec<Arc<str>>,
     /// The class whose body this is.
@@ -156,6 +159,16 @@ pub struct World<'a> {
     /// Operands around that are evaluated only if others say so, and what was made in such.
     pub(crate) operands: usize,
     pub(crate) optional: HashSet<ObjectId>,
+    /// The ways out of the loops around.
+    pub(crate) left: Vec<Left<'a>>,
+    /// Turns around that are watched for what they change, and what was changed in them.
+    pub(crate) watching: usize,
+    pub(crate) written: Vec<(Written<'a>, bool)>,
+    pub(crate) changes: usize,
+    /// Objects of turns that were evaluated again.
+    pub(crate) forgotten: Vec<(u32, u32)>,
+    /// Lists that more than one name may hold.
+    pub(crate) held: HashSet<ListId>,
     loaded: Vec<Loaded>,
     mains: HashSet<usize>,
     /// Results that are remembered, of a function and the instance that it is called on.
@@ -259,6 +272,12 @@ impl<'a> World<'a> {
             paths: HashMap::new(),
             operands: 0,
             optional: HashSet::new(),
+            left: Vec::new(),
+            watching: 0,
+            written: Vec::new(),
+            changes: 0,
+            forgotten: Vec::new(),
+            held: HashSet::new(),
             loaded: vec![Loaded::Not; sources.len()],
             mains: HashSet::new(),
             memo: HashMap::new(),
@@ -308,7 +327,8 @@ impl<'a> World<'a> {
             (0..part.1 as u32).map(move |index| ObjectId { part: part.0, index })
         });
         let imported = imported.map(|id| (id, self.object(id)));
-        imported.filter(|(_, o)| self.main != Some(o.span.file)).chain(self.own_objects(0))
+        let own = self.own_objects(0).filter(|(id, _)| !self.is_forgotten(*id));
+        imported.filter(|(_, o)| self.main != Some(o.span.file)).chain(own)
     }
 
     /// The objects that were made here, without the first ones.

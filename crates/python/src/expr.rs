@@ -484,6 +484,9 @@ impl<'a> World<'a> {
                     let maybe = maybe || value.maybe;
                     self.put(id, key, Value { maybe, ..value });
                 }
+                if open.is_some() {
+                    self.wrote_entry(id, None);
+                }
                 let dict = self.dict_mut(id);
                 dict.open = dict.open.or(open);
             }
@@ -491,9 +494,13 @@ impl<'a> World<'a> {
             _ if self.symbolic && self.conditions == 0 => {
                 // What is spread stands among the entries, under a key that no text is.
                 let key = Value::new(Kind::External(SPREAD.into()), more.span);
+                self.wrote_entry(id, None);
                 self.dict_mut(id).entries.push((key, more.clone()));
             }
-            _ => self.dict_mut(id).open = Some(more.span),
+            _ => {
+                self.wrote_entry(id, None);
+                self.dict_mut(id).open = Some(more.span);
+            }
         }
     }
 

@@ -42,6 +42,7 @@ mod symbol;
 mod tables;
 mod text;
 mod texts;
+mod turns;
 mod unfenced;
 mod value;
 

@@ -2,6 +2,7 @@
 
 use crate::eval::{At, World};
 use crate::symbol::Condition;
+use crate::turns::{OTHER_TURN, Written};
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{self as ast, Expr, Stmt};
@@ -117,39 +118,46 @@ impl<'a> World<'a> {
                 if self.truth(&test) == Some(false) {
                     return self.block(&s.orelse, at);
                 }
-                self.under(Condition::Undecided, span, at, |w| {
+                self.turn_for_all(Condition::Undecided, span, at, |w| {
                     w.unsettle(&s.body, span, at);
-                    w.block(&s.body, at);
+                    w.begin_turns();
+                    let flow = w.block(&s.body, at);
+                    w.turn_ended(flow, at, span);
+                    // Each turn ends with the test.
+                    if w.symbolic {
+                        w.expr(&s.test, at);
+                    }
                 });
                 self.under(Condition::Undecided, span, at, |w| {
                     w.block(&s.orelse, at);
                 });
             }
             Stmt::With(s) => {
+                let mut managers: Vec<Value> = Vec::new();
                 for item in &s.items {
                     let value = self.expr(&item.context_expr, at);
+                    let entered = self.manager(&value, ["__enter__", "__aenter__"], span);
                     if let Some(target) = &item.optional_vars {
-                        self.assign(target, value, at);
+                        self.assign(target, entered.unwrap_or_else(|| value.clone()), at);
                     }
+                    managers.push(value);
                 }
-                return self.block(&s.body, at);
-            }
-            Stmt::Try(s) => {
+                let before = self.names(at, span);
                 let flow = self.block(&s.body, at);
-                for handler in &s.handlers {
-                    let ast::ExceptHandler::ExceptHandler(h) = handler;
-                    self.fallback(span, at, |w| {
-                        if let Some(name) = &h.name {
-                            let span = w.span(at.module, name.range);
-                            w.bind(name.id.as_str(), Value::unknown("an exception", span), at);
-                        }
-                        w.block(&h.body, at);
-                    });
+                let mut caught = false;
+                for manager in managers.iter().rev() {
+                    let exited = self.manager(manager, ["__exit__", "__aexit__"], span);
+                    caught |= exited.is_some_and(|v| self.truth(&v) != Some(false));
+                    caught |=
+                        self.object_of(manager).is_some_and(|(_, o)| &*o.callee == "contextlib.suppress");
                 }
-                let flow = if flow == Flow::Next { self.block(&s.orelse, at) } else { flow };
-                let last = self.block(&s.finalbody, at);
-                return if last == Flow::Next { flow } else { last };
+                return match flow {
+                    Flow::Next => flow,
+                    _ if caught && self.symbolic => self.failed(before, at, span),
+                    _ => flow,
+                };
             }
+            Stmt::Try(s) => return self.attempt(s, at),
             Stmt::Match(s) => {
                 let subject = self.expr(&s.subject, at);
                 if let Some(case) = self.certain_case(&subject, &s.cases, at) {
@@ -224,15 +232,110 @@ impl<'a> World<'a> {
                     }
                 }
             }
-            Stmt::Break(_) => return Flow::Break,
-            Stmt::Continue(_) => return Flow::Turn,
-            Stmt::Assert(_)
-            | Stmt::Nonlocal(_)
-            | Stmt::Pass(_)
-            | Stmt::TypeAlias(_)
-            | Stmt::IpyEscapeCommand(_) => {}
+            Stmt::Nonlocal(s) => {
+                for name in &s.names {
+                    self.scope_mut(at.scope).outer.insert(name.id.as_str());
+                }
+            }
+            Stmt::Break(_) => {
+                self.leave(Flow::Break, at, span);
+                return Flow::Break;
+            }
+            Stmt::Continue(_) => {
+                self.leave(Flow::Turn, at, span);
+                return Flow::Turn;
+            }
+            Stmt::Assert(s) => {
+                self.expr(&s.test, at);
+            }
+            Stmt::Pass(_) | Stmt::TypeAlias(_) | Stmt::IpyEscapeCommand(_) => {}
         }
         Flow::Next
+    }
+
+    /// `try`: what is tried, then what is done where it fails. What is computed before it failed is not known.
+    fn attempt(&mut self, s: &'a ast::StmtTry, at: At) -> Flow {
+        let span = self.span(at.module, s.range);
+        let before = self.names(at, span);
+        let flow = self.block(&s.body, at);
+        let mut goes_on = false;
+        let mut others: Vec<HashMap<&'a str, Value>> = Vec::new();
+        for handler in &s.handlers {
+            let ast::ExceptHandler::ExceptHandler(h) = handler;
+            self.fallback(span, at, |w| {
+                if let Some(name) = &h.name {
+                    let span = w.span(at.module, name.range);
+                    w.bind(name.id.as_str(), Value::unknown("an exception", span), at);
+                }
+                if w.block(&h.body, at) == Flow::Next {
+                    goes_on = true;
+                    others.push(w.names(at, span));
+                }
+            });
+        }
+        let flow = if flow == Flow::Next { self.block(&s.orelse, at) } else { flow };
+        let flow = match flow {
+            Flow::Next if goes_on && self.symbolic => {
+                others.push(before);
+                self.constants_differ(&others, at, span);
+                flow
+            }
+            Flow::Next => flow,
+            // What follows is reached where it fails.
+            _ if goes_on && self.symbolic => self.failed(before, at, span),
+            _ => flow,
+        };
+        let last = self.block(&s.finalbody, at);
+        if last == Flow::Next { flow } else { last }
+    }
+
+    /// Goes on where something failed: nobody knows whether, nor with which names.
+    fn failed(&mut self, before: HashMap<&'a str, Value>, at: At, span: Span) -> Flow {
+        self.path.push(Condition::Undecided);
+        let names: Vec<&'a str> = self.scope(at.scope).vars.keys().copied().collect();
+        self.step(names.len() / 8, span);
+        for name in names {
+            let now = self.scope(at.scope).vars.get(name);
+            if !now.zip(before.get(name)).is_some_and(|(a, b)| self.same(a, b)) {
+                self.scope_mut(at.scope).vars.insert(name, Value::unknown(FAILED, span));
+            }
+        }
+        Flow::Next
+    }
+
+    /// A constant is not known after a `try` if it is another one where something fails.
+    fn constants_differ(&mut self, others: &[HashMap<&'a str, Value>], at: At, span: Span) {
+        let names = self.scope(at.scope).vars.clone();
+        self.step(names.len() * others.len() / 8, span);
+        for (name, value) in names {
+            let differs = |o: &HashMap<&str, Value>| o.get(name).is_some_and(|v| !self.same(v, &value));
+            if is_constant(&value) && others.iter().any(differs) {
+                let all = others.iter().filter_map(|o| o.get(name).cloned());
+                let all = std::iter::once(value).chain(all).collect();
+                let either = self.either(all, span);
+                self.scope_mut(at.scope).vars.insert(name, either);
+            }
+        }
+    }
+
+    /// Calls what a context manager of the project does where its block begins or ends.
+    fn manager(&mut self, value: &Value, methods: [&str; 2], span: Span) -> Option<Value> {
+        let Kind::Object(id) = value.kind else { return None };
+        let class = self.object(id).class?;
+        let function = methods.iter().find_map(|m| match self.class_lookup(class, m)?.0.kind {
+            Kind::Function(f) => Some(f),
+            _ => None,
+        })?;
+        Some(self.enter(function, Some(id), Vec::new(), Some(span), span))
+    }
+
+    /// Evaluates a turn of a loop that stands for all.
+    fn turn_for_all(&mut self, condition: Condition, span: Span, at: At, turn: impl Fn(&mut Self)) {
+        if self.symbolic {
+            self.settled_turn(at, span, |w| w.under(condition.clone(), span, at, &turn));
+        } else {
+            self.under(condition, span, at, turn);
+        }
     }
 
     /// Notes what a function gives.
@@ -351,7 +454,12 @@ impl<'a> World<'a> {
     }
 
     /// After several ways that go on, each name has the value of the way whose tests hold. After a single one its tests hold.
-    fn joined_by_tests(&mut self, alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>, at: At, span: Span) {
+    pub(crate) fn joined_by_tests(
+        &mut self,
+        alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>,
+        at: At,
+        span: Span,
+    ) {
         if let [(path, vars)] = &alive[..] {
             self.path.extend(path.iter().cloned());
             self.scope_mut(at.scope).vars = vars.clone();
@@ -373,7 +481,7 @@ impl<'a> World<'a> {
     }
 
     /// A copy of the names of the scope where evaluation stands, which costs steps.
-    fn names(&mut self, at: At, span: Span) -> HashMap<&'a str, Value> {
+    pub(crate) fn names(&mut self, at: At, span: Span) -> HashMap<&'a str, Value> {
         let names = self.scope(at.scope).vars.clone();
         // Where tests decide, the names of all ways are kept.
         self.step(names.len() / if self.symbolic { 2 } else { 8 }, span);
@@ -411,13 +519,8 @@ impl<'a> World<'a> {
         let (names, changed, looked_at) = assigned(body);
         self.step(looked_at / 8, span);
         for name in names {
-            let constant = self.scope(at.scope).vars.get(name).is_some_and(|v| {
-                self.symbolic
-                    || matches!(
-                        v.kind,
-                        Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) | Kind::Str(_) | Kind::None
-                    )
-            });
+            let constant =
+                self.scope(at.scope).vars.get(name).is_some_and(|v| self.symbolic || is_constant(v));
             if constant {
                 self.bind(name, Value::unknown(OTHER_TURN, span), at);
             }
@@ -519,37 +622,110 @@ impl<'a> World<'a> {
                 _ => None,
             };
             let condition = turns.map_or(Condition::Undecided, Condition::Loop);
-            self.under(condition, span, at, |w| {
-                w.unsettle(&s.body, span, at);
-                w.assign(&s.target, element, at);
-                w.block(&s.body, at);
+            self.turn_for_all(condition, span, at, |w| w.one_of_turns(s, element.clone(), at));
+            self.under(Condition::Undecided, span, at, |w| {
+                w.block(&s.orelse, at);
             });
             return Flow::Next;
         };
+        let mut open = open;
+        // A list may grow while it is gone over.
+        let list = if let Kind::List(id) = self.settled(&iter).kind { Some((id, items.len())) } else { None };
+        self.holds(&iter);
+        self.begin_turns();
+        let base = self.path.len();
+        let mut goes_on = true;
         for item in items.into_iter().take(self.limits.turns) {
             if !self.step(1, span) {
+                self.end_turns();
                 return Flow::Next;
             }
-            let condition = usize::from(item.maybe);
+            let maybe = item.maybe;
+            let skipped =
+                maybe.then(|| (self.path[base.min(self.path.len())..].to_vec(), self.names(at, span)));
             self.assign(&s.target, item, at);
+            // What was left by `break` has no further turn.
+            let condition = usize::from(maybe) + usize::from(self.is_broken());
             self.conditions += condition;
             let flow = self.block(&s.body, at);
             self.conditions -= condition;
-            match flow {
-                Flow::Next | Flow::Turn => {}
-                Flow::Break => return Flow::Next,
-                Flow::Gone => return Flow::Gone,
+            let mut ways = self.continued();
+            if flow != Flow::Next {
+                ways.extend(skipped);
+            } else if !ways.is_empty() {
+                let vars = self.names(at, span);
+                ways.push((self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
+            }
+            if !ways.is_empty() {
+                self.meet(ways, base, at, span);
+            } else if flow == Flow::Break && !self.symbolic {
+                self.end_turns();
+                return Flow::Next;
+            } else if flow == Flow::Gone || flow != Flow::Next && self.symbolic {
+                goes_on = false;
+                break;
             }
         }
-        if open.is_some() {
-            let element_at = self.span(at.module, s.target.range());
-            self.under(Condition::Undecided, span, at, |w| {
-                w.unsettle(&s.body, span, at);
-                w.assign(&s.target, Value::unknown("an element that is not known", element_at), at);
-                w.block(&s.body, at);
-            });
+        let left = self.end_turns();
+        let mut flow = Flow::Gone;
+        if goes_on {
+            if let Some((id, count)) = list
+                && (self.list(id).items.len() != count || self.list(id).open.is_some())
+            {
+                open = open.or(Some(span));
+            }
+            if open.is_some() {
+                let element_at = self.span(at.module, s.target.range());
+                let element = Value::unknown("an element that is not known", element_at);
+                self.turn_for_all(Condition::Undecided, span, at, |w| w.one_of_turns(s, element.clone(), at));
+            }
+            flow = self.block(&s.orelse, at);
         }
-        self.block(&s.orelse, at)
+        let mut ways = left.broken;
+        if ways.is_empty() {
+            return flow;
+        }
+        if flow == Flow::Next {
+            let vars = self.names(at, span);
+            ways.push((self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
+        }
+        self.meet(ways, base, at, span);
+        Flow::Next
+    }
+
+    /// A turn that stands for others.
+    fn one_of_turns(&mut self, s: &'a ast::StmtFor, element: Value, at: At) {
+        let span = self.span(at.module, s.range);
+        self.unsettle(&s.body, span, at);
+        self.assign(&s.target, element, at);
+        self.begin_turns();
+        let flow = self.block(&s.body, at);
+        self.turn_ended(flow, at, span);
+    }
+
+    /// Notes that a list may have another name.
+    pub(crate) fn holds(&mut self, value: &Value) {
+        if let (true, Kind::List(id)) = (self.symbolic, &value.kind) {
+            self.held.insert(*id);
+        }
+    }
+
+    /// Gives all names of a value another one.
+    fn rebind(&mut self, old: &Value, new: &Value, at: At, span: Span) {
+        let vars = &self.scope(at.scope).vars;
+        let count = vars.len();
+        let names: Vec<&'a str> = vars.iter().filter(|(_, v)| self.same(v, old)).map(|(n, _)| *n).collect();
+        self.step(count / 8, span);
+        self.scope_mut(at.scope).vars.extend(names.into_iter().map(|n| (n, new.clone())));
+    }
+
+    /// Whether a list may be changed by giving its names another one: no one else holds it.
+    fn is_own_list(&self, name: &str, list: &Value) -> bool {
+        let is_param = self
+            .within
+            .last()
+            .is_some_and(|f| self.function(*f).own_params().iter().any(|p| *p.name == *name));
+        !is_param && !matches!(list.kind, Kind::List(id) if self.held.contains(&id))
     }
 
     /// `out.append(e)` under a test, or where what `out` holds depends on one: a list of its own, so that each way has its list. `None`
@@ -560,11 +736,10 @@ impl<'a> World<'a> {
         if self.path.iter().any(|c| matches!(c, Condition::Undecided | Condition::Loop(_))) {
             return None;
         }
-        let function = self.function(*self.within.last()?);
-        if function.own_params().iter().any(|p| *p.name == *name) {
+        let old = self.scope(at.scope).vars.get(name)?.clone();
+        if !self.is_own_list(name, &old) {
             return None;
         }
-        let old = self.scope(at.scope).vars.get(name)?.clone();
         if matches!(old.kind, Kind::List(_)) && self.conditions == 0 {
             return None;
         }
@@ -573,7 +748,7 @@ impl<'a> World<'a> {
         let item = self.expr(item, at);
         let parts: Vec<_> = parts.into_iter().chain([Ok(Value { maybe: false, ..item })]).collect();
         let new = self.joined_list(parts, span);
-        self.bind(name, new, at);
+        self.rebind(&old, &new, at, span);
         Some(())
     }
 
@@ -622,16 +797,19 @@ impl<'a> World<'a> {
             }
         }
         let span = self.span(at.module, s.range);
-        let so_far = self.growing(&self.lookup_in(at.scope, list)?)?;
+        let old = self.scope(at.scope).vars.get(list)?.clone();
+        let so_far = self.growing(&old).filter(|_| self.is_own_list(list, &old))?;
         let element_at = self.span(at.module, s.target.range());
         let element = self.element(iter, element_at)?;
         let Kind::Object(id) = element.kind else { return None };
         self.step(so_far.len(), span);
+        let (mark, all_names) = (self.mark(), self.names(at, span));
+        self.watching += 1;
         let here = self.path.len();
         self.path.push(Condition::Each(id));
         self.conditions += 1;
         // What the list holds so far differs from turn to turn.
-        self.bind(list, Value::unknown(OTHER_TURN, element_at), at);
+        self.rebind(&old, &Value::unknown(OTHER_TURN, element_at), at, span);
         self.unsettle(before, span, at);
         self.assign(&s.target, element.clone(), at);
         let _ = self.block(before, at);
@@ -641,6 +819,15 @@ impl<'a> World<'a> {
         parts.push(self.expr(item, at));
         parts.extend(test);
         self.path.truncate(here);
+        self.watching -= 1;
+        let changed = self.changed_since(mark, false);
+        if !changed.is_empty() {
+            self.scope_mut(at.scope).vars = all_names;
+            self.again(mark, changed, span);
+            return None;
+        }
+        let holders: Vec<&'a str> =
+            all_names.iter().filter(|(_, v)| self.same(v, &old)).map(|(n, _)| *n).collect();
         for name in names {
             let value = Value::unknown("a value of the last turn of a loop", element_at);
             self.assign(name, value, at);
@@ -650,7 +837,7 @@ impl<'a> World<'a> {
             true => each,
             false => self.spread(so_far.into_iter().chain([Err(each)]).collect(), span),
         };
-        self.bind(list, all, at);
+        self.scope_mut(at.scope).vars.extend(holders.into_iter().map(|n| (n, all.clone())));
         Some(())
     }
 
@@ -714,10 +901,26 @@ impl<'a> World<'a> {
     /// Binds a name in the scope where statements stand.
     pub(crate) fn bind(&mut self, name: &'a str, value: Value, at: At) {
         let scope = self.scope(at.scope);
-        let target = match scope.globals.contains(name) {
-            true => self.module_scope(at.module).unwrap_or(at.scope),
-            false => at.scope,
+        let target = if scope.globals.contains(name) {
+            self.module_scope(at.module).unwrap_or(at.scope)
+        } else if scope.outer.contains(name) {
+            let around = |s: &ScopeId| self.scope(*s).parent;
+            let mut scopes = std::iter::successors(scope.parent, around);
+            scopes.find(|s| self.scope(*s).vars.contains_key(name)).unwrap_or(at.scope)
+        } else {
+            at.scope
         };
+        let mut value = value;
+        if target != at.scope {
+            self.wrote_name(target, name);
+            // Other functions have their names on all ways through this one.
+            if let Some(old) = self.scope(target).vars.get(name).cloned()
+                && self.may_stay(&old, &value)
+            {
+                let span = value.span;
+                value = self.either(vec![value, old], span);
+            }
+        }
         self.scope_mut(target).vars.insert(name, value);
     }
 
@@ -779,22 +982,7 @@ impl<'a> World<'a> {
             }
             Expr::Attribute(a) => {
                 let on = self.expr(&a.value, at);
-                let name: Arc<str> = a.attr.id.as_str().into();
-                match on.kind {
-                    Kind::Object(id) => {
-                        self.looked_through(self.object(id).attrs.len(), value.span);
-                        let value = match (self.conditions > 0, self.object(id).attr(&name).cloned()) {
-                            (true, Some(old)) => {
-                                let span = value.span;
-                                self.either(vec![value, old], span)
-                            }
-                            _ => value,
-                        };
-                        self.object_mut(id).attrs.push((name, value));
-                    }
-                    Kind::Class(id) => self.class_mut(id).attrs.push((name, value)),
-                    _ => {}
-                }
+                self.set_attribute(&on, a.attr.id.as_str().into(), value);
             }
             Expr::Subscript(s) => {
                 let on = self.expr(&s.value, at);
@@ -811,6 +999,8 @@ impl<'a> World<'a> {
                             _ => None,
                         };
                         let span = value.span;
+                        self.holds(&value);
+                        self.wrote_items(id);
                         match index.filter(|i| *i < self.list(id).items.len() && !maybe) {
                             Some(i) => self.list_mut(id).items[i] = value,
                             None => self.list_mut(id).open = Some(span),
@@ -827,6 +1017,76 @@ impl<'a> World<'a> {
             }
             _ => {}
         }
+    }
+
+    /// `on.name = value`
+    pub(crate) fn set_attribute(&mut self, on: &Value, name: Arc<str>, value: Value) {
+        self.holds(&value);
+        match on.kind {
+            Kind::Object(id) => {
+                self.looked_through(self.object(id).attrs.len(), value.span);
+                self.wrote_attribute(id, &name);
+                let old = self.object(id).attr(&name).cloned();
+                let value = self.either_old(value, old);
+                self.object_mut(id).attrs.push((name, value));
+            }
+            Kind::Class(id) => {
+                self.wrote(|w| {
+                    let old = w.class(id).attr(&name);
+                    let known = old.is_none_or(|v| !matches!(v.kind, Kind::Unknown(_)));
+                    known.then(|| Written::ClassAttribute(id, name.clone()))
+                });
+                let old = self.class(id).attr(&name).cloned();
+                let value = self.either_old(value, old);
+                self.class_mut(id).attrs.push((name, value));
+            }
+            _ => {}
+        }
+    }
+
+    /// What is set, or what was there before, if nobody knows whether or when it is set.
+    fn either_old(&mut self, value: Value, old: Option<Value>) -> Value {
+        match old {
+            Some(old) if self.may_stay(&old, &value) => {
+                let span = value.span;
+                self.either(vec![value, old], span)
+            }
+            _ => value,
+        }
+    }
+
+    /// Whether what was there before may be there still. What is made when it is first wanted replaces it.
+    fn may_stay(&self, old: &Value, new: &Value) -> bool {
+        let is_made = match new.kind {
+            Kind::Object(id) => {
+                let object = self.object(id);
+                let class = object.short().starts_with(|c: char| c.is_uppercase());
+                object.base.is_none() && (class || object.class.is_some())
+            }
+            _ => false,
+        };
+        (self.conditions > 0 || self.is_guarded())
+            && !(is_made && (old.is_none() || self.is_same_class(old, new)))
+            || self.is_other_number(old, new)
+    }
+
+    fn is_same_class(&self, a: &Value, b: &Value) -> bool {
+        match (&a.kind, &b.kind) {
+            (Kind::Object(a), Kind::Object(b)) => self.object(*a).callee == self.object(*b).callee,
+            _ => false,
+        }
+    }
+
+    /// Whether evaluation stands behind a `return` that a test decides about, in a function that another one calls.
+    pub(crate) fn is_guarded(&self) -> bool {
+        let inner = self.within.len().saturating_sub(1);
+        let first = self.returns.len().checked_sub(inner).and_then(|i| self.returns.get(i));
+        self.symbolic && first.is_some_and(|(base, _)| self.path.len() > *base)
+    }
+
+    /// Whether a number is replaced by a function that nothing calls: nobody knows when.
+    fn is_other_number(&self, old: &Value, new: &Value) -> bool {
+        self.exploring && matches!(old.kind, Kind::Int(_) | Kind::Bool(_)) && !self.same(old, new)
     }
 
     /// What an entry is that is set under tests: the value where all of them hold, what was there where one does not. `None` where nothing
@@ -865,12 +1125,21 @@ impl<'a> World<'a> {
         if !self.looked_through(self.dict(id).entries.len(), key.span) {
             return;
         }
+        self.wrote_entry(id, Some(&key));
+        self.holds(&value);
         // What was spread outweighs what stands before it; it stands for itself.
         let entries = &self.dict(id).entries;
         let after = entries.iter().rposition(|(k, _)| Dict::is_spread(k)).map_or(0, |i| i + 1);
         let same = match Dict::is_spread(&key) {
             true => None,
             false => entries[after..].iter().position(|(k, _)| self.same(k, &key)).map(|i| i + after),
+        };
+        let value = match same.map(|i| self.dict(id).entries[i].1.clone()) {
+            Some(old) if self.is_other_number(&old, &value) => {
+                let span = value.span;
+                self.either(vec![value, old], span)
+            }
+            _ => value,
         };
         // A member of one of the project's enumerations is a key, too.
         let member = matches!(key.kind, Kind::Object(id) if self.object(id).class.is_some());
@@ -901,11 +1170,15 @@ impl<'a> World<'a> {
                 if self.exhausted() {
                     return;
                 }
+                self.grows(id);
                 let list = self.list_mut(id);
                 list.items.extend(items.into_iter().map(|v| Value { maybe: maybe || v.maybe, ..v }));
                 list.open = list.open.or(open);
             }
-            None => self.list_mut(id).open = Some(span),
+            None => {
+                self.grows(id);
+                self.list_mut(id).open = Some(span);
+            }
         }
     }
 
@@ -1298,8 +1571,13 @@ fn alike(body: &[Stmt]) -> (bool, usize) {
     (true, looked_at)
 }
 
-/// What another turn of a loop changes is not known.
-const OTHER_TURN: &str = "what another turn of a loop leaves";
+/// What is left where something failed is not known.
+const FAILED: &str = "what is left where something fails";
+
+/// Whether a value decides tests and counts turns.
+pub(crate) fn is_constant(value: &Value) -> bool {
+    matches!(value.kind, Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) | Kind::Str(_) | Kind::None)
+}
 
 /// How something is changed that has parts.
 enum Change<'a> {

@@ -53,8 +53,9 @@ impl World<'_> {
         let path = std::mem::take(&mut self.path);
         let operands = std::mem::take(&mut self.operands);
         let first = self.own.objects.len();
-        let value = self.call(function, args);
-        let objects = self.own_objects(first).map(|(id, _)| id).collect();
+        let value = self.settled_run(function.span, |w| w.call(function, args.clone()));
+        let made = self.own_objects(first).map(|(id, _)| id);
+        let objects = made.filter(|id| !self.is_forgotten(*id)).collect();
         (self.symbolic, self.operands) = (symbolic, operands);
         (self.conditions, self.exploring, self.within, self.path) = (conditions, exploring, within, path);
         Trace { value, objects }

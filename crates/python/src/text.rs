@@ -71,6 +71,8 @@ impl World<'_> {
         match name {
             "append" | "add" => {
                 let value = first?;
+                self.grows(id);
+                self.holds(&value);
                 self.list_mut(id).items.push(Value { maybe, ..value });
                 none
             }
@@ -80,6 +82,8 @@ impl World<'_> {
                     Kind::Int(n) => usize::try_from(n).unwrap_or(0),
                     _ => usize::MAX,
                 };
+                self.holds(&value);
+                self.wrote_items(id);
                 let items = &mut self.list_mut(id).items;
                 let at = at.min(items.len());
                 items.insert(at, Value { maybe, ..value });
@@ -94,7 +98,8 @@ impl World<'_> {
                 self.step(items.len(), span);
                 Some(self.list_value(items, kind, open, span))
             }
-            "clear" if !maybe => {
+            "clear" if !maybe && !self.is_guarded() => {
+                self.wrote_items(id);
                 self.list_mut(id).items.clear();
                 self.list_mut(id).open = None;
                 none
@@ -102,6 +107,7 @@ impl World<'_> {
             "index" | "count" => None,
             _ => {
                 // `remove`, `pop`, `sort` and whatever else changes it in a way that is not followed.
+                self.wrote_items(id);
                 self.list_mut(id).open = Some(open.unwrap_or(span));
                 None
             }
@@ -182,6 +188,7 @@ impl World<'_> {
                 Some(Value::new(Kind::Dict(id), span))
             }
             _ => {
+                self.wrote_entry(id, None);
                 self.dict_mut(id).open = Some(open.unwrap_or(span));
                 None
             }

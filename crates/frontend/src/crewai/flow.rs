@@ -9,6 +9,9 @@ use crate::kit::Kit;
 use crate::py;
 use core_ir::{Name, TermId};
 use python::{ClassId, FunctionId, Kind, ObjectId, Value};
+use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
+use ruff_python_ast::{Expr, ExprCall, Stmt};
+use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
 
 impl Reader<'_, '_> {
@@ -78,18 +81,27 @@ impl Reader<'_, '_> {
             return kit.undecided(codes::NOT_COMPILED, "a flow that code carries out by itself".into(), at);
         }
         let mut started: Vec<Vec<ObjectId>> = vec![Vec::new(); methods.len()];
+        let run: Vec<HashSet<FunctionId>> = methods.iter().map(|(_, f)| self.run_by(*f)).collect();
         for (_, object) in self.world.objects().filter(|(_, o)| o.short().starts_with("kickoff")) {
-            if let Some(method) = methods.iter().position(|(_, f)| object.within == Some(*f)) {
-                started[method].extend(object.base.filter(|b| is(self.world.object(*b), "Crew")));
+            for (method, run) in run.iter().enumerate() {
+                if object.within.is_some_and(|f| run.contains(&f)) {
+                    started[method].extend(object.base.filter(|b| is(self.world.object(*b), "Crew")));
+                }
             }
         }
+        let open: Vec<Option<&str>> = run.iter().map(|run| self.asks_openly(run)).collect();
         // A method of the name of a tool that a crew has is another tool.
         let taken: HashSet<Name> = started.iter().flatten().flat_map(|c| self.tool_names(*c)).collect();
         let mut nodes = Vec::new();
-        for ((name, f), started) in methods.iter().zip(started) {
+        for (((name, f), started), open) in methods.iter().zip(started).zip(open) {
             let at = self.world.function(*f).name_span;
             let plain = started.is_empty();
             let mut node = match started[..] {
+                _ if let Some(why) = open => {
+                    FlowNode::new(name.as_str(), name.as_str(), at, move |kit, _| {
+                        kit.undecided(codes::NOT_COMPILED, why.into(), at)
+                    })
+                }
                 [] => {
                     let own =
                         if taken.contains(name.as_str()) { format!("{name}_method") } else { name.clone() };
@@ -132,6 +144,76 @@ impl Reader<'_, '_> {
         Flow { nodes, edges, start, triggers: false, bound, at }.lower(kit)
     }
 
+    /// The functions that a method runs, itself among them: those of the project that have the name of what is called.
+    fn run_by(&self, method: FunctionId) -> HashSet<FunctionId> {
+        const MOST: usize = 200;
+        let mut out = HashSet::from([method]);
+        let mut todo = vec![method];
+        while let Some(function) = todo.pop() {
+            let calls = crate::scan::scan(self.world.function(function).body()).calls;
+            let names: HashSet<&str> = calls.iter().filter_map(|c| called(c)).collect();
+            for (id, function) in self.world.functions() {
+                let is_own = !function.name.starts_with("kickoff") && !self.is_step(id);
+                if is_own && names.contains(&*function.name) && out.len() < MOST && out.insert(id) {
+                    todo.push(id);
+                }
+            }
+        }
+        out
+    }
+
+    /// Whether a function is a step of a flow, which the flow runs.
+    fn is_step(&self, function: FunctionId) -> bool {
+        self.world.decorated(function, &["start", "listen", "router"])
+    }
+
+    /// Why it is not known how often a method asks models: it starts a crew again and again, or asks by itself.
+    fn asks_openly(&self, run: &HashSet<FunctionId>) -> Option<&'static str> {
+        const MODELS: &[&str] = &[
+            "LLM",
+            "Agent",
+            "LiteAgent",
+            "ChatOpenAI",
+            "ChatAnthropic",
+            "OpenAI",
+            "AsyncOpenAI",
+            "Anthropic",
+        ];
+        let within = |o: &python::Object| o.within.is_some_and(|f| run.contains(&f));
+        for (_, object) in self.world.objects().filter(|(_, o)| within(o)) {
+            let mut root = object.base;
+            while let Some(above) = root.and_then(|id| self.world.object(id).base) {
+                root = Some(above);
+            }
+            let of_model = root.is_some_and(|id| MODELS.contains(&self.world.object(id).short()));
+            if of_model || object.callee.starts_with("litellm.") {
+                return Some("what a method asks a model by itself");
+            }
+            if object.short().starts_with("kickoff_for_each") {
+                return Some("a crew that is started for each of several inputs");
+            }
+        }
+        for function in run {
+            let function = self.world.function(*function);
+            let mut starts = Starts::default();
+            function.body().iter().for_each(|s| starts.visit_stmt(s));
+            for (range, repeated) in starts.found {
+                let start = u32::from(range.start());
+                let there = |o: &python::Object| {
+                    o.span.file == function.span.file
+                        && o.span.start == start
+                        && o.short().starts_with("kickoff")
+                };
+                let count = self.world.objects().filter(|(_, o)| there(o)).count();
+                // A loop over what is known was followed turn by turn.
+                if count == 0 || repeated && count == 1 {
+                    return Some("how often a crew is started");
+                }
+            }
+        }
+        None
+    }
+
     /// What a decorator listens to: methods or labels.
     fn sources_of(&self, decorator: &Value, depth: usize) -> Vec<String> {
         let Some((_, object)) = self.world.object_of(decorator) else { return Vec::new() };
@@ -160,5 +242,46 @@ impl Reader<'_, '_> {
             labels?.collect::<Option<Vec<_>>>()
         });
         annotated.or_else(|| crate::scan::texts_given(function.body()))
+    }
+}
+
+/// The name of what is called, without what it is a member of.
+fn called(call: &ExprCall) -> Option<&str> {
+    match &*call.func {
+        Expr::Name(n) => Some(n.id.as_str()),
+        Expr::Attribute(a) => Some(a.attr.as_str()),
+        _ => None,
+    }
+}
+
+/// Where crews are started, and whether within a loop. Functions within are looked into, too.
+#[derive(Default)]
+struct Starts {
+    loops: usize,
+    found: Vec<(TextRange, bool)>,
+}
+
+impl<'a> SourceOrderVisitor<'a> for Starts {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        let in_loop = usize::from(matches!(stmt, Stmt::For(_) | Stmt::While(_)));
+        self.loops += in_loop;
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, stmt));
+        self.loops -= in_loop;
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        let many = matches!(
+            expr,
+            Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_) | Expr::Lambda(_)
+        );
+        if let Expr::Call(call) = expr
+            && let Expr::Attribute(a) = &*call.func
+            && a.attr.starts_with("kickoff")
+        {
+            self.found.push((call.range(), self.loops > 0));
+        }
+        self.loops += usize::from(many);
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr));
+        self.loops -= usize::from(many);
     }
 }

@@ -259,10 +259,10 @@ impl Reader<'_, '_> {
                         let mut side =
                             |kit: &mut Kit<'_>, here: &[Call], there: &[Call], value: &Value, holds: bool| {
                                 // What needs a call of the other side is not given on this one: it raises.
-                                if whole && here.is_empty() && self.needs(value, there) {
+                                let scope = scope.under(Condition::Test(test.clone(), holds));
+                                if whole && here.is_empty() && self.needs(value, there, &scope.path) {
                                     return super::value::raised(kit, place);
                                 }
-                                let scope = scope.under(Condition::Test(test.clone(), holds));
                                 self.level(kit, scope, here, depth + 1, value, ways, leaf)
                             };
                         let yes = side(kit, &of_yes, &of_no, &yes, true);
@@ -577,8 +577,8 @@ impl Reader<'_, '_> {
         same(&t, test).then_some((yes, no))
     }
 
-    /// Whether a value is computed of what one of the calls gives.
-    fn needs(&self, value: &Value, calls: &[Call]) -> bool {
+    /// Whether a value is computed of what one of the calls gives, under some tests.
+    fn needs(&self, value: &Value, calls: &[Call], path: &[Condition]) -> bool {
         const MOST: usize = 2_000;
         let mut seen: HashSet<ObjectId> = HashSet::new();
         let mut todo = vec![value.clone()];
@@ -591,6 +591,13 @@ impl Reader<'_, '_> {
                     }
                     if seen.insert(*id) {
                         let object = self.world.object(*id);
+                        if let ("if", None, [test, yes, no]) =
+                            (&*object.callee, object.base, &object.args[..])
+                            && let Some(holds) = super::shared::known_test(path, &test.value)
+                        {
+                            todo.push(if holds { yes.value.clone() } else { no.value.clone() });
+                            continue;
+                        }
                         todo.extend(object.args.iter().map(|a| a.value.clone()));
                         todo.extend(object.base.map(|base| Value::new(Kind::Object(base), value.span)));
                     }

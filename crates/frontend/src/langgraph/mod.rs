@@ -252,6 +252,17 @@ impl python::Framework for Names {
 
 /// Follows all functions that are nodes, routers, reducers or prompts.
 fn followed(world: &mut World<'_>) -> HashMap<Key, Traced> {
+    let (first, known) = (world.made_so_far(), world.changes());
+    let traces = followed_once(world);
+    if world.changes() == known {
+        return traces;
+    }
+    // What one changes the others may have taken for known.
+    world.forget_since(first);
+    followed_once(world)
+}
+
+fn followed_once(world: &mut World<'_>) -> HashMap<Key, Traced> {
     const ROUNDS: usize = 3;
     let mut traces: HashMap<Key, Traced> = HashMap::new();
     let mut seen = 0;

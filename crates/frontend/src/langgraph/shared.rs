@@ -392,6 +392,10 @@ impl Reader<'_, '_> {
         [test, yes, no]: [&Value; 3],
         at: Span,
     ) -> TermId {
+        // A test that was made before decides.
+        if let Some(holds) = known_test(&scope.path, test) {
+            return self.expr(kit, scope, if holds { yes } else { no });
+        }
         let condition = self.test(kit, scope, test);
         let [yes, no] = [(yes, true), (no, false)].map(|(value, holds)| {
             let under = || Condition::Test(test.clone(), holds);
@@ -415,6 +419,14 @@ pub(super) fn not_known_whole(kit: &Kit<'_>, term: TermId) -> TermId {
         _ => None,
     };
     of.copied().filter(unknown).unwrap_or(term)
+}
+
+/// What a test came out as, if it was made on the way here.
+pub(super) fn known_test(path: &[Condition], test: &Value) -> Option<bool> {
+    path.iter().find_map(|c| match c {
+        Condition::Test(known, holds) if super::calls::same(known, test) => Some(*holds),
+        _ => None,
+    })
 }
 
 /// Whether two conditions are the same one.
