@@ -282,6 +282,33 @@ def one(s):
 }
 
 #[test]
+fn a_decorator_calls_a_function_again() {
+    let twice = "import functools
+def twice(f):
+    @functools.wraps(f)
+    def inner(*a, **k):
+        f(*a, **k)
+        return f(*a, **k)
+    return inner
+@twice
+def ask(q): return llm.invoke(q).content
+def one(s): return {'a': ask(s['a'])}";
+    assert_eq!(asked(&term(twice)), 2, "{}", term(twice));
+    let node = "def twice(f):
+    def inner(s):
+        f(s)
+        return f(s)
+    return inner
+@twice
+def one(s): return {'a': llm.invoke(s['a']).content}";
+    assert_eq!(asked(&term(node)), 2, "{}", term(node));
+    has_no_bound(&["from tenacity import retry, stop_after_attempt
+@retry(stop=stop_after_attempt(3))
+def ask(q): return llm.invoke(q).content
+def one(s): return {'a': ask(s['a'])}"]);
+}
+
+#[test]
 fn what_a_run_leaves_for_the_next_is_not_known() {
     has_no_bound(&[
         "conf = {'on': False}

@@ -15,6 +15,16 @@ use std::sync::Arc;
 /// Methods that frameworks call once and remember the result of, and functions that Python does so with.
 const REMEMBERED: &[&str] = &["agent", "task", "crew", "llm", "cache", "lru_cache", "cached_property"];
 
+/// Decorators that call a function again where it fails.
+const RETRIED: &[&str] = &[
+    "tenacity.retry",
+    "retry.retry",
+    "retrying.retry",
+    "stamina.retry",
+    "backoff.on_exception",
+    "backoff.on_predicate",
+];
+
 /// From how many arguments on they cost steps.
 const MANY: usize = 16;
 
@@ -103,8 +113,18 @@ impl<'a> World<'a> {
             return Value::unknown("more than is evaluated", span);
         }
         match &function.kind {
-            Kind::Function(id) => self.enter(*id, None, args, open, span),
-            Kind::Bound(this, id) => self.enter(*id, Some(*this), args, open, span),
+            Kind::Function(id) => match self.wrapped(*id, span) {
+                Some(wrapper) => self.deeply(|w| w.apply(&wrapper, args, open, span)),
+                None => self.entered(*id, None, args, open, span),
+            },
+            Kind::Bound(this, id) => match self.wrapped(*id, span) {
+                Some(wrapper) => {
+                    let this = Arg { name: None, value: Value::new(Kind::Object(*this), span), span };
+                    let args = std::iter::once(this).chain(args).collect();
+                    self.deeply(|w| w.apply(&wrapper, args, open, span))
+                }
+                None => self.entered(*id, Some(*this), args, open, span),
+            },
             Kind::Class(id) => {
                 // `Color('red')`
                 if let [Arg { value, name: None, .. }] = &args[..]
@@ -165,6 +185,58 @@ impl<'a> World<'a> {
                 Value::unknown(format!("what a call gives of {why}"), span)
             }
         }
+    }
+
+    /// What stands for a function under decorators of the project, if they are followed to a function.
+    fn wrapped(&mut self, id: FunctionId, span: Span) -> Option<Value> {
+        if !self.symbolic {
+            return None;
+        }
+        if let Some(known) = self.wrappers.get(&id) {
+            return known.clone();
+        }
+        let is_own = |d: &Value| matches!(d.kind, Kind::Function(_));
+        let function = self.function(id);
+        if !function.decorators.iter().any(is_own) || self.decorated(id, &["staticmethod", "classmethod"]) {
+            return None;
+        }
+        let mut plain = function.clone();
+        let wrappers: Vec<Value> = plain.decorators.iter().rev().filter(|d| is_own(d)).cloned().collect();
+        plain.decorators = plain.decorators.iter().filter(|d| !is_own(d)).cloned().collect();
+        let plain = self.add_function(plain);
+        let mut value = Value::new(Kind::Function(plain), span);
+        for wrapper in wrappers {
+            let arg = Arg { name: None, value, span };
+            value = self.deeply(|w| w.apply(&wrapper, vec![arg], None, span));
+        }
+        let value = Some(value).filter(|v| matches!(v.kind, Kind::Function(_)));
+        self.wrappers.insert(id, value.clone());
+        value
+    }
+
+    /// Evaluates a function that is called; once more where a decorator calls it again if it fails.
+    fn entered(
+        &mut self,
+        id: FunctionId,
+        this: Option<ObjectId>,
+        args: Vec<Arg>,
+        open: Option<Span>,
+        span: Span,
+    ) -> Value {
+        let again = self.symbolic
+            && self.function(id).decorators.iter().any(|d| {
+                self.name_of(d).is_some_and(|n| RETRIED.contains(&&*n))
+                    || self.object_of(d).is_some_and(|(_, o)| RETRIED.contains(&&*o.callee))
+            });
+        if again {
+            let here = self.path.len();
+            self.path.push(Condition::Undecided);
+            self.conditions += 1;
+            let _ = self.enter(id, this, args.clone(), open, span);
+            self.conditions -= 1;
+            self.path.truncate(here);
+        }
+        self.enter(id, this, args, open, span)
     }
 
     /// Calls one of several functions: nobody knows which, but it is one.

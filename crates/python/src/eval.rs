@@ -167,6 +167,8 @@ pub struct World<'a> {
     pub(crate) changes: usize,
     /// Objects of turns that were evaluated again.
     pub(crate) forgotten: Vec<(u32, u32)>,
+    /// What stands for functions under decorators of the project.
+    pub(crate) wrappers: HashMap<FunctionId, Option<Value>>,
     /// Lists that more than one name may hold.
     pub(crate) held: HashSet<ListId>,
     loaded: Vec<Loaded>,
@@ -277,6 +279,7 @@ impl<'a> World<'a> {
             written: Vec::new(),
             changes: 0,
             forgotten: Vec::new(),
+            wrappers: HashMap::new(),
             held: HashSet::new(),
             loaded: vec![Loaded::Not; sources.len()],
             mains: HashSet::new(),

@@ -31,6 +31,7 @@
 //! Invariant: total. Any text ends within the [`Limits`]; nesting is bounded by the size of the text, not by the stack.
 //! Invariant: what is known is right. A value that could differ at run time is unknown, one of several, or marked.
 
+mod attempt;
 mod call;
 mod eval;
 mod expr;

@@ -253,84 +253,14 @@ impl<'a> World<'a> {
         Flow::Next
     }
 
-    /// `try`: what is tried, then what is done where it fails. What is computed before it failed is not known.
-    fn attempt(&mut self, s: &'a ast::StmtTry, at: At) -> Flow {
-        let span = self.span(at.module, s.range);
-        let before = self.names(at, span);
-        let flow = self.block(&s.body, at);
-        let mut goes_on = false;
-        let mut others: Vec<HashMap<&'a str, Value>> = Vec::new();
-        for handler in &s.handlers {
-            let ast::ExceptHandler::ExceptHandler(h) = handler;
-            self.fallback(span, at, |w| {
-                if let Some(name) = &h.name {
-                    let span = w.span(at.module, name.range);
-                    w.bind(name.id.as_str(), Value::unknown("an exception", span), at);
-                }
-                if w.block(&h.body, at) == Flow::Next {
-                    goes_on = true;
-                    others.push(w.names(at, span));
-                }
-            });
-        }
-        let flow = if flow == Flow::Next { self.block(&s.orelse, at) } else { flow };
-        let flow = match flow {
-            Flow::Next if goes_on && self.symbolic => {
-                others.push(before);
-                self.constants_differ(&others, at, span);
-                flow
-            }
-            Flow::Next => flow,
-            // What follows is reached where it fails.
-            _ if goes_on && self.symbolic => self.failed(before, at, span),
-            _ => flow,
-        };
-        let last = self.block(&s.finalbody, at);
-        if last == Flow::Next { flow } else { last }
-    }
-
-    /// Goes on where something failed: nobody knows whether, nor with which names.
-    fn failed(&mut self, before: HashMap<&'a str, Value>, at: At, span: Span) -> Flow {
-        self.path.push(Condition::Undecided);
-        let names: Vec<&'a str> = self.scope(at.scope).vars.keys().copied().collect();
-        self.step(names.len() / 8, span);
-        for name in names {
-            let now = self.scope(at.scope).vars.get(name);
-            if !now.zip(before.get(name)).is_some_and(|(a, b)| self.same(a, b)) {
-                self.scope_mut(at.scope).vars.insert(name, Value::unknown(FAILED, span));
-            }
-        }
-        Flow::Next
-    }
-
-    /// A constant is not known after a `try` if it is another one where something fails.
-    fn constants_differ(&mut self, others: &[HashMap<&'a str, Value>], at: At, span: Span) {
-        let names = self.scope(at.scope).vars.clone();
-        self.step(names.len() * others.len() / 8, span);
-        for (name, value) in names {
-            let differs = |o: &HashMap<&str, Value>| o.get(name).is_some_and(|v| !self.same(v, &value));
-            if is_constant(&value) && others.iter().any(differs) {
-                let all = others.iter().filter_map(|o| o.get(name).cloned());
-                let all = std::iter::once(value).chain(all).collect();
-                let either = self.either(all, span);
-                self.scope_mut(at.scope).vars.insert(name, either);
-            }
-        }
-    }
-
-    /// Calls what a context manager of the project does where its block begins or ends.
-    fn manager(&mut self, value: &Value, methods: [&str; 2], span: Span) -> Option<Value> {
-        let Kind::Object(id) = value.kind else { return None };
-        let class = self.object(id).class?;
-        let function = methods.iter().find_map(|m| match self.class_lookup(class, m)?.0.kind {
-            Kind::Function(f) => Some(f),
-            _ => None,
-        })?;
-        Some(self.enter(function, Some(id), Vec::new(), Some(span), span))
-    }
-
     /// Evaluates a turn of a loop that stands for all.
-    fn turn_for_all(&mut self, condition: Condition, span: Span, at: At, turn: impl Fn(&mut Self)) {
+    pub(crate) fn turn_for_all(
+        &mut self,
+        condition: Condition,
+        span: Span,
+        at: At,
+        turn: impl Fn(&mut Self),
+    ) {
         if self.symbolic {
             self.settled_turn(at, span, |w| w.under(condition.clone(), span, at, &turn));
         } else {
@@ -515,7 +445,7 @@ impl<'a> World<'a> {
 
     /// Before the body of a loop of which only one turn is evaluated: constants that a turn changes are unknown at the begin of another one.
     /// Where tests are kept, so is whatever else a turn changes: what it decides is not what the first turn finds.
-    fn unsettle(&mut self, body: &'a [Stmt], span: Span, at: At) {
+    pub(crate) fn unsettle(&mut self, body: &'a [Stmt], span: Span, at: At) {
         let (names, changed, looked_at) = assigned(body);
         self.step(looked_at / 8, span);
         for name in names {
@@ -569,7 +499,7 @@ impl<'a> World<'a> {
     }
 
     /// Whether one turn of a loop says what all do: there is a turn for each element, and none changes a part of something that the next one reads.
-    fn turns_are_alike(&mut self, body: &'a [Stmt], span: Span) -> bool {
+    pub(crate) fn turns_are_alike(&mut self, body: &'a [Stmt], span: Span) -> bool {
         if !self.symbolic {
             return false;
         }
@@ -579,7 +509,7 @@ impl<'a> World<'a> {
     }
 
     /// Evaluates what happens only if something failed: names that are known keep their values.
-    fn fallback(&mut self, span: Span, at: At, f: impl FnOnce(&mut Self)) {
+    pub(crate) fn fallback(&mut self, span: Span, at: At, f: impl FnOnce(&mut Self)) {
         let before = self.names(at, span);
         self.conditions += 1;
         let returned = self.returns.last().map_or(0, |(_, r)| r.len());
@@ -597,110 +527,6 @@ impl<'a> World<'a> {
         for (name, value) in before {
             vars.insert(name, value);
         }
-    }
-
-    fn for_loop(&mut self, s: &'a ast::StmtFor, at: At) -> Flow {
-        let span = self.span(at.module, s.range);
-        let iter = self.expr(&s.iter, at);
-        if let Kind::Member(_, name) = &iter.kind
-            && self.symbolic
-            && self.framework.is_some_and(|f| f.holds_one(name.rsplit('.').next().unwrap_or(name)))
-        {
-            return self.one_turn(s, &iter, at);
-        }
-        let Some((items, open)) = self.iterate(&iter) else {
-            if self.gathered(s, &iter, at).is_some() {
-                return Flow::Next;
-            }
-            let element_at = self.span(at.module, s.target.range());
-            let element = self.element(&iter, element_at).unwrap_or_else(|| {
-                let why = format!("an element of {}", self.source(at.module).written(s.iter.range()));
-                Value::unknown(why, element_at)
-            });
-            let turns = match element.kind {
-                Kind::Object(id) if s.orelse.is_empty() && self.turns_are_alike(&s.body, span) => Some(id),
-                _ => None,
-            };
-            let condition = turns.map_or(Condition::Undecided, Condition::Loop);
-            self.turn_for_all(condition, span, at, |w| w.one_of_turns(s, element.clone(), at));
-            self.under(Condition::Undecided, span, at, |w| {
-                w.block(&s.orelse, at);
-            });
-            return Flow::Next;
-        };
-        let mut open = open;
-        // A list may grow while it is gone over.
-        let list = if let Kind::List(id) = self.settled(&iter).kind { Some((id, items.len())) } else { None };
-        self.holds(&iter);
-        self.begin_turns();
-        let base = self.path.len();
-        let mut goes_on = true;
-        for item in items.into_iter().take(self.limits.turns) {
-            if !self.step(1, span) {
-                self.end_turns();
-                return Flow::Next;
-            }
-            let maybe = item.maybe;
-            let skipped =
-                maybe.then(|| (self.path[base.min(self.path.len())..].to_vec(), self.names(at, span)));
-            self.assign(&s.target, item, at);
-            // What was left by `break` has no further turn.
-            let condition = usize::from(maybe) + usize::from(self.is_broken());
-            self.conditions += condition;
-            let flow = self.block(&s.body, at);
-            self.conditions -= condition;
-            let mut ways = self.continued();
-            if flow != Flow::Next {
-                ways.extend(skipped);
-            } else if !ways.is_empty() {
-                let vars = self.names(at, span);
-                ways.push((self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
-            }
-            if !ways.is_empty() {
-                self.meet(ways, base, at, span);
-            } else if flow == Flow::Break && !self.symbolic {
-                self.end_turns();
-                return Flow::Next;
-            } else if flow == Flow::Gone || flow != Flow::Next && self.symbolic {
-                goes_on = false;
-                break;
-            }
-        }
-        let left = self.end_turns();
-        let mut flow = Flow::Gone;
-        if goes_on {
-            if let Some((id, count)) = list
-                && (self.list(id).items.len() != count || self.list(id).open.is_some())
-            {
-                open = open.or(Some(span));
-            }
-            if open.is_some() {
-                let element_at = self.span(at.module, s.target.range());
-                let element = Value::unknown("an element that is not known", element_at);
-                self.turn_for_all(Condition::Undecided, span, at, |w| w.one_of_turns(s, element.clone(), at));
-            }
-            flow = self.block(&s.orelse, at);
-        }
-        let mut ways = left.broken;
-        if ways.is_empty() {
-            return flow;
-        }
-        if flow == Flow::Next {
-            let vars = self.names(at, span);
-            ways.push((self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
-        }
-        self.meet(ways, base, at, span);
-        Flow::Next
-    }
-
-    /// A turn that stands for others.
-    fn one_of_turns(&mut self, s: &'a ast::StmtFor, element: Value, at: At) {
-        let span = self.span(at.module, s.range);
-        self.unsettle(&s.body, span, at);
-        self.assign(&s.target, element, at);
-        self.begin_turns();
-        let flow = self.block(&s.body, at);
-        self.turn_ended(flow, at, span);
     }
 
     /// Notes that a list may have another name.
@@ -771,7 +597,7 @@ impl<'a> World<'a> {
     }
 
     /// `for x in xs: …; out.append(e)` over what is not known, as `out += [e for x in xs]`. `None` if the loop is another one.
-    fn gathered(&mut self, s: &'a ast::StmtFor, iter: &Value, at: At) -> Option<()> {
+    pub(crate) fn gathered(&mut self, s: &'a ast::StmtFor, iter: &Value, at: At) -> Option<()> {
         if !self.symbolic || !s.orelse.is_empty() {
             return None;
         }
@@ -842,7 +668,7 @@ impl<'a> World<'a> {
     }
 
     /// A loop that has one turn if there is anything to go over.
-    fn one_turn(&mut self, s: &'a ast::StmtFor, iter: &Value, at: At) -> Flow {
+    pub(crate) fn one_turn(&mut self, s: &'a ast::StmtFor, iter: &Value, at: At) -> Flow {
         let span = self.span(at.module, s.range);
         let before = self.names(at, span);
         let element_at = self.span(at.module, s.target.range());
@@ -1570,9 +1396,6 @@ fn alike(body: &[Stmt]) -> (bool, usize) {
     }
     (true, looked_at)
 }
-
-/// What is left where something failed is not known.
-const FAILED: &str = "what is left where something fails";
 
 /// Whether a value decides tests and counts turns.
 pub(crate) fn is_constant(value: &Value) -> bool {

@@ -11,6 +11,8 @@ use crate::stmt::{Flow, is_constant};
 use crate::symbol::Condition;
 use crate::value::*;
 use diagnostics::Span;
+use ruff_python_ast as ast;
+use ruff_text_size::Ranged;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -57,6 +59,110 @@ pub(crate) struct Mark {
 }
 
 impl<'a> World<'a> {
+    pub(crate) fn for_loop(&mut self, s: &'a ast::StmtFor, at: At) -> Flow {
+        let span = self.span(at.module, s.range);
+        let iter = self.expr(&s.iter, at);
+        if let Kind::Member(_, name) = &iter.kind
+            && self.symbolic
+            && self.framework.is_some_and(|f| f.holds_one(name.rsplit('.').next().unwrap_or(name)))
+        {
+            return self.one_turn(s, &iter, at);
+        }
+        let Some((items, open)) = self.iterate(&iter) else {
+            if self.gathered(s, &iter, at).is_some() {
+                return Flow::Next;
+            }
+            let element_at = self.span(at.module, s.target.range());
+            let element = self.element(&iter, element_at).unwrap_or_else(|| {
+                let why = format!("an element of {}", self.source(at.module).written(s.iter.range()));
+                Value::unknown(why, element_at)
+            });
+            let turns = match element.kind {
+                Kind::Object(id) if s.orelse.is_empty() && self.turns_are_alike(&s.body, span) => Some(id),
+                _ => None,
+            };
+            let condition = turns.map_or(Condition::Undecided, Condition::Loop);
+            self.turn_for_all(condition, span, at, |w| w.one_of_turns(s, element.clone(), at));
+            self.under(Condition::Undecided, span, at, |w| {
+                w.block(&s.orelse, at);
+            });
+            return Flow::Next;
+        };
+        let mut open = open;
+        // A list may grow while it is gone over.
+        let list = if let Kind::List(id) = self.settled(&iter).kind { Some((id, items.len())) } else { None };
+        self.holds(&iter);
+        self.begin_turns();
+        let base = self.path.len();
+        let mut goes_on = true;
+        for item in items.into_iter().take(self.limits.turns) {
+            if !self.step(1, span) {
+                self.end_turns();
+                return Flow::Next;
+            }
+            let maybe = item.maybe;
+            let skipped =
+                maybe.then(|| (self.path[base.min(self.path.len())..].to_vec(), self.names(at, span)));
+            self.assign(&s.target, item, at);
+            // What was left by `break` has no further turn.
+            let condition = usize::from(maybe) + usize::from(self.is_broken());
+            self.conditions += condition;
+            let flow = self.block(&s.body, at);
+            self.conditions -= condition;
+            let mut ways = self.continued();
+            if flow != Flow::Next {
+                ways.extend(skipped);
+            } else if !ways.is_empty() {
+                let vars = self.names(at, span);
+                ways.push((self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
+            }
+            if !ways.is_empty() {
+                self.meet(ways, base, at, span);
+            } else if flow == Flow::Break && !self.symbolic {
+                self.end_turns();
+                return Flow::Next;
+            } else if flow == Flow::Gone || flow != Flow::Next && self.symbolic {
+                goes_on = false;
+                break;
+            }
+        }
+        let left = self.end_turns();
+        let mut flow = Flow::Gone;
+        if goes_on {
+            if let Some((id, count)) = list
+                && (self.list(id).items.len() != count || self.list(id).open.is_some())
+            {
+                open = open.or(Some(span));
+            }
+            if open.is_some() {
+                let element_at = self.span(at.module, s.target.range());
+                let element = Value::unknown("an element that is not known", element_at);
+                self.turn_for_all(Condition::Undecided, span, at, |w| w.one_of_turns(s, element.clone(), at));
+            }
+            flow = self.block(&s.orelse, at);
+        }
+        let mut ways = left.broken;
+        if ways.is_empty() {
+            return flow;
+        }
+        if flow == Flow::Next {
+            let vars = self.names(at, span);
+            ways.push((self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
+        }
+        self.meet(ways, base, at, span);
+        Flow::Next
+    }
+
+    /// A turn that stands for others.
+    fn one_of_turns(&mut self, s: &'a ast::StmtFor, element: Value, at: At) {
+        let span = self.span(at.module, s.range);
+        self.unsettle(&s.body, span, at);
+        self.assign(&s.target, element, at);
+        self.begin_turns();
+        let flow = self.block(&s.body, at);
+        self.turn_ended(flow, at, span);
+    }
+
     /// A loop begins, whose turns `break` and `continue` leave.
     pub(crate) fn begin_turns(&mut self) {
         self.left.push(Left { base: self.path.len(), ..Left::default() });
