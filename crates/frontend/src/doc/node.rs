@@ -145,6 +145,20 @@ impl Document {
         &self.nodes[id.0 as usize]
     }
 
+    /// Whether [`Node::text`] of a node is this. Lengths are compared first: nearly all keys differ in them already.
+    fn reads(&self, id: NodeId, text: &str) -> bool {
+        match &self.raw(id).data {
+            Data::String(t) | Data::Number(t) | Data::Bool(_, t) => match t {
+                Text::Slice(a, b) => {
+                    (*b as usize).checked_sub(*a as usize) == Some(text.len())
+                        && self.source.as_bytes().get(*a as usize..*b as usize) == Some(text.as_bytes())
+                }
+                Text::Owned(s) => **s == *text,
+            },
+            _ => false,
+        }
+    }
+
     pub(super) fn text<'a>(&'a self, text: &'a Text) -> &'a str {
         match text {
             Text::Slice(a, b) => self.source.get(*a as usize..*b as usize).unwrap_or(""),
@@ -365,7 +379,7 @@ impl<'d> Node<'d> {
         let entries = self.doc.children[first as usize..(first + len) as usize].chunks_exact(2);
         entries
             .map(|pair| (self.doc.node(pair[0]), pair[1]))
-            .find(|(k, _)| k.text() == Some(key))
+            .find(|(k, _)| self.doc.reads(k.id, key))
             .map(|(key, value)| Entry { key, value: self.doc.node(value), merged: false })
     }
 
