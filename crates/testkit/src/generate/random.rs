@@ -239,6 +239,17 @@ fn counted_down(number: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style,
     node(Op::Let, [looped, node(Op::Let, [begin, call])])
 }
 
+/// Sometimes a test of what decides in programs of this style, below so many binders.
+fn decision(rng: &mut Rng, style: &Style, inner: u8) -> Option<Ast> {
+    let deciding = style.deciding.min(style.given.len());
+    if deciding == 0 || !rng.chance(40) {
+        return None;
+    }
+    let which = rng.below(deciding);
+    let variable = style.given.len() - 1 - which + usize::from(inner);
+    Some(test_of(Ast::var(u8::try_from(variable).unwrap_or(u8::MAX)), &style.given[which]))
+}
+
 /// The tree with some numbers and pairs written so that a machine may carry them out in place: by a function of a number, which may have
 /// a label or be held by a variable, by an `if`, by a loop, and by the branches of `f | g`.
 fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: u8) -> Ast {
@@ -276,11 +287,7 @@ fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: 
                 _ => number.clone(),
             };
             let mut function = node(Op::Lam, [body]);
-            let deciding = style.deciding.min(style.given.len());
-            if deciding > 0 && rng.chance(40) {
-                let which = rng.below(deciding);
-                let variable = style.given.len() - 1 - which + usize::from(inner);
-                let test = test_of(Ast::var(u8::try_from(variable).unwrap_or(u8::MAX)), &style.given[which]);
+            if let Some(test) = decision(rng, style, inner) {
                 function = node(Op::If, [test, function, node(Op::Lam, [Ast::lit(Num::from(7))])]);
             }
             match rng.below(4) {
@@ -309,6 +316,11 @@ fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: 
                 let branches = node(Op::Par(most), kids);
                 let mut function =
                     node(Op::Lam, [node(Op::Let, [branches, node(Op::Pair, [part(0), part(1)])])]);
+                // The other function makes its pair as the rules say.
+                if let Some(test) = decision(own, style, inner) {
+                    let other = node(Op::Pair, [Ast::lit(Num::from(7)), Ast::lit(Num::from(8))]);
+                    function = node(Op::If, [test, function, node(Op::Lam, [other])]);
+                }
                 if own.chance(50) {
                     function = node(Op::Relabel, [Ast::lit(label(own, lattice)), function]);
                 }
