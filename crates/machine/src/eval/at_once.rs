@@ -98,6 +98,16 @@ fn makes_both(s: &Strand, function: TermId) -> bool {
     matches!(code.simple(abs.body), Simple::Both(..))
 }
 
+/// How many parts a term has.
+#[inline]
+fn parts_of(s: &Strand, term: TermId) -> usize {
+    match s.code.term(term) {
+        Term::Record(fields) => fields.len(),
+        Term::List(terms) | Term::Prim(_, terms) => terms.len(),
+        _ => unreachable!("a term with parts"),
+    }
+}
+
 /// The part of this number.
 #[inline]
 fn part(s: &Strand, term: TermId, number: usize) -> Option<TermId> {
@@ -132,6 +142,8 @@ impl Machine {
         world: &mut dyn Answers,
     ) {
         loop {
+            // Room for all that are to come, so that a long list is not copied again and again.
+            s.parts.reserve((start + parts_of(s, term)).saturating_sub(s.parts.len()));
             let next = match self.add_parts::<false>(s, term, start, start, (0, 0), world) {
                 Added::All => {
                     let around = if let Term::List(_) = s.code.term(term) {
