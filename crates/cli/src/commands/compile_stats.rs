@@ -143,16 +143,15 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
     ));
     for (name, r) in rows.iter().map(|(n, r)| (*n, r)).chain([("all", &total)]) {
         // A file that defines nothing that runs is rightly compiled to nothing.
-        let could = (r.files - r.nothing).max(1);
-        let rate = 100.0 * r.compiled as f64 / could as f64;
+        let rate = percent(r.compiled, r.files - r.nothing);
         ui.result(&format!(
-            "{name:<20} {:>6} {:>9} {:>8} {:>7} {rate:>6.1}% {:>6} {:>11.1}% {:>9} {:>8}",
+            "{name:<20} {:>6} {:>9} {:>8} {:>7} {rate:>7} {:>6} {:>12} {:>9} {:>8}",
             r.files,
             r.compiled,
             r.nothing,
             r.failed,
             r.units,
-            100.0 * r.typed as f64 / r.units.max(1) as f64,
+            percent(r.typed, r.units),
             r.terms,
             r.unknown
         ));
@@ -185,6 +184,11 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         megabytes / seconds,
     ));
     Exit::Done
+}
+
+/// How many of so many, as a percentage; nothing of nothing is none.
+fn percent(some: usize, all: usize) -> String {
+    if all == 0 { "–".into() } else { format!("{:.1}%", 100.0 * some as f64 / all as f64) }
 }
 
 /// What one file came to, for programs.
