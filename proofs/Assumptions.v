@@ -19,6 +19,8 @@ Print Assumptions noninterference_traces.
 Print Assumptions noninterference.
 Print Assumptions noninterference_insulated_secrecy.
 Print Assumptions noninterference_insulated_integrity.
+Print Assumptions present_rel.
+Print Assumptions next_run_related.
 Print Assumptions fork_conservative.
 Print Assumptions more_fuel.
 Print Assumptions result_unique.
@@ -28,6 +30,9 @@ Print Assumptions guard_unraised_leaks.
 Print Assumptions guard_unraised_error_leaks.
 Print Assumptions endorse_unraised_leaks.
 Print Assumptions missing_unchecked_leaks.
+Print Assumptions shared_capacity_leaks.
+Print Assumptions secret_use_leaks.
+Print Assumptions shared_clock_leaks.
 
 (* Types *)
 Print Assumptions weakening.

@@ -820,6 +820,7 @@ let answer_to (input : json) : json =
     let timeout = "\002timeout" in
     (* Called first for every request. *)
     let refuses r =
+      (match r with RRemember _ -> present := true | _ -> ());
       match r, !answers with
       | (RRecall _ | RRemember _), a :: rest when field "found" a <> None || field "kept" a <> None ->
           answers := rest;
@@ -896,13 +897,14 @@ let answer_to (input : json) : json =
       key_label = (fun k -> let _, l, _ = List.find (fun (n, _, _) -> n = k) !stores in l);
       has_type = (fun t d -> is_of (parse_json t) d);
       key_type = (fun k -> let _, t = List.find (fun (n, _) -> n = k) !key_types in print_json t);
-      kept = (fun _ _ -> !present);
+      now = (fun _ _ -> 0);
+      keep = (fun _ _ a -> if !present then a else []);
       clearance = (fun _ -> match field "clearance" input with Some l -> label_of l | None -> lab true true);
       policy;
       prelude = [];
     } in
-    let start = initial (Obj.magic two_by_two) (fun k ->
-      match List.find_opt (fun (n, _, _) -> n = k) !stores with Some (_, _, d) -> d | None -> None) in
+    let start = initial (Obj.magic two_by_two) (fun l ->
+      List.filter_map (fun (n, l', d) -> if l' = Obj.magic l then Option.map (fun d -> (n, (0, d))) d else None) !stores) in
     let fuel = match field "fuel" input with Some n -> int_of n | None -> 10000 in
     (* The definitions of the prelude, the last one first. *)
     let env = List.fold_left (fun (names, env) (x, e) ->

@@ -35,6 +35,16 @@ Section Interp.
   Definition visible (z : L) (t : list event) : list event :=
     filter (fun ev => flows (channel ev) z) t.
 
+  (** What a store holds under one label, the last used first: keys, when they
+      were written, and their data.  There is one account per label; nothing is
+      counted over two labels. *)
+  Definition account := list (name * (nat * data)).
+
+  Definition entry (k : name) (a : account) : option (nat * data) :=
+    option_map snd (find (fun e => String.eqb k (fst e)) a).
+  Definition without (k : name) (a : account) : account :=
+    filter (fun e => negb (String.eqb k (fst e))) a.
+
   (** Everything abstract: models, tools, primitives, samples and policy.
       None of these functions is assumed to have any property.  A response is
       a function of the request and of the requests that were visible at the
@@ -74,7 +84,8 @@ Section Interp.
     key_label : name -> L;
     has_type : name -> data -> bool;
     key_type : name -> name;
-    kept : name -> list event -> bool;      (* not evicted: capacity, time-to-live *)
+    now : L -> list event -> nat;           (* the time, an input: what is visible at the label decides *)
+    keep : L -> nat -> account -> account;  (* capacity, time-to-live: any function of the account and the time *)
     clearance : name -> L;
     policy : axis -> bool;                  (* what generated code may reclassify *)
     prelude : list lval
@@ -92,7 +103,7 @@ Section Interp.
   (** [remarks]: why guards around here try again, the innermost first. *)
   Record state := State {
     cv : conv;
-    store : name -> option data;
+    store : L -> account;
     tr : list event;
     remarks : list string
   }.
@@ -112,8 +123,12 @@ Section Interp.
     end.
 
   Definition set_conv (c : conv) (s : state) : state := State c (store s) (tr s) (remarks s).
-  Definition set_key (k : name) (d : data) (s : state) : state :=
-    State (cv s) (fun k' => if String.eqb k k' then Some d else store s k') (tr s) (remarks s).
+  Definition same (a b : L) : bool := flows a b && flows b a.
+  Definition set_account (l : L) (a : account) (s : state) : state :=
+    State (cv s) (fun l' => if same l l' then a else store s l') (tr s) (remarks s).
+
+  (** What is there now: whatever has expired or had to go is gone. *)
+  Definition present (l : L) (s : state) : account := keep H l (now H l (visible l (tr s))) (store s l).
   Definition log (l : L) (r : request) (s : state) : state :=
     State (cv s) (store s) (Event l r :: tr s) (remarks s).
   Definition set_remarks (ms : list string) (s : state) : state :=
@@ -440,21 +455,26 @@ Section Interp.
         then
           match refusal lk lk (RRemember k (strip V)) s with
           | Some m => (Err lk m, log lk (RRemember k (strip V)) s)
-          | None => (Val (Lab pc unit_val), set_key k (strip V) (log lk (RRemember k (strip V)) s))
+          | None =>
+              let s' := log lk (RRemember k (strip V)) s in
+              let time := now H lk (visible lk (tr s)) in
+              (Val (Lab pc unit_val),
+               set_account lk (keep H lk time ((k, (time, strip V)) :: without k (present lk s))) s')
           end
         else (Err (join pc (deep_label V)) "not of the key's type", s)
       else (Err (join pc lk) "remember refused", s).
 
     Definition do_recall (pc : L) (k : name) (s : state) : result :=
-      let l := join pc (key_label H k) in
+      let lk := key_label H k in
+      let l := join pc lk in
       let s' := log l (RRecall k) s in
       match refusal l l (RRecall k) s with
       | Some m => (Err l m, s')
       | None =>
-          match store s k with
-          | Some d =>
-              if kept H k (visible (key_label H k) (tr s))
-              then accept l d s' else (Val (Lab l (VK KNull)), s')
+          match entry k (present lk s) with
+          | Some (t, d) =>
+              (* that it was used is known to the account only if it may know of the use *)
+              accept l d (if flows pc lk then set_account lk ((k, (t, d)) :: without k (present lk s)) s' else s')
           | None => (Val (Lab l (VK KNull)), s')
           end
       end.
@@ -680,8 +700,18 @@ Section Interp.
       end
     end.
 
-  (** A whole program: public context, empty conversation. *)
-  Definition initial (st : name -> option data) : state := State (Conv bot [] [] 0) st [] [].
+  (** A whole program: public context, empty conversation.  What stores hold when
+      it begins, initial values included, is a part of the first state. *)
+  Definition initial (st : L -> account) : state := State (Conv bot [] [] 0) st [] [].
+
+  (** A run on the store that another one left.  Keys that have no entry when it
+      begins get their initial values, which come last. *)
+  Definition absent (a : account) (e : name * (nat * data)) : bool :=
+    match entry (fst e) a with Some _ => false | None => true end.
+  Definition next_run (inits : L -> account) (s : state) : state :=
+    initial (fun l =>
+      let a := keep H l (now H l []) (store s l) in
+      keep H l (now H l []) (a ++ filter (absent a) (inits l))).
 
 End Interp.
 

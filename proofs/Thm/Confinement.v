@@ -2,7 +2,7 @@
 
     What runs under [pc] has effects at or above [pc] only: its result or
     error carries a label above [pc]; the conversation is unchanged or was and
-    is labelled above [pc]; the store changes only at keys above [pc]; the
+    is labelled above [pc]; the store changes only at labels above [pc]; the
     trace grows by requests on channels above [pc], calls that somebody
     approves excepted: they are above it in secrecy.  This holds for every
     term, reclassification included, and at every amount of fuel. *)
@@ -47,7 +47,7 @@ Section Confinement.
     (cv s' = cv s \/
      (flows pc (clab (cv s)) = true /\ flows pc (clab (cv s')) = true)) /\
     (remarks s' = remarks s /\
-     forall k, flows pc (key_label H k) = false -> store s' k = store s k) /\
+     forall l, flows pc l = false -> store s' l = store s l) /\
     (exists t, tr s' = t ++ tr s /\
        Forall (fun ev => above pc (channel ev)) t).
 
@@ -84,7 +84,7 @@ Section Confinement.
   Proof.
     intros pc pc' s s' W (C & [M S] & t & T & A). split; [| split; [split; [exact M |] |]].
     - destruct C as [C | [? ?]]; auto. right. split; eapply flows_trans; eauto.
-    - intros k E. apply S. destruct (flows pc' (key_label H k)) eqn:E'; auto.
+    - intros l E. apply S. destruct (flows pc' l) eqn:E'; auto.
       rewrite (flows_trans L _ _ _ W E') in E. discriminate.
     - exists t. split; auto. eapply Forall_impl; [|exact A].
       simpl. intros ev E. eapply above_weaken; eauto.
@@ -130,11 +130,11 @@ Section Confinement.
   Lemma conf_log : forall pc l r s, flows pc l = true -> state_conf pc s (log l r s).
   Proof. intros. apply conf_log_above. left. auto. Qed.
 
-  Lemma conf_set_key : forall pc k V s,
-    flows pc (key_label H k) = true -> state_conf pc s (set_key k V s).
+  Lemma conf_set_account : forall pc l a s, flows pc l = true -> state_conf pc s (set_account l a s).
   Proof.
-    intros pc k V s E. repeat split; auto.
-    - intros k' E'. simpl. destruct (String.eqb_spec k k'); auto. subst. congruence.
+    intros pc l a s E. repeat split; auto.
+    - intros l' E'. simpl. unfold same. destruct (flows l l') eqn:X; auto.
+      rewrite (flows_trans L _ _ _ E X) in E'. discriminate.
     - exists []. split; auto.
   Qed.
 
@@ -424,7 +424,7 @@ Section Confinement.
       destruct (has_type H (key_type H k) (strip V)); [| done].
       destruct (refusal H _ _ _ s); [split; [exact E | apply conf_log; exact E] |].
       split; simpl. lab.
-      eapply state_conf_trans; [apply conf_log | apply conf_set_key]; auto.
+      eapply state_conf_trans; [apply conf_log | apply conf_set_account]; auto.
     Qed.
 
     Lemma recall_conf : forall pc k s, confined pc s (do_recall H pc k s).
@@ -433,9 +433,10 @@ Section Confinement.
       assert (C : state_conf pc s (log (join pc (key_label H k)) (RRecall k) s)).
       { apply conf_log. lab. }
       destruct (refusal H _ _ _ s); [split; [simpl; lab | exact C] |].
-      destruct (store s k) as [d |]; [destruct (kept H k _) |];
-        try (split; [simpl; lab | exact C]).
-      eapply confined_after; [exact C |]. apply accept_conf. lab.
+      destruct (entry k _) as [[t d] |]; [| split; [simpl; lab | exact C]].
+      eapply confined_after; [| apply accept_conf; lab].
+      destruct (flows pc (key_label H k)) eqn:E; auto.
+      eapply state_conf_trans; [exact C | apply conf_set_account; auto].
     Qed.
 
     Lemma pars_conf : forall es pc env acc s, confined pc s (pars ev pc env acc s es).

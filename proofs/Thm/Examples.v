@@ -58,16 +58,17 @@ Definition world : host L := {|
   tool_pc := fun _ => pub;
   tool_args := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"] then [pub] else [];
   tool_res := fun f => if String.eqb f "read" then unt else pub;
-  key_label := fun k => if String.eqb k "public" then pub else sec;
+  key_label := fun k => if existsb (String.eqb k) ["public"; "x"; "y"; "z"] then pub else sec;
   has_type := fun _ _ => true;
   key_type := fun k => k;
-  kept := fun _ _ => true;
+  now := fun _ seen => List.length seen;
+  keep := fun l now a => firstn 2 (filter (fun e => Nat.leb (now - fst (snd e)) 9) a);
   clearance := fun _ => (true, true);
   policy := fun _ => false;
   prelude := []
 |}.
 
-Definition empty : state L := initial (fun _ => None).
+Definition empty : state L := initial (fun _ => []).
 Definition run (env : list (lval L)) (e : term) : result L := eval (F := F) world 50 pub env empty e.
 
 (** A question, and the answer as code. *)
@@ -157,6 +158,60 @@ Example missing_unchecked_leaks :
   refused (F := F) world "t" [pub; pub] (arguments ["a"; "b"] V1) = Some pub /\
   refused (F := F) world "t" [pub; pub] (arguments ["a"; "b"] V2) = Some pub.
 Proof. vm_compute. repeat split. apply lrel_high; reflexivity. Qed.
+
+(** ** Stores: an account per label
+
+    Two entries fit under a label.  Three secret ones are written, or none; the
+    public one stays, and its age does not count them. *)
+Definition write (k : string) (n : Z) : term := ERemember k (num n).
+Example accounts_apart :
+  let result b := run [Lab sec (VK (KBool b))] (ESeq (write "public" 1)
+    (ESeq (EIf (EVar 0) (ESeq (write "a" 1) (ESeq (write "b" 2) (write "c" 3))) (num 0)) (ERecall "public"))) in
+  fst (result true) = Val (Lab pub (VK (KNum 1))) /\ fst (result false) = Val (Lab pub (VK (KNum 1))) /\
+  map fst (store (snd (result true)) sec) = ["c"; "b"].
+Proof. vm_compute. auto. Qed.
+
+(** A use counts where [pc] flows to the key's label: the first use of [x], which
+    is public, keeps it; one that a secret decides on changes nothing. *)
+Example uses_from_below :
+  let first := ESeq (write "x" 1) (write "y" 2) in
+  let then_ := ESeq (write "z" 3) (ECon CList [ERecall "x"; ERecall "y"]) in
+  let result b e := fst (run [Lab sec (VK (KBool b))] (ESeq first (ESeq e then_))) in
+  let both x y : outcome L := Val (Lab pub (VCon CList [Lab pub (VK x); Lab pub (VK y)])) in
+  result true (ERecall "x") = both (KNum 1) KNull /\
+  result true (EIf (EVar 0) (ERecall "x") (num 0)) = both KNull (KNum 2) /\
+  result false (EIf (EVar 0) (ERecall "x") (num 0)) = both KNull (KNum 2).
+Proof. vm_compute. auto. Qed.
+
+(** Initial values are in the first state, and age: 10 requests later [x] is gone. *)
+Example initial_values :
+  let start : state L := initial (fun l => if same l pub then [("x", (0%nat, DK (KNum 1)))] else []) in
+  let after n := fst (eval (F := F) world 50 pub [] start
+    (ESeq (EPar (repeat (ERecall "public") n)) (ERecall "x"))) in
+  after 9%nat = Val (Lab pub (VK (KNum 1))) /\ after 10%nat = Val (Lab pub (VK KNull)).
+Proof. vm_compute. auto. Qed.
+
+(** Variants that leak.  One capacity for two labels; *)
+Definition one (k : string) : name * (nat * data) := (k, (0%nat, DK KNull)).
+Example shared_capacity_leaks :
+  let holds secrets := entry "public" (firstn 2 (map one secrets ++ [one "public"])) in
+  holds ["a"; "b"] = None /\ holds [] = Some (0%nat, DK KNull).
+Proof. vm_compute. auto. Qed.
+
+(** a use that a secret decided on counts as a use: the next public write evicts the other entry; *)
+Example secret_use_leaks :
+  let after (a : account) := entry "x" (firstn 2 (one "z" :: a)) in
+  let a := [one "y"; one "x"] in
+  after (one "x" :: without "x" a) = Some (0%nat, DK KNull) /\ after a = None.
+Proof. vm_compute. auto. Qed.
+
+(** a clock that runs while what is secret is done. *)
+Example shared_clock_leaks :
+  let t := repeat (Event sec (RRemember "a" (DK KNull))) 20 in
+  let gone (now : nat) := match keep world pub now [one "public"] with [] => true | _ => false end in
+  visible pub t = visible pub [] /\ gone (List.length t) = true /\ gone (List.length (@nil (event L))) = false /\
+  gone (now world pub (visible pub t)) = false.
+Proof. vm_compute. auto. Qed.
 
 (** ** Why an error above [pc] ends a [par] at once
 

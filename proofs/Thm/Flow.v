@@ -24,11 +24,11 @@ Section Flow.
     (low z (label_of V1) \/ low z (label_of V2) -> label_of V1 = label_of V2) /\
     (low z (deep_label V1) \/ low z (deep_label V2) -> V1 = V2) /\
     (low z (clab (cv s1)) \/ low z (clab (cv s2)) -> cv s1 = cv s2) /\
-    srel z (key_label H) s1 s2 /\
+    srel z s1 s2 /\
     visible z (tr s1) = visible z (tr s2).
 
   Lemma agree_intro : forall pol z V1 V2 s1 s2,
-    lrel pol z V1 V2 -> srel z (key_label H) s1 s2 -> agree z V1 V2 s1 s2.
+    lrel pol z V1 V2 -> srel z s1 s2 -> agree z V1 V2 s1 s2.
   Proof.
     intros pol z V1 V2 s1 s2 R S.
     assert (D := lrel_deep_label _ _ _ _ R).
@@ -55,8 +55,8 @@ Section Flow.
     (** Two runs under the same or unobservable program-counter labels. *)
     Theorem noninterference_general : forall n1 n2 pc1 pc2 env1 env2 s1 s2 e,
       same_label z pc1 pc2 -> permits pol e = true ->
-      lsrel pol z env1 env2 -> srel z (key_label H) s1 s2 ->
-      rrel pol z (key_label H)
+      lsrel pol z env1 env2 -> srel z s1 s2 ->
+      rrel pol z
         (eval (F := F) H n1 pc1 env1 s1 e) (eval (F := F) H n2 pc2 env2 s2 e).
     Proof.
       intros n1 n2 pc1 pc2 env1 env2 s1 s2 e [[-> A] | [A B]] P R S.
@@ -68,7 +68,7 @@ Section Flow.
         store and trace. *)
     Theorem noninterference_values : forall n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
       permits pol e = true ->
-      lsrel pol z env1 env2 -> srel z (key_label H) s1 s2 ->
+      lsrel pol z env1 env2 -> srel z s1 s2 ->
       eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
       eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
       agree z V1 V2 s1' s2'.
@@ -85,10 +85,10 @@ Section Flow.
         run that ends well stands against it. *)
     Theorem noninterference_errors : forall n1 n2 pc env1 env2 s1 s2 e l m s1' o2 s2',
       permits pol e = true ->
-      lsrel pol z env1 env2 -> srel z (key_label H) s1 s2 ->
+      lsrel pol z env1 env2 -> srel z s1 s2 ->
       eval (F := F) H n1 pc env1 s1 e = (Err l m, s1') -> low z l ->
       eval (F := F) H n2 pc env2 s2 e = (o2, s2') -> ~ stuck z o2 ->
-      o2 = Err l m /\ srel z (key_label H) s1' s2'.
+      o2 = Err l m /\ srel z s1' s2'.
     Proof.
       intros n1 n2 pc env1 env2 s1 s2 e l m s1' o2 s2' P R S E1 A E2 B.
       assert (Sp : same_label z pc pc).
@@ -103,7 +103,7 @@ Section Flow.
         newest first.) *)
     Theorem noninterference_traces : forall n1 n2 pc env1 env2 s1 s2 e,
       permits pol e = true ->
-      lsrel pol z env1 env2 -> srel z (key_label H) s1 s2 ->
+      lsrel pol z env1 env2 -> srel z s1 s2 ->
       extends z (snd (eval (F := F) H n1 pc env1 s1 e)) (snd (eval (F := F) H n2 pc env2 s2 e)) \/
       extends z (snd (eval (F := F) H n2 pc env2 s2 e)) (snd (eval (F := F) H n1 pc env1 s1 e)).
     Proof.
@@ -116,13 +116,27 @@ Section Flow.
     Qed.
   End General.
 
+  (** ** Runs one after the other on a store *)
+
+  (** What an observer cannot tell apart at the end of a run, it cannot tell
+      apart at the beginning of the next, whatever initial values are declared.
+      With the theorems above this holds for any number of runs, each in a world
+      and at a time of its own. *)
+  Theorem next_run_related : forall z inits s1 s2,
+    srel z s1 s2 -> srel z (next_run H inits s1) (next_run H inits s2).
+  Proof.
+    intros z inits s1 s2 (_ & [_ S] & _). split; [| split; [split |]]; auto.
+    - left. split; auto. apply bot_flows.
+    - intros l A. simpl. rewrite (S l A). reflexivity.
+  Qed.
+
   (** ** Programs without reclassification: every observer *)
 
   Theorem noninterference : forall (z : L) n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
     (forall ax, policy H ax = false) ->
     lsrel no_axis z (prelude H) (prelude H) -> tools_keep H no_axis ->
     permits no_axis e = true ->
-    lsrel no_axis z env1 env2 -> srel z (key_label H) s1 s2 ->
+    lsrel no_axis z env1 env2 -> srel z s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
     eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
     agree z V1 V2 s1' s2'.
@@ -143,7 +157,7 @@ Section Flow.
     policy H Declassify = false ->
     lsrel only_endorse z (prelude H) (prelude H) -> tools_keep H only_endorse ->
     permits only_endorse e = true ->
-    lsrel only_endorse z env1 env2 -> srel z (key_label H) s1 s2 ->
+    lsrel only_endorse z env1 env2 -> srel z s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
     eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
     agree z V1 V2 s1' s2'.
@@ -162,7 +176,7 @@ Section Flow.
     policy H Endorse = false ->
     lsrel only_declassify z (prelude H) (prelude H) -> tools_keep H only_declassify ->
     permits only_declassify e = true ->
-    lsrel only_declassify z env1 env2 -> srel z (key_label H) s1 s2 ->
+    lsrel only_declassify z env1 env2 -> srel z s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
     eval (F := F) H n2 pc env2 s2 e = (Val V2, s2') ->
     agree z V1 V2 s1' s2'.

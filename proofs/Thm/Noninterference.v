@@ -39,17 +39,17 @@ Section Noninterference.
   Notation vrel := (vrel pol z).
   Notation lsrel := (lsrel pol z).
   Notation same_label := (same_label z).
-  Notation srel := (srel z (key_label H)).
-  Notation rrel := (rrel pol z (key_label H)).
+  Notation srel := (srel z).
+  Notation rrel := (rrel pol z).
   Notation confined := (confined (F := F) H).
   Notation evaluator := (L -> list (lval L) -> state L -> term -> result L).
 
   Hint Constructors Relation.lrel Relation.vrel Relation.lsrel : core.
 
   Lemma ext : forall s1 s2, srel s1 s2 -> extends z s1 s2.
-  Proof. intros s1 s2 S. exact (extends_refl _ _ _ _ S). Qed.
+  Proof. intros s1 s2 S. exact (extends_refl _ _ _ S). Qed.
   Lemma ext' : forall s1 s2, srel s1 s2 -> extends z s2 s1.
-  Proof. intros s1 s2 S. exact (srel_sym_extends _ _ _ _ S). Qed.
+  Proof. intros s1 s2 S. exact (srel_sym_extends _ _ _ S). Qed.
   Hint Resolve ext ext' : core.
 
   (** Only the trace matters to a run that stops. *)
@@ -96,8 +96,8 @@ Section Noninterference.
     state_conf (F := F) H pc1 s1 s1' -> state_conf (F := F) H pc2 s2 s2' -> srel s1' s2'.
   Proof.
     intros pc1 pc2 s1 s2 s1' s2' A1 A2 (C & [M S] & T) (C1 & [M1 S1] & t1 & T1 & B1) (C2 & [M2 S2] & t2 & T2 & B2).
-    assert (K : forall pc k, high pc -> low (key_label H k) -> flows pc (key_label H k) = false).
-    { intros pc k A B. destruct (flows pc (key_label H k)) eqn:E; auto.
+    assert (K : forall pc l, high pc -> low l -> flows pc l = false).
+    { intros pc l A B. destruct (flows pc l) eqn:E; auto.
       rewrite (flows_trans L _ _ _ E B) in A. discriminate. }
     assert (V : forall pc t, high pc -> Forall (fun ev : event L => above (F := F) H pc (channel ev)) t ->
               visible z t = []).
@@ -355,6 +355,12 @@ Section Noninterference.
       + apply rrel_left; simpl; eauto using join_false_r, ext_tr.
   Qed.
 
+  Lemma present_rel : forall l s1 s2, low l -> srel s1 s2 -> present H l s1 = present H l s2.
+  Proof.
+    intros l s1 s2 A S. unfold present. rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))).
+    f_equal. apply S. auto.
+  Qed.
+
   Lemma remember_rel : forall pc k V1 V2 s1 s2,
     low pc -> lrel V1 V2 -> srel s1 s2 ->
     rrel (do_remember H pc k V1 s1) (do_remember H pc k V2 s2).
@@ -374,12 +380,14 @@ Section Noninterference.
           destruct (flows lk z) eqn:K.
           -- rewrite (refusal_low lk lk _ _ _ K S).
              destruct (refusal H lk lk _ s2); [apply rrel_err; auto |].
-             apply rrel_val; auto using unit_rel. apply srel_set_key; auto.
+             apply rrel_val; auto using unit_rel.
+             rewrite (present_rel lk _ _ K S), (visible_low _ _ _ _ K (proj2 (proj2 S))).
+             apply srel_set_account; auto.
           -- destruct (refusal H lk lk _ s1), (refusal H lk lk _ s2).
              ++ apply rrel_left; auto.
              ++ apply rrel_left; [simpl; auto | apply ext_tr with (1 := S'); reflexivity].
              ++ apply rrel_right; [simpl; auto | apply ext_tr' with (1 := S'); reflexivity].
-             ++ apply rrel_val; auto using unit_rel. apply srel_set_key; auto.
+             ++ apply rrel_val; auto using unit_rel. apply srel_set_account; auto. congruence.
         * apply rrel_err; auto. apply join_true; auto.
       + apply rrel_err_same; auto. apply same_label_join; auto using same_label_low.
         destruct (flows lk z) eqn:K; [left | right]; auto.
@@ -394,9 +402,9 @@ Section Noninterference.
       assert (Ql : high (join pc lk)) by (apply join_false_r; auto).
       assert (Sl : srel (log lk (RRemember k (strip V1)) s1) (log lk (RRemember k (strip V2)) s2)).
       { apply srel_log; auto; [right; auto | congruence]. }
-      assert (S' : srel (set_key k (strip V1) (log lk (RRemember k (strip V1)) s1))
-                        (set_key k (strip V2) (log lk (RRemember k (strip V2)) s2))).
-      { apply srel_set_key; [fold lk; congruence | exact Sl]. }
+      assert (S' : forall a1 a2, srel (set_account lk a1 (log lk (RRemember k (strip V1)) s1))
+                        (set_account lk a2 (log lk (RRemember k (strip V2)) s2))).
+      { intros. apply srel_set_account; [congruence | exact Sl]. }
       destruct (flows (join pc (deep_label V1)) lk);
         [destruct (has_type H (key_type H k) (strip V1)) |];
         [| eapply rrel_stuck_left; [| apply ext, S | exact G2]; assumption ..].
@@ -421,20 +429,33 @@ Section Noninterference.
       { apply srel_log; auto using same_label_low. }
       rewrite (refusal_low (join pc lk) (join pc lk) _ _ _ J S).
       destruct (refusal H _ _ _ s2); [apply rrel_err; auto |].
-      destruct S as (_ & SS & ST). rewrite (visible_low _ _ _ _ K ST), (proj2 SS k K).
-      destruct (store s2 k) as [d |]; [destruct (kept H k (visible lk (tr s2))) |].
-      + apply accept_rel; auto using same_label_low.
-      + apply rrel_val; auto.
+      rewrite (present_rel lk _ _ K S).
+      destruct (entry k (present H lk s2)) as [[t d] |].
+      + apply accept_rel; auto using same_label_low. destruct (flows pc lk); auto. apply srel_set_account; auto.
       + apply rrel_val; auto.
     - assert (J : high (join pc lk)) by (apply join_false_r; auto).
       assert (S' : srel (log (join pc lk) (RRecall k) s1) (log (join pc lk) (RRecall k) s2)).
       { apply srel_log; auto. right; auto. }
+      assert (Sa : forall a1 a2, srel (set_account lk a1 (log (join pc lk) (RRecall k) s1))
+                                      (set_account lk a2 (log (join pc lk) (RRecall k) s2))).
+      { intros. apply srel_set_account; auto. congruence. }
+      assert (Sl : forall a1, srel (set_account lk a1 (log (join pc lk) (RRecall k) s1))
+                                      (log (join pc lk) (RRecall k) s2)).
+      { intros a1. destruct S' as (Cr & [M St] & T). split; [exact Cr | split; [split; [exact M |] | exact T]].
+        intros l' A. simpl. unfold same. destruct (flows lk l') eqn:X; simpl; [| apply St; auto].
+        rewrite (flows_trans L _ _ _ X A) in K. discriminate. }
+      assert (Sr : forall a2, srel (log (join pc lk) (RRecall k) s1)
+                                      (set_account lk a2 (log (join pc lk) (RRecall k) s2))).
+      { intros a2. destruct S' as (Cr & [M St] & T). split; [exact Cr | split; [split; [exact M |] | exact T]].
+        intros l' A. simpl. unfold same. destruct (flows lk l') eqn:X; simpl; [| apply St; auto].
+        rewrite (flows_trans L _ _ _ X A) in K. discriminate. }
       unfold accept.
-      destruct (refusal H _ _ _ s1), (refusal H _ _ _ s2), (store s1 k), (store s2 k);
+      destruct (refusal H _ _ _ s1), (refusal H _ _ _ s2),
+        (entry k (present H lk s1)) as [[? ?] |], (entry k (present H lk s2)) as [[? ?] |];
         repeat match goal with
-               | |- context [kept H k ?t] => destruct (kept H k t)
                | |- context [data_permits ?p ?d] => destruct (data_permits p d)
                end;
+        destruct (flows pc lk);
         apply rrel_high; auto.
   Qed.
 

@@ -42,10 +42,10 @@ Section Probabilistic.
     unfold if_low. intros c1 c2 [[-> A] | [A B]]; [reflexivity |]. rewrite A, B. reflexivity.
   Qed.
 
-  Lemma observe_rel : forall pol kl r1 r2 a b, rrel pol z kl r1 r2 ->
+  Lemma observe_rel : forall pol r1 r2 a b, rrel pol z r1 r2 ->
     observe r1 = Some a -> observe r2 = Some b -> a = b.
   Proof.
-    intros pol kl r1 r2 a b R A B. unfold observe in *.
+    intros pol r1 r2 a b R A B. unfold observe in *.
     destruct R as [V1 V2 s1 s2 RV (C & _ & T) | l m s1 s2 Lo (C & _ & T) | o1 o2 s1 s2 St _ | o1 o2 s1 s2 St _];
       simpl in *.
     - inversion A; inversion B; subst. rewrite T, (observe_conv _ _ C). f_equal.
@@ -80,7 +80,7 @@ Section Probabilistic.
     (forall w H, In (w, H) Om ->
        (forall ax, policy H ax = true -> pol ax = true) /\
        lsrel pol z (prelude H) (prelude H) /\ tools_keep H pol /\
-       srel z (key_label H) s1 s2) ->
+       srel z s1 s2) ->
     permits pol e = true -> lsrel pol z env1 env2 ->
     mass Om (fun H => seen A (eval (F := F) H n1 pc env1 s1 e)) <=
     mass Om (fun H => seen A (eval (F := F) H n2 pc env2 s2 e)) +
@@ -93,12 +93,12 @@ Section Probabilistic.
       mass Om (fun H => unseen (eval (F := F) H n2 pc env2 s2 e))).
     { apply IH. intros w' H' I. apply (Ws w' H'). simpl. auto. }
     destruct (Ws w H (or_introl eq_refl)) as (GEN & PRE & TK & S).
-    assert (N : rrel pol z (key_label H) (eval (F := F) H n1 pc env1 s1 e) (eval (F := F) H n2 pc env2 s2 e)).
+    assert (N : rrel pol z (eval (F := F) H n1 pc env1 s1 e) (eval (F := F) H n2 pc env2 s2 e)).
     { apply noninterference_general; auto. destruct (flows pc z) eqn:X; [left | right]; auto. }
     unfold seen at 1 3, unseen at 1.
     destruct (observe (eval (F := F) H n1 pc env1 s1 e)) as [a |] eqn:O1; [| lia].
     destruct (observe (eval (F := F) H n2 pc env2 s2 e)) as [b |] eqn:O2.
-    - rewrite (observe_rel _ _ _ _ _ _ N O1 O2). destruct (A b); lia.
+    - rewrite (observe_rel _ _ _ _ _ N O1 O2). destruct (A b); lia.
     - destruct (A a); lia.
   Qed.
 End Probabilistic.

@@ -320,12 +320,10 @@ Section Relation.
   Definition crel (c1 c2 : conv L) : Prop :=
     (c1 = c2 /\ low (clab c1)) \/ (high (clab c1) /\ high (clab c2)).
 
-  Variable key_label : name -> L.
-
   Definition srel (s1 s2 : state L) : Prop :=
     crel (cv s1) (cv s2) /\
     (remarks s1 = remarks s2 /\
-     forall k, low (key_label k) -> store s1 k = store s2 k) /\
+     forall l, low l -> store s1 l = store s2 l) /\
     visible z (tr s1) = visible z (tr s2).
 
   Lemma visible_app : forall t1 t2 : list (event L),
@@ -359,12 +357,12 @@ Section Relation.
     - rewrite A, B, T; auto.
   Qed.
 
-  Lemma srel_set_key : forall k d1 d2 s1 s2,
-    (low (key_label k) -> d1 = d2) -> srel s1 s2 ->
-    srel (set_key k d1 s1) (set_key k d2 s2).
+  Lemma srel_set_account : forall l a1 a2 s1 s2,
+    (low l -> a1 = a2) -> srel s1 s2 -> srel (set_account l a1 s1) (set_account l a2 s2).
   Proof.
-    intros k d1 d2 s1 s2 R (C & [M S] & T). split; [exact C | split; [split; [exact M |] | exact T]].
-    intros k' A. simpl. destruct (String.eqb_spec k k'); auto. subst. f_equal. auto.
+    intros l a1 a2 s1 s2 R (C & [M S] & T). split; [exact C | split; [split; [exact M |] | exact T]].
+    intros l' A. simpl. unfold same. destruct (flows l l') eqn:X; simpl; auto.
+    destruct (flows l' l); auto. apply R. eapply flows_trans; eauto.
   Qed.
 
   (** ** Results *)
