@@ -3,7 +3,7 @@
     primitives, samples and policies are parameters of the theorems ([host],
     [world]), not axioms.  [check.sh] fails otherwise. *)
 
-Require Import Entail.Thm.Confinement Entail.Thm.Noninterference Entail.Thm.Flow Entail.Thm.Examples.
+Require Import Entail.Thm.Confinement Entail.Thm.Noninterference Entail.Thm.Flow Entail.Thm.Examples Entail.Thm.Keys.
 Require Import Entail.Thm.TypeSafety Entail.Thm.Algebra Entail.Thm.Cost Entail.Thm.Bounds.
 Require Import Entail.Thm.Termination Entail.Thm.Lint Entail.Thm.Loops Entail.Thm.Fuel Entail.Thm.Probabilistic.
 
@@ -21,6 +21,9 @@ Print Assumptions noninterference_insulated_secrecy.
 Print Assumptions noninterference_insulated_integrity.
 Print Assumptions present_rel.
 Print Assumptions next_run_related.
+Print Assumptions keys_equal.
+Print Assumptions noninterference_keys.
+Print Assumptions keys_differ.
 Print Assumptions fork_conservative.
 Print Assumptions more_fuel.
 Print Assumptions result_unique.
@@ -33,6 +36,7 @@ Print Assumptions missing_unchecked_leaks.
 Print Assumptions shared_capacity_leaks.
 Print Assumptions secret_use_leaks.
 Print Assumptions shared_clock_leaks.
+Print Assumptions global_counter_leaks.
 
 (* Types *)
 Print Assumptions weakening.
