@@ -19,10 +19,22 @@ Section Probabilistic.
   Context {L : lattice} {F : factoring L}.
   Variable z : L.
 
-  (** What the observer sees of a run that ended in its sight. *)
+  (** The labels whose accounts are looked at: any finite list. *)
+  Variable accounts : list L.
+
+  (** What the observer sees of a run that ended in its sight: the accounts are
+      those of visible labels. *)
   Inductive sight :=
-  | SeenVal (l : option L) (V : option (lval L)) (c : option (conv L)) (t : list (event L))
-  | SeenErr (l : L) (m : string) (c : option (conv L)) (t : list (event L)).
+  | SeenVal (l : option L) (V : option (lval L)) (c : option (conv L)) (a : list account) (t : list (event L))
+  | SeenErr (l : L) (m : string) (c : option (conv L)) (a : list account) (t : list (event L)).
+
+  Definition seen_store (s : state L) : list account :=
+    map (store s) (filter (fun l => flows l z) accounts).
+
+  Lemma seen_store_rel : forall s1 s2, srel z s1 s2 -> seen_store s1 = seen_store s2.
+  Proof.
+    intros s1 s2 (_ & [_ S] & _). apply map_ext_in. intros l I. apply filter_In in I. apply S, I.
+  Qed.
 
   Definition if_low {A} (l : L) (x : A) : option A := if flows l z then Some x else None.
 
@@ -31,8 +43,8 @@ Section Probabilistic.
     let c := if_low (clab (cv s)) (cv s) in
     let t := visible z (tr s) in
     match fst r with
-    | Val V => Some (SeenVal (if_low (label_of V) (label_of V)) (if_low (deep_label V) V) c t)
-    | Err l m => if flows l z then Some (SeenErr l m c t) else None
+    | Val V => Some (SeenVal (if_low (label_of V) (label_of V)) (if_low (deep_label V) V) c (seen_store s) t)
+    | Err l m => if flows l z then Some (SeenErr l m c (seen_store s) t) else None
     | Out => None
     end.
 
@@ -46,15 +58,17 @@ Section Probabilistic.
     observe r1 = Some a -> observe r2 = Some b -> a = b.
   Proof.
     intros pol r1 r2 a b R A B. unfold observe in *.
-    destruct R as [V1 V2 s1 s2 RV (C & _ & T) | l m s1 s2 Lo (C & _ & T) | o1 o2 s1 s2 St _ | o1 o2 s1 s2 St _];
+    destruct R as [V1 V2 s1 s2 RV Sr | l m s1 s2 Lo Sr | o1 o2 s1 s2 St _ | o1 o2 s1 s2 St _];
       simpl in *.
-    - inversion A; inversion B; subst. rewrite T, (observe_conv _ _ C). f_equal.
+    - rewrite (seen_store_rel _ _ Sr) in A. destruct Sr as (C & _ & T).
+      inversion A; inversion B; subst. rewrite T, (observe_conv _ _ C). f_equal.
       + unfold if_low. destruct (lrel_label _ _ _ _ RV) as [[-> X] | [X Y]]; [reflexivity |].
         rewrite X, Y. reflexivity.
       + unfold if_low. destruct (lrel_deep_label _ _ _ _ RV) as [[D X] | [X Y]].
         * rewrite <- D, X. f_equal. apply (proj1 (deep_equal pol z)); auto.
         * rewrite X, Y. reflexivity.
-    - rewrite Lo in *. inversion A; inversion B; subst. rewrite T, (observe_conv _ _ C). reflexivity.
+    - rewrite (seen_store_rel _ _ Sr) in A. destruct Sr as (C & _ & T).
+      rewrite Lo in *. inversion A; inversion B; subst. rewrite T, (observe_conv _ _ C). reflexivity.
     - destruct o1; simpl in St; try contradiction; try rewrite St in A; discriminate.
     - destruct o2; simpl in St; try contradiction; try rewrite St in B; discriminate.
   Qed.
