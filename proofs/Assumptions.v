@@ -4,6 +4,7 @@
     [world]), not axioms.  [check.sh] fails otherwise. *)
 
 Require Import Entail.Thm.Confinement Entail.Thm.Noninterference Entail.Thm.Flow Entail.Thm.Examples Entail.Thm.Keys.
+Require Import Entail.Spec.Lattices Entail.Thm.Instances.
 Require Import Entail.Thm.TypeSafety Entail.Thm.Algebra Entail.Thm.Cost Entail.Thm.Bounds.
 Require Import Entail.Thm.Termination Entail.Thm.Lint Entail.Thm.Loops Entail.Thm.Fuel Entail.Thm.Probabilistic.
 
@@ -28,6 +29,18 @@ Print Assumptions fork_conservative.
 Print Assumptions more_fuel.
 Print Assumptions result_unique.
 Print Assumptions probabilistic_noninterference.
+Print Assumptions top_greatest.
+Print Assumptions sources_inclusion.
+Print Assumptions readers_inclusion.
+Print Assumptions two_axis_secure.
+Print Assumptions endorsed_secure.
+Print Assumptions sources_readers_secure.
+Print Assumptions levels_secure.
+Print Assumptions hypotheses_met.
+Print Assumptions two_axis_tour.
+Print Assumptions endorsed_tour.
+Print Assumptions sources_readers_tour.
+Print Assumptions levels_tour.
 Print Assumptions par_to_end_leaks.
 Print Assumptions guard_unraised_leaks.
 Print Assumptions guard_unraised_error_leaks.
