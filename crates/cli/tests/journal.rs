@@ -313,6 +313,19 @@ fn another_process_answers_while_the_run_waits() {
 }
 
 #[test]
+fn the_exit_status_does_not_depend_on_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let tool = r#"tool cancelled(to: Str) -> Str write approve by {exec: ["echo", "x"]}"#;
+    std::fs::write(dir.path().join("w.lam"), format!("{tool}\ntool[cancelled] {{to: 'bob'}}\n")).unwrap();
+    let args = ["run", "w.lam", "--journal", "j", "--approvals", "leave", "--format", "json"];
+    let waiting = entail(dir.path(), &args);
+    assert_eq!(waiting.0, 1, "{waiting:?}");
+    let said: Value = serde_json::from_str(&waiting.1).unwrap();
+    assert_eq!(said["error"]["code"], "cancelled", "{said}");
+    assert_eq!(said["error"]["reason"], "approval", "{said}");
+}
+
+#[test]
 fn what_has_expired_is_asked_anew() {
     let dir = folder();
     std::fs::write(dir.path().join("entail.toml"), "[limits]\napproval = 0.001\n").unwrap();

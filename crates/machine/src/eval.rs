@@ -13,7 +13,7 @@ use crate::prim::{self, PrimError};
 use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value, inside};
 use crate::{
     Answers, Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Place,
-    Refusal, Remark, Request, RequestId, SHORT,
+    Refusal, Remark, Request, RequestId, SHORT, StopReason,
 };
 use at_once::AtOnce;
 use core_ir::{
@@ -613,8 +613,9 @@ impl Strand {
 
     fn fail(&mut self, code: ErrorCode, label: Label, span: Span, message: impl Into<String>) {
         let message = message.into();
-        let failure =
-            Failure { code, message, label, strand: self.id, span, notes: Vec::new(), refusal: None };
+        let stopped = (code == ErrorCode::Fuel).then_some(StopReason::Fuel);
+        let (notes, refusal) = (Vec::new(), None);
+        let failure = Failure { code, message, label, strand: self.id, span, notes, refusal, stopped };
         self.state = State::Raise(Box::new(failure));
     }
 

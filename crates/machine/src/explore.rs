@@ -10,7 +10,7 @@
 //!
 //! Source: seed 000 §3 (probabilistic choice, the distribution monad); `docs/calculus.md` §4.
 
-use crate::{Call, ErrorCode, Failure, Machine, Output, Reified, Response, Stop};
+use crate::{Call, Failure, Machine, Output, Reified, Response, Stop, StopReason};
 use core_ir::Num;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -273,7 +273,7 @@ impl<S: Clone> Explorer<'_, '_, S> {
                 Output::Waiting => {
                     // INVARIANT: each request is answered before the next poll; should one not be, the run ends.
                     let message = "it waits for nothing".into();
-                    course.machine.cancel(Stop { code: ErrorCode::Cancelled, message });
+                    course.machine.cancel(Stop { reason: StopReason::Interrupted, message });
                 }
                 Output::Done(result) => {
                     self.found.ended(&course, result)?;

@@ -385,13 +385,64 @@ pub enum Reply {
     ToolCalls(Vec<(Name, Data)>),
 }
 
-/// Why a run is ended from outside.
+/// The end of a run from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// The kind of reason: [`ErrorCode::Budget`], [`ErrorCode::Fuel`] or [`ErrorCode::Cancelled`].
-    pub code: ErrorCode,
+    /// The reason, which decides the error code.
+    pub reason: StopReason,
     /// For people.
     pub message: String,
+}
+
+/// Reason for the end of a run before its program ended. No `try` catches the error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StopReason {
+    /// A signal, or a client that left.
+    Interrupted,
+    /// The time limit of the run.
+    TimeLimit,
+    /// A limit on calls, tokens or money.
+    Budget,
+    /// The limit on steps of the machine.
+    Fuel,
+    /// A call that waits for the approval of a person who is not there.
+    Approval,
+    /// A writing tool that was interrupted: its effect is unknown.
+    Unfinished,
+    /// A journal that can't be written, or that disagrees with the program.
+    Journal,
+    /// A tool, model or store that is missing or configured wrongly.
+    Configuration,
+}
+
+impl StopReason {
+    /// The error code of a run that ends for this reason.
+    pub fn code(self) -> ErrorCode {
+        match self {
+            StopReason::Budget => ErrorCode::Budget,
+            StopReason::Fuel => ErrorCode::Fuel,
+            StopReason::Configuration => ErrorCode::Configuration,
+            StopReason::Interrupted
+            | StopReason::TimeLimit
+            | StopReason::Approval
+            | StopReason::Unfinished
+            | StopReason::Journal => ErrorCode::Cancelled,
+        }
+    }
+
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            StopReason::Interrupted => "interrupted",
+            StopReason::TimeLimit => "time_limit",
+            StopReason::Budget => "budget",
+            StopReason::Fuel => "fuel",
+            StopReason::Approval => "approval",
+            StopReason::Unfinished => "unfinished",
+            StopReason::Journal => "journal",
+            StopReason::Configuration => "configuration",
+        }
+    }
 }
 
 /// The kinds of errors. Source: `docs/calculus.md` §10.
@@ -421,6 +472,7 @@ pub enum ErrorCode {
     Budget,
     Fuel,
     Cancelled,
+    Configuration,
 }
 
 impl ErrorCode {
@@ -450,12 +502,13 @@ impl ErrorCode {
             ErrorCode::Budget => "budget",
             ErrorCode::Fuel => "fuel",
             ErrorCode::Cancelled => "cancelled",
+            ErrorCode::Configuration => "configuration",
         }
     }
 
     /// Whether no `try` may catch it.
     pub fn is_final(self) -> bool {
-        matches!(self, ErrorCode::Budget | ErrorCode::Fuel | ErrorCode::Cancelled)
+        matches!(self, ErrorCode::Budget | ErrorCode::Fuel | ErrorCode::Cancelled | ErrorCode::Configuration)
     }
 }
 
@@ -476,6 +529,8 @@ pub struct Failure {
     pub notes: Vec<(Span, String)>,
     /// If it is a refused flow: which.
     pub refusal: Option<Box<Refusal>>,
+    /// The reason, if the run was ended from outside.
+    pub stopped: Option<StopReason>,
 }
 
 /// What [`Machine::poll`] has to say.
@@ -840,13 +895,14 @@ impl Machine {
             };
             let span = span.unwrap_or_else(|| self.root.span(self.root.root()));
             self.finish(Err(Failure {
-                code: stop.code,
+                code: stop.reason.code(),
                 message: stop.message,
                 label: Label::BOTTOM,
                 strand: ROOT,
                 span,
                 notes: Vec::new(),
                 refusal: None,
+                stopped: Some(stop.reason),
             }));
         }
     }
@@ -1018,7 +1074,7 @@ impl Machine {
                 || self.branches.as_ref().is_some_and(|b| b.slots.len() >= eval::MAX_STRANDS)
             {
                 let message = format!("more than {} branches at once", eval::MAX_STRANDS);
-                self.cancel(Stop { code: ErrorCode::Fuel, message });
+                self.cancel(Stop { reason: StopReason::Fuel, message });
                 return None;
             }
             // After a slice of work the driver gets its chance between branches.

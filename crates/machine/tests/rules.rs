@@ -561,7 +561,7 @@ fn a_run_that_is_ended_from_outside_points_at_what_it_waited_for() {
         let code = b.finish(root, &Globals::none()).unwrap();
         let mut machine = Machine::new(Arc::new(code), None, Config::default());
         let Output::Request(id, _) = machine.poll() else { panic!("a request") };
-        let reason = machine::Stop { code: ErrorCode::Budget, message: "enough".into() };
+        let reason = machine::Stop { reason: machine::StopReason::Budget, message: "enough".into() };
         if stop {
             machine.handle(id, Response::Stop(reason));
         } else {

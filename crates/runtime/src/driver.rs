@@ -18,6 +18,7 @@ use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
 use core_ir::{Data, EffectClass, Name, Num};
 use machine::{
     Call, ErrorCode, Failure, Machine, Message, Output, Reified, Request, RequestId, Response, Stop,
+    StopReason,
 };
 use serde_json::json;
 use std::collections::VecDeque;
@@ -133,7 +134,6 @@ pub fn run<'a>(
         notes: Arc::default(),
         events,
         progressed: Progressed::default(),
-        too_slow: false,
         ended: false,
     });
     // The future of a run has room for its largest part as long as it waits, and there may be very many that wait: what is kept over
@@ -203,8 +203,6 @@ struct Driver<'a> {
     notes: Arc<Notes>,
     events: &'a mut (dyn FnMut(Event) + Send),
     progressed: Progressed,
-    /// Whether it took longer than it may.
-    too_slow: bool,
     /// Whether it was ended from outside.
     ended: bool,
 }
@@ -260,14 +258,14 @@ impl<'a> Driver<'a> {
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         if cancelled.poll(cx).is_ready() {
-            self.end_from_outside("the run was cancelled".into());
+            self.end_from_outside(StopReason::Interrupted, "the run was cancelled".into());
             return Poll::Ready(());
         }
         let time_is_up = self.time_is_up(cx);
         if time_is_up && self.deadline().is_some_and(|d| Instant::now() >= d) {
-            self.too_slow = true;
             let seconds = self.limits.timeout.unwrap_or_default().as_secs_f64();
-            self.end_from_outside(format!("the run took longer than the limit of {seconds} s"));
+            let message = format!("the run took longer than the limit of {seconds} s");
+            self.end_from_outside(StopReason::TimeLimit, message);
             return Poll::Ready(());
         }
         if let Poll::Ready((id, note)) = self.notes.poll(cx) {
@@ -322,7 +320,8 @@ impl<'a> Driver<'a> {
             self.budget.settle(reserve, *spent, cost(provider.price().as_ref(), *spent));
         }
         self.under_way.shutdown().await;
-        let ended_by_itself = !matches!(&result, Err(f) if f.code == ErrorCode::Cancelled);
+        let ended_by_itself =
+            !matches!(&result, Err(f) if f.stopped.is_some_and(|s| s.code() == ErrorCode::Cancelled));
         if let Some(tools) = &self.tools {
             tools.close(ended_by_itself).await;
         }
@@ -406,7 +405,7 @@ impl<'a> Driver<'a> {
             }
             Known::Wrong(why) => {
                 self.asked(id, request, "");
-                self.end(id, ErrorCode::Cancelled, why);
+                self.end(id, StopReason::Journal, why);
                 true
             }
             Known::Begun => {
@@ -430,7 +429,7 @@ impl<'a> Driver<'a> {
                         self.asked(id, request, "");
                         let help = "find out, then resume with `--unfinished retry` to call it again or with `--unfinished fail` to tell the program that it failed; a \
                              handler with `idempotent = true` is called again with the same idempotency key";
-                        self.end(id, ErrorCode::Cancelled, format!("{what} (help: {help})"));
+                        self.end(id, StopReason::Unfinished, format!("{what} (help: {help})"));
                         true
                     }
                 }
@@ -483,10 +482,10 @@ impl<'a> Driver<'a> {
     }
 
     /// Ends the run at a request.
-    fn end(&mut self, id: RequestId, code: ErrorCode, message: String) {
+    fn end(&mut self, id: RequestId, reason: StopReason, message: String) {
         let message = self.redactor().owned(message);
         self.answered(id, Answered::Stopped(message.clone()), Instant::now());
-        self.machine.handle(id, Response::Stop(Stop { code, message }));
+        self.machine.handle(id, Response::Stop(Stop { reason, message }));
     }
 
     /// Gives up what is late by now; whether there was anything.
@@ -551,17 +550,17 @@ impl<'a> Driver<'a> {
         match kept {
             Ok((id, response, Ok(()))) => self.machine.handle(id, response),
             Ok((_, _, Err(message))) => {
-                self.machine.cancel(Stop { code: ErrorCode::Cancelled, message });
+                self.machine.cancel(Stop { reason: StopReason::Journal, message });
             }
             // It only waits, so it does not panic, and nobody aborts it.
-            Err(e) => self.machine.cancel(Stop { code: ErrorCode::Cancelled, message: e.to_string() }),
+            Err(e) => self.machine.cancel(Stop { reason: StopReason::Journal, message: e.to_string() }),
         }
     }
 
     /// Ends the run, whatever it does.
-    fn end_from_outside(&mut self, message: String) {
+    fn end_from_outside(&mut self, reason: StopReason, message: String) {
         self.ended = true;
-        self.machine.cancel(Stop { code: ErrorCode::Cancelled, message });
+        self.machine.cancel(Stop { reason, message });
     }
 
     /// Begins every queued request that may begin, the earlier first. A model call that has to wait for the budget keeps
@@ -719,7 +718,7 @@ impl<'a> Driver<'a> {
                 let question = match desk.put(&self.run, id, &approval) {
                     Ok(question) => question,
                     Err(why) => {
-                        self.end(id, ErrorCode::Cancelled, why);
+                        self.end(id, StopReason::Journal, why);
                         return Begin::Begun;
                     }
                 };
@@ -745,7 +744,7 @@ impl<'a> Driver<'a> {
                         "the run waits until somebody approves a call of `{}` (help: `entail approve {}`, then resume it)",
                         tool.name, self.run
                     );
-                    self.end(id, ErrorCode::Cancelled, message);
+                    self.end(id, StopReason::Approval, message);
                 }
             }
             Call::Recall { store, key } if self.handlers.stores.is_in_process(store) => {
@@ -799,7 +798,7 @@ impl<'a> Driver<'a> {
                 self.end_of_text(id, text);
                 self.model_answered(id, answer, &reserve, &*provider, &asked, begun);
             }
-            (Doing::Tool, Some(Done::NotNoted(why))) => self.end(id, ErrorCode::Cancelled, why),
+            (Doing::Tool, Some(Done::NotNoted(why))) => self.end(id, StopReason::Journal, why),
             (Doing::Tool, Some(Done::Tool(result))) => self.tool_answered(id, *result, begun),
             (Doing::Tool, _) => self.tool_answered(id, Err(crashed.to_string()).into(), begun),
             (Doing::Approval, Some(Done::Approval(verdict))) => self.approved(id, verdict, begun),
@@ -887,7 +886,7 @@ impl<'a> Driver<'a> {
 
     fn stop(&mut self, id: RequestId, message: String, begun: Instant) {
         self.answered(id, Answered::Stopped(message.clone()), begun);
-        self.respond(id, Response::Stop(Stop { code: ErrorCode::Budget, message }), begun);
+        self.respond(id, Response::Stop(Stop { reason: StopReason::Budget, message }), begun);
     }
 
     fn answered(&mut self, id: RequestId, what: Answered, begun: Instant) {
@@ -998,7 +997,7 @@ impl<'a> Driver<'a> {
         let used_up = match &result {
             Err(f) if f.code == ErrorCode::Budget => self.budget.used_up(),
             Err(f) if f.code == ErrorCode::Fuel => Some((Resource::Fuel, None)),
-            Err(f) if f.code == ErrorCode::Cancelled && self.too_slow => Some((Resource::Time, None)),
+            Err(f) if f.stopped == Some(StopReason::TimeLimit) => Some((Resource::Time, None)),
             _ => None,
         };
         let partial = used_up.map(|budget| std::mem::take(&mut self.progressed).partial(budget));

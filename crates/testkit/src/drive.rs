@@ -6,8 +6,8 @@ use crate::outcome::{Failure, Outcome, Tree, TreeNode};
 use crate::world::{self, Answer, World};
 use core_ir::{Code, Data, Label, Name, Num, Role, StoreDecl, ToolDecl};
 use machine::{
-    Answers, Args, Asked, Call, CodeParser, Config, Deadlines, ErrorCode, Machine, Output, Reified,
-    ReifiedKind, Reply, Response, Stop,
+    Answers, Args, Asked, Call, CodeParser, Config, Deadlines, Machine, Output, Reified, ReifiedKind, Reply,
+    Response, Stop, StopReason,
 };
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
                     kept += messages.len();
                     if kept > MOST_KEPT {
                         let message = "more messages than a test keeps".into();
-                        machine.cancel(Stop { code: ErrorCode::Fuel, message });
+                        machine.cancel(Stop { reason: StopReason::Fuel, message });
                         continue;
                     }
                 }
@@ -214,8 +214,8 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
             Output::Waiting => {
                 let at = rng.as_mut().map_or(0, |r| r.below(pending.len()));
                 if pending.is_empty() {
-                    machine
-                        .cancel(Stop { code: ErrorCode::Cancelled, message: "nothing to wait for".into() });
+                    let message = "nothing to wait for".into();
+                    machine.cancel(Stop { reason: StopReason::Interrupted, message });
                 } else {
                     let (id, asked, seconds) = pending.swap_remove(at);
                     let answer = shown.to.world.answer_within(&asked, &seconds);
@@ -311,7 +311,7 @@ pub(crate) fn response(asked: &world::Call, answer: Answer) -> Response {
         (world::Call::Sample { .. }, Answer::Drawn(b)) => Response::Sample(b),
         (_, Answer::Late(n)) => Response::Late(n),
         (_, answer) => Response::Stop(Stop {
-            code: ErrorCode::Cancelled,
+            reason: StopReason::Interrupted,
             message: format!("an answer of the wrong kind: {answer:?}"),
         }),
     }

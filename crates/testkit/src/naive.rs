@@ -1188,7 +1188,7 @@ impl Run<'_> {
 
 /// **Never caught.**
 fn catchable(code: &str) -> bool {
-    !matches!(code, "fuel" | "budget" | "cancelled")
+    !matches!(code, "fuel" | "budget" | "cancelled" | "configuration")
 }
 
 fn is_function(v: &Value) -> bool {

@@ -14,7 +14,7 @@ use check::cost::{self, CostBound, Interval};
 use core_ir::{Code, Data, Misfit, Num, Type};
 use diagnostics::{Diagnostic, Sources};
 use frontend::policy::Policy;
-use machine::{CodeParser, Config, ErrorCode, Failure, Machine, Reified};
+use machine::{CodeParser, Config, ErrorCode, Failure, Machine, Reified, StopReason};
 use runtime::trace::{Head, Recorder};
 use runtime::{
     About, ApprovalDesk, Asked, CancellationToken, Event, Handlers, Journal, JournalError, Limits,
@@ -249,13 +249,10 @@ pub(super) fn conclude(ui: &Ui, report: &RunReport, bound: &CostBound) -> Exit {
     }
     match &report.result {
         Ok(_) => Exit::Done,
-        Err(f) if f.code == ErrorCode::Cancelled && f.message.contains(INTERRUPT) => Exit::Cancelled,
+        Err(f) if f.stopped == Some(StopReason::Interrupted) => Exit::Cancelled,
         Err(_) => Exit::Failed,
     }
 }
-
-/// How the runtime's message of an interrupted run is told from that of one that was too slow.
-const INTERRUPT: &str = "cancelled";
 
 /// Reads generated code with the prelude in scope.
 struct Generated {
@@ -852,6 +849,9 @@ pub(crate) fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) 
         Err(f) => {
             let mut error =
                 json!({"code": f.code.as_str(), "message": f.message, "label": report.label.to_json()});
+            if let Some(reason) = f.stopped {
+                error["reason"] = reason.as_str().into();
+            }
             if let (Some(o), Some(source)) = (error.as_object_mut(), sources.get(f.span.file)) {
                 o.insert("path".into(), source.path.clone().into());
                 let at = source.line_column(f.span.start);

@@ -16,7 +16,7 @@ use crate::ui::{Exit, Ui};
 use core_ir::Data;
 use diagnostics::{Sources, render};
 use frontend::policy::Policy;
-use machine::{ErrorCode, Machine};
+use machine::{ErrorCode, Machine, StopReason};
 use runtime::trace::Recorder;
 use runtime::{CancellationToken, Limits, ModelSettings, Models, RunReport, Scripted, Stores};
 use serde_json::{Map, Value, json};
@@ -302,7 +302,9 @@ fn run_all(
     // Those that the interruption ended have not failed.
     let ran = if cancelled {
         ran.into_iter()
-            .filter(|(_, r)| !matches!(&r.report.result, Err(f) if f.code == ErrorCode::Cancelled))
+            .filter(
+                |(_, r)| !matches!(&r.report.result, Err(f) if f.stopped == Some(StopReason::Interrupted)),
+            )
             .collect()
     } else {
         ran
