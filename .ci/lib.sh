@@ -1,0 +1,58 @@
+# What the scripts of `.ci` and `scripts` share: the folder that they run in, and `need`.
+# shellcheck shell=bash
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
+# A fresh clone is built once: intermediate results would only cost time and space.
+[ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
+
+tools="$PWD/target/tools"
+export PATH="$PATH:$tools/bin"
+
+# Installs Debian packages.
+debian() {
+    if ! have apt-get; then
+        echo "please install the programs of the Debian packages \`$*\`" >&2
+        exit 1
+    fi
+    local sudo=()
+    [ "$(id -u)" = 0 ] || sudo=(sudo)
+    echo "installing $*"
+    "${sudo[@]}" apt-get update -qq
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null
+}
+
+# Installs a Rust program: the wheel that `.ci/tools.txt` pins, or from source where this platform has none.
+rust_tool() { # name, version
+    need python
+    [ -x "$tools/bin/python3" ] || python3 -m venv "$tools"
+    grep -A9 "toolchain-$1==" .ci/tools.txt | sed '/[^\\]$/q' >"$tools/$1.txt"
+    local options=(--quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes)
+    "$tools/bin/pip" install "${options[@]}" -r "$tools/$1.txt" ||
+        cargo install --quiet --locked --root "$tools" "$1@$2"
+}
+
+# Succeeds if all of these programs are on the path.
+have() {
+    local name
+    for name in "$@"; do command -v "$name" >/dev/null || return 1; done
+}
+
+# Makes sure that each of these is here: need cc python …
+need() {
+    local name
+    for name in "$@"; do
+        case $name in
+        cc) have cc || debian gcc libc6-dev ;;
+        c++) have c++ || debian g++ ;;
+        python) python3 -c 'import ensurepip, pip' 2>/dev/null || debian python3 python3-pip python3-venv ;;
+        redis) have redis-server || debian redis-server ;;
+        coq) have coqc ocamlopt make || debian coq ocaml-nox make ;;
+        rustfmt) cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt ;;
+        clippy) cargo clippy --version >/dev/null 2>&1 || rustup component add clippy ;;
+        cargo-deny) have cargo-deny || rust_tool cargo-deny 0.20.2 ;;
+        cargo-fuzz) have cargo-fuzz || rust_tool cargo-fuzz 0.13.2 ;;
+        *) echo "need: unknown program \`$name\`" >&2 && exit 2 ;;
+        esac
+    done
+}
