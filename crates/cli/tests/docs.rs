@@ -13,7 +13,7 @@ fn root() -> PathBuf {
 }
 
 fn pages() -> Vec<PathBuf> {
-    let mut out = vec![root().join("README.md"), root().join("CHANGELOG.md")];
+    let mut out = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|name| root().join(name)).to_vec();
     let mut folders = vec![root().join("docs"), root().join("examples")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -162,4 +162,31 @@ fn links_between_pages_lead_somewhere() {
             assert!(page.parent().unwrap().join(file).exists(), "{}: {target}", page.display());
         }
     }
+}
+
+/// A path in backticks is one from the root, or from the folder that was named before it or one above that. What
+/// a word in capitals stands for, as in `docs/frontends/NAME.md`, does not exist yet.
+#[test]
+fn contributing_names_files_that_exist() {
+    let text = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let mut folder = root();
+    let mut seen = 0;
+    for code in text.split('`').skip(1).step_by(2) {
+        let is_path = code.contains('/') || [".rs", ".toml", ".v"].iter().any(|end| code.ends_with(end));
+        if !is_path || code.contains(char::is_whitespace) {
+            continue;
+        }
+        let is_new = |part: &str| ["CODE", "NAME", "STEP"].iter().any(|word| part.contains(word));
+        let known: PathBuf = code.split('/').take_while(|part| !is_new(part)).collect();
+        let found = root().join(&known);
+        let found = if found.exists() {
+            found
+        } else {
+            let place = folder.ancestors().map(|above| above.join(&known)).find(|path| path.exists());
+            place.unwrap_or_else(|| panic!("CONTRIBUTING.md: there is no `{code}`"))
+        };
+        folder = if found.is_dir() { found } else { found.parent().unwrap().to_path_buf() };
+        seen += 1;
+    }
+    assert!(seen > 50, "{seen}");
 }
