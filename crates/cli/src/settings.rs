@@ -37,7 +37,7 @@ impl File {
     }
 }
 
-/// One `[stores.NAME]`: where a store is kept. It says one of them.
+/// One `[stores.NAME]`: where a store is kept, in one of three ways, and who shares it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct StoreEntry {
@@ -47,32 +47,37 @@ struct StoreEntry {
     redis: Option<String>,
     /// The variable that holds the address of a Redis server, with a password or without.
     redis_env: Option<String>,
+    /// Whether all callers of a server and all programs that it serves share the entries.
+    shared: bool,
 }
 
 impl StoreEntry {
-    /// Where it is, or what is wrong with the entry.
-    fn place(self, dir: &Path, environment: &Environment) -> Result<StorePlace, String> {
-        match self {
-            StoreEntry { sqlite: Some(file), redis: None, redis_env: None } => {
-                Ok(StorePlace::File(dir.join(file)))
-            }
-            StoreEntry { sqlite: None, redis: Some(address), redis_env: None } => {
+    /// The place of the store, if it is not in the process.
+    ///
+    /// # Errors
+    /// The mistake in the entry.
+    fn place(self, dir: &Path, environment: &Environment) -> Result<Option<StorePlace>, String> {
+        let StoreEntry { sqlite, redis, redis_env, shared } = self;
+        match (sqlite, redis, redis_env) {
+            (Some(file), None, None) => Ok(Some(StorePlace::File(dir.join(file)))),
+            (None, Some(address), None) => {
                 let server = RedisServer::at(&address)?;
                 if server.has_password() {
                     return Err("a password has no place in this file: name the variable that holds the address with \
                                 `redis_env`"
                         .to_string());
                 }
-                Ok(StorePlace::Redis(server))
+                Ok(Some(StorePlace::Redis(server)))
             }
-            StoreEntry { sqlite: None, redis: None, redis_env: Some(variable) } => {
+            (None, None, Some(variable)) => {
                 let address = environment
                     .get(&variable)
                     .ok_or_else(|| format!("the variable `{variable}` is not set"))?;
                 RedisServer::at(address)
-                    .map(StorePlace::Redis)
+                    .map(|server| Some(StorePlace::Redis(server)))
                     .map_err(|why| format!("the variable `{variable}`: {why}"))
             }
+            (None, None, None) if shared => Ok(None),
             _ => Err("say one of `sqlite`, `redis` and `redis_env`".to_string()),
         }
     }
@@ -112,6 +117,8 @@ pub struct Settings {
     pub(crate) python: PythonSettings,
     /// Where stores are that outlive the process.
     stores: Vec<(core_ir::Name, StorePlace)>,
+    /// Stores that all callers and programs of a server share.
+    shared_stores: Vec<core_ir::Name>,
     /// Where stores are whose program says `redis` and which have no entry.
     redis: Option<RedisServer>,
     /// What a run may use.
@@ -173,12 +180,15 @@ impl Settings {
         }
         let environment = Environment::of_process().with_file(&dir.join(".env")).map_err(Error::from)?;
         let models = FileSettings { model: file.model, models: file.models };
-        let stores = file.stores.into_iter().map(|(name, entry)| {
+        let (mut stores, mut shared_stores) = (Vec::new(), Vec::new());
+        for (name, entry) in file.stores {
+            if entry.shared {
+                shared_stores.push(name.as_str().into());
+            }
             let place = entry.place(&dir, &environment);
             let place = place.map_err(|why| wrong(format!("`[stores.{name}]` is wrong: {why}")))?;
-            Ok((name.as_str().into(), place))
-        });
-        let stores = stores.collect::<Result<_, Error>>()?;
+            stores.extend(place.map(|place| (name.as_str().into(), place)));
+        }
         let redis = match environment.get(REDIS_URL).filter(|a| !a.trim().is_empty()) {
             None => None,
             // Others may mean something else by it, so it is an error only where it is used.
@@ -202,6 +212,7 @@ impl Settings {
             mcp,
             python,
             stores,
+            shared_stores,
             redis,
             limits,
             lint,
@@ -215,7 +226,10 @@ impl Settings {
 
     /// Stores where the settings say, in use by nobody yet.
     pub(crate) fn fresh_stores(&self) -> Stores {
-        Stores::new().with_places(self.stores.clone()).with_redis(self.redis.clone())
+        Stores::new()
+            .with_places(self.stores.clone())
+            .with_shared(self.shared_stores.clone())
+            .with_redis(self.redis.clone())
     }
 
     /// How programs are loaded; a policy file that the command line names comes before that of the settings.

@@ -60,7 +60,11 @@ fn configurations_and_agents_name_redis() {
     let run = ["run", "--config", "cat.toml", "helper.yaml", "--script", "helper.json", "hello"];
     let (status, _, err) = entail(dir.path(), Some(&url), &run);
     assert_eq!(status, 0, "{err}");
-    assert!(server.cli(&["HGET", "entail:{helper}:values", "state"]).contains("hello"));
+    assert!(
+        server
+            .cli(&["HGET", "entail:account:0:6:helper41:Axes { untrusted: true, secret: false }", "state"])
+            .contains("hello")
+    );
 
     let agent = "agent scribe { tools: [], prompt: \"You take notes.\",\n               \
                  memory: { store: \"redis\", keys: { notes: List[String] }, size: 20, ttl: 7200 } }\n\

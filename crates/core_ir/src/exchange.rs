@@ -511,6 +511,7 @@ fn refusal(e: BuildError) -> (String, Span) {
         BuildError::Shared(s) => ("a term is used twice".into(), s),
         BuildError::NotAFunction(n, s) => (format!("`{n}` is no function"), s),
         BuildError::Policy(n, s) => (format!("the policy of `{n}` asks models, tools or stores"), s),
+        BuildError::Stores(conflict) => (conflict.to_string(), conflict.second),
     }
 }
 

@@ -7,6 +7,7 @@
 //! looked up by name at run time.
 //! Invariant: children stand before their parents, and every term but the root has exactly one
 //! parent, so an attribute that flows upwards is computed by one loop over the terms.
+//! Invariant: no two stores of a [`Code`] have one name and different declarations (see [`StoreTable`]).
 //! Invariant: no term is nested deeper than [`MAX_DEPTH`].
 //! Invariant: this crate evaluates nothing and reports nothing; it knows no front end and no rule.
 //!
@@ -23,6 +24,7 @@ mod pred;
 pub mod print;
 mod read;
 mod schema;
+mod stores;
 mod term;
 mod ty;
 
@@ -34,6 +36,7 @@ pub use pred::{Comparison, Measure, Pred};
 pub use print::{Style, print_code, print_data, print_term, print_with, write_data};
 pub use read::Misfit;
 pub use schema::Schema;
+pub use stores::{StoreConflict, StoreDifference, StoreTable};
 pub use term::{
     Abs, AbsSugar, Bound, Branch, BuildError, Builder, Catches, Code, EffectClass, Globals, IfSugar, KeyDecl,
     LetSugar, MAX_DEPTH, ModelParams, NEXT, NOTHING_WAITS, Operand, Prim, Recv, Role, Simple, Slot,

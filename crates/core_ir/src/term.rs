@@ -1,6 +1,6 @@
 //! Terms, and the arena they live in.
 
-use crate::{Data, LabelSpec, Name, Num, Pred, Type};
+use crate::{Data, LabelSpec, Name, Num, Pred, StoreConflict, StoreTable, Type};
 use diagnostics::Span;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -612,11 +612,11 @@ pub struct KeyDecl {
 /// A store `σ`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreDecl {
-    /// Its name; stores of one name are one store to the handler.
+    /// Its name; a program has one declaration for each.
     pub name: Name,
     /// Its keys, names distinct.
     pub keys: Vec<KeyDecl>,
-    /// The most entries it keeps.
+    /// The most entries it keeps under each label.
     pub capacity: Option<u64>,
     /// Seconds after which an entry is gone.
     pub ttl: Option<u64>,
@@ -1010,6 +1010,8 @@ pub enum BuildError {
     NotAFunction(Name, Span),
     /// The policy of the tool of this name asks something of the world, or belongs to another prelude.
     Policy(Name, Span),
+    /// Two declarations of one store that differ.
+    Stores(Box<StoreConflict>),
 }
 
 /// Makes a [`Code`]: add terms bottom-up, then [`Builder::finish`].
@@ -1243,6 +1245,11 @@ impl Builder {
         ToolId(self.tools.len() as u32 - 1)
     }
 
+    /// A store declared before.
+    pub fn store_decl(&self, id: StoreId) -> &StoreDecl {
+        &self.stores[id.0 as usize]
+    }
+
     /// Declares a store and gives its number.
     pub fn store(&mut self, store: StoreDecl) -> StoreId {
         self.stores.push(Arc::new(store));
@@ -1300,6 +1307,12 @@ impl Builder {
             let same = Arc::ptr_eq(&policy.globals, &globals) || policy.globals.names.is_empty();
             if !same || !policy.is_quiet() {
                 resolver.errors.push(BuildError::Policy(tool.name.clone(), tool.span));
+            }
+        }
+        let mut table = StoreTable::default();
+        for store in &self.stores {
+            if let Err(conflict) = table.declare(store) {
+                resolver.errors.push(BuildError::Stores(Box::new(conflict)));
             }
         }
         if !resolver.errors.is_empty() {

@@ -110,7 +110,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: emit::DUPLICATE,
         title: "a name that is given twice",
-        text: "Tools, agents and routes are told apart by their names; the second one is left out.",
+        text: "Tools, agents and routes are told apart by their names; the second one is left out. Two memories of one name that differ are refused: \
+               a store has one declaration.",
         wrong: "agentId: a\ntype: react\nmodel: m\nsystemPrompt: p\nmcp: {localTools: [sum, sum]}",
         right: "agentId: a\ntype: react\nmodel: m\nsystemPrompt: p\nmcp: {localTools: [sum, terminate]}",
     },

@@ -3,7 +3,7 @@
 pub mod braces;
 
 use crate::doc::{Entry, Kind, Node};
-use core_ir::{Bound, Builder, Data, ModelParams, Name, Prim, Term, TermId, Type};
+use core_ir::{Bound, Builder, Data, ModelParams, Name, Prim, StoreConflict, Term, TermId, Type};
 pub use diagnostics::clip;
 use diagnostics::{Diagnostic, Level, Span, nearest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,13 @@ pub mod codes {
     pub const UNKNOWN_TYPE: &str = "F006";
     /// A name that is given twice.
     pub const DUPLICATE: &str = "F007";
+}
+
+/// The diagnostic for two declarations of one store.
+pub fn store_conflict(conflict: &StoreConflict) -> Diagnostic {
+    Diagnostic::error(codes::DUPLICATE, conflict.to_string(), conflict.second)
+        .remark(conflict.first, "the first declaration is here")
+        .help(StoreConflict::HELP)
 }
 
 /// A key of a framework that has no counterpart in the term, and why that is so.

@@ -907,6 +907,11 @@ impl Machine {
         }
     }
 
+    /// The stores that the program declares. No other is used in the run.
+    pub fn stores(&self) -> &[Arc<StoreDecl>] {
+        &self.root.stores
+    }
+
     /// The lattice of the run, which gives its labels their meaning.
     pub fn lattice(&self) -> &Lattice {
         &self.lattice

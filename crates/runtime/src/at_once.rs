@@ -5,12 +5,12 @@
 //! Invariant: what is answered here is answered as the driver would, and nothing is left over: where there is a journal, a time limit, somebody who waits before or a
 //! budget that is used up, the driver does it.
 
-use crate::Redactor;
 use crate::budget::Budget;
 use crate::driver::{Handlers, key_name, sample};
 use crate::event::{Answered, Asked as What, Event};
 use crate::partial::Progressed;
 use crate::provider::{Finish, Tokens};
+use crate::{Redactor, Stores};
 use core_ir::{Data, Num, StoreDecl, ToolDecl};
 use machine::{Answers, Args, Asked};
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use tokio::time::Instant;
 /// The parts of a driver that answer at once.
 pub(crate) struct AtOnce<'d, 'a> {
     pub(crate) handlers: &'d Handlers,
+    pub(crate) stores: &'d Stores,
     pub(crate) budget: &'d mut Budget<'a>,
     pub(crate) progressed: &'d mut Progressed,
     pub(crate) events: &'d mut (dyn FnMut(Event) + Send),
@@ -59,7 +60,7 @@ impl AtOnce<'_, '_> {
 
     /// Whether a store can be used here and now.
     fn is_here(&self, asked: &Asked<'_>, store: &StoreDecl) -> bool {
-        asked.deadlines().is_empty() && self.handlers.stores.is_in_process(store)
+        asked.deadlines().is_empty() && self.stores.is_in_process(store)
     }
 }
 
@@ -101,7 +102,7 @@ impl Answers for AtOnce<'_, '_> {
             return None;
         }
         let begun = self.asks(asked, What::Recall { store: store.name.clone(), key: key_name(store, key) });
-        let result = self.handlers.stores.recall(store, key);
+        let result = self.stores.recall(store, key);
         let what = match &result {
             Ok(Some(data)) => Answered::Data(self.redactor().data(data)),
             Ok(None) => Answered::Nothing,
@@ -124,7 +125,7 @@ impl Answers for AtOnce<'_, '_> {
         let shown = self.redactor().data(value);
         let name = key_name(store, key);
         let begun = self.asks(asked, What::Remember { store: store.name.clone(), key: name, value: shown });
-        let result = self.handlers.stores.remember(store, key, value.clone());
+        let result = self.stores.remember(store, key, value.clone());
         let what = result.clone().map_or_else(Answered::Failed, |()| Answered::Nothing);
         self.answers(asked, what, begun);
         Some(result)

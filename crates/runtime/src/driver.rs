@@ -106,7 +106,7 @@ pub struct RunReport {
 ///
 /// Needs a tokio runtime with IO and time. Dropping the future ends everything as well.
 pub fn run<'a>(
-    machine: Machine,
+    mut machine: Machine,
     handlers: &'a Handlers,
     limits: &'a Limits,
     cancel: &'a CancellationToken,
@@ -116,12 +116,19 @@ pub fn run<'a>(
         Some(session) => lock(session).id().into(),
         None => handlers.run.clone().unwrap_or_else(journal::new_id).into(),
     };
+    // A run that goes on has the time at which it began.
+    let began = handlers.journal.as_ref().map(|session| lock(session).created());
+    let stores = handlers.stores.begin(machine.stores(), began).unwrap_or_else(|message| {
+        machine.cancel(Stop { reason: StopReason::Configuration, message });
+        handlers.stores.clone()
+    });
     // Boxed here, and not within the future: that would have room for the machine twice, where it is given and where it is used.
     let mut driver = Box::new(Driver {
         machine,
         handlers,
         limits,
         run,
+        stores,
         begun: Instant::now(),
         tools: None,
         budget: Budget::of(limits),
@@ -185,6 +192,8 @@ struct Driver<'a> {
     handlers: &'a Handlers,
     limits: &'a Limits,
     run: Box<str>,
+    /// Those of the run, at its time.
+    stores: Stores,
     begun: Instant,
     /// Those of the run, from its first call of a tool on.
     tools: Option<Box<Tools>>,
@@ -355,6 +364,7 @@ impl<'a> Driver<'a> {
         let room = self.under_way.len() < self.limits.in_flight.max(1);
         self.machine.poll_with(&mut AtOnce {
             handlers: self.handlers,
+            stores: &self.stores,
             budget: &mut self.budget,
             progressed: &mut self.progressed,
             events: &mut *self.events,
@@ -466,9 +476,9 @@ impl<'a> Driver<'a> {
             }
             Call::Tool { .. } => self.budget.replayed_tool(),
             // What this process kept was lost with the one before.
-            Call::Remember { store, key, value } if resumed && self.handlers.stores.is_in_process(store) => {
+            Call::Remember { store, key, value } if resumed && self.stores.is_in_process(store) => {
                 if matches!(response, Response::Remember(Ok(()))) {
-                    let _ = self.handlers.stores.remember(store, *key, value.clone());
+                    let _ = self.stores.remember(store, *key, value.clone());
                 }
             }
             _ => {}
@@ -747,27 +757,27 @@ impl<'a> Driver<'a> {
                     self.end(id, StopReason::Approval, message);
                 }
             }
-            Call::Recall { store, key } if self.handlers.stores.is_in_process(store) => {
+            Call::Recall { store, key } if self.stores.is_in_process(store) => {
                 self.asked(id, request, "");
-                let result = self.handlers.stores.recall(store, *key);
+                let result = self.stores.recall(store, *key);
                 self.recalled(id, result, begun);
             }
-            Call::Remember { store, key, value } if self.handlers.stores.is_in_process(store) => {
+            Call::Remember { store, key, value } if self.stores.is_in_process(store) => {
                 self.asked(id, request, "");
-                let result = self.handlers.stores.remember(store, *key, value.clone());
+                let result = self.stores.remember(store, *key, value.clone());
                 self.remembered(id, result, begun);
             }
             // Others wait for a file or a server, and must not keep everybody waiting.
             Call::Recall { .. } | Call::Remember { .. } if !free => return Begin::NotYet,
             Call::Recall { store, key } => {
                 self.asked(id, request, "");
-                let (stores, store, key) = (self.handlers.stores.clone(), store.clone(), *key);
+                let (stores, store, key) = (self.stores.clone(), store.clone(), *key);
                 let work = aside(move || stores.recall(&store, key));
                 self.under_way.spawn(id, begun, Doing::Recall, async { Done::Recall(work.await) });
             }
             Call::Remember { store, key, value } => {
                 self.asked(id, request, "");
-                let (stores, store, key) = (self.handlers.stores.clone(), store.clone(), *key);
+                let (stores, store, key) = (self.stores.clone(), store.clone(), *key);
                 let value = value.clone();
                 let work = aside(move || stores.remember(&store, key, value));
                 self.under_way.spawn(id, begun, Doing::Remember, async { Done::Remember(work.await) });

@@ -6,7 +6,7 @@ use core_ir::{Builder, Code, Data, EffectClass, ModelParams, Name, Num, Term, Te
 use machine::{Config, ErrorCode, Machine};
 use runtime::{
     About, CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelSettings, Models,
-    RunReport, Scripted, Session, Tools, Unfinished,
+    RunReport, Scripted, Session, StorePlace, Stores, Tools, Unfinished,
 };
 use serde_json::json;
 use std::path::Path;
@@ -680,4 +680,43 @@ fn files_that_are_no_journals_are_named() {
     assert!(Journal::open(&text).unwrap_err().message.contains("it is no journal"));
     assert!(Journal::existing(&dir.path().join("none")).unwrap_err().message.contains("there is no journal"));
     assert!(Journal::open(dir.path()).is_err());
+}
+
+/// A run that goes on sees its stores at the time at which it began.
+#[tokio::test(start_paused = true)]
+async fn a_resumed_run_has_the_time_at_which_it_began() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, store) = (dir.path().join("r.db"), StorePlace::File(dir.path().join("m.db")));
+    let code = code_of(|b| {
+        let seven = b.lit(Num::from(7), AT);
+        let write = b.add(Term::Remember("k".into(), None, seven), AT);
+        let paid = pay(b, 1);
+        let read = b.add(Term::Recall("k".into(), None), AT);
+        let all = b.add(Term::List(vec![write, paid, read]), AT);
+        let (ty, label, initial) = (Type::Num, core_ir::LabelSpec::BOTTOM, None);
+        let keys = vec![core_ir::KeyDecl { name: "k".into(), ty, label, initial }];
+        let (name, capacity, ttl) = ("s".into(), None, Some(60));
+        let s = b.store(core_ir::StoreDecl { name, keys, capacity, ttl, backend: None, span: AT });
+        b.add(Term::Mem(s, all), AT)
+    });
+    let (ledger, stores) = (Ledger::default(), Stores::new().with_places([("s".into(), store)]));
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    let first = Handlers { stores: stores.clone(), ..with(handlers("[]", &ledger), session) };
+    let (cancel, mut answers) = (CancellationToken::new(), 0);
+    let stop = cancel.clone();
+    let mut end_at_the_tool = |event: Event| {
+        answers += usize::from(matches!(event, Event::Asked { .. }));
+        if answers == 2 {
+            stop.cancel();
+        }
+    };
+    let machine = Machine::new(code.clone(), None, Config::default());
+    let cut = runtime::run(machine, &first, &Limits::default(), &cancel, &mut end_at_the_tool).await;
+    assert!(cut.result.is_err());
+    drop(first);
+    tokio::time::advance(std::time::Duration::from_secs(100)).await;
+    let session = resume(&file, &id, &code, Unfinished::Retry);
+    let (report, _) = run(&code, &Handlers { stores, ..with(handlers("[]", &ledger), session) }).await;
+    assert_eq!(text(&report), r#"[{},"paid 1",7]"#);
 }

@@ -491,3 +491,84 @@ async fn budgets_of_tool_calls_hold_and_events_are_told_as_they_happen() {
     assert_eq!(error(report), (ErrorCode::Budget, "the limit of 1 tool calls is reached".into()));
     assert_eq!(*told.lock().unwrap(), 4);
 }
+
+/// A store of one number, public and trusted.
+fn counter(capacity: Option<u64>, ttl: Option<u64>, backend: Option<&str>) -> StoreDecl {
+    let (ty, label, initial) = (Type::Num, core_ir::LabelSpec::BOTTOM, Some(Data::Num(Num::ZERO)));
+    let keys = vec![core_ir::KeyDecl { name: "k".into(), ty, label, initial }];
+    StoreDecl { name: "s".into(), keys, capacity, ttl, backend: backend.map(Into::into), span: AT }
+}
+
+/// `try (mem (recall k) store) catch x. x`
+fn recalls(store: StoreDecl) -> Machine {
+    machine(|b| {
+        let e = b.add(Term::Recall("k".into(), None), AT);
+        let s = b.store(store);
+        let e = b.add(Term::Mem(s, e), AT);
+        caught(b, e)
+    })
+}
+
+/// `docs/calculus.md` §10, stores: a second declaration is an error before the run, and nothing catches it.
+#[tokio::test]
+async fn another_declaration_of_a_store_ends_the_run_before_its_first_step() {
+    let handlers = scripted("[]");
+    for _ in 0..2 {
+        let value = data(run(recalls(counter(Some(3), None, None)), &handlers, Limits::default()).await);
+        assert_eq!(value, Data::Num(Num::ZERO));
+    }
+    let report = run(recalls(counter(Some(4), None, None)), &handlers, Limits::default()).await;
+    assert_eq!(report.fuel, 0);
+    let (code, message) = error(report);
+    assert_eq!(code, ErrorCode::Configuration);
+    assert!(
+        message.starts_with("the store `s` has two declarations, which differ in the capacity"),
+        "{message}"
+    );
+    // In another scope it is another store.
+    let scope = runtime::StoreScope { caller: "ann".into(), program: "p".into() };
+    let other = Handlers { stores: handlers.stores.scoped(scope), ..scripted("[]") };
+    assert!(run(recalls(counter(Some(4), None, None)), &other, Limits::default()).await.result.is_ok());
+}
+
+/// A mistake of configuration is no error of the program.
+#[tokio::test]
+async fn a_store_without_a_backend_ends_the_run_before_its_first_step() {
+    let report = run(recalls(counter(None, None, Some("etcd"))), &scripted("[]"), Limits::default()).await;
+    assert_eq!(report.fuel, 0);
+    let (code, message) = error(report);
+    assert_eq!(code, ErrorCode::Configuration);
+    assert!(message.contains("the backend `etcd` is not configured"), "{message}");
+}
+
+/// `docs/calculus.md` §10, stores: time is read once, when the run begins. Wall-clock time would tell how long a secret request took:
+/// `let _ = if secret then slow {} else null in recall k`.
+#[tokio::test(start_paused = true)]
+async fn entries_expire_between_runs_only() {
+    let slow: CustomTool = Arc::new(|_| {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(100)).await;
+            Ok(Data::Null)
+        })
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let file = runtime::StorePlace::File(dir.path().join("m.db"));
+    for stores in [Stores::new(), Stores::new().with_places([("s".into(), file)])] {
+        let tools = Tools::new(&Environment::default()).with_custom("slow", slow.clone());
+        let handlers = Handlers { tools, stores, ..scripted("[]") };
+        let first = machine(|b| {
+            let seven = b.lit(Num::from(7), AT);
+            let write = b.add(Term::Remember("k".into(), None, seven), AT);
+            let wait = call(b, decl("slow", &[], Type::Null, None), vec![]);
+            let read = b.add(Term::Recall("k".into(), None), AT);
+            let all = b.add(Term::List(vec![write, wait, read]), AT);
+            let s = b.store(counter(None, Some(60), None));
+            b.add(Term::Mem(s, all), AT)
+        });
+        let Data::List(all) = data(run(first, &handlers, Limits::default()).await) else { panic!() };
+        assert_eq!(all[2], Data::Num(Num::from(7)));
+        // Where the key is absent when a run begins, there is the initial value.
+        let then = data(run(recalls(counter(None, Some(60), None)), &handlers, Limits::default()).await);
+        assert_eq!(then, Data::Num(Num::ZERO));
+    }
+}

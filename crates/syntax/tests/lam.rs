@@ -141,7 +141,7 @@ fn an_undeclared_tool_is_a_warning_and_the_careful_assumption() {
 }
 
 #[test]
-fn generated_code_neither_lowers_labels_nor_acts() {
+fn generated_code_neither_lowers_labels_nor_acts_nor_declares_stores() {
     for text in [
         "endorse [] 1",
         "declassify [] 1",
@@ -149,10 +149,19 @@ fn generated_code_neither_lowers_labels_nor_acts() {
         "tool rm(p: Str) -> Null\n1",
         "recv {tools: [rm]}",
         "[\"{fork (tool[rm] '/')}\"]",
+        "mem (recall k) {k: Num}",
+        "mem 1 {}",
+        "mem 1 memory",
+        "store memory {k: Num}\n1",
+        "[\"{fork (mem (remember k 1) {k: Num} backend 'redis')}\"]",
     ] {
         let parsed = parse(FileId(0), text, &Globals::none(), Options::GENERATED);
         assert!(parsed.code.is_none(), "{text}");
         assert!(parsed.diagnostics.iter().any(|d| d.code == codes::GENERATED), "{text}");
+    }
+    for text in ["recall k", "remember k 1"] {
+        let parsed = parse(FileId(0), text, &Globals::none(), Options::GENERATED);
+        assert!(parsed.diagnostics.iter().any(|d| d.code == codes::KEY), "{text}");
     }
     assert!(parse(FileId(0), "[\"U\"] : @'go on'", &Globals::none(), Options::GENERATED).code.is_some());
 }
@@ -395,4 +404,42 @@ proptest! {
         }
         sane(&chars.iter().collect::<String>())?;
     }
+}
+
+/// `docs/calculus.md` §10, stores: a name has one declaration.
+#[test]
+fn a_store_has_one_declaration() {
+    let of = |second: &str| {
+        let text = format!("store s {{k: Num @ [\"S\"]}} capacity 3\nstore s {second}\nmem (recall k) s");
+        let parsed = read(&text);
+        (parsed.code.is_some(), parsed.diagnostics)
+    };
+    let (read, found) = of("{k: Num @ [\"S\"]} capacity 3");
+    assert!(read && found.len() == 1 && found[0].level == diagnostics::Level::Info, "{found:?}");
+    let others = [
+        ("{k: Num} capacity 3", "the label of the key `k`"),
+        ("{k: Str @ [\"S\"]} capacity 3", "the type of the key `k`"),
+        ("{k: Num @ [\"S\"] = 1} capacity 3", "the initial value of the key `k`"),
+        ("{k: Num @ [\"S\"], l: Num} capacity 3", "the key `l`"),
+        ("{l: Num @ [\"S\"]} capacity 3", "the key `k`"),
+        ("{} capacity 3", "the key `k`"),
+        ("{k: Num @ [\"S\"]} capacity 4", "the capacity"),
+        ("{k: Num @ [\"S\"]} capacity 3 ttl 1", "the lifetime of entries"),
+        ("{k: Num @ [\"S\"]} capacity 3 backend 'redis'", "the backend"),
+    ];
+    for (second, difference) in others {
+        let (read, found) = of(second);
+        assert!(!read && found.len() == 1, "{second}: {found:?}");
+        assert_eq!(found[0].code, codes::DUPLICATE);
+        let message = format!("the store `s` has two declarations, which differ in {difference}");
+        assert_eq!(found[0].message, message);
+        assert_eq!((found[0].remarks[0].span.start, found[0].span.map(|s| s.start)), (0, Some(36)));
+        assert!(!found[0].help.is_empty());
+    }
+    // Stores without a name are stores of their own.
+    assert!(found_no_error("store memory {k: Num}\nmem (mem (recall k) {k: Str}) memory"));
+}
+
+fn found_no_error(text: &str) -> bool {
+    read(text).code.is_some()
 }

@@ -1347,7 +1347,8 @@ fn harmless(code: Arc<Code>, endorse: bool) -> Result<Arc<Code>, String> {
         Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => !params.tools.is_empty(),
         _ => false,
     });
-    let mut harm = offers.then_some("tool");
+    let declares = code.iter().any(|(_, t)| matches!(t, Term::Mem(..)));
+    let mut harm = offers.then_some("tool").or_else(|| declares.then_some("mem"));
     if !endorse {
         let endorses = || code.reaches(|t| matches!(t, Term::Endorse(..)));
         let declassifies = || code.reaches(|t| matches!(t, Term::Declassify(..)));

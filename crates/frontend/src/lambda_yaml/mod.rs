@@ -141,6 +141,7 @@ pub(crate) fn not_built(error: &core_ir::BuildError, span: Span) -> Diagnostic {
         NotAFunction(n, s) => (format!("`{n}` is no function"), *s),
         Policy(n, s) => (format!("the policy of `{n}` asks models, tools or stores"), *s),
         Shared(s) => ("one part was compiled into two places".to_string(), *s),
+        Stores(conflict) => return emit::store_conflict(conflict),
     };
     Diagnostic::error(codes::TOO_MUCH, message, if at.end > at.start { at } else { span })
 }

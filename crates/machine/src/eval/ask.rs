@@ -557,6 +557,10 @@ impl Machine {
         if code.iter().any(|(_, term)| tool(term)) {
             return Some("tool");
         }
+        // A declaration of its own would be a second one of a store, the program's or another program's.
+        if code.iter().any(|(_, term)| matches!(term, Term::Mem(..))) {
+            return Some("mem");
+        }
         // What it must not contain, it must not borrow from the prelude either.
         if self.config.generated_endorse {
             None

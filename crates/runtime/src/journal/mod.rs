@@ -508,9 +508,10 @@ impl Journal {
 
     /// What a run was begun with.
     fn stored(&self, run: &str) -> Result<Stored, JournalError> {
-        let sql = "SELECT program, input, settings, digest FROM runs WHERE id = ?1";
+        let sql = "SELECT program, input, settings, digest, created FROM runs WHERE id = ?1";
         let found = self.db.query_row(sql, [run], |r| {
-            let stored = Stored { program: r.get(0)?, input: r.get(1)?, settings: r.get(2)? };
+            let stored =
+                Stored { program: r.get(0)?, input: r.get(1)?, settings: r.get(2)?, created: r.get(4)? };
             let whole = r.get::<_, String>(3)? == digest(&stored.program, &stored.input, &stored.settings);
             if whole { Ok(stored) } else { Err(damaged()) }
         });
@@ -687,6 +688,8 @@ struct Stored {
     program: String,
     input: String,
     settings: String,
+    /// Milliseconds since 1970.
+    created: i64,
 }
 
 fn digest(program: &str, input: &str, settings: &str) -> String {

@@ -54,6 +54,8 @@ pub struct Session {
     /// What is written; nothing in a replay.
     writer: Option<Writer>,
     id: String,
+    /// When it began, in milliseconds since 1970.
+    created: i64,
     mode: Mode,
     /// Requests that differ from the journal's are asked anew up to this step: another program may have asked for what is there.
     changed_to: i64,
@@ -211,7 +213,7 @@ impl Journal {
     }
 
     fn session(self, id: String, lock: Option<Lock>) -> Result<Session, JournalError> {
-        let Stored { input, settings, .. } = self.stored(&id)?;
+        let Stored { input, settings, created, .. } = self.stored(&id)?;
         let damaged = |what: &str| JournalError::new(format!("the {what} of run `{id}` can't be read"));
         let input = match input.as_str() {
             "" => None,
@@ -250,6 +252,7 @@ impl Journal {
             turn,
             writer,
             id,
+            created,
             mode,
             changed_to,
             unfinished: Unfinished::Ask,
@@ -337,6 +340,11 @@ impl Session {
     /// The run's identifier in the journal.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// When the run began, in milliseconds since 1970: the time of its stores, also when it goes on later.
+    pub(crate) fn created(&self) -> i64 {
+        self.created
     }
 
     /// The input of the run.

@@ -1,18 +1,21 @@
 //! Stores: in this process, in SQLite files or on a Redis server. They behave alike.
 //!
-//! Entry points: [`Stores::recall`], [`Stores::remember`].
+//! Entry points: [`Stores::recall`], [`Stores::remember`], [`Stores::scoped`].
 //!
 //! Invariant: an operation is atomic, and all of one store happen in one order, whoever else uses it.
-//! Invariant: a key gives only what is of its type, and nothing to a program that declares another label for it.
+//! Invariant: a key gives only what is of its type and was written under its label.
+//! Invariant: what an operation finds under a label depends on the time of its run and on what was written under that label, and on
+//! nothing else.
 
+mod account;
 mod here;
 mod redis;
 mod sqlite;
 
 pub use redis::RedisServer;
 
-use core_ir::{Data, KeyDecl, Name, StoreDecl};
-use std::collections::HashMap;
+use core_ir::{Data, KeyDecl, Name, StoreConflict, StoreDecl, StoreTable};
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -33,31 +36,80 @@ pub enum StorePlace {
     Redis(RedisServer),
 }
 
-/// Stores by name; stores of one name are one store. A clone is the same stores, so what one run remembers another
-/// can recall as long as they share it.
+/// A caller and a program, whose entries are separate from those of all others.
 ///
-/// A key's initial value is an entry like others: it is there from the first time its store is used, counts
-/// towards the capacity and expires. An entry that does not fit expels the one written longest ago among the keys of its label:
-/// each label has the capacity for itself, so that nobody learns from what is gone what was written under another one
-/// (`docs/calculus.md` §10, stores).
+/// The names may hold any characters: in files and on servers each is written after its length, so no two scopes meet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StoreScope {
+    /// The name of the caller, such as the name of a token.
+    pub caller: String,
+    /// The name of the program, the same whenever it is served.
+    pub program: String,
+}
+
+impl StoreScope {
+    /// The name of the owner in files and on servers.
+    fn owner(&self) -> String {
+        [&*self.caller, &*self.program].map(prefixed).concat()
+    }
+}
+
+/// A text after its length in bytes and a colon. No sequence of such texts is another one.
+fn prefixed(text: &str) -> String {
+    format!("{}:{text}", text.len())
+}
+
+/// Stores by name. A clone is the same stores, so what one run remembers another can recall as long as they share it.
+///
+/// A store has one account for each label. An account holds at most as many entries as the capacity; the one that was written longest ago
+/// goes first, and reading is no use. An entry expires by the lifetime that was declared when it was written. Initial values are there from
+/// the beginning: they count towards the capacity as entries older than all others. A [run](crate::run) reads the time once, when it
+/// begins, so entries expire between runs only. See `docs/calculus.md` §10, stores.
+///
+/// # Scopes
+/// All programs that use one `Stores` share what is in it, by the names of the stores. [`Stores::scoped`] gives the same stores with entries
+/// that belong to one caller and one program, apart from those that are [shared](Stores::with_shared).
+///
+/// ```
+/// # use core_ir::{Data, KeyDecl, LabelSpec, StoreDecl, Type};
+/// # use diagnostics::{FileId, Span};
+/// use runtime::{StoreScope, Stores};
+/// # let key = KeyDecl { name: "k".into(), ty: Type::Str, label: LabelSpec::BOTTOM, initial: None };
+/// # let at = Span { file: FileId(0), start: 0, end: 0 };
+/// # let notes =
+/// #     StoreDecl { name: "notes".into(), keys: vec![key], capacity: None, ttl: None, backend: None, span: at };
+/// let all = Stores::new();
+/// let of = |caller: &str| all.scoped(StoreScope { caller: caller.into(), program: "shop.agent".into() });
+/// of("ann").remember(&notes, 0, Data::str("hers")).unwrap();
+/// assert_eq!(of("ann").recall(&notes, 0), Ok(Some(Data::str("hers"))));
+/// assert_eq!(of("bob").recall(&notes, 0), Ok(None));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Stores {
-    here: Arc<Mutex<HashMap<Name, here::Store>>>,
+    here: Arc<Mutex<HashMap<(String, Name), here::Store>>>,
     /// Those that are kept elsewhere.
     places: Arc<HashMap<Name, StorePlace>>,
-    /// Where those are whose program says `redis` and no more.
+    /// Those that all scopes share.
+    shared: Arc<BTreeSet<Name>>,
+    /// The default server for stores whose program names the backend `redis`.
     redis: Option<RedisServer>,
     /// Whatever programs say, all are in this process.
     only_here: bool,
     open: Arc<Mutex<HashMap<Name, Arc<Mutex<Open>>>>>,
+    /// The declarations that runs began with, by owner.
+    declared: Arc<Mutex<HashMap<String, StoreTable>>>,
+    /// The owner of entries, empty for the local user.
+    owner: Arc<str>,
+    /// The time of the run, in milliseconds since 1970. Without one each operation reads the clock.
+    now: Option<i64>,
     /// A moment on both clocks: that of the world, which other processes share, and ours, which never jumps.
     epoch: (Duration, Instant),
 }
 
 /// Stores as a value, in which no time passes: a copy goes its own way. For following every course that a run can take.
 ///
-/// They hold what [`Stores`] would that are in this process and begin empty, at the moment when the run begins: what lives for no
-/// time is gone at once, everything else stays.
+/// They hold what [`Stores`] would that are in this process and begin empty. Time stands still: what lives for no time is gone at once,
+/// everything else stays.
 ///
 /// # Examples
 /// ```
@@ -87,14 +139,14 @@ impl StillStores {
         let Some(key) = decl.keys.get(key as usize) else {
             return Err(format!("store `{}` has no such key", decl.name));
         };
-        let operation = Operation { decl, key, act, now: 0 };
+        let operation = Operation { owner: "", decl, key, act, now: 0 };
         self.stores.entry(decl.name.clone()).or_default().carry_out(operation)
     }
 
     /// What a key holds, if anything.
     ///
     /// # Errors
-    /// It holds what is not of the key's type and label.
+    /// It holds what is not of the key's type.
     pub fn recall(&mut self, decl: &StoreDecl, key: u32) -> Result<Option<Data>, String> {
         self.act(decl, key, Act::Recall)
     }
@@ -123,6 +175,8 @@ enum Act {
 
 /// An operation on a key.
 struct Operation<'a> {
+    /// See [`StoreScope::owner`].
+    owner: &'a str,
     decl: &'a StoreDecl,
     key: &'a KeyDecl,
     act: Act,
@@ -131,12 +185,6 @@ struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// The last moment at which an entry that has expired by now was written.
-    fn expired(&self) -> Option<i64> {
-        let ttl = self.decl.ttl?;
-        Some(self.now.saturating_sub(i64::try_from(ttl.saturating_mul(1000)).unwrap_or(i64::MAX)))
-    }
-
     /// What a key holds, if it is of its type.
     fn of_type(&self, data: Data) -> Result<Data, String> {
         let KeyDecl { name, ty, .. } = self.key;
@@ -157,17 +205,9 @@ impl Operation<'_> {
         let json = crate::journal::parse(text).map_err(|e| wrong(e.to_string()))?;
         self.of_type(core_ir::exchange::data_from_json(&json).map_err(|e| wrong(e.message))?)
     }
-
-    /// A key's label never changes; a program that declares another one would launder what others wrote.
-    fn another_label(&self) -> String {
-        format!(
-            "key `{}` of store `{}` was declared with another label by whoever wrote it first",
-            self.key.name, self.decl.name
-        )
-    }
 }
 
-/// A label as it is kept beside what a key holds.
+/// The label of an account as it is written in files and on servers.
 fn label_of(key: &KeyDecl) -> String {
     format!("{:?}", key.label)
 }
@@ -178,9 +218,13 @@ impl Default for Stores {
         Stores {
             here: Arc::default(),
             places: Arc::default(),
+            shared: Arc::default(),
             redis: None,
             only_here: false,
             open: Arc::default(),
+            declared: Arc::default(),
+            owner: "".into(),
+            now: None,
             epoch: (world, Instant::now()),
         }
     }
@@ -209,6 +253,56 @@ impl Stores {
     pub fn with_redis(mut self, server: Option<RedisServer>) -> Stores {
         self.redis = server;
         self
+    }
+
+    /// With these stores shared by all scopes (`shared = true` in `[stores.NAME]` of `entail.toml`).
+    #[must_use]
+    pub fn with_shared(mut self, names: impl IntoIterator<Item = Name>) -> Stores {
+        self.shared = Arc::new(names.into_iter().collect());
+        self
+    }
+
+    /// Whether all scopes share the store of this name.
+    pub fn is_shared(&self, name: &str) -> bool {
+        self.shared.contains(name)
+    }
+
+    /// The same stores for one caller of one program: entries of other scopes, and of no scope, are not seen and not evicted. Stores that are
+    /// shared stay what they are. Costs little, so it can be done for each request.
+    #[must_use]
+    pub fn scoped(&self, scope: StoreScope) -> Stores {
+        Stores { owner: scope.owner().into(), ..self.clone() }
+    }
+
+    /// The stores for a run that declares these and began at this time, in milliseconds since 1970. Makes and writes nothing.
+    ///
+    /// # Errors
+    /// A mistake of configuration, which ends the run before it begins: a backend that is not configured, or another declaration of a store
+    /// that a run with the same stores began with.
+    pub(crate) fn begin(&self, stores: &[Arc<StoreDecl>], began: Option<i64>) -> Result<Stores, String> {
+        for store in stores {
+            self.place(store)?;
+            let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+            let table = declared.entry(self.owner_of(&store.name).to_string()).or_default();
+            if let Err(conflict) = table.declare(store) {
+                return Err(format!(
+                    "{conflict}: another program uses it already (help: {})",
+                    StoreConflict::HELP
+                ));
+            }
+        }
+        Ok(Stores { now: Some(began.unwrap_or_else(|| self.clock())), ..self.clone() })
+    }
+
+    /// The owner of the entries of a store.
+    fn owner_of(&self, name: &str) -> &str {
+        if self.is_shared(name) { "" } else { &self.owner }
+    }
+
+    /// The time, in milliseconds since 1970.
+    fn clock(&self) -> i64 {
+        let now = self.epoch.0 + self.epoch.1.elapsed();
+        i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
     }
 
     /// Where a store is kept; nothing for one that lives and dies with this process.
@@ -247,13 +341,13 @@ impl Stores {
             return Err(format!("store `{}` has no such key", decl.name));
         };
         let place = self.place(decl)?;
-        let now = self.epoch.0 + self.epoch.1.elapsed();
-        let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
-        let operation = Operation { decl, key, act, now };
+        let now = self.now.unwrap_or_else(|| self.clock());
+        let owner = self.owner_of(&decl.name);
+        let operation = Operation { owner, decl, key, act, now };
         let Some(place) = place else {
             // A panic while the lock was held can't leave a store half changed in a way that matters.
             let mut stores = self.here.lock().unwrap_or_else(PoisonError::into_inner);
-            return stores.entry(decl.name.clone()).or_default().carry_out(operation);
+            return stores.entry((owner.to_string(), decl.name.clone())).or_default().carry_out(operation);
         };
         let open = {
             let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -280,7 +374,7 @@ impl Stores {
     ///
     /// # Errors
     /// The declaration asks for a backend that is not configured, the file or the server can't be used, or holds what is
-    /// not of the key's type and label.
+    /// not of the key's type.
     pub fn recall(&self, decl: &StoreDecl, key: u32) -> Result<Option<Data>, String> {
         self.act(decl, key, Act::Recall)
     }

@@ -3,57 +3,72 @@
 //! Invariant: every operation is one script, which the server runs alone, so agents see each other's writes whole and in one order.
 //! Invariant: no message holds a password.
 //!
-//! A store `NAME` has the keys `entail:{NAME}:values` (what is held, as JSON of the exchange format), `:labels` (of all keys that ever
-//! had an entry), `:written` (when, by the clock of whoever wrote), `:order` (the number of the write) and `:number` (the last one).
+//! Each account of a store is a hash at `entail:account:` and the owner, the store and the label, each written as its length, a colon and
+//! itself; the owner of what is the local user's is empty. The fields are the keys, and an entry is JSON: `v` is the value (JSON of the
+//! exchange format), `expires` (milliseconds since 1970) and `capacity` are its limits, and `n` is the number of the write.
 
-use super::{Act, Operation, label_of};
-use core_ir::Data;
+use super::account::{Limits, initial};
+use super::{Act, Operation, label_of, prefixed};
 use core_ir::exchange::data_json;
+use core_ir::{Data, Name};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a connection may take, and each answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What an operation is. `KEYS` as above. `ARGV`: the last moment of what has expired, the capacity (both may be empty), now, then
-/// the key, its label, what to do and the value, then name, label and value of each key that has an initial value.
+/// An operation. `KEYS`: the account. `ARGV`: now, the key, what to do, then the value and its limits (empty for none). Answers with the
+/// keys of all entries that remain, after the value if that is asked for. What is no entry does not count.
 const SCRIPT: &str = r"
-local values, labels, written, order, number = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local expired, capacity, now = ARGV[1], ARGV[2], ARGV[3]
-local key, label, act, value = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local function drop(name)
-  redis.call('HDEL', values, name)
-  redis.call('ZREM', written, name)
-  redis.call('ZREM', order, name)
-end
-local function write(name, its, what)
-  redis.call('HSET', values, name, what)
-  redis.call('HSETNX', labels, name, its)
-  redis.call('ZADD', written, now, name)
-  redis.call('ZADD', order, redis.call('INCR', number), name)
-  if capacity ~= '' then
-    local alike = {}
-    for _, other in ipairs(redis.call('ZRANGE', order, 0, -1)) do
-      if redis.call('HGET', labels, other) == its then alike[#alike + 1] = other end
-    end
-    for i = 1, #alike - tonumber(capacity) do drop(alike[i]) end
+local account, now, key, act = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local entries, damaged, last = {}, false, 0
+local all = redis.call('HGETALL', account)
+for i = 1, #all, 2 do
+  local ok, entry = pcall(cjson.decode, all[i + 1])
+  if ok and type(entry) == 'table' and type(entry.v) == 'string' and tonumber(entry.n) then
+    entry.key, entry.n = all[i], tonumber(entry.n)
+    if entry.n > last then last = entry.n end
+    entries[#entries + 1] = entry
+  elseif all[i] == key then
+    damaged = true
   end
 end
-local first = redis.call('HGET', labels, key)
-if first and first ~= label then return {'label'} end
-if expired ~= '' then
-  for _, old in ipairs(redis.call('ZRANGEBYSCORE', written, '-inf', expired)) do drop(old) end
+table.sort(entries, function(a, b) return a.n > b.n end)
+local function kept(these)
+  local out = {}
+  for _, entry in ipairs(these) do
+    local expires, capacity = tonumber(entry.expires), tonumber(entry.capacity)
+    if (not expires or now < expires) and (not capacity or #out < capacity) then out[#out + 1] = entry end
+  end
+  return out
 end
-for i = 8, #ARGV, 3 do
-  if redis.call('HEXISTS', labels, ARGV[i]) == 0 then write(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
+local remain = kept(entries)
+if act == 'recall' then
+  if damaged then return {'damaged'} end
+  local answer = {'nothing', ''}
+  for _, entry in ipairs(remain) do
+    if entry.key == key then answer[1], answer[2] = 'value', entry.v end
+    answer[#answer + 1] = entry.key
+  end
+  return answer
 end
-if act == 'remember' then
-  write(key, label, value)
-  return {'done'}
+local written = {key = key, v = ARGV[4], expires = ARGV[5], capacity = ARGV[6], n = last + 1}
+local others = {written}
+for _, entry in ipairs(remain) do
+  if entry.key ~= key then others[#others + 1] = entry end
 end
-local held = redis.call('HGET', values, key)
-if held then return {'value', held} end
-return {'nothing'}
+local stays = {}
+for _, entry in ipairs(kept(others)) do stays[entry.key] = true end
+for _, entry in ipairs(entries) do
+  if not stays[entry.key] then redis.call('HDEL', account, entry.key) end
+end
+if stays[key] then
+  local text = cjson.encode({v = ARGV[4], expires = ARGV[5], capacity = ARGV[6], n = string.format('%.0f', last + 1)})
+  redis.call('HSET', account, key, text)
+else
+  redis.call('HDEL', account, key)
+end
+return {'done'}
 ";
 
 /// A Redis server: its address, with what it takes to log in.
@@ -117,31 +132,32 @@ impl Client {
     }
 
     pub(super) fn carry_out(&mut self, operation: Operation) -> Result<Option<Data>, String> {
-        let Operation { decl, key, act, now } = &operation;
+        let Operation { owner, decl, key, act, now } = &operation;
         let store = &decl.name;
+        let account = [*owner, &**store, &label_of(key)].map(prefixed).concat();
         let mut script = redis::cmd("EVAL");
-        script.arg(SCRIPT).arg(5);
-        for part in ["values", "labels", "written", "order", "number"] {
-            script.arg(format!("entail:{{{store}}}:{part}"));
-        }
-        let number = |n: Option<i64>| n.map(|n| n.to_string()).unwrap_or_default();
-        let capacity = decl.capacity.map(|c| i64::try_from(c).unwrap_or(i64::MAX));
-        script.arg(number(operation.expired())).arg(number(capacity)).arg(now);
-        script.arg(&*key.name).arg(label_of(key));
+        script.arg(SCRIPT).arg(1).arg(format!("entail:account:{account}")).arg(now).arg(&*key.name);
         match act {
-            Act::Recall => script.arg("recall").arg(""),
-            Act::Remember(value) => script.arg("remember").arg(data_json(value).to_string()),
-        };
-        for key in &decl.keys {
-            if let Some(initial) = &key.initial {
-                script.arg(&*key.name).arg(label_of(key)).arg(data_json(initial).to_string());
+            Act::Recall => script.arg("recall"),
+            Act::Remember(value) => {
+                let limits = Limits::of(decl, *now);
+                let number = |n: Option<i64>| n.map(|n| n.to_string()).unwrap_or_default();
+                let capacity = limits.capacity.map(|c| i64::try_from(c).unwrap_or(i64::MAX));
+                let value = data_json(value).to_string();
+                script.arg("remember").arg(value).arg(number(limits.expires)).arg(number(capacity))
             }
-        }
+        };
         let answer = self.ask(&script).map_err(|why| format!("store `{store}`: {why}"))?;
         match (answer.first().map(String::as_str), answer.get(1)) {
-            (Some("label"), _) => Err(operation.another_label()),
             (Some("value"), Some(text)) => operation.of_text(text).map(Some),
-            (Some("done" | "nothing"), _) => Ok(None),
+            (Some("nothing"), _) => {
+                let written: Vec<Name> = answer.iter().skip(2).map(|k| k.as_str().into()).collect();
+                Ok(initial(decl, key, &written, *now).cloned())
+            }
+            (Some("done"), _) => Ok(None),
+            (Some("damaged"), _) => {
+                Err(format!("key `{}` of store `{store}`: what it holds is not an entry", key.name))
+            }
             _ => Err(format!("store `{store}`: {} gave an answer that is none", self.server.shown)),
         }
     }

@@ -2,23 +2,26 @@
 //!
 //! Invariant: every operation is one transaction, so agents in several processes see each other's writes whole and in one order.
 
+use super::account::{Limits, initial, kept};
 use super::{Act, Operation, label_of};
 use crate::turn::Turn;
 use core_ir::exchange::data_json;
-use core_ir::{Data, KeyDecl};
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use core_ir::{Data, Name};
+use rusqlite::{Connection, TransactionBehavior, params};
 use std::path::Path;
 use std::time::Duration;
 
 const TABLES: &str = "
-    CREATE TABLE IF NOT EXISTS entail_memory (
+    CREATE TABLE IF NOT EXISTS entail_entries (
+        owner TEXT NOT NULL,            -- the caller and the program, each after its length and a colon; '' for the local user
         store TEXT NOT NULL,
-        key TEXT NOT NULL,
         label TEXT NOT NULL,
-        value TEXT,                     -- JSON of the exchange format; null when there was a value and is none
-        written INTEGER NOT NULL,       -- milliseconds since 1970
-        number INTEGER NOT NULL,        -- the order of writes
-        PRIMARY KEY (store, key)
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,            -- JSON of the exchange format
+        expires INTEGER,                -- milliseconds since 1970
+        capacity INTEGER,               -- how many entries of the account there may be, up to this one
+        number INTEGER NOT NULL,        -- the order of writes in the account
+        PRIMARY KEY (owner, store, label, key)
     ) STRICT;
 ";
 
@@ -61,69 +64,81 @@ fn shown(e: &rusqlite::Error) -> String {
     diagnostics::clip_to(&e.to_string(), 200)
 }
 
+/// An entry without its value.
+struct Entry {
+    key: Name,
+    limits: Limits,
+    number: i64,
+}
+
 fn carry_out(db: &mut Connection, operation: Operation) -> Result<Option<Data>, String> {
-    let Operation { decl, key, .. } = operation;
+    let Operation { owner, decl, key, now, .. } = operation;
     let failed = |e: rusqlite::Error| format!("store `{}`: {}", decl.name, shown(&e));
+    let label = label_of(key);
     let t = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    prepare(&t, &operation).map_err(failed)?;
-    let held = t
-        .query_row(
-            "SELECT label, value FROM entail_memory WHERE store = ?1 AND key = ?2",
-            params![&*decl.name, &*key.name],
-            |r| Ok((r.get::<_, String>(0)?, r.get::<_, Option<String>>(1)?)),
-        )
-        .optional()
-        .map_err(failed)?;
-    if held.as_ref().is_some_and(|(label, _)| *label != label_of(key)) {
-        return Err(operation.another_label());
-    }
+    let entries = || -> rusqlite::Result<Vec<Entry>> {
+        let mut rows = t.prepare_cached(
+            "SELECT key, expires, capacity, number FROM entail_entries
+             WHERE owner = ?1 AND store = ?2 AND label = ?3 ORDER BY number DESC",
+        )?;
+        let entries = rows.query_map(params![owner, &*decl.name, label], |r| {
+            let capacity: Option<i64> = r.get(2)?;
+            let capacity = capacity.map(|c| u64::try_from(c).unwrap_or(0));
+            let limits = Limits { expires: r.get(1)?, capacity };
+            Ok(Entry { key: r.get::<_, String>(0)?.into(), limits, number: r.get(3)? })
+        })?;
+        entries.collect()
+    };
+    let entries = entries().map_err(failed)?;
+    let last = entries.first().map_or(0, |e| e.number);
+    let remain = kept(&entries, |e| e.limits, now);
     let result = match &operation.act {
+        Act::Recall if remain.iter().any(|e| e.key == key.name) => {
+            let held = t.query_row(
+                "SELECT value FROM entail_entries WHERE owner = ?1 AND store = ?2 AND label = ?3 AND key = ?4",
+                params![owner, &*decl.name, label, &*key.name],
+                |r| r.get::<_, String>(0),
+            );
+            Some(operation.of_text(&held.map_err(failed)?)?)
+        }
+        Act::Recall => {
+            let written: Vec<Name> = remain.iter().map(|e| e.key.clone()).collect();
+            initial(decl, key, &written, now).cloned()
+        }
         Act::Remember(value) => {
-            write(&t, &operation, key, value).map_err(failed)?;
+            let written = Entry { key: key.name.clone(), limits: Limits::of(decl, now), number: last + 1 };
+            let all = std::iter::once(&written).chain(remain.into_iter().filter(|e| e.key != key.name));
+            let remain = kept(all, |e| e.limits, now);
+            let write = || -> rusqlite::Result<()> {
+                t.execute(
+                    "INSERT OR REPLACE INTO entail_entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                    params![
+                        owner,
+                        &*decl.name,
+                        label,
+                        &*key.name,
+                        data_json(value).to_string(),
+                        written.limits.expires,
+                        written.limits.capacity.map(|c| i64::try_from(c).unwrap_or(i64::MAX)),
+                        written.number,
+                    ],
+                )?;
+                for entry in std::iter::once(&written).chain(&entries) {
+                    if remain.iter().all(|e| e.key != entry.key) {
+                        t.execute(
+                            "DELETE FROM entail_entries WHERE owner = ?1 AND store = ?2 AND label = ?3 AND key = ?4",
+                            params![owner, &*decl.name, label, &*entry.key],
+                        )?;
+                    }
+                }
+                Ok(())
+            };
+            write().map_err(failed)?;
             None
         }
-        Act::Recall => held.and_then(|(_, value)| value).map(|text| operation.of_text(&text)).transpose()?,
     };
     t.commit().map_err(failed)?;
     Ok(result)
-}
-
-/// Drops what has expired, and lets initial values in that are new. A dropped entry leaves its row, so that an initial value does not come again.
-fn prepare(t: &Transaction, operation: &Operation) -> Result<(), rusqlite::Error> {
-    let decl = operation.decl;
-    if let Some(expired) = operation.expired() {
-        t.execute(
-            "UPDATE entail_memory SET value = NULL WHERE store = ?1 AND written <= ?2",
-            params![&*decl.name, expired],
-        )?;
-    }
-    for key in &decl.keys {
-        let Some(initial) = &key.initial else { continue };
-        let known = "SELECT 1 FROM entail_memory WHERE store = ?1 AND key = ?2";
-        let known = t.query_row(known, params![&*decl.name, &*key.name], |_| Ok(())).optional()?;
-        if known.is_none() {
-            write(t, operation, key, initial)?;
-        }
-    }
-    Ok(())
-}
-
-fn write(t: &Transaction, operation: &Operation, key: &KeyDecl, value: &Data) -> Result<(), rusqlite::Error> {
-    let decl = operation.decl;
-    t.execute(
-        "INSERT OR REPLACE INTO entail_memory VALUES (?1, ?2, ?3, ?4, ?5,
-            (SELECT coalesce(max(number), 0) + 1 FROM entail_memory WHERE store = ?1))",
-        params![&*decl.name, &*key.name, label_of(key), data_json(value).to_string(), operation.now],
-    )?;
-    if let Some(capacity) = decl.capacity {
-        t.execute(
-            "UPDATE entail_memory SET value = NULL WHERE store = ?1 AND label = ?3 AND value IS NOT NULL AND key NOT IN (
-                SELECT key FROM entail_memory WHERE store = ?1 AND label = ?3 AND value IS NOT NULL
-                ORDER BY number DESC LIMIT ?2)",
-            params![&*decl.name, i64::try_from(capacity).unwrap_or(i64::MAX), label_of(key)],
-        )?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

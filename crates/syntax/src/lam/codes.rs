@@ -126,7 +126,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: DUPLICATE,
         title: "name given twice",
         text: "Fields of a record, branches of a `case`, tags of a `classify`, parameters of a tool, keys of a \
-               store, tools and stores have distinct names.",
+               store, tools and stores have distinct names. A store may be declared again with the same words, which is one \
+               store; with other words it is an error, because its name is its identity.",
         wrong: "{a: 1, a: 2}",
         right: "{a: 1, b: 2}",
     },
@@ -141,9 +142,9 @@ pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: GENERATED,
         title: "not allowed in generated code",
-        text: "A reply of a model that is run as code may not contain `endorse`, `declassify` or `tool[…]`, nor \
-               declare or offer tools, unless the run's policy allows it: otherwise whoever can write to the \
-               conversation could lower labels or act. The program that asked can do it with the value it gets.",
+        text: "A reply of a model that is run as code may not contain `endorse` or `declassify`, unless the \
+               run's policy allows it, nor `tool[…]` or `mem`, nor declare or offer tools and stores: otherwise whoever can \
+               write to the conversation could lower labels, act, or change what others remember. The program that asked can do it with the value it gets.",
         wrong: "endorse [] (1 + 1)",
         right: "1 + 1",
     },

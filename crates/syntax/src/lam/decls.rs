@@ -648,22 +648,25 @@ impl Parser<'_> {
     }
 
     pub(super) fn store_decl(&mut self) {
+        self.allowed(self.options.stores);
         let start = self.start();
         self.bump();
         let at = self.start();
         let Some(name) = self.name("the name of the store") else { return };
         let name_span = self.span(at);
         let id = self.store_body(name.clone(), start);
-        // Stores of one name are one store to the handler, so two declarations are no mistake; the name
-        // alone means the first.
-        if self.stores.contains_key(&name) {
+        // Declarations that say the same are one store. Others are refused when the code is finished.
+        if let Some(first) = self.stores.get(&name) {
+            if self.b.store_decl(*first).difference(self.b.store_decl(id)).is_some() {
+                return;
+            }
             self.report(
                 Diagnostic::info(
                     codes::DUPLICATE,
                     format!("the store `{name}` is declared twice"),
                     name_span,
                 )
-                .help("refer to the second by its position: `store[1]`"),
+                .help("both say the same, so they are one store: remove one"),
             );
             return;
         }
@@ -713,13 +716,18 @@ impl Parser<'_> {
     pub(super) fn store_use(&mut self) -> StoreId {
         let start = self.start();
         if self.tok() == Tok::Open(Bracket::Curly) {
-            // Stores of one name are one store to the handler; these are two.
-            self.unnamed_stores += 1;
-            let name = match self.unnamed_stores {
-                1 => "memory".to_string(),
-                n => format!("memory{n}"),
+            // Each is a store of its own, so none gets the name of another one.
+            let name = loop {
+                self.unnamed_stores += 1;
+                let name = match self.unnamed_stores {
+                    1 => Name::from("memory"),
+                    n => Name::from(format!("memory{n}")),
+                };
+                if !self.stores.contains_key(&name) {
+                    break name;
+                }
             };
-            return self.store_body(name.into(), start);
+            return self.store_body(name, start);
         }
         if self.is_word("store") {
             self.bump();

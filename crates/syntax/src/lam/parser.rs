@@ -9,7 +9,7 @@ use super::lexer::{self, Bracket, Lexed, Tok, Token};
 use super::shape::{Form, Shape, Shapes};
 use core_ir::{
     Bound, Branch, BuildError, Builder, Catches, Code, Data, Globals, IfSugar, LetSugar, MAX_DEPTH, Name,
-    Num, Prim, Recv, Role, Slot, StoreId, Term, TermId, ToolId, Type,
+    Num, Prim, Recv, Role, Slot, StoreConflict, StoreId, Term, TermId, ToolId, Type,
 };
 use diagnostics::{Diagnostic, FileId, Span, clip, nearest};
 use std::collections::HashMap;
@@ -33,13 +33,15 @@ pub struct Options {
     pub endorse: bool,
     /// Whether `tool[…]`, declarations of tools and offers of tools may occur.
     pub tools: bool,
+    /// Whether `mem` and declarations of stores may occur.
+    pub stores: bool,
 }
 
 impl Options {
     /// For programs that people wrote: everything.
-    pub const PROGRAM: Options = Options { endorse: true, tools: true };
-    /// For code that a model wrote: nothing that lowers labels or acts.
-    pub const GENERATED: Options = Options { endorse: false, tools: false };
+    pub const PROGRAM: Options = Options { endorse: true, tools: true, stores: true };
+    /// For code that a model wrote: nothing that lowers labels, acts or declares a store.
+    pub const GENERATED: Options = Options { endorse: false, tools: false, stores: false };
 }
 
 impl Default for Options {
@@ -680,6 +682,11 @@ impl<'a> Parser<'a> {
                 }
                 // The parser uses each term once, but this is no place to panic.
                 BuildError::Shared(span) => Diagnostic::error(codes::SYNTAX, "a term is used twice", *span),
+                BuildError::Stores(conflict) => {
+                    Diagnostic::error(codes::DUPLICATE, conflict.to_string(), conflict.second)
+                        .remark(conflict.first, "the first declaration is here")
+                        .help(StoreConflict::HELP)
+                }
             };
             self.report(d);
         }
@@ -1075,6 +1082,7 @@ impl<'a> Parser<'a> {
                     self.add(Term::Guard { term, pred, retry }, start)
                 }
                 "mem" => {
+                    self.allowed(self.options.stores);
                     self.bump();
                     let e = self.argument();
                     let store = self.store_use();

@@ -305,9 +305,16 @@ impl Gen<'_> {
     }
 
     fn store(&mut self) -> StoreId {
+        // A name has one declaration; the same again is that one.
+        if let Some(decl) = self.stores.last().cloned()
+            && self.pick(8) == 1
+        {
+            self.stores.push(decl.clone());
+            return self.b.store(decl);
+        }
         let names = self.names(3);
         let decl = StoreDecl {
-            name: self.name(),
+            name: format!("{}{}", self.name(), self.stores.len()).into(),
             keys: names
                 .into_iter()
                 .map(|name| KeyDecl {

@@ -17,12 +17,12 @@ use crate::progress::{Detail, event_json};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use check::cost::{self, CostBound};
-use core_ir::{Code, Data, Type};
+use core_ir::{Code, Data, StoreConflict, StoreTable, Type};
 use diagnostics::Sources;
 pub(super) use log::Log;
 use machine::{Config, Machine, RequestId};
 use runtime::{
-    About, ApprovalDesk, Asked, CancellationToken, Event, Handlers, Journal, Limits, Schema, Session,
+    About, ApprovalDesk, Asked, CancellationToken, Event, Handlers, Journal, Limits, Schema, Session, Stores,
     Telemetry,
 };
 use serde_json::{Value, json};
@@ -163,6 +163,25 @@ struct Runs {
     waiting: usize,
 }
 
+/// Looks for two declarations of a store that all programs share. Other stores are each program's own.
+fn one_declaration_for_each_store(
+    pipelines: &BTreeMap<String, Arc<Pipeline>>,
+    stores: &Stores,
+) -> Result<(), String> {
+    let mut table = StoreTable::default();
+    let mut files = HashMap::new();
+    for Pipeline { file, code, .. } in pipelines.values().map(|p| &**p) {
+        for store in code.stores.iter().filter(|s| stores.is_shared(&s.name)) {
+            table.declare(store).map_err(|conflict| {
+                let first = files.get(&store.name).unwrap_or(&file);
+                format!("{conflict}: that of `{first}` and that of `{file}` (help: {})", StoreConflict::HELP)
+            })?;
+            files.entry(store.name.clone()).or_insert(file);
+        }
+    }
+    Ok(())
+}
+
 /// The place of a run among those that are under way.
 struct Place {
     service: Arc<Service>,
@@ -234,6 +253,7 @@ impl Service {
             handlers.tools = handlers.tools.allowing_python();
         }
         handlers.stores = settings.fresh_stores();
+        one_declaration_for_each_store(&pipelines, &handlers.stores).map_err(|e| ui.usage(&e, None))?;
         let journal = match journal {
             None => None,
             Some(dir) => {

@@ -112,6 +112,7 @@ fn failure(error: &BuildError, entry: &Entry) -> Diagnostic {
         | BuildError::NotAFunction(name, span)
         | BuildError::Policy(name, span) => fault(&format!("`{name}` is not resolved"), *span),
         BuildError::Shared(span) => fault("a term is used twice", *span),
+        BuildError::Stores(conflict) => crate::emit::store_conflict(conflict),
     }
 }
 
