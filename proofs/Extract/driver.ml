@@ -18,6 +18,10 @@
               is gone or never was, {"found": ..}, {"kept": ..},
               {"store_failed": message} or {"store_late": true}
      prelude  [[name, program], ...], each closed but for those before it
+     evict    stores evict by the capacity of their declarations themselves, the
+              entry used longest ago first; an answer {"found": b} that says
+              otherwise ends the run (default false: an entry is gone where
+              the answers say so)
      endorse, declassify   what generated code may do (default false)
      clearance  what models may see (default: everything)
 
@@ -817,6 +821,21 @@ let answer_to (input : json) : json =
     let answers = ref (match field "answers" input with Some (Array l) -> l | _ -> []) in
     let last = ref Null in
     let present = ref true in
+    let evict = flag "evict" input in
+    (* What the answers say of the entry that is looked up. *)
+    let said = ref None in
+    (* A key is named by the number of its declaration first. *)
+    let declaration k = int_of_string (String.sub k 0 (String.index k '.')) in
+    let declared = Array.of_list (list_of (need "stores" (need "program" input))) in
+    let capacity k = match field "capacity" declared.(declaration k) with
+      | None | Some Null -> max_int
+      | Some n -> int_of n in
+    let keeps a =
+      List.fold_left (fun (kept, counts) (k, e) ->
+          let d = declaration k in
+          let n = 1 + Option.value ~default:0 (List.assoc_opt d counts) in
+          ((if n <= capacity k then (k, e) :: kept else kept), (d, n) :: counts)) ([], []) a
+      |> fst |> List.rev in
     let timeout = "\002timeout" in
     (* Called first for every request. *)
     let refuses r =
@@ -825,6 +844,9 @@ let answer_to (input : json) : json =
       | (RRecall _ | RRemember _), a :: rest when field "found" a <> None || field "kept" a <> None ->
           answers := rest;
           present := field "found" a <> Some (Bool false);
+          (match r, field "found" a with
+           | RRecall k, Some (Bool b) -> said := Some (k, b)
+           | _ -> said := None);
           None
       | (RRecall _ | RRemember _), a :: rest when field "store_failed" a <> None ->
           answers := rest; Option.map text_of (field "store_failed" a)
@@ -898,13 +920,21 @@ let answer_to (input : json) : json =
       has_type = (fun t d -> is_of (parse_json t) d);
       key_type = (fun k -> let _, t = List.find (fun (n, _) -> n = k) !key_types in print_json t);
       now = (fun _ _ -> 0);
-      keep = (fun _ _ a -> if !present then a else []);
+      keep = (fun _ _ a ->
+        if not evict then (if !present then a else []) else
+        let kept = keeps a in
+        (match !said with
+         | Some (k, b) when List.mem_assoc k kept <> b -> otherwise ("the answer is wrong about the entry " ^ k)
+         | _ -> said := None);
+        kept);
       clearance = (fun _ -> match field "clearance" input with Some l -> label_of l | None -> lab true true);
       policy;
       prelude = [];
     } in
+    (* Initial values, in the order of the declarations. *)
     let start = initial (Obj.magic two_by_two) (fun l ->
-      List.filter_map (fun (n, l', d) -> if l' = Obj.magic l then Option.map (fun d -> (n, (0, d))) d else None) !stores) in
+      List.filter_map (fun (n, l', d) -> if l' = Obj.magic l then Option.map (fun d -> (n, (0, d))) d else None)
+        (List.stable_sort (fun (a, _, _) (b, _, _) -> compare (declaration a) (declaration b)) (List.rev !stores))) in
     let fuel = match field "fuel" input with Some n -> int_of n | None -> 10000 in
     (* The definitions of the prelude, the last one first. *)
     let env = List.fold_left (fun (names, env) (x, e) ->
