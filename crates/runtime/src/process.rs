@@ -5,7 +5,9 @@
 //! Invariant: every [`Process`] is waited for, also one that nobody waits for any more: none stays behind as a zombie.
 
 use crate::environment::is_secret_name;
-use std::process::ExitStatus;
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::process::{ExitStatus, Stdio};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
@@ -107,6 +109,28 @@ pub(crate) fn withhold_secrets(command: &mut Command, hidden: &[String], keep: &
     for name in secret.filter(|name| !keep.iter().any(|e| name == e.as_str())) {
         command.env_remove(name);
     }
+}
+
+/// The standard input of a process that is not started yet, with all of its bytes in it. A process that has it can't begin with a part
+/// of it, whenever this process is killed. On Linux it is in memory alone, elsewhere in a temporary file without a name.
+///
+/// # Errors
+/// There is no room for it.
+pub(crate) fn whole_input(bytes: &[u8]) -> std::io::Result<Stdio> {
+    let mut file = unnamed_file()?;
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file.into())
+}
+
+#[cfg(target_os = "linux")]
+fn unnamed_file() -> std::io::Result<File> {
+    Ok(rustix::fs::memfd_create("input", rustix::fs::MemfdFlags::CLOEXEC)?.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed_file() -> std::io::Result<File> {
+    tempfile::tempfile()
 }
 
 /// Starts a process in a group of its own.

@@ -77,6 +77,16 @@ async fn arguments_arrive_as_json_and_in_holes() {
     assert_eq!(got, Data::list([Data::record(args), Data::str("$(rm x); *"), Data::str("{n}=2")]));
 }
 
+/// They are in the standard input as a whole when the process begins, so one whose caller is killed then has them all.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn arguments_are_there_before_the_process_is() {
+    let script = "stat -L -c '\"%F %s\"' /proc/self/fd/0";
+    let t = decl("t", &[("a", Type::Str)], Type::Str, Some(exec(&["sh", "-c", script])));
+    let got = run(tools(), t, vec![arg("a", "x".repeat(1 << 20))]).await.unwrap();
+    assert_eq!(got, Data::str(format!("regular file {}", (1 << 20) + r#"{"a":""}"#.len())));
+}
+
 #[tokio::test]
 async fn a_text_result_need_not_be_json() {
     assert_eq!(sh("echo hello", Type::Str).await, Ok(Data::str("hello")));

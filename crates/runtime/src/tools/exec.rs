@@ -2,6 +2,7 @@
 //!
 //! Invariant: no shell. Data becomes arguments and standard input, never a program's name or a command line.
 //! Invariant: when a call ends, in whatever way, its process group is killed.
+//! Invariant: the arguments are in the standard input before the process exists, so none begins with a part of them.
 
 use super::{Template, ToolLimits, as_json, result};
 use crate::process::{self, STDERR_TAIL, tail};
@@ -9,7 +10,7 @@ use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
 #[derive(Debug)]
@@ -77,11 +78,12 @@ impl Exec {
         if let Some(key) = key {
             command.env("ENTAIL_IDEMPOTENCY_KEY", key);
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let input = process::whole_input(as_json(args).to_string().as_bytes())
+            .map_err(|e| format!("cannot hand the arguments to `{shown}`: {e}"))?;
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (mut child, mut group) = process::spawn(command, &shown)?;
         process::limit_memory(&child, self.memory.unwrap_or(limits.max_memory));
-        let (stdin, stdout, stderr) = child.pipes();
-        let input = as_json(args).to_string();
+        let (_, stdout, stderr) = child.pipes();
         let limit = self.timeout.unwrap_or(limits.timeout);
         let all = async {
             tokio::try_join!(
@@ -93,18 +95,11 @@ impl Exec {
                 },
                 read(stdout, limits.max_output),
                 async { Ok(tail(stderr, STDERR_TAIL).await) },
-                async {
-                    if let Some(mut pipe) = stdin {
-                        // A program need not read its input.
-                        let _ = pipe.write_all(input.as_bytes()).await;
-                    }
-                    Ok(())
-                },
             )
         };
         let ended = tokio::time::timeout(limit, all).await;
         group.kill();
-        let (status, out, err, ()) = match ended {
+        let (status, out, err) = match ended {
             Ok(Ok(parts)) => parts,
             Ok(Err(Broken::Output(most))) => {
                 let _ = child.wait().await;

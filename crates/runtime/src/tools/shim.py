@@ -258,6 +258,9 @@ def main(target):
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     for line in requests:
+        if not line.endswith(b"\n"):
+            # Whoever wrote it was killed: a part of a request is none.
+            return
         request = json.loads(line)
         os.environ.pop("ENTAIL_IDEMPOTENCY_KEY", None)
         if request.get("key"):
