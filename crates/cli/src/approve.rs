@@ -7,7 +7,7 @@
 //! Invariant: what is shown cannot move the cursor, reorder text or look like the label: values are JSON, and everything that
 //! controls a terminal is escaped.
 
-use runtime::{Approval, Approver};
+use runtime::{Approval, Approver, Decider, Via};
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
@@ -43,6 +43,7 @@ impl Terminal {
             let terminal = terminal.clone();
             Box::pin(async move { terminal.ask(&call).await })
         })
+        .answered_by(Decider::new(local_user(), Via::Terminal))
     }
 
     async fn ask(&self, call: &Approval) -> Result<(), String> {
@@ -60,6 +61,22 @@ impl Terminal {
             None => Err("no answer was given at the terminal".into()),
         }
     }
+}
+
+/// The name of the local user, as the environment has it.
+pub(crate) fn local_user() -> String {
+    let named = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|n| std::env::var(n).ok());
+    named.filter(|name| !name.is_empty()).unwrap_or_else(unnamed_user)
+}
+
+#[cfg(unix)]
+fn unnamed_user() -> String {
+    format!("uid {}", rustix::process::getuid().as_raw())
+}
+
+#[cfg(not(unix))]
+fn unnamed_user() -> String {
+    "local user".into()
 }
 
 /// A question that stands at the terminal; it may be dropped before it is answered.

@@ -445,12 +445,23 @@ pub enum RunsAction {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  entail approve --new-key            makes your key, and shows what `entail.toml` needs to know of it
   entail runs list                    shows which runs wait, and for what
-  entail approve 19aa                 shows the call and asks
+  entail approve 19aa                 shows the call and asks, also for the passphrase of your key
   entail approve 19aa --deny --reason 'not to bob'")]
 pub struct ApproveArgs {
     /// The run, or the beginning of its identifier.
-    pub run: String,
+    #[arg(required_unless_present = "new_key")]
+    pub run: Option<String>,
+    /// Make a key for signing answers, encrypted under a passphrase, in the configuration directory.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["run", "request", "deny", "reason", "yes", "as_name"])]
+    pub new_key: Option<Option<String>>,
+    /// Whose key signs, if you have several.
+    #[arg(long = "as", value_name = "NAME", id = "as_name")]
+    pub as_name: Option<String>,
+    /// Read the passphrase from standard input instead of the terminal.
+    #[arg(long)]
+    pub passphrase_stdin: bool,
     /// Which of its questions, if several wait: the beginning of its name.
     #[arg(long, value_name = "REQUEST")]
     pub request: Option<String>,
@@ -460,7 +471,7 @@ pub struct ApproveArgs {
     /// Why it is refused; the program is told.
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Approve the call without asking here.
+    /// Approve the call without being asked about it. The passphrase is asked for all the same.
     #[arg(long)]
     pub yes: bool,
     /// The journal: a directory, or a file.

@@ -56,6 +56,7 @@ mod args;
 mod command_line;
 mod commands;
 mod interrupt;
+mod keyring;
 mod load;
 mod neighbours;
 mod packages;

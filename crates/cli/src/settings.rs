@@ -6,7 +6,8 @@ use crate::load::reason;
 use crate::ui::{Exit, Ui};
 use core_ir::Data;
 use runtime::{
-    Environment, FileSettings, McpServer, ModelEntry, Pins, PythonSettings, RedisServer, StorePlace, Stores,
+    Approvers, Environment, FileSettings, McpServer, ModelEntry, Pins, PythonSettings, RedisServer,
+    StorePlace, Stores,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ struct File {
     limits: LimitsEntry,
     retry_timeouts: bool,
     policy: Option<PathBuf>,
+    approvers: BTreeMap<String, ApproverEntry>,
 }
 
 impl File {
@@ -34,6 +36,17 @@ impl File {
         let text =
             std::fs::read_to_string(path).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
         toml::from_str(&text).map_err(|e| format!("`{shown}` is wrong: {}", e.to_string().trim_end()))
+    }
+}
+
+impl File {
+    /// The public keys of `[approvers]`.
+    fn approvers(&self) -> Result<Approvers, String> {
+        let keys = self.approvers.iter().map(|(name, entry)| match entry.key.parse() {
+            Ok(key) => Ok((name.clone(), key)),
+            Err(why) => Err(format!("the `key` of `[approvers.{name}]` is wrong: {why}")),
+        });
+        Ok(Approvers::new(keys.collect::<Result<Vec<_>, _>>()?))
     }
 }
 
@@ -83,6 +96,14 @@ impl StoreEntry {
     }
 }
 
+/// One `[approvers.NAME]`: somebody whose signed answers count.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ApproverEntry {
+    /// The public key that `entail approve --new-key` shows.
+    key: String,
+}
+
 /// The variable that holds the address of the Redis server of stores whose program says `redis` and which have no entry.
 const REDIS_URL: &str = "REDIS_URL";
 
@@ -129,6 +150,8 @@ pub struct Settings {
     retry_timeouts: bool,
     /// The policy file.
     policy: Option<PathBuf>,
+    /// Who may answer questions from outside the process of a run.
+    pub(crate) approvers: Approvers,
     /// What was approved of MCP servers.
     pub(crate) pins: Pins,
     /// The directory that paths in the settings are relative to.
@@ -173,6 +196,7 @@ impl Settings {
             None => File::default(),
             Some(path) => File::read(path).map_err(wrong)?,
         };
+        let approvers = file.approvers().map_err(wrong)?;
         let mut handlers = Vec::new();
         for (name, value) in &file.handlers {
             let data = Data::from_json(value).map_err(|e| wrong(format!("the handler of `{name}`: {e}")))?;
@@ -218,6 +242,7 @@ impl Settings {
             lint,
             retry_timeouts,
             policy,
+            approvers,
             pins,
             dir,
             environment,
@@ -237,6 +262,17 @@ impl Settings {
         let policy = policy.map(Path::to_path_buf).or_else(|| self.policy.clone());
         crate::load::Options { retry_timeouts: self.retry_timeouts, policy, undecided: false }
     }
+}
+
+/// The approvers that the settings name, and nothing else of them: the file that `--config` names, or the nearest `entail.toml` upwards.
+///
+/// # Errors
+/// Why the file cannot be used.
+pub fn approvers(ui: &Ui) -> Result<Approvers, Exit> {
+    let here = || std::env::current_dir().ok().and_then(|here| nearest(&here));
+    let Some(path) = ui.args.config.clone().or_else(here) else { return Ok(Approvers::default()) };
+    let read = File::read(&path).and_then(|file| file.approvers());
+    read.map_err(|why| ui.usage(&why, None))
 }
 
 /// How programs in a folder are loaded: as the file says that `--config` names, or the nearest `entail.toml` upwards.

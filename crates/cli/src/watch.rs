@@ -118,6 +118,7 @@ impl<'a> Watch<'a> {
                     }
                     Answered::Data(data) => data.to_json().to_string(),
                     Answered::Nothing => "done".into(),
+                    Answered::Approved(_) => "approved".into(),
                     Answered::Sample(_) => return,
                     Answered::Failed(why) => format!("failed: {why}"),
                     Answered::Stopped(why) => format!("stopped: {why}"),

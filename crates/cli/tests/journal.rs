@@ -16,15 +16,41 @@ pipeline main(q: String) -> List[String] {
 }
 "#;
 
+const PASSPHRASE: &str = "correct horse battery";
+
 /// Runs the program without the user's settings: exit status, standard output, standard error.
 fn entail(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    entail_given(dir, args, "")
+}
+
+/// The same with a standard input.
+fn entail_given(dir: &Path, args: &[&str], input: &str) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    command.env("XDG_CONFIG_HOME", dir.join("config"));
     for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ENTAIL_API_KEY", "ENTAIL_BASE_URL", "ENTAIL_MODEL"] {
         command.env_remove(name);
     }
-    let out = command.args(args).current_dir(dir).stdin(Stdio::null()).output().unwrap();
+    command.args(args).current_dir(dir);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // Nobody need read it.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let out = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (out.status.code().unwrap_or(-1), text(out.stdout), text(out.stderr))
+}
+
+/// Makes a key of this name, and gives the lines that `entail.toml` needs.
+fn new_key(dir: &Path, name: &str) -> String {
+    let made = entail_given(dir, &["approve", "--new-key", name, "--passphrase-stdin"], PASSPHRASE);
+    assert_eq!(made.0, 0, "{made:?}");
+    made.1
+}
+
+/// Answers as somebody who knows the passphrase.
+fn approve(dir: &Path, run: &str, answer: &[&str]) -> (i32, String, String) {
+    let args = [&["approve", run, "--journal", "j", "--passphrase-stdin"], answer].concat();
+    entail_given(dir, &args, PASSPHRASE)
 }
 
 fn result(ran: &(i32, String, String)) -> Value {
@@ -257,6 +283,7 @@ fn listed(dir: &Path) -> Value {
 #[test]
 fn a_run_ends_while_it_waits_and_goes_on_after_the_approval() {
     let dir = folder();
+    std::fs::write(dir.path().join("entail.toml"), new_key(dir.path(), "alice")).unwrap();
     let left = paying(dir.path(), &["--approvals", "leave"]);
     assert!(left.0 == 1 && left.2.contains("waits until somebody approves a call of `pay`"), "{left:?}");
     let run = listed(dir.path());
@@ -273,8 +300,15 @@ fn a_run_ends_while_it_waits_and_goes_on_after_the_approval() {
     let again = paying(dir.path(), &["--resume", id, "--approvals", "leave"]);
     assert!(again.0 == 1 && !dir.path().join("ledger").exists(), "{again:?}");
 
-    assert_eq!(entail(dir.path(), &["approve", id, "--yes", "--journal", "j"]).0, 0);
-    let twice = entail(dir.path(), &["approve", id, "--deny", "--journal", "j"]);
+    let wrong = entail_given(
+        dir.path(),
+        &["approve", id, "--yes", "--journal", "j", "--passphrase-stdin"],
+        "correct horse",
+    );
+    assert!(wrong.0 == 2 && wrong.2.contains("the passphrase is wrong"), "{wrong:?}");
+    let approved = approve(dir.path(), id, &["--yes"]);
+    assert_eq!(approved.0, 0, "{approved:?}");
+    let twice = approve(dir.path(), id, &["--deny"]);
     assert!(twice.0 == 2 && twice.2.contains("nothing of run"), "{twice:?}");
     let done = paying(dir.path(), &["--resume", id, "--approvals", "leave"]);
     assert_eq!((done.0, done.1.trim()), (0, "\"paid\""), "{done:?}");
@@ -282,11 +316,46 @@ fn a_run_ends_while_it_waits_and_goes_on_after_the_approval() {
     let done = paying(dir.path(), &["--resume", id]);
     assert_eq!(done.0, 0, "{done:?}");
     assert_eq!(std::fs::read_to_string(dir.path().join("ledger")).unwrap(), "paid\n");
+    // Who decided is kept.
+    let show = entail(dir.path(), &["runs", "show", id, "--journal", "j"]).1;
+    assert!(show.contains(r#""by":{"name":"alice","via":"key"}"#), "{show}");
+    let trace = entail(dir.path(), &["trace", id, "--journal", "j"]).1;
+    assert!(trace.contains(", by alice (key)"), "{trace}");
+    let check = entail(dir.path(), &["runs", "check", "--journal", "j"]);
+    assert!(check.0 == 0 && check.1.contains("all as they were written"), "{check:?}");
+}
+
+#[test]
+fn nobody_answers_without_a_key() {
+    let dir = folder();
+    let left = paying(dir.path(), &["--approvals", "leave"]);
+    assert_eq!(left.0, 1);
+    let run = listed(dir.path());
+    let id = run["run"].as_str().unwrap();
+    // No key; a key that the settings don't know; the settings know another key under the name.
+    let none = approve(dir.path(), id, &["--yes"]);
+    assert!(none.0 == 2 && none.2.contains("entail approve --new-key NAME"), "{none:?}");
+    let lines = new_key(dir.path(), "alice");
+    let unknown = approve(dir.path(), id, &["--yes"]);
+    assert!(unknown.0 == 2 && unknown.2.contains("there is no key"), "{unknown:?}");
+    std::fs::write(dir.path().join("entail.toml"), new_key(dir.path(), "bob").replace("bob", "alice"))
+        .unwrap();
+    std::fs::remove_file(dir.path().join("config/entail/approvers/bob.json")).unwrap();
+    let other = approve(dir.path(), id, &["--yes"]);
+    assert!(other.0 == 2 && other.2.contains("there is no key"), "{other:?}");
+    assert_eq!(entail(dir.path(), &["approve", "--new-key", "alice", "--passphrase-stdin"]).0, 2);
+    std::fs::write(dir.path().join("entail.toml"), lines).unwrap();
+    // Without a terminal there is nowhere to type the passphrase.
+    let silent = entail(dir.path(), &["approve", id, "--yes", "--journal", "j"]);
+    assert_eq!(silent.0, 2, "{silent:?}");
+    assert_eq!(approve(dir.path(), id, &["--yes"]).0, 0);
+    assert!(!dir.path().join("ledger").exists());
 }
 
 #[test]
 fn another_process_answers_while_the_run_waits() {
     let dir = folder();
+    std::fs::write(dir.path().join("entail.toml"), new_key(dir.path(), "alice")).unwrap();
     for (answer, want) in [(&["--yes"][..], 0), (&["--deny", "--reason", "not today"], 1)] {
         let (sender, waits) = std::sync::mpsc::channel();
         let path = dir.path().to_path_buf();
@@ -303,8 +372,7 @@ fn another_process_answers_while_the_run_waits() {
             }
             assert!(waits.try_recv().is_err(), "the run ended by itself");
         };
-        let args = [&["approve", &*id, "--journal", "j"], answer].concat();
-        assert_eq!(entail(dir.path(), &args).0, 0);
+        assert_eq!(approve(dir.path(), &id, answer).0, 0);
         let ran = run.join().unwrap();
         assert_eq!(ran.0, want, "{ran:?}");
         assert!(want == 0 || ran.2.contains("not approved: it was refused: not today"), "{ran:?}");

@@ -13,6 +13,68 @@ use std::sync::Arc;
 /// if it had not gone on from there.
 pub const NOBODY: &str = "nobody is there to approve it";
 
+/// Who answered a question, and how that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decider {
+    /// The name: of an approver's key, of the local user, of a caller of the server.
+    pub name: String,
+    /// How it is known.
+    pub via: Via,
+}
+
+impl Decider {
+    /// Somebody of this name.
+    pub fn new(name: impl Into<String>, via: Via) -> Decider {
+        Decider { name: name.into(), via }
+    }
+}
+
+/// How it is known who answered a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// The answer is signed with a key that the run knows.
+    Key,
+    /// It was typed at the terminal of the run.
+    Terminal,
+    /// The server knows its caller.
+    Caller,
+    /// The embedding program says so.
+    Program,
+}
+
+impl Via {
+    const ALL: [Via; 4] = [Via::Key, Via::Terminal, Via::Caller, Via::Program];
+
+    /// The word for it in journals and traces.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Via::Key => "key",
+            Via::Terminal => "terminal",
+            Via::Caller => "caller",
+            Via::Program => "program",
+        }
+    }
+
+    /// The value of a word of [`Via::as_str`].
+    pub fn named(word: &str) -> Option<Via> {
+        Via::ALL.into_iter().find(|v| v.as_str() == word)
+    }
+}
+
+/// An answer to a question, and whose it is. Nobody's, if the question was never asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) result: Result<(), String>,
+    pub(crate) by: Option<Decider>,
+}
+
+impl Verdict {
+    /// A refusal that is nobody's decision.
+    pub(crate) fn refused(why: impl Into<String>) -> Verdict {
+        Verdict { result: Err(why.into()), by: None }
+    }
+}
+
 /// A call of a tool that wants approval. Secrets of the environment are removed from what it shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Approval {
@@ -49,18 +111,28 @@ pub struct ApprovalArg {
 /// });
 /// ```
 #[derive(Clone)]
-pub struct Approver(Arc<Ask>);
+pub struct Approver {
+    ask: Arc<Ask>,
+    by: Decider,
+}
 
 type Ask = dyn Fn(Approval) -> BoxFuture<Result<(), String>> + Send + Sync;
 
 impl Approver {
     /// Asks by this function. An error is a refusal, and says why.
     pub fn new(ask: impl Fn(Approval) -> BoxFuture<Result<(), String>> + Send + Sync + 'static) -> Approver {
-        Approver(Arc::new(ask))
+        Approver { ask: Arc::new(ask), by: Decider::new("the embedding program", Via::Program) }
     }
 
-    pub(crate) fn ask(&self, call: Approval) -> BoxFuture<Result<(), String>> {
-        (self.0)(call)
+    /// Records this name as that of whoever answers.
+    #[must_use]
+    pub fn answered_by(self, by: Decider) -> Approver {
+        Approver { by, ..self }
+    }
+
+    pub(crate) fn ask(&self, call: Approval) -> BoxFuture<Verdict> {
+        let (answer, by) = ((self.ask)(call), self.by.clone());
+        Box::pin(async move { Verdict { result: answer.await, by: Some(by) } })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The loop around the machine.
 
-use crate::approve::{Approval, ApprovalArg, Approver, NOBODY};
+use crate::approve::{Approval, ApprovalArg, Approver, NOBODY, Verdict as Decided};
 use crate::at_once::AtOnce;
 use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
@@ -15,7 +15,7 @@ use crate::tools::ToolAnswer;
 use crate::underway::{Doing, Done, Open, OpenModel, Portable, UnderWay};
 use crate::why::{self, Explainer, Why};
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
-use core_ir::{Data, EffectClass, Name, Num};
+use core_ir::{Data, EffectClass, Label, Name, Num, ToolDecl};
 use machine::{
     Call, ErrorCode, Failure, Machine, Message, Output, Reified, Request, RequestId, Response, Stop,
     StopReason,
@@ -406,9 +406,12 @@ impl<'a> Driver<'a> {
         let mut session = lock(session);
         let known = session.known(id, &request.call, self.redactor());
         let (resumed, unfinished) = (!session.is_replay(), session.unfinished());
+        let asks = matches!(request.call, Call::Approve { .. });
+        let gone_on = session.is_replay() || asks && session.has_gone_on(id);
         drop(session);
         match known {
             Known::Nothing => false,
+            Known::Answered(recorded) if self.is_unproved(id, request, &recorded.response, gone_on) => false,
             Known::Answered(recorded) => {
                 self.replay(id, request, *recorded, resumed);
                 true
@@ -447,9 +450,33 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// A call as whoever approves it is shown it.
+    fn approval(&self, tool: &ToolDecl, args: &[(Name, Data)], labels: &[Label]) -> Approval {
+        let explainer = Explainer { lattice: self.machine.lattice(), redactor: self.redactor() };
+        let arg = |((name, value), label): (&(Name, Data), _)| ApprovalArg {
+            name: name.clone(),
+            value: self.redactor().data(value),
+            label: explainer.lattice.data_of(label),
+            chains: explainer.chains(label),
+        };
+        let args = args.iter().zip(labels.iter().copied()).map(arg).collect();
+        Approval { tool: tool.name.clone(), args }
+    }
+
+    /// Whether an approval of the journal approves nothing: the call has not been made, and no approver has signed the answer. Whoever can
+    /// write the journal can write such an answer, so somebody is asked again.
+    fn is_unproved(&self, id: RequestId, request: &Request, response: &Response, gone_on: bool) -> bool {
+        let (Call::Approve { tool, args, labels }, Response::Approve(Ok(()))) = (&request.call, response)
+        else {
+            return false;
+        };
+        let signed = |desk: &ApprovalDesk| desk.is_signed(&self.run, id, &self.approval(tool, args, labels));
+        !gone_on && !self.handlers.desk.as_ref().is_some_and(signed)
+    }
+
     /// Answers as the journal says.
     fn replay(&mut self, id: RequestId, request: &Request, recorded: Recorded, resumed: bool) {
-        let Recorded { response, words, model, tokens, usd, elapsed } = recorded;
+        let Recorded { response, words, by, model, tokens, usd, elapsed } = recorded;
         if let (Call::Model { messages, .. }, Response::Model(Ok(reply)), Some(words)) =
             (&request.call, &response, words)
         {
@@ -468,6 +495,7 @@ impl<'a> Driver<'a> {
             | Response::Recall(Err(e))
             | Response::Remember(Err(e)) => Answered::Failed(e.clone()),
             Response::Late(_) => Answered::Late,
+            Response::Approve(Ok(())) => Answered::Approved(by),
             _ => Answered::Nothing,
         };
         match &request.call {
@@ -698,29 +726,21 @@ impl<'a> Driver<'a> {
                 let (approver, desk) = (self.handlers.approver.clone(), self.handlers.desk.clone());
                 if approver.is_none() && desk.is_none() {
                     self.asked(id, request, "");
-                    self.approved(id, Err(NOBODY.to_string()), begun);
+                    self.approved(id, Decided::refused(NOBODY), begun);
                     return Begin::Begun;
                 }
                 if !free {
                     return Begin::NotYet;
                 }
                 self.asked(id, request, "");
-                let explainer = Explainer { lattice: self.machine.lattice(), redactor: self.redactor() };
-                let arg = |((name, value), label): (&(Name, Data), _)| ApprovalArg {
-                    name: name.clone(),
-                    value: self.redactor().data(value),
-                    label: explainer.lattice.data_of(label),
-                    chains: explainer.chains(label),
-                };
-                let args = args.iter().zip(labels.iter().copied()).map(arg).collect();
-                let approval = Approval { tool: tool.name.clone(), args };
+                let approval = self.approval(tool, args, labels);
                 let Some(desk) = desk else {
                     // One of them is there.
                     let verdict = approver.map(|a| a.ask(approval));
                     self.under_way.spawn(id, begun, Doing::Approval, async {
                         Done::Approval(match verdict {
                             Some(verdict) => verdict.await,
-                            None => Err(NOBODY.to_string()),
+                            None => Decided::refused(NOBODY),
                         })
                     });
                     return Begin::Begun;
@@ -740,7 +760,7 @@ impl<'a> Driver<'a> {
                         Done::Approval(tokio::select! {
                             verdict = desk.wait(&question) => verdict,
                             verdict = here => {
-                                desk.note(&question, &verdict, "the terminal");
+                                desk.note(&question);
                                 verdict
                             }
                         })
@@ -812,7 +832,7 @@ impl<'a> Driver<'a> {
             (Doing::Tool, Some(Done::Tool(result))) => self.tool_answered(id, *result, begun),
             (Doing::Tool, _) => self.tool_answered(id, Err(crashed.to_string()).into(), begun),
             (Doing::Approval, Some(Done::Approval(verdict))) => self.approved(id, verdict, begun),
-            (Doing::Approval, _) => self.approved(id, Err(crashed.to_string()), begun),
+            (Doing::Approval, _) => self.approved(id, Decided::refused(crashed), begun),
             (Doing::Recall, Some(Done::Recall(result))) => self.recalled(id, result, begun),
             (Doing::Recall, _) => self.recalled(id, Err(crashed.to_string()), begun),
             (Doing::Remember, Some(Done::Remember(result))) => self.remembered(id, result, begun),
@@ -853,7 +873,11 @@ impl<'a> Driver<'a> {
         }
         let elapsed = begun.elapsed();
         self.emit(Event::Answered { id, what, tokens, usd: usd.clone(), finish, elapsed });
-        self.respond_with(id, Response::Model(result), Spent { model, tokens, usd, elapsed, words });
+        self.respond_with(
+            id,
+            Response::Model(result),
+            Spent { model, tokens, usd, elapsed, words, by: None },
+        );
     }
 
     fn tool_answered(&mut self, id: RequestId, answer: ToolAnswer, begun: Instant) {
@@ -887,11 +911,12 @@ impl<'a> Driver<'a> {
         self.respond(id, Response::Remember(result), begun);
     }
 
-    fn approved(&mut self, id: RequestId, verdict: Result<(), String>, begun: Instant) {
-        let verdict = verdict.map_err(|why| self.redactor().owned(why));
-        let what = verdict.clone().map_or_else(Answered::Failed, |()| Answered::Nothing);
+    fn approved(&mut self, id: RequestId, Decided { result, by }: Decided, begun: Instant) {
+        let result = result.map_err(|why| self.redactor().owned(why));
+        let what = result.clone().map_or_else(Answered::Failed, |()| Answered::Approved(by.clone()));
         self.answered(id, what, begun);
-        self.respond(id, Response::Approve(verdict), begun);
+        let spent = Spent { elapsed: begun.elapsed(), by, ..Spent::default() };
+        self.respond_with(id, Response::Approve(result), spent);
     }
 
     fn stop(&mut self, id: RequestId, message: String, begun: Instant) {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: events hold no secret; everything in them has been through the run's [`crate::Redactor`].
 
+use crate::approve::Decider;
 use crate::provider::{Finish, Tokens};
 use core_ir::{Data, Name, Num};
 use diagnostics::Span;
@@ -138,6 +139,8 @@ pub enum Answered {
     Data(Data),
     /// The key holds nothing, or the value was kept.
     Nothing,
+    /// The call may be made. Who says so is not known of a run that an earlier version kept.
+    Approved(Option<Decider>),
     /// A sample.
     Sample(bool),
     /// It failed; the program may catch that.

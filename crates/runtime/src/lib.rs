@@ -43,6 +43,7 @@ mod environment;
 mod event;
 mod few;
 mod journal;
+mod keys;
 mod mcp;
 mod otel;
 mod partial;
@@ -62,16 +63,17 @@ mod watchdog;
 mod web;
 mod why;
 
-pub use approve::{Approval, ApprovalArg, Approver, NOBODY};
+pub use approve::{Approval, ApprovalArg, Approver, Decider, NOBODY, Via};
 pub use budget::{Limits, Usage};
 pub use config::ConfigError;
 pub use driver::{Handlers, RunReport, run};
 pub use environment::Environment;
 pub use event::{Answered, Asked, Event, Progress};
 pub use journal::{
-    About, ApprovalDesk, Change, Checked, Decision, Journal, JournalError, RunInfo, Session, StepInfo,
-    Unfinished, Waiting, journal_file,
+    About, Answers, ApprovalDesk, Authority, Change, Checked, Decision, Forged, Forgery, Journal,
+    JournalError, RunInfo, Session, StepInfo, Unfinished, Waiting, journal_file,
 };
+pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey};
 pub use mcp::{McpServer, Pins, ServerTool};
 pub use otel::{Telemetry, TelemetryOptions};
 pub use partial::{Finished, Kind as CallKind, Partial, Resource};

@@ -404,7 +404,7 @@ fn response(n: usize, answer: &Answered, tokens: Tokens, usd: Option<&Num>, mode
         }
         Answered::Reply(Reply::ToolCalls(several)) => ("calls", calls(several)),
         Answered::Data(data) => ("data", data.to_json()),
-        Answered::Nothing => ("data", Json::Null),
+        Answered::Nothing | Answered::Approved(_) => ("data", Json::Null),
         Answered::Sample(b) => ("sample", (*b).into()),
         Answered::Failed(why) => ("error", why.clone().into()),
         Answered::Stopped(why) => ("stopped", why.clone().into()),
@@ -423,7 +423,7 @@ fn response(n: usize, answer: &Answered, tokens: Tokens, usd: Option<&Num>, mode
 
 /// An approval endorses the arguments of one call: a person vouches for them, which `endorse` of the program does elsewhere.
 fn endorsement(n: usize, asking: &Asking, answer: &Answered) -> Option<Json> {
-    let (Asked::Approve { name, args, labels }, Answered::Nothing) = (&asking.what, answer) else {
+    let (Asked::Approve { name, args, labels }, Answered::Approved(by)) = (&asking.what, answer) else {
         return None;
     };
     let args: Vec<Json> = args
@@ -431,7 +431,11 @@ fn endorsement(n: usize, asking: &Asking, answer: &Answered) -> Option<Json> {
         .zip(labels)
         .map(|((arg, _), label)| json!({"name": &**arg, "label": label.to_json()}))
         .collect();
-    Some(json!({"event": "endorsement", "n": n, "tool": &**name, "args": args}))
+    let mut line = json!({"event": "endorsement", "n": n, "tool": &**name, "args": args});
+    if let Some(by) = by {
+        line["by"] = json!({"name": by.name, "via": by.via.as_str()});
+    }
+    Some(line)
 }
 
 fn end(sources: &Sources, report: &RunReport) -> Json {

@@ -7,6 +7,7 @@
 //! to itself is dropped when it comes to an end, and nothing waits for that which has a task.
 //! Invariant: a handler that panics ends its own request and nothing else.
 
+use crate::approve::Verdict;
 use crate::budget::Reserve;
 use crate::few::Few;
 use crate::provider::{Answer, BoxFuture, Provider, Tokens};
@@ -28,7 +29,7 @@ pub(crate) enum Done {
     Tool(Box<ToolAnswer>),
     /// It was not called, because the journal can't be written.
     NotNoted(String),
-    Approval(Result<(), String>),
+    Approval(Verdict),
     Recall(Result<Option<Data>, String>),
     Remember(Result<(), String>),
 }

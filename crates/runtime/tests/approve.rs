@@ -116,8 +116,8 @@ async fn the_trace_tells_what_was_endorsed() {
     let approved = lines(Ok(())).await;
     let order: Vec<&str> = approved.iter().map(|l| l["event"].as_str().unwrap()).collect();
     assert_eq!(order, ["run", "request", "response", "endorsement", "request", "response", "end"]);
-    let want =
-        json!({"event": "endorsement", "n": 1, "tool": "pay", "args": [{"name": "to", "label": ["U"]}]});
+    let want = json!({"event": "endorsement", "n": 1, "tool": "pay", "args": [{"name": "to", "label": ["U"]}],
+            "by": {"name": "the embedding program", "via": "program"}});
     assert_eq!(approved[3], want);
     let refused = lines(Err("no")).await;
     assert!(refused.iter().all(|l| l["event"] != "endorsement"), "{refused:?}");

@@ -83,7 +83,7 @@ async fn arguments_arrive_as_json_and_in_holes() {
 async fn arguments_are_there_before_the_process_is() {
     let script = "stat -L -c '\"%F %s\"' /proc/self/fd/0";
     let t = decl("t", &[("a", Type::Str)], Type::Str, Some(exec(&["sh", "-c", script])));
-    let got = run(tools(), t, vec![arg("a", "x".repeat(1 << 20))]).await.unwrap();
+    let got = run(tools(), t, vec![arg("a", Data::str("x".repeat(1 << 20)))]).await.unwrap();
     assert_eq!(got, Data::str(format!("regular file {}", (1 << 20) + r#"{"a":""}"#.len())));
 }
 

@@ -2,26 +2,52 @@
 
 use crate::approve::{self, MOST, visible};
 use crate::args::ApproveArgs;
+use crate::keyring;
 use crate::ui::{Exit, Ui};
 use core_ir::exchange::data_from_json;
-use runtime::{Decision, Journal, JournalError, Waiting};
+use runtime::{Approvers, Authority, Decision, Journal, JournalError, SigningKey, Waiting};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
 /// Runs `entail approve`.
 pub fn approve(ui: &Ui, args: &ApproveArgs) -> Exit {
-    match act(ui, args) {
+    if let Some(name) = &args.new_key {
+        return new_key(ui, name.as_deref(), args.passphrase_stdin);
+    }
+    let approvers = match crate::settings::approvers(ui) {
+        Ok(approvers) => approvers,
+        Err(exit) => return exit,
+    };
+    match act(ui, args, &approvers) {
         Ok(exit) => exit,
         Err(e) => ui.usage(&e.message, e.help.as_deref()),
     }
 }
 
-fn act(ui: &Ui, args: &ApproveArgs) -> Result<Exit, JournalError> {
+/// Makes a key, and shows what the settings need to know of it.
+fn new_key(ui: &Ui, name: Option<&str>, from_stdin: bool) -> Exit {
+    let name = name.map_or_else(approve::local_user, String::from);
+    let (key, file) = match keyring::create(&name, from_stdin) {
+        Ok(made) => made,
+        Err(problem) => return ui.usage(&problem.message, problem.help.as_deref()),
+    };
+    let Ok(public) = key.public() else { return ui.usage("the key has no public half", None) };
+    let public = public.to_string();
+    if ui.is_json() {
+        ui.result(&json!({"name": name, "key": public, "file": file.display().to_string()}).to_string());
+    } else {
+        ui.note(&format!("the key is in `{}`; add these lines to `entail.toml`:", file.display()));
+        ui.result(&format!("[approvers.{name}]\nkey = \"{public}\""));
+    }
+    Exit::Done
+}
+
+fn act(ui: &Ui, args: &ApproveArgs, approvers: &Approvers) -> Result<Exit, JournalError> {
     let file =
         if args.journal.is_file() { args.journal.clone() } else { runtime::journal_file(&args.journal) };
-    let mut journal = Journal::existing(&file)?;
-    let run = journal.run(&args.run)?.id;
+    let mut journal = Journal::existing(&file)?.with_approvers(approvers.clone());
+    let run = journal.run(args.run.as_deref().unwrap_or_default())?.id;
     let mut waiting = journal.waiting(Some(&run))?;
     if let Some(wanted) = &args.request {
         waiting.retain(|w| w.token.starts_with(wanted.as_str()));
@@ -32,7 +58,7 @@ fn act(ui: &Ui, args: &ApproveArgs) -> Result<Exit, JournalError> {
             Some("`entail runs show` shows what it asked"),
         ));
     }
-    let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !args.passphrase_stdin;
     if !args.yes && !args.deny && !person {
         for w in &waiting {
             ui.result(&if ui.is_json() { waiting_json(w).to_string() } else { shown(w) });
@@ -48,6 +74,8 @@ fn act(ui: &Ui, args: &ApproveArgs) -> Result<Exit, JournalError> {
         let help = "name one with `--request`, or answer at a terminal";
         return Ok(ui.usage("several questions wait, and `--yes` approves one", Some(help)));
     }
+    // Asked for once, when there is something to sign.
+    let mut key: Option<SigningKey> = None;
     let mut left = 0;
     for w in &waiting {
         ui.say(&shown(w));
@@ -64,10 +92,18 @@ fn act(ui: &Ui, args: &ApproveArgs) -> Result<Exit, JournalError> {
                 }
             },
         };
-        journal.decide(&w.token, &decision, "entail approve")?;
+        let key = match &key {
+            Some(key) => key,
+            None => match keyring::unlock(approvers, args.as_name.as_deref(), args.passphrase_stdin) {
+                Ok(opened) => key.insert(opened),
+                Err(problem) => return Ok(ui.usage(&problem.message, problem.help.as_deref())),
+            },
+        };
+        journal.decide(&w.token, &decision, &Authority::Key(key))?;
         let verdict = if decision == Decision::Approve { "approved" } else { "denied" };
         if ui.is_json() {
-            ui.result(&json!({"run": w.run, "request": w.token, "verdict": verdict}).to_string());
+            let said = json!({"run": w.run, "request": w.token, "verdict": verdict, "by": key.name()});
+            ui.result(&said.to_string());
         } else {
             ui.result(verdict);
         }

@@ -341,7 +341,7 @@ pub(super) fn world_with(
         None => None,
         Some((journal, name)) => {
             let about = About::new(name, code, input.clone(), json!({"seed": seed, "fuel": fuel}));
-            desk = approval_desk(journal, settings.limits.approval);
+            desk = approval_desk(journal, &settings);
             session(journal, &about, models.redactor())
                 .map_err(|e| ui.usage(&e.message, e.help.as_deref()))?
         }
@@ -500,12 +500,13 @@ pub(super) fn approval_lifetime(seconds: Option<f64>) -> Duration {
 }
 
 /// Where questions wait for an answer: in the journal, if the run has one and may wait.
-fn approval_desk(args: &JournalArgs, seconds: Option<f64>) -> Option<ApprovalDesk> {
+fn approval_desk(args: &JournalArgs, settings: &Settings) -> Option<ApprovalDesk> {
     if args.approvals == ApprovalsArg::Refuse || (args.journal.is_none() && args.resume.is_none()) {
         return None;
     }
     let file = runtime::journal_file(args.journal.as_deref().unwrap_or(Path::new(".entail")));
-    let desk = ApprovalDesk::new(file, approval_lifetime(seconds));
+    let desk = ApprovalDesk::new(file, approval_lifetime(settings.limits.approval))
+        .with_approvers(settings.approvers.clone());
     Some(if args.approvals == ApprovalsArg::Leave { desk.leaving() } else { desk })
 }
 

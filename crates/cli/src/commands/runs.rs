@@ -1,22 +1,27 @@
 //! `entail runs`: the runs of a journal.
 
+use crate::approve::visible;
 use crate::args::{RunsAction, RunsArgs};
 use crate::ui::{Exit, Ui};
-use runtime::{Journal, JournalError, RunInfo, StepInfo};
+use runtime::{Approvers, Forged, Forgery, Journal, JournalError, RunInfo, StepInfo};
 use serde_json::{Value, json};
 
 /// Runs `entail runs`.
 pub fn runs(ui: &Ui, args: &RunsArgs) -> Exit {
-    match act(ui, args) {
+    let approvers = match crate::settings::approvers(ui) {
+        Ok(approvers) => approvers,
+        Err(exit) => return exit,
+    };
+    match act(ui, args, approvers) {
         Ok(exit) => exit,
         Err(e) => ui.usage(&e.message, e.help.as_deref()),
     }
 }
 
-fn act(ui: &Ui, args: &RunsArgs) -> Result<Exit, JournalError> {
+fn act(ui: &Ui, args: &RunsArgs, approvers: Approvers) -> Result<Exit, JournalError> {
     let path = &args.journal;
     let file = if path.is_file() { path.clone() } else { runtime::journal_file(path) };
-    let mut journal = Journal::existing(&file)?;
+    let mut journal = Journal::existing(&file)?.with_approvers(approvers);
     match &args.action {
         RunsAction::List { last } => {
             for run in last.map_or_else(|| journal.runs(), |most| journal.newest(most))? {
@@ -77,23 +82,34 @@ fn act(ui: &Ui, args: &RunsArgs) -> Result<Exit, JournalError> {
             if ui.is_json() {
                 ui.result(&json!({
                     "runs": checked.runs, "requests": checked.entries, "messages": checked.messages, "damaged": checked.damaged,
+                    "forged": checked.forged.iter().map(forged_json).collect::<Vec<_>>(),
                 }).to_string());
             } else {
                 for run in &checked.damaged {
                     ui.result(&format!("{run}  is not what was written"));
+                }
+                for row in &checked.forged {
+                    ui.result(&forged(row));
                 }
                 ui.result(&format!(
                     "{}, {} and {} looked at: {}",
                     super::plural(checked.runs, "run"),
                     super::plural(checked.entries, "request"),
                     super::plural(checked.messages, "message"),
-                    match checked.damaged.len() {
-                        0 => "all as they were written".to_string(),
-                        n => format!("{} damaged", super::plural(n, "run")),
+                    match (checked.damaged.len(), checked.forged.len()) {
+                        (0, 0) => "all as they were written".to_string(),
+                        (n, 0) => format!("{} damaged", super::plural(n, "run")),
+                        (0, n) => format!("{} forged", super::plural(n, "approval")),
+                        (n, m) => format!(
+                            "{} damaged, {} forged",
+                            super::plural(n, "run"),
+                            super::plural(m, "approval")
+                        ),
                     }
                 ));
             }
-            return Ok(if checked.damaged.is_empty() { Exit::Done } else { Exit::Failed });
+            let fine = checked.damaged.is_empty() && checked.forged.is_empty();
+            return Ok(if fine { Exit::Done } else { Exit::Failed });
         }
         RunsAction::Delete { runs } => {
             for run in runs {
@@ -102,6 +118,26 @@ fn act(ui: &Ui, args: &RunsArgs) -> Result<Exit, JournalError> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// A forged approval on one line.
+fn forged(row: &Forged) -> String {
+    let run = row.run.as_deref().unwrap_or("no run");
+    let by = visible(row.approver.as_deref().unwrap_or_default(), 60);
+    let why = match row.why {
+        Forgery::Approver => format!("`{by}` is none of `[approvers]`"),
+        Forgery::Signature => format!("the signature is not that of `{by}`"),
+        Forgery::Time => format!("`{by}` signed it when the question could not be answered"),
+        Forgery::NoQuestion => "it answers a question that was not asked".to_string(),
+        Forgery::Question => "the question is not what the run asked".to_string(),
+        Forgery::NoAnswer => format!("no answer of `{by}` is signed"),
+    };
+    let token = visible(row.token.get(..8).unwrap_or(&row.token), 60);
+    format!("{}  has a forged approval (request {token}): {why}", visible(run, 60))
+}
+
+fn forged_json(row: &Forged) -> Value {
+    json!({"run": row.run, "request": row.token, "approver": row.approver, "why": row.why.as_str()})
 }
 
 /// How a run stands. The file says that a run is under way until its process says otherwise, and one that was killed never does.

@@ -268,10 +268,14 @@ fn show(ui: &Ui, line: &Value) {
                 .map(|arg| format!("{} {}", text_of(arg, "name"), arg["label"]))
                 .collect();
             let what = if labelled.is_empty() { "nothing with a label".into() } else { labelled.join(", ") };
+            let by = match (line["by"]["name"].as_str(), line["by"]["via"].as_str()) {
+                (Some(name), Some(via)) => format!(", by {} ({via})", crate::approve::visible(name, 60)),
+                _ => String::new(),
+            };
             ui.result(&format!(
-                "      {}: {}",
+                "      {}: {}{by}",
                 ui.styled("1", "endorsed for this call"),
-                short(&what.into(), 30)
+                short(&what.into(), 30 + by.len())
             ));
         }
         "phase" => {

@@ -2,22 +2,29 @@
 //!
 //! Entry points: [`ApprovalDesk`] for a run that asks, [`Journal::waiting`] and [`Journal::decide`] for whoever answers.
 //!
-//! Invariant: a question is named by everything that it is about: the run, the request in it, the tool, its arguments and their labels. An answer is
-//! to that name, so it approves no other call, and a question is answered once.
+//! Whoever can write the file can write anything into it, the tools of the run among them. So a row counts for nothing by being there. An answer
+//! counts if it is signed with a key that the run has known since it began, or if it was given in the memory of the run's own process.
+//!
+//! Invariant: a question is named by everything that it is about: the run, the request in it, the tool, its arguments and their labels, and when
+//! it was asked. An answer is to that name, so it approves no other call, and the same call that is asked about again is another question.
+//! Invariant: a question whose row says something else than its name is none. So nobody is shown another call than the one that they answer.
 //! Invariant: a question that has expired can't be approved, nor can an approval be used that has.
 
 use super::{Journal, JournalError, hash, now_millis, parse, signed};
 use crate::Approval;
+use crate::approve::{Decider, Verdict, Via};
+use crate::keys::{Approvers, SigningKey};
 use core_ir::exchange::data_json;
 use machine::RequestId;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value as Json, json};
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-const TABLE: &str = "
+const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS approvals (
         run TEXT NOT NULL,
         strand INTEGER NOT NULL,
@@ -27,19 +34,25 @@ const TABLE: &str = "
         args TEXT NOT NULL,             -- JSON: names, values, labels
         asked INTEGER NOT NULL,         -- milliseconds since 1970
         expires INTEGER NOT NULL,
-        verdict TEXT,                   -- approved, denied; null while it waits
-        reason TEXT,
-        decided INTEGER,
-        decided_by TEXT,
-        used INTEGER,                   -- when the run took the answer
+        used INTEGER,                   -- when the run took an answer
         PRIMARY KEY (run, strand, number)
-    ) STRICT";
+    ) STRICT;
+    CREATE TABLE IF NOT EXISTS answers (
+        token TEXT NOT NULL,            -- of the question
+        verdict TEXT NOT NULL,          -- approved, denied
+        reason TEXT,
+        approver TEXT NOT NULL,         -- whose key it is
+        decided INTEGER NOT NULL,       -- milliseconds since 1970
+        signature BLOB NOT NULL         -- of all of these
+    ) STRICT;
+    CREATE INDEX IF NOT EXISTS answers_token ON answers (token)";
 
 pub(super) fn prepare(db: &Connection) -> rusqlite::Result<()> {
-    db.execute_batch(TABLE)
+    db.execute_batch(TABLES)
 }
 
 pub(super) fn forget(db: &Connection, run: &str) -> rusqlite::Result<()> {
+    db.execute("DELETE FROM answers WHERE token IN (SELECT token FROM approvals WHERE run = ?1)", [run])?;
     db.execute("DELETE FROM approvals WHERE run = ?1", [run]).map(|_| ())
 }
 
@@ -58,8 +71,6 @@ pub struct Waiting {
     pub asked: i64,
     /// Until when it can be answered.
     pub expires: i64,
-    /// `approved` or `denied`; `None` while it waits.
-    pub verdict: Option<String>,
 }
 
 /// What a person says to a question.
@@ -71,35 +82,328 @@ pub enum Decision {
     Deny(Option<String>),
 }
 
-/// The columns that [`question`] takes.
-const QUESTION: &str = "token, run, tool, args, asked, expires, verdict";
+impl Decision {
+    /// As [`Answer`] has it.
+    fn parts(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Decision::Approve => ("approved", None),
+            Decision::Deny(reason) => ("denied", reason.as_deref()),
+        }
+    }
 
-fn question(r: &rusqlite::Row<'_>) -> rusqlite::Result<Waiting> {
-    Ok(Waiting {
-        token: r.get(0)?,
-        run: r.get(1)?,
-        tool: r.get(2)?,
-        args: parse(&r.get::<_, String>(3)?).unwrap_or_default(),
-        asked: r.get(4)?,
-        expires: r.get(5)?,
-        verdict: r.get(6)?,
-    })
+    fn result(self) -> Result<(), String> {
+        match self {
+            Decision::Approve => Ok(()),
+            Decision::Deny(None) => Err("it was refused".into()),
+            Decision::Deny(Some(reason)) => Err(format!("it was refused: {reason}")),
+        }
+    }
+}
+
+/// What makes an answer count.
+#[derive(Clone, Debug)]
+pub enum Authority<'a> {
+    /// The signature of an approver whose public key the run knows. The answer goes into the journal, for any process.
+    Key(&'a SigningKey),
+    /// The process that answers is the one that the run is, or will be, in: the answer goes into its memory.
+    Process {
+        /// The memory, which the desk of the run shares: [`ApprovalDesk::with_answers`].
+        answers: &'a Answers,
+        /// Who decided.
+        by: Decider,
+    },
+}
+
+/// Answers in the memory of a process, to questions of the runs in it. A clone is the same memory.
+#[derive(Clone, Default)]
+pub struct Answers(Arc<Mutex<HashMap<String, Held>>>);
+
+/// An answer that its run has not taken yet.
+struct Held {
+    decision: Decision,
+    by: Decider,
+    /// When it can't be taken any more, in milliseconds since 1970.
+    expires: i64,
+}
+
+impl Answers {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Held>> {
+        // A panic while it was held leaves an answer that is there or not.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps an answer, unless there is one.
+    fn give(&self, token: &str, held: Held) -> bool {
+        let mut all = self.lock();
+        let now = now_millis();
+        all.retain(|_, h| h.expires > now);
+        if all.contains_key(token) {
+            return false;
+        }
+        all.insert(token.to_string(), held);
+        true
+    }
+
+    fn has(&self, token: &str) -> bool {
+        self.lock().contains_key(token)
+    }
+
+    fn take(&self, token: &str) -> Option<Verdict> {
+        let held = self.lock().remove(token)?;
+        Some(Verdict { result: held.decision.result(), by: Some(held.by) })
+    }
+}
+
+impl fmt::Debug for Answers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.lock().keys()).finish()
+    }
+}
+
+/// A row of the journal by which a call was to be approved, and which no approver wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forged {
+    /// The run, if the row belongs to one.
+    pub run: Option<String>,
+    /// The question that the row names.
+    pub token: String,
+    /// The approver that the row names, if it names one.
+    pub approver: Option<String>,
+    /// What is wrong with it.
+    pub why: Forgery,
+}
+
+/// What is wrong with a forged row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgery {
+    /// It names an approver who is none.
+    Approver,
+    /// Its signature is none of that approver for these words.
+    Signature,
+    /// It was signed before the question was asked, or after it had expired.
+    Time,
+    /// There is no such question.
+    NoQuestion,
+    /// The question is not the one that the run asked: its row was changed.
+    Question,
+    /// The run is said to have been approved by a key, and no answer is signed.
+    NoAnswer,
+}
+
+impl Forgery {
+    /// The word for it in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Forgery::Approver => "approver",
+            Forgery::Signature => "signature",
+            Forgery::Time => "time",
+            Forgery::NoQuestion => "no_question",
+            Forgery::Question => "question",
+            Forgery::NoAnswer => "no_answer",
+        }
+    }
+}
+
+/// A row of the table of answers.
+struct Answer {
+    token: String,
+    verdict: String,
+    reason: Option<String>,
+    approver: String,
+    decided: i64,
+    signature: Vec<u8>,
+}
+
+impl Answer {
+    const COLUMNS: &str = "token, verdict, reason, approver, decided, signature";
+
+    fn read(r: &rusqlite::Row<'_>) -> rusqlite::Result<Answer> {
+        Ok(Answer {
+            token: r.get(0)?,
+            verdict: r.get(1)?,
+            reason: r.get(2)?,
+            approver: r.get(3)?,
+            decided: r.get(4)?,
+            signature: r.get(5)?,
+        })
+    }
+
+    fn signed(token: &str, decision: &Decision, decided: i64, key: &SigningKey) -> Answer {
+        let (verdict, reason) = decision.parts();
+        let mut answer = Answer {
+            token: token.to_string(),
+            verdict: verdict.to_string(),
+            reason: reason.map(String::from),
+            approver: key.name().to_string(),
+            decided,
+            signature: Vec::new(),
+        };
+        answer.signature = key.sign(&answer.message());
+        answer
+    }
+
+    /// What is signed. The first element keeps a signature for something else from being one of an answer.
+    fn message(&self) -> Vec<u8> {
+        let all =
+            json!(["entail approval 1", self.token, self.verdict, self.reason, self.approver, self.decided]);
+        all.to_string().into_bytes()
+    }
+
+    /// What the answer says, if an approver gave it while the question could be answered.
+    fn decision(&self, approvers: &Approvers, asked: i64, expires: i64) -> Result<Decision, Forgery> {
+        let key = approvers.key(&self.approver).ok_or(Forgery::Approver)?;
+        if !key.verifies(&self.message(), &self.signature) {
+            return Err(Forgery::Signature);
+        }
+        if self.decided < asked || self.decided >= expires {
+            return Err(Forgery::Time);
+        }
+        Ok(match &*self.verdict {
+            "approved" => Decision::Approve,
+            _ => Decision::Deny(self.reason.clone()),
+        })
+    }
+}
+
+/// The answers to a question, the oldest first.
+fn answers(db: &Connection, token: &str) -> rusqlite::Result<Vec<Answer>> {
+    let sql = format!("SELECT {} FROM answers WHERE token = ?1 ORDER BY rowid", Answer::COLUMNS);
+    let mut statement = db.prepare_cached(&sql)?;
+    statement.query_map([token], Answer::read)?.collect()
+}
+
+/// What the first answer of an approver says.
+fn first_answer(
+    db: &Connection,
+    approvers: &Approvers,
+    (token, asked, expires): (&str, i64, i64),
+) -> rusqlite::Result<Option<Verdict>> {
+    Ok(answers(db, token)?.into_iter().find_map(|answer| {
+        let decision = answer.decision(approvers, asked, expires).ok()?;
+        Some(Verdict { result: decision.result(), by: Some(Decider::new(answer.approver, Via::Key)) })
+    }))
+}
+
+/// A row of the table of questions.
+struct Asked {
+    run: String,
+    id: RequestId,
+    token: String,
+    tool: String,
+    args: String,
+    asked: i64,
+    expires: i64,
+    used: bool,
+}
+
+impl Asked {
+    const COLUMNS: &str = "run, strand, number, token, tool, args, asked, expires, used IS NOT NULL";
+
+    fn read(r: &rusqlite::Row<'_>) -> rusqlite::Result<Asked> {
+        let strand = r.get::<_, i64>(1)?.cast_unsigned();
+        Ok(Asked {
+            run: r.get(0)?,
+            id: RequestId { strand, number: r.get(2)? },
+            token: r.get(3)?,
+            tool: r.get(4)?,
+            args: r.get(5)?,
+            asked: r.get(6)?,
+            expires: r.get(7)?,
+            used: r.get(8)?,
+        })
+    }
+
+    /// The name of what it says.
+    fn name(&self) -> String {
+        let Asked { run, id, tool, args, asked, .. } = self;
+        hash(&json!([run, format!("{:x}", id.strand), id.number, tool, args, asked]).to_string())
+    }
+
+    /// Whether it is as the run wrote it.
+    fn is_intact(&self) -> bool {
+        self.token == self.name()
+    }
+
+    fn of(run: &str, id: RequestId, approval: &Approval, asked: i64, lifetime: i64) -> Asked {
+        let arg = |a: &crate::ApprovalArg| json!({"name": &*a.name, "value": data_json(&a.value), "label": data_json(&a.label)});
+        let args: Json = approval.args.iter().map(arg).collect();
+        let mut question = Asked {
+            run: run.to_string(),
+            id,
+            token: String::new(),
+            tool: approval.tool.to_string(),
+            args: args.to_string(),
+            asked,
+            expires: asked.saturating_add(lifetime),
+            used: false,
+        };
+        question.token = question.name();
+        question
+    }
+
+    /// The row of a request.
+    fn at(db: &Connection, run: &str, id: RequestId) -> rusqlite::Result<Option<Asked>> {
+        let sql = format!(
+            "SELECT {} FROM approvals WHERE run = ?1 AND strand = ?2 AND number = ?3",
+            Asked::COLUMNS
+        );
+        db.query_row(&sql, params![run, id.strand.cast_signed(), id.number], Asked::read).optional()
+    }
+
+    fn insert(&self, db: &Connection) -> rusqlite::Result<()> {
+        let (strand, number) = (self.id.strand.cast_signed(), self.id.number);
+        db.execute(
+            "INSERT INTO approvals (run, strand, number, token, tool, args, asked, expires)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![self.run, strand, number, self.token, self.tool, self.args, self.asked, self.expires],
+        )
+        .map(|_| ())
+    }
+
+    /// The first answer of an approver.
+    fn answer(&self, db: &Connection, approvers: &Approvers) -> rusqlite::Result<Option<Verdict>> {
+        first_answer(db, approvers, (&self.token, self.asked, self.expires))
+    }
+
+    fn waiting(self) -> Waiting {
+        let args = parse(&self.args).unwrap_or_default();
+        let Asked { run, token, tool, asked, expires, .. } = self;
+        Waiting { token, run, tool, args, asked, expires }
+    }
+}
+
+/// The rows of questions under a condition.
+fn questions(
+    db: &Connection,
+    condition: &str,
+    values: impl rusqlite::Params,
+) -> rusqlite::Result<Vec<Asked>> {
+    let sql = format!("SELECT {} FROM approvals WHERE {condition} ORDER BY asked, token", Asked::COLUMNS);
+    let mut statement = db.prepare(&sql)?;
+    statement.query_map(values, Asked::read)?.collect()
 }
 
 impl Journal {
+    /// With the approvers whose signed answers count. Without them none does.
+    #[must_use]
+    pub fn with_approvers(self, approvers: Approvers) -> Journal {
+        Journal { approvers, ..self }
+    }
+
     /// The questions of a run, or of all runs, that wait for an answer, the oldest first.
     ///
     /// # Errors
     /// The file is damaged.
     pub fn waiting(&self, run: Option<&str>) -> Result<Vec<Waiting>, JournalError> {
         let read = || {
-            let sql = format!(
-                "SELECT {QUESTION} FROM approvals
-                 WHERE verdict IS NULL AND expires > ?1 AND (?2 IS NULL OR run = ?2) ORDER BY asked, token"
-            );
-            let mut statement = self.db.prepare(&sql)?;
-            let rows = statement.query_map(params![now_millis(), run], question)?;
-            rows.collect::<Result<Vec<_>, _>>()
+            let condition = "used IS NULL AND expires > ?1 AND (?2 IS NULL OR run = ?2)";
+            let mut waiting = Vec::new();
+            for question in questions(&self.db, condition, params![now_millis(), run])? {
+                if question.is_intact() && question.answer(&self.db, &self.approvers)?.is_none() {
+                    waiting.push(question.waiting());
+                }
+            }
+            Ok(waiting)
         };
         read().map_err(|e| self.failed(&e))
     }
@@ -109,38 +413,114 @@ impl Journal {
     /// # Errors
     /// The file is damaged.
     pub fn question(&self, token: &str) -> Result<Option<Waiting>, JournalError> {
-        let sql = format!("SELECT {QUESTION} FROM approvals WHERE token = ?1");
-        self.db.query_row(&sql, [token], question).optional().map_err(|e| self.failed(&e))
+        let found = questions(&self.db, "token = ?1", [token]).map_err(|e| self.failed(&e))?;
+        Ok(found.into_iter().find(Asked::is_intact).map(Asked::waiting))
     }
 
-    /// Answers a question, once. `by` says who, for the journal.
+    /// Answers a question, once. A signed answer is written here, another one is handed to the run in memory.
     ///
     /// # Errors
-    /// There is no such question, or it has expired, or it was answered before.
-    pub fn decide(&mut self, token: &str, decision: &Decision, by: &str) -> Result<(), JournalError> {
-        let (verdict, reason) = match decision {
-            Decision::Approve => ("approved", None),
-            Decision::Deny(reason) => ("denied", reason.as_deref()),
+    /// There is no such question, or it has expired, or it was answered before, or the key is that of no approver.
+    pub fn decide(
+        &mut self,
+        token: &str,
+        decision: &Decision,
+        authority: &Authority<'_>,
+    ) -> Result<(), JournalError> {
+        let answered = || JournalError::new("the question has been answered already");
+        let found = questions(&self.db, "token = ?1", [token]).map_err(|e| self.failed(&e))?;
+        let Some(question) = found.into_iter().find(Asked::is_intact) else {
+            return Err(JournalError::new(
+                "there is no such question; the run may ask something else by now",
+            ));
         };
-        let turn = self.turn.take();
-        let changed = self.db.execute(
-            "UPDATE approvals SET verdict = ?2, reason = ?3, decided = ?4, decided_by = ?5
-             WHERE token = ?1 AND verdict IS NULL AND expires > ?4",
-            params![token, verdict, reason, now_millis(), by],
-        );
-        drop(turn);
-        if changed.map_err(|e| self.failed(&e))? == 1 {
-            return Ok(());
+        let before = question.answer(&self.db, &self.approvers).map_err(|e| self.failed(&e))?;
+        if question.used || before.is_some() {
+            return Err(answered());
         }
-        let found = self.db.query_row("SELECT verdict FROM approvals WHERE token = ?1", [token], |r| {
-            r.get::<_, Option<String>>(0)
-        });
-        let why = match found.optional().map_err(|e| self.failed(&e))? {
-            None => "there is no such question; the run may ask something else by now".to_string(),
-            Some(None) => "the question has expired; resume the run, and it is asked anew".to_string(),
-            Some(Some(verdict)) => format!("the question has been answered already: {verdict}"),
+        let now = now_millis();
+        if question.expires <= now {
+            return Err(JournalError::new("the question has expired; resume the run, and it is asked anew"));
+        }
+        match authority {
+            Authority::Process { answers, by } => {
+                let (decision, by) = (decision.clone(), by.clone());
+                let held = Held { decision, by, expires: question.expires };
+                if answers.give(token, held) { Ok(()) } else { Err(answered()) }
+            }
+            Authority::Key(key) => {
+                if self.approvers.key(key.name()) != Some(&key.public()) {
+                    let what = format!("`{}` is no approver, or has another key", key.name());
+                    let help = format!(
+                        "add `[approvers.{}]` with `key = \"{}\"` to `entail.toml`; a run that has begun keeps the approvers that it had",
+                        key.name(),
+                        key.public()
+                    );
+                    return Err(JournalError::new(what).with_help(help));
+                }
+                let answer = Answer::signed(token, decision, now, key);
+                let _turn = self.turn.take();
+                let written = self.db.execute(
+                    "INSERT INTO answers VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    params![
+                        answer.token,
+                        answer.verdict,
+                        answer.reason,
+                        answer.approver,
+                        answer.decided,
+                        answer.signature
+                    ],
+                );
+                written.map(|_| ()).map_err(|e| self.failed(&e))
+            }
+        }
+    }
+
+    /// The rows by which a call was to be approved, and which no approver wrote.
+    pub(super) fn forged(&self) -> rusqlite::Result<Vec<Forged>> {
+        let questions = questions(&self.db, "1", [])?;
+        let mut forged = Vec::new();
+        let mut add = |run: Option<&str>, token: &str, approver: Option<String>, why| {
+            forged.push(Forged { run: run.map(String::from), token: token.to_string(), approver, why });
         };
-        Err(JournalError::new(why))
+        for question in questions.iter().filter(|q| !q.is_intact()) {
+            add(Some(&question.run), &question.token, None, Forgery::Question);
+        }
+        let sql = format!("SELECT {} FROM answers ORDER BY rowid", Answer::COLUMNS);
+        let mut statement = self.db.prepare(&sql)?;
+        for answer in statement.query_map([], Answer::read)? {
+            let answer = answer?;
+            let question = questions.iter().find(|q| q.token == answer.token && q.is_intact());
+            let why = match question {
+                None => Forgery::NoQuestion,
+                Some(q) => match answer.decision(&self.approvers, q.asked, q.expires) {
+                    Ok(_) => continue,
+                    Err(why) => why,
+                },
+            };
+            add(question.map(|q| &*q.run), &answer.token, Some(answer.approver), why);
+        }
+        // What a run is said to have been told.
+        let mut statement = self.db.prepare(
+            "SELECT run, strand, number, response FROM entries
+             WHERE json_extract(request, '$.kind') = 'approve' AND response IS NOT NULL",
+        )?;
+        let rows = statement.query_map([], |r| {
+            let id = RequestId { strand: r.get::<_, i64>(1)?.cast_unsigned(), number: r.get(2)? };
+            Ok((r.get::<_, String>(0)?, id, r.get::<_, String>(3)?))
+        })?;
+        for row in rows {
+            let (run, id, response) = row?;
+            let by = parse(&response).ok().and_then(|r| super::wire::decider(&r));
+            let Some(by) = by.filter(|by| by.via == Via::Key) else { continue };
+            let question = questions.iter().find(|q| q.run == run && q.id == id && q.is_intact());
+            let answer = question.map(|q| q.answer(&self.db, &self.approvers)).transpose()?.flatten();
+            if answer.is_none() {
+                let token = question.map_or("", |q| &q.token);
+                add(Some(&run), token, Some(by.name), Forgery::NoAnswer);
+            }
+        }
+        Ok(forged)
     }
 }
 
@@ -150,14 +530,20 @@ pub struct ApprovalDesk {
     path: PathBuf,
     lifetime: Duration,
     stays: bool,
+    /// Those whose signed answers count.
+    approvers: Approvers,
+    /// What was answered in this process.
+    answers: Answers,
     journal: Arc<Mutex<Option<Journal>>>,
 }
 
-/// A question on the desk.
+/// A question on the desk. What decides whether an answer counts is here, not in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     token: String,
-    /// When it can't be answered any more, in milliseconds since 1970.
+    /// When it was asked, in milliseconds since 1970.
+    asked: i64,
+    /// When it can't be answered any more.
     expires: i64,
 }
 
@@ -167,13 +553,32 @@ impl ApprovalDesk {
 
     /// The desk of a journal. Questions can be answered for `lifetime`.
     pub fn new(journal: impl Into<PathBuf>, lifetime: Duration) -> ApprovalDesk {
-        ApprovalDesk { path: journal.into(), lifetime, stays: true, journal: Arc::default() }
+        ApprovalDesk {
+            path: journal.into(),
+            lifetime,
+            stays: true,
+            approvers: Approvers::default(),
+            answers: Answers::default(),
+            journal: Arc::default(),
+        }
     }
 
     /// The run does not stay to wait: it ends, and is resumed when its question has been answered.
     #[must_use]
     pub fn leaving(self) -> ApprovalDesk {
         ApprovalDesk { stays: false, ..self }
+    }
+
+    /// With the approvers whose signed answers count, from now on and whatever the settings say later.
+    #[must_use]
+    pub fn with_approvers(self, approvers: Approvers) -> ApprovalDesk {
+        ApprovalDesk { approvers, ..self }
+    }
+
+    /// With the memory into which this process answers.
+    #[must_use]
+    pub fn with_answers(self, answers: Answers) -> ApprovalDesk {
+        ApprovalDesk { answers, ..self }
     }
 
     pub(crate) fn stays(&self) -> bool {
@@ -190,94 +595,101 @@ impl ApprovalDesk {
             .map_err(|e| format!("the journal `{}` can't be used: {}", self.path.display(), super::cause(&e)))
     }
 
+    fn lifetime(&self) -> i64 {
+        signed(u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX))
+    }
+
     /// Puts a question on the desk. The same question of the same run that lies there already, and has not expired, is that one: it may have been
     /// answered while the run was away.
     pub(crate) fn put(&self, run: &str, id: RequestId, approval: &Approval) -> Result<Question, String> {
-        let args: Vec<Json> = approval
-            .args
-            .iter()
-            .map(|a| json!({"name": &*a.name, "value": data_json(&a.value), "label": data_json(&a.label)}))
-            .collect();
-        let args = Json::Array(args).to_string();
-        let about = json!([run, format!("{:x}", id.strand), id.number, &*approval.tool, args]);
-        let token = hash(&about.to_string())[..20].to_string();
-        let now = now_millis();
-        let expires =
-            now.saturating_add(signed(u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX)));
-        let expires = self.with(|Journal { db, turn, .. }| {
+        let (now, lifetime) = (now_millis(), self.lifetime());
+        let asked = |at| Asked::of(run, id, approval, at, lifetime);
+        let question = self.with(|Journal { db, turn, .. }| {
             let _turn = turn.take();
-            // What has expired, and what the request asked when the program was another, is forgotten.
-            db.execute(
-                "DELETE FROM approvals WHERE run = ?1 AND strand = ?2 AND number = ?3
-                 AND (token <> ?4 OR expires <= ?5 OR used IS NOT NULL)",
-                params![run, id.strand.cast_signed(), id.number, token, now],
-            )?;
-            db.execute(
-                "INSERT OR IGNORE INTO approvals (run, strand, number, token, tool, args, asked, expires)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                params![run, id.strand.cast_signed(), id.number, token, &*approval.tool, args, now, expires],
-            )?;
-            // That of the question which lay there, if it did.
-            db.query_row("SELECT expires FROM approvals WHERE token = ?1", [&token], |r| r.get(0))
+            if let Some(lying) = Asked::at(db, run, id)? {
+                let same = asked(lying.asked);
+                if !lying.used && same.token == lying.token && same.asked <= now && same.expires > now {
+                    return Ok(same);
+                }
+                // What has expired, and what the request asked when the program was another, is forgotten.
+                db.execute("DELETE FROM answers WHERE token = ?1", [&lying.token])?;
+                db.execute(
+                    "DELETE FROM approvals WHERE run = ?1 AND strand = ?2 AND number = ?3",
+                    params![run, id.strand.cast_signed(), id.number],
+                )?;
+            }
+            let question = asked(now);
+            question.insert(db)?;
+            Ok(question)
         })?;
-        Ok(Question { token, expires })
+        Ok(Question { token: question.token, asked: question.asked, expires: question.expires })
     }
 
     /// The answer, if there is one that can be used; taking it is using it.
-    pub(crate) fn take(&self, question: &Question) -> Option<Result<(), String>> {
+    pub(crate) fn take(&self, question: &Question) -> Option<Verdict> {
         let now = now_millis();
+        if question.expires <= now {
+            return Some(Verdict::refused("nobody approved it in time"));
+        }
         let looked = self.with(|Journal { db, turn, .. }| {
-            let found = db.query_row(
-                "SELECT verdict, reason, expires FROM approvals WHERE token = ?1 AND used IS NULL",
-                [&question.token],
-                |r| Ok((r.get::<_, Option<String>>(0)?, r.get::<_, Option<String>>(1)?, r.get::<_, i64>(2)?)),
-            );
-            let found = found.optional()?;
-            if matches!(&found, Some((Some(_), ..))) {
+            let found = match self.answers.take(&question.token) {
+                Some(verdict) => Some(verdict),
+                None => {
+                    let about = (&*question.token, question.asked, question.expires);
+                    first_answer(db, &self.approvers, about)?
+                }
+            };
+            if found.is_some() {
                 let _turn = turn.take();
                 db.execute("UPDATE approvals SET used = ?2 WHERE token = ?1", params![question.token, now])?;
             }
             Ok(found)
         });
-        match looked {
-            Err(why) => Some(Err(why)),
-            Ok(None) => Some(Err("the question was withdrawn".into())),
-            Ok(Some((_, _, expires))) if expires <= now => Some(Err("nobody approved it in time".into())),
-            Ok(Some((None, ..))) => None,
-            Ok(Some((Some(verdict), reason, _))) => Some(match (&*verdict, reason) {
-                ("approved", _) => Ok(()),
-                (_, Some(reason)) => Err(format!("it was refused: {reason}")),
-                (_, None) => Err("it was refused".into()),
-            }),
-        }
+        looked.unwrap_or_else(|why| Some(Verdict::refused(why)))
     }
 
-    /// Notes an answer that was given elsewhere.
-    pub(crate) fn note(&self, question: &Question, verdict: &Result<(), String>, by: &str) {
-        let (verdict, reason) = match verdict {
-            Ok(()) => ("approved", None),
-            Err(why) => ("denied", Some(why.as_str())),
-        };
+    /// Whether an approver has signed that this request may do this, and it holds still. The journal says that a run was told so; whoever
+    /// can write the journal can say that.
+    pub(crate) fn is_signed(&self, run: &str, id: RequestId, approval: &Approval) -> bool {
+        let now = now_millis();
+        let looked = self.with(|Journal { db, .. }| {
+            let Some(lying) = Asked::at(db, run, id)? else { return Ok(false) };
+            let same = Asked::of(run, id, approval, lying.asked, self.lifetime());
+            if same.token != lying.token || same.expires <= now {
+                return Ok(false);
+            }
+            Ok(same.answer(db, &self.approvers)?.is_some_and(|v| v.result.is_ok()))
+        });
+        looked.unwrap_or(false)
+    }
+
+    /// Notes that the question was answered elsewhere.
+    pub(crate) fn note(&self, question: &Question) {
         // The answer itself is in the journal; that it does not show here as well is no reason to stop.
         let _ = self.with(|Journal { db, turn, .. }| {
             let _turn = turn.take();
             db.execute(
-                "UPDATE approvals SET verdict = ?2, reason = ?3, decided = ?4, decided_by = ?5, used = ?4
-                 WHERE token = ?1 AND used IS NULL",
-                params![question.token, verdict, reason, now_millis(), by],
+                "UPDATE approvals SET used = ?2 WHERE token = ?1",
+                params![question.token, now_millis()],
             )
         });
     }
 
     /// Waits for the answer. The table is asked again only when somebody else has written to the database, so very many questions can wait.
-    pub(crate) async fn wait(&self, question: &Question) -> Result<(), String> {
+    pub(crate) async fn wait(&self, question: &Question) -> Verdict {
         loop {
             // Before looking, so that nothing is written unseen in between.
-            let then = self.version()?;
+            let then = match self.version() {
+                Ok(then) => then,
+                Err(why) => return Verdict::refused(why),
+            };
             if let Some(answer) = self.take(question) {
                 return answer;
             }
-            while self.version()? == then && now_millis() < question.expires {
+            while self.version().is_ok_and(|now| now == then)
+                && !self.answers.has(&question.token)
+                && now_millis() < question.expires
+            {
                 tokio::time::sleep(Self::LOOK).await;
             }
         }
@@ -314,12 +726,157 @@ mod tests {
         })
     }
 
+    /// A journal with a desk, and a key that the desk knows.
+    struct Office {
+        _dir: tempfile::TempDir,
+        journal: Journal,
+        desk: ApprovalDesk,
+        key: SigningKey,
+    }
+
+    const ID: RequestId = RequestId { strand: 0, number: 1 };
+
+    fn office() -> Office {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j.db");
+        let key = SigningKey::generate("alice").unwrap();
+        let approvers = Approvers::new([("alice".to_string(), key.public())]);
+        let journal = Journal::open(&path).unwrap().with_approvers(approvers.clone());
+        let desk = ApprovalDesk::new(&path, Duration::from_secs(3600)).with_approvers(approvers);
+        Office { _dir: dir, journal, desk, key }
+    }
+
+    fn paying(whom: &str) -> Approval {
+        let arg = crate::ApprovalArg {
+            name: "to".into(),
+            value: core_ir::Data::str(whom),
+            label: core_ir::Data::list([]),
+            chains: Vec::new(),
+        };
+        Approval { tool: "pay".into(), args: vec![arg] }
+    }
+
+    impl Office {
+        fn put(&self, number: u32, whom: &str) -> Question {
+            self.desk.put("r", RequestId { number, ..ID }, &paying(whom)).unwrap()
+        }
+
+        fn write(&self, answer: &Answer) {
+            let Answer { token, verdict, reason, approver, decided, signature } = answer;
+            self.journal
+                .db
+                .execute(
+                    "INSERT INTO answers VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    params![token, verdict, reason, approver, decided, signature],
+                )
+                .unwrap();
+        }
+
+        fn forged(&self) -> Vec<Forgery> {
+            self.journal.forged().unwrap().iter().map(|f| f.why).collect()
+        }
+    }
+
+    /// What a tool can write that has the file of the journal: nothing of it is an answer, the question goes on waiting, and a check names it.
+    #[test]
+    fn rows_that_no_approver_signed_approve_nothing() {
+        let office = office();
+        let question = office.put(1, "bob");
+        let now = now_millis();
+        let mallory = SigningKey::generate("mallory").unwrap();
+        let other = office.put(2, "eve");
+        let of_other = Answer::signed(&other.token, &Decision::Approve, now, &office.key);
+        let denial = Answer::signed(&question.token, &Decision::Deny(None), now, &office.key);
+        let with_token = |token: &str, answer: &Answer| Answer {
+            token: token.to_string(),
+            verdict: "approved".into(),
+            reason: None,
+            approver: answer.approver.clone(),
+            decided: answer.decided,
+            signature: answer.signature.clone(),
+        };
+        let early = Answer::signed(&question.token, &Decision::Approve, question.asked - 1, &office.key);
+        let late = Answer::signed(&question.token, &Decision::Approve, question.expires, &office.key);
+        let stranger = Answer::signed(&question.token, &Decision::Approve, now, &mallory);
+        let in_her_name = Answer::signed(&question.token, &Decision::Approve, now, &mallory.named("alice"));
+        let unsigned = Answer { signature: Vec::new(), ..with_token(&question.token, &denial) };
+        let forgeries = [
+            (unsigned, Forgery::Signature),
+            (in_her_name, Forgery::Signature),
+            (with_token(&question.token, &denial), Forgery::Signature),
+            (with_token(&question.token, &of_other), Forgery::Signature),
+            (stranger, Forgery::Approver),
+            (early, Forgery::Time),
+            (late, Forgery::Time),
+            (with_token("0123", &of_other), Forgery::NoQuestion),
+        ];
+        for (n, (answer, why)) in forgeries.iter().enumerate() {
+            office.write(answer);
+            assert_eq!(office.desk.take(&question), None, "{why:?}");
+            assert_eq!(office.forged()[n], *why);
+        }
+        assert_eq!(office.journal.waiting(None).unwrap().len(), 2);
+        // The approver is still heard.
+        let Office { mut journal, desk, key, .. } = office;
+        journal.decide(&question.token, &Decision::Approve, &Authority::Key(&key)).unwrap();
+        assert_eq!(desk.take(&question).unwrap().result, Ok(()));
+    }
+
+    #[test]
+    fn an_answer_is_used_for_one_asking() {
+        let mut office = office();
+        let question = office.put(1, "bob");
+        office.journal.decide(&question.token, &Decision::Approve, &Authority::Key(&office.key)).unwrap();
+        let answer = answers(&office.journal.db, &question.token).unwrap().pop().unwrap();
+        assert_eq!(office.desk.take(&question).unwrap().result, Ok(()));
+        // The same call, asked again: a copy of the row is an answer to what was asked before.
+        while now_millis() == question.asked {}
+        let again = office.put(1, "bob");
+        assert_ne!(again.token, question.token);
+        office.write(&answer);
+        office.write(&Answer { token: again.token.clone(), ..answer });
+        assert_eq!(office.desk.take(&again), None);
+        assert_eq!(office.forged(), [Forgery::NoQuestion, Forgery::Signature]);
+    }
+
+    #[test]
+    fn nobody_is_shown_another_call_than_the_one_that_they_answer() {
+        let mut office = office();
+        let question = office.put(1, "mallory");
+        let shown = office.journal.waiting(None).unwrap();
+        assert_eq!(shown[0].args[0]["value"], "mallory");
+        office.journal.db.execute("UPDATE approvals SET args = replace(args, 'mallory', 'bob')", []).unwrap();
+        assert_eq!(office.journal.waiting(None).unwrap(), []);
+        assert!(
+            office.journal.decide(&question.token, &Decision::Approve, &Authority::Key(&office.key)).is_err()
+        );
+        assert_eq!((office.desk.take(&question), office.forged()), (None, vec![Forgery::Question]));
+    }
+
+    #[test]
+    fn an_answer_in_memory_is_taken_once_and_is_nowhere_else() {
+        let mut office = office();
+        let question = office.put(1, "bob");
+        let answers = Answers::default();
+        let by = Decider::new("carol", Via::Caller);
+        let authority = Authority::Process { answers: &answers, by: by.clone() };
+        office.journal.decide(&question.token, &Decision::Approve, &authority).unwrap();
+        assert!(office.journal.decide(&question.token, &Decision::Deny(None), &authority).is_err());
+        assert_eq!(office.desk.take(&question), None, "another process");
+        let desk = office.desk.clone().with_answers(answers.clone());
+        assert_eq!(desk.take(&question), Some(Verdict { result: Ok(()), by: Some(by) }));
+        assert_eq!(desk.take(&question), None);
+        assert!(office.journal.decide(&question.token, &Decision::Deny(None), &authority).is_err());
+    }
+
     #[tokio::test(start_paused = true)]
     async fn an_answer_is_seen_that_the_files_do_not_show() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("j.db");
-        let mut answers = Journal::open(&path).unwrap();
-        let desk = ApprovalDesk::new(&path, Duration::from_secs(3600));
+        let key = SigningKey::generate("alice").unwrap();
+        let approvers = Approvers::new([("alice".to_string(), key.public())]);
+        let mut answers = Journal::open(&path).unwrap().with_approvers(approvers.clone());
+        let desk = ApprovalDesk::new(&path, Duration::from_secs(3600)).with_approvers(approvers);
         let approval = Approval { tool: "pay".into(), args: Vec::new() };
         let question = desk.put("r", RequestId { strand: 0, number: 1 }, &approval).unwrap();
         // What is written next goes to the beginning of the log, which keeps its length.
@@ -328,12 +885,13 @@ mod tests {
         let mut waits = tokio::spawn(async move { desk.wait(&question).await });
         assert!(tokio::time::timeout(ApprovalDesk::LOOK * 2, &mut waits).await.is_err());
         let before = files(&path);
-        answers.decide(&token, &Decision::Approve, "a test").unwrap();
+        answers.decide(&token, &Decision::Approve, &Authority::Key(&key)).unwrap();
         for ((file, length, time), (_, now, _)) in before.iter().zip(files(&path)) {
             assert_eq!(*length, now);
             file.set_modified(*time).unwrap();
         }
         let answer = tokio::time::timeout(Duration::from_secs(60), waits).await;
-        assert_eq!(answer.unwrap().unwrap(), Ok(()));
+        let by = Some(Decider::new("alice", Via::Key));
+        assert_eq!(answer.unwrap().unwrap(), Verdict { result: Ok(()), by });
     }
 }

@@ -19,7 +19,7 @@ mod session;
 mod wire;
 mod writer;
 
-pub use approvals::{ApprovalDesk, Decision, Waiting};
+pub use approvals::{Answers, ApprovalDesk, Authority, Decision, Forged, Forgery, Waiting};
 pub use changes::Change;
 
 pub(crate) use conversation::{Link, link, links};
@@ -28,6 +28,7 @@ pub use session::{Session, Unfinished};
 pub(crate) use wire::read_response;
 pub(crate) use writer::Written;
 
+use crate::keys::Approvers;
 use crate::provider::Tokens;
 use crate::rng::SplitMix;
 use crate::turn::Turn;
@@ -162,6 +163,8 @@ pub struct Checked {
     pub messages: usize,
     /// The runs of which something is not what was written; they can't be relied on, all others can.
     pub damaged: Vec<String>,
+    /// Rows by which a call was to be approved, and which no approver wrote. No run has taken them for an answer.
+    pub forged: Vec<Forged>,
 }
 
 /// A request of a run in a journal.
@@ -187,6 +190,8 @@ pub struct Journal {
     db: Connection,
     path: PathBuf,
     turn: Turn,
+    /// Those whose signed answers count.
+    approvers: Approvers,
 }
 
 impl Journal {
@@ -242,7 +247,7 @@ impl Journal {
         if version == VERSION && application == APPLICATION {
             whole_pages(&db, path)?;
             approvals::prepare(&db).and_then(|()| changes::prepare(&db)).map_err(failed)?;
-            return Ok(Journal { db, path: path.to_path_buf(), turn });
+            return Ok(Journal { db, path: path.to_path_buf(), turn, approvers: Approvers::default() });
         }
         if application == APPLICATION {
             return Err(JournalError::new(format!(
@@ -273,7 +278,7 @@ impl Journal {
         })();
         made.map_err(failed)?;
         drop(writing);
-        Ok(Journal { db, path: path.to_path_buf(), turn })
+        Ok(Journal { db, path: path.to_path_buf(), turn, approvers: Approvers::default() })
     }
 
     fn failed(&self, e: &rusqlite::Error) -> JournalError {
@@ -478,6 +483,7 @@ impl Journal {
                 }
                 checked.runs += 1;
             }
+            checked.forged = self.forged()?;
             Ok(Some(checked))
         };
         match read() {

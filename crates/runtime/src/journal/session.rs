@@ -6,13 +6,14 @@ use super::{
     About, Journal, JournalError, Stored, cause, changed_line, hash, new_id, now_millis, parse, whole, wire,
 };
 use crate::Redactor;
+use crate::approve::Decider;
 use crate::provider::Tokens;
 use crate::turn::Turn;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Data, Num};
 use machine::{Call, RequestId, Response};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -35,6 +36,9 @@ pub enum Unfinished {
 
 /// The field of a response in which a model's words are, beside what they say.
 const WORDS: &str = "words";
+
+/// The field of a response in which stands who approved a call, or refused it.
+const BY: &str = "by";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -88,6 +92,8 @@ pub(crate) struct Recorded {
     pub(crate) response: Response,
     /// Those of a model, see [`crate::Answer::words`].
     pub(crate) words: Option<Json>,
+    /// Who approved a call, or refused it.
+    pub(crate) by: Option<Decider>,
     pub(crate) model: String,
     pub(crate) tokens: Tokens,
     pub(crate) usd: Option<Num>,
@@ -102,6 +108,7 @@ pub(crate) struct Spent {
     pub(crate) usd: Option<Num>,
     pub(crate) elapsed: Duration,
     pub(crate) words: Option<Arc<Json>>,
+    pub(crate) by: Option<Decider>,
 }
 
 impl Journal {
@@ -447,6 +454,7 @@ impl Session {
             Ok(response) => Known::Answered(Box::new(Recorded {
                 response,
                 words: json.get_mut(WORDS).map(Json::take),
+                by: wire::decider(&json),
                 model: row.model,
                 tokens: Tokens { input: whole(row.tokens.0), output: whole(row.tokens.1) },
                 usd: row.usd.and_then(|t| t.parse().ok()),
@@ -461,6 +469,13 @@ impl Session {
             format!("SELECT {} FROM entries WHERE run = ?1 AND strand = ?2 AND number = ?3", Row::COLUMNS);
         let mut statement = db.prepare_cached(&sql)?;
         statement.query_row(params![self.id, id.strand.cast_signed(), id.number], Row::read).optional()
+    }
+
+    /// Whether the request after this one in its strand was answered: what an approval was for, when the call has been made.
+    pub(crate) fn has_gone_on(&self, id: RequestId) -> bool {
+        let Some(db) = &self.db else { return false };
+        let next = RequestId { number: id.number.saturating_add(1), ..id };
+        self.row(db, next).is_ok_and(|row| row.is_some_and(|row| row.response.is_some()))
     }
 
     /// Notes that a request is under way. It must not begin before that is on the disk.
@@ -482,6 +497,9 @@ impl Session {
         let mut response = wire::response(response)?;
         if let Some(words) = &spent.words {
             response[WORDS] = Json::clone(words);
+        }
+        if let Some(by) = &spent.by {
+            response[BY] = json!({"name": by.name, "via": by.via.as_str()});
         }
         let response = Some(response);
         let entry = Write::Entry { id, call, response, spent, redactor: redactor.clone() };

@@ -1,5 +1,6 @@
 //! Requests and responses as JSON, as they are kept in a journal.
 
+use crate::approve::{Decider, Via};
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Data, LabelSpec, Name, Role, ToolDecl};
 use machine::{Call, Message, Reply, Response};
@@ -145,6 +146,13 @@ pub(super) fn response(r: &Response) -> Option<Json> {
         Response::Late(which) => json!({ "late": which }),
         Response::Sample(_) | Response::Stop(_) => return None,
     })
+}
+
+/// Who approved a call, or refused it, as a kept response has it.
+pub(super) fn decider(response: &Json) -> Option<Decider> {
+    let by = response.get("by")?;
+    let via = Via::named(by.get("via")?.as_str()?)?;
+    Some(Decider::new(by.get("name")?.as_str()?, via))
 }
 
 /// A kept response to a request of this kind.

@@ -21,7 +21,7 @@ use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use runtime::{CancellationToken, Decision, Journal, Unfinished};
+use runtime::{CancellationToken, Decider, Decision, Unfinished, Via};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -464,7 +464,7 @@ async fn resume(
 
 async fn approvals(State(service): State<Arc<Service>>) -> Result<Json<Value>, Failure> {
     let Some(path) = service.journal() else { return Ok(Json(json!([]))) };
-    let waiting = Journal::existing(path).and_then(|j| j.waiting(None));
+    let waiting = service.journal_at(path).and_then(|j| j.waiting(None));
     let waiting = waiting.map_err(|e| Refused::Journal(e.message))?;
     Ok(Json(waiting.iter().map(super::approve::waiting_json).collect()))
 }
@@ -505,14 +505,14 @@ async fn decide(
         Verdict::Deny => Decision::Deny(said.reason),
     };
     let failed = |e: runtime::JournalError| Failure::from(Refused::Journal(e.message));
-    let mut journal = Journal::existing(path).map_err(failed)?;
+    let journal = service.journal_at(path).map_err(failed)?;
     let Some(question) = journal.question(&request).map_err(failed)? else {
         let message = "there is no such question; the run may ask something else by now";
         return Err(Failure::new(StatusCode::NOT_FOUND, "not_found", message));
     };
-    let decided = journal.decide(&request, &decision, "HTTP");
+    let by = Decider::new("HTTP", Via::Caller);
+    let decided = service.decide(journal, &request, &decision, by);
     decided.map_err(|e| Failure::new(StatusCode::CONFLICT, "not_waiting", e.message))?;
-    drop(journal);
     let verdict = if decision == Decision::Approve { "approved" } else { "denied" };
     // Who answers wants it to go on. A run whose server has gone is gone on with, if it can be.
     let resumed = service.resume_if_it_is_ours(&question.run).await;

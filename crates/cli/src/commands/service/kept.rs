@@ -13,7 +13,7 @@ impl Service {
     /// The journal, and a run of it by its whole name.
     fn kept(&self, run: &str) -> Result<(Journal, RunInfo), Refused> {
         let Some(path) = self.journal() else { return Err(no_run(run)) };
-        let journal = Journal::existing(path).map_err(failed)?;
+        let journal = self.journal_at(path).map_err(failed)?;
         match journal.run(run) {
             Ok(info) if info.id == run => Ok((journal, info)),
             // A beginning of its name is no name here.

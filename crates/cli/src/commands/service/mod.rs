@@ -22,8 +22,8 @@ use diagnostics::Sources;
 pub(super) use log::Log;
 use machine::{Config, Machine, RequestId};
 use runtime::{
-    About, ApprovalDesk, Asked, CancellationToken, Event, Handlers, Journal, Limits, Schema, Session, Stores,
-    Telemetry,
+    About, Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, Decider, Decision, Event,
+    Handlers, Journal, JournalError, Limits, Schema, Session, Stores, Telemetry,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -140,6 +140,10 @@ pub(super) struct Service {
     sources: Arc<Sources>,
     journal: Option<PathBuf>,
     lifetime: Duration,
+    /// Those whose signed answers count.
+    approvers: Approvers,
+    /// Answers of callers to questions of runs that are here, or come back.
+    answers: Answers,
     most: usize,
     closing: AtomicBool,
     /// Ends what the next server goes on with.
@@ -274,6 +278,8 @@ impl Service {
             sources: Arc::new(sources),
             journal,
             lifetime: run::approval_lifetime(settings.limits.approval),
+            approvers: settings.approvers.clone(),
+            answers: Answers::default(),
             most: most.max(1),
             closing: AtomicBool::new(false),
             base: OnceLock::new(),
@@ -478,7 +484,9 @@ impl Service {
         let mut handlers = self.handlers.clone();
         handlers.run = Some(session.id().to_string());
         handlers.seed = session.settings()["seed"].as_u64().unwrap_or(handlers.seed);
-        handlers.desk = Some(ApprovalDesk::new(path, self.lifetime));
+        let desk = ApprovalDesk::new(path, self.lifetime);
+        let desk = desk.with_approvers(self.approvers.clone()).with_answers(self.answers.clone());
+        handlers.desk = Some(desk);
         handlers.journal = Some(Arc::new(Mutex::new(session)));
         handlers
     }
@@ -560,9 +568,27 @@ impl Service {
     /// What a run waits for somebody to approve.
     pub(super) fn waiting(&self, run: &str) -> Result<Vec<Value>, Refused> {
         let Some(path) = &self.journal else { return Ok(Vec::new()) };
-        let waiting = Journal::existing(path).and_then(|j| j.waiting(Some(run)));
+        let waiting = self.journal_at(path).and_then(|j| j.waiting(Some(run)));
         let waiting = waiting.map_err(|e| Refused::Journal(e.message))?;
         Ok(waiting.iter().map(super::approve::waiting_json).collect())
+    }
+
+    /// The journal, with the approvers whose answers in it count.
+    pub(super) fn journal_at(&self, path: &Path) -> Result<Journal, JournalError> {
+        Ok(Journal::existing(path)?.with_approvers(self.approvers.clone()))
+    }
+
+    /// Answers a question of a run that is under way here, or that this server goes on with. The answer is in memory alone: after a restart it is
+    /// asked again.
+    pub(super) fn decide(
+        &self,
+        mut journal: Journal,
+        request: &str,
+        decision: &Decision,
+        by: Decider,
+    ) -> Result<(), JournalError> {
+        let authority = Authority::Process { answers: &self.answers, by };
+        journal.decide(request, decision, &authority)
     }
 
     /// Gives a run up.
