@@ -261,6 +261,9 @@ pub struct WorldArgs {
     /// Run the functions of a project in Python that are its tools, each module in a process of its own.
     #[arg(long)]
     pub python_tools: bool,
+    /// Run a program although one of its calls is refused every time. The call is refused all the same.
+    #[arg(long)]
+    pub run_refused: bool,
 }
 
 /// `--log`.

@@ -62,6 +62,7 @@ mod neighbours;
 mod packages;
 mod picture;
 mod policy;
+mod preflight;
 mod progress;
 mod settings;
 mod ui;

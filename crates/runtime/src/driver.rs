@@ -627,9 +627,7 @@ impl<'a> Driver<'a> {
                     Ok(provider) => provider,
                     Err(e) => {
                         self.asked(id, request, named.unwrap_or_default());
-                        let why = self.redactor().owned(e.one_line());
-                        self.answered(id, Answered::Failed(why.clone()), begun);
-                        self.respond(id, Response::Model(Err(why)), begun);
+                        self.end(id, StopReason::Configuration, e.one_line());
                         return Begin::Begun;
                     }
                 };
@@ -688,6 +686,13 @@ impl<'a> Driver<'a> {
                     return Begin::NotYet;
                 }
                 self.asked(id, request, "");
+                let prepared = match self.tools().prepare(tool) {
+                    Ok(prepared) => prepared,
+                    Err(e) => {
+                        self.end(id, StopReason::Configuration, e.one_line());
+                        return Begin::Begun;
+                    }
+                };
                 if let Err(message) = self.budget.tool_call() {
                     self.stop(id, message, begun);
                     return Begin::Begun;
@@ -702,14 +707,14 @@ impl<'a> Driver<'a> {
                         if let Err(why) = noted.wait().await {
                             return Done::NotNoted(why);
                         }
-                        Done::Tool(Box::new(match tools.call(&tool, args, key) {
+                        Done::Tool(Box::new(match tools.call(prepared, &tool, args, key) {
                             Work::Now(result) => result,
                             Work::Later(result) => result.await,
                         }))
                     });
                     return Begin::Begun;
                 }
-                match self.tools().call(tool, args.clone(), key) {
+                match self.tools().call(prepared, tool, args.clone(), key) {
                     Work::Now(result) => self.tool_answered(id, result, begun),
                     Work::Later(result) => {
                         let work = Portable::Tool(result);

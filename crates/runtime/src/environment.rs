@@ -63,6 +63,17 @@ impl Environment {
         Ok(self)
     }
 
+    /// With a placeholder for each of these variables that is not set, to check settings where no keys are.
+    #[must_use]
+    pub fn assuming<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Environment {
+        for name in names {
+            if self.get(name).is_none() {
+                self.vars.insert(name.to_string(), "placeholder".to_string());
+            }
+        }
+        self
+    }
+
     /// A variable, if it is set to anything but white space.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.vars.get(name).map(|v| v.trim()).filter(|v| !v.is_empty())

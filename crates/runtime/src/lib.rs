@@ -65,7 +65,7 @@ mod why;
 
 pub use approve::{Approval, ApprovalArg, Approver, Decider, NOBODY, Via};
 pub use budget::{Limits, Usage};
-pub use config::ConfigError;
+pub use config::{ConfigError, ConfigErrorKind};
 pub use driver::{Handlers, RunReport, run};
 pub use environment::Environment;
 pub use event::{Answered, Asked, Event, Progress};

@@ -5,7 +5,7 @@ use crate::provider::Local;
 use crate::provider::{
     Fallback, Price, Protocol, Provider, RateLimit, Recorded, Remote, RemoteOptions, Scripted, Structured,
 };
-use crate::{ConfigError, Environment, Redactor, Secret};
+use crate::{ConfigError, ConfigErrorKind, Environment, Redactor, Secret};
 use core_ir::{Code, ModelParams, Num, Recv, Term};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -401,6 +401,7 @@ fn remote(
             _ => " (and `OPENAI_BASE_URL` for an endpoint other than OpenAI's)",
         };
         return Err(ConfigError::new(format!("no key for model `{name}`: `{variable}` is not set"))
+            .of_kind(ConfigErrorKind::NotSet(variable.to_string()))
             .with_help(format!(
                 "set `{variable}` in the environment or in `.env`{other}, or run with `--model local`"
             )));

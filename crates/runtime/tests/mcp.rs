@@ -647,7 +647,7 @@ async fn servers_that_are_none() {
 async fn mistakes_in_the_settings_are_named() {
     let case = |server: McpServer| {
         let t = tool("echo", &[], Type::Str);
-        one(server).check(&t).unwrap_err()
+        one(server).check(&t).unwrap_err().one_line()
     };
     let start = "no handler for tool `echo`: the MCP server `s` can't be used: ";
     assert_eq!(case(McpServer::default()), format!("{start}it needs either `command` or `url`"));
@@ -659,7 +659,7 @@ async fn mistakes_in_the_settings_are_named() {
     assert!(case(key).contains("`NO_SUCH_KEY` is not set"));
     let other = decl("t", &[], Type::Str, Some(Data::record([("mcp".into(), Data::str("S"))])));
     assert_eq!(
-        one(sh("x")).check(&other).unwrap_err(),
+        one(sh("x")).check(&other).unwrap_err().one_line(),
         "no handler for tool `t`: no MCP server `S` is declared (help: did you mean `s`?)"
     );
 }

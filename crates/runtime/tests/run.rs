@@ -426,7 +426,7 @@ async fn a_model_that_is_not_configured_fails_with_the_remedy() {
     let report = run(machine(|b| ask(b, "hi", params())), &Handlers::new(models), Limits::default()).await;
     assert_eq!(report.usage.model_calls, 0);
     let (code, message) = error(report);
-    assert_eq!(code, ErrorCode::Model);
+    assert_eq!(code, ErrorCode::Configuration);
     assert!(message.contains("run with `--model local`"), "{message}");
 }
 

@@ -253,16 +253,16 @@ async fn handlers_that_cannot_be_used_are_named() {
         (t(Some(http("http://u:p@h/{a}"))), "contains a user or a password"),
     ];
     for (tool, want) in cases {
-        let e = tools().check(&tool).unwrap_err();
+        let e = tools().check(&tool).unwrap_err().one_line();
         assert!(e.contains(want), "{want}\n{e}");
-        assert_eq!(run(tools(), tool, vec![arg("a", "x")]).await, Err(format!("`t`: {e}")));
+        assert_eq!(run(tools(), tool, vec![arg("a", "x")]).await, Err(e));
     }
     // Whoever gives functions has given one under another name.
     let act: runtime::CustomTool = Arc::new(|_| Box::pin(async { Ok(Data::Null) }));
-    let near = tools().with_custom("tt", act).check(&t(None)).unwrap_err();
+    let near = tools().with_custom("tt", act).check(&t(None)).unwrap_err().one_line();
     assert!(near.contains("give a function of this name; there is one for `tt`"), "{near}");
     // What is proposed can be written so.
-    let odd = tools().check(&decl("code: \"Split\"", &[], Type::Str, None)).unwrap_err();
+    let odd = tools().check(&decl("code: \"Split\"", &[], Type::Str, None)).unwrap_err().one_line();
     assert!(odd.contains(r#"add `"code: \"Split\"" = { exec"#), "{odd}");
     let t = decl("t", &[("a", Type::Str)], Type::Str, None);
     let configured = tools().with_handler("t", record(&[("builtin", Data::str("text.upper"))]));
@@ -325,7 +325,7 @@ async fn a_request_carries_the_key_that_the_settings_name() {
         (vec![key, ("key_header", "a b")], "`a b` is no header"),
         (vec![("key_header", "x")], "`key_header` has no `key_env`"),
     ] {
-        let e = set(&more).check(&t()).unwrap_err();
+        let e = set(&more).check(&t()).unwrap_err().one_line();
         assert!(e.contains(want), "{e}");
     }
     // A program that somebody else wrote would send it to its own server.

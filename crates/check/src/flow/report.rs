@@ -49,6 +49,11 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
     out
 }
 
+/// The finding for a site that is refused every time; nothing for others.
+pub fn certain_refusal(site: &Site) -> Option<Diagnostic> {
+    (site.verdict == Verdict::Never).then(|| refused(site, Verdict::Never))
+}
+
 fn remarks(mut d: Diagnostic, sources: &[Source]) -> Diagnostic {
     for s in sources.iter().take(MOST_REMARKS) {
         let text = format!("{}, labelled {}", s.origin.describe(), s.label.to_json());

@@ -174,7 +174,7 @@ impl World {
     pub(super) fn can_answer(&self, code: &Code) -> Result<(), Error> {
         self.fits(code)?;
         for tool in &code.tools {
-            self.handlers.tools.check(tool).map_err(|why| Error::new("settings", why))?;
+            self.handlers.tools.check(tool)?;
         }
         Ok(self.handlers.models.check(code)?)
     }

@@ -5,12 +5,16 @@ use super::{analysed_for, say_problem, worth_saying};
 use crate::args::{CheckArgs, Show};
 use crate::load::{Kind, Loaded, Options, Problem, Runnable, files_under, load, on_all_cores};
 use crate::policy;
+use crate::preflight::Preflight;
+use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use check::{cost, flow, types};
-use diagnostics::{Diagnostic, Sources, has_errors};
+use core_ir::Name;
+use diagnostics::{Diagnostic, FileId, Sources, has_errors};
 use frontend::File;
 use frontend::policy::Policy;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Files that are loaded before what was found of them is said.
@@ -23,10 +27,19 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
     }
     let mut exit = Exit::Done;
     let mut programs = 0;
-    let options = match super::options(ui, args.policy.as_deref()) {
-        Ok(options) => options,
-        Err(exit) => return exit,
+    // The settings are a part of what is checked: a mistake in them is a finding.
+    let settings = match Settings::read(ui) {
+        Ok(settings) => settings,
+        Err(_) => return Exit::Failed,
     };
+    let options = settings.loading(args.policy.as_deref());
+    let preflight = Preflight::of(&settings);
+    let wrong = preflight.settings();
+    if !wrong.is_empty() {
+        ui.findings(&Sources::new(), &wrong);
+        exit = Exit::Failed;
+    }
+    let (mut lacking, mut unpriced) = (BTreeSet::new(), BTreeSet::new());
     for path in &args.paths {
         let shown = path.display().to_string();
         if shown != "-" && !path.exists() {
@@ -35,18 +48,44 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
         let is_directory = path.is_dir();
         // Some at a time: what is said is in order, and not all of it is held at once.
         for files in programs_under(path).chunks(AT_ONCE) {
-            for Checked { sources, outcome } in on_all_cores(files, |file| one(file, args, &options)) {
+            for Checked { sources, outcome } in
+                on_all_cores(files, |file| one(file, args, &options, &preflight))
+            {
                 match outcome {
                     // In a directory, configurations of unknown formats are simply not programs.
                     Err(Problem::Unreadable(..)) if is_directory => continue,
+                    // A policy that the settings name is checked with them.
+                    Err(problem @ Problem::Policy(_)) if args.policy.is_none() => {
+                        say_problem(ui, &sources, problem);
+                        exit = worse(exit, Exit::Failed);
+                    }
                     Err(problem) => exit = worse(exit, say_problem(ui, &sources, problem)),
-                    Ok((found, entries)) => {
+                    Ok(Findings { found, entries, host, unknown, lacks, no_price }) => {
+                        lacking.extend(lacks);
+                        unpriced.extend(no_price);
                         if has_errors(&found) {
                             exit = worse(exit, Exit::Failed);
                         }
                         ui.findings(&sources, &worth_saying(ui, found));
                         for entry in entries {
                             exit = worse(exit, show(ui, &sources, entry));
+                        }
+                        if !ui.is_json() && !ui.args.quiet {
+                            let file = sources.get(FileId(0)).map_or("", |s| &*s.path);
+                            if !host.is_empty() {
+                                let what = super::plural(host.len(), "tool");
+                                let are = if host.len() == 1 { "is" } else { "are" };
+                                ui.result(&format!(
+                                    "{file}: {what} {are} left to the host: {}",
+                                    listed(&host)
+                                ));
+                            }
+                            if !unknown.is_empty() {
+                                ui.result(&format!(
+                                    "{file}: nothing says what {} does, so calls are refused every time; `entail policy init` writes a policy to complete",
+                                    listed(&unknown)
+                                ));
+                            }
                         }
                     }
                 }
@@ -58,14 +97,47 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
         let help = "programs end in `.agent` or `.lam`; configurations are recognised by their content";
         return ui.usage("nothing to check there", Some(help));
     }
+    if !ui.is_json() {
+        if !lacking.is_empty() {
+            let all: Vec<&str> = lacking.iter().map(String::as_str).collect();
+            ui.note(&diagnostics::clip_to(&format!("missing here for a run: {}", all.join("; ")), 500));
+        }
+        if !unpriced.is_empty() {
+            let all: Vec<&str> = unpriced.iter().map(String::as_str).collect();
+            ui.note(&diagnostics::clip_to(&format!("no price is known of {}", all.join(", ")), 500));
+        }
+    }
     exit
+}
+
+/// Some names in a line.
+fn listed<T: std::fmt::Display>(names: &BTreeSet<T>) -> String {
+    const MOST: usize = 8;
+    let mut out: Vec<String> = names.iter().take(MOST).map(|n| format!("`{n}`")).collect();
+    if names.len() > MOST {
+        out.push("…".into());
+    }
+    out.join(", ")
 }
 
 /// What was found of one file.
 struct Checked {
     sources: Sources,
-    /// What is to be said about the file, and its entry points.
-    outcome: Result<(Vec<Diagnostic>, Vec<Entry>), Problem>,
+    outcome: Result<Findings, Problem>,
+}
+
+/// What is to be said about one file.
+struct Findings {
+    found: Vec<Diagnostic>,
+    entries: Vec<Entry>,
+    /// Tools that the host supplies.
+    host: BTreeSet<Name>,
+    /// Tools of a configuration of which nothing is known, and whose calls are refused every time.
+    unknown: BTreeSet<Name>,
+    /// What this machine lacks for a run.
+    lacks: BTreeSet<String>,
+    /// Models without a price.
+    no_price: BTreeSet<String>,
 }
 
 /// What was found of one entry point.
@@ -73,15 +145,49 @@ struct Entry {
     found: Vec<Diagnostic>,
     object: Value,
     lines: Vec<String>,
+    /// Models for which there is no list price.
+    unpriced: Vec<Name>,
 }
 
 /// Loads one file and analyses what can be run in it.
-fn one(file: &Path, args: &CheckArgs, options: &Options) -> Checked {
+fn one(file: &Path, args: &CheckArgs, options: &Options, preflight: &Preflight) -> Checked {
     let mut sources = Sources::new();
     let name = file.display().to_string();
     let outcome = load(&mut sources, &name, options).map(|Loaded { runnables, found, policy, .. }| {
-        let of = |r: &Runnable| entry(&sources, &name, r, &args.show, policy.as_ref());
-        (found, runnables.iter().map(of).collect())
+        let mut all = Findings {
+            found,
+            entries: Vec::new(),
+            host: BTreeSet::new(),
+            unknown: BTreeSet::new(),
+            lacks: BTreeSet::new(),
+            no_price: BTreeSet::new(),
+        };
+        for r in &runnables {
+            let mut entry = entry(&sources, &name, r, &args.show, policy.as_ref());
+            let ready = preflight.entry(Kind::of(&name), r, policy.as_ref());
+            // Entry points share their tools; and the flows are shown already, if that is wanted.
+            for d in ready.errors() {
+                if !all.found.contains(&d) && !entry.found.contains(&d) {
+                    all.found.push(d);
+                }
+            }
+            let (host, lacks) = (ready.left_to_host(), ready.lacking());
+            entry.unpriced.retain(|name| !preflight.has_price(name));
+            all.no_price.extend(entry.unpriced.iter().map(|name| match &**name {
+                "" => "the default model".to_string(),
+                name => format!("`{name}`"),
+            }));
+            if let Some(object) = entry.object.as_object_mut() {
+                object.insert("host".into(), host.iter().map(|n| &**n).collect());
+                object.insert("unknownTools".into(), ready.unknown.iter().map(|n| &**n).collect());
+                object.insert("lacking".into(), lacks.iter().map(String::as_str).collect());
+            }
+            all.host.extend(host);
+            all.unknown.extend(ready.unknown);
+            all.lacks.extend(lacks);
+            all.entries.push(entry);
+        }
+        all
     });
     Checked { sources, outcome }
 }
@@ -112,6 +218,7 @@ fn entry(sources: &Sources, path: &str, r: &Runnable, show: &[Show], policy: Opt
     };
     let typing = types::check(&r.code, r.input.as_ref());
     let mut found = typing.diagnostics;
+    let mut unpriced = Vec::new();
     if show.contains(&Show::Types) {
         let ty = typing.result.as_ref().unwrap_or(&typing.ty);
         let open: Vec<String> = typing.dynamic.iter().map(|s| sources.place(*s).to_string()).collect();
@@ -144,6 +251,7 @@ fn entry(sources: &Sources, path: &str, r: &Runnable, show: &[Show], policy: Opt
     if show.contains(&Show::Cost) {
         let bound = cost::bound(&r.code, input.is_some());
         add(figures(&bound, sources));
+        unpriced = bound.unpriced.iter().map(|(name, _)| name.clone()).collect();
         lines.push(format!("  model calls: {}", bound.model_calls));
         lines.push(format!("  tool calls: {}", bound.tool_calls));
         for (span, why) in &bound.unbounded {
@@ -157,7 +265,7 @@ fn entry(sources: &Sources, path: &str, r: &Runnable, show: &[Show], policy: Opt
         add(json!({"flow": flow::to_json(&report, sources)}));
         lines.extend(flow::to_text(&report, sources).into_iter().map(|line| format!("  {line}")));
     }
-    Entry { found, object, lines }
+    Entry { found, object, lines, unpriced }
 }
 
 fn worse(a: Exit, b: Exit) -> Exit {

@@ -33,6 +33,7 @@ fn pages() -> Vec<Page> {
         .chain(check::flow::codes::EXPLANATIONS)
         .chain(frontend::policy::codes::EXPLANATIONS)
         .chain(convert::codes::EXPLANATIONS)
+        .chain(crate::preflight::codes::EXPLANATIONS)
         .chain(check::lint::EXPLANATIONS);
     let mut all: Vec<Page> = explanations.map(page).collect();
     all.extend(check::lint::RULES.iter().map(|r| Page {

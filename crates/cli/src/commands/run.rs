@@ -4,8 +4,9 @@ use super::{choose, load_or_say, say_problem, worth_saying};
 use crate::approve::Terminal;
 use crate::args::{ApprovalsArg, EvalArgs, JournalArgs, LogArg, RunArgs, UnfinishedArg, WorldArgs};
 use crate::interrupt;
-use crate::load::{self, Loaded, Runnable, read_data, reason};
+use crate::load::{self, Kind, Loaded, Runnable, read_data, reason};
 use crate::policy;
+use crate::preflight::{self, Gate};
 use crate::progress::{Detail, event_json};
 use crate::settings::{LimitsEntry, Settings};
 use crate::ui::{Exit, Ui};
@@ -43,6 +44,12 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         Err(exit) => return exit,
     };
     let journal = &args.journal;
+    if journal.replay.is_none()
+        && let Err(exit) =
+            before_run(ui, &sources, &args.world, Kind::of(&args.file), runnable, policy.as_ref())
+    {
+        return exit;
+    }
     let input = if journal.replay.is_some() || journal.resume.is_some() {
         if args.input.is_some() || args.input_option.is_some() {
             return ui.usage(
@@ -269,6 +276,14 @@ impl CodeParser for Generated {
 
 /// Those who answer requests, as the settings say, with these models.
 pub(crate) fn handlers(models: Models, settings: &Settings, seed: u64) -> Handlers {
+    let mut handlers = Handlers::new(models);
+    handlers.tools = tools(settings);
+    handlers.seed = seed;
+    handlers
+}
+
+/// The tools, as the settings say.
+pub(crate) fn tools(settings: &Settings) -> Tools {
     let mut tools =
         Tools::new(&settings.environment).with_servers(settings.mcp.clone(), &settings.environment);
     if settings.pins != Pins::default() {
@@ -278,10 +293,28 @@ pub(crate) fn handlers(models: Models, settings: &Settings, seed: u64) -> Handle
     for (name, handler) in &settings.handlers {
         tools = tools.with_handler(name.clone(), handler.clone());
     }
-    let mut handlers = Handlers::new(models);
-    handlers.tools = tools;
-    handlers.seed = seed;
-    handlers
+    tools
+}
+
+/// Refuses a program that can't run as it is set up, before it asks for anything. A replay asks nobody.
+pub(super) fn before_run(
+    ui: &Ui,
+    sources: &Sources,
+    args: &WorldArgs,
+    kind: Kind,
+    runnable: &Runnable,
+    policy: Option<&Policy>,
+) -> Result<(), Exit> {
+    let settings = Settings::read(ui)?;
+    let tools = tools(&settings);
+    let tools = if args.python_tools { tools.allowing_python() } else { tools };
+    let gate = Gate {
+        tools: &tools,
+        stores: &settings.fresh_stores(),
+        model: args.model.as_deref(),
+        refusals: args.run_refused,
+    };
+    preflight::before_run(ui, sources, &gate, kind, runnable, policy)
 }
 
 /// How the machine reads generated code, and how long it goes on.

@@ -69,7 +69,7 @@ pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
     let handlers = of_settings(&settings);
     let mut exit = Exit::Done;
     for tool in known.values() {
-        let problem = handlers.check(tool).err();
+        let problem = handlers.check(tool).err().map(|e| e.one_line());
         if problem.is_some() {
             exit = Exit::Failed;
         }

@@ -3,7 +3,7 @@
 //! A run of a journal is replayed: its answers are those that were kept, and the program says again where it asked for them, and under
 //! which labels.
 
-use super::run::{InputArgs, conclude, input, world};
+use super::run::{InputArgs, before_run, conclude, input, world};
 use super::why;
 use super::{choose, load_or_say, worth_saying};
 use crate::args::{JournalArgs, TraceArgs};
@@ -138,6 +138,7 @@ fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
             input(ui, given, runnable)?
         }
     };
+    before_run(ui, &sources, &args.world, Kind::of(&args.file), runnable, policy.as_ref())?;
     let head = Head { program: args.file.clone(), entry: runnable.name.clone(), input };
     recorded(ui, args, &sources, policy.as_ref(), runnable, head, None)
 }

@@ -4,7 +4,7 @@ use super::pins::{self, Pins, ServerTool};
 use super::{BEFORE, McpCall, McpServer, NEWEST, result, signature};
 use crate::process::{self, Group, STDERR_TAIL};
 use crate::tools::{ToolAnswer, ToolLimits};
-use crate::{Environment, Secret, web};
+use crate::{ConfigError, ConfigErrorKind, Environment, Secret, web};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -99,7 +99,7 @@ impl Connections {
         limits: &ToolLimits,
         hidden: &[String],
     ) -> Result<Vec<ServerTool>, String> {
-        let declared = self.declared(server)?;
+        let declared = self.declared(server).map_err(|e| e.one_line())?;
         let limit = declared.settings.start_timeout.map_or(START, Duration::from_secs_f64);
         let connected = Client::connect(declared, limits, hidden, limit).await;
         let client = connected.map_err(|why| format!("MCP server `{server}`: {why}"))?;
@@ -114,11 +114,17 @@ impl Connections {
     }
 
     /// What is wrong with a server's settings, if anything.
-    pub(crate) fn check(&self, server: &str) -> Result<(), String> {
+    pub(crate) fn check(&self, server: &str) -> Result<(), ConfigError> {
         self.declared(server).map(|_| ())
     }
 
-    fn declared(&self, server: &str) -> Result<&Declared, String> {
+    /// The program of a server that is a process.
+    pub(crate) fn program(&self, server: &str) -> Option<&str> {
+        let words = self.servers.get(server)?.settings.command.as_ref()?;
+        words.first().map(String::as_str)
+    }
+
+    fn declared(&self, server: &str) -> Result<&Declared, ConfigError> {
         let shown = clip(server, 40);
         let Some(declared) = self.servers.get(server) else {
             let near = diagnostics::nearest(server, self.servers.keys().map(String::as_str));
@@ -128,15 +134,16 @@ impl Connections {
                     format!("add `[mcp.{shown}]` with `command = [\"program\"]` or `url` to `entail.toml`")
                 }
             };
-            return Err(format!("no MCP server `{shown}` is declared (help: {help})"));
+            return Err(ConfigError::new(format!("no MCP server `{shown}` is declared")).with_help(help));
         };
         if let Some(problem) = declared.settings.problem() {
-            return Err(format!("the MCP server `{shown}` can't be used: {problem}"));
+            return Err(format!("the MCP server `{shown}` can't be used: {problem}").into());
         }
         if let (Some(variable), None) = (&declared.settings.key_env, &declared.key) {
-            return Err(format!(
-                "no key for the MCP server `{shown}`: `{variable}` is not set (help: set it in the environment or in `.env`)"
-            ));
+            let message = format!("no key for the MCP server `{shown}`: `{variable}` is not set");
+            return Err(ConfigError::new(message)
+                .with_help("set it in the environment or in `.env`")
+                .of_kind(ConfigErrorKind::NotSet(variable.clone())));
         }
         Ok(declared)
     }
@@ -148,7 +155,7 @@ impl Connections {
 
     async fn answer(&self, call: &McpCall<'_>) -> Result<ToolAnswer, String> {
         let server = call.server;
-        let declared = self.declared(server)?;
+        let declared = self.declared(server).map_err(|e| e.one_line())?;
         let cell = self.cell(server);
         // Whoever comes first connects; if that fails or is given up, the next one tries again.
         let connected = cell.get_or_try_init(|| async {

@@ -147,15 +147,20 @@ impl Connections {
         _: &ToolLimits,
         _: &[String],
     ) -> Result<Vec<ServerTool>, String> {
-        self.check(server).map(|()| Vec::new())
+        self.check(server).map(|()| Vec::new()).map_err(|e| e.one_line())
     }
 
-    pub(crate) fn check(&self, _: &str) -> Result<(), String> {
-        Err("this build has no MCP client (help: build with the feature `mcp`)".into())
+    pub(crate) fn check(&self, _: &str) -> Result<(), crate::ConfigError> {
+        let error = crate::ConfigError::new("this build has no MCP client");
+        Err(error.with_help("build with the feature `mcp`"))
+    }
+
+    pub(crate) fn program(&self, _: &str) -> Option<&str> {
+        None
     }
 
     pub(crate) async fn call(&self, call: McpCall<'_>) -> crate::tools::ToolAnswer {
-        self.check(call.server).map(|()| Data::Null).into()
+        self.check(call.server).map(|()| Data::Null).map_err(|e| e.one_line()).into()
     }
 
     pub(crate) async fn close(&self, _: bool) {}

@@ -14,6 +14,7 @@ mod sqlite;
 
 pub use redis::RedisServer;
 
+use crate::{ConfigError, ConfigErrorKind};
 use core_ir::{Data, KeyDecl, Name, StoreConflict, StoreDecl, StoreTable};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -281,7 +282,7 @@ impl Stores {
     /// that a run with the same stores began with.
     pub(crate) fn begin(&self, stores: &[Arc<StoreDecl>], began: Option<i64>) -> Result<Stores, String> {
         for store in stores {
-            self.place(store)?;
+            self.place(store).map_err(|e| e.one_line())?;
             let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
             let table = declared.entry(self.owner_of(&store.name).to_string()).or_default();
             if let Err(conflict) = table.declare(store) {
@@ -306,7 +307,7 @@ impl Stores {
     }
 
     /// Where a store is kept; nothing for one that lives and dies with this process.
-    fn place(&self, decl: &StoreDecl) -> Result<Option<StorePlace>, String> {
+    fn place(&self, decl: &StoreDecl) -> Result<Option<StorePlace>, ConfigError> {
         let name = &decl.name;
         if self.only_here {
             return Ok(None);
@@ -319,16 +320,30 @@ impl Stores {
             Some(backend) if HERE.contains(&backend) => Ok(None),
             Some(REDIS) => match &self.redis {
                 Some(server) => Ok(Some(StorePlace::Redis(server.clone()))),
-                None => Err(format!(
-                    "no handler for store `{name}`: its backend `redis` is not configured (help: set `REDIS_URL`, such as \
-                     `redis://localhost:6379`, or add `[stores.{name}]` with `redis = \"redis://localhost:6379\"` to `entail.toml`)"
-                )),
+                None => Err(ConfigError::new(format!(
+                    "no handler for store `{name}`: its backend `redis` is not configured"
+                ))
+                .with_help(format!(
+                    "set `REDIS_URL`, such as `redis://localhost:6379`, or add `[stores.{name}]` with \
+                     `redis = \"redis://localhost:6379\"` to `entail.toml`"
+                ))
+                .of_kind(ConfigErrorKind::NotSet("REDIS_URL".into()))),
             },
-            Some(backend) => Err(format!(
-                "no handler for store `{name}`: the backend `{backend}` is not configured (help: add `[stores.{name}]` with \
-                 `sqlite = \"memory.db\"` to `entail.toml`, or leave `backend` out to keep it in memory)"
-            )),
+            Some(backend) => Err(ConfigError::new(format!(
+                "no handler for store `{name}`: the backend `{backend}` is not configured"
+            ))
+            .with_help(format!(
+                "add `[stores.{name}]` with `sqlite = \"memory.db\"` to `entail.toml`, or leave `backend` out to keep it in memory"
+            ))),
         }
+    }
+
+    /// Reports a store whose backend is not configured, without opening it.
+    ///
+    /// # Errors
+    /// There is no place for the backend that the declaration names.
+    pub fn check(&self, decl: &StoreDecl) -> Result<(), ConfigError> {
+        self.place(decl).map(|_| ())
     }
 
     /// Whether the store lives and dies with this process; using it waits for nobody.
@@ -340,7 +355,7 @@ impl Stores {
         let Some(key) = decl.keys.get(key as usize) else {
             return Err(format!("store `{}` has no such key", decl.name));
         };
-        let place = self.place(decl)?;
+        let place = self.place(decl).map_err(|e| e.one_line())?;
         let now = self.now.unwrap_or_else(|| self.clock());
         let owner = self.owner_of(&decl.name);
         let operation = Operation { owner, decl, key, act, now };

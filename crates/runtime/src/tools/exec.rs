@@ -54,6 +54,11 @@ impl Exec {
         Ok(Exec { program, args, env, timeout, memory })
     }
 
+    /// The program, a path or a name that is looked for in `PATH`.
+    pub(super) fn program(&self) -> &str {
+        &self.program
+    }
+
     pub(super) async fn call(
         &self,
         args: &[(Name, Data)],

@@ -3,7 +3,7 @@
 use super::{Template, ToolLimits, as_json, as_text, result};
 use crate::environment::is_secret_name;
 use crate::web;
-use crate::{Environment, Secret};
+use crate::{ConfigError, ConfigErrorKind, Environment, Secret};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
 use reqwest::Method;
@@ -49,15 +49,15 @@ impl HttpTool {
         params: &[&str],
         timeout: Option<Duration>,
         keys: Option<&Environment>,
-    ) -> Result<HttpTool, String> {
+    ) -> Result<HttpTool, ConfigError> {
         let Data::Record(fields) = about else {
-            return Err(format!("`http` is {}, not a record", about.kind()));
+            return Err(format!("`http` is {}, not a record", about.kind()).into());
         };
         if let Some((name, _)) = fields
             .iter()
             .find(|(n, _)| !matches!(&**n, "method" | "url" | "headers" | "key_env" | "key_header"))
         {
-            return Err(format!("`http` has the unknown field `{}`", clip(name, 40)));
+            return Err(format!("`http` has the unknown field `{}`", clip(name, 40)).into());
         }
         let text = |name: &str| about.field(name).and_then(Data::as_str);
         let method = match text("method").unwrap_or("GET").to_ascii_uppercase().as_str() {
@@ -67,10 +67,10 @@ impl HttpTool {
             "PATCH" => Method::PATCH,
             "DELETE" => Method::DELETE,
             other => {
-                return Err(format!(
-                    "the method `{}` is none of GET, POST, PUT, PATCH and DELETE",
-                    clip(other, 20)
-                ));
+                let other = clip(other, 20);
+                return Err(
+                    format!("the method `{other}` is none of GET, POST, PUT, PATCH and DELETE").into()
+                );
             }
         };
         let Some(source) = text("url") else { return Err("`http` has no `url`".into()) };
@@ -94,7 +94,7 @@ impl HttpTool {
                     headers.push((parsed, Template::read(value, params)?));
                 }
             }
-            Some(other) => return Err(format!("`headers` is {}, not a record", other.kind())),
+            Some(other) => return Err(format!("`headers` is {}, not a record", other.kind()).into()),
         }
         let key = key(about, keys)?;
         let used = |i: usize| url.uses(i) || headers.iter().any(|(_, t)| t.uses(i));
@@ -175,7 +175,7 @@ impl HttpTool {
 }
 
 /// The key that `key_env` names, and the header that `key_header` names.
-fn key(about: &Data, keys: Option<&Environment>) -> Result<Option<(HeaderName, Secret)>, String> {
+fn key(about: &Data, keys: Option<&Environment>) -> Result<Option<(HeaderName, Secret)>, ConfigError> {
     let text = |field: &str| match about.field(field) {
         None => Ok(None),
         Some(Data::Str(text)) => Ok(Some(&**text)),
@@ -194,13 +194,14 @@ fn key(about: &Data, keys: Option<&Environment>) -> Result<Option<(HeaderName, S
     let shown = clip(variable, 40);
     if !is_secret_name(variable) {
         // So that it is removed from all that is shown, and no process gets it.
-        return Err(format!(
-            "the variable `{shown}` has no name of a secret (help: let it end in `_KEY`, `_TOKEN`, `_SECRET` or `_PASSWORD`)"
-        ));
+        let error = ConfigError::new(format!("the variable `{shown}` has no name of a secret"));
+        return Err(error.with_help("let it end in `_KEY`, `_TOKEN`, `_SECRET` or `_PASSWORD`"));
     }
     let name = HeaderName::try_from(header).map_err(|_| format!("`{}` is no header", clip(header, 40)))?;
     match environment.secret(variable) {
         Some(secret) => Ok(Some((name, secret))),
-        None => Err(format!("`{shown}` is not set (help: set it in the environment or in `.env`)")),
+        None => Err(ConfigError::new(format!("`{shown}` is not set"))
+            .with_help("set it in the environment or in `.env`")
+            .of_kind(ConfigErrorKind::NotSet(variable.to_string()))),
     }
 }

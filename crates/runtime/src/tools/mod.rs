@@ -15,12 +15,13 @@ pub use python::{PythonSettings, SHIM as PYTHON_SHIM};
 
 use crate::mcp::{Connections, McpCall, McpServer, Pins, ServerTool};
 use crate::provider::{BoxFuture, Work};
-use crate::{Environment, Redactor};
+use crate::{ConfigError, ConfigErrorKind, Environment, Redactor};
 use core_ir::{Data, Name, Stated, ToolDecl, Type};
 use diagnostics::clip_to as clip;
 use python::{PythonTool, Workers};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use template::Template;
@@ -105,6 +106,8 @@ struct Shared {
     configured: BTreeMap<Name, Data>,
     limits: ToolLimits,
     redactor: Redactor,
+    /// Whether only functions and built-in tools that compute are carried out.
+    computing_only: bool,
     /// Where the keys of HTTP tools are.
     environment: Environment,
     web: Arc<http::Clients>,
@@ -120,6 +123,16 @@ impl std::fmt::Debug for Tools {
             .field("limits", &self.shared.limits)
             .finish_non_exhaustive()
     }
+}
+
+/// What carries a call out.
+pub(crate) struct Prepared(Carrier);
+
+enum Carrier {
+    /// A function of the embedding program.
+    Custom(CustomTool),
+    /// What the declaration or the configuration says.
+    Handler(Handler),
 }
 
 /// A handler, understood.
@@ -151,6 +164,7 @@ impl Tools {
             configured: BTreeMap::new(),
             limits: ToolLimits::default(),
             redactor: Redactor::new(environment.secrets().map(|(_, s)| s)),
+            computing_only: false,
             environment: environment.clone(),
             web: Arc::default(),
             #[cfg(feature = "wasm")]
@@ -203,6 +217,14 @@ impl Tools {
         self
     }
 
+    /// Looks for mistakes in the settings of an MCP server, without starting it.
+    ///
+    /// # Errors
+    /// It is not declared, or can't be used.
+    pub fn check_server(&self, server: &str) -> Result<(), ConfigError> {
+        self.mcp.check(server)
+    }
+
     /// The tools of an MCP server, as it describes them now.
     ///
     /// # Errors
@@ -225,12 +247,44 @@ impl Tools {
         self
     }
 
-    /// What is wrong with a tool's handler, before any run.
+    /// For tests: functions of the embedding program and built-in tools that compute are carried out, and nothing else.
+    #[must_use]
+    pub fn computing_only(mut self) -> Tools {
+        Arc::make_mut(&mut self.shared).computing_only = true;
+        self
+    }
+
+    /// Looks for mistakes in a tool's handler before any run. Nothing is started or asked; programs and files are looked for.
     ///
     /// # Errors
-    /// There is none, or it can't be understood.
-    pub fn check(&self, tool: &ToolDecl) -> Result<(), String> {
-        if self.is_custom(tool) { Ok(()) } else { self.handler(tool).map(|_| ()) }
+    /// There is no handler, it can't be used, or this machine lacks what it needs.
+    pub fn check(&self, tool: &ToolDecl) -> Result<(), ConfigError> {
+        let name = &tool.name;
+        let lacks = |program: &str| {
+            let error = ConfigError::new(format!(
+                "the tool `{name}` needs `{}`, which is not there",
+                clip(program, 200)
+            ));
+            error.with_help("install it, or correct its name").of_kind(ConfigErrorKind::NotInstalled)
+        };
+        let lost = |file: &Path| {
+            let file = file.display();
+            ConfigError::new(format!("the handler of tool `{name}` can't be used: there is no file `{file}`"))
+        };
+        match self.prepare(tool)?.0 {
+            Carrier::Handler(Handler::Exec(exec)) if !is_installed(exec.program()) => {
+                Err(lacks(exec.program()))
+            }
+            Carrier::Handler(Handler::Mcp(mcp)) => match self.mcp.program(&mcp.server) {
+                Some(program) if !is_installed(program) => Err(lacks(program)),
+                _ => Ok(()),
+            },
+            Carrier::Handler(Handler::Python(function)) => match function.file() {
+                Some(file) if !file.is_file() => Err(lost(file)),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
     }
 
     /// For one run: with servers of its own, and with further variables that processes do not get.
@@ -260,7 +314,11 @@ impl Tools {
 
     /// What a tool gives that works here and at once, as built-in ones do; `None` for others, which are not started.
     pub fn at_once(&self, tool: &ToolDecl, args: Vec<(Name, Data)>) -> Option<Result<Data, String>> {
-        match self.call(tool, args, None) {
+        let prepared = match self.prepare(tool) {
+            Ok(prepared) => prepared,
+            Err(e) => return Some(Err(e.one_line())),
+        };
+        match self.call(prepared, tool, args, None) {
             Work::Now(answer) => Some(answer.result),
             Work::Later(_) => None,
         }
@@ -282,21 +340,29 @@ impl Tools {
         }
     }
 
+    /// What carries a tool out.
+    ///
+    /// # Errors
+    /// There is nothing, or it can't be used.
+    pub(crate) fn prepare(&self, tool: &ToolDecl) -> Result<Prepared, ConfigError> {
+        match self.shared.custom.get(&tool.name) {
+            Some(act) => Ok(Prepared(Carrier::Custom(act.clone()))),
+            None => self.handler(tool).map(|handler| Prepared(Carrier::Handler(handler))),
+        }
+    }
+
     /// Calls a tool; one that changes the world with an idempotency key.
     pub(crate) fn call(
         &self,
+        prepared: Prepared,
         tool: &ToolDecl,
         args: Vec<(Name, Data)>,
         key: Option<String>,
     ) -> Work<ToolAnswer> {
-        if let Some(act) = self.shared.custom.get(&tool.name) {
+        let handler = match prepared.0 {
             // Called where it is polled, so that one that blocks or panics at once does so there.
-            let act = act.clone();
-            return Work::Later(Box::pin(async move { act(args).await.into() }));
-        }
-        let handler = match self.handler(tool) {
-            Ok(handler) => handler,
-            Err(why) => return Work::Now(Err(why).into()),
+            Carrier::Custom(act) => return Work::Later(Box::pin(async move { act(args).await.into() })),
+            Carrier::Handler(handler) => handler,
         };
         let redactor = self.shared.redactor.clone();
         let result = tool.result.clone();
@@ -362,7 +428,24 @@ impl Tools {
         }
     }
 
-    fn handler(&self, tool: &ToolDecl) -> Result<Handler, String> {
+    fn handler(&self, tool: &ToolDecl) -> Result<Handler, ConfigError> {
+        let handler = self.declared(tool);
+        let computes = match &handler {
+            Ok(handler) => matches!(handler, Handler::Builtin(_)),
+            Err(e) => e.kind == ConfigErrorKind::Invalid,
+        };
+        if self.shared.computing_only && !computes {
+            let name = &tool.name;
+            let error = ConfigError::new(format!("the test calls the tool `{name}`, which has no mock"));
+            let help =
+                format!("mock it, as in `mock {name} => …;`, or run with `--live` to call it for real");
+            return Err(error.with_help(help).of_kind(ConfigErrorKind::NotMocked));
+        }
+        handler
+    }
+
+    /// The handler as it is declared or configured.
+    fn declared(&self, tool: &ToolDecl) -> Result<Handler, ConfigError> {
         let name = &tool.name;
         let configured = self.shared.configured.get(name);
         let Some(data) = configured.or(tool.handler.as_ref()) else {
@@ -370,18 +453,25 @@ impl Tools {
             // Names of other frameworks may have anything in them. A string of JSON is one of TOML.
             let key = if is_bare { name.to_string() } else { serde_json::Value::from(&**name).to_string() };
             let given: Vec<String> = self.shared.custom.keys().map(|n| format!("`{n}`")).collect();
-            if !given.is_empty() {
-                return Err(format!(
-                    "no handler for tool `{name}` (help: give a function of this name; there is one for {})",
+            let help = match given.is_empty() {
+                false => format!(
+                    "give a function of this name; there is one for {}",
                     diagnostics::clip_to(&given.join(", "), 200)
-                ));
-            }
-            return Err(format!(
-                "no handler for tool `{name}` (help: give it a body such as `{{ exec \"program\" \"{{argument}}\" }}`, or add \
-                 `{key} = {{ exec = [\"program\"] }}` to `[handlers]` in `entail.toml`)"
-            ));
+                ),
+                true => format!(
+                    "give it a body such as `{{ exec \"program\" \"{{argument}}\" }}`, or add \
+                     `{key} = {{ exec = [\"program\"] }}` to `[handlers]` in `entail.toml`"
+                ),
+            };
+            let error = ConfigError::new(format!("no handler for tool `{name}`"));
+            return Err(error.with_help(help).of_kind(ConfigErrorKind::NoHandler));
         };
-        let bad = |why: String| format!("the handler of tool `{name}` can't be used: {why}");
+        let bad =
+            |why: String| ConfigError::new(format!("the handler of tool `{name}` can't be used: {why}"));
+        let unfit = |e: ConfigError| {
+            let message = format!("the handler of tool `{name}` can't be used: {}", e.message);
+            ConfigError { message, ..e }
+        };
         let fields = match data {
             Data::Record(fields) => fields,
             other => return Err(bad(format!("it is {}, not a record", other.kind()))),
@@ -451,11 +541,13 @@ impl Tools {
                     return Ok(Handler::Python(function.within(&self.python.settings.dir)));
                 }
                 if !self.python.settings.tools {
-                    return Err(format!(
-                        "the tool `{name}` is {}, which is run only if you say so (help: `--python-tools`, or `tools = true` under \
-                         `[python]` in `entail.toml`)",
+                    let error = ConfigError::new(format!(
+                        "the tool `{name}` is {}, which is run only if you say so",
                         function.shown()
                     ));
+                    return Err(error
+                        .with_help("`--python-tools`, or `tools = true` under `[python]` in `entail.toml`")
+                        .of_kind(ConfigErrorKind::NoConsent));
                 }
                 Ok(Handler::Python(function))
             }
@@ -471,11 +563,14 @@ impl Tools {
             ("http", Some(about)) => {
                 // A program does not choose which of our keys goes where.
                 let keys = configured.map(|_| &self.shared.environment);
-                http::HttpTool::read(about, &params, timeout, keys).map(Handler::Http).map_err(bad)
+                http::HttpTool::read(about, &params, timeout, keys).map(Handler::Http).map_err(unfit)
             }
             ("mcp", Some(about)) => {
                 let (server, tool) = mcp_names(about, name).map_err(bad)?;
-                self.mcp.check(server).map_err(|why| format!("no handler for tool `{name}`: {why}"))?;
+                self.mcp.check(server).map_err(|e| {
+                    let message = format!("no handler for tool `{name}`: {}", e.message);
+                    ConfigError { message, ..e }
+                })?;
                 Ok(Handler::Mcp(Mcp { server: server.to_string(), tool: tool.to_string(), timeout }))
             }
             ("builtin", Some(Data::Str(which))) => {
@@ -491,6 +586,20 @@ impl Tools {
             ))),
         }
     }
+}
+
+/// Whether a program is there: a path, or a name in a folder of `PATH`.
+fn is_installed(program: &str) -> bool {
+    let path = Path::new(program);
+    if path.components().count() > 1 {
+        return path.is_file();
+    }
+    // Elsewhere names are completed in other ways.
+    if !cfg!(unix) {
+        return true;
+    }
+    std::env::var_os("PATH")
+        .is_some_and(|all| std::env::split_paths(&all).any(|dir| dir.join(path).is_file()))
 }
 
 /// `env` of a handler: the variables that it gets although they hold secrets.

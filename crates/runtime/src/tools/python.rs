@@ -86,6 +86,11 @@ impl PythonTool {
         }
     }
 
+    /// The file that it is in, if it is named by a file.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.module.ends_with(".py").then(|| Path::new(&self.module))
+    }
+
     /// What it is, for messages.
     pub(super) fn shown(&self) -> String {
         format!("`{}` of `{}`", clip(&self.name, 80), clip(&self.module, 200))

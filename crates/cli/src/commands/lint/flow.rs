@@ -1,10 +1,43 @@
 //! `lint --policy`: what the policy refuses of a configuration, found before a run.
 
 use crate::args::LintArgs;
-use crate::load::{Loaded, Options, Problem, load};
+use crate::load::{Kind, Loaded, Options, Problem, load};
 use crate::policy;
+use crate::preflight::Preflight;
 use check::flow;
 use diagnostics::{Diagnostic, Level, Sources};
+
+/// What keeps the entry points of a program from running, as `entail check` says it.
+pub(super) fn unready(
+    sources: &mut Sources,
+    path: &str,
+    options: &Options,
+    args: &LintArgs,
+    preflight: &Preflight,
+) -> Vec<Diagnostic> {
+    let loaded = match load(sources, path, options) {
+        Ok(loaded) => loaded,
+        // What names no policy file is refused with the code of the language.
+        Err(Problem::Wrong(found) | Problem::Policy(found)) => return wanted(found, args),
+        Err(Problem::Unreadable(..)) => return Vec::new(),
+    };
+    let mut all: Vec<Diagnostic> = Vec::new();
+    for r in &loaded.runnables {
+        for d in preflight.entry(Kind::of(path), r, loaded.policy.as_ref()).errors() {
+            if !all.contains(&d) {
+                all.push(d);
+            }
+        }
+    }
+    wanted(all, args)
+}
+
+/// Those that the command line selects.
+fn wanted(mut found: Vec<Diagnostic>, args: &LintArgs) -> Vec<Diagnostic> {
+    let named = |codes: &[String], d: &Diagnostic| codes.iter().any(|c| d.code.starts_with(c.as_str()));
+    found.retain(|d| (args.select.is_empty() || named(&args.select, d)) && !named(&args.ignore, d));
+    found
+}
 
 /// The flow findings of every entry point of a file under the policy; none of a file that is no program.
 ///
@@ -22,14 +55,12 @@ pub(super) fn findings(
         // What is wrong with the file is said by the rules.
         Err(_) => return Ok(Vec::new()),
     };
-    let named = |codes: &[String], d: &Diagnostic| codes.iter().any(|c| d.code.starts_with(c.as_str()));
     let mut all: Vec<Diagnostic> = Vec::new();
     for r in &runnables {
         let options = policy::options(policy.as_ref(), None, r.input.is_some());
-        for d in flow::findings(&flow::analyse(&r.code, &options)) {
-            let wanted = (args.select.is_empty() || named(&args.select, &d)) && !named(&args.ignore, &d);
+        for d in wanted(flow::findings(&flow::analyse(&r.code, &options)), args) {
             // Entry points share their agents.
-            if wanted && d.level > Level::Info && !all.contains(&d) {
+            if d.level > Level::Info && !all.contains(&d) {
                 all.push(d);
             }
         }

@@ -14,6 +14,7 @@ use crate::args::{Format as OutputFormat, LintArgs};
 use crate::load::{Imports, Kind, files_and_hidden, limits_of, on_all_cores, read_bytes, reason};
 use crate::neighbours::Neighbours;
 use crate::packages::{Known, Packages};
+use crate::preflight::Preflight;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use around::Around;
@@ -298,6 +299,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
         _ => None,
     };
     let policy = args.policy.as_deref().map(|path| settings.loading(Some(path)));
+    let (loading, preflight) = (settings.loading(args.policy.as_deref()), Preflight::of(&settings));
     let mut written = args.write_baseline.then(Baseline::new);
     // A file named on the command line that cannot be read is a wrong request; one met in a directory is a finding.
     let linter = Linter {
@@ -368,9 +370,19 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
                 *tally.checked.entry(framework).or_default() += 1;
                 tally.silenced += silenced;
                 let mut findings = findings;
+                if is_program(&shown) && !has_errors(&findings) {
+                    let more = flow::unready(&mut sources, &shown, &loading, args, &preflight);
+                    findings.extend(more);
+                }
                 if let Some(options) = &policy {
                     match flow::findings(&mut sources, &shown, options, args) {
-                        Ok(more) => findings.extend(more),
+                        Ok(more) => {
+                            for d in more {
+                                if !findings.contains(&d) {
+                                    findings.push(d);
+                                }
+                            }
+                        }
                         Err(wrong) => {
                             ui.problems(&sources, &wrong);
                             return Exit::Usage;

@@ -12,7 +12,7 @@ mod telling;
 
 use super::{load_or_say, run, worth_saying};
 use crate::args::WorldArgs;
-use crate::load::{Loaded, Runnable};
+use crate::load::{Kind, Loaded, Runnable};
 use crate::progress::{Detail, event_json};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
@@ -235,6 +235,9 @@ impl Service {
             let loaded = load_or_say(ui, &mut sources, file, world.policy.as_deref())?;
             let Loaded { runnables, found, policy, .. } = loaded;
             ui.problems(&sources, &worth_saying(ui, found));
+            for runnable in &runnables {
+                run::before_run(ui, &sources, world, Kind::of(file), runnable, policy.as_ref())?;
+            }
             let config = Arc::new(run::config_of(world.fuel, policy.as_ref(), world.model.as_deref()));
             for Runnable { name, code, input, .. } in runnables {
                 let bound = cost::bound(&code, input.is_some());

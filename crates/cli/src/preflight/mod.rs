@@ -1,0 +1,273 @@
+//! Checks that a program can run, before it asks for anything: flow under the policy, handlers, servers, models, stores.
+//!
+//! Entry points: [`Preflight::entry`] for an entry point, [`Preflight::settings`] for `entail.toml` itself,
+//! [`before_run`] for commands that run programs.
+//!
+//! Invariant: nothing is started and nobody is asked; files and programs are looked for.
+
+pub mod codes;
+
+use crate::load::{Kind, Runnable};
+use crate::policy;
+use crate::settings::Settings;
+use crate::ui::{Exit, Ui};
+use check::flow::{self, Sink, Verdict};
+use core_ir::{Code, Name, Recv, Term};
+use diagnostics::{Diagnostic, Sources, Span};
+use frontend::policy::Policy;
+use runtime::{ConfigError, ConfigErrorKind, Environment, ModelSettings, Models, Stores, Tools};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the settings offer to programs.
+pub(crate) struct Preflight {
+    tools: Tools,
+    stores: Stores,
+    /// As a run would find them.
+    models: Option<Models>,
+    /// As a run would find them with every key.
+    with_keys: Option<Models>,
+    /// The names of the models and servers in the settings.
+    names: (Vec<String>, Vec<String>),
+}
+
+/// Something that a run needs and that is missing or wrong.
+struct Need {
+    code: &'static str,
+    span: Option<Span>,
+    /// The tool that needs it.
+    tool: Option<Name>,
+    error: ConfigError,
+    /// Whether the need is that of a configuration, whose tools are the framework's.
+    of_config: bool,
+}
+
+/// What was found of an entry point.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Calls that are refused every time.
+    refused: Vec<Diagnostic>,
+    needs: Vec<Need>,
+    /// Tools that nothing is known of and whose calls are refused every time for that.
+    pub(crate) unknown: BTreeSet<Name>,
+}
+
+impl Found {
+    /// Mistakes, wherever the program is run.
+    pub(crate) fn errors(&self) -> Vec<Diagnostic> {
+        let invalid = self.needs.iter().filter(|n| !n.is_left_to_host() && !n.is_lacking());
+        unique(self.refused.iter().cloned().chain(invalid.map(Need::diagnostic)))
+    }
+
+    /// Mistakes, and whatever else a run on this machine would miss.
+    fn errors_of_run(&self) -> Vec<Diagnostic> {
+        unique(self.refused.iter().cloned().chain(self.needs.iter().map(Need::diagnostic)))
+    }
+
+    /// The tools that the host supplies.
+    pub(crate) fn left_to_host(&self) -> BTreeSet<Name> {
+        self.needs.iter().filter(|n| n.is_left_to_host()).filter_map(|n| n.tool.clone()).collect()
+    }
+
+    /// What a run would need and this machine lacks: keys and programs.
+    pub(crate) fn lacking(&self) -> BTreeSet<String> {
+        let lacking = self.needs.iter().filter(|n| n.is_lacking() && !n.error.local_model_missing);
+        lacking.map(|n| n.error.message.clone()).collect()
+    }
+}
+
+impl Need {
+    fn is_left_to_host(&self) -> bool {
+        matches!(self.error.kind, ConfigErrorKind::NoHandler | ConfigErrorKind::NoConsent)
+            || (self.of_config && self.code == codes::HANDLER)
+    }
+
+    fn is_lacking(&self) -> bool {
+        // The embedded model is offered where it is needed.
+        self.error.local_model_missing
+            || matches!(self.error.kind, ConfigErrorKind::NotSet(_) | ConfigErrorKind::NotInstalled)
+    }
+
+    fn diagnostic(&self) -> Diagnostic {
+        let d = Diagnostic::error(self.code, self.error.message.clone(), self.span);
+        self.error.help.iter().cloned().fold(d, Diagnostic::help)
+    }
+}
+
+/// Entry points of one file share their tools.
+fn unique(all: impl Iterator<Item = Diagnostic>) -> Vec<Diagnostic> {
+    let mut out: Vec<Diagnostic> = Vec::new();
+    for d in all {
+        if !out.contains(&d) {
+            out.push(d);
+        }
+    }
+    out
+}
+
+impl Preflight {
+    /// With what the settings say.
+    pub(crate) fn of(settings: &Settings) -> Preflight {
+        let chosen = || ModelSettings {
+            model: None,
+            script: None,
+            file: settings.models.clone(),
+            file_dir: settings.dir.clone(),
+        };
+        let models = |environment: Environment| Models::new(chosen(), environment).ok();
+        let keys = settings.models.models.values().filter_map(|m| m.key_env.as_deref());
+        let usual = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
+        Preflight {
+            tools: crate::commands::run::tools(settings),
+            stores: settings.fresh_stores(),
+            models: models(settings.environment.clone()),
+            with_keys: models(settings.environment.clone().assuming(keys.chain(usual))),
+            names: (settings.models.models.keys().cloned().collect(), settings.mcp.keys().cloned().collect()),
+        }
+    }
+
+    /// Looks for mistakes in the entries of `entail.toml`, whatever programs use of them.
+    pub(crate) fn settings(&self) -> Vec<Diagnostic> {
+        let (models, servers) = &self.names;
+        let model = |name: &String| self.with_keys.as_ref()?.resolve(Some(name)).err();
+        let server = |name: &String| self.tools.check_server(name).err();
+        let wrong = models.iter().filter_map(model).chain(servers.iter().filter_map(server));
+        let needs =
+            wrong.map(|error| Need { code: codes::SETTING, span: None, tool: None, error, of_config: false });
+        needs.filter(|n| !n.is_lacking()).map(|n| n.diagnostic()).collect()
+    }
+
+    /// Checks an entry point of a file of this kind.
+    pub(crate) fn entry(&self, kind: Kind, r: &Runnable, policy: Option<&Policy>) -> Found {
+        let mut found = Found::default();
+        flows(kind, r, policy, None, &mut found);
+        needs(kind, &r.code, &self.tools, &self.stores, &mut found);
+        // With a key a model may be wrong in another way.
+        let keyless = self.models_of(kind, &r.code, self.models.as_ref());
+        found.needs.extend(keyless.into_iter().filter(Need::is_lacking));
+        let others = self.models_of(kind, &r.code, self.with_keys.as_ref());
+        found.needs.extend(others.into_iter().filter(|n| !n.is_lacking()));
+        found
+    }
+
+    /// The models that a program can ask and that can't be resolved, each with the first place that names it.
+    fn models_of(&self, kind: Kind, code: &Code, models: Option<&Models>) -> Vec<Need> {
+        let Some(models) = models else { return Vec::new() };
+        let mut out: BTreeMap<String, Need> = BTreeMap::new();
+        for (id, params) in asked(code) {
+            if let Err(error) = models.resolve_for(params) {
+                let (span, of_config) = (Some(code.span(id)), kind == Kind::Config);
+                let need = || Need { code: codes::MODEL, span, tool: None, error: error.clone(), of_config };
+                out.entry(error.message.clone()).or_insert_with(need);
+            }
+        }
+        out.into_values().collect()
+    }
+
+    /// Whether the settings have a price for a model; the empty name is the default model.
+    pub(crate) fn has_price(&self, name: &str) -> bool {
+        let name = Some(name).filter(|n| !n.is_empty());
+        match self.with_keys.as_ref().map(|m| m.resolve(name)) {
+            Some(Ok(provider)) => provider.price().is_some(),
+            // It costs nothing once it is there.
+            Some(Err(e)) => e.local_model_missing,
+            None => false,
+        }
+    }
+}
+
+/// The questions to models in a program.
+fn asked(code: &Code) -> impl Iterator<Item = (core_ir::TermId, Option<&core_ir::ModelParams>)> {
+    code.iter().filter_map(|(id, term)| match term {
+        // Nobody is asked.
+        Term::Recv(Recv::Data(params)) if params.waiting => None,
+        Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => Some((id, Some(&**params))),
+        Term::Recv(Recv::Code) => Some((id, None)),
+        _ => None,
+    })
+}
+
+/// Handlers of the tools and backends of the stores that a program uses.
+fn needs(kind: Kind, code: &Code, tools: &Tools, stores: &Stores, found: &mut Found) {
+    let of_config = kind == Kind::Config;
+    // Others are only offered: what they do is a part of the program.
+    let mut called: Vec<core_ir::ToolId> = code
+        .iter()
+        .filter_map(|(_, term)| match term {
+            Term::Tool(id) => Some(*id),
+            _ => None,
+        })
+        .collect();
+    called.sort();
+    called.dedup();
+    for id in called {
+        let tool = code.tool(id);
+        if let Err(error) = tools.check(tool) {
+            let (span, name) = (Some(tool.span), Some(tool.name.clone()));
+            found.needs.push(Need { code: codes::HANDLER, span, tool: name, error, of_config });
+        }
+    }
+    for store in &code.stores {
+        if let Err(error) = stores.check(store) {
+            found.needs.push(Need {
+                code: codes::STORE,
+                span: Some(store.span),
+                tool: None,
+                error,
+                of_config,
+            });
+        }
+    }
+}
+
+/// Calls that are refused every time. In a configuration nothing says what most tools do: such a tool is no mistake of
+/// its author, and a policy is what is missing.
+fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, model: Option<&str>, found: &mut Found) {
+    let options = policy::options(policy, model, r.input.is_some());
+    for site in flow::analyse(&r.code, &options).sites {
+        let of_config = kind == Kind::Config && (policy.is_none() || site.unknown);
+        match (&site.sink, site.verdict) {
+            (Sink::Tool(name), Verdict::Never) if of_config => {
+                found.unknown.insert(name.clone());
+            }
+            _ if of_config => {}
+            _ => found.refused.extend(flow::certain_refusal(&site)),
+        }
+    }
+}
+
+/// What is checked before a run.
+pub(crate) struct Gate<'a> {
+    /// What carries tools out.
+    pub(crate) tools: &'a Tools,
+    /// Where stores are.
+    pub(crate) stores: &'a Stores,
+    /// What is known of the model that the command line names.
+    pub(crate) model: Option<&'a str>,
+    /// Whether calls that are refused every time are no reason not to run.
+    pub(crate) refusals: bool,
+}
+
+/// Refuses a program that can't run as it is set up, before it asks for anything.
+pub(crate) fn before_run(
+    ui: &Ui,
+    sources: &Sources,
+    gate: &Gate<'_>,
+    kind: Kind,
+    r: &Runnable,
+    policy: Option<&Policy>,
+) -> Result<(), Exit> {
+    let mut found = Found::default();
+    if !gate.refusals {
+        flows(kind, r, policy, gate.model, &mut found);
+    }
+    needs(kind, &r.code, gate.tools, gate.stores, &mut found);
+    let errors = found.errors_of_run();
+    if errors.is_empty() {
+        return Ok(());
+    }
+    ui.problems(sources, &errors);
+    if !found.refused.is_empty() {
+        ui.note("nothing was run; `--run-refused` runs the program up to such a call");
+    }
+    Err(Exit::Failed)
+}
