@@ -99,14 +99,17 @@ Qed.
 (** ** One key, one request
 
     With the number of earlier requests in it, two requests on one channel have
-    different keys. *)
-Theorem keys_differ : forall (L : lattice) (view : L -> L) (e1 e2 : event L) between earlier,
-  (forall c, flows c (view c) = true) -> channel e1 = channel e2 ->
-  let count ev t := List.length (visible (view (channel ev)) t) in
+    different keys.  Which of the visible requests are counted may be chosen, if
+    the earlier one of the two is: all, or the calls of tools that write on the
+    same channel. *)
+Theorem keys_differ : forall (L : lattice) (view : L -> L) (counted : L -> event L -> Datatypes.bool)
+    (e1 e2 : event L) between earlier,
+  (forall c, flows c (view c) = true) -> channel e1 = channel e2 -> counted (channel e2) e1 = true ->
+  let count ev t := List.length (filter (counted (channel ev)) (visible (view (channel ev)) t)) in
   (count e1 earlier < count e2 (between ++ e1 :: earlier))%nat.
 Proof.
-  intros L view e1 e2 between earlier V E count. unfold count, visible.
-  rewrite filter_app, app_length. simpl. rewrite <- E, V. simpl. lia.
+  intros L view counted e1 e2 between earlier V E C count. unfold count, visible.
+  rewrite !filter_app, app_length. simpl. rewrite <- E in *. rewrite V. simpl. rewrite C. simpl. lia.
 Qed.
 
 (** ** Why the count is one of the channel *)
