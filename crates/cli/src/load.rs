@@ -3,7 +3,7 @@
 use crate::neighbours::around;
 use crate::packages::versions;
 use crate::policy;
-use core_ir::{Code, Term, Type};
+use core_ir::{Code, ModelRoutes, Term, Type};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend::doc::{Limits, decode};
 use frontend::policy::Policy;
@@ -46,6 +46,8 @@ pub struct Options {
     pub policy: Option<PathBuf>,
     /// Whether the program is read to write its policy file: it may name policies that are not there yet.
     pub undecided: bool,
+    /// Which models may answer which calls.
+    pub routes: ModelRoutes,
 }
 
 /// A file that was loaded.
@@ -58,6 +60,8 @@ pub struct Loaded {
     pub policy: Option<Policy>,
     /// Where the program names policies.
     pub named: Vec<PolicyUse>,
+    /// Which models may answer which calls.
+    pub routes: ModelRoutes,
 }
 
 /// What a file is read as.
@@ -464,7 +468,7 @@ fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Re
     if let Some(policy) = &policy {
         policy::apply(policy, &named, out.iter_mut().map(|r| &mut r.code))?;
     }
-    Ok(Loaded { runnables: out, found, policy, named })
+    Ok(Loaded { runnables: out, found, policy, named, routes: options.routes.clone() })
 }
 
 /// What was read, with the policy applied.
@@ -478,7 +482,7 @@ fn with_policy(
     if let Some(policy) = &policy {
         policy::apply(policy, &[], runnables.iter_mut().map(|r| &mut r.code))?;
     }
-    Ok(Loaded { runnables, found, policy, named: Vec::new() })
+    Ok(Loaded { runnables, found, policy, named: Vec::new(), routes: options.routes.clone() })
 }
 
 /// Reads a term of the calculus.

@@ -2,7 +2,7 @@
 
 use crate::load::{Problem, read_text};
 use check::flow;
-use core_ir::{Code, Name};
+use core_ir::{Code, ModelRoutes, Name};
 use diagnostics::{Diagnostic, Sources, has_errors};
 use frontend::policy::Policy;
 use frontend::surface::{Module, PolicyUse};
@@ -49,26 +49,27 @@ pub fn apply<'a>(
     if has_errors(&found) { Err(Problem::Policy(found)) } else { Ok(()) }
 }
 
-/// What the analysis needs to know of it.
-pub fn options(policy: Option<&Policy>, model: Option<&str>, applied: bool) -> flow::Options {
+/// What the analysis needs to know of it, and of the models that may answer.
+pub fn options(policy: Option<&Policy>, routes: ModelRoutes, applied: bool) -> flow::Options {
     match policy {
-        None => flow::Options { applied, ..flow::Options::default() },
+        None => flow::Options { routes, applied, ..flow::Options::default() },
         Some(p) => flow::Options {
             lattice: p.lattice,
             principals: p.principals.clone(),
             known: p.tool_names().filter(|t| p.knows(t)).map(Name::from).collect(),
-            clearance: Some(p.clearance_of(model).clone()),
+            clearance: Some(p.clearance.clone()),
             clearances: p.clearances.clone(),
+            routes,
             applied,
         },
     }
 }
 
 /// Puts what the policy says about the run into the machine's configuration.
-pub fn configure(policy: &Policy, model: Option<&str>, config: &mut machine::Config) {
+pub fn configure(policy: &Policy, config: &mut machine::Config) {
     config.lattice = policy.lattice;
     config.principals = policy.principals.clone();
     config.generated_endorse = policy.generated_endorse;
-    config.clearance = policy.clearance_of(model).clone();
-    config.clearances = policy.clearances.iter().map(|(n, l)| (Name::clone(n), l.clone())).collect();
+    config.clearance = policy.clearance.clone();
+    config.clearances = policy.clearances.clone();
 }

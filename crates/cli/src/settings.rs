@@ -6,8 +6,8 @@ use crate::load::reason;
 use crate::ui::{Exit, Ui};
 use core_ir::Data;
 use runtime::{
-    Approvers, Environment, FileSettings, McpServer, ModelEntry, Pins, PythonSettings, RedisServer,
-    StorePlace, Stores,
+    Approvers, Environment, FileSettings, McpServer, ModelEntry, ModelSettings, Pins, PythonSettings,
+    RedisServer, StorePlace, Stores,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -260,7 +260,18 @@ impl Settings {
     /// How programs are loaded; a policy file that the command line names comes before that of the settings.
     pub(crate) fn loading(&self, policy: Option<&Path>) -> crate::load::Options {
         let policy = policy.map(Path::to_path_buf).or_else(|| self.policy.clone());
-        crate::load::Options { retry_timeouts: self.retry_timeouts, policy, undecided: false }
+        let routes = self.model_settings(None).routes(&self.environment);
+        crate::load::Options { retry_timeouts: self.retry_timeouts, policy, undecided: false, routes }
+    }
+
+    /// The models of a run, with this one for every call if there is one.
+    pub(crate) fn model_settings(&self, model: Option<&str>) -> ModelSettings {
+        ModelSettings {
+            model: model.map(String::from),
+            script: None,
+            file: self.models.clone(),
+            file_dir: self.dir.clone(),
+        }
     }
 }
 
@@ -289,6 +300,7 @@ pub fn loading_in(folder: &Path, config: Option<&Path>) -> Result<crate::load::O
         retry_timeouts: file.retry_timeouts,
         policy: file.policy.map(|p| dir.join(p)),
         undecided: false,
+        routes: Default::default(),
     })
 }
 

@@ -23,6 +23,7 @@ pub mod paper;
 mod pred;
 pub mod print;
 mod read;
+mod route;
 mod schema;
 mod stores;
 mod term;
@@ -35,6 +36,7 @@ pub use num::{Num, NumError};
 pub use pred::{Comparison, Measure, Pred};
 pub use print::{Style, print_code, print_data, print_term, print_with, write_data};
 pub use read::Misfit;
+pub use route::{Candidate, Clearances, ModelRoute, ModelRoutes};
 pub use schema::Schema;
 pub use stores::{StoreConflict, StoreDifference, StoreTable};
 pub use term::{

@@ -47,7 +47,7 @@ pub use value::{Reified, ReifiedKind, Value};
 
 pub use core_ir::{Chain, Hop, What};
 use core_ir::{
-    Code, Data, Label, LabelSpec, Lattice, LatticeKind, ModelParams, Name, Num, Principals, Role, StoreDecl,
+    Candidate, Clearances, Code, Data, Label, LabelSpec, Lattice, LatticeKind, ModelParams, ModelRoutes, Name, Num, Principals, Role, StoreDecl,
     ToolDecl,
 };
 use diagnostics::Span;
@@ -79,10 +79,12 @@ pub struct Config {
     pub max_frames: usize,
     /// Reads generated code; without one, a reply received as code never parses.
     pub parser: Option<Arc<dyn CodeParser>>,
-    /// What the models of this run may see (`ℓmodel`).
+    /// What models may see (`ℓmodel`) of which no name is listed.
     pub clearance: LabelSpec,
-    /// What the models of these names may see instead.
+    /// What the models of these names may see.
     pub clearances: Vec<(Name, LabelSpec)>,
+    /// Which models may answer which calls. A driver that compares conversations with clearances itself needs none of it.
+    pub routes: ModelRoutes,
     /// Whether generated code may contain `endorse` and `declassify`. It may never name a tool.
     pub generated_endorse: bool,
     /// Whether labels keep where they come from, for [`Machine::why`]. Nothing else about the run changes.
@@ -102,6 +104,7 @@ impl Default for Config {
             parser: None,
             clearance: LabelSpec::TOP,
             clearances: Vec::new(),
+            routes: ModelRoutes::default(),
             generated_endorse: false,
             explain_flow: false,
         }
@@ -362,6 +365,9 @@ pub enum Response {
     Remember(Result<(), String>),
     /// The sample.
     Sample(bool),
+    /// To a model request: no model that could answer it may see the conversation ([`Machine::may_see`]). At least one, in the order in which they
+    /// would have been asked.
+    Uncleared(Vec<Candidate>),
     /// A time limit has passed: which of the request's [`Deadlines`], the innermost being 0.
     Late(u32),
     /// The run ends here; the program cannot catch it.
@@ -723,8 +729,9 @@ struct BranchTable {
 pub struct Machine {
     lattice: Lattice,
     config: Arc<Config>,
-    clearance: Label,
-    clearances: Box<[(Name, Label)]>,
+    clearances: Box<Clearances<Label>>,
+    /// Whether the driver compares conversations with clearances, see [`Machine::leave_clearance_to_driver`].
+    driver_clears: bool,
     root: Arc<Code>,
     globals: Box<[Option<value::Ref>]>,
     tools: Box<[Option<value::Ref>]>,
@@ -776,12 +783,14 @@ impl Machine {
             lattice.keep_origins();
         }
         // A clearance that is no label of this lattice admits nothing, the safe side.
-        let clearance = lattice.resolve(&config.clearance).unwrap_or_default();
-        let named = config.clearances.iter();
-        let clearances = named.map(|(n, l)| (n.clone(), lattice.resolve(l).unwrap_or_default())).collect();
+        let listed = config.clearances.iter();
+        let clearances = Clearances {
+            default: lattice.resolve(&config.clearance).unwrap_or_default(),
+            named: listed.map(|(n, l)| (n.clone(), lattice.resolve(l).unwrap_or_default())).collect(),
+        };
         let mut machine = Machine {
-            clearance,
-            clearances,
+            clearances: Box::new(clearances),
+            driver_clears: false,
             globals: vec![None; code.globals().names().len()].into(),
             tools: vec![None; code.tools.len()].into(),
             root: code.clone(),
@@ -802,6 +811,17 @@ impl Machine {
         let strand = eval::Strand::root(code, input, Conversation::empty(Label::BOTTOM));
         machine.enlist(strand, true);
         machine
+    }
+
+    /// Leaves it to the driver to compare conversations with clearances. The driver knows which models may answer a call; the machine knows what
+    /// [`Config::routes`] says. The driver asks only models that [`Machine::may_see`] admits, and answers [`Response::Uncleared`] if there is none.
+    pub fn leave_clearance_to_driver(&mut self) {
+        self.driver_clears = true;
+    }
+
+    /// Whether a model may see a conversation whose label is this channel: the rule `lc ⊑ ℓmodel` of `recv`.
+    pub fn may_see(&self, model: &Candidate, channel: Label) -> bool {
+        self.clearances.of(model).all(|clearance| self.lattice.flows(channel, *clearance))
     }
 
     /// Works until the world is needed, a slice of work is done, or the run has ended.

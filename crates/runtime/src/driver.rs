@@ -11,11 +11,12 @@ use crate::partial::{Partial, Progressed, Resource};
 use crate::provider::{self, Answer, Finish, ModelCall, ModelError, Provider, Tokens, Work};
 use crate::rng;
 use crate::secret::RedactedStream;
+use crate::settings::Routed;
 use crate::tools::ToolAnswer;
 use crate::underway::{Doing, Done, Open, OpenModel, Portable, UnderWay};
 use crate::why::{self, Explainer, Why};
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
-use core_ir::{Data, EffectClass, Label, Name, Num, ToolDecl};
+use core_ir::{Candidate, Data, EffectClass, Label, Name, Num, ToolDecl};
 use machine::{
     Call, ErrorCode, Failure, Machine, Message, Output, Reified, Request, RequestId, Response, Stop,
     StopReason,
@@ -30,6 +31,9 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+
+/// What is told of a request that no model may see. The error says more.
+const NOT_CLEARED: &str = "no model that could answer may see the conversation";
 
 /// Those who answer the machine's requests.
 #[derive(Clone, Debug)]
@@ -145,6 +149,8 @@ pub fn run<'a>(
     });
     // The future of a run has room for its largest part as long as it waits, and there may be very many that wait: what is kept over
     // a wait stands in the driver, and the end is a future of its own.
+    // Which models may answer is known here, see `Driver::begin`.
+    driver.machine.leave_clearance_to_driver();
     async move {
         driver.begun = Instant::now();
         let mut cancelled = pin!(cancel.cancelled());
@@ -494,6 +500,7 @@ impl<'a> Driver<'a> {
             | Response::Approve(Err(e))
             | Response::Recall(Err(e))
             | Response::Remember(Err(e)) => Answered::Failed(e.clone()),
+            Response::Uncleared(_) => Answered::Failed(NOT_CLEARED.into()),
             Response::Late(_) => Answered::Late,
             Response::Approve(Ok(())) => Answered::Approved(by),
             _ => Answered::Nothing,
@@ -623,8 +630,15 @@ impl<'a> Driver<'a> {
         match &request.call {
             Call::Model { messages, params, tools, attempt } => {
                 let named = params.as_ref().and_then(|p| p.model.as_deref());
-                let provider = match self.handlers.models.resolve_for(params.as_deref()) {
-                    Ok(provider) => provider,
+                let may_see = |model: &Candidate| self.machine.may_see(model, request.channel);
+                let provider = match self.handlers.models.resolve_for(params.as_deref(), may_see) {
+                    Ok(Routed::To(provider)) => provider,
+                    Ok(Routed::Uncleared(models)) => {
+                        self.asked(id, request, named.unwrap_or_default());
+                        self.answered(id, Answered::Failed(NOT_CLEARED.into()), begun);
+                        self.respond(id, Response::Uncleared(models), begun);
+                        return Begin::Begun;
+                    }
                     Err(e) => {
                         self.asked(id, request, named.unwrap_or_default());
                         self.end(id, StopReason::Configuration, e.one_line());

@@ -6,7 +6,7 @@ use crate::provider::{
     Fallback, Price, Protocol, Provider, RateLimit, Recorded, Remote, RemoteOptions, Scripted, Structured,
 };
 use crate::{ConfigError, ConfigErrorKind, Environment, Redactor, Secret};
-use core_ir::{Code, ModelParams, Num, Recv, Term};
+use core_ir::{Candidate, Code, ModelParams, ModelRoute, ModelRoutes, Name, Num, Recv, Term};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,9 @@ use std::time::Duration;
 
 /// What a model is called that runs in this process.
 const LOCAL: &str = "local";
+
+/// The provider of an entry that names none.
+const OPENAI_CHAT: &str = "openai";
 
 /// OpenAI's own endpoint.
 const OPENAI: &str = "https://api.openai.com/v1";
@@ -156,10 +159,52 @@ pub struct Models {
 struct Inner {
     /// Answers everything.
     only: Option<Arc<dyn Provider>>,
+    /// Which models may answer which calls.
+    routes: ModelRoutes,
     settings: ModelSettings,
     environment: Environment,
     redactor: Redactor,
     made: Mutex<BTreeMap<String, Arc<dyn Provider>>>,
+}
+
+/// Who answers a call.
+pub(crate) enum Routed {
+    /// This model, or chain of models.
+    To(Arc<dyn Provider>),
+    /// None of these may see the conversation.
+    Uncleared(Vec<Candidate>),
+}
+
+impl ModelSettings {
+    /// Which models may answer which calls, as far as names say: what an analysis of clearances needs.
+    ///
+    /// A model of an entry also has the name that its endpoint knows, by itself and after the provider: `[models.fast]` with
+    /// `model = "gpt-4.1-mini"` is `fast`, `gpt-4.1-mini` and `openai/gpt-4.1-mini`.
+    pub fn routes(&self, environment: &Environment) -> ModelRoutes {
+        let names = |names: &[String]| names.iter().map(|n| Name::from(n.as_str())).collect::<Vec<_>>();
+        let entry = |(name, entry): (&String, &ModelEntry)| {
+            let provider = entry.provider.as_deref().unwrap_or(OPENAI_CHAT);
+            let known = entry.model.as_deref().unwrap_or(name);
+            let mut aliases: Vec<Name> = Vec::new();
+            for alias in [known.into(), format!("{provider}/{known}").into()] {
+                if alias != Name::from(name.as_str()) && !aliases.contains(&alias) {
+                    aliases.push(alias);
+                }
+            }
+            aliases.extend(Candidate::named(known).aliases);
+            (Name::from(name.as_str()), ModelRoute { aliases, fallback: names(&entry.fallback) })
+        };
+        let default = match (environment.get("ENTAIL_MODEL"), &self.file.model) {
+            (Some(name), _) => vec![name.into()],
+            (None, Some(chain)) => names(chain.names()),
+            (None, None) => vec![LOCAL.into()],
+        };
+        ModelRoutes {
+            forced: self.model.as_deref().map(Name::from),
+            default,
+            entries: self.file.models.iter().map(entry).collect(),
+        }
+    }
 }
 
 impl std::fmt::Debug for Models {
@@ -172,9 +217,12 @@ impl std::fmt::Debug for Models {
 }
 
 impl Models {
-    /// One model for every call.
+    /// One model for every call. Its clearance is that of its own name, whatever a program calls it; if it
+    /// [stands in](Provider::stands_in) for others, that of those.
     pub fn only(provider: Arc<dyn Provider>) -> Models {
-        Models::with(Some(provider), ModelSettings::default(), Environment::default())
+        let forced = (!provider.stands_in()).then(|| provider.name().into());
+        let routes = ModelRoutes { forced, ..ModelRoutes::default() };
+        Models::with(Some(provider), routes, ModelSettings::default(), Environment::default())
     }
 
     /// As the settings say. A script, or a model that is forced on all calls, is looked up now; others when they are first asked for.
@@ -186,22 +234,23 @@ impl Models {
             Some(path) => Some(Arc::new(Scripted::load(path)?)),
             None => None,
         };
-        let forced = if only.is_none() { settings.model.clone() } else { None };
-        let models = Models::with(only, settings, environment);
-        match forced {
-            Some(name) => {
-                let only = Some(models.named(&name)?);
-                let Inner { settings, environment, .. } = &*models.inner;
-                Ok(Models::with(only, settings.clone(), environment.clone()))
-            }
-            None => Ok(models),
+        let routes = settings.routes(&environment);
+        let models = Models::with(only, routes, settings, environment);
+        if models.inner.routes.forced.is_some() {
+            models.resolve(None)?;
         }
+        Ok(models)
     }
 
-    fn with(only: Option<Arc<dyn Provider>>, settings: ModelSettings, environment: Environment) -> Models {
+    fn with(
+        only: Option<Arc<dyn Provider>>,
+        routes: ModelRoutes,
+        settings: ModelSettings,
+        environment: Environment,
+    ) -> Models {
         let redactor = Redactor::new(secrets(&settings, &environment));
         let made = Mutex::default();
-        Models { inner: Arc::new(Inner { only, settings, environment, redactor, made }) }
+        Models { inner: Arc::new(Inner { only, routes, settings, environment, redactor, made }) }
     }
 
     /// Removes the keys of all models and every other secret of the environment from texts.
@@ -219,51 +268,48 @@ impl Models {
         self.inner.settings.file.models.values().filter_map(|m| m.key_env.as_deref())
     }
 
-    /// The model that answers a call which names `name`, or none.
+    /// The model that answers a call which names `name`, or none, if clearances don't matter.
     ///
     /// # Errors
     /// There is no such model, or it is not configured; the error says what to do.
     pub fn resolve(&self, name: Option<&str>) -> Result<Arc<dyn Provider>, ConfigError> {
-        self.resolve_chain(name, &[])
+        let params = ModelParams { model: name.map(Name::from), ..ModelParams::default() };
+        self.chain(&self.inner.routes.candidates(Some(&params)))
     }
 
-    /// The model that answers a call with these parameters.
+    /// The models that may answer a call with these parameters, if clearances don't matter, as one that asks one after the other.
+    ///
+    /// # Errors
+    /// As [`Models::resolve`], of any of them.
+    pub fn resolve_chain(&self, params: Option<&ModelParams>) -> Result<Arc<dyn Provider>, ConfigError> {
+        self.chain(&self.inner.routes.candidates(params))
+    }
+
+    /// The model that answers a call with these parameters: of all that may answer it, those that may see it. Every request goes through this.
     ///
     /// # Errors
     /// As [`Models::resolve`].
-    pub fn resolve_for(&self, params: Option<&ModelParams>) -> Result<Arc<dyn Provider>, ConfigError> {
-        let Some(params) = params else { return self.resolve(None) };
-        self.resolve_chain(params.model.as_deref(), &params.fallbacks())
+    pub(crate) fn resolve_for(
+        &self,
+        params: Option<&ModelParams>,
+        may_see: impl Fn(&Candidate) -> bool,
+    ) -> Result<Routed, ConfigError> {
+        let mut all = self.inner.routes.candidates(params);
+        if all.iter().any(&may_see) {
+            all.retain(may_see);
+            self.chain(&all).map(Routed::To)
+        } else {
+            Ok(Routed::Uncleared(all))
+        }
     }
 
-    fn resolve_chain(&self, name: Option<&str>, then: &[&str]) -> Result<Arc<dyn Provider>, ConfigError> {
-        let inner = &*self.inner;
-        if let Some(only) = &inner.only {
-            return Ok(only.clone());
-        }
-        let mut names: Vec<&str> =
-            match (name, inner.environment.get("ENTAIL_MODEL"), &inner.settings.file.model) {
-                (Some(name), _, _) | (None, Some(name), _) => vec![name],
-                (None, None, Some(chain)) => chain.names().iter().map(String::as_str).collect(),
-                (None, None, None) => vec![LOCAL],
-            };
-        names.extend(then);
-        let mut all: Vec<&str> = Vec::new();
-        for name in names {
-            // An entry's own chain is not followed further.
-            let entry = inner.settings.file.models.get(name);
-            let chain = entry.into_iter().flat_map(|e| e.fallback.iter().map(String::as_str));
-            for name in std::iter::once(name).chain(chain) {
-                if !all.contains(&name) {
-                    all.push(name);
-                }
-            }
-        }
-        match *all {
-            [] => Err(ConfigError::new("the list of models is empty")),
-            [name] => self.named(name),
-            _ => {
-                let chain = all.iter().map(|n| self.named(n)).collect::<Result<Vec<_>, _>>()?;
+    fn chain(&self, models: &[Candidate]) -> Result<Arc<dyn Provider>, ConfigError> {
+        match (&self.inner.only, models) {
+            (Some(only), _) => Ok(only.clone()),
+            (None, []) => Err(ConfigError::new("the list of models is empty")),
+            (None, [model]) => self.named(&model.name),
+            (None, all) => {
+                let chain = all.iter().map(|m| self.named(&m.name)).collect::<Result<Vec<_>, _>>()?;
                 Ok(Arc::new(Fallback::new(chain)))
             }
         }
@@ -282,7 +328,7 @@ impl Models {
                 Term::Recv(Recv::Code) => None,
                 _ => continue,
             };
-            self.resolve_for(params)?;
+            self.resolve_chain(params)?;
         }
         Ok(())
     }
@@ -372,7 +418,7 @@ fn remote(
     environment: &Environment,
     redactor: &Redactor,
 ) -> Result<Arc<dyn Provider>, ConfigError> {
-    let provider = entry.provider.as_deref().unwrap_or("openai");
+    let provider = entry.provider.as_deref().unwrap_or(OPENAI_CHAT);
     // An address, and the variable with the key that was set for it.
     let (base, key_env) = match (&entry.base_url, provider) {
         (Some(base), _) => (base.clone(), None),

@@ -318,6 +318,7 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
         parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
         clearance: program.clearance.clone(),
         clearances: Vec::new(),
+        routes: Default::default(),
         explain_flow: false,
         generated_endorse: program.generated_endorse,
     };

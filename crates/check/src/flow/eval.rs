@@ -6,8 +6,8 @@
 
 use super::taint::{Cause, Range, Taint, Taints};
 use super::value::{CodeId, FnId, Fun, Params, Shape, Val};
-use super::{Checked, Sink};
-use core_ir::{Bound, Code, Label, LabelSpec, Name, Term};
+use super::{Checked, Options, Sink};
+use core_ir::{Bound, Clearances, Code, Label, LabelSpec, ModelRoutes, Name, Term};
 use diagnostics::{FileId, Span};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -88,6 +88,8 @@ pub(super) struct SiteState {
     /// In all visits together.
     pub always: bool,
     pub never: bool,
+    /// Models of a chain that may not see every conversation that gets here.
+    pub passed_over: Vec<(Name, Label)>,
 }
 
 /// One bound of a site.
@@ -123,8 +125,8 @@ pub(super) struct Analysis {
     pub source: FileId,
     /// The last place in the program itself.
     pub blamed: Span,
-    pub clearance: Label,
-    pub clearances: Vec<(Name, Label)>,
+    pub clearances: Clearances<Label>,
+    pub routes: ModelRoutes,
     pub funs: Vec<Fun>,
     fun_index: HashMap<Fun, FnId>,
     fun_places: HashMap<(CodeId, u32, u8), Vec<FnId>>,
@@ -152,23 +154,22 @@ impl Analysis {
     pub(super) fn new(
         code: &Arc<Code>,
         mut taints: Taints,
-        clearance: &LabelSpec,
-        clearances: &[(Name, LabelSpec)],
+        options: &Options,
     ) -> Analysis {
         let root = code.span(code.root());
         let prelude = code.globals().get(0).map_or_else(|| code.clone(), |(c, _)| c.clone());
-        let clearance = taints.lattice.resolve(clearance).unwrap_or_default();
-        let clearances = clearances
-            .iter()
-            .map(|(n, l)| (n.clone(), taints.lattice.resolve(l).unwrap_or_default()))
-            .collect();
+        let mut resolve = |l: &LabelSpec| taints.lattice.resolve(l).unwrap_or_default();
+        let clearances = Clearances {
+            default: resolve(options.clearance.as_ref().unwrap_or(&LabelSpec::TOP)),
+            named: options.clearances.iter().map(|(n, l)| (n.clone(), resolve(l))).collect(),
+        };
         Analysis {
             taints,
             codes: [code.clone(), prelude],
             source: root.file,
             blamed: root,
-            clearance,
             clearances,
+            routes: options.routes.clone(),
             funs: Vec::new(),
             fun_index: HashMap::new(),
             fun_places: HashMap::new(),

@@ -24,7 +24,7 @@ mod value;
 pub use report::{certain_refusal, findings, of_unknown, to_json, to_text};
 pub use taint::{Cause, Origin};
 
-use core_ir::{Code, Data, LabelSpec, Lattice, LatticeKind, Name, Principals};
+use core_ir::{Code, Data, LabelSpec, Lattice, LatticeKind, ModelRoutes, Name, Principals};
 use diagnostics::Span;
 use eval::{Analysis, SiteState};
 use std::sync::Arc;
@@ -39,10 +39,12 @@ pub struct Options {
     pub principals: Principals,
     /// Tools of which a policy says what they do, whatever else is known of them.
     pub known: Vec<Name>,
-    /// What its models may see; `None` is everything.
+    /// What models may see of which no name is listed; `None` is everything.
     pub clearance: Option<LabelSpec>,
-    /// What the models of these names may see instead.
+    /// What the models of these names may see.
     pub clearances: Vec<(Name, LabelSpec)>,
+    /// Which models may answer which calls. Without settings the default model is not known, and has the clearance of models that are not listed.
+    pub routes: ModelRoutes,
     /// Whether the value of the code is applied to an input.
     pub applied: bool,
 }
@@ -199,6 +201,8 @@ pub struct Site {
     pub unknown: bool,
     /// Who else may refuse it, whatever the labels are: a policy function, a person.
     pub asks: Option<&'static str>,
+    /// Models of a chain that may not see every conversation that gets here, with their clearances: others of the chain answer then.
+    pub passed_over: Vec<(Name, Data)>,
 }
 
 /// An `endorse` or `declassify`.
@@ -261,8 +265,7 @@ pub struct FlowReport {
 /// ```
 pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
     let taints = Taints::new(Lattice::with_principals(options.lattice, &options.principals));
-    let clearance = options.clearance.clone().unwrap_or(LabelSpec::TOP);
-    let mut a = Analysis::new(code, taints, &clearance, &options.clearances);
+    let mut a = Analysis::new(code, taints, options);
     let end = a.run(options.applied);
     let gave_up = a.gave_up;
     let sites = std::mem::take(&mut a.sites);
@@ -348,5 +351,7 @@ fn site(taints: &mut Taints, span: Span, sink: Sink, state: &SiteState) -> Site 
         })
         .collect();
     let verdict = Verdict::of(state.always, state.never);
-    Site { span, sink, verdict, checks, outward: false, unknown: false, asks: None }
+    let passed_over =
+        state.passed_over.iter().map(|(name, l)| (name.clone(), taints.lattice.data_of(*l))).collect();
+    Site { span, sink, verdict, checks, outward: false, unknown: false, asks: None, passed_over }
 }

@@ -181,6 +181,11 @@ pub fn to_text(report: &FlowReport, sources: &Sources) -> Vec<String> {
         if let Some(who) = site.asks {
             out.push(format!("  {who} decides as well"));
         }
+        // Where all are refused, the first one stands for them.
+        for (model, clearance) in site.passed_over.iter().filter(|_| site.verdict != Verdict::Never) {
+            let most = clearance.to_json();
+            out.push(format!("  `{model}` of its chain is asked only with what is labelled {most} at most"));
+        }
         for check in site.checks.iter().filter(|c| c.verdict != Verdict::Always) {
             out.push(format!(
                 "  {}: up to {}, bound {}",
@@ -224,6 +229,7 @@ pub fn to_json(report: &FlowReport, sources: &Sources) -> Value {
             json!({
                 "place": sources.place(s.span), "sink": s.sink.kind(), "name": s.sink.name(),
                 "verdict": s.verdict.as_str(), "asks": s.asks,
+                "passedOver": s.passed_over.iter().map(|(model, clearance)| json!({"model": &**model, "clearance": clearance.to_json()})).collect::<Vec<_>>(),
                 "checks": s.checks.iter().map(check).collect::<Vec<_>>(),
             })
         })

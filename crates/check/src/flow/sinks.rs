@@ -31,6 +31,39 @@ impl Analysis {
         !never
     }
 
+    /// Notes which models of a chain may see the conversation: one that may is enough. False if surely none may.
+    fn check_models(&mut self, span: Span, sink: Sink, params: Option<&Params>, lc: Range) -> bool {
+        let models = self.routes.candidates(params.map(|p| &**p));
+        let all: Vec<(Name, Vec<Label>)> =
+            models.into_iter().map(|m| (m.name.clone(), self.clearances.of(&m).copied().collect())).collect();
+        let always = |all: &[Label]| all.iter().all(|l| self.taints.surely_flows(lc, *l));
+        let never = |all: &[Label]| all.iter().any(|l| self.taints.never_flows(lc, *l));
+        // The one that says most about the site, and those that others answer for.
+        let best = all.iter().position(|(_, l)| always(l)).or_else(|| all.iter().position(|(_, l)| !never(l)));
+        let best = best.unwrap_or(0);
+        let passed_over: Vec<(Name, Label)> = all
+            .iter()
+            .enumerate()
+            .filter(|(i, (_, labels))| *i != best && !always(labels))
+            .filter_map(|(_, (n, labels))| {
+                let broken = labels.iter().find(|l| !self.taints.surely_flows(lc, **l))?;
+                Some((n.clone(), *broken))
+            })
+            .collect();
+        let checks: Vec<_> =
+            all[best].1.iter().map(|clearance| (Checked::Conversation, lc, *clearance)).collect();
+        let place = self.place(span);
+        let admitted = self.check(span, sink.clone(), &checks);
+        if let Some(site) = self.sites.get_mut(&(place, sink)) {
+            for model in passed_over {
+                if !site.passed_over.contains(&model) {
+                    site.passed_over.push(model);
+                }
+            }
+        }
+        admitted
+    }
+
     /// Adds to what is known of a sink: whether it is always, or never, admitted this time, and how each bound fared.
     fn note(&mut self, place: Span, sink: Sink, (always, never): (bool, bool), checks: Vec<CheckState>) {
         let taints = &mut self.taints;
@@ -38,6 +71,7 @@ impl Analysis {
             checks: Vec::new(),
             always: true,
             never: true,
+            passed_over: Vec::new(),
         });
         site.always &= always;
         site.never &= never;
@@ -126,13 +160,11 @@ impl Analysis {
     ) -> Option<Val> {
         let lc = state.conversation;
         let model = params.and_then(|p| p.model.clone()).unwrap_or_else(|| "".into());
-        let named = self.clearances.iter().find(|(n, _)| *n == model && !n.is_empty());
-        let clearance = named.map_or(self.clearance, |(_, l)| *l);
         let sink = Sink::Model(model);
         if !own && !self.touch(span, sink.clone(), pc, state) {
             return None;
         }
-        if !self.check(span, sink, &[(Checked::Conversation, lc, clearance)]) {
+        if !self.check_models(span, sink, params, lc) {
             let label = self.join(pc, lc);
             self.raise(state, label);
             return None;

@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use check::cost::{self, CostBound};
 use check::flow;
 use check::types::{self, Typing};
-use core_ir::{Code, Data, Type};
+use core_ir::{Code, Data, ModelRoutes, Type};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
 use frontend::policy::Policy;
 use frontend::surface;
@@ -37,6 +37,7 @@ pub struct Pipeline {
     input: Option<Type>,
     is_default: bool,
     policy: Option<Arc<Policy>>,
+    routes: Arc<ModelRoutes>,
     sources: Arc<Sources>,
     typing: OnceLock<Typing>,
 }
@@ -60,7 +61,7 @@ impl Program {
         if has_errors(&found) {
             return Err(Error::of_program(&sources, &found));
         }
-        Ok(Program::new(sources, Loaded { runnables, found, policy: None, named: Vec::new() }))
+        Ok(Program::new(sources, Loaded { runnables, found, policy: None, named: Vec::new(), routes: ModelRoutes::default() }))
     }
 
     /// Reads a program, `.agent` or `.lam`, with what it imports; or a configuration of a framework, or the directory of a project in
@@ -92,12 +93,14 @@ impl Program {
     fn new(sources: Sources, loaded: Loaded) -> Program {
         let sources = Arc::new(sources);
         let policy = loaded.policy.map(Arc::new);
+        let routes = Arc::new(loaded.routes);
         let pipeline = |r: Runnable| Pipeline {
             name: r.name,
             code: r.code,
             input: r.input,
             is_default: r.is_default,
             policy: policy.clone(),
+            routes: routes.clone(),
             sources: sources.clone(),
             typing: OnceLock::new(),
         };
@@ -144,7 +147,7 @@ impl Program {
     pub fn check(&self) -> Vec<Finding> {
         let mut found = self.found.clone();
         for p in &self.pipelines {
-            let options = policy::options(p.policy.as_deref(), None, p.input.is_some());
+            let options = policy::options(p.policy.as_deref(), (*p.routes).clone(), p.input.is_some());
             let flows = flow::findings(&flow::analyse(&p.code, &options));
             // Pipelines share tools and tasks.
             for d in p.typing().diagnostics.iter().chain(&flows) {
@@ -257,7 +260,7 @@ impl Pipeline {
         let json = serde_json::to_value(input).map_err(|e| self.wrong(e.to_string()))?;
         let input = self.read_input(&json)?;
         world.fits(&self.code)?;
-        let config = config_of(world.fuel, self.policy.as_deref(), None);
+        let config = config_of(world.fuel, self.policy.as_deref());
         let machine = Machine::new(self.code.clone(), input, config);
         Ok(runtime::run(machine, &world.handlers, &world.limits, cancel, events).await)
     }

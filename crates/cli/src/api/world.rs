@@ -5,7 +5,7 @@ use super::fit::{misfit, type_of, type_of_schema};
 use crate::commands::run::{handlers, limits_of};
 use crate::settings::Settings;
 use core_ir::{Code, Data, Name, Type};
-use runtime::{Approver, Handlers, Limits, ModelSettings, Models, Provider, Scripted};
+use runtime::{Approver, Handlers, Limits, Models, Provider, Scripted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -69,13 +69,7 @@ impl World {
     /// # Errors
     /// A setting can't be used, or there is no such model.
     pub fn with_settings(settings: &Settings, model: Option<&str>) -> Result<World, Error> {
-        let models = ModelSettings {
-            model: model.map(String::from),
-            script: None,
-            file: settings.models.clone(),
-            file_dir: settings.dir.clone(),
-        };
-        let models = Models::new(models, settings.environment.clone())?;
+        let models = Models::new(settings.model_settings(model), settings.environment.clone())?;
         World::of_settings(settings, models)
     }
 

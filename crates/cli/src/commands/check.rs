@@ -9,7 +9,7 @@ use crate::preflight::Preflight;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use check::{cost, flow, types};
-use core_ir::Name;
+use core_ir::{ModelRoutes, Name};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
 use frontend::File;
 use frontend::policy::Policy;
@@ -153,7 +153,7 @@ struct Entry {
 fn one(file: &Path, args: &CheckArgs, options: &Options, preflight: &Preflight) -> Checked {
     let mut sources = Sources::new();
     let name = file.display().to_string();
-    let outcome = load(&mut sources, &name, options).map(|Loaded { runnables, found, policy, .. }| {
+    let outcome = load(&mut sources, &name, options).map(|Loaded { runnables, found, policy, routes, .. }| {
         let mut all = Findings {
             found,
             entries: Vec::new(),
@@ -163,7 +163,7 @@ fn one(file: &Path, args: &CheckArgs, options: &Options, preflight: &Preflight) 
             no_price: BTreeSet::new(),
         };
         for r in &runnables {
-            let mut entry = entry(&sources, &name, r, &args.show, policy.as_ref());
+            let mut entry = entry(&sources, &name, r, &args.show, policy.as_ref(), &routes);
             let ready = preflight.entry(Kind::of(&name), r, policy.as_ref());
             // Entry points share their tools; and the flows are shown already, if that is wanted.
             for d in ready.errors() {
@@ -205,7 +205,14 @@ fn show(ui: &Ui, sources: &Sources, entry: Entry) -> Exit {
 }
 
 /// Analyses one entry point.
-fn entry(sources: &Sources, path: &str, r: &Runnable, show: &[Show], policy: Option<&Policy>) -> Entry {
+fn entry(
+    sources: &Sources,
+    path: &str,
+    r: &Runnable,
+    show: &[Show],
+    policy: Option<&Policy>,
+    routes: &ModelRoutes,
+) -> Entry {
     let input = analysed_for(r);
     let mut object = json!({"path": path, "entry": r.name, "input": input.as_ref().map(ToString::to_string)});
     let mut lines = Vec::new();
@@ -259,7 +266,7 @@ fn entry(sources: &Sources, path: &str, r: &Runnable, show: &[Show], policy: Opt
         }
     }
     if show.contains(&Show::Flow) {
-        let options = policy::options(policy, None, input.is_some());
+        let options = policy::options(policy, routes.clone(), input.is_some());
         let report = flow::analyse(&r.code, &options);
         found.extend(flow::findings(&report));
         add(json!({"flow": flow::to_json(&report, sources)}));

@@ -6,7 +6,7 @@ use crate::load::{Loaded, Runnable};
 use crate::ui::{Exit, Ui};
 use crate::{picture, policy};
 use check::{cost, flow};
-use core_ir::{Style, print_with};
+use core_ir::{ModelRoutes, Style, print_with};
 use diagnostics::{Sources, has_errors};
 use frontend::policy::Policy;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
         return super::compile_stats::stats(ui, &args.file);
     }
     let mut sources = Sources::new();
-    let Loaded { runnables: all, found, policy, .. } =
+    let Loaded { runnables: all, found, policy, routes, .. } =
         match load_or_say(ui, &mut sources, &args.file, args.policy.as_deref()) {
             Ok(loaded) => loaded,
             Err(exit) => return exit,
@@ -48,7 +48,7 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
             continue;
         }
         if matches!(ui.args.format, Format::Mermaid | Format::Dot | Format::Svg) {
-            match drawn(ui.args.format, policy.as_ref(), r) {
+            match drawn(ui.args.format, policy.as_ref(), &routes, r) {
                 Ok(text) => ui.result(text.trim_end()),
                 Err(message) => {
                     return ui.usage(&message, Some("`--format dot` writes it for another program"));
@@ -107,9 +107,14 @@ fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runn
 }
 
 /// The term as a picture, with what the flow analysis says of it.
-fn drawn(format: Format, policy: Option<&Policy>, r: &Runnable) -> Result<String, String> {
+fn drawn(
+    format: Format,
+    policy: Option<&Policy>,
+    routes: &ModelRoutes,
+    r: &Runnable,
+) -> Result<String, String> {
     let mut drawn = core_ir::draw::draw(&r.code);
-    let options = policy::options(policy, None, analysed_for(r).is_some());
+    let options = policy::options(policy, routes.clone(), analysed_for(r).is_some());
     picture::mark(&mut drawn, &r.code, &flow::analyse(&r.code, &options));
     match format {
         Format::Mermaid => Ok(drawn.mermaid()),

@@ -65,8 +65,9 @@ pub fn dist(ui: &Ui, args: &EvalArgs, policy: Option<&Policy>, runnable: &Runnab
     let tools = handlers(none, &settings, 0).tools;
     let mut config = config(args.world.fuel, policy);
     if let Some(policy) = policy {
-        policy::configure(policy, args.world.model.as_deref(), &mut config);
+        policy::configure(policy, &mut config);
     }
+    config.routes = settings.model_settings(args.world.model.as_deref()).routes(&settings.environment);
     let limits = Limits { worlds: args.max_worlds, fuel: config.fuel };
     let machine = Machine::new(runnable.code.clone(), input, config);
     let world = World { used: vec![false; script.len()], stores: StillStores::default() };

@@ -311,7 +311,7 @@ pub(super) fn before_run(
     let gate = Gate {
         tools: &tools,
         stores: &settings.fresh_stores(),
-        model: args.model.as_deref(),
+        routes: &model_settings(args, &settings).routes(&settings.environment),
         refusals: args.run_refused,
     };
     preflight::before_run(ui, sources, &gate, kind, runnable, policy)
@@ -395,7 +395,7 @@ pub(super) fn world_with(
     let waits = session.as_ref().filter(|_| handlers.desk.is_some() && terminal.is_none());
     let waits = waits.map(|s| s.id().to_string());
     handlers.journal = session.map(|s| Arc::new(Mutex::new(s)));
-    let mut config = config_of(fuel, policy, args.model.as_deref());
+    let mut config = config_of(fuel, policy);
     // Who is asked to approve something is shown where it comes from.
     config.explain_flow = args.explain_flow || (terminal.is_some() && code.tools.iter().any(|t| t.approve));
     let has_input = input.is_some();
@@ -479,19 +479,14 @@ pub(super) fn telemetry(
 
 /// The models that options and settings name.
 fn model_settings(args: &WorldArgs, settings: &Settings) -> ModelSettings {
-    ModelSettings {
-        model: args.model.clone(),
-        script: args.script.clone(),
-        file: settings.models.clone(),
-        file_dir: settings.dir.clone(),
-    }
+    ModelSettings { script: args.script.clone(), ..settings.model_settings(args.model.as_deref()) }
 }
 
 /// The configuration of the machine for a program under a policy.
-pub(crate) fn config_of(fuel: Option<u64>, policy: Option<&Policy>, model: Option<&str>) -> Config {
+pub(crate) fn config_of(fuel: Option<u64>, policy: Option<&Policy>) -> Config {
     let mut config = config(fuel, policy);
     if let Some(policy) = policy {
-        policy::configure(policy, model, &mut config);
+        policy::configure(policy, &mut config);
     }
     config
 }

@@ -18,7 +18,7 @@ use diagnostics::{Sources, render};
 use frontend::policy::Policy;
 use machine::{ErrorCode, Machine, StopReason};
 use runtime::trace::Recorder;
-use runtime::{CancellationToken, Limits, ModelSettings, Models, RunReport, Scripted, Stores};
+use runtime::{CancellationToken, Limits, Models, RunReport, Scripted, Stores};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -212,12 +212,7 @@ fn replies(ui: &Ui, args: &TestArgs, program: &Path, names: &[String]) -> Result
 fn models(ui: &Ui, args: &TestArgs, settings: &Settings, suite: &Suite, test: &Test) -> Result<Models, Exit> {
     let failed = |e: runtime::ConfigError| ui.usage(&e.message, e.help.as_deref());
     if args.record {
-        let chosen = ModelSettings {
-            model: args.model.clone(),
-            script: None,
-            file: settings.models.clone(),
-            file_dir: settings.dir.clone(),
-        };
+        let chosen = settings.model_settings(args.model.as_deref());
         let models = Models::new(chosen, settings.environment.clone()).map_err(failed)?;
         models.check(&test.code).map_err(failed)?;
         return Ok(models);
@@ -253,7 +248,7 @@ fn run_all(
             handlers.stores = Stores::only_here();
             let mut config = config(None, suite.policy.as_ref());
             if let Some(policy) = &suite.policy {
-                policy::configure(policy, args.model.as_deref(), &mut config);
+                policy::configure(policy, &mut config);
             }
             waiting.push(((i, j), test.code.clone(), handlers, config));
         }

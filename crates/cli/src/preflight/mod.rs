@@ -12,10 +12,10 @@ use crate::policy;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use check::flow::{self, Sink, Verdict};
-use core_ir::{Code, Name, Recv, Term};
+use core_ir::{Code, ModelRoutes, Name, Recv, Term};
 use diagnostics::{Diagnostic, Sources, Span};
 use frontend::policy::Policy;
-use runtime::{ConfigError, ConfigErrorKind, Environment, ModelSettings, Models, Stores, Tools};
+use runtime::{ConfigError, ConfigErrorKind, Environment, Models, Stores, Tools};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the settings offer to programs.
@@ -26,6 +26,8 @@ pub(crate) struct Preflight {
     models: Option<Models>,
     /// As a run would find them with every key.
     with_keys: Option<Models>,
+    /// Which models may answer which calls.
+    routes: ModelRoutes,
     /// The names of the models and servers in the settings.
     names: (Vec<String>, Vec<String>),
 }
@@ -107,13 +109,7 @@ fn unique(all: impl Iterator<Item = Diagnostic>) -> Vec<Diagnostic> {
 impl Preflight {
     /// With what the settings say.
     pub(crate) fn of(settings: &Settings) -> Preflight {
-        let chosen = || ModelSettings {
-            model: None,
-            script: None,
-            file: settings.models.clone(),
-            file_dir: settings.dir.clone(),
-        };
-        let models = |environment: Environment| Models::new(chosen(), environment).ok();
+        let models = |environment: Environment| Models::new(settings.model_settings(None), environment).ok();
         let keys = settings.models.models.values().filter_map(|m| m.key_env.as_deref());
         let usual = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
         Preflight {
@@ -121,6 +117,7 @@ impl Preflight {
             stores: settings.fresh_stores(),
             models: models(settings.environment.clone()),
             with_keys: models(settings.environment.clone().assuming(keys.chain(usual))),
+            routes: settings.model_settings(None).routes(&settings.environment),
             names: (settings.models.models.keys().cloned().collect(), settings.mcp.keys().cloned().collect()),
         }
     }
@@ -139,7 +136,7 @@ impl Preflight {
     /// Checks an entry point of a file of this kind.
     pub(crate) fn entry(&self, kind: Kind, r: &Runnable, policy: Option<&Policy>) -> Found {
         let mut found = Found::default();
-        flows(kind, r, policy, None, &mut found);
+        flows(kind, r, policy, &self.routes, &mut found);
         needs(kind, &r.code, &self.tools, &self.stores, &mut found);
         // With a key a model may be wrong in another way.
         let keyless = self.models_of(kind, &r.code, self.models.as_ref());
@@ -154,7 +151,7 @@ impl Preflight {
         let Some(models) = models else { return Vec::new() };
         let mut out: BTreeMap<String, Need> = BTreeMap::new();
         for (id, params) in asked(code) {
-            if let Err(error) = models.resolve_for(params) {
+            if let Err(error) = models.resolve_chain(params) {
                 let (span, of_config) = (Some(code.span(id)), kind == Kind::Config);
                 let need = || Need { code: codes::MODEL, span, tool: None, error: error.clone(), of_config };
                 out.entry(error.message.clone()).or_insert_with(need);
@@ -221,8 +218,8 @@ fn needs(kind: Kind, code: &Code, tools: &Tools, stores: &Stores, found: &mut Fo
 
 /// Calls that are refused every time. In a configuration nothing says what most tools do: such a tool is no mistake of
 /// its author, and a policy is what is missing.
-fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, model: Option<&str>, found: &mut Found) {
-    let options = policy::options(policy, model, r.input.is_some());
+fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes, found: &mut Found) {
+    let options = policy::options(policy, routes.clone(), r.input.is_some());
     for site in flow::analyse(&r.code, &options).sites {
         let of_config = kind == Kind::Config && (policy.is_none() || site.unknown);
         match (&site.sink, site.verdict) {
@@ -241,8 +238,8 @@ pub(crate) struct Gate<'a> {
     pub(crate) tools: &'a Tools,
     /// Where stores are.
     pub(crate) stores: &'a Stores,
-    /// What is known of the model that the command line names.
-    pub(crate) model: Option<&'a str>,
+    /// Which models may answer which calls.
+    pub(crate) routes: &'a ModelRoutes,
     /// Whether calls that are refused every time are no reason not to run.
     pub(crate) refusals: bool,
 }
@@ -258,7 +255,7 @@ pub(crate) fn before_run(
 ) -> Result<(), Exit> {
     let mut found = Found::default();
     if !gate.refusals {
-        flows(kind, r, policy, gate.model, &mut found);
+        flows(kind, r, policy, gate.routes, &mut found);
     }
     needs(kind, &r.code, gate.tools, gate.stores, &mut found);
     let errors = found.errors_of_run();

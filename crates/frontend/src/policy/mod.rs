@@ -133,12 +133,6 @@ impl Policy {
         self.bounds(tool, &[])
     }
 
-    /// What the model of a name may see.
-    pub fn clearance_of(&self, model: Option<&str>) -> &LabelSpec {
-        let named = model.and_then(|m| self.clearances.iter().find(|(n, _)| &**n == m));
-        named.map_or(&self.clearance, |(_, l)| l)
-    }
-
     /// Puts the policy into the declarations of a program. Names that look like a slip for one of the
     /// program are errors; others are taken to be about another program.
     pub fn apply(&self, code: &mut Code) -> Vec<Diagnostic> {

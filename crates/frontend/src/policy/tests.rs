@@ -136,9 +136,8 @@ fn the_lines_of_the_remedy_are_a_policy() {
 fn models_have_clearances() {
     let text = "[models.\"*\"]\nclearance = \"untrusted\"\n[models.local]\nclearance = \"any\"";
     let policy = Policy::parse(FileId(0), text).unwrap();
-    assert_eq!(policy.clearance_of(None), &UNTRUSTED);
-    assert_eq!(policy.clearance_of(Some("gpt")), &UNTRUSTED);
-    assert_eq!(policy.clearance_of(Some("local")), &LabelSpec::TOP);
+    assert_eq!(policy.clearance, UNTRUSTED);
+    assert_eq!(policy.clearances, [("local".into(), LabelSpec::TOP)]);
 }
 
 #[test]

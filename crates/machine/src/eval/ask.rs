@@ -3,7 +3,9 @@
 use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local};
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{Call, ErrorCode, Machine, Part, Place, Reply, Response, decode};
-use core_ir::{Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What};
+use core_ir::{
+    Candidate, Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What,
+};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
 
@@ -22,24 +24,16 @@ impl Machine {
             return None;
         }
         let lc = s.conversation.label;
-        let asked = match &mode {
-            Mode::Code => None,
-            Mode::Data(params, _) => params.model.as_ref(),
-        };
-        let named = asked.and_then(|m| self.clearances.iter().find(|(n, _)| n == m));
-        let clearance = named.map_or(self.clearance, |(_, l)| *l);
-        if !self.lattice.flows(lc, clearance) {
-            let label = self.lattice.join(s.pc, lc);
-            let (shown, most) = (self.lattice.show(lc), self.lattice.show(clearance));
-            let name = asked.cloned();
-            s.fail(
-                ErrorCode::Flow,
-                label,
-                span,
-                format!("the conversation is labelled {shown}, but the model may see {most} at most"),
-            );
-            s.refused(Part::Conversation, name.as_ref(), lc, clearance);
-            return None;
+        if !self.driver_clears {
+            let params = match &mode {
+                Mode::Code => None,
+                Mode::Data(params, _) => Some(&**params),
+            };
+            let models = self.config.routes.candidates(params);
+            if !models.iter().any(|m| self.may_see(m, lc)) {
+                self.uncleared(s, &models, span);
+                return None;
+            }
         }
         let (params, tools) = match &mode {
             Mode::Code => (None, Vec::new()),
@@ -64,6 +58,36 @@ impl Machine {
         let pending = Pending::Model { mode, attempt };
         let given = if self.lattice.keeps_origins() { vec![(Part::Conversation, lc)] } else { Vec::new() };
         Some(Question { pending, call, channel: lc, answer: self.lattice.join(s.pc, lc), span, given })
+    }
+
+    /// No model that could answer may see the conversation.
+    fn uncleared(&mut self, s: &mut Strand, models: &[Candidate], span: Span) {
+        let lc = s.conversation.label;
+        let label = self.lattice.join(s.pc, lc);
+        // The first clearance of each model that does not admit the conversation.
+        let broken: Vec<(&Name, Label)> = models
+            .iter()
+            .filter_map(|m| {
+                let broken = self.clearances.of(m).find(|l| !self.lattice.flows(lc, **l))?;
+                Some((&m.name, *broken))
+            })
+            .collect();
+        let shown = self.lattice.show(lc);
+        let each = |(name, most): &(&Name, Label)| {
+            let which = if name.is_empty() { "the model".into() } else { format!("the model `{name}`") };
+            format!("{which} may see {} at most", self.lattice.show(*most))
+        };
+        let message = match &broken[..] {
+            [one] => format!("the conversation is labelled {shown}, but {}", each(one)),
+            all => {
+                let all: Vec<String> = all.iter().map(each).collect();
+                format!("the conversation is labelled {shown}, but no model may see it: {}", all.join(", "))
+            }
+        };
+        s.fail(ErrorCode::Flow, label, span, message);
+        if let Some((name, clearance)) = broken.first() {
+            s.refused(Part::Conversation, Some(*name).filter(|n| !n.is_empty()), lc, *clearance);
+        }
     }
 
     /// Tells the conversation why the last attempt of the guard around was refused, once, if it may know.
@@ -431,6 +455,7 @@ impl Machine {
                 s.go(if first { left } else { right });
             }
             (Pending::Model { .. }, Response::Model(Err(message))) => s.fail(error, label, span, message),
+            (Pending::Model { .. }, Response::Uncleared(models)) => self.uncleared(s, &models, span),
             (_, Response::Late(which)) => {
                 let limit = s.deadlines.scopes().nth(which as usize);
                 match limit.map(|limit| (limit.span, limit.deadline.seconds.clone())) {

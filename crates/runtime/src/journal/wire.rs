@@ -2,7 +2,7 @@
 
 use crate::approve::{Decider, Via};
 use core_ir::exchange::{data_from_json, data_json};
-use core_ir::{Data, LabelSpec, Name, Role, ToolDecl};
+use core_ir::{Candidate, Data, LabelSpec, Name, Role, ToolDecl};
 use machine::{Call, Message, Reply, Response};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write as _;
@@ -144,6 +144,10 @@ pub(super) fn response(r: &Response) -> Option<Json> {
         | Response::Remember(Err(e))
         | Response::Approve(Err(e)) => json!({ "error": e }),
         Response::Late(which) => json!({ "late": which }),
+        Response::Uncleared(models) => {
+            let names = |m: &Candidate| m.names().map(|n| Json::from(&**n)).collect::<Json>();
+            json!({ "uncleared": models.iter().map(names).collect::<Json>() })
+        }
         Response::Sample(_) | Response::Stop(_) => return None,
     })
 }
@@ -159,6 +163,9 @@ pub(super) fn decider(response: &Json) -> Option<Decider> {
 pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String> {
     if let Some(which) = json.get("late").and_then(Json::as_u64).and_then(|n| u32::try_from(n).ok()) {
         return Ok(Response::Late(which));
+    }
+    if let (Call::Model { .. }, Some(models)) = (call, json.get("uncleared")) {
+        return uncleared(models).ok_or_else(|| "`uncleared` is no list of lists of names".into());
     }
     let error = json.get("error").and_then(Json::as_str).map(String::from);
     let data = |name: &str| {
@@ -201,6 +208,17 @@ pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String
         (Call::Remember { .. }, None) => Response::Remember(Ok(())),
         (Call::Sample { .. }, None | Some(_)) => return Err("samples are not kept".into()),
     })
+}
+
+/// The models of which none may see a conversation, each with all its names.
+fn uncleared(models: &Json) -> Option<Response> {
+    let model = |names: &Json| {
+        let names = names.as_array()?.iter().map(|n| n.as_str().map(Name::from));
+        let mut names = names.collect::<Option<Vec<_>>>()?.into_iter();
+        Some(Candidate { name: names.next()?, aliases: names.collect() })
+    };
+    let models = models.as_array()?.iter().map(model).collect::<Option<Vec<_>>>()?;
+    Some(Response::Uncleared(models))
 }
 
 /// A tool's result, with the label that the tool gave it, if it did.
@@ -315,5 +333,12 @@ mod tests {
             assert_eq!(format!("{read:?}"), format!("{r:?}"));
         }
         assert!(read_response(&tool, &json!({})).unwrap_err().contains("`data` or `error`"));
+        let model =
+            Call::Model { messages: Vec::new().into(), params: None, tools: Vec::new(), attempt: 0 };
+        let named = Candidate { name: "fast".into(), aliases: vec!["gpt".into(), "openai/gpt".into()] };
+        let uncleared = Response::Uncleared(vec![named, Candidate::named("tiny")]);
+        let read = read_response(&model, &response(&uncleared).unwrap()).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{uncleared:?}"));
+        assert!(read_response(&model, &json!({"uncleared": [[]]})).is_err());
     }
 }

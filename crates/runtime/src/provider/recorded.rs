@@ -64,6 +64,10 @@ impl Recorded {
 }
 
 impl Provider for Recorded {
+    fn stands_in(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> &str {
         "recorded"
     }

@@ -215,6 +215,10 @@ fn entry(item: &Json) -> Result<Entry, String> {
 }
 
 impl Provider for Scripted {
+    fn stands_in(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> &str {
         "scripted"
     }

@@ -107,6 +107,11 @@ impl Server {
         self.state.seen.lock().unwrap().clone()
     }
 
+    /// Forgets the requests that it has seen.
+    pub fn forget(&self) {
+        self.state.seen.lock().unwrap().clear();
+    }
+
     /// Requests whose client is still there and has no answer yet.
     pub fn busy(&self) -> usize {
         self.state.busy.load(Ordering::SeqCst)
@@ -203,7 +208,7 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Respons
         if acts.len() > 1 { acts.pop_front() } else { acts.front().cloned() }
     };
     let Some(act) = act else { return Ok(error(500, "the test gave nothing to do", busy)) };
-    if path != "/v1/chat/completions" {
+    if !path.ends_with("/v1/chat/completions") {
         return Ok(error(404, "Invalid URL", busy));
     }
     if let Err(why) = check(&body) {

@@ -49,7 +49,7 @@ pub(super) fn findings(
     options: &Options,
     args: &LintArgs,
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    let Loaded { runnables, policy, .. } = match load(sources, path, options) {
+    let Loaded { runnables, policy, routes, .. } = match load(sources, path, options) {
         Ok(loaded) => loaded,
         Err(Problem::Policy(found)) => return Err(found),
         // What is wrong with the file is said by the rules.
@@ -57,7 +57,7 @@ pub(super) fn findings(
     };
     let mut all: Vec<Diagnostic> = Vec::new();
     for r in &runnables {
-        let options = policy::options(policy.as_ref(), None, r.input.is_some());
+        let options = policy::options(policy.as_ref(), routes.clone(), r.input.is_some());
         for d in wanted(flow::findings(&flow::analyse(&r.code, &options)), args) {
             // Entry points share their agents.
             if d.level > Level::Info && !all.contains(&d) {

@@ -238,7 +238,7 @@ impl Service {
             for runnable in &runnables {
                 run::before_run(ui, &sources, world, Kind::of(file), runnable, policy.as_ref())?;
             }
-            let config = Arc::new(run::config_of(world.fuel, policy.as_ref(), world.model.as_deref()));
+            let config = Arc::new(run::config_of(world.fuel, policy.as_ref()));
             for Runnable { name, code, input, .. } in runnables {
                 let bound = cost::bound(&code, input.is_some());
                 let (file, config) = (file.clone(), config.clone());
