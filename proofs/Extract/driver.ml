@@ -764,7 +764,9 @@ let translate (globals : string list) (program : json) (stores : (string * label
     | "within" ->
         let n = match need "seconds" j with Number n | String n -> number_of n | _ -> raise (Bad_json "seconds") in
         EWithin (n, sub 0)
-    | ("try" | "try_not_timeout") as op -> ETry (op = "try", sub 0, sub 1, term (bind (text_of (need "name" j))) (List.nth of_ 2))
+    (* No answer here is a permanent error. *)
+    | ("try" | "try_not_timeout" | "try_not_permanent" | "try_transient") as op ->
+        ETry (op = "try" || op = "try_not_permanent", sub 0, sub 1, term (bind (text_of (need "name" j))) (List.nth of_ 2))
     | "each" ->
         let each = EEach (eLet (sub 0) (ELam (mark item (EApp (EVar 1, EVar 0)))), sub 1) in
         mark of_each each

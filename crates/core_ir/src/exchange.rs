@@ -248,6 +248,8 @@ impl Writer<'_> {
                     let op = match catches {
                         Catches::All => "try",
                         Catches::NotTimeout => "try_not_timeout",
+                        Catches::NotPermanent => "try_not_permanent",
+                        Catches::Transient => "try_transient",
                     };
                     json!({"op": op, "of": [r(label), r(body), r(handler)], "name": **name})
                 }
@@ -927,9 +929,17 @@ impl Reader {
             ("assert", [a, b]) => Term::Assert(*a, *b),
             ("endorse", [a, b]) => Term::Endorse(*a, *b),
             ("declassify", [a, b]) => Term::Declassify(*a, *b),
-            (op @ ("try" | "try_not_timeout"), [label, body, handler]) => {
+            (
+                op @ ("try" | "try_not_timeout" | "try_not_permanent" | "try_transient"),
+                [label, body, handler],
+            ) => {
                 let name = self.named(place, "name")?;
-                let catches = if op == "try" { Catches::All } else { Catches::NotTimeout };
+                let catches = match op {
+                    "try_not_timeout" => Catches::NotTimeout,
+                    "try_not_permanent" => Catches::NotPermanent,
+                    "try_transient" => Catches::Transient,
+                    _ => Catches::All,
+                };
                 Term::Try { label: *label, body: *body, catches, name, handler: *handler }
             }
             ("fail", [e]) => Term::Fail(*e),

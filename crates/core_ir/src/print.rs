@@ -883,7 +883,7 @@ impl<'a> Printer<'a> {
                 self.push("] ");
                 self.term(*body, Level::Expr);
                 self.soft_break();
-                let but = if *catches == Catches::NotTimeout { "not timeout " } else { "" };
+                let but = Catches::WORDS.iter().find(|(c, _)| c == catches).map_or("", |(_, words)| words);
                 self.push(&format!("catch {but}{}. ", variable(name)));
                 self.term(*handler, Level::Expr);
             }

@@ -111,6 +111,30 @@ pub enum Catches {
     All,
     /// `catch not timeout x. e`: all but those of a time limit, which go on as if this `try` were not there.
     NotTimeout,
+    /// `catch not permanent x. e`: all but those that come again however often the request is repeated.
+    NotPermanent,
+    /// `catch transient x. e`: neither those of a time limit nor permanent ones.
+    Transient,
+}
+
+impl Catches {
+    /// Each of them with its words, which stand before the variable.
+    pub const WORDS: [(Catches, &str); 4] = [
+        (Catches::All, ""),
+        (Catches::NotTimeout, "not timeout "),
+        (Catches::NotPermanent, "not permanent "),
+        (Catches::Transient, "transient "),
+    ];
+
+    /// Whether such a `try` is for an error.
+    pub fn takes(self, timeout: bool, permanent: bool) -> bool {
+        match self {
+            Catches::All => true,
+            Catches::NotTimeout => !timeout,
+            Catches::NotPermanent => !permanent,
+            Catches::Transient => !timeout && !permanent,
+        }
+    }
 }
 
 /// Who says a message of the conversation.

@@ -5,7 +5,7 @@
 use core_ir::{Data, Type};
 use serde_json::Value as Json;
 
-/// Reads a reply as data of a type.
+/// Reads a reply as data of a type. Reasoning before the answer (`<think>…</think>`) is left out.
 ///
 /// For `Str` (or no type) the text is the value. Enumerations are taken with or without quotes. Everything else is JSON:
 /// the whole text, or what a Markdown code fence encloses, or the text from the first brace or bracket
@@ -14,12 +14,22 @@ use serde_json::Value as Json;
 /// # Errors
 /// What is wrong, with the path, in words that a model can act on.
 pub(crate) fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
+    let text = without_reasoning(text);
     let Some(ty) = ty else { return Ok(Data::str(text)) };
     match base(ty) {
         Type::Str => checked(ty, Data::str(text)),
         Type::Enum(_) => checked(ty, Data::str(text.trim().trim_matches(['"', '`', '\'']))),
         _ => json(text.trim(), ty),
     }
+}
+
+/// The text after the reasoning that it begins with. Templates of chats often put the opening mark into the prompt, so the closing one alone ends the
+/// reasoning, too. A text that never gets to its answer stays as it is.
+fn without_reasoning(text: &str) -> &str {
+    const MARKS: (&str, &str) = ("<think>", "</think>");
+    let Some((reasoning, answer)) = text.split_once(MARKS.1) else { return text };
+    let begins = reasoning.trim_start().starts_with(MARKS.0);
+    if begins || !reasoning.contains(MARKS.0) { answer.trim_start() } else { text }
 }
 
 fn checked(ty: &Type, data: Data) -> Result<Data, String> {
@@ -93,6 +103,27 @@ mod tests {
         assert!(decode("no", Some(&ty)).unwrap_err().contains("not JSON"));
         assert_eq!(decode("{}", Some(&Type::Str)), Ok(Data::str("{}")));
         assert_eq!(decode("{}", None), Ok(Data::str("{}")));
+    }
+
+    #[test]
+    fn reasoning_before_the_answer_is_left_out() {
+        let ty = Type::record([("n".into(), Type::Num)]);
+        let want = Data::record([("n".into(), Data::Num(Num::from(1)))]);
+        for text in [
+            "<think>\nPerhaps {\"n\":2}?\n</think>\n\n{\"n\":1}",
+            " <think></think>{\"n\":1}",
+            "so [1] or {\"n\": \"x\"}\n</think>{\"n\":1}",
+        ] {
+            assert_eq!(decode(text, Some(&ty)), Ok(want.clone()), "{text}");
+        }
+        for ty in [None, Some(&Type::Str)] {
+            assert_eq!(decode("<think>a\nb</think>\n\nParis", ty), Ok(Data::str("Paris")));
+            assert_eq!(decode("a</think> Paris", ty), Ok(Data::str("Paris")));
+            // What is no reasoning before the answer stays.
+            for text in ["Paris", "Use <think>…</think> for thoughts.", "<think>cut off", ""] {
+                assert_eq!(decode(text, ty), Ok(Data::str(text)));
+            }
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::{
 };
 use at_once::AtOnce;
 use core_ir::{
-    Bound, Catches, Code, Data, Label, Lattice, ModelParams, Name, Num, Recv, Role, Step, Term, TermId,
+    Bound, Code, Data, Label, Lattice, ModelParams, Name, Num, Recv, Role, Step, Term, TermId,
     ToolId, What,
 };
 use diagnostics::{Span, clip};
@@ -614,9 +614,25 @@ impl Strand {
     fn fail(&mut self, code: ErrorCode, label: Label, span: Span, message: impl Into<String>) {
         let message = message.into();
         let stopped = (code == ErrorCode::Fuel).then_some(StopReason::Fuel);
-        let (notes, refusal) = (Vec::new(), None);
-        let failure = Failure { code, message, label, strand: self.id, span, notes, refusal, stopped };
+        let failure = Failure {
+            code,
+            message,
+            label,
+            strand: self.id,
+            span,
+            notes: Vec::new(),
+            refusal: None,
+            stopped,
+            permanent: false,
+        };
         self.state = State::Raise(Box::new(failure));
+    }
+
+    /// Says of a failure that it comes again however often the request is repeated.
+    fn permanently(&mut self) {
+        if let State::Raise(f) = &mut self.state {
+            f.permanent = true;
+        }
     }
 
     /// Says of a failure which bound was broken.
@@ -1058,7 +1074,7 @@ impl Machine {
                 if !failure.code.is_final() && self.lattice.flows(failure.label, at) {
                     let code = &s.code;
                     if let Term::Try { handler, catches, .. } = code.term(term)
-                        && !(*catches == Catches::NotTimeout && failure.code == ErrorCode::Timeout)
+                        && catches.takes(failure.code == ErrorCode::Timeout, failure.permanent)
                     {
                         let (handler, index, span) = (*handler, code.locals(term), code.span(term));
                         s.set_pc(at, span);

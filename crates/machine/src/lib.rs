@@ -365,6 +365,8 @@ pub enum Response {
     Remember(Result<(), String>),
     /// The sample.
     Sample(bool),
+    /// To a model request: why no model answers it, however often it is asked: a wrong key, a quota, a conversation that is too long, a refusal.
+    Permanent(String),
     /// To a model request: no model that could answer it may see the conversation ([`Machine::may_see`]). At least one, in the order in which they
     /// would have been asked.
     Uncleared(Vec<Candidate>),
@@ -537,6 +539,9 @@ pub struct Failure {
     pub refusal: Option<Box<Refusal>>,
     /// The reason, if the run was ended from outside.
     pub stopped: Option<StopReason>,
+    /// Whether it comes again however often the request is repeated: a model that refuses for good or that no clearance admits, a call that somebody
+    /// did not approve.
+    pub permanent: bool,
 }
 
 /// What [`Machine::poll`] has to say.
@@ -923,6 +928,7 @@ impl Machine {
                 notes: Vec::new(),
                 refusal: None,
                 stopped: Some(stop.reason),
+                permanent: false,
             }));
         }
     }

@@ -494,7 +494,8 @@ impl<'a> Driver<'a> {
             Response::Tool(Ok(data))
             | Response::LabelledTool(Ok(data), _)
             | Response::Recall(Ok(Some(data))) => Answered::Data(data.clone()),
-            Response::Model(Err(e))
+            Response::Permanent(e)
+            | Response::Model(Err(e))
             | Response::Tool(Err(e))
             | Response::LabelledTool(Err(e), _)
             | Response::Approve(Err(e))
@@ -879,6 +880,7 @@ impl<'a> Driver<'a> {
             Ok(reply) => Ok(self.redactor().reply(&reply)),
             Err(e) => Err(self.redactor().owned(e.to_string())),
         };
+        let permanent = result.as_ref().is_err_and(|e| e.kind.is_permanent());
         let what = match &result {
             Ok(reply) => Answered::Reply(reply.clone()),
             Err(e) => Answered::Failed(e.clone()),
@@ -892,11 +894,11 @@ impl<'a> Driver<'a> {
         }
         let elapsed = begun.elapsed();
         self.emit(Event::Answered { id, what, tokens, usd: usd.clone(), finish, elapsed });
-        self.respond_with(
-            id,
-            Response::Model(result),
-            Spent { model, tokens, usd, elapsed, words, by: None },
-        );
+        let response = match result {
+            Err(why) if permanent => Response::Permanent(why),
+            result => Response::Model(result),
+        };
+        self.respond_with(id, response, Spent { model, tokens, usd, elapsed, words, by: None });
     }
 
     fn tool_answered(&mut self, id: RequestId, answer: ToolAnswer, begun: Instant) {

@@ -309,6 +309,7 @@ pub(crate) fn response(asked: &world::Call, answer: Answer) -> Response {
         (world::Call::Remember { .. }, Answer::Kept) => Response::Remember(Ok(())),
         (world::Call::Remember { .. }, Answer::Failed(why)) => Response::Remember(Err(why)),
         (world::Call::Sample { .. }, Answer::Drawn(b)) => Response::Sample(b),
+        (world::Call::Model { .. }, Answer::Permanent(why)) => Response::Permanent(why),
         (_, Answer::Late(n)) => Response::Late(n),
         (_, answer) => Response::Stop(Stop {
             reason: StopReason::Interrupted,

@@ -200,12 +200,19 @@ struct Error {
     code: &'static str,
     message: String,
     label: Label,
+    /// Whether it comes again however often the request is repeated.
+    permanent: bool,
 }
 
 type Eval = Result<Value, Error>;
 
 fn error<T>(code: &'static str, label: Label, message: impl Into<String>) -> Result<T, Error> {
-    Err(Error { code, message: message.into(), label })
+    Err(Error { code, message: message.into(), label, permanent: false })
+}
+
+/// An error that comes again however often the request is repeated.
+fn permanent<T>(code: &'static str, label: Label, message: impl Into<String>) -> Result<T, Error> {
+    Err(Error { code, message: message.into(), label, permanent: true })
 }
 
 fn value(label: Label, node: Node) -> Value {
@@ -678,13 +685,13 @@ impl Run<'_> {
             }
 
             // try: e2 at pc' = pc ⊔ n ⊔ l; an error that flows to pc' is caught, in the conversation as it stood.
-            // With `not timeout` those of a time limit go on as if it were not there.
+            // What it is not for, those of a time limit or permanent ones, goes on as if it were not there.
             Expr::Try(e1, e2, catches, x, handler) => {
                 let (n, l) = self.label(pc, e1)?;
                 let raised = self.join(pc, n);
                 let raised = self.join(raised, l);
                 match self.eval(raised, e2) {
-                    Err(e) if e.code == "timeout" && *catches == Catches::NotTimeout => Err(e),
+                    Err(e) if !catches.takes(e.code == "timeout", e.permanent) => Err(e),
                     Err(e) if catchable(e.code) && self.lattice.flows(e.label, raised) => {
                         let message = value(e.label, Node::Str(e.message.into()));
                         let handler = substitute(handler, x, &message);
@@ -896,7 +903,7 @@ impl Run<'_> {
         let lc = self.conversation.label;
         let raised = self.join(pc, lc);
         if !self.lattice.flows(lc, self.clearance) {
-            return error("flow", raised, "the model may not see this");
+            return permanent("flow", raised, "the model may not see this");
         }
         // **Several tool calls** are received one after the other; a question drops those that were not.
         if model.is_some_and(|m| !m.tools.is_empty())
@@ -923,6 +930,7 @@ impl Run<'_> {
         };
         match self.ask(call, lc, raised)? {
             Answer::Failed(why) => error("model", raised, why),
+            Answer::Permanent(why) => permanent("model", raised, why),
             Answer::ToolCalls(calls) => {
                 self.conversation.pending = calls.into();
                 match self.conversation.pending.pop_front() {
@@ -1127,7 +1135,7 @@ impl Run<'_> {
             let seen = self.join(channel, raised);
             match self.ask(Call::Approve { name: tool.name.clone(), args: args.clone() }, seen, label)? {
                 Answer::Approved(Ok(())) => {}
-                Answer::Approved(Err(why)) => return error("tool", label, why),
+                Answer::Approved(Err(why)) => return permanent("tool", label, why),
                 _ => return error("tool", label, "no answer to a question for approval"),
             }
         }

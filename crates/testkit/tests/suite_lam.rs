@@ -54,6 +54,7 @@ fn answer(text: &str) -> Answer {
         "kept" => Answer::Kept,
         "yes" | "no" => Answer::Drawn(kind == "yes"),
         "fail" => Answer::Failed(rest.into()),
+        "permanent" => Answer::Permanent(rest.into()),
         "call" => Answer::ToolCall(first.into(), read(second)),
         "calls" => {
             let calls: Vec<(String, serde_json::Value)> = serde_json::from_str(rest).expect("pairs");

@@ -494,8 +494,8 @@ impl Analysis {
                 };
                 let escapes = !self.taints.surely_flows(error.label, inside.lo);
                 self.note_try(span, given, inside, Some(error.label).filter(|_| escapes));
-                // An error of a time limit may be any of them.
-                if escapes || *catches == Catches::NotTimeout {
+                // An error of a time limit, or a permanent one, may be any of them.
+                if escapes || *catches != Catches::All {
                     self.raise_in(state, error);
                 }
                 // What is caught flows to the program counter inside.

@@ -287,7 +287,7 @@ impl Lower<'_, '_, '_> {
         // What went wrong with data of a higher label is an error of the run.
         let label = self.kit.b.lit(Data::list(Vec::new()), at);
         let step = self.kit.b.add(
-            Term::Try { label, body: told, catches: Catches::NotTimeout, name: "$why".into(), handler },
+            Term::Try { label, body: told, catches: Catches::Transient, name: "$why".into(), handler },
             at,
         );
         let step = self.kit.b.abs("$r", None, step, at);

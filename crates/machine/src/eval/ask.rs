@@ -85,6 +85,7 @@ impl Machine {
             }
         };
         s.fail(ErrorCode::Flow, label, span, message);
+        s.permanently();
         if let Some((name, clearance)) = broken.first() {
             s.refused(Part::Conversation, Some(*name).filter(|n| !n.is_empty()), lc, *clearance);
         }
@@ -440,6 +441,7 @@ impl Machine {
             (Pending::Approve(call), Response::Approve(Err(why))) => {
                 let message = format!("`{}`: not approved: {why}", tool_of(&call.tool).decl.name);
                 s.fail(error, label, span, message);
+                s.permanently();
             }
             (Pending::Recall { store, key }, Response::Recall(result)) => {
                 if let Some(value) = self.found(s, (store, key), label, span, result) {
@@ -455,6 +457,10 @@ impl Machine {
                 s.go(if first { left } else { right });
             }
             (Pending::Model { .. }, Response::Model(Err(message))) => s.fail(error, label, span, message),
+            (Pending::Model { .. }, Response::Permanent(message)) => {
+                s.fail(error, label, span, message);
+                s.permanently();
+            }
             (Pending::Model { .. }, Response::Uncleared(models)) => self.uncleared(s, &models, span),
             (_, Response::Late(which)) => {
                 let limit = s.deadlines.scopes().nth(which as usize);

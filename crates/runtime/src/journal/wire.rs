@@ -143,6 +143,7 @@ pub(super) fn response(r: &Response) -> Option<Json> {
         | Response::Recall(Err(e))
         | Response::Remember(Err(e))
         | Response::Approve(Err(e)) => json!({ "error": e }),
+        Response::Permanent(e) => json!({ "error": e, "permanent": true }),
         Response::Late(which) => json!({ "late": which }),
         Response::Uncleared(models) => {
             let names = |m: &Candidate| m.names().map(|n| Json::from(&**n)).collect::<Json>();
@@ -184,6 +185,9 @@ pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String
         (Call::Remember { .. }, Some(e)) => Response::Remember(Err(e)),
         (Call::Model { .. }, None) if json.get("calls").is_some() => {
             let call = |c: &Json| {
+        (Call::Model { .. }, Some(e)) if json.get("permanent") == Some(&Json::Bool(true)) => {
+            Response::Permanent(e)
+        }
                 let args = data_from_json(c.get(1)?).ok()?;
                 Some((Name::from(c.get(0)?.as_str()?), args))
             };
@@ -342,3 +346,7 @@ mod tests {
         assert!(read_response(&model, &json!({"uncleared": [[]]})).is_err());
     }
 }
+        let permanent = response(&Response::Permanent("no key".into())).unwrap();
+        assert!(
+            matches!(read_response(&model, &permanent), Ok(Response::Permanent(why)) if why == "no key")
+        );

@@ -23,7 +23,7 @@ impl Fallback {
     async fn answer(self: Arc<Self>, call: ModelCall, progress: Progress) -> Answer {
         let (mut used, mut cost) = (Tokens::default(), Some(Num::ZERO));
         let mut reasons: Vec<String> = Vec::new();
-        let mut last = FaultKind::Other;
+        let mut kind: Option<FaultKind> = None;
         let most = self.chain.len();
         for (i, provider) in self.chain.iter().enumerate() {
             let mut answer = match provider.clone().ask(call.clone(), progress.clone()) {
@@ -43,12 +43,13 @@ impl Fallback {
                     let number = u32::try_from(i + 1).unwrap_or(u32::MAX);
                     progress.retry(number, Duration::ZERO, format!("{}: {}", provider.name(), e.message));
                 }
-                last = e.kind;
+                // The chain fails for good only if each of its models does.
+                kind = kind.filter(|k| !k.is_permanent()).or(Some(e.kind));
                 reasons.push(format!("{}: {e}", provider.name()));
             }
         }
         let what = format!("none of {most} models answered: {}", reasons.join("; "));
-        let failed = Answer::failed(ModelError::of(last, what));
+        let failed = Answer::failed(ModelError::of(kind.unwrap_or_default(), what));
         Answer { tokens: used, by: Some((self.name.clone(), cost)), ..failed }
     }
 }

@@ -27,6 +27,8 @@ pub enum FaultKind {
     NotFound,
     /// The provider finds the request wrong.
     Rejected,
+    /// The conversation is longer than the model can read.
+    ContextLength,
     /// The provider is broken or overloaded.
     Server,
     /// There is no connection, or it broke.
@@ -39,6 +41,25 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
+    const ALL: [FaultKind; 16] = [
+        FaultKind::Refused,
+        FaultKind::Filtered,
+        FaultKind::CutOff,
+        FaultKind::Empty,
+        FaultKind::Malformed,
+        FaultKind::TooLarge,
+        FaultKind::RateLimited,
+        FaultKind::Quota,
+        FaultKind::Unauthorized,
+        FaultKind::NotFound,
+        FaultKind::Rejected,
+        FaultKind::ContextLength,
+        FaultKind::Server,
+        FaultKind::Connection,
+        FaultKind::Slow,
+        FaultKind::Other,
+    ];
+
     /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -53,11 +74,40 @@ impl FaultKind {
             FaultKind::Unauthorized => "unauthorized",
             FaultKind::NotFound => "not_found",
             FaultKind::Rejected => "rejected",
+            FaultKind::ContextLength => "context_length",
             FaultKind::Server => "server",
             FaultKind::Connection => "connection",
             FaultKind::Slow => "slow",
             FaultKind::Other => "other",
         }
+    }
+
+    /// Whether the same question fails in the same way however often it is asked of the same model. What may pass with time, or come out otherwise
+    /// at another attempt, is not permanent.
+    pub fn is_permanent(self) -> bool {
+        match self {
+            FaultKind::Refused
+            | FaultKind::Filtered
+            | FaultKind::Quota
+            | FaultKind::Unauthorized
+            | FaultKind::NotFound
+            | FaultKind::Rejected
+            | FaultKind::ContextLength => true,
+            FaultKind::CutOff
+            | FaultKind::Empty
+            | FaultKind::Malformed
+            | FaultKind::TooLarge
+            | FaultKind::RateLimited
+            | FaultKind::Server
+            | FaultKind::Connection
+            | FaultKind::Slow
+            | FaultKind::Other => false,
+        }
+    }
+
+    /// The kind for a name in JSON.
+    pub(crate) fn named(name: &str) -> Option<FaultKind> {
+        FaultKind::ALL.into_iter().find(|k| k.as_str() == name)
     }
 
     /// Whether another model may do better. An answer that is not liked is an answer.

@@ -1,6 +1,6 @@
 //! A model that answers as it did in a recording, whatever else the run does: tools and stores are real.
 
-use super::{Answer, ModelCall, ModelError, Price, Provider, Tokens, Work};
+use super::{Answer, FaultKind, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::event::Progress;
 use crate::journal::{Link, link, read_response};
 use crate::{ConfigError, Journal};
@@ -56,6 +56,7 @@ impl Recorded {
         let ModelCall { messages, params, tools, attempt, .. } = call;
         let result = match read_response(&Call::Model { messages, params, tools, attempt }, &json) {
             Ok(Response::Model(result)) => result.map_err(ModelError::new),
+            Ok(Response::Permanent(why)) => Err(ModelError::of(FaultKind::Rejected, why)),
             Ok(_) => Err(ModelError::new("the recording has no reply here")),
             Err(why) => Err(ModelError::new(format!("the reply in the recording can't be read: {why}"))),
         };

@@ -49,11 +49,18 @@ impl Backoff {
         }
         match asked {
             Some(asked) => (asked <= self.patience).then_some(asked),
-            None => {
-                let full = self.base.saturating_mul(1u32.checked_shl(n).unwrap_or(u32::MAX)).min(self.most);
-                Some(full.mul_f64(0.5 + 0.5 * rng.unit()))
-            }
+            None => Some(self.drawn(n, rng)),
         }
+    }
+
+    /// The wait after a series of repetitions that did not help, the `n`-th in a row (from 0): what the next wait would have been, and then twice that.
+    pub(crate) fn pause(&self, n: u32, rng: &mut SplitMix) -> Duration {
+        self.drawn(self.retries.saturating_add(n), rng)
+    }
+
+    fn drawn(&self, n: u32, rng: &mut SplitMix) -> Duration {
+        let full = self.base.saturating_mul(1u32.checked_shl(n).unwrap_or(u32::MAX)).min(self.most);
+        full.mul_f64(0.5 + 0.5 * rng.unit())
     }
 
     /// Runs `attempt` until it succeeds or is not worth repeating. `told` hears of every repetition: its

@@ -1,6 +1,6 @@
 //! A model whose replies are written down beforehand, for tests and demonstrations.
 
-use super::{Answer, ModelCall, ModelError, Price, Provider, Tokens, Work};
+use super::{Answer, FaultKind, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::ConfigError;
 use crate::event::Progress;
 use core_ir::Data;
@@ -19,7 +19,7 @@ const MAX_FILE: u64 = 64 << 20;
 /// - `{"reply": …}`, the same, where a reply that is no string is sent as JSON text;
 /// - `{"tool": "name", "args": {…}}`: a call of a tool that was offered;
 /// - `{"tools": [{"tool": "name", "args": {…}}, …]}`: several at once;
-/// - `{"error": "message"}`: the model fails.
+/// - `{"error": "message"}`: the model fails, perhaps with a `"kind"` of [`FaultKind`].
 ///
 /// With `"purpose": "task"` or `"match": "part of the last message"` an entry answers only such a question, and is preferred
 /// to entries without a condition. Of several, the one is preferred whose `"place"` is that of the question, as the
@@ -51,7 +51,7 @@ struct Entry {
     place: Option<Vec<u32>>,
     repeat: bool,
     used: bool,
-    reply: Result<Reply, String>,
+    reply: Result<Reply, ModelError>,
 }
 
 impl Entry {
@@ -153,7 +153,7 @@ impl Scripted {
             .with_help("add a reply to the script"));
         };
         entries[i].used = true;
-        entries[i].reply.clone().map_err(ModelError::new)
+        entries[i].reply.clone()
     }
 }
 
@@ -167,7 +167,7 @@ fn entry(item: &Json) -> Result<Entry, String> {
     for name in fields.keys() {
         if !matches!(
             name.as_str(),
-            "match" | "purpose" | "place" | "repeat" | "reply" | "tool" | "tools" | "args" | "error"
+            "match" | "purpose" | "place" | "repeat" | "reply" | "tool" | "tools" | "args" | "error" | "kind"
         ) {
             return Err(format!("unknown field `{}`", clip(name, 40)));
         }
@@ -176,6 +176,11 @@ fn entry(item: &Json) -> Result<Entry, String> {
         None => Ok(None),
         Some(Json::String(s)) => Ok(Some(s.clone())),
         Some(_) => Err(format!("`{name}` is not a string")),
+    };
+    let kind = match text("kind")? {
+        None => None,
+        Some(_) if !fields.contains_key("error") => return Err("`kind` is for an `error`".into()),
+        Some(name) => Some(FaultKind::named(&name).ok_or("`kind` is no kind of error")?),
     };
     let repeat = match fields.get("repeat") {
         None => false,
@@ -197,7 +202,7 @@ fn entry(item: &Json) -> Result<Entry, String> {
             let args = fields.get("args").map_or(Ok(Data::record([])), Data::from_json);
             Ok(Reply::ToolCall { name: name.into(), args: args.map_err(|e| e.to_string())? })
         }
-        (None, None, Some(message), None) => Err(message),
+        (None, None, Some(message), None) => Err(ModelError::of(kind.unwrap_or_default(), message)),
         (None, None, None, Some(Json::Array(calls))) if !calls.is_empty() => {
             let call = |c: &Json| {
                 let name = c.get("tool").and_then(Json::as_str).ok_or("an item of `tools` has no `tool`")?;

@@ -1210,13 +1210,20 @@ impl<'a> Parser<'a> {
         // `not` alone is a variable.
         if self.is_word("not") && self.ahead(1).tok == Tok::Word {
             self.bump();
-            if !self.eat_word("timeout") {
-                self.expected_with(
-                    "`timeout`",
-                    "a handler takes all errors, or all but those of a time limit",
-                );
+            if self.eat_word("permanent") {
+                catches = Catches::NotPermanent;
+            } else {
+                if !self.eat_word("timeout") {
+                    self.expected_with(
+                        "`timeout` or `permanent`",
+                        "a handler takes all errors, or all but those of a time limit, or all but permanent ones",
+                    );
+                }
+                catches = Catches::NotTimeout;
             }
-            catches = Catches::NotTimeout;
+        } else if self.is_word("transient") && self.ahead(1).tok == Tok::Word {
+            self.bump();
+            catches = Catches::Transient;
         }
         let name = self.binder();
         if !self.eat(Tok::Dot) {

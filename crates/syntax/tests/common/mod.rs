@@ -536,7 +536,7 @@ impl Gen<'_> {
             41 => {
                 let (label, body, name) = (self.term(), self.term(), self.name());
                 let handler = self.under(std::slice::from_ref(&name));
-                let catches = self.of(&[Catches::All, Catches::NotTimeout]);
+                let catches = self.of(&Catches::WORDS).0;
                 Term::Try { label, body, catches, name, handler }
             }
             42 => Term::Fail(self.term()),

@@ -188,7 +188,7 @@ impl Lower<'_> {
         self.b.add(Term::Case { scrutinee: tried, branches, default: None }, at)
     }
 
-    /// `` (fix[n] (λagain. λlast. try[l] `done call catch not timeout m. again `failed)) `failed ``
+    /// `` (fix[n] (λagain. λlast. try[l] `done call catch transient m. again `failed)) `failed ``
     pub(super) fn retry(&mut self, call: TermId, attempts: u64, label: Taint, at: Span) -> TermId {
         let (again, last, message) = (self.b.fresh("again"), self.b.fresh("last"), self.b.fresh("message"));
         let done = self.b.add(Term::Tag("done".into(), Some(call)), at);
@@ -196,7 +196,7 @@ impl Lower<'_> {
         let next = self.b.var(again.clone(), at);
         let handler = self.b.app(next, failed, at);
         let label = self.label(label, at);
-        let catches = if self.c.retry_timeouts { Catches::All } else { Catches::NotTimeout };
+        let catches = if self.c.retry_timeouts { Catches::NotPermanent } else { Catches::Transient };
         let body = self.b.add(Term::Try { label, body: done, catches, name: message, handler }, at);
         let body = self.b.abs(last, None, body, at);
         let body = self.b.abs(again, None, body, at);

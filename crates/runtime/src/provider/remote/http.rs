@@ -22,6 +22,11 @@ fn is_quota(code: &str) -> bool {
     matches!(code, "insufficient_quota" | "billing_error" | "billing_hard_limit_reached")
 }
 
+/// What an endpoint calls a conversation that is too long for the model.
+fn is_context_length(code: &str) -> bool {
+    matches!(code, "context_length_exceeded" | "exceed_context_size_error" | "model_max_prompt_tokens_exceeded")
+}
+
 /// The endpoint.
 #[derive(Debug)]
 pub(super) struct Http {
@@ -84,11 +89,21 @@ impl Fault {
             Fault::Nonsense(_) => FaultKind::Malformed,
             Fault::TooLarge(_) => FaultKind::TooLarge,
             Fault::Status { code, .. } if is_quota(code) => FaultKind::Quota,
+            Fault::Status { code, .. } if is_context_length(code) => FaultKind::ContextLength,
             Fault::Status { status: 401 | 403, .. } => FaultKind::Unauthorized,
             Fault::Status { status: 404, .. } => FaultKind::NotFound,
             Fault::Status { status: 429, .. } => FaultKind::RateLimited,
             Fault::Status { status: 408 | 409 | 425 | 500.., .. } => FaultKind::Server,
             Fault::Status { .. } => FaultKind::Rejected,
+        }
+    }
+
+    /// Whether a later request may succeed: what [`Backoff`](crate::Backoff) repeats.
+    pub(super) fn is_transient(&self) -> bool {
+        match self {
+            Fault::Connection { sent, slow, .. } => !(*sent && *slow),
+            Fault::Status { .. } => self.may_pass(),
+            Fault::Nonsense(_) | Fault::TooLarge(_) => false,
         }
     }
 

@@ -22,7 +22,7 @@ use http::{Fault, Http};
 use serde_json::{Value as Json, json};
 use sse::SseEvent;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// How a model is told the type of the answer.
@@ -197,6 +197,8 @@ pub struct Remote {
     whole: AtomicBool,
     /// Whether the endpoint wants the limit of a reply as `max_completion_tokens`, as OpenAI's does.
     new_limit: AtomicBool,
+    /// How many calls in a row failed though they were repeated.
+    failures: AtomicU32,
 }
 
 impl Remote {
@@ -211,7 +213,8 @@ impl Remote {
         let rate = Rate::new(options.rate);
         // Most others know only the old name.
         let new_limit = AtomicBool::new(options.base_url.contains("//api.openai.com"));
-        Ok(Remote { options, http, rate, structured, whole: AtomicBool::new(false), new_limit })
+        let (whole, failures) = (AtomicBool::new(false), AtomicU32::new(0));
+        Ok(Remote { options, http, rate, structured, whole, new_limit, failures })
     }
 
     async fn answer(self: Arc<Self>, call: ModelCall, progress: Progress) -> Answer {
@@ -260,9 +263,18 @@ impl Remote {
             );
             let (result, attempts) = sent.await;
             let fault = match result {
-                Ok(json) => return self.read(&plan, &json, body.len()),
+                Ok(json) => {
+                    self.failures.store(0, Ordering::Relaxed);
+                    return self.read(&plan, &json, body.len());
+                }
                 Err(fault) => fault,
             };
+            if fault.is_transient() {
+                // Whoever asks again, a `retries` of the program for instance, waits as the next repetition would have.
+                let failures = self.failures.fetch_add(1, Ordering::Relaxed);
+                let pause = self.options.backoff.pause(failures, rng);
+                self.rate.pause(pause, Duration::MAX);
+            }
             if plan.is_structured() && fault.rejects_structure() && way < 2 {
                 // Remember it for all further questions. Another call may have gone further already.
                 self.structured.fetch_max(way + 1, Ordering::Relaxed);
