@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
-const KEY: &str = "sk-planted-0123456789";
+const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
 
 /// Answers every request with this text; gives the heads of the requests.
 fn server(answer: String) -> (String, Arc<Mutex<Vec<String>>>) {

@@ -97,6 +97,8 @@ pub struct RunReport {
     pub conversation: Vec<Message>,
     /// Where labels come from.
     pub why: Why,
+    /// Takes secrets out of what is recorded of the run, see [`Redactor::for_records`].
+    pub records: Redactor,
 }
 
 /// Runs a machine to its end.
@@ -410,7 +412,7 @@ impl<'a> Driver<'a> {
     fn answered_before(&mut self, id: RequestId, request: &Request) -> bool {
         let Some(session) = &self.handlers.journal else { return false };
         let mut session = lock(session);
-        let known = session.known(id, &request.call, self.redactor());
+        let known = session.known(id, &request.call, &self.redactor().for_records());
         let (resumed, unfinished) = (!session.is_replay(), session.unfinished());
         let asks = matches!(request.call, Call::Approve { .. });
         let gone_on = session.is_replay() || asks && session.has_gone_on(id);
@@ -458,10 +460,12 @@ impl<'a> Driver<'a> {
 
     /// A call as whoever approves it is shown it.
     fn approval(&self, tool: &ToolDecl, args: &[(Name, Data)], labels: &[Label]) -> Approval {
-        let explainer = Explainer { lattice: self.machine.lattice(), redactor: self.redactor() };
+        // Questions may wait in the journal.
+        let redactor = self.redactor().for_records();
+        let explainer = Explainer { lattice: self.machine.lattice(), redactor: &redactor };
         let arg = |((name, value), label): (&(Name, Data), _)| ApprovalArg {
             name: name.clone(),
-            value: self.redactor().data(value),
+            value: redactor.data(value),
             label: explainer.lattice.data_of(label),
             chains: explainer.chains(label),
         };
@@ -577,7 +581,7 @@ impl<'a> Driver<'a> {
     /// Gives the machine a response, once it is in the journal.
     fn respond_with(&mut self, id: RequestId, response: Response, spent: Spent) {
         self.clocks.answered(id, Instant::now());
-        let redactor = self.redactor();
+        let redactor = &self.redactor().for_records();
         if let Some(session) = &self.handlers.journal
             && let Some(keeping) = &mut self.keeping
             && let Some(call) = keeping.calls.remove(id)
@@ -715,7 +719,7 @@ impl<'a> Driver<'a> {
                 let key = (tool.effect == EffectClass::Write).then(|| Session::key(&self.run, id));
                 if key.is_some()
                     && let Some(session) = &self.handlers.journal
-                    && let Some(noted) = lock(session).begun(id, &request.call, self.redactor())
+                    && let Some(noted) = lock(session).begun(id, &request.call, &self.redactor().for_records())
                 {
                     let (tools, tool, args) = (self.tools().clone(), tool.clone(), args.clone());
                     self.under_way.spawn(id, begun, Doing::Tool, async move {
@@ -876,11 +880,11 @@ impl<'a> Driver<'a> {
             None => (provider.name().to_string(), cost(provider.price().as_ref(), tokens)),
         };
         let usd = self.budget.settle(reserve, tokens, usd);
+        let permanent = result.as_ref().is_err_and(|e| e.kind.is_permanent());
         let result = match result {
             Ok(reply) => Ok(self.redactor().reply(&reply)),
             Err(e) => Err(self.redactor().owned(e.to_string())),
         };
-        let permanent = result.as_ref().is_err_and(|e| e.kind.is_permanent());
         let what = match &result {
             Ok(reply) => Answered::Reply(reply.clone()),
             Err(e) => Answered::Failed(e.clone()),
@@ -1085,6 +1089,7 @@ impl<'a> Driver<'a> {
             fuel: self.machine.fuel_used(),
             conversation: messages.to_vec(),
             why,
+            records: self.handlers.models.redactor().for_records(),
         };
         (report, written)
     }

@@ -1,6 +1,7 @@
 //! What happens during a run, as plain data: for progress lines and traces.
 //!
-//! Invariant: events hold no secret; everything in them has been through the run's [`crate::Redactor`].
+//! Invariant: events hold no secret that nobody can guess; everything in them has been through the run's [`crate::Redactor`]. Those of a run may be
+//! shown to whoever started it, so guessable ones stay; records take them out with [`crate::Redactor::event`].
 
 use crate::approve::Decider;
 use crate::provider::{Finish, Tokens};
@@ -264,6 +265,38 @@ impl crate::Redactor {
             Message { role: m.role, content: self.shared(&m.content), call }
         };
         Arc::new(messages.iter().map(clean).collect())
+    }
+
+    /// The event without secrets. An event of a run has no secret in it that nobody can guess; for records, guessable ones go as well:
+    /// [`for_records`](crate::Redactor::for_records).
+    pub fn event(&self, event: &Event) -> Event {
+        if self.is_idle() {
+            return event.clone();
+        }
+        let mut event = event.clone();
+        match &mut event {
+            Event::Asked { what, .. } => match what {
+                Asked::Model { messages, .. } => *messages = self.messages(messages),
+                Asked::Tool { args, .. } | Asked::Approve { args, .. } => {
+                    for (_, value) in args {
+                        *value = self.data(value);
+                    }
+                }
+                Asked::Remember { value, .. } => *value = self.data(value),
+                Asked::Recall { .. } | Asked::Sample { .. } => {}
+            },
+            Event::Retry { cause: text, .. } | Event::Text { text, .. } => {
+                *text = self.owned(std::mem::take(text));
+            }
+            Event::Answered { what, .. } => match what {
+                Answered::Reply(reply) => *reply = self.reply(reply),
+                Answered::Data(data) => *data = self.data(data),
+                Answered::Failed(text) | Answered::Stopped(text) => *text = self.owned(std::mem::take(text)),
+                Answered::Nothing | Answered::Sample(_) | Answered::Late => {}
+            },
+            Event::Growing { .. } => {}
+        }
+        event
     }
 
     pub(crate) fn reply(&self, r: &Reply) -> Reply {

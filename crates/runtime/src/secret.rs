@@ -1,5 +1,10 @@
 //! Keys, and how they are kept out of everything that is shown.
 //!
+//! Whoever writes what a program reads can write a list of words. If each word that is a secret were replaced, what is left of the list would tell which one
+//! it is, to the program, to models and to public tools. So only secrets that nobody can guess are replaced everywhere ([`is_guessable`]). Others are replaced
+//! in records alone, which no program reads: [`Redactor::for_records`].
+//!
+//! Invariant: which of the candidates in a text is a guessable secret shows in no value, conversation, request or event.
 //! Invariant: a secret is also found where it was written as base64 (by itself or within something longer, as in `Authorization: Basic`; a character or two at
 //! its ends may stay), for an address, or as a string of JSON within a text. Whoever means to hide it otherwise can: a tool that has it may do with it what it likes.
 
@@ -51,10 +56,40 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Replaces known secrets in texts. Cheap to clone; without secrets it does nothing.
+/// Bits of guessing that make a secret safe from lists of words: 2⁸⁰ candidates fill no page.
+const UNGUESSABLE: f64 = 80.0;
+
+/// Whether a list of candidates may contain a secret: whether it looks like words, names, dates and numbers, and not like the key of a generator. Letters
+/// of one word count as one choice among 16,000, digits in a row as at most 20 bits, and other characters as nothing.
+fn is_guessable(text: &str) -> bool {
+    const LETTER: f64 = 4.7;
+    const WORD: f64 = 14.0;
+    const DIGIT: f64 = 3.3;
+    const NUMBER: f64 = 20.0;
+    let class = |c: char| (c.is_alphabetic(), c.is_ascii_digit());
+    let (mut bits, mut length, mut before) = (0.0, 0u32, '\0');
+    let of = |c: char, length: u32| match class(c) {
+        (true, _) => (LETTER * f64::from(length)).min(WORD),
+        (_, true) => (DIGIT * f64::from(length)).min(NUMBER),
+        _ => 0.0,
+    };
+    for c in text.chars() {
+        let ends = class(c) != class(before) || (before.is_lowercase() && c.is_uppercase());
+        if ends {
+            bits += of(before, length);
+            length = 0;
+        }
+        (length, before) = (length.saturating_add(1), c);
+    }
+    bits + of(before, length) < UNGUESSABLE
+}
+
+/// Replaces known secrets in texts: those that nobody can guess, see the [module](self). Cheap to clone; without secrets it does nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     known: Option<Arc<Known>>,
+    /// All secrets, guessable ones too.
+    all: Option<Arc<Known>>,
 }
 
 struct Known {
@@ -67,6 +102,24 @@ struct Known {
 impl fmt::Debug for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(REDACTED)
+    }
+}
+
+impl Known {
+    /// What is looked for; nothing if there is nothing.
+    fn of(secrets: Vec<Secret>) -> Option<Arc<Known>> {
+        let mut forms: Vec<Secret> = secrets.into_iter().flat_map(forms).collect();
+        // A secret that contains another one is replaced first.
+        forms.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
+        forms.dedup();
+        if forms.is_empty() {
+            return None;
+        }
+        let search = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(forms.iter().map(|s| &*s.0));
+        Some(Arc::new(Known { forms, search: search.ok() }))
     }
 }
 
@@ -96,19 +149,31 @@ fn forms(secret: Secret) -> Vec<Secret> {
 impl Redactor {
     /// Looks for these. Secrets of less than six bytes are ignored.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Redactor {
-        let secrets = secrets.into_iter().filter(|s| s.0.len() >= SHORTEST);
-        let mut forms: Vec<Secret> = secrets.flat_map(forms).collect();
-        // A secret that contains another one is replaced first.
-        forms.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
-        forms.dedup();
-        if forms.is_empty() {
-            return Redactor::default();
+        let all: Vec<Secret> = secrets.into_iter().filter(|s| s.0.len() >= SHORTEST).collect();
+        let strong: Vec<Secret> = all.iter().filter(|s| !is_guessable(&s.0)).cloned().collect();
+        let same = strong.len() == all.len();
+        let known = Known::of(strong);
+        Redactor { all: if same { known.clone() } else { Known::of(all) }, known }
+    }
+
+    /// Looks for guessable secrets, too: for traces, logs, telemetry and journals, which are for the operator. What it has cleaned must never get back into a
+    /// run, and to nobody who may choose what a run reads.
+    #[must_use]
+    pub fn for_records(&self) -> Redactor {
+        Redactor { known: self.all.clone(), all: self.all.clone() }
+    }
+
+    /// Whether there is a secret in the texts or names of a JSON value.
+    pub(crate) fn finds(&self, value: &Json) -> bool {
+        // As in `json`, the depth is bounded.
+        match value {
+            Json::String(s) => matches!(self.text(s), Cow::Owned(_)),
+            Json::Array(items) => items.iter().any(|i| self.finds(i)),
+            Json::Object(fields) => {
+                fields.iter().any(|(n, v)| matches!(self.text(n), Cow::Owned(_)) || self.finds(v))
+            }
+            _ => false,
         }
-        let search = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(forms.iter().map(|s| &*s.0));
-        Redactor { known: Some(Arc::new(Known { forms, search: search.ok() })) }
     }
 
     /// Whether there is nothing to look for.
@@ -121,8 +186,10 @@ impl Redactor {
     /// # Examples
     /// ```
     /// use runtime::{Redactor, Secret};
-    /// let r = Redactor::new([Secret::new("sk-123456")]);
-    /// assert_eq!(r.text("bad key sk-123456"), "bad key [redacted]");
+    /// let r = Redactor::new([Secret::new("sk-4fT9zQ2LwX7cV5bN8mK3rJ6hP1"), Secret::new("sunshine")]);
+    /// assert_eq!(r.text("bad key sk-4fT9zQ2LwX7cV5bN8mK3rJ6hP1"), "bad key [redacted]");
+    /// assert_eq!(r.text("moonlight sunshine"), "moonlight sunshine");
+    /// assert_eq!(r.for_records().text("moonlight sunshine"), "moonlight [redacted]");
     /// ```
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(known) = &self.known else { return Cow::Borrowed(text) };
@@ -233,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_secret_in_pieces_never_shows() {
-        let r = Redactor::new([Secret::new("sk-plänted"), Secret::new("planned-ahead")]);
+        let r = Redactor::new([Secret::new("sk-plänted"), Secret::new("planned-ahead")]).for_records();
         let text = "a sk-plänted b sk-pl sk-sk-plänted planned-aheasplanned-ahead plan";
         let chars: Vec<char> = text.chars().collect();
         for size in 1..12 {
@@ -250,7 +317,7 @@ mod tests {
     #[test]
     fn a_secret_is_found_however_it_is_written() {
         let secret = "pä\"ss/w+rd?>~0123";
-        let r = Redactor::new([Secret::new(secret), Secret::new("other-secret")]);
+        let r = Redactor::new([Secret::new(secret), Secret::new("other-secret")]).for_records();
         let encode = |text: &str| STANDARD_NO_PAD.encode(text);
         for before in ["", "u", "us", "use", "user:"] {
             for after in ["", "1", "12", "123"] {
@@ -277,8 +344,48 @@ mod tests {
     }
 
     #[test]
+    fn what_a_list_of_words_may_contain_is_guessable() {
+        for text in [
+            "sunshine",
+            "hunter22",
+            "Tr0ub4dor&3",
+            "correct-horse-battery-staple",
+            "MyD0gIsCalledR3x!2023",
+            "P@ssw0rd2024!Company",
+            "12345678901234567890123456789012",
+            "postgres://admin:admin@db:5432/shop",
+            "",
+        ] {
+            assert!(is_guessable(text), "{text}");
+        }
+        for text in [
+            "9f86d081884c7d659a2feaa0c55ad015",
+            "550e8400-e29b-41d4-a716-446655440000",
+            "sk-proj-4fT9zQ2LwX7cV5bN8mK3rJ6hP1sD",
+            "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "AIzaSyD-9tSrke72PouQMnMX-a7eZSW0jkFMBWY",
+        ] {
+            assert!(!is_guessable(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_words_is_the_same_whichever_of_them_is_a_password() {
+        let page = "sunshine moonlight hunter22 c3Vuc2hpbmUhIQ== letmein1";
+        let views = ["sunshine", "moonlight", "hunter22", "letmein1", "none of them"].map(|password| {
+            let r = Redactor::new([Secret::new(password)]);
+            let mut json = Json::from(page);
+            r.json(&mut json);
+            (r.text(page).into_owned(), r.data(&Data::str(page)), json)
+        });
+        assert!(views.iter().all(|v| *v == views[0]), "{views:?}");
+    }
+
+    #[test]
     fn secrets_are_replaced_wherever_they_stand() {
-        let r = Redactor::new([Secret::new("sk-planted"), Secret::new("sk-planted-long"), Secret::new("a")]);
+        let secrets = ["sk-planted", "sk-planted-long", "a"].map(Secret::new);
+        let r = Redactor::new(secrets).for_records();
         assert_eq!(r.text("x sk-planted-long y sk-planted a"), "x [redacted] y [redacted] a");
         let mut j = serde_json::json!({"sk-planted": ["k=sk-planted", 1]});
         r.json(&mut j);

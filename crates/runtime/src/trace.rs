@@ -229,6 +229,9 @@ impl Recorder {
             end["why"] = report.why.result.iter().map(|w| w.to_json(sources, &number)).collect();
         }
         out.push(end);
+        for line in &mut out {
+            report.records.json(line);
+        }
         out
     }
 }

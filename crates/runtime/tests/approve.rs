@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::program::{AT, call, code, decl, par};
 
-const KEY: &str = "sk-planted-0123456789";
+const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
 
 /// What was asked, or done.
 type Seen<T> = Arc<Mutex<Vec<T>>>;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use support::program::{call, decl, exec, machine};
 use support::{Act, Server};
 
-const KEY: &str = "sk-planted-0123456789";
+const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
 
 fn tools() -> Tools {
     Tools::new(&Environment::new([("PLANTED_KEY", KEY)]))

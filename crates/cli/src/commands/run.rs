@@ -412,7 +412,10 @@ pub(super) fn world_with(
         let mut view = Watch::new(ui, args.watch, &limits);
         let mut telemetry = telemetry;
         let log = args.log == Some(LogArg::Json);
+        // What is shown and kept here is the operator's.
+        let records = handlers.models.redactor().for_records();
         let mut events = |event: Event| {
+            let event = records.event(&event);
             watch(&event);
             if let Some(telemetry) = &mut telemetry {
                 telemetry.note(&event);

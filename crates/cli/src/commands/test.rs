@@ -271,7 +271,9 @@ fn run_all(
                 let report =
                     runtime::run(machine, &handlers, &limits, &cancel, &mut |event| recorder.note(&event))
                         .await;
-                Some((at, Ran { report, script: recorder.script() }))
+                let mut script = recorder.script();
+                report.records.json(&mut script);
+                Some((at, Ran { report, script }))
             });
         }
         let mut ran = BTreeMap::new();

@@ -119,6 +119,7 @@ impl Journal {
     pub fn begin(self, about: &About, redactor: &Redactor) -> Result<Session, JournalError> {
         let id = new_id();
         let input = about.input.as_ref().map_or(String::new(), |d| data_json(d).to_string());
+        // Of a secret that can be guessed, whoever gives the input would learn from this that it is one.
         if redactor.text(&input) != input {
             return Err(JournalError::new(
                 "the input holds a secret of the environment, which no journal may keep",
@@ -485,7 +486,8 @@ impl Session {
         self.writer.as_ref().map(|w| w.write(entry))
     }
 
-    /// Writes an answer, which must not go to the machine before it is on the disk; `None` if this one is not kept.
+    /// Writes an answer, which must not go to the machine before it is on the disk; `None` if this one is not kept. Of an answer with a secret in it, it
+    /// is written only that there was one.
     pub(crate) fn answered(
         &self,
         id: RequestId,
@@ -500,6 +502,10 @@ impl Session {
         }
         if let Some(by) = &spent.by {
             response[BY] = json!({"name": by.name, "via": by.via.as_str()});
+        }
+        // Without the secret it would be another answer, and a run that goes on with that one tells what was taken out.
+        if redactor.finds(&response) {
+            response = wire::withheld();
         }
         let response = Some(response);
         let entry = Write::Entry { id, call, response, spent, redactor: redactor.clone() };

@@ -160,8 +160,16 @@ pub(super) fn decider(response: &Json) -> Option<Decider> {
     Some(Decider::new(by.get("name")?.as_str()?, via))
 }
 
+/// What stands for a response that holds a secret.
+pub(super) fn withheld() -> Json {
+    json!({ "withheld": true })
+}
+
 /// A kept response to a request of this kind.
 pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String> {
+    if *json == withheld() {
+        return Err("it held a secret of the environment that can be guessed, which no journal keeps".into());
+    }
     if let Some(which) = json.get("late").and_then(Json::as_u64).and_then(|n| u32::try_from(n).ok()) {
         return Ok(Response::Late(which));
     }
@@ -177,6 +185,9 @@ pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String
     };
     let needs = |what: &str| format!("a response of this kind has {what}");
     Ok(match (call, error) {
+        (Call::Model { .. }, Some(e)) if json.get("permanent") == Some(&Json::Bool(true)) => {
+            Response::Permanent(e)
+        }
         (Call::Model { .. }, Some(e)) => Response::Model(Err(e)),
         (Call::Tool { .. }, Some(e)) => labelled(json, Err(e))?,
         (Call::Approve { .. }, Some(e)) => Response::Approve(Err(e)),
@@ -185,9 +196,6 @@ pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String
         (Call::Remember { .. }, Some(e)) => Response::Remember(Err(e)),
         (Call::Model { .. }, None) if json.get("calls").is_some() => {
             let call = |c: &Json| {
-        (Call::Model { .. }, Some(e)) if json.get("permanent") == Some(&Json::Bool(true)) => {
-            Response::Permanent(e)
-        }
                 let args = data_from_json(c.get(1)?).ok()?;
                 Some((Name::from(c.get(0)?.as_str()?), args))
             };
@@ -344,9 +352,9 @@ mod tests {
         let read = read_response(&model, &response(&uncleared).unwrap()).unwrap();
         assert_eq!(format!("{read:?}"), format!("{uncleared:?}"));
         assert!(read_response(&model, &json!({"uncleared": [[]]})).is_err());
-    }
-}
         let permanent = response(&Response::Permanent("no key".into())).unwrap();
         assert!(
             matches!(read_response(&model, &permanent), Ok(Response::Permanent(why)) if why == "no key")
         );
+    }
+}

@@ -399,11 +399,13 @@ impl Service {
             // What is under way, and whether it is a question to somebody.
             let mut open: HashMap<RequestId, bool> = HashMap::new();
             let place = &mut ending.place;
+            let records = handlers.models.redactor().for_records();
             let mut note = |event: Event| {
+                let kept = records.event(&event);
                 if let Some(telemetry) = &mut telemetry {
-                    telemetry.note(&event);
+                    telemetry.note(&kept);
                 }
-                service.log.event(&id, &pipeline.name, &event);
+                service.log.event(&id, &pipeline.name, &kept);
                 let waits = matches!(event, Event::Asked { what: Asked::Approve { .. }, .. });
                 match &event {
                     Event::Asked { id, .. } => drop(open.insert(*id, waits)),
