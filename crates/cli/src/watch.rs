@@ -194,7 +194,7 @@ impl<'a> Watch<'a> {
         parts.push(match (&self.usage.usd, &self.limits.max_usd) {
             (Some(usd), Some(most)) => format!("${}/{}", dollars(usd), dollars(most)),
             (Some(usd), None) => format!("${}", dollars(usd)),
-            (None, _) => "price unknown".into(),
+            (None, _) => crate::commands::run::unpriced(&self.usage),
         });
         let limit = self.limits.timeout.map_or(String::new(), |t| format!("/{:.0}", t.as_secs_f64()));
         parts.push(format!("{:.0}{limit} s", self.begun.elapsed().as_secs_f64()));

@@ -163,3 +163,75 @@ fn a_key_that_the_endpoint_tells_is_in_no_output_journal_trace_or_log() {
         }
     }
 }
+
+/// Two models at one endpoint, of which only `m` may see secrets, and a program that tells one.
+fn with_policy(endpoint: &str, models: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let entry = |name: &str| format!("[models.{name}]\nbase_url = \"http://{endpoint}/v1\"\nretries = 0\n");
+    let settings = format!("{models}\n{}{}", entry("m"), entry("other"));
+    std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
+    let policy = "[models.\"*\"]\nclearance = \"untrusted\"\n[models.m]\nclearance = \"any\"\n";
+    std::fs::write(dir.path().join("policy.toml"), policy).unwrap();
+    std::fs::write(dir.path().join("p.lam"), "llm \"\" {} ([\"S\"] : \"4711\")\n").unwrap();
+    dir
+}
+
+#[test]
+fn a_model_that_the_settings_or_the_command_line_choose_is_held_to_its_clearance() {
+    let (endpoint, seen) = server(completion("ok"));
+    let dir = with_policy(&endpoint, "model = \"other\"");
+    let policy = ["--policy", "policy.toml"];
+    for args in
+        [&["run", "p.lam", "--run-refused"][..], &["run", "p.lam", "--run-refused", "--model", "other"]]
+    {
+        let out = run(dir.path(), &[], &[args, &policy].concat());
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(1), "{said}");
+        assert!(said.contains("but the model `other` may see [\"U\"] at most"), "{said}");
+        assert!(said.contains("under `[models.other]` of a policy"), "{said}");
+    }
+    let out = run(dir.path(), &[], &[&["check", "p.lam", "--show", "flow"][..], &policy].concat());
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(said.contains("the model: never allowed"), "{said}");
+    assert!(seen.lock().unwrap().is_empty());
+    // The cleared one of a chain answers, and `check` says which one is not asked.
+    let dir = with_policy(&endpoint, "model = [\"other\", \"m\"]");
+    let out = run(dir.path(), &[], &[&["run", "p.lam"][..], &policy].concat());
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "\"ok\"\n");
+    assert_eq!(seen.lock().unwrap().len(), 1);
+    let out = run(dir.path(), &[], &[&["check", "p.lam", "--show", "flow"][..], &policy].concat());
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(said.contains("the model: always allowed"), "{said}");
+    assert!(
+        said.contains("`other` of its chain is asked only with what is labelled [\"U\"] at most"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_has_no_price_is_never_free() {
+    let (endpoint, _) = server(completion("ok"));
+    let dir = folder(&format!("http://{endpoint}/v1"), "openai");
+    let out = run(dir.path(), &[("M_KEY", KEY)], &["run", "p.lam"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(said.contains("price unknown: `m`") && !said.contains("$0"), "{said}");
+    let out = run(dir.path(), &[("M_KEY", KEY)], &["run", "p.lam", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(json["usage"]["usd"], serde_json::Value::Null);
+    assert_eq!(json["usage"]["unpriced"], serde_json::json!(["m"]));
+    let cost = |dir: &Path, more: &[&str]| {
+        let out = run(dir, &[], &[&["cost", "p.lam", "--format", "json"], more].concat());
+        serde_json::from_slice::<serde_json::Value>(&out.stdout).unwrap()
+    };
+    assert_eq!(cost(dir.path(), &[])["usd"]["most"], serde_json::Value::Null);
+    let text = run(dir.path(), &[], &["cost", "p.lam"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("price unknown") && !text.contains("$0"), "{text}");
+    // With the price of the settings it is known, and `--prices` comes before them.
+    std::fs::write(dir.path().join("p.lam"), "llm \"\" {max_tokens: 1000} \"hello\"\n").unwrap();
+    let settings = std::fs::read_to_string(dir.path().join("entail.toml")).unwrap();
+    std::fs::write(dir.path().join("entail.toml"), settings + "price = { input = 0, output = 2 }\n").unwrap();
+    assert_eq!(cost(dir.path(), &[])["usd"]["most"], 0.002);
+    std::fs::write(dir.path().join("prices.toml"), "[models.m]\ninput = 0\noutput = 5\n").unwrap();
+    assert_eq!(cost(dir.path(), &["--prices", "prices.toml"])["usd"]["most"], 0.005);
+}

@@ -289,7 +289,7 @@ fn written(dir: &Path, out: &mut Vec<u8>) {
 #[test]
 fn secrets_are_in_no_answer_log_journal_trace_or_metric() {
     const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
-    const OTHER: &str = "planted-other-secret-77";
+    const OTHER: &str = "planted-other-4fT9zQ2LwX7cV5bN8m";
     let said = format!("your key is {KEY} and {OTHER} or {}", KEY.replace('p', "\\u0070"));
     let completion = format!(
         r#"{{"choices": [{{"index": 0, "message": {{"role": "assistant", "content": "{said}"}}, "finish_reason": "stop"}}], "usage": {{"prompt_tokens": 1, "completion_tokens": 1}}}}"#

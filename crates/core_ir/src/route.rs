@@ -86,9 +86,9 @@ pub struct ModelRoute {
 /// use core_ir::{ModelParams, ModelRoutes};
 /// let mut routes = ModelRoutes { default: vec!["fast".into()], ..ModelRoutes::default() };
 /// routes.entries.entry("fast".into()).or_default().fallback.push("tiny".into());
-/// let names = |p: Option<&ModelParams>| routes.candidates(p).into_iter().map(|c| c.name.to_string()).collect::<Vec<_>>();
-/// assert_eq!(names(None), ["fast", "tiny"]);
 /// let named = ModelParams { model: Some("wise".into()), ..ModelParams::default() };
+/// let names = |p| routes.candidates(p).into_iter().map(|c| c.name.to_string()).collect::<Vec<_>>();
+/// assert_eq!(names(None), ["fast", "tiny"]);
 /// assert_eq!(names(Some(&named)), ["wise"]);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,8 +102,8 @@ pub struct ModelRoutes {
 }
 
 impl ModelRoutes {
-    /// The models that may answer a call with these parameters, the first one first; at least one. An entry's fallback follows the entry, and is
-    /// not followed further.
+    /// The models that may answer a call with these parameters, the first one first; at least one. An entry's
+    /// fallback follows the entry, and is not followed further.
     pub fn candidates(&self, params: Option<&ModelParams>) -> Vec<Candidate> {
         let mut names: Vec<&str> = match (&self.forced, params.and_then(|p| p.model.as_deref())) {
             (Some(forced), _) => vec![forced],

@@ -23,8 +23,9 @@ pub(crate) fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
     }
 }
 
-/// The text after the reasoning that it begins with. Templates of chats often put the opening mark into the prompt, so the closing one alone ends the
-/// reasoning, too. A text that never gets to its answer stays as it is.
+/// The text after the reasoning that it begins with. Templates of chats often put the opening mark into the
+/// prompt, so the closing one alone ends the reasoning, too. A text that never gets to its answer stays as it
+/// is.
 fn without_reasoning(text: &str) -> &str {
     const MARKS: (&str, &str) = ("<think>", "</think>");
     let Some((reasoning, answer)) = text.split_once(MARKS.1) else { return text };

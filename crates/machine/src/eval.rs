@@ -17,8 +17,7 @@ use crate::{
 };
 use at_once::AtOnce;
 use core_ir::{
-    Bound, Code, Data, Label, Lattice, ModelParams, Name, Num, Recv, Role, Step, Term, TermId,
-    ToolId, What,
+    Bound, Code, Data, Label, Lattice, ModelParams, Name, Num, Recv, Role, Step, Term, TermId, ToolId, What,
 };
 use diagnostics::{Span, clip};
 use quick::{Env, itself};

@@ -45,11 +45,11 @@ mod value;
 pub use answers::{Answers, Args, Asked};
 pub use value::{Reified, ReifiedKind, Value};
 
-pub use core_ir::{Chain, Hop, What};
 use core_ir::{
-    Candidate, Clearances, Code, Data, Label, LabelSpec, Lattice, LatticeKind, ModelParams, ModelRoutes, Name, Num, Principals, Role, StoreDecl,
-    ToolDecl,
+    Candidate, Clearances, Code, Data, Label, LabelSpec, Lattice, LatticeKind, ModelParams, ModelRoutes,
+    Name, Num, Principals, Role, StoreDecl, ToolDecl,
 };
+pub use core_ir::{Chain, Hop, What};
 use diagnostics::Span;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -83,7 +83,8 @@ pub struct Config {
     pub clearance: LabelSpec,
     /// What the models of these names may see.
     pub clearances: Vec<(Name, LabelSpec)>,
-    /// Which models may answer which calls. A driver that compares conversations with clearances itself needs none of it.
+    /// Which models may answer which calls. A driver that compares conversations with clearances itself needs
+    /// none of it.
     pub routes: ModelRoutes,
     /// Whether generated code may contain `endorse` and `declassify`. It may never name a tool.
     pub generated_endorse: bool,
@@ -365,10 +366,11 @@ pub enum Response {
     Remember(Result<(), String>),
     /// The sample.
     Sample(bool),
-    /// To a model request: why no model answers it, however often it is asked: a wrong key, a quota, a conversation that is too long, a refusal.
+    /// To a model request: why no model answers it, however often it is asked: a wrong key, a quota, a
+    /// conversation that is too long, a refusal.
     Permanent(String),
-    /// To a model request: no model that could answer it may see the conversation ([`Machine::may_see`]). At least one, in the order in which they
-    /// would have been asked.
+    /// To a model request: no model that could answer it may see the conversation ([`Machine::may_see`]). At
+    /// least one, in the order in which they would have been asked.
     Uncleared(Vec<Candidate>),
     /// A time limit has passed: which of the request's [`Deadlines`], the innermost being 0.
     Late(u32),
@@ -539,8 +541,8 @@ pub struct Failure {
     pub refusal: Option<Box<Refusal>>,
     /// The reason, if the run was ended from outside.
     pub stopped: Option<StopReason>,
-    /// Whether it comes again however often the request is repeated: a model that refuses for good or that no clearance admits, a call that somebody
-    /// did not approve.
+    /// Whether it comes again however often the request is repeated: a model that refuses for good or that no
+    /// clearance admits, a call that somebody did not approve.
     pub permanent: bool,
 }
 
@@ -818,8 +820,9 @@ impl Machine {
         machine
     }
 
-    /// Leaves it to the driver to compare conversations with clearances. The driver knows which models may answer a call; the machine knows what
-    /// [`Config::routes`] says. The driver asks only models that [`Machine::may_see`] admits, and answers [`Response::Uncleared`] if there is none.
+    /// Leaves it to the driver to compare conversations with clearances. The driver knows which models may
+    /// answer a call; the machine knows what [`Config::routes`] says. The driver asks only models that
+    /// [`Machine::may_see`] admits, and answers [`Response::Uncleared`] if there is none.
     pub fn leave_clearance_to_driver(&mut self) {
         self.driver_clears = true;
     }

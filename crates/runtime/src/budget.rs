@@ -54,11 +54,30 @@ pub struct Usage {
     pub output_tokens: u64,
     /// US dollars; `None` as soon as a call's price is not known.
     pub usd: Option<Num>,
+    /// The models whose price was needed and is not known, each once.
+    pub unpriced: Vec<String>,
+}
+
+impl Usage {
+    /// Adds what a call cost, or that it is not known what a call of this model costs.
+    fn charge(&mut self, model: &str, cost: Option<&Num>) {
+        self.usd = self.usd.as_ref().zip(cost).map(|(sum, cost)| plus(sum, cost));
+        if cost.is_none() && !self.unpriced.iter().any(|m| m == model) {
+            self.unpriced.push(model.to_string());
+        }
+    }
 }
 
 impl Default for Usage {
     fn default() -> Usage {
-        Usage { model_calls: 0, tool_calls: 0, input_tokens: 0, output_tokens: 0, usd: Some(Num::ZERO) }
+        Usage {
+            model_calls: 0,
+            tool_calls: 0,
+            input_tokens: 0,
+            output_tokens: 0,
+            usd: Some(Num::ZERO),
+            unpriced: Vec::new(),
+        }
     }
 }
 
@@ -175,16 +194,22 @@ impl<'a> Budget<'a> {
     }
 
     /// Counts a call of a model that a journal has answered, with what it used then.
-    pub(crate) fn replayed_model(&mut self, params: Option<&ModelParams>, tokens: Tokens, usd: Option<&Num>) {
+    pub(crate) fn replayed_model(
+        &mut self,
+        params: Option<&ModelParams>,
+        model: &str,
+        tokens: Tokens,
+        usd: Option<&Num>,
+    ) {
         if let Some((agent, limits)) = params.and_then(own_budget) {
             let own = self.agents.get_or_insert_default().entry(agent).or_insert_with(|| Budget::new(limits));
-            own.replayed_model(None, tokens, usd);
+            own.replayed_model(None, model, tokens, usd);
         }
         let usage = &mut self.usage;
         usage.model_calls += 1;
         usage.input_tokens = usage.input_tokens.saturating_add(tokens.input);
         usage.output_tokens = usage.output_tokens.saturating_add(tokens.output);
-        usage.usd = usage.usd.as_ref().zip(usd).map(|(sum, cost)| plus(sum, cost));
+        usage.charge(model, usd);
     }
 
     /// Reserves what a model call may use at most, of the run's budget and of that of the agent that asks.
@@ -305,20 +330,23 @@ impl<'a> Budget<'a> {
         self.usd = minus(&self.usd, &reserve.usd);
     }
 
-    /// Replaces what was reserved by what was used and what that cost, if it is known; gives the cost.
-    pub(crate) fn settle(&mut self, reserve: &Reserve, tokens: Tokens, cost: Option<Num>) -> Option<Num> {
+    /// Replaces what was reserved by what a model used and what that cost, if it is known; gives the cost.
+    pub(crate) fn settle(
+        &mut self,
+        reserve: &Reserve,
+        model: &str,
+        tokens: Tokens,
+        cost: Option<Num>,
+    ) -> Option<Num> {
         if let Some((agent, own)) = reserve.agent.as_deref()
             && let Some(budget) = self.agents.as_mut().and_then(|a| a.get_mut(agent))
         {
-            budget.settle(own, tokens, cost.clone());
+            budget.settle(own, model, tokens, cost.clone());
         }
         self.release(reserve);
         self.usage.input_tokens = self.usage.input_tokens.saturating_add(tokens.input);
         self.usage.output_tokens = self.usage.output_tokens.saturating_add(tokens.output);
-        self.usage.usd = match (&self.usage.usd, &cost) {
-            (Some(sum), Some(cost)) => Some(plus(sum, cost)),
-            _ => None,
-        };
+        self.usage.charge(model, cost.as_ref());
         cost
     }
 }
@@ -420,7 +448,7 @@ mod tests {
         let left = 10_000 - 2 * (bound + 4 * 1024);
         assert_eq!(held[2].1, Some((left - bound) / 4));
         for (r, _) in &held {
-            b.settle(r, Tokens { input: 3, output: 2 }, Some(price.of(Tokens { input: 3, output: 2 })));
+            b.settle(r, "m", Tokens { input: 3, output: 2 }, Some(price.of(Tokens { input: 3, output: 2 })));
         }
         assert_eq!(b.usage.usd, Some(dollars("0.000033")));
         assert_eq!((b.tokens, b.usd.clone(), b.under_way), (0, Num::ZERO, 0));
@@ -449,7 +477,7 @@ mod tests {
             Verdict::Stop("the limit of 3 model calls is reached".into())
         );
         assert_eq!(b.agents.as_ref().unwrap()["b"].usage.model_calls, 1);
-        b.settle(&first, Tokens { input: 5, output: 1 }, None);
+        b.settle(&first, "m", Tokens { input: 5, output: 1 }, None);
         assert_eq!(
             (b.agents.as_ref().unwrap()["a"].usage.input_tokens, b.agents.as_ref().unwrap()["a"].under_way),
             (5, 0)
@@ -473,7 +501,8 @@ mod tests {
     fn an_unknown_price_makes_the_sum_unknown() {
         let mut b = Budget::new(Limits::default());
         let Verdict::Go(r, _) = b.model_call(&call("x"), "m", None, 1) else { panic!("no limits") };
-        assert_eq!(b.settle(&r, Tokens { input: 1, output: 1 }, None), None);
+        assert_eq!(b.settle(&r, "m", Tokens { input: 1, output: 1 }, None), None);
         assert_eq!((b.usage.usd.clone(), b.usage.input_tokens), (None, 1));
+        assert_eq!(b.usage.unpriced, ["m"]);
     }
 }

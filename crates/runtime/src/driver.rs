@@ -334,7 +334,7 @@ impl<'a> Driver<'a> {
     async fn end_of_run(mut self: Box<Self>, result: Result<machine::Value, Box<Failure>>) -> RunReport {
         // What is given up now may be charged all the same, as what is late.
         for OpenModel { reserve, provider, spent, .. } in self.under_way.models() {
-            self.budget.settle(reserve, *spent, cost(provider.price().as_ref(), *spent));
+            self.budget.settle(reserve, provider.name(), *spent, cost(provider.price().as_ref(), *spent));
         }
         self.under_way.shutdown().await;
         let ended_by_itself =
@@ -512,7 +512,7 @@ impl<'a> Driver<'a> {
         };
         match &request.call {
             Call::Model { params, .. } => {
-                self.budget.replayed_model(params.as_deref(), tokens, usd.as_ref());
+                self.budget.replayed_model(params.as_deref(), &model, tokens, usd.as_ref());
             }
             Call::Tool { .. } => self.budget.replayed_tool(),
             // What this process kept was lost with the one before.
@@ -548,7 +548,7 @@ impl<'a> Driver<'a> {
                 Some(Open { begun, what: Doing::Model(model), text, .. }) => {
                     let OpenModel { reserve, provider, spent, .. } = model;
                     let cost = cost(provider.price().as_ref(), spent);
-                    let usd = self.budget.settle(&reserve, spent, cost);
+                    let usd = self.budget.settle(&reserve, provider.name(), spent, cost);
                     let (what, elapsed) = (Answered::Late, begun.elapsed());
                     self.end_of_text(id, text);
                     let finish = Finish::Other;
@@ -719,7 +719,8 @@ impl<'a> Driver<'a> {
                 let key = (tool.effect == EffectClass::Write).then(|| Session::key(&self.run, id));
                 if key.is_some()
                     && let Some(session) = &self.handlers.journal
-                    && let Some(noted) = lock(session).begun(id, &request.call, &self.redactor().for_records())
+                    && let Some(noted) =
+                        lock(session).begun(id, &request.call, &self.redactor().for_records())
                 {
                     let (tools, tool, args) = (self.tools().clone(), tool.clone(), args.clone());
                     self.under_way.spawn(id, begun, Doing::Tool, async move {
@@ -877,9 +878,13 @@ impl<'a> Driver<'a> {
         let Answer { result, tokens, finish, by, words } = answer;
         let (model, usd) = match by {
             Some((name, usd)) => (name, usd),
+            // A reply is not free because nobody counted it.
+            None if result.is_ok() => {
+                (provider.name().to_string(), provider.price().map(|price| price.of(tokens)))
+            }
             None => (provider.name().to_string(), cost(provider.price().as_ref(), tokens)),
         };
-        let usd = self.budget.settle(reserve, tokens, usd);
+        let usd = self.budget.settle(reserve, &model, tokens, usd);
         let permanent = result.as_ref().is_err_and(|e| e.kind.is_permanent());
         let result = match result {
             Ok(reply) => Ok(self.redactor().reply(&reply)),

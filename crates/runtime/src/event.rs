@@ -1,7 +1,8 @@
 //! What happens during a run, as plain data: for progress lines and traces.
 //!
-//! Invariant: events hold no secret that nobody can guess; everything in them has been through the run's [`crate::Redactor`]. Those of a run may be
-//! shown to whoever started it, so guessable ones stay; records take them out with [`crate::Redactor::event`].
+//! Invariant: events hold no secret that nobody can guess; everything in them has been through the run's
+//! [`crate::Redactor`]. Those of a run may be shown to whoever started it, so guessable ones stay; records
+//! take them out with [`crate::Redactor::event`].
 
 use crate::approve::Decider;
 use crate::provider::{Finish, Tokens};
@@ -267,8 +268,8 @@ impl crate::Redactor {
         Arc::new(messages.iter().map(clean).collect())
     }
 
-    /// The event without secrets. An event of a run has no secret in it that nobody can guess; for records, guessable ones go as well:
-    /// [`for_records`](crate::Redactor::for_records).
+    /// The event without secrets. An event of a run has no secret in it that nobody can guess; for records,
+    /// guessable ones go as well: [`for_records`](crate::Redactor::for_records).
     pub fn event(&self, event: &Event) -> Event {
         if self.is_idle() {
             return event.clone();
@@ -292,7 +293,7 @@ impl crate::Redactor {
                 Answered::Reply(reply) => *reply = self.reply(reply),
                 Answered::Data(data) => *data = self.data(data),
                 Answered::Failed(text) | Answered::Stopped(text) => *text = self.owned(std::mem::take(text)),
-                Answered::Nothing | Answered::Sample(_) | Answered::Late => {}
+                Answered::Nothing | Answered::Sample(_) | Answered::Approved(_) | Answered::Late => {}
             },
             Event::Growing { .. } => {}
         }

@@ -1,10 +1,12 @@
 //! Keys, and how they are kept out of everything that is shown.
 //!
-//! Whoever writes what a program reads can write a list of words. If each word that is a secret were replaced, what is left of the list would tell which one
-//! it is, to the program, to models and to public tools. So only secrets that nobody can guess are replaced everywhere ([`is_guessable`]). Others are replaced
-//! in records alone, which no program reads: [`Redactor::for_records`].
+//! Whoever writes what a program reads can write a list of words. If each word that is a secret were
+//! replaced, what is left of the list would tell which one it is, to the program, to models and to public
+//! tools. So only secrets that nobody can guess are replaced everywhere ([`is_guessable`]). Others are
+//! replaced in records alone, which no program reads: [`Redactor::for_records`].
 //!
-//! Invariant: which of the candidates in a text is a guessable secret shows in no value, conversation, request or event.
+//! Invariant: which of the candidates in a text is a guessable secret shows in no value, conversation,
+//! request or event.
 //! Invariant: a secret is also found where it was written as base64 (by itself or within something longer, as in `Authorization: Basic`; a character or two at
 //! its ends may stay), for an address, or as a string of JSON within a text. Whoever means to hide it otherwise can: a tool that has it may do with it what it likes.
 
@@ -59,8 +61,9 @@ impl fmt::Debug for Secret {
 /// Bits of guessing that make a secret safe from lists of words: 2⁸⁰ candidates fill no page.
 const UNGUESSABLE: f64 = 80.0;
 
-/// Whether a list of candidates may contain a secret: whether it looks like words, names, dates and numbers, and not like the key of a generator. Letters
-/// of one word count as one choice among 16,000, digits in a row as at most 20 bits, and other characters as nothing.
+/// Whether a list of candidates may contain a secret: whether it looks like words, names, dates and numbers,
+/// and not like the key of a generator. Letters of one word count as one choice among 16,000, digits in a row
+/// as at most 20 bits, and other characters as nothing.
 fn is_guessable(text: &str) -> bool {
     const LETTER: f64 = 4.7;
     const WORD: f64 = 14.0;
@@ -84,7 +87,8 @@ fn is_guessable(text: &str) -> bool {
     bits + of(before, length) < UNGUESSABLE
 }
 
-/// Replaces known secrets in texts: those that nobody can guess, see the [module](self). Cheap to clone; without secrets it does nothing.
+/// Replaces known secrets in texts: those that nobody can guess, see the [module](self). Cheap to clone;
+/// without secrets it does nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     known: Option<Arc<Known>>,
@@ -156,8 +160,9 @@ impl Redactor {
         Redactor { all: if same { known.clone() } else { Known::of(all) }, known }
     }
 
-    /// Looks for guessable secrets, too: for traces, logs, telemetry and journals, which are for the operator. What it has cleaned must never get back into a
-    /// run, and to nobody who may choose what a run reads.
+    /// Looks for guessable secrets, too: for traces, logs, telemetry and journals, which are for the
+    /// operator. What it has cleaned must never get back into a run, and to nobody who may choose what a run
+    /// reads.
     #[must_use]
     pub fn for_records(&self) -> Redactor {
         Redactor { known: self.all.clone(), all: self.all.clone() }

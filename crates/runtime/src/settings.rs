@@ -178,8 +178,8 @@ pub(crate) enum Routed {
 impl ModelSettings {
     /// Which models may answer which calls, as far as names say: what an analysis of clearances needs.
     ///
-    /// A model of an entry also has the name that its endpoint knows, by itself and after the provider: `[models.fast]` with
-    /// `model = "gpt-4.1-mini"` is `fast`, `gpt-4.1-mini` and `openai/gpt-4.1-mini`.
+    /// A model of an entry also has the name that its endpoint knows, by itself and after the provider:
+    /// `[models.fast]` with `model = "gpt-4.1-mini"` is `fast`, `gpt-4.1-mini` and `openai/gpt-4.1-mini`.
     pub fn routes(&self, environment: &Environment) -> ModelRoutes {
         let names = |names: &[String]| names.iter().map(|n| Name::from(n.as_str())).collect::<Vec<_>>();
         let entry = |(name, entry): (&String, &ModelEntry)| {
@@ -277,7 +277,8 @@ impl Models {
         self.chain(&self.inner.routes.candidates(Some(&params)))
     }
 
-    /// The models that may answer a call with these parameters, if clearances don't matter, as one that asks one after the other.
+    /// The models that may answer a call with these parameters, if clearances don't matter, as one that asks
+    /// one after the other.
     ///
     /// # Errors
     /// As [`Models::resolve`], of any of them.
@@ -285,7 +286,8 @@ impl Models {
         self.chain(&self.inner.routes.candidates(params))
     }
 
-    /// The model that answers a call with these parameters: of all that may answer it, those that may see it. Every request goes through this.
+    /// The model that answers a call with these parameters: of all that may answer it, those that may see it.
+    /// Every request goes through this.
     ///
     /// # Errors
     /// As [`Models::resolve`].

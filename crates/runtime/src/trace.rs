@@ -461,7 +461,8 @@ fn end(sources: &Sources, report: &RunReport) -> Json {
         "usage".into(),
         json!({
             "modelCalls": u.model_calls, "toolCalls": u.tool_calls, "inputTokens": u.input_tokens,
-            "outputTokens": u.output_tokens, "usd": u.usd.as_ref().map(Num::to_json), "steps": report.fuel,
+            "outputTokens": u.output_tokens, "usd": u.usd.as_ref().map(Num::to_json),
+            "unpriced": u.unpriced, "steps": report.fuel,
         }),
     );
     Json::Object(line)

@@ -256,3 +256,24 @@ async fn a_run_that_went_on_without_approval_does_not_turn_back() {
     assert_eq!(text(&resumed), text(&alone));
     assert!(asked.lock().unwrap().is_empty() && paid.lock().unwrap().is_empty());
 }
+
+/// What a person vouches for is where data comes from. A secret is refused whatever they say, and the remedy
+/// is not to ask them.
+#[tokio::test]
+async fn a_secret_refused_to_an_approved_tool_is_refused_for_its_secrecy_alone() {
+    let paid = Seen::default();
+    let code = code(|b| {
+        let mut tool = decl("pay", &[("to", Type::Str)], Type::Str, None);
+        (tool.effect, tool.approve) = (EffectClass::Write, true);
+        tool.params[0].bound = core_ir::LabelSpec::BOTTOM;
+        let tool = b.tool(tool);
+        let label = b.lit(Data::list(["U", "S"].map(Data::str).to_vec()), AT);
+        let (tool, to) = (b.add(Term::Tool(tool), AT), b.lit("bob", AT));
+        let to = b.add(Term::Relabel(label, to), AT);
+        b.app(tool, to, AT)
+    });
+    let (report, _) = run(&code, &handlers(&paid, answering(Ok(()), &Seen::default()))).await;
+    let refused = report.why.refused.unwrap();
+    assert_eq!((refused.integrity, refused.secrecy), (false, true));
+    assert!(paid.lock().unwrap().is_empty());
+}

@@ -1,4 +1,5 @@
-//! Clearances where the request leaves: no endpoint gets a conversation that it may not see, however its model was chosen.
+//! Clearances where the request leaves: no endpoint gets a conversation that it may not see, however its
+//! model was chosen.
 
 mod support;
 
@@ -82,8 +83,14 @@ const PROGRAM: &str = r#"
     }
 "#;
 
-/// Runs it under a policy by which no model but `vaulted` may see secrets. Gives the error and the models that were asked.
-async fn attack(model: &str, file: Json, force: Option<&str>, env: &[(&str, &str)]) -> (Option<String>, Vec<String>) {
+/// Runs it under a policy by which no model but `vaulted` may see secrets. Gives the error and the models
+/// that were asked.
+async fn attack(
+    model: &str,
+    file: Json,
+    force: Option<&str>,
+    env: &[(&str, &str)],
+) -> (Option<String>, Vec<String>) {
     let policy = "[tools.vault]\neffect = \"read\"\nresult = \"secret\"\n[models.\"*\"]\nclearance = \"untrusted\"\n\
                   [models.vaulted]\nclearance = \"any\"";
     let policy = Policy::parse(AT.file, policy).unwrap();
@@ -93,7 +100,11 @@ async fn attack(model: &str, file: Json, force: Option<&str>, env: &[(&str, &str
     let mut code = module.lower(module.default_entry().unwrap()).unwrap();
     let said = policy.apply(&mut code);
     assert!(said.is_empty(), "{said:?}");
-    let config = Config { clearance: policy.clearance.clone(), clearances: policy.clearances.clone(), ..Config::default() };
+    let config = Config {
+        clearance: policy.clearance.clone(),
+        clearances: policy.clearances.clone(),
+        ..Config::default()
+    };
     let server = Server::start([Act::Say("filed".into())]).await;
     let vault: runtime::CustomTool = Arc::new(|_| Box::pin(async { Ok(Data::str("4711")) }));
     let mut handlers = Handlers::new(models(&server, file, force, env));
@@ -116,7 +127,10 @@ async fn attack(model: &str, file: Json, force: Option<&str>, env: &[(&str, &str
 async fn the_default_model_of_the_settings_is_refused_a_secret() {
     let file = json!({"model": "cheap", "models": {"cheap": {"model": "gpt-small"}}});
     let (error, asked) = attack("", file, None, &[]).await;
-    assert_eq!(error.unwrap(), "the conversation is labelled [\"S\"], but the model `cheap` may see [\"U\"] at most");
+    assert_eq!(
+        error.unwrap(),
+        "the conversation is labelled [\"S\"], but the model `cheap` may see [\"U\"] at most"
+    );
     assert!(asked.is_empty(), "{asked:?}");
     let file = json!({"models": {"cheap": {}}});
     let (error, asked) = attack("", file, None, &[("ENTAIL_MODEL", "cheap")]).await;
@@ -158,11 +172,22 @@ async fn a_later_element_of_a_list_is_refused_a_secret() {
     assert!(report.result.is_ok());
     assert_eq!(asked(&server), ["cheap"]);
     // The first one of a list need not be the one that may.
-    let (error, asked) = attack(", model: [\"cheap\", \"vaulted\"]", json!({"models": {"cheap": {}, "vaulted": {}}}), None, &[]).await;
+    let (error, asked) = attack(
+        ", model: [\"cheap\", \"vaulted\"]",
+        json!({"models": {"cheap": {}, "vaulted": {}}}),
+        None,
+        &[],
+    )
+    .await;
     assert_eq!((error, asked), (None, vec!["vaulted".to_string()]));
-    let (error, asked) = attack(", model: [\"cheap\", \"other\"]", json!({"models": {"cheap": {}, "other": {}}}), None, &[]).await;
+    let (error, asked) =
+        attack(", model: [\"cheap\", \"other\"]", json!({"models": {"cheap": {}, "other": {}}}), None, &[])
+            .await;
     let error = error.unwrap();
-    assert!(error.contains("no model may see it: the model `cheap` may see [\"U\"] at most, the model `other`"), "{error}");
+    assert!(
+        error.contains("no model may see it: the model `cheap` may see [\"U\"] at most, the model `other`"),
+        "{error}"
+    );
     assert!(asked.is_empty());
 }
 
@@ -265,7 +290,8 @@ async fn a_refusal_is_in_the_journal_and_replays() {
         handlers.journal = Some(Arc::new(Mutex::new(session)));
         let machine = Machine::new(code.clone(), None, config);
         let report =
-            runtime::run(machine, &handlers, &Limits::default(), &CancellationToken::new(), &mut |_| {}).await;
+            runtime::run(machine, &handlers, &Limits::default(), &CancellationToken::new(), &mut |_| {})
+                .await;
         (report.run.clone(), report.result.map(|v| v.to_string()).map_err(|f| (f.code, f.message)))
     };
     let script = || Models::only(Arc::new(Scripted::parse(r#"["ok"]"#).unwrap()));
@@ -286,7 +312,8 @@ fn may(label: Axes, clearance: Axes) -> bool {
 /// Settings, a policy and a call.
 #[derive(Clone, Debug)]
 struct Case {
-    /// For each of four entries: the number in the name that its endpoint knows, its fallback, and whether it is there.
+    /// For each of four entries: the number in the name that its endpoint knows, its fallback, and whether it
+    /// is there.
     entries: Vec<(usize, Vec<usize>, bool)>,
     default: Vec<usize>,
     env: Option<usize>,
@@ -340,7 +367,11 @@ impl Case {
     fn cleared(&self, entry: usize) -> bool {
         let names = [self.clearances[entry], self.clearances[ENTRIES + self.entries[entry].0]];
         let listed: Vec<Axes> = names.into_iter().flatten().collect();
-        if listed.is_empty() { may(self.label, self.others) } else { listed.iter().all(|c| may(self.label, *c)) }
+        if listed.is_empty() {
+            may(self.label, self.others)
+        } else {
+            listed.iter().all(|c| may(self.label, *c))
+        }
     }
 
     async fn check(&self) {
@@ -368,7 +399,8 @@ impl Case {
         };
         let spec = |(untrusted, secret): Axes| LabelSpec::Axes { untrusted, secret };
         let names = (0..ENTRIES).map(name).chain((0..ENTRIES).map(|i| format!("e{i}")));
-        let clearances = names.zip(&self.clearances).filter_map(|(n, c)| Some((n.into(), spec((*c)?)))).collect();
+        let clearances =
+            names.zip(&self.clearances).filter_map(|(n, c)| Some((n.into(), spec((*c)?)))).collect();
         let config = Config { clearance: spec(self.others), clearances, ..Config::default() };
         let (report, _) = run(asks(params, self.label.0, self.label.1), config, models).await;
         for seen in server.seen() {

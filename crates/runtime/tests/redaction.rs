@@ -1,12 +1,13 @@
-//! Redaction is no oracle: a page with a list of words looks the same whichever of them is a password in the environment.
+//! Redaction is no oracle: a page with a list of words looks the same whichever of them is a password in the
+//! environment.
 
 mod support;
 
 use core_ir::{Data, ModelParams, Term, Type};
 use machine::{Config, ErrorCode, Machine};
 use runtime::{
-    About, CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelSettings, Models, RunReport,
-    Session,
+    About, CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelSettings, Models,
+    RunReport, Session,
 };
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -60,7 +61,7 @@ async fn run(password: &str, page: &str, session: Option<Session>) -> View {
     });
     let post: runtime::CustomTool = Arc::new(move |args| {
         seen.lock().unwrap().push(args[0].1.to_json().to_string());
-        Box::pin(async move { Ok(args[0].1.clone()) })
+        Box::pin(async move { Ok(Data::str("posted")) })
     });
     handlers.tools = handlers.tools.with_custom("page", page).with_custom("post", post);
     handlers.stream = true;
@@ -109,8 +110,10 @@ async fn records_keep_no_password_and_replay_never_shows_a_mark() {
     let session = Journal::open(&file).unwrap().begin(&about, &Default::default()).unwrap();
     let first = run("hunter22", "the word is hunter22", Some(session)).await;
     assert!(first.posted[0].contains("hunter22"), "the run itself is not changed");
-    let kept: Vec<u8> =
-        std::fs::read_dir(dir.path()).unwrap().flat_map(|f| std::fs::read(f.unwrap().path()).unwrap()).collect();
+    let kept: Vec<u8> = std::fs::read_dir(dir.path())
+        .unwrap()
+        .flat_map(|f| std::fs::read(f.unwrap().path()).unwrap())
+        .collect();
     assert!(!kept.windows(8).any(|w| w == b"hunter22"), "in the journal");
     let mut line = json!({"text": first.posted[0]});
     first.report.records.json(&mut line);

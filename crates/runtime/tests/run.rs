@@ -572,3 +572,64 @@ async fn entries_expire_between_runs_only() {
         assert_eq!(then, Data::Num(Num::ZERO));
     }
 }
+
+/// A model without a price, whose calls nobody counts.
+struct Uncounted;
+
+impl Provider for Uncounted {
+    fn name(&self) -> &str {
+        "uncounted"
+    }
+
+    fn price(&self) -> Option<Price> {
+        None
+    }
+
+    fn ask(self: Arc<Self>, _: ModelCall, _: Progress) -> Work<Answer> {
+        Work::Now(Answer::new(Ok(Reply::Text("ok".into())), Tokens::default()))
+    }
+}
+
+#[tokio::test]
+async fn what_an_unpriced_reply_costs_is_not_known() {
+    let handlers = Handlers::new(Models::only(Arc::new(Uncounted)));
+    let report = run(machine(|b| ask(b, "x", plain())), &handlers, Limits::default()).await;
+    assert_eq!((report.usage.usd, &report.usage.unpriced[..]), (None, &["uncounted".to_string()][..]));
+    let limits = Limits { max_usd: Some(Num::ONE), ..Limits::default() };
+    let report = run(machine(|b| ask(b, "x", plain())), &handlers, limits).await;
+    assert_eq!(report.usage.model_calls, 0);
+    let (code, message) = error(report);
+    assert_eq!(code, ErrorCode::Budget);
+    assert!(message.contains("the price of `uncounted` is not known"), "{message}");
+}
+
+#[tokio::test]
+async fn retries_do_not_repeat_what_is_permanent() {
+    use core_ir::Catches;
+    for (status, code, asked) in [
+        (401, "invalid_api_key", 1),
+        (403, "forbidden", 1),
+        (429, "insufficient_quota", 1),
+        (400, "context_length_exceeded", 1),
+        (400, "invalid_request", 1),
+        (404, "model_not_found", 1),
+        (500, "oops", 3),
+    ] {
+        let body = serde_json::json!({"error": {"message": "no", "code": code}}).to_string();
+        let server = Server::start([Act::Raw(status, "application/json", None, body)]).await;
+        let mut o = RemoteOptions::new("gpt-test", &server.url, None);
+        o.backoff = Backoff { retries: 0, base: Duration::from_millis(1), ..Backoff::default() };
+        let handlers = Handlers::new(Models::only(Arc::new(Remote::new(o).unwrap())));
+        let m = machine(|b| {
+            let attempt = |b: &mut core_ir::Builder, handler| {
+                let (label, body) = (b.lit(Data::list([]), AT), ask(b, "x", plain()));
+                b.add(Term::Try { label, body, catches: Catches::Transient, name: "m".into(), handler }, AT)
+            };
+            let last = ask(b, "x", plain());
+            let second = attempt(b, last);
+            attempt(b, second)
+        });
+        let (code, _) = error(run(m, &handlers, Limits::default()).await);
+        assert_eq!((code, server.seen().len()), (ErrorCode::Model, asked), "{status}");
+    }
+}

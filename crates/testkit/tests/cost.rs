@@ -60,7 +60,8 @@ const MODEL: &str = "[models.m]\ninput = 1\noutput = 2\ncontext = 100_000\nmax_o
 /// the model can make it.
 fn within_tokens(program: &Program) -> Result<(), TestCaseError> {
     let prices = Prices::standard().with(MODEL).expect("a list of prices");
-    let bound = check::cost::bound_with(&program.code(), false, &prices, Some("m"));
+    let routes = core_ir::ModelRoutes { default: vec!["m".into()], ..Default::default() };
+    let bound = check::cost::bound_with(&program.code(), false, &prices, &routes);
     let outcome = run_machine(program, None, &mut Script::new(program), Order::AtOnce);
     let (mut input, mut output, mut money) = (0, 0, 0);
     for (call, _) in &outcome.requests {

@@ -16,9 +16,12 @@ mod values;
 pub use grade::{Interval, Line};
 pub use prices::{Model, Prices};
 
-use core_ir::{Bound, Code, Data, Globals, ModelParams, Name, Pred, Recv, Slot, Term, TermId, Type};
+use core_ir::{
+    Bound, Code, Data, Globals, ModelParams, ModelRoutes, Name, Pred, Recv, Slot, Term, TermId, Type,
+};
 use diagnostics::{FileId, Span};
 use grade::{Cost, Step, Times};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use values::{Closure, Env, Value, field, is_plain, known, prim};
@@ -64,11 +67,11 @@ pub struct CostBound {
 /// assert_eq!(check::cost::bound(&code.into(), true).model_calls.to_string(), "2");
 /// ```
 pub fn bound(code: &Arc<Code>, applied: bool) -> CostBound {
-    bound_with(code, applied, Prices::listed(), None)
+    bound_with(code, applied, Prices::listed(), &ModelRoutes::default())
 }
 
-/// [`bound`] with other prices, and the model that is asked where the program names none.
-pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, model: Option<&str>) -> CostBound {
+/// [`bound`] with other prices, and with what settings say about which models answer which calls.
+pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, routes: &ModelRoutes) -> CostBound {
     let root = code.span(code.root());
     let mut a = Analysis {
         globals: code.globals().clone(),
@@ -76,10 +79,12 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, model: Optio
         blamed: root,
         steps: MOST_STEPS,
         depth: 0,
+        recursion: 0,
+        under_way: HashMap::new(),
         next_self: 0,
         reasons: Vec::new(),
         prices,
-        model,
+        routes,
         retrying: 0,
         undecided: 0,
         trials: Vec::new(),
@@ -118,7 +123,9 @@ const MOST_LINES: usize = 200;
 /// Terms looked at before the analysis gives up.
 const MOST_STEPS: u64 = 2_000_000;
 /// Calls followed into each other before the analysis gives up.
-const MOST_DEPTH: u32 = 1_000;
+const MOST_DEPTH: u32 = 5_000;
+/// Among them, calls of functions that are under way already.
+const MOST_RECURSION: u32 = 1_000;
 /// Steps of one attempt to follow a loop round by round, and attempts that may fail.
 const MOST_TRIAL: u64 = 100_000;
 const MOST_FAILURES: u32 = 40;
@@ -131,11 +138,15 @@ struct Analysis<'p> {
     blamed: Span,
     steps: u64,
     depth: u32,
+    /// How many of the calls under way are of functions that were under way before.
+    recursion: u32,
+    /// How often each function is under way: its code and its term.
+    under_way: HashMap<(usize, TermId), u32>,
     next_self: u32,
     reasons: Vec<(Span, String)>,
     prices: &'p Prices,
-    /// The run's default model.
-    model: Option<&'p str>,
+    /// Which models may answer which calls.
+    routes: &'p ModelRoutes,
     /// How many guards around may be trying again, and tell models so.
     retrying: u32,
     /// How many choices are open of which it is not known how they go.
@@ -548,16 +559,36 @@ impl Analysis<'_> {
         if span.file == self.source {
             self.blamed = span;
         }
-        if self.depth >= MOST_DEPTH {
+        let function = match f {
+            Value::Closure(c) => Some((Arc::as_ptr(&c.code).addr(), c.term)),
+            _ => None,
+        };
+        let under_way = function.and_then(|f| self.under_way.get(&f)).copied().unwrap_or(0);
+        let recurs = under_way > 0;
+        if self.depth >= MOST_DEPTH || (recurs && self.recursion >= MOST_RECURSION) {
             if let Some(last) = self.trials.len().checked_sub(1) {
                 self.given_up.get_or_insert(last);
                 return (Value::Unknown, Cost::zero());
             }
-            return self.give_up(span, "no bound on how deep this recursion goes");
+            let why = match recurs {
+                true => "no bound on how deep this recursion goes",
+                false => "calls are nested deeper here than the analysis follows them",
+            };
+            return self.give_up(span, why);
+        }
+        if let Some(function) = function {
+            self.under_way.insert(function, under_way + 1);
         }
         self.depth += 1;
+        self.recursion += u32::from(recurs);
         let result = stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || self.apply_inner(f, x, span));
+        self.recursion -= u32::from(recurs);
         self.depth -= 1;
+        match (function, under_way) {
+            (Some(function), 0) => drop(self.under_way.remove(&function)),
+            (Some(function), n) => drop(self.under_way.insert(function, n)),
+            (None, _) => {}
+        }
         result
     }
 
@@ -768,10 +799,9 @@ impl Analysis<'_> {
         }
         let calls = asks(params);
         let most = calls.most.unwrap_or(1);
-        let name = params.model.as_deref().or(self.model).unwrap_or("");
         // At worst each model of a chain is asked, and charged, before the last one answers.
-        let mut chain: Vec<&str> = vec![name];
-        chain.extend(params.fallbacks());
+        let candidates = self.routes.candidates(Some(params));
+        let chain: Vec<&str> = candidates.iter().map(|m| &*m.name).collect();
         let mut unpriced: Vec<(Name, Option<u64>)> = Vec::new();
         let (mut read, mut written, mut dearest, mut time) = (Some(0), Some(0), Some(0), Some(0));
         for model in &chain {
@@ -796,8 +826,8 @@ impl Analysis<'_> {
         if !unpriced.is_empty() {
             all.unpriced = Rc::new(unpriced.into_iter().collect());
         }
-        let shown = match (name.is_empty(), chain.len()) {
-            (true, 1) => "the run's default model".to_string(),
+        let shown = match chain[..] {
+            [""] => "the run's default model".to_string(),
             _ => format!("`{}`", chain.join("`, else `")),
         };
         let mut what =
@@ -1078,6 +1108,63 @@ mod tests {
             b.abs("x", None, body, AT)
         });
         assert_eq!(c.tool_calls, Interval::up_to(1, 1));
+    }
+
+    #[test]
+    fn a_long_chain_of_functions_is_no_recursion() {
+        let chain = |n: usize| {
+            of(true, |b| {
+                let mut bindings = vec![("f0".into(), llm(b, 0))];
+                for i in 1..n {
+                    let x = b.var("x", AT);
+                    let body = call(b, &format!("f{}", i - 1), x);
+                    bindings.push((format!("f{i}").into(), b.abs("x", None, body, AT)));
+                }
+                let x = b.var("x", AT);
+                let last = call(b, &format!("f{}", n - 1), x);
+                let all = b.let_in(bindings, last, AT);
+                b.abs("x", None, all, AT)
+            })
+        };
+        let c = chain(1_500);
+        assert_eq!((c.model_calls, c.unbounded), (Interval::up_to(1, 1), Vec::new()));
+        // `(λf. f f) (λf. f f)` recurs, and what asks in it has no bound.
+        let c = of(false, |b| {
+            let twice = |b: &mut Builder| {
+                let (f, g) = (b.var("f", AT), b.var("f", AT));
+                let both = b.app(f, g, AT);
+                let (ask, x) = (llm(b, 0), b.lit("x", AT));
+                let asked = b.app(ask, x, AT);
+                let all = b.add(Term::Pair(asked, both), AT);
+                b.abs("f", None, all, AT)
+            };
+            let (f, g) = (twice(b), twice(b));
+            b.app(f, g, AT)
+        });
+        assert_eq!(c.model_calls.most, None);
+        assert_eq!(c.unbounded[0].1, "no bound on how deep this recursion goes");
+    }
+
+    #[test]
+    fn the_models_of_a_chain_are_priced_as_the_settings_say() {
+        let mut b = Builder::new();
+        let prompt = b.lit("p", AT);
+        let params = ModelParams { max_tokens: Some(1_000), ..ModelParams::default() };
+        let f = b.add(Term::Llm(prompt, params.into()), AT);
+        let x = b.lit("x", AT);
+        let root = b.app(f, x, AT);
+        let code = Arc::new(b.finish(root, &Globals::none()).unwrap());
+        let prices = Prices::standard()
+            .with_model("fast", Model::default().priced(0.0, 1.0))
+            .with_model("a/b", Model::default().priced(0.0, 2.0));
+        let mut routes = ModelRoutes { default: vec!["fast".into()], ..ModelRoutes::default() };
+        // A dollar for a million tokens: a thousand tokens are a thousandth of a dollar.
+        assert_eq!(bound_with(&code, false, &prices, &routes).money.most, Some(1_000_000));
+        routes.entries.entry("fast".into()).or_default().fallback.push("a/b".into());
+        assert_eq!(bound_with(&code, false, &prices, &routes).money.most, Some(3_000_000));
+        routes.default = vec!["nobody-knows".into()];
+        let c = bound_with(&code, false, &prices, &routes);
+        assert_eq!(c.unpriced, [("nobody-knows".into(), Some(1))]);
     }
 
     #[test]

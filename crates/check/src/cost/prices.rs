@@ -34,6 +34,15 @@ pub struct Prices {
 
 const STANDARD: &str = include_str!("../../data/prices.toml");
 
+impl Model {
+    /// The same at these prices, in US dollars for a million tokens, rounded up.
+    #[must_use]
+    pub fn priced(self, input: f64, output: f64) -> Model {
+        let per_token = |dollars: f64| Some((dollars * 1_000.0 - 1e-6).ceil().max(0.0) as u64);
+        Model { input: per_token(input), output: per_token(output), ..self }
+    }
+}
+
 impl Prices {
     /// The list that comes with Entail.
     pub fn standard() -> Prices {
@@ -85,11 +94,19 @@ impl Prices {
         Ok(self)
     }
 
+    /// The same with an entry for a name, in place of one that is there.
+    #[must_use]
+    pub fn with_model(mut self, name: &str, model: Model) -> Prices {
+        self.models.insert(name.to_string(), model);
+        self
+    }
+
     /// What is known of a model: by its name, or the name without a provider before it (`openai/gpt-4o`) or a date or
     /// version after it (`gpt-4o-2024-08-06`).
     pub fn model(&self, name: &str) -> Option<Model> {
+        let whole = self.models.get(name).copied();
         let name = name.rsplit(['/', ':']).next().filter(|n| !n.is_empty()).unwrap_or(name);
-        let found = self.models.get(name).copied().or_else(|| {
+        let found = whole.or_else(|| self.models.get(name).copied()).or_else(|| {
             // The longest name that this one is a dated version of.
             let versions = |(known, model): (&String, &Model)| {
                 let rest = name.strip_prefix(known.as_str())?.strip_prefix(['-', '@'])?;

@@ -151,11 +151,7 @@ pub(super) struct End {
 }
 
 impl Analysis {
-    pub(super) fn new(
-        code: &Arc<Code>,
-        mut taints: Taints,
-        options: &Options,
-    ) -> Analysis {
+    pub(super) fn new(code: &Arc<Code>, mut taints: Taints, options: &Options) -> Analysis {
         let root = code.span(code.root());
         let prelude = code.globals().get(0).map_or_else(|| code.clone(), |(c, _)| c.clone());
         let mut resolve = |l: &LabelSpec| taints.lattice.resolve(l).unwrap_or_default();

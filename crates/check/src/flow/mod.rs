@@ -43,7 +43,8 @@ pub struct Options {
     pub clearance: Option<LabelSpec>,
     /// What the models of these names may see.
     pub clearances: Vec<(Name, LabelSpec)>,
-    /// Which models may answer which calls. Without settings the default model is not known, and has the clearance of models that are not listed.
+    /// Which models may answer which calls. Without settings the default model is not known, and has the
+    /// clearance of models that are not listed.
     pub routes: ModelRoutes,
     /// Whether the value of the code is applied to an input.
     pub applied: bool,
@@ -201,7 +202,8 @@ pub struct Site {
     pub unknown: bool,
     /// Who else may refuse it, whatever the labels are: a policy function, a person.
     pub asks: Option<&'static str>,
-    /// Models of a chain that may not see every conversation that gets here, with their clearances: others of the chain answer then.
+    /// Models of a chain that may not see every conversation that gets here, with their clearances: others of
+    /// the chain answer then.
     pub passed_over: Vec<(Name, Data)>,
 }
 

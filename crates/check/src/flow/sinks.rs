@@ -31,7 +31,8 @@ impl Analysis {
         !never
     }
 
-    /// Notes which models of a chain may see the conversation: one that may is enough. False if surely none may.
+    /// Notes which models of a chain may see the conversation: one that may is enough. False if surely none
+    /// may.
     fn check_models(&mut self, span: Span, sink: Sink, params: Option<&Params>, lc: Range) -> bool {
         let models = self.routes.candidates(params.map(|p| &**p));
         let all: Vec<(Name, Vec<Label>)> =
@@ -39,7 +40,8 @@ impl Analysis {
         let always = |all: &[Label]| all.iter().all(|l| self.taints.surely_flows(lc, *l));
         let never = |all: &[Label]| all.iter().any(|l| self.taints.never_flows(lc, *l));
         // The one that says most about the site, and those that others answer for.
-        let best = all.iter().position(|(_, l)| always(l)).or_else(|| all.iter().position(|(_, l)| !never(l)));
+        let best =
+            all.iter().position(|(_, l)| always(l)).or_else(|| all.iter().position(|(_, l)| !never(l)));
         let best = best.unwrap_or(0);
         let passed_over: Vec<(Name, Label)> = all
             .iter()

@@ -61,7 +61,10 @@ impl Program {
         if has_errors(&found) {
             return Err(Error::of_program(&sources, &found));
         }
-        Ok(Program::new(sources, Loaded { runnables, found, policy: None, named: Vec::new(), routes: ModelRoutes::default() }))
+        Ok(Program::new(
+            sources,
+            Loaded { runnables, found, policy: None, named: Vec::new(), routes: ModelRoutes::default() },
+        ))
     }
 
     /// Reads a program, `.agent` or `.lam`, with what it imports; or a configuration of a framework, or the directory of a project in

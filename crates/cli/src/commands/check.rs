@@ -153,42 +153,43 @@ struct Entry {
 fn one(file: &Path, args: &CheckArgs, options: &Options, preflight: &Preflight) -> Checked {
     let mut sources = Sources::new();
     let name = file.display().to_string();
-    let outcome = load(&mut sources, &name, options).map(|Loaded { runnables, found, policy, routes, .. }| {
-        let mut all = Findings {
-            found,
-            entries: Vec::new(),
-            host: BTreeSet::new(),
-            unknown: BTreeSet::new(),
-            lacks: BTreeSet::new(),
-            no_price: BTreeSet::new(),
-        };
-        for r in &runnables {
-            let mut entry = entry(&sources, &name, r, &args.show, policy.as_ref(), &routes);
-            let ready = preflight.entry(Kind::of(&name), r, policy.as_ref());
-            // Entry points share their tools; and the flows are shown already, if that is wanted.
-            for d in ready.errors() {
-                if !all.found.contains(&d) && !entry.found.contains(&d) {
-                    all.found.push(d);
+    let outcome =
+        load(&mut sources, &name, options).map(|Loaded { runnables, found, policy, routes, .. }| {
+            let mut all = Findings {
+                found,
+                entries: Vec::new(),
+                host: BTreeSet::new(),
+                unknown: BTreeSet::new(),
+                lacks: BTreeSet::new(),
+                no_price: BTreeSet::new(),
+            };
+            for r in &runnables {
+                let mut entry = entry(&sources, &name, r, &args.show, policy.as_ref(), &routes);
+                let ready = preflight.entry(Kind::of(&name), r, policy.as_ref());
+                // Entry points share their tools; and the flows are shown already, if that is wanted.
+                for d in ready.errors() {
+                    if !all.found.contains(&d) && !entry.found.contains(&d) {
+                        all.found.push(d);
+                    }
                 }
+                let (host, lacks) = (ready.left_to_host(), ready.lacking());
+                entry.unpriced.retain(|name| !preflight.has_price(name));
+                all.no_price.extend(entry.unpriced.iter().map(|name| match &**name {
+                    "" => "the default model".to_string(),
+                    name => format!("`{name}`"),
+                }));
+                if let Some(object) = entry.object.as_object_mut() {
+                    object.insert("host".into(), host.iter().map(|n| &**n).collect());
+                    object.insert("unknownTools".into(), ready.unknown.iter().map(|n| &**n).collect());
+                    object.insert("lacking".into(), lacks.iter().map(String::as_str).collect());
+                }
+                all.host.extend(host);
+                all.unknown.extend(ready.unknown);
+                all.lacks.extend(lacks);
+                all.entries.push(entry);
             }
-            let (host, lacks) = (ready.left_to_host(), ready.lacking());
-            entry.unpriced.retain(|name| !preflight.has_price(name));
-            all.no_price.extend(entry.unpriced.iter().map(|name| match &**name {
-                "" => "the default model".to_string(),
-                name => format!("`{name}`"),
-            }));
-            if let Some(object) = entry.object.as_object_mut() {
-                object.insert("host".into(), host.iter().map(|n| &**n).collect());
-                object.insert("unknownTools".into(), ready.unknown.iter().map(|n| &**n).collect());
-                object.insert("lacking".into(), lacks.iter().map(String::as_str).collect());
-            }
-            all.host.extend(host);
-            all.unknown.extend(ready.unknown);
-            all.lacks.extend(lacks);
-            all.entries.push(entry);
-        }
-        all
-    });
+            all
+        });
     Checked { sources, outcome }
 }
 

@@ -3,14 +3,21 @@
 use super::{analysed_for, choose, load_or_say, worth_saying};
 use crate::args::CostArgs;
 use crate::load::{Loaded, Runnable, read_data, reason};
+use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use check::cost::{self, CostBound, Interval, Prices, dollars};
+use check::cost::{self, CostBound, Interval, Model, Prices, dollars};
+use core_ir::{Code, ModelRoutes};
 use diagnostics::Sources;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Runs the command.
 pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
-    let prices = match prices(args) {
+    let settings = match Settings::read(ui) {
+        Ok(settings) => settings,
+        Err(exit) => return exit,
+    };
+    let prices = match prices(args, &settings) {
         Ok(prices) => prices,
         Err(message) => {
             return ui.usage(&message, Some("the format is that of `crates/check/data/prices.toml`"));
@@ -30,15 +37,61 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
             Err(exit) => return exit,
         },
     };
+    let mut routes = routes(&settings, None);
+    if let Some(model) = &args.model {
+        routes.default = vec![model.as_str().into()];
+    }
     for r in chosen {
-        let bound = cost::bound_with(&r.code, analysed_for(r).is_some(), &prices, args.model.as_deref());
+        let bound = cost::bound_with(&r.code, analysed_for(r).is_some(), &prices, &routes);
         show(ui, &sources, args, r, &bound);
     }
     Exit::Done
 }
 
-fn prices(args: &CostArgs) -> Result<Prices, String> {
-    let standard = Prices::standard();
+/// What a run may cost at most: with the prices of `entail.toml`, all models of a chain, and this one for
+/// every call if there is one.
+pub(crate) fn bound_of(
+    settings: &Settings,
+    model: Option<&str>,
+    code: &Arc<Code>,
+    applied: bool,
+) -> CostBound {
+    cost::bound_with(code, applied, &settings_prices(settings), &routes(settings, model))
+}
+
+/// Which models may answer, as far as somebody has said so: the embedded model alone, which answers where
+/// nobody has, costs nothing, and a bound is to hold for others as well.
+fn routes(settings: &Settings, model: Option<&str>) -> ModelRoutes {
+    let mut routes = settings.model_settings(model).routes(&settings.environment);
+    if settings.models.model.is_none() && settings.environment.get("ENTAIL_MODEL").is_none() {
+        routes.default.clear();
+    }
+    routes
+}
+
+/// The list that comes with Entail, with the models of the settings by the names of their entries.
+fn settings_prices(settings: &Settings) -> Prices {
+    let mut prices = Prices::standard();
+    for (name, entry) in &settings.models.models {
+        let endpoint = prices.model(entry.model.as_deref().unwrap_or(name)).unwrap_or_default();
+        let free = entry.provider.as_deref().is_some_and(|p| FREE_PROVIDERS.contains(&p));
+        let model = match entry.price {
+            Some(price) => endpoint.priced(price.input, price.output),
+            None if free => endpoint.priced(0.0, 0.0),
+            // Elsewhere the model of that name may cost something else.
+            None if entry.base_url.is_some() => Model { input: None, output: None, ..endpoint },
+            None => endpoint,
+        };
+        prices = prices.with_model(name, model);
+    }
+    prices
+}
+
+/// Providers whose models cost nothing.
+const FREE_PROVIDERS: [&str; 5] = ["ollama", "llama.cpp", "local", "scripted", "recorded"];
+
+fn prices(args: &CostArgs, settings: &Settings) -> Result<Prices, String> {
+    let standard = settings_prices(settings);
     let Some(path) = &args.prices else { return Ok(standard) };
     let shown = path.display().to_string();
     let bytes = read_data(&shown).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
@@ -92,12 +145,18 @@ pub(super) fn rows(bound: &CostBound) -> Vec<(&'static str, String)> {
         (0, None) => "no bound known".into(),
         (least, None) => format!("at least {}, no bound known", unit(least)),
     };
+    // What is known is the price of a part.
+    let money = match (bound.unpriced.is_empty(), bound.money.most) {
+        (true, _) => number(bound.money, &dollars),
+        (false, Some(0) | None) => "price unknown".into(),
+        (false, Some(_)) => format!("{}, and what has no price", number(bound.money, &dollars)),
+    };
     let mut rows = vec![
         ("model calls", number(bound.model_calls, &grouped)),
         ("tool calls", number(bound.tool_calls, &grouped)),
         ("input tokens", number(bound.input_tokens, &grouped)),
         ("output tokens", number(bound.output_tokens, &grouped)),
-        ("money", number(bound.money, &dollars)),
+        ("money", money),
         ("time", number(bound.millis, &duration)),
     ];
     for (model, calls) in &bound.unpriced {
@@ -144,7 +203,7 @@ pub(crate) fn figures(bound: &CostBound, sources: &Sources) -> Value {
         "toolCalls": interval(bound.tool_calls),
         "inputTokens": interval(bound.input_tokens),
         "outputTokens": interval(bound.output_tokens),
-        "usd": {"least": in_dollars(bound.money.least), "most": bound.money.most.map(in_dollars)},
+        "usd": {"least": in_dollars(bound.money.least), "most": usd(bound)},
         "ms": interval(bound.millis),
         "unpriced": unpriced,
         "unbounded": open,

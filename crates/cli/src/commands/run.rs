@@ -11,7 +11,7 @@ use crate::progress::{Detail, event_json};
 use crate::settings::{LimitsEntry, Settings};
 use crate::ui::{Exit, Ui};
 use crate::watch::Watch;
-use check::cost::{self, CostBound, Interval};
+use check::cost::{CostBound, Interval};
 use core_ir::{Code, Data, Misfit, Num, Type};
 use diagnostics::{Diagnostic, Sources};
 use frontend::policy::Policy;
@@ -77,7 +77,10 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         Ok(report) => report,
         Err(exit) => return exit,
     };
-    let bound = cost::bound(&runnable.code, has_input);
+    let bound = match bound_of(ui, &args.world, &runnable.code, has_input) {
+        Ok(bound) => bound,
+        Err(exit) => return exit,
+    };
     show_result(ui, &sources, &report, &bound, (&runnable.code, policy.as_ref()), pretty);
     if !ui.is_json() {
         ui.note(&summary(&report, &bound));
@@ -154,7 +157,10 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
     if args.dist {
         return super::dist::dist(ui, args, policy.as_ref(), runnable);
     }
-    let bound = cost::bound(&runnable.code, false);
+    let bound = match bound_of(ui, &args.world, &runnable.code, false) {
+        Ok(bound) => bound,
+        Err(exit) => return exit,
+    };
     let head = Head { program: args.term.clone(), entry: runnable.name.clone(), input: None };
     let report = match traced(ui, &args.world, policy.as_ref(), &sources, runnable, None, None, head) {
         Ok((report, _)) => report,
@@ -259,6 +265,16 @@ pub(super) fn conclude(ui: &Ui, report: &RunReport, bound: &CostBound) -> Exit {
         Err(f) if f.stopped == Some(StopReason::Interrupted) => Exit::Cancelled,
         Err(_) => Exit::Failed,
     }
+}
+
+/// What a run may cost at most, with the models and prices of the settings.
+pub(super) fn bound_of(
+    ui: &Ui,
+    args: &WorldArgs,
+    code: &Arc<Code>,
+    has_input: bool,
+) -> Result<CostBound, Exit> {
+    Ok(super::cost::bound_of(&Settings::read(ui)?, args.model.as_deref(), code, has_input))
 }
 
 /// Reads generated code with the prelude in scope.
@@ -858,7 +874,7 @@ fn summary(report: &RunReport, bound: &CostBound) -> String {
     parts.push(format!("{} tokens in, {} out", usage.input_tokens, usage.output_tokens));
     match &usage.usd {
         Some(usd) => parts.push(format!("${}", usd.to_json())),
-        None => parts.push("price unknown".into()),
+        None => parts.push(unpriced(usage)),
     }
     parts.push(format!("{} ms", report.elapsed.as_millis()));
     let label = report.label.to_json().to_string();
@@ -866,6 +882,14 @@ fn summary(report: &RunReport, bound: &CostBound) -> String {
         parts.push(format!("label {label}"));
     }
     parts.join(" · ")
+}
+
+/// `price unknown`, and of which models.
+pub(crate) fn unpriced(usage: &runtime::Usage) -> String {
+    match &usage.unpriced[..] {
+        [] => "price unknown".into(),
+        models => format!("price unknown: `{}`", models.join("`, `")),
+    }
 }
 
 /// The object of the command-line contract.
@@ -914,7 +938,7 @@ pub(crate) fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) 
         json!({
             "modelCalls": usage.model_calls, "toolCalls": usage.tool_calls,
             "inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens,
-            "usd": usage.usd.as_ref().map(Num::to_json),
+            "usd": usage.usd.as_ref().map(Num::to_json), "unpriced": usage.unpriced,
         }),
     );
     object.insert(

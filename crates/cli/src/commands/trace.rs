@@ -9,7 +9,6 @@ use super::{choose, load_or_say, worth_saying};
 use crate::args::{JournalArgs, TraceArgs};
 use crate::load::{Kind, Loaded, Runnable, read_data, reason};
 use crate::ui::{Exit, Ui};
-use check::cost;
 use diagnostics::Sources;
 use frontend::policy::Policy;
 use runtime::Journal;
@@ -153,7 +152,7 @@ fn recorded(
     head: Head,
     journal: Option<(&JournalArgs, String)>,
 ) -> Result<(Vec<Value>, Exit), Exit> {
-    let bound = cost::bound(&runnable.code, head.input.is_some());
+    let bound = super::run::bound_of(ui, &args.world, &runnable.code, head.input.is_some())?;
     let mut recorder = Recorder::new();
     let mut watch = |event: &runtime::Event| recorder.note(event);
     let mut options = args.world.clone();

@@ -3,9 +3,7 @@
 use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local};
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{Call, ErrorCode, Machine, Part, Place, Reply, Response, decode};
-use core_ir::{
-    Candidate, Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What,
-};
+use core_ir::{Candidate, Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
 
@@ -122,7 +120,8 @@ impl Machine {
             );
             s.fail(ErrorCode::Flow, s.pc, span, message);
             s.explain(s.pc_from, format!("what runs here depends on a value labelled {pc}"));
-            s.refused(Part::Control, Some(&decl.name), s.pc, tool.control);
+            let bound = self.enforced(tool, tool.control);
+            s.refused(Part::Control, Some(&decl.name), s.pc, bound);
             self.refused(s);
             return None;
         }
@@ -162,7 +161,8 @@ impl Machine {
                 }
                 s.fail(ErrorCode::Flow, label, span, message);
                 s.explain(span, format!("this argument is labelled {found}"));
-                s.refused(Part::Argument(param.name.clone()), Some(&decl.name), broke, *bound);
+                let bound = self.enforced(tool, *bound);
+                s.refused(Part::Argument(param.name.clone()), Some(&decl.name), broke, bound);
                 self.refused(s);
                 return None;
             }
@@ -208,6 +208,12 @@ impl Machine {
     fn admits(&mut self, tool: &Tool, label: Label, bound: Label) -> bool {
         let label = if tool.decl.approve { self.lattice.reclassify(bound, label) } else { label };
         self.lattice.flows(label, bound)
+    }
+
+    /// The bound that refuses: with approval no integrity is refused.
+    fn enforced(&mut self, tool: &Tool, bound: Label) -> Label {
+        let top = self.lattice.top();
+        if tool.decl.approve { self.lattice.reclassify(top, bound) } else { bound }
     }
 
     /// The arguments as data in the order of the parameters, or why they are not.

@@ -486,8 +486,8 @@ impl Session {
         self.writer.as_ref().map(|w| w.write(entry))
     }
 
-    /// Writes an answer, which must not go to the machine before it is on the disk; `None` if this one is not kept. Of an answer with a secret in it, it
-    /// is written only that there was one.
+    /// Writes an answer, which must not go to the machine before it is on the disk; `None` if this one is not
+    /// kept. Of an answer with a secret in it, it is written only that there was one.
     pub(crate) fn answered(
         &self,
         id: RequestId,
@@ -503,7 +503,8 @@ impl Session {
         if let Some(by) = &spent.by {
             response[BY] = json!({"name": by.name, "via": by.via.as_str()});
         }
-        // Without the secret it would be another answer, and a run that goes on with that one tells what was taken out.
+        // Without the secret it would be another answer, and a run that goes on with that one tells what was
+        // taken out.
         if redactor.finds(&response) {
             response = wire::withheld();
         }

@@ -168,7 +168,9 @@ pub(super) fn withheld() -> Json {
 /// A kept response to a request of this kind.
 pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String> {
     if *json == withheld() {
-        return Err("it held a secret of the environment that can be guessed, which no journal keeps".into());
+        let why = "it held a secret of the environment, which no journal keeps (help: a value that nobody can guess is taken out \
+                   of answers instead)";
+        return Err(why.into());
     }
     if let Some(which) = json.get("late").and_then(Json::as_u64).and_then(|n| u32::try_from(n).ok()) {
         return Ok(Response::Late(which));
@@ -345,16 +347,13 @@ mod tests {
             assert_eq!(format!("{read:?}"), format!("{r:?}"));
         }
         assert!(read_response(&tool, &json!({})).unwrap_err().contains("`data` or `error`"));
-        let model =
-            Call::Model { messages: Vec::new().into(), params: None, tools: Vec::new(), attempt: 0 };
+        let model = Call::Model { messages: Vec::new().into(), params: None, tools: Vec::new(), attempt: 0 };
         let named = Candidate { name: "fast".into(), aliases: vec!["gpt".into(), "openai/gpt".into()] };
         let uncleared = Response::Uncleared(vec![named, Candidate::named("tiny")]);
         let read = read_response(&model, &response(&uncleared).unwrap()).unwrap();
         assert_eq!(format!("{read:?}"), format!("{uncleared:?}"));
         assert!(read_response(&model, &json!({"uncleared": [[]]})).is_err());
         let permanent = response(&Response::Permanent("no key".into())).unwrap();
-        assert!(
-            matches!(read_response(&model, &permanent), Ok(Response::Permanent(why)) if why == "no key")
-        );
+        assert!(matches!(read_response(&model, &permanent), Ok(Response::Permanent(why)) if why == "no key"));
     }
 }

@@ -31,7 +31,11 @@ impl Fallback {
                 Work::Later(answer) => answer.await,
             };
             used = used.and(answer.tokens);
-            cost = cost.zip(provider.price().map(|p| p.of(answer.tokens))).and_then(|(a, b)| a.add(&b).ok());
+            let one = match &answer.result {
+                Ok(_) => provider.price().map(|p| p.of(answer.tokens)),
+                Err(_) => crate::budget::cost(provider.price().as_ref(), answer.tokens),
+            };
+            cost = cost.zip(one).and_then(|(a, b)| a.add(&b).ok());
             let goes_on = answer.result.as_ref().is_err_and(|e| e.kind.is_of_the_provider());
             if !goes_on {
                 answer.tokens = used;

@@ -232,11 +232,12 @@ pub enum Work<T> {
 
 /// A model that can be asked.
 pub trait Provider: Send + Sync {
-    /// The name for people: `gpt-4o`, `local`, `scripted`. Policies know a provider that answers every call ([`Models::only`](crate::Models::only)) by it.
+    /// The name for people: `gpt-4o`, `local`, `scripted`. Policies know a provider that answers every call
+    /// ([`Models::only`](crate::Models::only)) by it.
     fn name(&self) -> &str;
 
-    /// Whether it stands in for the models that a program names, as a script does, and passes on nothing that it is shown. Clearances are then those
-    /// of the models that it stands in for.
+    /// Whether it stands in for the models that a program names, as a script does, and passes on nothing that
+    /// it is shown. Clearances are then those of the models that it stands in for.
     fn stands_in(&self) -> bool {
         false
     }

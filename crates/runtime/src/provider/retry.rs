@@ -53,7 +53,8 @@ impl Backoff {
         }
     }
 
-    /// The wait after a series of repetitions that did not help, the `n`-th in a row (from 0): what the next wait would have been, and then twice that.
+    /// The wait after a series of repetitions that did not help, the `n`-th in a row (from 0): what the next
+    /// wait would have been, and then twice that.
     pub(crate) fn pause(&self, n: u32, rng: &mut SplitMix) -> Duration {
         self.drawn(self.retries.saturating_add(n), rng)
     }
@@ -126,6 +127,15 @@ mod tests {
         let asked = Duration::from_secs(45);
         assert_eq!(waits(&b, Some(asked)).await, (vec![asked, asked], 3));
         assert_eq!(waits(&b, Some(Duration::from_secs(3600))).await, (vec![], 1));
+    }
+
+    #[test]
+    fn the_pause_after_a_failed_series_goes_on_where_its_waits_ended() {
+        let (b, mut rng) = (Backoff { retries: 2, ..Backoff::default() }, SplitMix::new(7));
+        for (n, full) in [(0, 2_000), (1, 4_000), (2, 8_000), (9, 20_000), (u32::MAX, 20_000)] {
+            let (pause, full) = (b.pause(n, &mut rng), Duration::from_millis(full));
+            assert!(pause >= full / 2 && pause <= full, "{n}: {pause:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -16,7 +16,7 @@ use crate::load::{Kind, Loaded, Runnable};
 use crate::progress::{Detail, event_json};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use check::cost::{self, CostBound};
+use check::cost::CostBound;
 use core_ir::{Code, Data, StoreConflict, StoreTable, Type};
 use diagnostics::Sources;
 pub(super) use log::Log;
@@ -240,7 +240,7 @@ impl Service {
             }
             let config = Arc::new(run::config_of(world.fuel, policy.as_ref()));
             for Runnable { name, code, input, .. } in runnables {
-                let bound = cost::bound(&code, input.is_some());
+                let bound = super::cost::bound_of(settings, world.model.as_deref(), &code, input.is_some());
                 let (file, config) = (file.clone(), config.clone());
                 let pipeline = Pipeline { name: name.clone(), file, input, bound, code, config };
                 let now = pipeline.file.clone();
@@ -437,7 +437,9 @@ impl Service {
                     "code": "interrupted", "message": "the server is shutting down, and goes on with the run when it is there again",
                 }}),
             };
-            service.log.ended(&id, &pipeline.name, &outcome);
+            let mut kept = outcome.clone();
+            records.json(&mut kept);
+            service.log.ended(&id, &pipeline.name, &kept);
             service.sending.fetch_add(1, Ordering::SeqCst);
             ending.outcome = Some(outcome.clone());
             drop(ending);

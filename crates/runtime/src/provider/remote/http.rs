@@ -24,7 +24,10 @@ fn is_quota(code: &str) -> bool {
 
 /// What an endpoint calls a conversation that is too long for the model.
 fn is_context_length(code: &str) -> bool {
-    matches!(code, "context_length_exceeded" | "exceed_context_size_error" | "model_max_prompt_tokens_exceeded")
+    matches!(
+        code,
+        "context_length_exceeded" | "exceed_context_size_error" | "model_max_prompt_tokens_exceeded"
+    )
 }
 
 /// The endpoint.

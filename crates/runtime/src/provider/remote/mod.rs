@@ -270,7 +270,8 @@ impl Remote {
                 Err(fault) => fault,
             };
             if fault.is_transient() {
-                // Whoever asks again, a `retries` of the program for instance, waits as the next repetition would have.
+                // Whoever asks again, a `retries` of the program for instance, waits as the next repetition
+                // would have.
                 let failures = self.failures.fetch_add(1, Ordering::Relaxed);
                 let pause = self.options.backoff.pause(failures, rng);
                 self.rate.pause(pause, Duration::MAX);
