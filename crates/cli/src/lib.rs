@@ -75,12 +75,12 @@ pub use command_line::command_line;
 pub use command_line::{carried_by, command, command_line_of};
 pub use core_ir::{Data, Name, Type};
 pub use machine::{Message, Reply};
-#[doc(hidden)]
-pub use runtime::PYTHON_SHIM;
 pub use runtime::{
-    Answer, Approval, Approver, BoxFuture, CancellationToken, CustomTool, Event, Limits, ModelCall,
+    Answer, Approval, Approver, BoxFuture, CancellationToken, CustomTool, Decider, Event, Limits, ModelCall,
     ModelError, Models, Price, Progress, Provider, Remote, RemoteOptions, RunReport, Schema, Scripted,
-    Tokens, Tools, Usage, Work,
+    Tokens, Tools, Usage, Via, Work,
 };
+#[doc(hidden)]
+pub use runtime::{PYTHON_SHIM, supervise};
 pub use schemars::{self, JsonSchema};
 pub use settings::Settings;

@@ -7,5 +7,8 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some(status) = entail::supervise(std::env::args_os()) {
+        return ExitCode::from(status);
+    }
     ExitCode::from(entail::command_line(std::env::args_os()))
 }

@@ -54,6 +54,8 @@ mod schema;
 mod secret;
 mod settings;
 mod store;
+#[cfg(target_os = "linux")]
+mod supervisor;
 mod tools;
 pub mod trace;
 mod turn;
@@ -90,6 +92,26 @@ pub use store::{RedisServer, StillStores, StorePlace, StoreScope, Stores};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{BUILTINS, CustomTool, PYTHON_SHIM, PythonSettings, ToolLimits, Tools};
 pub use why::{Binding, Explained, Refused, RefusedCall, Why};
+
+/// What a program does first whose tools are to be supervised, with its arguments. If it was started as a supervisor, or to become a tool, it
+/// does that, and the result is its exit status. Otherwise the tools of this process are supervised from now on, and other processes of the same user
+/// can't read its memory, environment and descriptors. On systems other than Linux this does nothing.
+#[doc(hidden)]
+pub fn supervise(args: impl IntoIterator<Item = std::ffi::OsString>) -> Option<u8> {
+    #[cfg(target_os = "linux")]
+    {
+        let carried_out = supervisor::carry_out(args);
+        if carried_out.is_none() {
+            supervisor::supervise_tools();
+        }
+        carried_out
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        drop(args);
+        None
+    }
+}
 
 /// A name for a run that no other run has.
 pub fn new_run_id() -> String {

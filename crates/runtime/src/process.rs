@@ -1,6 +1,10 @@
-//! Child processes: their own group, no secrets, nothing left behind.
+//! Child processes: no secrets, nothing left behind.
 //!
-//! Invariant: a process group ends with this process, also where that is killed (see `watchdog`; on Unix, where there is `/bin/sh`).
+//! A process of the program `entail` on Linux has its children supervised (see `supervisor`): all that they start ends with them. Elsewhere, and where
+//! a run is embedded in another program, a child has a process group, and what leaves the group is not found.
+//!
+//! Invariant: a child and what it has started end with this process, also where that is killed. A process group does on Unix where there is
+//! `/bin/sh` (see `watchdog`).
 //! Invariant: when a [`Group`] is dropped, every process of it is killed.
 //! Invariant: every [`Process`] is waited for, also one that nobody waits for any more: none stays behind as a zombie.
 
@@ -8,42 +12,65 @@ use crate::environment::is_secret_name;
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::Notify;
 
 /// Bytes of standard error that are kept for a message: its end says most.
 pub(crate) const STDERR_TAIL: usize = 2048;
 
-/// Kills a process group when dropped.
+/// A process and what it has started. Kills them when dropped.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct Group(Option<Members>);
+
+#[derive(Debug)]
+enum Members {
+    /// Those of a supervisor, which ends them when it is told to.
+    #[cfg(target_os = "linux")]
+    Supervised(std::os::fd::OwnedFd),
+    /// Those of a process group that has this leader.
     #[cfg(unix)]
-    leader: Option<rustix::process::Pid>,
+    Led(rustix::process::Pid),
 }
 
 impl Group {
     #[cfg(unix)]
-    fn of(child: &Child) -> Group {
-        let leader =
-            child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-        if let Some(leader) = leader {
-            crate::watchdog::watch(leader);
+    fn of(child: &Child, is_supervised: bool) -> Group {
+        let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+        let Some(pid) = pid else { return Group(None) };
+        #[cfg(target_os = "linux")]
+        if is_supervised {
+            // Nobody has waited for the child, so the number is its own. A supervisor that can't be told ends with this process.
+            let handle = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
+            return Group(handle.ok().map(Members::Supervised));
         }
-        Group { leader }
+        let _ = is_supervised;
+        crate::watchdog::watch(pid);
+        Group(Some(Members::Led(pid)))
     }
 
     #[cfg(not(unix))]
-    fn of(_: &Child) -> Group {
-        Group {}
+    fn of(_: &Child, _: bool) -> Group {
+        Group(None)
     }
 
     /// Kills what is left of the group. Where there are no groups, dropping the child kills it alone.
     pub(crate) fn kill(&mut self) {
-        #[cfg(unix)]
-        if let Some(leader) = self.leader.take() {
-            // Nobody is left: fine.
-            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
-            crate::watchdog::forget(leader);
+        match self.0.take() {
+            #[cfg(target_os = "linux")]
+            Some(Members::Supervised(supervisor)) => {
+                // It has ended: fine.
+                let _ = rustix::process::pidfd_send_signal(&supervisor, rustix::process::Signal::TERM);
+            }
+            #[cfg(unix)]
+            Some(Members::Led(leader)) => {
+                // Nobody is left: fine.
+                let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+                crate::watchdog::forget(leader);
+            }
+            None => {}
         }
     }
 }
@@ -59,6 +86,8 @@ impl Drop for Group {
 pub(crate) struct Process {
     /// There until it is dropped.
     child: Option<Child>,
+    /// It ends by itself when its [`Group`] is killed, and must not be killed before it has ended others.
+    is_supervisor: bool,
 }
 
 impl Process {
@@ -77,7 +106,7 @@ impl Process {
     }
 
     /// Its number, until it has been waited for.
-    #[cfg(target_os = "linux")]
+    #[cfg(all(test, target_os = "linux"))]
     fn id(&self) -> Option<u32> {
         self.child.as_ref()?.id()
     }
@@ -93,16 +122,62 @@ impl Drop for Process {
         // Dropping a child kills it, and whoever only does that leaves a zombie until some other child ends. Without a runtime
         // this process is about to end, and the system waits for what it leaves.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let is_supervisor = self.is_supervisor;
+            let ending = Ending::begin();
             runtime.spawn(async move {
-                let _ = child.start_kill();
+                let _ending = ending;
+                if !is_supervisor {
+                    let _ = child.start_kill();
+                }
                 let _ = child.wait().await;
             });
         }
     }
 }
 
+/// How many processes were given up and have not ended yet.
+static ENDING: AtomicUsize = AtomicUsize::new(0);
+
+/// Told when one of them has ended.
+static ENDED: Notify = Notify::const_new();
+
+/// A process that was given up and has not ended yet.
+struct Ending;
+
+impl Ending {
+    fn begin() -> Ending {
+        ENDING.fetch_add(1, Ordering::SeqCst);
+        Ending
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        ENDING.fetch_sub(1, Ordering::SeqCst);
+        ENDED.notify_waiters();
+    }
+}
+
+/// Waits until the processes that were given up have ended, but not for ever.
+pub(crate) async fn all_ended() {
+    if ENDING.load(Ordering::SeqCst) == 0 {
+        return;
+    }
+    let wait = async {
+        loop {
+            // Before looking, so that no end is missed in between.
+            let next = ENDED.notified();
+            if ENDING.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            next.await;
+        }
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(2), wait).await;
+}
+
 /// Removes the variables whose names say that they hold secrets, and `hidden` ones, but not those in `keep`.
-pub(crate) fn withhold_secrets(command: &mut Command, hidden: &[String], keep: &[String]) {
+pub(crate) fn withhold_secrets(command: &mut std::process::Command, hidden: &[String], keep: &[String]) {
     let secret = std::env::vars_os()
         .map(|(name, _)| name)
         .filter(|name| name.to_str().is_none_or(|n| is_secret_name(n) || hidden.iter().any(|h| h == n)));
@@ -133,37 +208,81 @@ fn unnamed_file() -> std::io::Result<File> {
     tempfile::tempfile()
 }
 
-/// Starts a process in a group of its own.
-pub(crate) fn spawn(mut command: Command, shown: &str) -> Result<(Process, Group), String> {
-    command.kill_on_drop(true);
+/// Starts a process with pipes for its output, which ends with all that it starts when its group is killed or dropped. `memory` is how many bytes
+/// it and each of those may have writable for itself alone (`RLIMIT_DATA`; address space that is merely reserved does not count). What asks
+/// for more is refused it by the system. On systems other than Linux there is no such limit.
+pub(crate) fn spawn(
+    command: std::process::Command,
+    stdin: Stdio,
+    memory: Option<u64>,
+    shown: &str,
+) -> Result<(Process, Group), String> {
+    let (command, is_supervisor) = under_supervision(command, memory, shown)?;
+    let mut command = Command::from(command);
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.kill_on_drop(!is_supervisor);
     #[cfg(unix)]
     {
         command.process_group(0);
-        crate::watchdog::ready();
+        if !is_supervisor {
+            crate::watchdog::ready();
+        }
     }
     let child = command.spawn().map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => format!("cannot start `{shown}`: there is no such program"),
+        std::io::ErrorKind::NotFound => missing(shown),
         _ => format!("cannot start `{shown}`: {e}"),
     })?;
-    let group = Group::of(&child);
-    Ok((Process { child: Some(child) }, group))
+    let group = Group::of(&child, is_supervisor);
+    if !is_supervisor {
+        limit_memory(&child, memory);
+    }
+    Ok((Process { child: Some(child), is_supervisor }, group))
 }
 
-/// Limits the memory of a process that was just started, and of those that it starts: bytes that it may have writable for itself alone
-/// (`RLIMIT_DATA`; address space that is merely reserved does not count). What asks for more is refused it by the system. On
-/// systems other than Linux there is no such limit.
+fn missing(shown: &str) -> String {
+    format!("cannot start `{shown}`: there is no such program")
+}
+
+/// The command as it is started, and whether by a supervisor.
 #[cfg(target_os = "linux")]
-pub(crate) fn limit_memory(child: &Process, bytes: u64) {
+fn under_supervision(
+    command: std::process::Command,
+    memory: Option<u64>,
+    shown: &str,
+) -> Result<(std::process::Command, bool), String> {
+    let Some(supervised) = crate::supervisor::supervised(&command, memory) else {
+        return Ok((command, false));
+    };
+    // The supervisor is always there.
+    if crate::supervisor::is_there(command.get_program()) {
+        Ok((supervised, true))
+    } else {
+        Err(missing(shown))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn under_supervision(
+    command: std::process::Command,
+    _: Option<u64>,
+    _: &str,
+) -> Result<(std::process::Command, bool), String> {
+    Ok((command, false))
+}
+
+/// Limits the memory of a process that was just started.
+#[cfg(target_os = "linux")]
+fn limit_memory(child: &Child, memory: Option<u64>) {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    if let Some(pid) = pid {
+    if let (Some(pid), Some(bytes)) = (pid, memory) {
         // It has ended already: fine.
         let _ = prlimit(Some(pid), Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) });
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn limit_memory(_: &Process, _: u64) {}
+fn limit_memory(_: &Child, _: Option<u64>) {}
 
 /// The last `most` bytes, as text.
 pub(crate) async fn tail(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> String {
@@ -191,9 +310,9 @@ mod tests {
     async fn a_process_that_is_given_up_is_waited_for() {
         let mut ids = Vec::new();
         for _ in 0..8 {
-            let mut command = Command::new("sleep");
+            let mut command = std::process::Command::new("sleep");
             command.arg("600");
-            let (process, group) = spawn(command, "sleep").unwrap();
+            let (process, group) = spawn(command, Stdio::null(), None, "sleep").unwrap();
             ids.push(process.id().unwrap());
             drop((group, process));
         }

@@ -438,7 +438,8 @@ impl Journal {
         if question.used || before.is_some() {
             return Err(answered());
         }
-        let now = now_millis();
+        // The clock of another machine may be behind.
+        let now = now_millis().max(question.asked);
         if question.expires <= now {
             return Err(JournalError::new("the question has expired; resume the run, and it is asked anew"));
         }
@@ -502,15 +503,18 @@ impl Journal {
         }
         // What a run is said to have been told.
         let mut statement = self.db.prepare(
-            "SELECT run, strand, number, response FROM entries
-             WHERE json_extract(request, '$.kind') = 'approve' AND response IS NOT NULL",
+            "SELECT run, strand, number, request, response FROM entries
+             WHERE conversation IS NULL AND response IS NOT NULL",
         )?;
         let rows = statement.query_map([], |r| {
             let id = RequestId { strand: r.get::<_, i64>(1)?.cast_unsigned(), number: r.get(2)? };
-            Ok((r.get::<_, String>(0)?, id, r.get::<_, String>(3)?))
+            Ok((r.get::<_, String>(0)?, id, r.get::<_, String>(3)?, r.get::<_, String>(4)?))
         })?;
         for row in rows {
-            let (run, id, response) = row?;
+            let (run, id, request, response) = row?;
+            if parse(&request).is_ok_and(|r| r["kind"] != "approve") {
+                continue;
+            }
             let by = parse(&response).ok().and_then(|r| super::wire::decider(&r));
             let Some(by) = by.filter(|by| by.via == Via::Key) else { continue };
             let question = questions.iter().find(|q| q.run == run && q.id == id && q.is_intact());

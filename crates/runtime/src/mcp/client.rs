@@ -24,13 +24,12 @@ use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::pin::Pin;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
-use tokio::process::Command;
 use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -104,7 +103,7 @@ impl Connections {
         let connected = Client::connect(declared, limits, hidden, limit).await;
         let client = connected.map_err(|why| format!("MCP server `{server}`: {why}"))?;
         let tools = client.tools.iter().map(described).collect();
-        client.close().await;
+        client.close(true).await;
         Ok(tools)
     }
 
@@ -199,10 +198,8 @@ impl Connections {
         let mut closing = JoinSet::new();
         for (_, cell) in open {
             // All calls have ended, so this is the last reference.
-            if let Some(client) = Arc::into_inner(cell).and_then(OnceCell::into_inner)
-                && politely
-            {
-                closing.spawn(client.close());
+            if let Some(client) = Arc::into_inner(cell).and_then(OnceCell::into_inner) {
+                closing.spawn(client.close(politely));
             }
         }
         closing.join_all().await;
@@ -353,11 +350,18 @@ impl Client {
         }
     }
 
-    /// Closes the connection, and waits a moment for the process to end by itself.
-    async fn close(mut self) {
-        let _ = self.service.close_with_timeout(GRACE).await;
+    /// Closes the connection. Gives the process a moment to end by itself, if that is to be, and waits for its end.
+    async fn close(mut self, politely: bool) {
+        if politely {
+            let _ = self.service.close_with_timeout(GRACE).await;
+        }
         if let Some(process) = &mut self.process {
-            let _ = timeout(GRACE, process.ended.wait_for(Option::is_some)).await;
+            let by_itself =
+                async { politely && timeout(GRACE, process.ended.wait_for(Option::is_some)).await.is_ok() };
+            if !by_itself.await {
+                process.group.lock().unwrap_or_else(PoisonError::into_inner).kill();
+                let _ = timeout(GRACE, process.ended.wait_for(Option::is_some)).await;
+            }
         }
     }
 }
@@ -421,9 +425,9 @@ fn start(
 ) -> Result<(Process, tokio::process::ChildStdin, Bounded<tokio::process::ChildStdout>), String> {
     let [program, args @ ..] = words else { return Err("`command` names no program".into()) };
     let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(args);
     process::withhold_secrets(&mut command, hidden, env);
-    let (mut child, group) = process::spawn(command, &clip(program, 80))?;
+    let (mut child, group) = process::spawn(command, Stdio::piped(), None, &clip(program, 80))?;
     let (Some(stdin), Some(stdout), stderr) = child.pipes() else {
         return Err("its standard input and output are not there".into());
     };

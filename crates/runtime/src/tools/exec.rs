@@ -1,17 +1,16 @@
 //! Tools that are processes.
 //!
 //! Invariant: no shell. Data becomes arguments and standard input, never a program's name or a command line.
-//! Invariant: when a call ends, in whatever way, its process group is killed.
+//! Invariant: when a call ends, in whatever way, its process and what that has started are killed.
 //! Invariant: the arguments are in the standard input before the process exists, so none begins with a part of them.
 
 use super::{Template, ToolLimits, as_json, result};
 use crate::process::{self, STDERR_TAIL, tail};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
-use std::process::Stdio;
+use std::process::Command;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
 
 #[derive(Debug)]
 pub(super) struct Exec {
@@ -85,9 +84,8 @@ impl Exec {
         }
         let input = process::whole_input(as_json(args).to_string().as_bytes())
             .map_err(|e| format!("cannot hand the arguments to `{shown}`: {e}"))?;
-        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (mut child, mut group) = process::spawn(command, &shown)?;
-        process::limit_memory(&child, self.memory.unwrap_or(limits.max_memory));
+        let memory = self.memory.unwrap_or(limits.max_memory);
+        let (mut child, mut group) = process::spawn(command, input, Some(memory), &shown)?;
         let (_, stdout, stderr) = child.pipes();
         let limit = self.timeout.unwrap_or(limits.timeout);
         let all = async {

@@ -304,6 +304,7 @@ impl Tools {
     /// Ends what was started for the run: politely, if it ended by itself.
     pub(crate) async fn close(&self, politely: bool) {
         tokio::join!(self.mcp.close(politely), self.python.close(politely));
+        crate::process::all_ended().await;
     }
 
     /// Whether a tool recognises a call that is repeated, by its idempotency key, as its handler says.

@@ -15,11 +15,11 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout};
 
 /// What speaks for the functions.
 pub const SHIM: &str = include_str!("shim.py");
@@ -238,9 +238,8 @@ impl Worker {
         let mut command = Command::new(&interpreter);
         command.args(["-c", BOOT, &start.module]);
         process::withhold_secrets(&mut command, hidden, &start.env);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (mut process, group) = process::spawn(command, &interpreter.display().to_string())?;
-        process::limit_memory(&process, start.memory);
+        let shown = interpreter.display().to_string();
+        let (mut process, group) = process::spawn(command, Stdio::piped(), Some(start.memory), &shown)?;
         let (Some(input), Some(output), Some(mut errors)) = process.pipes() else {
             return Err("its pipes are gone".into());
         };
@@ -337,7 +336,9 @@ impl Worker {
     /// Lets it end by itself.
     async fn close(mut self) {
         drop(self.input);
-        let _ = tokio::time::timeout(GRACE, self.process.wait()).await;
-        self.group.kill();
+        if tokio::time::timeout(GRACE, self.process.wait()).await.is_err() {
+            self.group.kill();
+            let _ = tokio::time::timeout(GRACE, self.process.wait()).await;
+        }
     }
 }
