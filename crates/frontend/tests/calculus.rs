@@ -92,20 +92,25 @@ fn the_prelude_does_what_it_says() {
 
 #[test]
 fn endorsement_is_bounded_to_what_is_allowed() {
-    gives("bounded_endorse [] ['red', 'blue'] 'none' ([\"U\"]:'red')", "\"red\"");
-    gives("[] ? bounded_endorse [] ['red', 'blue'] 'none' (['U']:'red')", "true");
-    gives("[] ? bounded_endorse [] ['red', 'blue'] 'none' (['U']:'green')", "true");
-    gives("bounded_endorse [] ['red', 'blue'] 'none' (['U']:'green')", "\"none\"");
+    gives("bounded_endorse [] ['red', 'blue'] ([\"U\"]:'red')", "\"red\"");
+    gives("[] ? bounded_endorse [] ['red', 'blue'] (['U']:'red')", "true");
+    gives("bounded_endorse [] ['red', 'blue'] (['U']:'green')", "not one of the values that are allowed");
+    // Whoever chooses what is allowed chooses the value.
+    for allowed in ["(['U']: ['red'])", "[(['U']: 'red')]"] {
+        let refused = "assertion failed: the label does not flow to []";
+        gives(&format!("bounded_endorse [] {allowed} (['U']:'red')"), refused);
+        gives(&format!("bounded_endorse ['U'] {allowed} (['U']:'red')"), "\"red\"");
+    }
     // A secret stays one: integrity only is vouched for.
-    gives("['U'] ? bounded_endorse [] ['red', 'blue'] 'none' (['U', 'S']:'red')", "false");
+    gives("['U'] ? bounded_endorse [] ['red', 'blue'] (['U', 'S']:'red')", "false");
     // Under a tainted program counter it has no effect.
-    gives("[] ? (['U'] : bounded_endorse [] ['red', 'blue'] 'none' 'red')", "false");
+    gives("[] ? (['U'] : bounded_endorse ['U'] ['red', 'blue'] 'red')", "false");
 }
 
 #[test]
 fn generated_code_does_not_borrow_endorsement_from_the_prelude() {
     for reply in
-        ["bounded_endorse [] ['x'] 'y' 'x'", "robust_endorse 1", "(\\f. f) robust_endorse", "endorse [] 1"]
+        ["bounded_endorse [] ['x'] 'x'", "robust_endorse 1", "(\\f. f) robust_endorse", "endorse [] 1"]
     {
         let (shown, _) = run("@'write'", &serde_json::to_string(&[reply]).unwrap());
         assert!(shown.starts_with("[false,"), "{reply}: {shown}");

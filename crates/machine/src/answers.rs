@@ -31,6 +31,11 @@ impl<'a> Asked<'a> {
         self.strand.next_request()
     }
 
+    /// The number of a call of this tool, see [`Request::call_id`](crate::Request::call_id).
+    pub fn call_id(&self, tool: &ToolDecl) -> Option<u64> {
+        self.strand.call_id(self.lattice, tool, self.channel)
+    }
+
     /// The time limits that the answer has to keep.
     pub fn deadlines(&self) -> &'a Deadlines {
         self.strand.deadlines()

@@ -17,7 +17,8 @@ use crate::{
 };
 use at_once::AtOnce;
 use core_ir::{
-    Bound, Code, Data, Label, Lattice, ModelParams, Name, Num, Recv, Role, Step, Term, TermId, ToolId, What,
+    Bound, Code, Data, EffectClass, Label, Lattice, ModelParams, Name, Num, Recv, Role, Step, Term, TermId,
+    ToolDecl, ToolId, What,
 };
 use diagnostics::{Span, clip};
 use quick::{Env, itself};
@@ -81,6 +82,8 @@ enum Counted {
     Draws,
     Pars,
     Scopes,
+    /// Calls of tools that write, by their channel.
+    Calls,
 }
 
 /// Counters by label. Many runs count nothing.
@@ -92,7 +95,15 @@ impl Counts {
     /// Counts one more at a label and names it: a hash of label and count that does not depend on
     /// anything that happened at other labels.
     fn next(&mut self, what: Counted, lattice: &Lattice, label: Label) -> u64 {
-        let count = self.count(what, lattice, label);
+        let name = self.peek(what, lattice, label);
+        self.count(what, lattice, label);
+        name
+    }
+
+    /// The name that the next one at a label gets.
+    fn peek(&self, what: Counted, lattice: &Lattice, label: Label) -> u64 {
+        let found = |(w, l, _): &&(Counted, Label, u64)| *w == what && lattice.same(*l, label);
+        let count = self.0.iter().flat_map(|all| all.iter()).find(found).map_or(0, |(_, _, count)| *count);
         // The label's text, not its number: numbers are given in the order in which labels are met, and say where they come from.
         lattice.text(label).bytes().fold(count, |h, b| mix(h, u64::from(b)))
     }
@@ -470,6 +481,30 @@ impl Strand {
     }
 
     /// What its next request is called.
+    /// See [`Request::call_id`].
+    pub(crate) fn call_id(&self, lattice: &Lattice, tool: &ToolDecl, channel: Label) -> Option<u64> {
+        // The channel of a tool is fixed, and so are the program counters of the branches around, which flow to it: whoever sees the call
+        // sees the branch, and all calls that are counted.
+        let name = || mix(self.id, self.counts.peek(Counted::Calls, lattice, channel));
+        (tool.effect == EffectClass::Write).then(name)
+    }
+
+    /// Counts a request that was made.
+    fn made(&mut self, lattice: &Lattice, call: &Call, channel: Label) {
+        match call {
+            Call::Tool { tool, .. } => self.called(lattice, tool, channel),
+            _ => self.requests += 1,
+        }
+    }
+
+    /// Counts a call of a tool that was made.
+    fn called(&mut self, lattice: &Lattice, tool: &ToolDecl, channel: Label) {
+        self.requests += 1;
+        if tool.effect == EffectClass::Write {
+            self.counts.count(Counted::Calls, lattice, channel);
+        }
+    }
+
     pub(crate) fn next_request(&self) -> RequestId {
         RequestId { strand: self.id, number: self.requests }
     }
@@ -751,7 +786,11 @@ impl Machine {
         s.state = State::Waiting;
         s.waiting = Some(Waiting { number: s.requests, pending, answer, span });
         let place = Place { branch: s.place(), number: s.requests };
-        s.requests += 1;
+        let call_id = match &call {
+            Call::Tool { tool, .. } => s.call_id(&self.lattice, tool, channel),
+            _ => None,
+        };
+        s.made(&self.lattice, &call, channel);
         Outcome::Request(
             id,
             Request {
@@ -762,6 +801,7 @@ impl Machine {
                 given: given.into(),
                 span,
                 place,
+                call_id,
             },
         )
     }

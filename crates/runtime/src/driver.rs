@@ -716,7 +716,7 @@ impl<'a> Driver<'a> {
                     self.stop(id, message, begun);
                     return Begin::Begun;
                 }
-                let key = (tool.effect == EffectClass::Write).then(|| Session::key(&self.run, id));
+                let key = request.call_id.map(|call| Session::key(&self.run, &tool.name, call));
                 if key.is_some()
                     && let Some(session) = &self.handlers.journal
                     && let Some(noted) =

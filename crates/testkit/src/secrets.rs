@@ -344,8 +344,13 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
                 let response = match shown.left.take() {
                     Some(left) => left,
                     None => {
+                        let number = match &request.call {
+                            Call::Sample { draw, .. } => Some(*draw),
+                            _ => request.call_id,
+                        };
                         let (channel, limits) = (request.channel, &request.deadlines);
-                        shown.to.answer_to(&request.call, channel, limits, id.strand, machine.lattice())
+                        let named = (id.strand, number);
+                        shown.to.answer_to(&request.call, channel, limits, named, machine.lattice())
                     }
                 };
                 machine.handle(id, response);
@@ -386,9 +391,15 @@ impl Shown for Around<'_> {
     /// Half of the requests are answered where they stand.
     fn answer(&mut self, asked: &machine::Asked<'_>, call: &Call) -> Option<Response> {
         let id = asked.id();
+        let number = match call {
+            Call::Sample { draw, .. } => Some(*draw),
+            Call::Tool { tool, .. } => asked.call_id(tool),
+            _ => None,
+        };
+        let named = (id.strand, number);
         (self.program.seed ^ u64::from(id.number))
             .is_multiple_of(2)
-            .then(|| self.answer_to(call, asked.channel, asked.deadlines(), id.strand, asked.lattice))
+            .then(|| self.answer_to(call, asked.channel, asked.deadlines(), named, asked.lattice))
     }
 }
 
@@ -398,16 +409,16 @@ impl Around<'_> {
         of: &Call,
         channel: Label,
         deadlines: &Deadlines,
-        strand: u64,
+        (strand, number): (u64, Option<u64>),
         lattice: &Lattice,
     ) -> Response {
         let call = drive::call(of);
         let channel = self.common.of(lattice, channel);
-        let mut text = match of {
-            // Which draw it is may be seen.
-            Call::Sample { draw, .. } => format!("{call:?} {draw}"),
-            _ => format!("{call:?}"),
-        };
+        let mut text = format!("{call:?}");
+        // Which draw it is may be seen, and the idempotency key.
+        if let Some(number) = number {
+            text += &format!(" {number}");
+        }
         let limits: Vec<_> = deadlines.iter().collect();
         for limit in &limits {
             text += &format!(" within {} of {}", limit.seconds, limit.scope);

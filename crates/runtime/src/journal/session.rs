@@ -374,9 +374,9 @@ impl Session {
         self.unfinished
     }
 
-    /// What repeats a call without repeating its effect: the same for a request of a run whenever it is asked.
-    pub(crate) fn key(run: &str, id: RequestId) -> String {
-        hash(&format!("{run}/{:x}/{}", id.strand, id.number))[..32].to_string()
+    /// The idempotency key of a call of a tool: the same whenever the call is repeated, see [`machine::Request::call_id`].
+    pub(crate) fn key(run: &str, tool: &str, call: u64) -> String {
+        hash(&format!("{run}/{call:x}/{tool}"))[..32].to_string()
     }
 
     fn broken(&self, e: &rusqlite::Error) -> String {
