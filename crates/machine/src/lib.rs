@@ -40,6 +40,7 @@ mod eval;
 pub mod explore;
 mod once;
 mod prim;
+pub mod store;
 mod value;
 
 pub use answers::{Answers, Args, Asked};

@@ -573,6 +573,7 @@ async fn entries_expire_between_runs_only() {
     }
 }
 
+<<<<<<< HEAD
 /// A model without a price, whose calls nobody counts.
 struct Uncounted;
 
@@ -631,5 +632,73 @@ async fn retries_do_not_repeat_what_is_permanent() {
         });
         let (code, _) = error(run(m, &handlers, Limits::default()).await);
         assert_eq!((code, server.seen().len()), (ErrorCode::Model, asked), "{status}");
+=======
+/// Reads generated code with the prelude in scope.
+struct Generated;
+
+impl machine::CodeParser for Generated {
+    fn parse(&self, text: &str) -> Result<Arc<core_ir::Code>, String> {
+        frontend::calculus::parse_generated(text)
+    }
+}
+
+/// Programs in which stores told a secret: two worlds that differ in the secret alone give the public the same.
+#[tokio::test(start_paused = true)]
+async fn what_a_secret_does_with_a_store_does_not_show() {
+    let slow: CustomTool = Arc::new(|_| {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(100)).await;
+            Ok(Data::Null)
+        })
+    });
+    let write_by_code = r#"mem (remember k 1) {k: Num @ ["S"]}"#;
+    let script =
+        serde_json::json!([{"match": "one", "reply": write_by_code}, {"match": "two", "reply": "1"}]);
+    let programs = [
+        // Eviction across labels.
+        (
+            r#"mem (let _ = (if s then remember h 1 else null) in let _ = remember a 1 in recall a)
+                 {a: Num, h: Num @ ["S"]} capacity 1"#,
+            "1",
+        ),
+        // A secret use that counts.
+        (
+            "mem (let _ = remember a 1 in let _ = remember b 1 in let _ = (if s then recall a else null) in
+                  let _ = remember c 1 in [recall a, recall b]) {a: Num, b: Num, c: Num} capacity 2",
+            "[null,1]",
+        ),
+        // An initial value that a secret use brings about.
+        (
+            "mem (let _ = (if s then recall a else null) in let _ = remember b 1 in recall a)
+               {a: Num = 7, b: Num} capacity 1",
+            "null",
+        ),
+        // Time that passes under a secret.
+        (
+            "mem (let _ = remember a 1 in let _ = (if s then tool[slow] {} else null) in recall a) {a: Num} ttl 60",
+            "1",
+        ),
+        // Code that declares the program's store again.
+        (
+            r#"mem (let _ = fresh (let _ = send (if s then "one" else "two") in recv) in recall k) {k: Num}"#,
+            "null",
+        ),
+    ];
+    for (program, expected) in programs {
+        let text = format!(
+            "tool slow() -> Null @ [\"S\"] read control [\"U\", \"S\"]\n\\s. let s = ([\"S\"]: s) in\n{program}"
+        );
+        for secret in [true, false] {
+            let compiled = frontend::calculus::compile(diagnostics::FileId(0), &text);
+            let code = compiled.code.unwrap_or_else(|| panic!("{text}: {:?}", compiled.diagnostics));
+            let config = machine::Config { parser: Some(Arc::new(Generated)), ..machine::Config::default() };
+            let tools = Tools::new(&Environment::default()).with_custom("slow", slow.clone());
+            let handlers = Handlers { tools, ..scripted(&script.to_string()) };
+            let machine = Machine::new(Arc::new(code), Some(Data::Bool(secret)), config);
+            let report = run(machine, &handlers, Limits::default()).await;
+            assert_eq!(report.label, Data::list([]), "{program}");
+            assert_eq!(data(report).to_json().to_string(), expected, "{program}: {secret}");
+        }
+>>>>>>> e2c2816 (stores: one implementation of their state in the machine's crate; testkit: pairs with eviction, lifetimes and earlier entries)
     }
 }

@@ -70,7 +70,7 @@ impl Program {
     /// # Panics
     /// Never: every [`Ast`] makes a closed term, unless it is nested too deep, which none of ours is.
     pub fn code(&self) -> Arc<Code> {
-        Arc::new(build::build(self, &self.ast, true).expect("a closed term"))
+        Arc::new(build::build(self, &self.ast).expect("a closed term"))
     }
 
     /// Reads generated code: a reference to one of the replies, or JSON.
@@ -81,12 +81,12 @@ impl Program {
         if let Some(index) = text.strip_prefix('#').and_then(|n| n.parse::<usize>().ok())
             && let Some(Reply::Code(ast)) = self.replies.get(index)
         {
-            return build::build(self, ast, false).map(Arc::new).map_err(|e| format!("{e:?}"));
+            return build::build(self, ast).map(Arc::new).map_err(|e| format!("{e:?}"));
         }
         let json: serde_json::Value = serde_json::from_str(text).map_err(|_| "not code".to_string())?;
         let data = Data::from_json(&json).map_err(|e| e.to_string())?;
         let literal = Ast::new(Op::Lit(data), []);
-        build::build(self, &literal, false).map(Arc::new).map_err(|e| format!("{e:?}"))
+        build::build(self, &literal).map(Arc::new).map_err(|e| format!("{e:?}"))
     }
 
     /// Whether anything may run in parallel, so that the order of requests is not determined.

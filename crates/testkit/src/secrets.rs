@@ -325,12 +325,14 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
     let secret = label(lattice, &pair.secret);
     let mut common = Common { lattice: lattice.clone(), known: HashMap::new() };
     let mut world = Script::new(program);
-    // What is kept under a secret's label is part of the secret.
+    // What an earlier run kept; under a secret's label it is part of the secret.
     for store in &program.stores {
         for key in &store.keys {
             let at = common.lattice.resolve(&key.label).unwrap_or_default();
             if common.lattice.flows(secret, at) {
-                world.begin(&store.name, key, which as u64);
+                world.begin(store, key, which as u64);
+            } else if program.seed.is_multiple_of(3) {
+                world.begin(store, key, 2);
             }
         }
     }

@@ -493,6 +493,8 @@ fn refused(program: &Program, code: &Code) -> Option<String> {
         _ => false,
     }) {
         Some("tool")
+    } else if has(&|t| matches!(t, Term::Mem(..))) {
+        Some("mem")
     } else if program.generated_endorse {
         None
     } else if has(&|t| matches!(t, Term::Endorse(..))) {

@@ -7,8 +7,6 @@
 //! Invariant: what an operation finds under a label depends on the time of its run and on what was written under that label, and on
 //! nothing else.
 
-mod account;
-mod here;
 mod redis;
 mod sqlite;
 
@@ -16,6 +14,7 @@ pub use redis::RedisServer;
 
 use crate::{ConfigError, ConfigErrorKind};
 use core_ir::{Data, KeyDecl, Name, StoreConflict, StoreDecl, StoreTable};
+use machine::store::StoreState;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -87,7 +86,7 @@ fn prefixed(text: &str) -> String {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Stores {
-    here: Arc<Mutex<HashMap<(String, Name), here::Store>>>,
+    here: Arc<Mutex<HashMap<(String, Name), StoreState>>>,
     /// Those that are kept elsewhere.
     places: Arc<HashMap<Name, StorePlace>>,
     /// Those that all scopes share.
@@ -132,7 +131,7 @@ pub struct Stores {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StillStores {
-    stores: HashMap<Name, here::Store>,
+    stores: HashMap<Name, StoreState>,
 }
 
 impl StillStores {
@@ -141,7 +140,7 @@ impl StillStores {
             return Err(format!("store `{}` has no such key", decl.name));
         };
         let operation = Operation { owner: "", decl, key, act, now: 0 };
-        self.stores.entry(decl.name.clone()).or_default().carry_out(operation)
+        operation.on(self.stores.entry(decl.name.clone()).or_default())
     }
 
     /// What a key holds, if anything.
@@ -186,6 +185,19 @@ struct Operation<'a> {
 }
 
 impl Operation<'_> {
+    /// Carries the operation out in this process.
+    fn on(self, state: &mut StoreState) -> Result<Option<Data>, String> {
+        match &self.act {
+            Act::Recall => {
+                state.recall(self.decl, self.key, self.now).map(|data| self.of_type(data)).transpose()
+            }
+            Act::Remember(value) => {
+                state.remember(self.decl, self.key, value.clone(), self.now);
+                Ok(None)
+            }
+        }
+    }
+
     /// What a key holds, if it is of its type.
     fn of_type(&self, data: Data) -> Result<Data, String> {
         let KeyDecl { name, ty, .. } = self.key;
@@ -362,7 +374,7 @@ impl Stores {
         let Some(place) = place else {
             // A panic while the lock was held can't leave a store half changed in a way that matters.
             let mut stores = self.here.lock().unwrap_or_else(PoisonError::into_inner);
-            return stores.entry((owner.to_string(), decl.name.clone())).or_default().carry_out(operation);
+            return operation.on(stores.entry((owner.to_string(), decl.name.clone())).or_default());
         };
         let open = {
             let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,10 +7,10 @@
 //! itself; the owner of what is the local user's is empty. The fields are the keys, and an entry is JSON: `v` is the value (JSON of the
 //! exchange format), `expires` (milliseconds since 1970) and `capacity` are its limits, and `n` is the number of the write.
 
-use super::account::{Limits, initial};
 use super::{Act, Operation, label_of, prefixed};
 use core_ir::exchange::data_json;
 use core_ir::{Data, Name};
+use machine::store::{EntryLimits, initial};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -140,7 +140,7 @@ impl Client {
         match act {
             Act::Recall => script.arg("recall"),
             Act::Remember(value) => {
-                let limits = Limits::of(decl, *now);
+                let limits = EntryLimits::of(decl, *now);
                 let number = |n: Option<i64>| n.map(|n| n.to_string()).unwrap_or_default();
                 let capacity = limits.capacity.map(|c| i64::try_from(c).unwrap_or(i64::MAX));
                 let value = data_json(value).to_string();

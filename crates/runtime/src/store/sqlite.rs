@@ -2,11 +2,11 @@
 //!
 //! Invariant: every operation is one transaction, so agents in several processes see each other's writes whole and in one order.
 
-use super::account::{Limits, initial, kept};
 use super::{Act, Operation, label_of};
 use crate::turn::Turn;
 use core_ir::exchange::data_json;
 use core_ir::{Data, Name};
+use machine::store::{EntryLimits, initial, kept};
 use rusqlite::{Connection, TransactionBehavior, params};
 use std::path::Path;
 use std::time::Duration;
@@ -67,7 +67,7 @@ fn shown(e: &rusqlite::Error) -> String {
 /// An entry without its value.
 struct Entry {
     key: Name,
-    limits: Limits,
+    limits: EntryLimits,
     number: i64,
 }
 
@@ -84,7 +84,7 @@ fn carry_out(db: &mut Connection, operation: Operation) -> Result<Option<Data>, 
         let entries = rows.query_map(params![owner, &*decl.name, label], |r| {
             let capacity: Option<i64> = r.get(2)?;
             let capacity = capacity.map(|c| u64::try_from(c).unwrap_or(0));
-            let limits = Limits { expires: r.get(1)?, capacity };
+            let limits = EntryLimits { expires: r.get(1)?, capacity };
             Ok(Entry { key: r.get::<_, String>(0)?.into(), limits, number: r.get(3)? })
         })?;
         entries.collect()
@@ -106,7 +106,8 @@ fn carry_out(db: &mut Connection, operation: Operation) -> Result<Option<Data>, 
             initial(decl, key, &written, now).cloned()
         }
         Act::Remember(value) => {
-            let written = Entry { key: key.name.clone(), limits: Limits::of(decl, now), number: last + 1 };
+            let written =
+                Entry { key: key.name.clone(), limits: EntryLimits::of(decl, now), number: last + 1 };
             let all = std::iter::once(&written).chain(remain.into_iter().filter(|e| e.key != key.name));
             let remain = kept(all, |e| e.limits, now);
             let write = || -> rusqlite::Result<()> {

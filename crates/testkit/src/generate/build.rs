@@ -65,14 +65,11 @@ fn make_prelude() -> Globals {
     b.finish_globals(definitions.into(), AT).expect("the definitions are closed functions")
 }
 
-/// Makes code of a tree. Generated code has the prelude only: no tools, no stores.
-pub(super) fn build(program: &Program, ast: &Ast, with_tools: bool) -> Result<Code, Vec<BuildError>> {
+/// Makes code of a tree. Generated code that uses a tool or declares a store is refused by whoever runs it.
+pub(super) fn build(program: &Program, ast: &Ast) -> Result<Code, Vec<BuildError>> {
     let mut b = Builder::new();
     let tools: Vec<ToolId> = program.tools.iter().map(|t| b.tool(t.clone())).collect();
-    let stores: Vec<StoreId> = match with_tools {
-        true => program.stores.iter().map(|s| b.store(s.clone())).collect(),
-        false => Vec::new(),
-    };
+    let stores: Vec<StoreId> = program.stores.iter().map(|s| b.store(s.clone())).collect();
     let mut making = Making { b, program, tools, stores, scope: Vec::new(), keys: Vec::new() };
     let root = making.term(ast);
     making.b.finish(root, &prelude())

@@ -342,7 +342,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         .lattice
         .unwrap_or_else(|| LatticeKind::ALL.get(drawn + 1).map_or(LatticeKind::default(), |(_, kind)| *kind));
     let tools = tools(rng, lattice, style.approve);
-    let stores = stores(rng, lattice);
+    let mut stores = stores(rng, lattice);
     // A model with tools replies with a tag, which is of no type that programs are made for.
     let models = models(rng, if style.typed { 0 } else { tools.len() });
     let focus = rng.chance(50).then(|| rng.draw() as usize);
@@ -395,6 +395,13 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let seed = rng.draw();
     // Numbers of their own, so that the rest of a seed's program does not depend on it.
     let mut own = Rng::new(seed.rotate_left(32));
+    limit(&mut stores, &mut Rng::new(seed.rotate_left(16)));
+    if !style.typed && own.chance(10) {
+        // No store may be declared in such code.
+        let write = node(Op::Remember(own.byte()), [Ast::lit(Data::Num(Num::ONE))]);
+        let uses = if own.chance(50) { write } else { node(Op::Recall(own.byte()), []) };
+        replies[0] = Reply::Code(node(Op::Mem(own.byte()), [uses]));
+    }
     let ast = if !style.typed && own.chance(25) { at_hand(ast, &mut own, lattice, style, 0) } else { ast };
     Program {
         ast,
@@ -524,6 +531,14 @@ fn stores(rng: &mut Rng, lattice: LatticeKind) -> Vec<StoreDecl> {
         ),
         store("other", vec![("n", Type::Num, None), ("l", Type::list(Type::Num), Some(Data::list([])))]),
     ]
+}
+
+/// Gives some stores a capacity, so small that entries are evicted, and a lifetime: none, or one that may end before the run begins.
+fn limit(stores: &mut [StoreDecl], rng: &mut Rng) {
+    for store in stores {
+        store.capacity = rng.chance(50).then(|| rng.below(3) as u64);
+        store.ttl = rng.chance(50).then(|| if rng.chance(10) { 0 } else { 60 });
+    }
 }
 
 fn models(rng: &mut Rng, tools: usize) -> Vec<ModelParams> {

@@ -3,16 +3,19 @@
 use super::random::{Rng, data_of, spec};
 use super::{Program, Reply};
 use crate::world::{Answer, Call, World, hash};
-use core_ir::{Data, KeyDecl, Name, Num, ToolDecl, Type};
+use core_ir::{Data, KeyDecl, Name, Num, StoreDecl, ToolDecl, Type};
+use machine::store::StoreState;
 use std::collections::HashMap;
 
 /// Answers a program's requests by their content and the program's seed. If nothing runs in parallel, an answer
-/// depends also on how many there were before, and stores keep what they are given; otherwise the order in
-/// which requests are made does not matter.
+/// depends also on how many there were before, and stores keep what they are given, with their capacities and lifetimes;
+/// otherwise the order in which requests are made does not matter.
 #[derive(Clone, Debug)]
 pub struct Script {
     program: Program,
-    stores: HashMap<(Name, Name), Data>,
+    stores: HashMap<Name, StoreState>,
+    /// When the run begins, in milliseconds.
+    now: i64,
     /// Whether answers depend on what was asked before.
     remembers: bool,
     answered: u64,
@@ -21,15 +24,10 @@ pub struct Script {
 impl Script {
     /// The world of a program.
     pub fn new(program: &Program) -> Script {
-        let mut stores = HashMap::new();
-        for store in &program.stores {
-            for key in &store.keys {
-                if let Some(d) = &key.initial {
-                    stores.insert((store.name.clone(), key.name.clone()), d.clone());
-                }
-            }
-        }
-        Script { remembers: !program.is_parallel(), program: program.clone(), stores, answered: 0 }
+        // Before or after the entries of an earlier run have expired.
+        let now = if program.seed.is_multiple_of(2) { Script::EXPIRES - 1 } else { Script::EXPIRES };
+        let stores = HashMap::new();
+        Script { remembers: !program.is_parallel(), program: program.clone(), stores, now, answered: 0 }
     }
 
     /// The same, with answers that depend on nothing but what is asked. Stores remember nevertheless.
@@ -51,11 +49,10 @@ impl World for Script {
     fn answer(&mut self, call: &Call) -> Answer {
         let key = self.key(call);
         let mut rng = Rng::new(hash(self.program.seed, &key));
-        if let Call::Recall { store, key } = call
+        if let Call::Recall { .. } = call
             && self.remembers
             && rng.chance(Script::FORGETS)
         {
-            self.stores.remove(&(store.clone(), key.clone()));
             return Answer::Found(None);
         }
         self.respond(call, &mut rng)
@@ -76,14 +73,22 @@ impl Script {
     /// what it was given, is its own affair.
     pub(crate) const FORGETS: u64 = 3;
 
-    /// What a key holds at the outset, if that is not the same in every run.
-    pub(crate) fn begin(&mut self, store: &Name, key: &KeyDecl, run: u64) {
-        let at = (store.clone(), key.name.clone());
+    /// The lifetime of entries where there is one that ends, in milliseconds.
+    const EXPIRES: i64 = 60_000;
+
+    /// Writes a key as an earlier run of this number may have done.
+    pub(crate) fn begin(&mut self, store: &StoreDecl, key: &KeyDecl, run: u64) {
         let mut rng = Rng::new(hash(self.program.seed ^ run, &key.name));
-        match rng.chance(30) {
-            true => self.stores.remove(&at),
-            false => self.stores.insert(at, data_of(&mut rng, &key.ty)),
-        };
+        if rng.chance(70) {
+            let value = data_of(&mut rng, &key.ty);
+            self.stores.entry(store.name.clone()).or_default().remember(store, key, value, 0);
+        }
+    }
+
+    /// The declaration of a key.
+    fn key_of(&self, store: &Name, key: &Name) -> Option<(&StoreDecl, &KeyDecl)> {
+        let store = self.program.stores.iter().find(|s| s.name == *store)?;
+        Some((store, store.keys.iter().find(|k| k.name == *key)?))
     }
 
     /// The answer to a call, by random numbers that decide it; of a store that has given up nothing.
@@ -158,11 +163,18 @@ impl Script {
                 Answer::Found(Some(Data::Tag("odd".into(), Data::Null.into())))
             }
             Call::Recall { store, key } => {
-                Answer::Found(self.stores.get(&(store.clone(), key.clone())).cloned())
+                let Some((store, key)) = self.key_of(store, key) else { return Answer::Found(None) };
+                let state = self.stores.get(&store.name).cloned().unwrap_or_default();
+                Answer::Found(state.recall(store, key, self.now))
             }
             Call::Remember { store, key, value } => {
-                if self.remembers {
-                    self.stores.insert((store.clone(), key.clone()), value.clone());
+                if self.remembers
+                    && let Some((store, key)) = self.key_of(store, key)
+                {
+                    let mut state = self.stores.get(&store.name).cloned().unwrap_or_default();
+                    state.remember(store, key, value.clone(), self.now);
+                    let name = store.name.clone();
+                    self.stores.insert(name, state);
                 }
                 Answer::Kept
             }
