@@ -573,7 +573,6 @@ async fn entries_expire_between_runs_only() {
     }
 }
 
-<<<<<<< HEAD
 /// A model without a price, whose calls nobody counts.
 struct Uncounted;
 
@@ -632,7 +631,9 @@ async fn retries_do_not_repeat_what_is_permanent() {
         });
         let (code, _) = error(run(m, &handlers, Limits::default()).await);
         assert_eq!((code, server.seen().len()), (ErrorCode::Model, asked), "{status}");
-=======
+    }
+}
+
 /// Reads generated code with the prelude in scope.
 struct Generated;
 
@@ -699,6 +700,5 @@ async fn what_a_secret_does_with_a_store_does_not_show() {
             assert_eq!(report.label, Data::list([]), "{program}");
             assert_eq!(data(report).to_json().to_string(), expected, "{program}: {secret}");
         }
->>>>>>> e2c2816 (stores: one implementation of their state in the machine's crate; testkit: pairs with eviction, lifetimes and earlier entries)
     }
 }
