@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
-const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
+const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
 /// Answers every request with this text; gives the heads of the requests.
 fn server(answer: String) -> (String, Arc<Mutex<Vec<String>>>) {

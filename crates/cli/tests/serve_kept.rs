@@ -288,7 +288,7 @@ fn written(dir: &Path, out: &mut Vec<u8>) {
 /// A model that tells its key to everybody, and a tool that tells what it finds in its environment.
 #[test]
 fn secrets_are_in_no_answer_log_journal_trace_or_metric() {
-    const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
+    const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
     const OTHER: &str = "planted-other-4fT9zQ2LwX7cV5bN8m";
     let said = format!("your key is {KEY} and {OTHER} or {}", KEY.replace('p', "\\u0070"));
     let completion = format!(

@@ -211,7 +211,7 @@ async fn another_name_for_a_model_gives_it_no_more() {
         ("gpt-small", json!({"models": {"fast": {"model": "openai/gpt-small"}}}), "fast"),
         ("gpt-small", json!({"models": {}}), "openai/gpt-small"),
     ] {
-        let env = [("OPENAI_BASE_URL", &*server.url), ("OPENAI_API_KEY", "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc")];
+        let env = [("OPENAI_BASE_URL", &*server.url), ("OPENAI_API_KEY", "sk-planted-0zq7xw2rt9lm4kp8vb3nc")];
         let models = models(&server, file, None, &env);
         let policy = [(listed_name, PUBLIC), ("fast", LabelSpec::TOP)];
         let (report, _) = run(asks(named(ask), false, true), listed(&policy), models.clone()).await;

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use support::program::{AT, ask, call, code, code as code_of, decl, par};
 
-const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
+const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
 /// Two questions, two tools that write, a sample and a store, some of it in branches.
 fn program(question: &str) -> Arc<Code> {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use support::program::{AT, call, caught, decl, machine, par};
 
-const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
+const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
 /// A server with a tool for each thing to test.
 #[derive(Clone, Default)]

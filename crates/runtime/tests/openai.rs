@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use support::{Act, Server};
 
-const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
+const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
 fn user(text: &str) -> Message {
     Message { role: Role::User, content: text.into(), call: None }
@@ -98,7 +98,7 @@ async fn a_reply_comes_with_its_usage() {
     assert_eq!(answer.result, Ok(Reply::Text("hi".into())));
     assert_eq!((answer.tokens.input, answer.tokens.output), (11, 7));
     let seen = server.seen();
-    assert_eq!(seen[0].authorization.as_deref(), Some("Bearer sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc"));
+    assert_eq!(seen[0].authorization.as_deref(), Some("Bearer sk-planted-0zq7xw2rt9lm4kp8vb3nc"));
     let want = json!({"model": "gpt-test", "messages": [{"role": "user", "content": "hello"}], "temperature": 0.25, "top_p": 0.5, "max_tokens": 99});
     assert_eq!(seen[0].body, want);
 }
@@ -139,7 +139,7 @@ async fn lasting_troubles_are_named() {
     let cases = [
         (refused(500, "oops"), "HTTP 500: oops (after 3 attempts)"),
         (
-            refused(401, "bad key sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc"),
+            refused(401, "bad key sk-planted-0zq7xw2rt9lm4kp8vb3nc"),
             "HTTP 401: bad key [redacted] (help: check the key in `OPENAI_API_KEY`)",
         ),
         (refused(404, "no such model"), "check the model's name `gpt-test`"),
@@ -153,7 +153,7 @@ async fn lasting_troubles_are_named() {
         ),
         (Act::Raw(200, "application/json", None, "".into()), "the answer is cut off: nothing"),
         (
-            Act::Raw(200, "application/json", None, "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc!".into()),
+            Act::Raw(200, "application/json", None, "sk-planted-0zq7xw2rt9lm4kp8vb3nc!".into()),
             "at line 1 column 2): `[redacted]!`",
         ),
         (
@@ -429,7 +429,7 @@ async fn tools_are_offered_and_called_natively() {
 #[tokio::test]
 async fn the_key_never_shows_even_if_the_endpoint_says_it() {
     let echo = format!("your key is {KEY}");
-    let escaped = format!("{echo}, also \\u0073k-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc");
+    let escaped = format!("{echo}, also \\u0073k-planted-0zq7xw2rt9lm4kp8vb3nc");
     let cases = [
         refused(400, &format!("invalid header: Bearer {KEY}")),
         Act::Raw(500, "text/plain", None, echo.clone()),

@@ -15,7 +15,7 @@ use support::program::{AT, call, code, decl};
 use support::{Act, Server};
 
 const PAGE: &str = "sunshine moonlight hunter22 letmein1 c3Vuc2hpbmUhIQ==";
-const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
+const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
 /// Reads a page, asks a model about it, and posts both: everything that somebody outside may see.
 fn program() -> Arc<core_ir::Code> {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use support::program::{AT, ask, call, caught, decl, machine, par};
 use support::{Act, Server};
 
-const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
+const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
 fn scripted(script: &str) -> Handlers {
     Handlers::new(Models::only(Arc::new(Scripted::parse(script).unwrap())))

@@ -12,7 +12,7 @@ use std::time::Duration;
 use support::program::{call, decl, exec, machine};
 use support::{Act, Server};
 
-const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
+const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
 fn tools() -> Tools {
     Tools::new(&Environment::new([("PLANTED_KEY", KEY)]))

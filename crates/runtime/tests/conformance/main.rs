@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::{Act, Body, Say, Server};
 
-const KEY: &str = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
+const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
 /// How a model behind HTTP is asked: the protocol, and whether the answer is a stream.
 const WAYS: [(Protocol, bool); 6] = [
@@ -541,7 +541,7 @@ async fn wrong_calls_without_an_end_are_ended() {
         ("rm", "{}", "there is no tool `rm`; offered: look"),
         ("look", "{oops", "the arguments of `look` are no JSON object: \"{oops\""),
         ("look", r#"{"q": 7}"#, "the argument `q` of `look`: $: expected a string, found a number"),
-        ("look", r#"{"sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc": 1}"#, "the argument `q` of `look` is missing"),
+        ("look", r#"{"sk-planted-0zq7xw2rt9lm4kp8vb3nc": 1}"#, "the argument `q` of `look` is missing"),
     ];
     for (name, args, cause) in cases {
         for way in WAYS {

@@ -198,13 +198,13 @@ async fn perform(stream: &mut TcpStream, protocol: Protocol, act: Act, streamed:
             }
         }
         Act::Error(200, name) if streamed => {
-            let data = error(protocol, name, "the key sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc is wrong");
+            let data = error(protocol, name, "the key sk-planted-0zq7xw2rt9lm4kp8vb3nc is wrong");
             begin(stream, EVENTS).await?;
             chunk(stream, format!("event: error\ndata: {data}\n\n").as_bytes()).await?;
             chunk(stream, b"").await
         }
         Act::Error(status, name) => {
-            let body = error(protocol, name, "the key sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc is wrong").to_string();
+            let body = error(protocol, name, "the key sk-planted-0zq7xw2rt9lm4kp8vb3nc is wrong").to_string();
             whole(stream, status, "application/json", "", &body).await
         }
         Act::Later(status, seconds) => {
@@ -484,7 +484,7 @@ fn events(protocol: Protocol, say: &Say) -> Vec<String> {
 
 /// What the provider would find wrong with a request.
 fn check(protocol: Protocol, head: &str, body: &Json) -> Result<(), String> {
-    let key = "sk-planted-0Zq7Xw2Rt9Lm4Kp8Vb3Nc";
+    let key = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
     let has = |line: &str| if head.contains(line) { Ok(()) } else { Err(format!("no `{line}`")) };
     if body["model"] != "m-test" {
         return Err("model is missing".into());
