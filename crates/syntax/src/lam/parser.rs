@@ -1221,7 +1221,7 @@ impl<'a> Parser<'a> {
                 }
                 catches = Catches::NotTimeout;
             }
-        } else if self.is_word("transient") && self.ahead(1).tok == Tok::Word {
+        } else if self.is_word("transient") && self.ahead(1).tok != Tok::Dot {
             self.bump();
             catches = Catches::Transient;
         }
