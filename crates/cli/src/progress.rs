@@ -27,9 +27,16 @@ pub fn event_json(event: &Event, detail: Detail) -> Option<Value> {
     let mut o = Map::new();
     let mut put = |name: &str, value: Value| drop(o.insert(name.into(), value));
     match event {
-        Event::Asked { id, what, .. } => {
+        Event::Asked { id, what, channel, answer, .. } => {
             put("event", "asked".into());
             put("request", request(*id).into());
+            if content {
+                put("label", channel.to_json());
+                // Whoever may not see the answer is not told its label.
+                if *answer != Data::Null {
+                    put("answerLabel", answer.to_json());
+                }
+            }
             match what {
                 Asked::Model { model, purpose, agent, messages, attempt, .. } => {
                     put("kind", "model".into());
@@ -83,7 +90,7 @@ pub fn event_json(event: &Event, detail: Detail) -> Option<Value> {
             put("request", request(*id).into());
             put("text", text.clone().into());
         }
-        Event::Answered { id, what, tokens, usd, finish, elapsed } => {
+        Event::Answered { id, what, tokens, usd, finish, elapsed, stated } => {
             put("event", "answered".into());
             put("request", request(*id).into());
             let (status, said) = match what {
@@ -97,6 +104,7 @@ pub fn event_json(event: &Event, detail: Detail) -> Option<Value> {
                 Answered::Failed(_) => ("failed", None),
                 Answered::Stopped(_) => ("stopped", None),
                 Answered::Late => ("late", None),
+                Answered::Withheld => ("withheld", None),
             };
             put("status", status.into());
             if let Answered::Failed(why) | Answered::Stopped(why) = what {
@@ -112,7 +120,12 @@ pub fn event_json(event: &Event, detail: Detail) -> Option<Value> {
             if let Some(finish) = finish.as_str() {
                 put("finish", finish.into());
             }
-            put("ms", u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).into());
+            if *what != Answered::Withheld {
+                put("ms", u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).into());
+            }
+            if let Some(stated) = stated.as_ref().filter(|_| content) {
+                put("stated", stated.to_json());
+            }
             if let Some(said) = said.filter(|_| content) {
                 put("content", said);
             }

@@ -123,6 +123,7 @@ impl<'a> Watch<'a> {
                     Answered::Failed(why) => format!("failed: {why}"),
                     Answered::Stopped(why) => format!("stopped: {why}"),
                     Answered::Late => "too late".into(),
+                    Answered::Withheld => "withheld".into(),
                 };
                 let took = format!("  ({} ms)", elapsed.as_millis());
                 self.line(&self.fit(&format!("{n:>3}  → "), &said, &took), asking);

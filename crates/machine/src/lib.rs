@@ -91,11 +91,13 @@ pub struct Config {
     pub generated_endorse: bool,
     /// Whether labels keep where they come from, for [`Machine::why`]. Nothing else about the run changes.
     pub explain_flow: bool,
+    /// Label of the input. One that the lattice does not have counts as ⊤.
+    pub input: LabelSpec,
 }
 
 impl Default for Config {
     /// Two-axis lattice, 100 million steps, 16 MiB of text, 8 million frames, models may see everything,
-    /// generated code may not reclassify.
+    /// generated code may not reclassify, the input is trusted and public.
     fn default() -> Config {
         Config {
             lattice: LatticeKind::TwoAxis,
@@ -109,6 +111,7 @@ impl Default for Config {
             routes: ModelRoutes::default(),
             generated_endorse: false,
             explain_flow: false,
+            input: LabelSpec::BOTTOM,
         }
     }
 }
@@ -819,7 +822,9 @@ impl Machine {
             lattice,
             config,
         };
-        let input = input.map(|d| Value::from_data(&mut machine.lattice, Label::BOTTOM, &d));
+        let label = machine.lattice.resolve(&machine.config.input);
+        let label = label.unwrap_or_else(|| machine.lattice.top());
+        let input = input.map(|d| Value::from_data(&mut machine.lattice, label, &d));
         let strand = eval::Strand::root(code, input, Conversation::empty(Label::BOTTOM));
         machine.enlist(strand, true);
         machine

@@ -30,10 +30,11 @@ pub(crate) struct AtOnce<'d, 'a> {
 impl AtOnce<'_, '_> {
     fn asks(&mut self, asked: &Asked<'_>, what: What) -> Instant {
         let channel = asked.lattice.data_of(asked.channel);
+        let answer = asked.lattice.data_of(asked.answer);
         // Runs that explain flow ask the driver, so there is nothing to explain.
         let why = Vec::new();
         let (id, span, place) = (asked.id(), asked.span, asked.place().path());
-        self.emit(Event::Asked { id, span, channel, place, what, why });
+        self.emit(Event::Asked { id, span, channel, answer, place, what, why });
         Instant::now()
     }
 
@@ -46,6 +47,7 @@ impl AtOnce<'_, '_> {
             usd: None,
             finish,
             elapsed: begun.elapsed(),
+            stated: None,
         });
     }
 

@@ -16,7 +16,7 @@ use crate::tools::ToolAnswer;
 use crate::underway::{Doing, Done, Open, OpenModel, Portable, UnderWay};
 use crate::why::{self, Explainer, Why};
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
-use core_ir::{Candidate, Data, EffectClass, Label, Name, Num, ToolDecl};
+use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, Num, ToolDecl};
 use machine::{
     Call, ErrorCode, Failure, Machine, Message, Output, Reified, Request, RequestId, Response, Stop,
     StopReason,
@@ -527,7 +527,11 @@ impl<'a> Driver<'a> {
             Answered::Reply(reply) => Finish::of(reply),
             _ => Finish::Other,
         };
-        self.emit(Event::Answered { id, what, tokens, usd, finish, elapsed });
+        let stated = match &response {
+            Response::LabelledTool(_, said) => Some(self.stated(said)),
+            _ => None,
+        };
+        self.emit(Event::Answered { id, what, tokens, usd, finish, elapsed, stated });
         self.machine.handle(id, response);
     }
 
@@ -552,7 +556,8 @@ impl<'a> Driver<'a> {
                     let (what, elapsed) = (Answered::Late, begun.elapsed());
                     self.end_of_text(id, text);
                     let finish = Finish::Other;
-                    self.emit(Event::Answered { id, what, tokens: spent, usd, finish, elapsed });
+                    let stated = None;
+                    self.emit(Event::Answered { id, what, tokens: spent, usd, finish, elapsed, stated });
                 }
                 Some(open) => self.answered(id, Answered::Late, open.begun),
                 None => {
@@ -902,7 +907,7 @@ impl<'a> Driver<'a> {
             self.said.get_or_insert_default().keep(asked, reply, words.clone());
         }
         let elapsed = begun.elapsed();
-        self.emit(Event::Answered { id, what, tokens, usd: usd.clone(), finish, elapsed });
+        self.emit(Event::Answered { id, what, tokens, usd: usd.clone(), finish, elapsed, stated: None });
         let response = match result {
             Err(why) if permanent => Response::Permanent(why),
             result => Response::Model(result),
@@ -917,11 +922,15 @@ impl<'a> Driver<'a> {
             Ok(data) => Answered::Data(data.clone()),
             Err(e) => Answered::Failed(e.clone()),
         };
-        self.answered(id, what, begun);
-        let response = match label {
-            Some(said) => Response::LabelledTool(result, self.machine.lattice().in_terms(&said)),
-            None => Response::Tool(result),
+        let (response, stated) = match label {
+            Some(said) => {
+                let said = self.machine.lattice().in_terms(&said);
+                let stated = self.stated(&said);
+                (Response::LabelledTool(result, said), Some(stated))
+            }
+            None => (Response::Tool(result), None),
         };
+        self.answered_as(id, what, begun, stated);
         self.respond(id, response, begun);
     }
 
@@ -955,8 +964,20 @@ impl<'a> Driver<'a> {
     }
 
     fn answered(&mut self, id: RequestId, what: Answered, begun: Instant) {
+        self.answered_as(id, what, begun, None);
+    }
+
+    /// Tells of an answer for which a label is stated.
+    fn answered_as(&mut self, id: RequestId, what: Answered, begun: Instant, stated: Option<Data>) {
         let (tokens, finish) = (Tokens::default(), Finish::Other);
-        self.emit(Event::Answered { id, what, tokens, usd: None, finish, elapsed: begun.elapsed() });
+        self.emit(Event::Answered { id, what, tokens, usd: None, finish, elapsed: begun.elapsed(), stated });
+    }
+
+    /// A label that an answer states, as the machine reads it.
+    fn stated(&self, said: &LabelSpec) -> Data {
+        let mut lattice = self.machine.lattice().clone();
+        let label = lattice.resolve(said).unwrap_or_else(|| lattice.top());
+        lattice.data_of(label)
     }
 
     fn asked(&mut self, id: RequestId, request: &Request, model: &str) {
@@ -995,7 +1016,8 @@ impl<'a> Driver<'a> {
         let channel = self.machine.lattice().data_of(request.channel);
         let place = request.place.path();
         let why = Explainer { lattice: self.machine.lattice(), redactor: r }.given(&request.given);
-        self.emit(Event::Asked { id, span: request.span, channel, place, what, why });
+        let answer = self.machine.lattice().data_of(request.answer);
+        self.emit(Event::Asked { id, span: request.span, channel, answer, place, what, why });
     }
 
     fn tell(&mut self, id: RequestId, note: Note) {

@@ -24,8 +24,11 @@ pub enum Event {
         id: RequestId,
         /// The term that asks.
         span: Span,
-        /// The channel label, as a label value: who can see that it is asked.
+        /// The channel label, as a label value: who can see that it is asked, and everything in it.
         channel: Data,
+        /// Label of the answer, of the errors that stand for one, and of everything told about it, as a label value. The answer may
+        /// state more: see [`Event::Answered`].
+        answer: Data,
         /// Where it stands in the order of a run whose branches are run one after another.
         place: Arc<[u32]>,
         /// What is asked.
@@ -72,6 +75,8 @@ pub enum Event {
         finish: Finish,
         /// How long it took.
         elapsed: Duration,
+        /// The label that whoever answered states, as a label value; it is joined with that of the request.
+        stated: Option<Data>,
     },
 }
 
@@ -151,6 +156,8 @@ pub enum Answered {
     Stopped(String),
     /// A time limit of the program has passed, and it was given up.
     Late,
+    /// Something that the receiver of the event may not be shown. No run tells this; views of runs do.
+    Withheld,
 }
 
 /// What a handler tells while it works.
@@ -293,7 +300,11 @@ impl crate::Redactor {
                 Answered::Reply(reply) => *reply = self.reply(reply),
                 Answered::Data(data) => *data = self.data(data),
                 Answered::Failed(text) | Answered::Stopped(text) => *text = self.owned(std::mem::take(text)),
-                Answered::Nothing | Answered::Sample(_) | Answered::Approved(_) | Answered::Late => {}
+                Answered::Nothing
+                | Answered::Sample(_)
+                | Answered::Approved(_)
+                | Answered::Late
+                | Answered::Withheld => {}
             },
             Event::Growing { .. } => {}
         }

@@ -61,7 +61,7 @@ impl Recorder {
     /// Takes note of an event.
     pub fn note(&mut self, event: &Event) {
         match event {
-            Event::Asked { id, span, channel, place, what, why } => {
+            Event::Asked { id, span, channel, place, what, why, .. } => {
                 self.places.insert(*id, place.clone());
                 let asking = Asking {
                     id: *id,
@@ -412,6 +412,7 @@ fn response(n: usize, answer: &Answered, tokens: Tokens, usd: Option<&Num>, mode
         Answered::Failed(why) => ("error", why.clone().into()),
         Answered::Stopped(why) => ("stopped", why.clone().into()),
         Answered::Late => ("late", true.into()),
+        Answered::Withheld => ("withheld", true.into()),
     };
     line.insert(key.into(), value);
     if model {

@@ -16,7 +16,7 @@ use crate::drive::{self, InPlace, ParseWith, Shown};
 use crate::generate::{Ast, Op, Program, Rng, Script, Style, Ty, random_program};
 use crate::outcome::{Tree, TreeNode};
 use crate::world::{Answer, Message, hash};
-use core_ir::{Bound, Data, Label, Lattice, LatticeKind, Num, Pred, Prim};
+use core_ir::{Bound, Data, Label, LabelSpec, Lattice, LatticeKind, Num, Pred, Prim};
 use machine::{Call, Config, Deadlines, Machine, Output, Response};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -321,6 +321,7 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
         routes: Default::default(),
         explain_flow: false,
         generated_endorse: program.generated_endorse,
+        input: LabelSpec::BOTTOM,
     };
     let secret = label(lattice, &pair.secret);
     let mut common = Common { lattice: lattice.clone(), known: HashMap::new() };
