@@ -30,8 +30,9 @@ pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: UNKNOWN_KEY,
         title: "key that a policy does not have",
-        text: "At the top there are `lattice`, `generated_endorse`, `principals`, `policies`, `tools`, `unknown_tools` and \
-               `models`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `result`, `approve` and `allow`; for a model `clearance`. A slip must \
+        text: "At the top there are `lattice`, `generated_endorse`, `principals`, `policies`, `tools`, `unknown_tools`, \
+               `models` and `output`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `result`, `approve` and `allow`; for a model \
+               and for `output` `clearance`. A slip must \
                not become a hole, so nothing is ignored.",
         wrong: "[tools.send_mail]\nefect = \"write\"",
         right: "[tools.send_mail]\neffect = \"write\"",

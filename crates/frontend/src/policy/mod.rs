@@ -42,6 +42,8 @@ pub struct Policy {
     pub clearance: LabelSpec,
     /// What the models of these names may see.
     pub clearances: Vec<(Name, LabelSpec)>,
+    /// What leaves a run may have at most: results, errors and events, whoever they are shown to.
+    pub output: LabelSpec,
     tools: Vec<ToolPolicy>,
     /// What programs refer to with `policy NAME`.
     named: Vec<named::NamedPolicy>,
@@ -396,14 +398,23 @@ impl Reader {
     }
 
     fn policy(&mut self, root: &DeTable<'_>) -> Policy {
-        const KEYS: &[&str] =
-            &["lattice", "generated_endorse", "principals", "policies", "tools", "unknown_tools", "models"];
+        const KEYS: &[&str] = &[
+            "lattice",
+            "generated_endorse",
+            "principals",
+            "policies",
+            "tools",
+            "unknown_tools",
+            "models",
+            "output",
+        ];
         let mut policy = Policy {
             lattice: LatticeKind::TwoAxis,
             principals: Principals::default(),
             generated_endorse: false,
             clearance: LabelSpec::TOP,
             clearances: Vec::new(),
+            output: LabelSpec::TOP,
             tools: Vec::new(),
             named: Vec::new(),
             unknown: None,
@@ -428,6 +439,7 @@ impl Reader {
                 "policies" => self.named(value, &mut policy),
                 "unknown_tools" => policy.unknown = Some(self.signature(value)),
                 "models" => self.models(value, &mut policy),
+                "output" => self.output(value, &mut policy),
                 other => self.unknown_key(other, key.span(), KEYS),
             }
         }
@@ -556,6 +568,19 @@ impl Reader {
         }
     }
 
+    fn output(&mut self, value: &Value<'_>, policy: &mut Policy) {
+        let Some(table) = self.table(value, "a table such as { clearance = \"untrusted\" }") else { return };
+        for (key, value) in table.iter() {
+            match &**key.get_ref() {
+                "clearance" => {
+                    // A bound that cannot be read admits nothing, and the file is refused anyway.
+                    policy.output = self.label(value).unwrap_or(LabelSpec::BOTTOM);
+                }
+                other => self.unknown_key(other, key.span(), &["clearance"]),
+            }
+        }
+    }
+
     /// A label: words, or a label value of the lattice.
     fn label(&mut self, value: &Value<'_>) -> Option<LabelSpec> {
         let before = self.found.len();
@@ -606,26 +631,45 @@ impl Reader {
     }
 
     fn words(&mut self, words: &str, value: &Value<'_>) -> Option<LabelSpec> {
-        let (mut untrusted, mut secret) = (false, false);
-        for word in words.split_whitespace() {
-            match word {
-                "trusted" | "public" => {}
-                "untrusted" => untrusted = true,
-                "secret" => secret = true,
-                "any" => (untrusted, secret) = (true, true),
-                other => {
-                    let message = format!("`{}` is no word for a label", clip(other));
-                    let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
-                    let known = ["trusted", "untrusted", "public", "secret", "any"];
-                    self.found.push(match nearest(other, known) {
-                        Some(near) => d.help(format!("did you mean `{near}`?")),
-                        None => d.help(format!("there is: {}", known.join(", "))),
-                    });
-                }
-            }
+        let (spec, unknown) = label_words(words);
+        for word in unknown {
+            let message = format!("`{}` is no word for a label", clip(word));
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+            self.found.push(match nearest(word, LABEL_WORDS) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help(format!("there is: {}", LABEL_WORDS.join(", "))),
+            });
         }
-        (!words.trim().is_empty()).then_some(LabelSpec::Axes { untrusted, secret })
+        spec
     }
+}
+
+/// The words that labels are written with in policy files and settings.
+pub const LABEL_WORDS: [&str; 5] = ["trusted", "untrusted", "public", "secret", "any"];
+
+/// Reads a label in words, such as `untrusted secret`; `None` without any word. Also returns the words that are not
+/// among [`LABEL_WORDS`].
+///
+/// # Examples
+/// ```
+/// use core_ir::LabelSpec;
+/// use frontend::policy::label_words;
+/// assert_eq!(label_words("any"), (Some(LabelSpec::TOP), vec![]));
+/// assert_eq!(label_words("trusted secrt").1, ["secrt"]);
+/// assert_eq!(label_words(" ").0, None);
+/// ```
+pub fn label_words(text: &str) -> (Option<LabelSpec>, Vec<&str>) {
+    let (mut untrusted, mut secret, mut unknown) = (false, false, Vec::new());
+    for word in text.split_whitespace() {
+        match word {
+            "trusted" | "public" => {}
+            "untrusted" => untrusted = true,
+            "secret" => secret = true,
+            "any" => (untrusted, secret) = (true, true),
+            other => unknown.push(other),
+        }
+    }
+    ((!text.trim().is_empty()).then_some(LabelSpec::Axes { untrusted, secret }), unknown)
 }
 
 /// A TOML value as data, as far as labels need it.

@@ -180,3 +180,14 @@ fn hostile_files_end_in_diagnostics() {
     assert!(Policy::parse(FileId(0), &deep).is_err());
     assert!(Policy::parse(FileId(0), &"#".repeat(MAX_BYTES + 1)).is_err());
 }
+
+#[test]
+fn output_has_a_clearance() {
+    let policy = Policy::parse(FileId(0), "[output]\nclearance = \"untrusted\"\n").unwrap();
+    assert_eq!(policy.output, UNTRUSTED);
+    assert_eq!(Policy::parse(FileId(0), "").unwrap().output, LabelSpec::TOP);
+    let wrong = said("[output]\nclearence = \"any\"\n");
+    assert_eq!(wrong[0].help, ["did you mean `clearance`?"]);
+    let wrong = said("[output]\nclearance = \"untrustd\"\n");
+    assert_eq!(wrong[0].help, ["did you mean `untrusted`?"]);
+}
