@@ -432,6 +432,64 @@ async fn a_server_that_was_lost_is_started_again_for_the_next_call() {
     }
 }
 
+/// The process that answers a run.
+async fn asked(tools: &Tools) -> Result<Data, String> {
+    run(tools.clone(), tool("process", &[], Type::Str), vec![]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_share_a_server_unless_it_is_for_each() {
+    for per_run in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let begun = || std::fs::read_to_string(&log).unwrap_or_default().matches("started").count();
+        let shared = one(McpServer { per_run, ..process(log.to_str()) }).sharing_servers();
+        let at_once = if per_run { 3 } else { 20 };
+        let runs: Vec<_> = (0..at_once)
+            .map(|_| {
+                let tools = shared.clone();
+                tokio::spawn(async move { asked(&tools).await })
+            })
+            .collect();
+        let mut pids = Vec::new();
+        for answer in runs {
+            pids.push(answer.await.unwrap().unwrap());
+        }
+        assert_eq!(begun(), if per_run { at_once } else { 1 });
+        if !per_run {
+            // The runs have ended, and the server has not; it is started anew when it is lost.
+            assert!(pids.iter().all(|pid| *pid == pids[0]), "{pids:?}");
+            let pid = pids[0].as_str().unwrap();
+            assert!(alive(pid));
+            let killed = std::process::Command::new("kill").args(["-KILL", pid]).status().unwrap();
+            assert!(killed.success());
+            until(|| !alive(pid)).await;
+            // The call that finds it gone may fail; the next one does not.
+            let _ = asked(&shared).await;
+            pids.push(asked(&shared).await.unwrap());
+            assert_ne!(pids[0], *pids.last().unwrap());
+        }
+        shared.close_servers().await;
+        for pid in &pids {
+            until(|| !alive(pid.as_str().unwrap())).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_server_that_does_not_answer_is_not_asked_again() {
+    let shared = one(process(None)).sharing_servers();
+    let before = asked(&shared).await.unwrap();
+    let slow = Data::record([
+        ("mcp".into(), Data::list([Data::str("s"), Data::str("hang")])),
+        ("timeout".into(), Data::Num("0.3".parse().unwrap())),
+    ]);
+    let late = run(shared.clone(), decl("hang", &[], Type::Str, Some(slow)), vec![]).await.unwrap_err();
+    assert!(late.contains("no result within 0.3 s"), "{late}");
+    assert_ne!(asked(&shared).await.unwrap(), before);
+    until(|| !alive(before.as_str().unwrap())).await;
+}
+
 #[tokio::test]
 async fn a_list_of_tools_without_an_end_is_ended() {
     let dir = tempfile::tempdir().unwrap();

@@ -47,12 +47,14 @@ const MAX_LIST: usize = 16 << 20;
 /// What surrounds a result in a message.
 const FRAME: usize = 64 << 10;
 
-/// The servers that the settings declare, and the connections of one run.
+/// The servers that the settings declare, and the connections of one run, or of several that share them.
 #[derive(Default)]
 pub(crate) struct Connections {
     servers: Arc<BTreeMap<String, Declared>>,
     pins: Arc<Pins>,
     open: Mutex<HashMap<String, Arc<OnceCell<Client>>>>,
+    /// Those of several runs, for servers that are not started for each.
+    shared: Option<Arc<Connections>>,
 }
 
 struct Declared {
@@ -73,7 +75,7 @@ impl Connections {
             let key = settings.key_env.as_deref().and_then(|n| environment.secret(n));
             (name, Declared { settings, key })
         });
-        Connections { servers: Arc::new(declared.collect()), pins: Arc::default(), open: Mutex::default() }
+        Connections { servers: Arc::new(declared.collect()), ..Connections::default() }
     }
 
     /// Whether there are no servers.
@@ -81,9 +83,32 @@ impl Connections {
         self.servers.is_empty()
     }
 
-    /// The same servers, none of them connected.
+    /// The same servers, none of them connected but those that are shared.
     pub(crate) fn afresh(&self) -> Connections {
-        Connections { servers: self.servers.clone(), pins: self.pins.clone(), open: Mutex::default() }
+        Connections {
+            servers: self.servers.clone(),
+            pins: self.pins.clone(),
+            open: Mutex::default(),
+            shared: self.shared.clone(),
+        }
+    }
+
+    /// The same servers, none of them connected; those that are made afresh from them share theirs.
+    pub(crate) fn sharing(&self) -> Connections {
+        let shared = Arc::new(Connections { shared: None, ..self.afresh() });
+        Connections { shared: Some(shared), ..self.afresh() }
+    }
+
+    /// Ends the servers that are shared, politely.
+    pub(crate) async fn close_shared(&self) {
+        if let Some(shared) = &self.shared {
+            shared.close(true).await;
+        }
+    }
+
+    /// Where the connection to a server is.
+    fn place(&self, declared: &Declared) -> &Connections {
+        self.shared.as_deref().filter(|_| !declared.settings.per_run).unwrap_or(self)
     }
 
     /// The same servers, held to what was approved of them.
@@ -155,7 +180,8 @@ impl Connections {
     async fn answer(&self, call: &McpCall<'_>) -> Result<ToolAnswer, String> {
         let server = call.server;
         let declared = self.declared(server).map_err(|e| e.one_line())?;
-        let cell = self.cell(server);
+        let place = self.place(declared);
+        let cell = place.cell(server);
         // Whoever comes first connects; if that fails or is given up, the next one tries again.
         let connected = cell.get_or_try_init(|| async {
             let limit = declared.settings.start_timeout.map_or(START, Duration::from_secs_f64);
@@ -165,7 +191,13 @@ impl Connections {
         let answer = match timeout(call.limit, client.call(call, &self.pins)).await {
             Ok(answer) => answer,
             // Dropping the call has told the server to give up.
-            Err(_) => Err(format!("no result within {} s", call.limit.as_secs_f64())),
+            Err(_) => {
+                // It may be stuck, and must not hold up other runs. It ends with the last call that is under way in it.
+                if !std::ptr::eq(place, self) {
+                    place.forget(server, &cell);
+                }
+                Err(format!("no result within {} s", call.limit.as_secs_f64()))
+            }
         };
         let explained = |why: String| {
             // The declared name is in the message already.
@@ -185,6 +217,14 @@ impl Connections {
             *cell = Arc::default();
         }
         cell.clone()
+    }
+
+    /// Later calls connect anew.
+    fn forget(&self, server: &str, cell: &Arc<OnceCell<Client>>) {
+        let mut open = self.lock();
+        if open.get(server).is_some_and(|known| Arc::ptr_eq(known, cell)) {
+            open.remove(server);
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<OnceCell<Client>>>> {

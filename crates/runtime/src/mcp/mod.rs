@@ -1,7 +1,7 @@
 //! Tools of servers that speak the Model Context Protocol (MCP).
 //!
 //! Entry point: [`Connections::call`]. A server is started, or connected to, when its first tool is called, once for each run,
-//! and ended with the run.
+//! and ended with the run; or once for several runs that share it ([`Connections::sharing`]), unless its settings say `per_run`.
 //!
 //! Invariant: what a server sends is data: it is bounded in size, read as the declared type, and never followed as an instruction. Servers are
 //! offered no capability of ours (no sampling, no roots, no questions to the user).
@@ -49,6 +49,8 @@ pub struct McpServer {
     pub key_env: Option<String>,
     /// Seconds until it must be ready; 60 without it, enough for package runners that download first.
     pub start_timeout: Option<f64>,
+    /// Whether each run has a process or a session of its own, also where runs share servers: for servers that keep state.
+    pub per_run: bool,
     /// The only revision to speak: `2026-07-28`, or `2025-11-25` (which lets the server choose an older one). Without it, the
     /// newest is tried first.
     pub protocol: Option<String>,
@@ -132,6 +134,12 @@ impl Connections {
     pub(crate) fn afresh(&self) -> Connections {
         Connections
     }
+
+    pub(crate) fn sharing(&self) -> Connections {
+        Connections
+    }
+
+    pub(crate) async fn close_shared(&self) {}
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &crate::Secret> {
         std::iter::empty()

@@ -225,6 +225,21 @@ impl Tools {
         self.mcp.check(server)
     }
 
+    /// Runs that use clones of these tools share their MCP servers: one process or session of each for all of them, started for the first call and
+    /// anew for the next call after one that ended, broke off or did not answer in time. A server whose settings say `per_run` is not shared.
+    ///
+    /// Shared servers live until [`Tools::close_servers`], or the last clone is dropped.
+    #[must_use]
+    pub fn sharing_servers(mut self) -> Tools {
+        self.mcp = Arc::new(self.mcp.sharing());
+        self
+    }
+
+    /// Ends the MCP servers that runs share.
+    pub async fn close_servers(&self) {
+        self.mcp.close_shared().await;
+    }
+
     /// The tools of an MCP server, as it describes them now.
     ///
     /// # Errors
