@@ -1,7 +1,8 @@
 //! A run as traces and metrics of OpenTelemetry, sent by OTLP over HTTP in its JSON encoding.
 //!
-//! Entry point: [`Telemetry`]: give it every [`Event`] of a run, and send it at the end. Names follow the semantic conventions for generative AI
-//! (status Development, as of their version 1.40): `invoke_agent`, `chat`, `execute_tool`, `gen_ai.usage.*`.
+//! Entry point: [`Telemetry`]: give it every [`Event`] of a run, and send it at the end. [`Telemetry::live`] sends requests as they end, too.
+//! Names follow the semantic conventions for generative AI (status Development, as of their version 1.40): `invoke_agent`, `chat`, `execute_tool`,
+//! `gen_ai.usage.*`.
 //!
 //! The encoding is written by hand: two messages of a stable protocol against a client of many crates. The tests decode it with the protocol's own types.
 //!
@@ -17,6 +18,14 @@ use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+
+/// Time for which a span waits for others to be sent with it.
+const GATHER: Duration = Duration::from_millis(500);
+
+/// The most spans of one message.
+const MAX_SPANS: usize = 256;
 
 /// Where it goes, and how much.
 #[derive(Clone, Debug)]
@@ -86,6 +95,17 @@ pub struct Telemetry {
     at_work: HashMap<Vec<u32>, usize>,
     tokens: BTreeMap<(String, &'static str), Histogram>,
     times: BTreeMap<(&'static str, String, String), Histogram>,
+    /// Where spans go as they end.
+    outbox: Option<Outbox>,
+}
+
+/// Sends spans while the run goes on.
+#[derive(Debug)]
+struct Outbox {
+    run: String,
+    to: UnboundedSender<Json>,
+    /// Ends when there is nothing more to send; gives the first thing that went wrong.
+    sent: JoinHandle<Result<(), String>>,
 }
 
 #[derive(Debug)]
@@ -194,7 +214,20 @@ impl Telemetry {
             at_work: HashMap::new(),
             tokens: BTreeMap::new(),
             times: BTreeMap::new(),
+            outbox: None,
         }
+    }
+
+    /// Sends the requests of this run as they end. What remains for [`Telemetry::send`] are the run itself, its agents and the metrics.
+    ///
+    /// Needs a tokio runtime. A run that is dropped before its end has sent what had ended.
+    #[must_use]
+    pub fn live(mut self, run: &str) -> Telemetry {
+        let (to, spans) = unbounded_channel();
+        let (post, resource) = (Post::of(&self), self.resource());
+        let sent = tokio::spawn(post.spans(resource, spans));
+        self.outbox = Some(Outbox { run: run.to_string(), to, sent });
+        self
     }
 
     /// For another run, which goes to the same place; perhaps as a part of the span that a `traceparent` names.
@@ -277,8 +310,17 @@ impl Telemetry {
                 let error = if span.error.is_some() { "_OTHER" } else { "" };
                 let key = (span.operation, span.target.clone(), error.to_string());
                 self.times.entry(key).or_insert_with(|| Histogram::new(&TIME_BOUNDS)).add(time);
-                self.ended.push(span);
+                self.end(span);
             }
+        }
+    }
+
+    /// Sends a span that has ended, or keeps it until the run ends.
+    fn end(&mut self, span: Span) {
+        match &self.outbox {
+            // Whoever sends them ends after the run.
+            Some(outbox) => drop(outbox.to.send(self.span_json(&outbox.run, &span))),
+            None => self.ended.push(span),
         }
     }
 
@@ -396,21 +438,19 @@ impl Telemetry {
                 (agent.ended, agent.error) = (now, Some("the run ended".into()));
             }
             (span.ended, span.error) = (now, Some("the run ended".into()));
-            self.ended.push(span);
+            self.end(span);
         }
-        let traces = self.traces(report, now);
-        let metrics = self.metrics(report, now);
-        for (path, body) in [("traces", traces), ("metrics", metrics)] {
-            let url = format!("{}/v1/{path}", self.options.endpoint.trim_end_matches('/'));
-            let failed =
-                |why: String| format!("{path} could not be sent to `{}`: {why}", self.options.endpoint);
-            let sent = self.client.post(url).body(body.to_string()).send().await;
-            let sent = sent.map_err(|e| failed(web::cause(&e)))?;
-            if !sent.status().is_success() {
-                return Err(failed(format!("HTTP {}", sent.status().as_u16())));
+        let before = match self.outbox.take() {
+            None => Ok(()),
+            Some(Outbox { to, sent, .. }) => {
+                drop(to);
+                sent.await.unwrap_or_else(|e| Err(e.to_string()))
             }
-        }
-        Ok(())
+        };
+        let post = Post::of(&self);
+        post.send("traces", &self.traces(report, now)).await?;
+        post.send("metrics", &self.metrics(report, now)).await?;
+        before
     }
 
     fn resource(&self) -> Json {
@@ -422,13 +462,28 @@ impl Telemetry {
         ]})
     }
 
-    /// The spans: the run, and in it its requests.
-    fn traces(&self, report: &RunReport, now: SystemTime) -> Json {
-        let trace = match &self.options.parent {
+    /// The trace of a run.
+    fn trace(&self, run: &str) -> String {
+        match &self.options.parent {
             Some((trace, _)) => trace.clone(),
-            None => identifier(&["trace", &report.run], 32),
-        };
-        let root = identifier(&["run", &report.run], 16);
+            None => identifier(&["trace", run], 32),
+        }
+    }
+
+    /// A request of a run.
+    fn span_json(&self, run: &str, s: &Span) -> Json {
+        let name = format!("{:x}.{}.{}", s.id.strand, s.id.number, s.operation);
+        json!({
+            "traceId": self.trace(run), "parentSpanId": under(run, s.agent), "spanId": identifier(&["span", run, &name], 16),
+            "name": s.name, "kind": s.kind,
+            "startTimeUnixNano": nanos(s.begun), "endTimeUnixNano": nanos(s.ended),
+            "attributes": s.attributes, "events": s.events, "status": status(s.error.as_deref()),
+        })
+    }
+
+    /// The spans that were not sent before: the run, and in it its agents and requests.
+    fn traces(&self, report: &RunReport, now: SystemTime) -> Json {
+        let (trace, root) = (self.trace(&report.run), under(&report.run, None));
         let usage = &report.usage;
         let mut attributes = vec![
             text("gen_ai.operation.name", "invoke_agent"),
@@ -454,8 +509,6 @@ impl Telemetry {
         if let Some((_, span)) = &self.options.parent {
             run["parentSpanId"] = span.clone().into();
         }
-        let of_agent = |n: usize| identifier(&["agent", &report.run, &n.to_string()], 16);
-        let under = |agent: Option<usize>| agent.map_or_else(|| root.clone(), of_agent);
         let agents = self.agents.iter().enumerate().map(|(n, a)| {
             let mut attributes = vec![
                 text("gen_ai.operation.name", "invoke_agent"),
@@ -468,23 +521,14 @@ impl Telemetry {
                 attributes.push(text("error.type", "_OTHER"));
             }
             json!({
-                "traceId": trace, "parentSpanId": under(a.within), "spanId": of_agent(n),
+                "traceId": trace, "parentSpanId": under(&report.run, a.within), "spanId": under(&report.run, Some(n)),
                 "name": format!("invoke_agent {}", a.name), "kind": INTERNAL,
                 "startTimeUnixNano": nanos(a.begun), "endTimeUnixNano": nanos(a.ended),
                 "attributes": attributes, "status": status(a.error.as_deref()),
             })
         });
-        let spans = self.ended.iter().map(|s| {
-            json!({
-                "traceId": trace, "parentSpanId": under(s.agent),
-                "spanId": identifier(&["span", &report.run, &format!("{:x}.{}.{}", s.id.strand, s.id.number, s.operation)], 16),
-                "name": s.name, "kind": s.kind,
-                "startTimeUnixNano": nanos(s.begun), "endTimeUnixNano": nanos(s.ended),
-                "attributes": s.attributes, "events": s.events, "status": status(s.error.as_deref()),
-            })
-        });
-        let spans: Vec<Json> = std::iter::once(run).chain(agents).chain(spans).collect();
-        json!({"resourceSpans": [{"resource": self.resource(), "scopeSpans": [{"scope": scope(), "spans": spans}]}]})
+        let spans = self.ended.iter().map(|s| self.span_json(&report.run, s));
+        message(&self.resource(), std::iter::once(run).chain(agents).chain(spans).collect())
     }
 
     fn metrics(&self, report: &RunReport, now: SystemTime) -> Json {
@@ -532,6 +576,62 @@ impl Telemetry {
             }));
         }
         json!({"resourceMetrics": [{"resource": self.resource(), "scopeMetrics": [{"scope": scope(), "metrics": metrics}]}]})
+    }
+}
+
+/// Sends messages to a collector.
+struct Post {
+    endpoint: String,
+    client: reqwest::Client,
+}
+
+impl Post {
+    fn of(telemetry: &Telemetry) -> Post {
+        Post { endpoint: telemetry.options.endpoint.clone(), client: telemetry.client.clone() }
+    }
+
+    async fn send(&self, path: &str, body: &Json) -> Result<(), String> {
+        let url = format!("{}/v1/{path}", self.endpoint.trim_end_matches('/'));
+        let failed = |why: String| format!("{path} could not be sent to `{}`: {why}", self.endpoint);
+        let sent = self.client.post(url).body(body.to_string()).send().await;
+        let sent = sent.map_err(|e| failed(web::cause(&e)))?;
+        if !sent.status().is_success() {
+            return Err(failed(format!("HTTP {}", sent.status().as_u16())));
+        }
+        Ok(())
+    }
+
+    /// Sends spans as they come, those of a short time together, until there are no more.
+    async fn spans(self, resource: Json, mut spans: UnboundedReceiver<Json>) -> Result<(), String> {
+        let mut result = Ok(());
+        while let Some(first) = spans.recv().await {
+            let mut gathered = vec![first];
+            let _ = tokio::time::timeout(GATHER, async {
+                while gathered.len() < MAX_SPANS
+                    && let Some(next) = spans.recv().await
+                {
+                    gathered.push(next);
+                }
+            })
+            .await;
+            let sent = self.send("traces", &message(&resource, gathered)).await;
+            // The rest may get there.
+            result = result.and(sent);
+        }
+        result
+    }
+}
+
+/// Spans as a message.
+fn message(resource: &Json, spans: Vec<Json>) -> Json {
+    json!({"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope(), "spans": spans}]}]})
+}
+
+/// The span of an agent of a run, or of the run itself.
+fn under(run: &str, agent: Option<usize>) -> String {
+    match agent {
+        Some(n) => identifier(&["agent", run, &n.to_string()], 16),
+        None => identifier(&["run", run], 16),
     }
 }
 

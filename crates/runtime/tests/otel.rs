@@ -253,3 +253,69 @@ async fn a_receiver_that_refuses_is_named() {
     assert_eq!(why, format!("traces could not be sent to `{url}`: HTTP 500"));
     assert!(TelemetryOptions::from_environment(&Environment::default(), None, "x".into()).is_none());
 }
+
+/// The run goes on only after the span of its first request has arrived.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_told_of_before_the_run_ends() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (arrived, all) = (Arc::new(tokio::sync::Notify::new()), Arc::new(std::sync::Mutex::new(Vec::new())));
+    let (tell, keep) = (arrived.clone(), all.clone());
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut bytes = Vec::new();
+            let body = loop {
+                stream.read_buf(&mut bytes).await.unwrap();
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+                let length = head.to_lowercase();
+                let length =
+                    length.lines().find_map(|l| l.strip_prefix("content-length: ")).unwrap().to_string();
+                if body.len() == length.parse::<usize>().unwrap() {
+                    break body.to_string();
+                }
+            };
+            keep.lock().unwrap().push(body);
+            let answer = "HTTP/1.1 200 X\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}";
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            tell.notify_one();
+        }
+    });
+    let options =
+        TelemetryOptions::from_environment(&Environment::default(), Some(&url), "p".into()).unwrap();
+    let mut telemetry = Telemetry::new(options).unwrap().live("r1");
+    let mut handlers = Handlers::new(Models::only(Arc::new(Scripted::parse(r#"["first"]"#).unwrap())));
+    handlers.run = Some("r1".into());
+    let wait: runtime::CustomTool = Arc::new(move |_| {
+        let arrived = arrived.clone();
+        Box::pin(async move {
+            arrived.notified().await;
+            Ok(Data::str("seen"))
+        })
+    });
+    handlers.tools = handlers.tools.with_custom("wait", wait);
+    let m = machine(|b| {
+        let said = ask(b, "a question", ModelParams::default());
+        let waited = call(b, decl("wait", &[], Type::Str, None), vec![]);
+        b.add(core_ir::Term::List(vec![said, waited]), support::program::AT)
+    });
+    let mut note = |e| telemetry.note(&e);
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let run = runtime::run(m, &handlers, &limits, &cancel, &mut note);
+    let report = tokio::time::timeout(std::time::Duration::from_secs(60), run).await.unwrap();
+    report.result.as_ref().unwrap();
+    telemetry.send(&report).await.unwrap();
+    let all = all.lock().unwrap().clone();
+    let first = spans(&all[0]);
+    assert_eq!(first.iter().map(|s| &*s.name).collect::<Vec<_>>(), ["chat scripted"]);
+    // Each once, and all in one trace, under the run.
+    let spans: Vec<Span> =
+        all.iter().filter(|b| b.contains("resourceSpans")).flat_map(|b| spans(b)).collect();
+    let mut names: Vec<&str> = spans.iter().map(|s| &*s.name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["chat scripted", "execute_tool wait", "invoke_agent p"]);
+    let root = spans.iter().find(|s| s.name.starts_with("invoke_agent")).unwrap();
+    assert!(spans.iter().all(|s| s.trace_id == root.trace_id));
+    assert_eq!(spans.iter().filter(|s| s.parent_span_id == root.span_id).count(), 2);
+}
