@@ -344,12 +344,15 @@ Examples:
   ENTAIL_SERVE_TOKEN=... entail serve triage.agent --listen 0.0.0.0:8080 --journal .entail")]
 pub struct ServeArgs {
     /// Programs and configurations; all pipelines of them are served.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "new_token")]
     pub files: Vec<String>,
+    /// Print a fresh token for a caller, and the lines of `entail.toml` for it, instead of serving.
+    #[arg(long, value_name = "NAME")]
+    pub new_token: Option<String>,
     /// The address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = address)]
     pub listen: std::net::SocketAddr,
-    /// The variable that holds the bearer token which requests must have.
+    /// The variable that holds the bearer token of a caller that starts and watches runs.
     #[arg(long, value_name = "NAME", default_value = "ENTAIL_SERVE_TOKEN")]
     pub token_env: String,
     /// How others reach the server, for its description.
@@ -367,6 +370,9 @@ pub struct ServeArgs {
     /// The most bytes of a request.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     pub max_body: usize,
+    /// The most connections at a time, and at most half of the files that the system lets the process open.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub max_connections: usize,
     /// Seconds that runs under way have when the server is told to stop.
     #[arg(long, value_name = "S", default_value_t = 10.0)]
     pub grace: f64,

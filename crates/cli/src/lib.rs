@@ -53,6 +53,7 @@
 mod api;
 mod approve;
 mod args;
+mod callers;
 mod command_line;
 mod commands;
 mod interrupt;
@@ -66,6 +67,7 @@ mod preflight;
 mod progress;
 mod settings;
 mod ui;
+mod view;
 mod watch;
 
 pub use api::{Error, Finding, Pipeline, Place, Program, Typed, World, event_json, lint, money, scripted};

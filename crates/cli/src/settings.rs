@@ -1,6 +1,7 @@
 //! `entail.toml` and the environment.
 
 use crate::api::Error;
+use crate::callers::{CallerEntry, ServeEntry};
 use crate::commands::lint::LintSettings;
 use crate::load::reason;
 use crate::ui::{Exit, Ui};
@@ -28,6 +29,8 @@ struct File {
     retry_timeouts: bool,
     policy: Option<PathBuf>,
     approvers: BTreeMap<String, ApproverEntry>,
+    serve: ServeEntry,
+    callers: BTreeMap<String, CallerEntry>,
 }
 
 impl File {
@@ -152,6 +155,10 @@ pub struct Settings {
     policy: Option<PathBuf>,
     /// Who may answer questions from outside the process of a run.
     pub(crate) approvers: Approvers,
+    /// How a server is reached.
+    pub(crate) serve: ServeEntry,
+    /// Who may reach it.
+    pub(crate) callers: BTreeMap<String, CallerEntry>,
     /// What was approved of MCP servers.
     pub(crate) pins: Pins,
     /// The directory that paths in the settings are relative to.
@@ -219,6 +226,7 @@ impl Settings {
             Some(address) => RedisServer::at(address.trim()).ok(),
         };
         let policy = file.policy.map(|p| dir.join(p));
+        let (serve, callers) = (file.serve, file.callers);
         let (mcp, lint, limits, retry_timeouts) = (file.mcp, file.lint, file.limits, file.retry_timeouts);
         let python = PythonSettings { dir: dir.clone(), ..file.python };
         let lock = dir.join(Settings::LOCK);
@@ -243,6 +251,8 @@ impl Settings {
             retry_timeouts,
             policy,
             approvers,
+            serve,
+            callers,
             pins,
             dir,
             environment,

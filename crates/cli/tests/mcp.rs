@@ -94,3 +94,42 @@ async fn a_parameter_may_be_called_input() {
     assert_eq!(ran.structured_content.as_ref().map(|c| &c["result"]), Some(&json!("x")), "{ran:?}");
     client.cancel().await.unwrap();
 }
+
+/// What an assistant gets is the same in two worlds that differ in a secret, be it a result or an error; what it may see has its label.
+#[tokio::test]
+async fn an_assistant_sees_no_secret_and_the_labels_of_all_else() {
+    let program = r#"
+tool vault() -> String reads secret { exec "sh" "-c" "cat vault" }
+tool look() -> String reads { exec "sh" "-c" "echo seen" }
+pipeline value(x: String) -> String { let a = run vault with {}; return a; }
+pipeline fails(x: String) -> String { let a = run vault with {}; assert a == "4711"; return a; }
+pipeline looks(x: String) -> String { let a = run look with {}; return a; }
+"#;
+    let mut worlds = Vec::new();
+    for secret in ["4711", "planted-secret-of-another-length"] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("p.agent"), program).unwrap();
+        std::fs::write(dir.path().join("vault"), secret).unwrap();
+        let client = client(dir.path(), &["p.agent"]).await;
+        let mut told = Vec::new();
+        for tool in ["run_value", "run_fails"] {
+            let result = call(&client, tool, json!({"x": "y"})).await;
+            assert_eq!(result.is_error, Some(true), "{result:?}");
+            told.push(serde_json::to_string(&result).unwrap());
+        }
+        assert!(told.iter().all(|t| t.contains("withheld") && !t.contains(secret)), "{told:?}");
+        worlds.push(told);
+        let looked = serde_json::to_value(call(&client, "run_looks", json!({"x": "y"})).await).unwrap();
+        assert_eq!(looked["_meta"]["ifc"], json!({"integrity": "untrusted", "confidentiality": ["public"]}));
+        client.cancel().await.unwrap();
+        // The operator may let it see more.
+        let settings = "[callers.mcp]\nclearance = \"any\"\n";
+        std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
+        let client = self::client(dir.path(), &["p.agent"]).await;
+        let shown = serde_json::to_value(call(&client, "run_value", json!({"x": "y"})).await).unwrap();
+        assert_eq!(shown["structuredContent"]["result"], secret);
+        assert_eq!(shown["_meta"]["ifc"], json!({"integrity": "untrusted", "confidentiality": []}));
+        client.cancel().await.unwrap();
+    }
+    assert_eq!(worlds[0], worlds[1]);
+}

@@ -103,6 +103,7 @@ fn a_token_is_wanted_where_there_is_one() {
     assert_eq!(server.raw("GET", "/v1/pipelines", &[("authorization", &right)], "").0, 200);
 
     // Without one, other machines are not listened to.
+    std::fs::remove_file(dir.path().join("entail.toml")).unwrap();
     let mut open = Command::new(env!("CARGO_BIN_EXE_entail"));
     open.args(["serve", "greet.agent", "--script", "s.json", "--listen", "0.0.0.0:0"])
         .env_remove("ENTAIL_SERVE_TOKEN");
@@ -176,19 +177,25 @@ fn approvals_wait_and_are_answered_over_http() {
         );
         assert_eq!(status, 202, "{body}");
         let run = serde_json::from_str::<Value>(&body).unwrap()["run"].as_str().unwrap().to_string();
-        let waits = server.until("/v1/approvals", |a| a[0]["run"] == *run);
+        let status = format!("/v1/runs/{run}");
+        server.until(&status, |r| r["status"] == "waiting");
+        let waits = server.questions();
+        assert_eq!(waits[0]["run"], *run);
         assert_eq!(waits[0]["args"][0]["value"], "bob");
         (format!("/v1/runs/{run}"), format!("/v1/approvals/{}", waits[0]["request"].as_str().unwrap()))
     };
     let (run, question) = begin();
     assert_eq!(server.get(&run).1["status"], "waiting");
-    assert_eq!(server.post(&question, &json!({"decision": "perhaps"})).0, 422);
-    assert_eq!(server.post(&question, &json!({"decision": "approve"})).1["verdict"], "approved");
-    assert_eq!(server.post(&question, &json!({"decision": "deny"})).0, 409);
+    // Whoever starts runs approves nothing.
+    assert_eq!(server.post(&question, &json!({"decision": "approve"})).0, 403);
+    assert_eq!(server.get("/v1/approvals").0, 403);
+    assert_eq!(server.decide(&question, &json!({"decision": "perhaps"})).0, 422);
+    assert_eq!(server.decide(&question, &json!({"decision": "approve"})).1["verdict"], "approved");
+    assert_eq!(server.decide(&question, &json!({"decision": "deny"})).0, 409);
     assert_eq!(server.until(&run, |r| r["status"] == "done")["outcome"]["result"], "paid");
 
     let (run, question) = begin();
-    server.post(&question, &json!({"decision": "deny", "reason": "not again"}));
+    server.decide(&question, &json!({"decision": "deny", "reason": "not again"}));
     let failed = server.until(&run, |r| r["status"] == "failed");
     assert!(failed.to_string().contains("it was refused: not again"), "{failed}");
     assert_eq!(std::fs::read_to_string(dir.path().join("ledger")).unwrap(), "paid\n");

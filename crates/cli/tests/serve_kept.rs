@@ -5,7 +5,7 @@
 mod serving;
 
 use serde_json::{Value, json};
-use serving::{JSON, Server, TOKEN, bounded, folder, until};
+use serving::{APPROVER, CALLERS, JSON, Server, TOKEN, bounded, folder, until};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
@@ -46,29 +46,29 @@ fn a_run_that_waits_survives_its_server_and_is_answered_once() {
     let server = Server::start(dir.path(), &SERVED, None);
     let waits = server.until(&run, |r| r["status"] == "waiting");
     assert!(question.ends_with(waits["waiting"][0]["request"].as_str().unwrap()), "{waits}");
-    assert_eq!(server.get("/v1/approvals").1.as_array().unwrap().len(), 1);
+    assert_eq!(server.questions().as_array().unwrap().len(), 1);
     // Nobody else's answer counts.
     for (name, status) in [("0123456789abcdef0123", 404), ("", 404)] {
-        assert_eq!(
-            server.raw("POST", &format!("/v1/approvals/{name}"), &[JSON], r#"{"decision": "approve"}"#).0,
-            status
-        );
+        let bearer = format!("Bearer {APPROVER}");
+        let headers = [JSON, ("authorization", &*bearer)];
+        let path = format!("/v1/approvals/{name}");
+        assert_eq!(server.raw("POST", &path, &headers, r#"{"decision": "approve"}"#).0, status);
     }
     let short = &question[..question.len() - 4];
     assert_eq!(
-        server.post(short, &json!({"decision": "approve"})).0,
+        server.decide(short, &json!({"decision": "approve"})).0,
         404,
         "a beginning of a name is no name"
     );
-    assert_eq!(server.post(&question, &json!({"decision": "approve", "to": "mallory"})).0, 422);
-    assert_eq!(server.post(&question, &json!({"decision": "approve", "reason": "x"})).0, 422);
+    assert_eq!(server.decide(&question, &json!({"decision": "approve", "to": "mallory"})).0, 422);
+    assert_eq!(server.decide(&question, &json!({"decision": "approve", "reason": "x"})).0, 422);
     assert_eq!(payments(dir.path()), 0);
-    let (status, said) = server.post(&question, &json!({"decision": "approve"}));
+    let (status, said) = server.decide(&question, &json!({"decision": "approve"}));
     assert_eq!((status, said["verdict"].as_str()), (200, Some("approved")), "{said}");
     let done = server.until(&run, |r| r["status"] == "done");
     assert_eq!(done["outcome"]["result"], "paid");
     for decision in ["approve", "deny"] {
-        assert_eq!(server.post(&question, &json!({"decision": decision})).0, 409);
+        assert_eq!(server.decide(&question, &json!({"decision": decision})).0, 409);
     }
     let resume = |run: &str| server.raw("POST", &format!("{run}/resume"), &[], "").0;
     assert_eq!((resume(&run), resume("/v1/runs/none")), (409, 404));
@@ -93,14 +93,14 @@ fn an_answer_that_finds_no_server_at_work_resumes_the_run() {
     let server = Server::start(dir.path(), &args, None);
     assert_eq!(server.get(&first).1["status"], "waiting");
     assert_eq!(server.get("/health").1["waiting"], 0);
-    let (status, said) = server.post(&question, &json!({"decision": "approve"}));
+    let (status, said) = server.decide(&question, &json!({"decision": "approve"}));
     assert_eq!((status, &said["resumed"]), (200, &json!(true)), "{said}");
     assert_eq!(server.until(&first, |r| r["status"] == "done")["outcome"]["result"], "paid");
     // And the other way round: first it goes on, then it is answered.
     assert_eq!(server.raw("POST", &format!("{second}/resume"), &[], "").0, 202);
     server.until("/health", |h| h["waiting"] == 1);
     assert_eq!(server.raw("POST", &format!("{second}/resume"), &[], "").0, 409);
-    let (status, said) = server.post(&other, &json!({"decision": "deny", "reason": "not to bob"}));
+    let (status, said) = server.decide(&other, &json!({"decision": "deny", "reason": "not to bob"}));
     assert_eq!((status, &said["resumed"]), (200, &json!(false)), "{said}");
     let failed = server.until(&second, |r| r["status"] == "failed");
     assert!(failed.to_string().contains("it was refused: not to bob"), "{failed}");
@@ -127,7 +127,7 @@ fn a_server_that_is_told_to_end_leaves_what_waits_to_the_next() {
     let server = Server::start(dir.path(), &SERVED, None);
     let (status, _, refused) = server.raw("POST", &format!("{run}/resume"), &[], "");
     assert!(status == 409 && refused.contains("the program has changed"), "{refused}");
-    let (_, answered) = server.post(&question, &json!({"decision": "approve"}));
+    let (_, answered) = server.decide(&question, &json!({"decision": "approve"}));
     assert_eq!(answered["resumed"], false);
     let (_, said) = server.end();
     assert!(said.contains("cannot go on with run") && said.contains("the program has changed"), "{said}");
@@ -136,7 +136,7 @@ fn a_server_that_is_told_to_end_leaves_what_waits_to_the_next() {
     // That answer was in the memory of a server that is gone, so it is asked for again.
     let server = Server::start(dir.path(), &SERVED, None);
     server.until(&run, |r| r["status"] == "waiting");
-    assert_eq!((server.post(&question, &json!({"decision": "approve"})).0, payments(dir.path())), (200, 0));
+    assert_eq!((server.decide(&question, &json!({"decision": "approve"})).0, payments(dir.path())), (200, 0));
     assert_eq!(server.until(&run, |r| r["status"] == "done")["outcome"]["result"], "paid");
     assert_eq!(payments(dir.path()), 1);
 }
@@ -150,6 +150,9 @@ fn a_call_that_was_under_way_is_decided_by_a_person() {
 \x. tool[pay] x
 "#;
     std::fs::write(dir.path().join("pay.lam"), slow).unwrap();
+    // Whoever decides about a call that was under way is told which it was.
+    let local = format!("[callers.local]\ninput = \"trusted\"\nclearance = \"any\"\n{CALLERS}");
+    std::fs::write(dir.path().join("entail.toml"), local).unwrap();
     let server = Server::start(dir.path(), &SERVED, None);
     let run = begin(&server, r#"{"to": "bob"}"#);
     until(|| payments(dir.path()) == 1);
@@ -170,14 +173,15 @@ fn a_call_that_was_under_way_is_decided_by_a_person() {
 #[test]
 fn a_question_expires() {
     let dir = folder();
-    std::fs::write(dir.path().join("entail.toml"), "[limits]\napproval = 0.3\n").unwrap();
+    let settings = format!("[limits]\napproval = 0.3\n{CALLERS}");
+    std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
     let server = Server::start(dir.path(), &SERVED, None);
     let (run, question) = ask(&server);
     let failed = server.until(&run, |r| r["status"] == "failed");
     assert!(failed.to_string().contains("nobody approved it in time"), "{failed}");
-    let (status, said) = server.post(&question, &json!({"decision": "approve"}));
+    let (status, said) = server.decide(&question, &json!({"decision": "approve"}));
     assert_eq!(status, 409, "{said}");
-    assert_eq!(server.get("/v1/approvals").1, json!([]));
+    assert_eq!(server.questions(), json!([]));
     assert_eq!(payments(dir.path()), 0);
 }
 
@@ -202,7 +206,7 @@ pipeline nap_now(x: String) -> String { let a = run nap with {}; return a; }
     assert!(status == 429 && head.to_lowercase().contains("retry-after: 1"), "{head}");
     assert!(text.contains("another run is under way") && text.contains("try again later"), "{text}");
     // Who was there before goes on, however many there are.
-    server.post(&question, &json!({"decision": "approve"}));
+    server.decide(&question, &json!({"decision": "approve"}));
     server.until(&first, |r| r["status"] == "done");
     assert_eq!(server.get(&second).1["status"], "waiting");
 }
@@ -220,8 +224,9 @@ fn nobody_answers_without_the_token() {
         r#"{"to": "bob"}"#,
     );
     let run = serde_json::from_str::<Value>(&text).unwrap()["run"].as_str().unwrap().to_string();
-    until(|| server.raw("GET", "/v1/approvals", &headers, "").2.contains(&run));
-    let waiting: Value = serde_json::from_str(&server.raw("GET", "/v1/approvals", &headers, "").2).unwrap();
+    let status = format!("/v1/runs/{run}");
+    until(|| server.get_as(TOKEN, &status).1["status"] == "waiting");
+    let waiting = server.questions();
     let question = waiting[0]["request"].as_str().unwrap();
     let path = format!("/v1/approvals/{question}");
     let approve = r#"{"decision": "approve"}"#;
@@ -234,7 +239,10 @@ fn nobody_answers_without_the_token() {
         assert_eq!(server.raw("POST", path, &[JSON], approve).0, 401, "{path}");
     }
     assert_eq!(payments(dir.path()), 0);
-    assert_eq!(server.raw("POST", &path, &headers, approve).0, 200);
+    // The token that starts runs does not approve their calls.
+    assert_eq!(server.raw("POST", &path, &headers, approve).0, 403);
+    assert_eq!(payments(dir.path()), 0);
+    assert_eq!(server.decide(&path, &json!({"decision": "approve"})).0, 200);
     until(|| payments(dir.path()) == 1);
     let (_, _, card) = server.raw("GET", "/.well-known/agent-card.json", &[], "");
     assert!(card.contains("securityRequirements") && !card.contains(TOKEN), "{card}");

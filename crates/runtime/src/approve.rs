@@ -134,6 +134,20 @@ impl Approver {
         let (answer, by) = ((self.ask)(call), self.by.clone());
         Box::pin(async move { Verdict { result: answer.await, by: Some(by) } })
     }
+
+    /// Asks only about calls that `admits` lets pass; others are refused for the reason it gives.
+    #[must_use]
+    pub fn filtered(
+        self,
+        admits: impl Fn(&Approval) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Approver {
+        let Approver { ask, by } = self;
+        let ask: Arc<Ask> = Arc::new(move |call| match admits(&call) {
+            Ok(()) => ask(call),
+            Err(why) => Box::pin(async move { Err(why) }),
+        });
+        Approver { ask, by }
+    }
 }
 
 impl fmt::Debug for Approver {

@@ -5,14 +5,15 @@
 //!
 //! Invariant: files outside of the root are not looked at, and no argument is taken for an option.
 
-use super::service::{How, Log, Refused, Service, input_schema};
+use super::service::{How, Log, Refused, Service, ifc, input_schema};
 use crate::args::McpArgs;
+use crate::callers::{self, Caller, Callers};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use core_ir::Type;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    MetaObject, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
@@ -38,7 +39,13 @@ pub fn mcp(ui: &Ui, args: &McpArgs) -> Exit {
         Ok(root) if root.is_dir() => root,
         _ => return ui.usage(&format!("`{}` is no directory", args.root.display()), None),
     };
-    let service = match Service::new(ui, &args.files, &args.world, None, 16, &settings, Log::Silent) {
+    let caller = match Callers::reserved(&settings.callers, callers::MCP) {
+        Ok(caller) => Arc::new(caller),
+        Err(why) => return ui.usage(&why, None),
+    };
+    let callers = Callers::only(caller.clone());
+    let service = match Service::new(ui, &args.files, &args.world, None, 16, &settings, callers, Log::Silent)
+    {
         Ok(service) => service,
         Err(exit) => return exit,
     };
@@ -46,7 +53,7 @@ pub fn mcp(ui: &Ui, args: &McpArgs) -> Exit {
         Ok(program) => program,
         Err(e) => return ui.usage(&format!("cannot find this program itself: {e}"), None),
     };
-    let server = Server { service: Arc::new(service), root, program };
+    let server = Server { service: Arc::new(service), caller, root, program };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
@@ -71,6 +78,8 @@ pub fn mcp(ui: &Ui, args: &McpArgs) -> Exit {
 
 struct Server {
     service: Arc<Service>,
+    /// The client, which there is one of.
+    caller: Arc<Caller>,
     root: PathBuf,
     /// This program: its file, and the arguments that come first.
     program: (PathBuf, Vec<std::ffi::OsString>),
@@ -160,7 +169,8 @@ impl Server {
             Some(input) if is_within && args.len() == 1 => input.clone(),
             _ => Value::Object(args),
         };
-        let started = self.service.start(name, &input, How::default()).map_err(Refused::message)?;
+        let started =
+            self.service.start(&self.caller, name, &input, How::default()).map_err(Refused::message)?;
         let _left = started.cancel.drop_guard();
         let mut events = started.events;
         loop {
@@ -169,7 +179,7 @@ impl Server {
                 event = events.recv() => if event.is_none() { break },
             }
         }
-        self.service.outcome(&started.run).ok_or_else(|| "the run was lost".into())
+        self.service.outcome(&self.caller, &started.run).ok_or_else(|| "the run was lost".into())
     }
 
     fn tools(&self) -> Vec<Tool> {
@@ -202,6 +212,24 @@ impl Server {
         }));
         all
     }
+}
+
+/// The outcome of a run as the result of a tool, with its label.
+fn told(outcome: Value) -> CallToolResult {
+    let error = outcome.get("error");
+    let label = error.map_or(&outcome["label"], |e| &e["label"]);
+    let mut meta = MetaObject::default();
+    // A withheld outcome has no label.
+    if !label.is_null() {
+        meta.0.insert("ifc".into(), ifc(label));
+    }
+    let message = error.map(|e| e["message"].as_str().unwrap_or_default().to_string());
+    let mut result = match message {
+        None => CallToolResult::structured(outcome),
+        Some(why) => CallToolResult::error(vec![ContentBlock::text(why)]),
+    };
+    result.meta = (!meta.0.is_empty()).then_some(meta);
+    result
 }
 
 /// The schema of a tool that runs a pipeline with such an input, and whether the input is within its arguments: those are an object, and what is no object
@@ -250,10 +278,7 @@ impl ServerHandler for Server {
         {
             let done = self.pipeline(pipeline, args, &context).await;
             match done {
-                Ok(outcome) if outcome.get("error").is_none() => {
-                    return Ok(CallToolResult::structured(outcome).into());
-                }
-                Ok(outcome) => Err(outcome["error"]["message"].as_str().unwrap_or_default().to_string()),
+                Ok(outcome) => return Ok(told(outcome).into()),
                 Err(why) => Err(why),
             }
         } else {

@@ -10,22 +10,23 @@ use crate::preflight::{self, Gate};
 use crate::progress::{Detail, event_json};
 use crate::settings::{LimitsEntry, Settings};
 use crate::ui::{Exit, Ui};
+use crate::view::{Ran, View, WITHHELD, WITHHELD_MESSAGE, withheld};
 use crate::watch::Watch;
 use check::cost::{CostBound, Interval};
-use core_ir::{Code, Data, Misfit, Num, Type};
+use core_ir::{Code, Data, LabelSpec, Misfit, Num, Type};
 use diagnostics::{Diagnostic, Sources};
 use frontend::policy::Policy;
 use machine::{CodeParser, Config, ErrorCode, Failure, Machine, Reified, StopReason};
 use runtime::trace::{Head, Recorder};
 use runtime::{
-    About, ApprovalDesk, Asked, CancellationToken, Event, Handlers, Journal, JournalError, Limits,
+    About, ApprovalDesk, Approver, Asked, CancellationToken, Event, Handlers, Journal, JournalError, Limits,
     ModelSettings, Models, Pins, Redactor, RunReport, Session, Telemetry, TelemetryOptions, Tools,
     Unfinished,
 };
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Runs `entail run`.
@@ -83,7 +84,9 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
     };
     show_result(ui, &sources, &report, &bound, (&runnable.code, policy.as_ref()), pretty);
     if !ui.is_json() {
-        ui.note(&summary(&report, &bound));
+        if let Some(shown) = report.shown() {
+            ui.note(&summary(&shown, &bound));
+        }
         if let Some(dir) = &args.journal.journal
             && args.journal.resume.is_none()
             && report.result.as_ref().is_err_and(|f| f.code.is_final())
@@ -181,7 +184,7 @@ fn traced(
     input: Option<Data>,
     journal: Option<(&JournalArgs, String)>,
     head: Head,
-) -> Result<(RunReport, bool), Exit> {
+) -> Result<(Ran, bool), Exit> {
     let code = &runnable.code;
     let Some(path) = &args.trace else { return world(ui, args, policy, code, input, journal, &mut |_| {}) };
     let refused = |e: std::io::Error| {
@@ -202,11 +205,22 @@ fn traced(
 pub(super) fn show_result(
     ui: &Ui,
     sources: &Sources,
-    report: &RunReport,
+    ran: &Ran,
     bound: &CostBound,
     (code, policy): (&Code, Option<&Policy>),
     notation: fn(&Reified) -> String,
 ) {
+    let Some(report) = ran.shown() else {
+        if ui.is_json() {
+            return ui.result(&withheld(&ran.run).to_string());
+        }
+        let d = Diagnostic::error(WITHHELD, WITHHELD_MESSAGE, code.span(code.root()));
+        return ui.problems(
+            sources,
+            &[d.help("`clearance` under `[output]` of the policy says what may be shown")],
+        );
+    };
+    let report = &*report;
     if ui.is_json() {
         return ui.result(&as_json(sources, report, bound).to_string());
     }
@@ -239,7 +253,7 @@ fn so_far(partial: &runtime::Partial) -> String {
 }
 
 /// The exit status; and the check that the run kept what was said before it.
-pub(super) fn conclude(ui: &Ui, report: &RunReport, bound: &CostBound) -> Exit {
+pub(super) fn conclude(ui: &Ui, report: &Ran, bound: &CostBound) -> Exit {
     let usage = &report.usage;
     // Money is bounded in billionths of a dollar, rounded up.
     let billionths = usage.usd.as_ref().and_then(|usd| usd.mul(&Num::from(1_000_000_000)).ok());
@@ -258,6 +272,10 @@ pub(super) fn conclude(ui: &Ui, report: &RunReport, bound: &CostBound) -> Exit {
         ui.say(&format!(
             "internal error: the run used {used} {what}, more than its bound of {most}; please report this program"
         ));
+        return Exit::Failed;
+    }
+    if report.shown().is_none() {
+        // The status tells nothing that is withheld.
         return Exit::Failed;
     }
     match &report.result {
@@ -353,7 +371,7 @@ pub(super) fn world(
     input: Option<Data>,
     journal: Option<(&JournalArgs, String)>,
     watch: &mut (dyn FnMut(&Event) + Send),
-) -> Result<(RunReport, bool), Exit> {
+) -> Result<(Ran, bool), Exit> {
     world_with(ui, args, policy, code, input, journal, None, watch)
 }
 
@@ -368,7 +386,7 @@ pub(super) fn world_with(
     journal: Option<(&JournalArgs, String)>,
     models: Option<&Models>,
     watch: &mut (dyn FnMut(&Event) + Send),
-) -> Result<(RunReport, bool), Exit> {
+) -> Result<(Ran, bool), Exit> {
     let settings = Settings::read(ui)?;
     let limits = limits(ui, args, &settings.limits)?;
     let model_settings = model_settings(args, &settings);
@@ -417,16 +435,26 @@ pub(super) fn world_with(
     let has_input = input.is_some();
     handlers.stream = args.watch;
     let telemetry = telemetry(ui, args, &settings, name)?;
+    let run = match &handlers.journal {
+        Some(session) => session.lock().unwrap_or_else(PoisonError::into_inner).id().to_string(),
+        None => handlers.run.get_or_insert_with(runtime::new_run_id).clone(),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|e| ui.usage(&format!("cannot start the runtime: {e}"), None))?;
+    // What the policy lets out bounds the local user, too.
+    let output = policy.map_or(LabelSpec::TOP, |p| p.output.clone());
+    let mut shown = View::new(&config, &[&output]);
+    if !shown.is_unbounded() {
+        handlers.approver = handlers.approver.take().map(|approver| bounded(approver, &config, &output));
+    }
     let machine = Machine::new(code.clone(), input, config);
     let report = runtime.block_on(async {
         let cancel = CancellationToken::new();
         interrupt::cancels(cancel.clone());
         let mut view = Watch::new(ui, args.watch, &limits);
-        let mut telemetry = telemetry;
+        let mut telemetry = telemetry.map(|t| t.live(&run));
         let log = args.log == Some(LogArg::Json);
         // What is shown and kept here is the operator's.
         let records = handlers.models.redactor().for_records();
@@ -436,10 +464,11 @@ pub(super) fn world_with(
             if let Some(telemetry) = &mut telemetry {
                 telemetry.note(&event);
             }
+            let Some(event) = shown.event(&event) else { return };
             if log && let Some(json) = event_json(&event, Detail::Outline) {
                 ui.say(&stamped(json));
             }
-            if let (Some(run), Event::Asked { what: Asked::Approve { name, .. }, .. }) = (&waits, &event) {
+            if let (Some(run), Event::Asked { what: Asked::Approve { name, .. }, .. }) = (&waits, &*event) {
                 ui.note(&format!("a call of `{name}` wants approval: `entail approve {run}`"));
             }
             let asking = terminal.as_ref().is_some_and(Terminal::is_asking);
@@ -472,7 +501,20 @@ pub(super) fn world_with(
     if ui.is_live() {
         ui.status("");
     }
-    Ok((report, has_input))
+    Ok((Ran { report, view: shown }, has_input))
+}
+
+/// Asks only about calls whose arguments may all be shown to whoever is asked.
+fn bounded(approver: Approver, config: &Config, output: &LabelSpec) -> Approver {
+    let view = Arc::new(Mutex::new(View::new(config, &[output])));
+    approver.filtered(move |call| {
+        // A view that another thread left in the middle of a label is as good as before.
+        let mut view = view.lock().unwrap_or_else(PoisonError::into_inner);
+        match call.args.iter().all(|arg| view.admits(&arg.label)) {
+            true => Ok(()),
+            false => Err("what it is called with may not be shown to whoever would be asked".into()),
+        }
+    })
 }
 
 /// A line of a structured log.

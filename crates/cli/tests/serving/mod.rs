@@ -10,6 +10,17 @@ use std::time::Duration;
 
 pub const TOKEN: &str = "planted-token-0123";
 
+/// The token of a caller that approves.
+pub const APPROVER: &str = "planted-approver-0123";
+
+/// Who approves, in `entail.toml`: by the hash of [`APPROVER`].
+pub const CALLERS: &str = r#"
+[callers.boss]
+token_sha256 = "6d766fcaef73c1ca82bd115450ccbda36f160af6cc7b7ba61b63f724fdc4591b"
+roles = ["approve"]
+clearance = "any"
+"#;
+
 /// A model greets.
 const PROGRAM: &str = r#"
 agent a { tools: [], prompt: "answer" }
@@ -125,6 +136,31 @@ impl Server {
         (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
     }
 
+    /// As the caller of a token.
+    pub fn post_as(&self, token: &str, path: &str, body: &Value) -> (u16, Value) {
+        let bearer = format!("Bearer {token}");
+        let headers = [JSON, ("authorization", &*bearer)];
+        let (status, _, text) = self.raw("POST", path, &headers, &body.to_string());
+        (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
+    }
+
+    /// As the caller of a token.
+    pub fn get_as(&self, token: &str, path: &str) -> (u16, Value) {
+        let bearer = format!("Bearer {token}");
+        let (status, _, text) = self.raw("GET", path, &[("authorization", &*bearer)], "");
+        (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
+    }
+
+    /// Answers a question, as the caller that approves.
+    pub fn decide(&self, question: &str, said: &Value) -> (u16, Value) {
+        self.post_as(APPROVER, question, said)
+    }
+
+    /// What waits for the caller that approves.
+    pub fn questions(&self) -> Value {
+        self.get_as(APPROVER, "/v1/approvals").1
+    }
+
     pub fn get(&self, path: &str) -> (u16, Value) {
         let (status, _, text) = self.raw("GET", path, &[], "");
         (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
@@ -170,6 +206,7 @@ pub fn folder() -> tempfile::TempDir {
     std::fs::write(dir.path().join("greet.agent"), PROGRAM).unwrap();
     std::fs::write(dir.path().join("pay.lam"), PAY).unwrap();
     std::fs::write(dir.path().join("slow.lam"), SLOW).unwrap();
+    std::fs::write(dir.path().join("entail.toml"), CALLERS).unwrap();
     std::fs::write(dir.path().join("s.json"), r#"[{"repeat": true, "reply": "Hello, Ada"}]"#).unwrap();
     dir
 }

@@ -16,6 +16,7 @@ mod approvals;
 mod changes;
 mod conversation;
 mod session;
+mod shown;
 mod wire;
 mod writer;
 
@@ -246,7 +247,10 @@ impl Journal {
             (number(&db, "application_id").map_err(failed)?, number(&db, "user_version").map_err(failed)?);
         if version == VERSION && application == APPLICATION {
             whole_pages(&db, path)?;
-            approvals::prepare(&db).and_then(|()| changes::prepare(&db)).map_err(failed)?;
+            approvals::prepare(&db)
+                .and_then(|()| changes::prepare(&db))
+                .and_then(|()| shown::prepare(&db))
+                .map_err(failed)?;
             return Ok(Journal { db, path: path.to_path_buf(), turn, approvers: Approvers::default() });
         }
         if application == APPLICATION {
@@ -271,6 +275,7 @@ impl Journal {
                 t.execute_batch(TABLES)?;
                 approvals::prepare(&t)?;
                 changes::prepare(&t)?;
+                shown::prepare(&t)?;
                 t.pragma_update(None, "application_id", APPLICATION)?;
                 t.pragma_update(None, "user_version", VERSION)?;
             }
@@ -301,6 +306,18 @@ impl Journal {
     /// The file is damaged.
     pub fn newest(&self, most: u32) -> Result<Vec<RunInfo>, JournalError> {
         self.select_runs(&format!("ORDER BY created DESC, id DESC LIMIT {most}"), "")
+    }
+
+    /// The newest runs of a caller of a server, and, if that is wanted, of those that no server began.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn newest_of(&self, caller: &str, others: bool, most: u32) -> Result<Vec<RunInfo>, JournalError> {
+        let other = if others { "OR json_extract(settings, '$.caller') IS NULL " } else { "" };
+        let filter = format!(
+            "WHERE json_extract(settings, '$.caller') = ?1 {other}ORDER BY created DESC, id DESC LIMIT {most}"
+        );
+        self.select_runs(&filter, caller)
     }
 
     /// The runs that were interrupted, or that another process is at, the oldest first.
@@ -607,6 +624,7 @@ impl Journal {
         let id = self.run(run)?.id;
         let _turn = self.turn.take();
         approvals::forget(&self.db, &id).map_err(|e| self.failed(&e))?;
+        shown::forget(&self.db, &id).map_err(|e| self.failed(&e))?;
         self.db.execute("DELETE FROM runs WHERE id = ?1", [&id]).map(|_| ()).map_err(|e| self.failed(&e))
     }
 }

@@ -16,14 +16,15 @@ use crate::load::{self, Kind, Options, Problem, read_text};
 use crate::policy;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
+use crate::view::Ran;
 use check::{cost, types};
 use core_ir::{Builder, Code, Data, EffectRow, Globals, Name, TermId, Type};
 use diagnostics::{FileId, Sources, Span, has_errors};
 use frontend::policy::Policy;
 use input::{Input, Read};
 use machine::{Reified, ReifiedKind};
+use runtime::Models;
 use runtime::trace::{Head, Recorder};
-use runtime::{Models, RunReport};
 use serde_json::json;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -297,7 +298,7 @@ impl<'a> Session<'a> {
         ui: &Ui,
         code: &Arc<Code>,
         recorder: Option<&mut Recorder>,
-    ) -> Result<(RunReport, Exit), Exit> {
+    ) -> Result<(Ran, Exit), Exit> {
         // What asks nothing needs nobody who answers.
         if !asks_nothing(code) {
             run::can_answer(ui, self.world, &self.models, code)?;

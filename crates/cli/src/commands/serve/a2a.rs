@@ -3,11 +3,13 @@
 //! A message is the input of a pipeline: a part with `data`, or a text where the pipeline takes one. The pipeline is the skill that the message's
 //! `metadata.skill` names, or the only one. A task is a run; a client that goes away does not end it, and may come back to it.
 
-use super::super::service::{How, Refused, Service, Started, input_schema};
+use super::super::service::{How, Refused, Service, Started, ifc, input_schema};
 use super::{Failure, body_json};
+use crate::callers::{Caller, Role};
+use crate::view::WITHHELD;
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -31,6 +33,8 @@ const NOT_CANCELABLE: i64 = -32002;
 const NO_PUSH: i64 = -32003;
 const UNSUPPORTED: i64 = -32004;
 const NO_VERSION: i64 = -32009;
+/// The caller has not the role that the method needs. A code of this server.
+const FORBIDDEN: i64 = -32080;
 
 /// What the protocol calls an error of its own.
 fn reason(code: i64) -> Option<&'static str> {
@@ -77,7 +81,7 @@ pub(super) async fn card(State(service): State<Arc<Service>>) -> Json<Value> {
         "defaultOutputModes": ["application/json", "text/plain"],
         "skills": skills,
     });
-    if service.wants_token() {
+    if service.callers().wants_credential() {
         card["securitySchemes"] = json!({"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}});
         card["securityRequirements"] = json!([{"schemes": {"bearer": {"list": []}}}]);
     }
@@ -92,7 +96,7 @@ impl From<Refused> for Fault {
         let code = match &refused {
             Refused::Unknown(_) | Refused::Input(_) => INVALID_PARAMS,
             Refused::Conflict(_) => UNSUPPORTED,
-            Refused::Full(_) | Refused::Closing | Refused::Journal(_) => INTERNAL,
+            Refused::Full(_) | Refused::Limited(_) | Refused::Closing | Refused::Journal(_) => INTERNAL,
         };
         Fault(code, refused.message())
     }
@@ -107,6 +111,7 @@ enum Answer {
 
 pub(super) async fn rpc(
     State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Arc<Caller>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Failure> {
@@ -120,7 +125,8 @@ pub(super) async fn rpc(
     };
     let id = request.get("id").cloned().unwrap_or_default();
     let result = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
-    Ok(match answer(&service, &headers, &request).await {
+    let client = Client { service, caller };
+    Ok(match answer(&client, &headers, &request).await {
         Ok(Answer::One(one)) => Json(result(&id, one)).into_response(),
         Ok(Answer::Many(many)) => {
             let events = ReceiverStream::new(many)
@@ -142,7 +148,33 @@ fn error(id: &Value, Fault(code, message): &Fault) -> Response {
     Json(json!({"jsonrpc": "2.0", "id": id, "error": error})).into_response()
 }
 
-async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) -> Result<Answer, Fault> {
+/// Whom a request is of, and what it reaches.
+#[derive(Clone)]
+struct Client {
+    service: Arc<Service>,
+    caller: Arc<Caller>,
+}
+
+impl Client {
+    fn needs(&self, role: Role) -> Result<(), Fault> {
+        match self.caller.has(role) {
+            true => Ok(()),
+            false => {
+                Err(Fault(FORBIDDEN, format!("`{}` has not the role `{}`", self.caller.name, role.as_str())))
+            }
+        }
+    }
+
+    fn status(&self, run: &str) -> Result<Value, Refused> {
+        self.service.status(&self.caller, run)
+    }
+
+    fn has_ended(&self, run: &str) -> bool {
+        self.service.outcome(&self.caller, run).is_some()
+    }
+}
+
+async fn answer(client: &Client, headers: &HeaderMap, request: &Value) -> Result<Answer, Fault> {
     let version = match headers.get("a2a-version").map(|v| v.to_str().unwrap_or_default()) {
         None | Some("") => Version::V03,
         Some(v) if v == "1.0" || v.starts_with("1.0.") => Version::V10,
@@ -167,37 +199,50 @@ async fn answer(service: &Arc<Service>, headers: &HeaderMap, request: &Value) ->
             .ok_or_else(|| Fault(INVALID_PARAMS, "`id` names no task".into()))
     };
     Ok(Answer::One(match method {
-        "SendMessage" | "message/send" => send(service, params, version, traceparent).await?,
+        "SendMessage" | "message/send" => {
+            client.needs(Role::Start)?;
+            send(client, params, version, traceparent).await?
+        }
         "SendStreamingMessage" | "message/stream" => {
-            let Started { run, events, .. } = begin(service, params, traceparent)?;
-            return follow(service, run, Source::Client(events), version).map(Answer::Many);
+            client.needs(Role::Start)?;
+            client.needs(Role::Watch)?;
+            let Started { run, events, .. } = begin(client, params, traceparent)?;
+            return follow(client, run, Source::Client(events), version).map(Answer::Many);
         }
         "SubscribeToTask" | "tasks/resubscribe" => {
+            client.needs(Role::Watch)?;
             let id = task_id()?;
             // Before its state is looked at, so that nothing happens in between.
-            let events = service.watch(id).ok_or_else(|| no_task(id))?;
-            if service.outcome(id).is_some() {
+            let events = client.service.watch(&client.caller, id).ok_or_else(|| no_task(id))?;
+            if client.has_ended(id) {
                 return Err(Fault(UNSUPPORTED, "the task has ended".into()));
             }
-            return follow(service, id.to_string(), Source::Watcher(events), version).map(Answer::Many);
+            return follow(client, id.to_string(), Source::Watcher(events), version).map(Answer::Many);
         }
-        "GetTask" | "tasks/get" => task(service, task_id()?, version)?,
-        "ListTasks" => list(service, params, version)?,
+        "GetTask" | "tasks/get" => {
+            client.needs(Role::Watch)?;
+            task(client, task_id()?, version)?
+        }
+        "ListTasks" => {
+            client.needs(Role::Watch)?;
+            list(client, params, version)?
+        }
         "CancelTask" | "tasks/cancel" => {
+            client.needs(Role::Start)?;
             let id = task_id()?;
-            let before = service.status(id).map_err(|_| no_task(id))?;
-            if matches!(before["status"].as_str(), Some("done" | "failed")) {
+            let before = client.status(id).map_err(|_| no_task(id))?;
+            if matches!(before["status"].as_str(), Some("done" | "failed" | WITHHELD)) {
                 return Err(Fault(NOT_CANCELABLE, "the task has ended".into()));
             }
-            service.cancel(id)?;
+            client.service.cancel(&client.caller, id)?;
             // It ends as soon as it hears of it.
             for _ in 0..200 {
-                if service.outcome(id).is_some() {
+                if client.has_ended(id) {
                     break;
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            task(service, id, version)?
+            task(client, id, version)?
         }
         push if push.contains("PushNotificationConfig") || push.contains("pushNotificationConfig") => {
             return Err(no_push());
@@ -223,7 +268,7 @@ fn no_task(id: &str) -> Fault {
 }
 
 /// The tasks that are known, the newest first, as many as are wanted from where the last list ended.
-fn list(service: &Service, params: &Value, version: Version) -> Result<Value, Fault> {
+fn list(client: &Client, params: &Value, version: Version) -> Result<Value, Fault> {
     let text = |name: &str| params.get(name).and_then(Value::as_str).filter(|t| !t.is_empty());
     let most = params.get("pageSize").and_then(Value::as_u64).unwrap_or(50);
     let most = usize::try_from(most.clamp(1, 100)).unwrap_or(50);
@@ -236,9 +281,9 @@ fn list(service: &Service, params: &Value, version: Version) -> Result<Value, Fa
         (changed.parse::<i64>().unwrap_or_default(), run.to_string())
     });
     let (mut page, mut total, mut next, mut more) = (Vec::new(), 0, String::new(), false);
-    for (changed, run) in service.runs() {
+    for (changed, run) in client.service.runs(&client.caller) {
         // One may have been forgotten since.
-        let Ok(mut task) = task(service, &run, version) else { continue };
+        let Ok(mut task) = task(client, &run, version) else { continue };
         if context.is_some_and(|c| task["contextId"] != c)
             || state.is_some_and(|s| task["status"]["state"] != s)
             || since.is_some_and(|s| task["status"]["timestamp"].as_str() < Some(s))
@@ -265,14 +310,14 @@ fn list(service: &Service, params: &Value, version: Version) -> Result<Value, Fa
 
 /// Takes a message, and waits for what comes of it, unless that is not wanted.
 async fn send(
-    service: &Arc<Service>,
+    client: &Client,
     params: &Value,
     version: Version,
     traceparent: Option<&str>,
 ) -> Result<Value, Fault> {
     let later = params.pointer("/configuration/returnImmediately").and_then(Value::as_bool) == Some(true)
         || params.pointer("/configuration/blocking").and_then(Value::as_bool) == Some(false);
-    let Started { run, mut events, .. } = begin(service, params, traceparent)?;
+    let Started { run, mut events, .. } = begin(client, params, traceparent)?;
     if !later {
         // Until it ends or waits for somebody. A client that goes before that can ask for the task.
         while let Some(event) = events.recv().await {
@@ -281,7 +326,7 @@ async fn send(
             }
         }
     }
-    let task = task(service, &run, version)?;
+    let task = task(client, &run, version)?;
     Ok(if version == Version::V10 { json!({ "task": task }) } else { task })
 }
 
@@ -309,24 +354,19 @@ impl Source {
 }
 
 /// Tells how a task stands and what happens to it, until it has ended or waits for somebody.
-fn follow(
-    service: &Arc<Service>,
-    run: String,
-    source: Source,
-    version: Version,
-) -> Result<Receiver<Value>, Fault> {
-    let first = task(service, &run, version)?;
+fn follow(client: &Client, run: String, source: Source, version: Version) -> Result<Receiver<Value>, Fault> {
+    let first = task(client, &run, version)?;
     let (to, results) = channel(16);
-    let service = service.clone();
+    let client = client.clone();
     tokio::spawn(async move {
         // That nobody listens any more is no reason to end the task.
-        let _ = tell(&service, &run, first, source, version, &to).await;
+        let _ = tell(&client, &run, first, source, version, &to).await;
     });
     Ok(results)
 }
 
 async fn tell(
-    service: &Service,
+    client: &Client,
     run: &str,
     first: Value,
     mut source: Source,
@@ -357,7 +397,7 @@ async fn tell(
                 send(status(&working, false)).await?;
             }
             Some("waiting") => {
-                if let Ok(task) = task(service, run, version)
+                if let Ok(task) = task(client, run, version)
                     && waits(&task)
                 {
                     return send(status(&task["status"], true)).await;
@@ -369,7 +409,7 @@ async fn tell(
             _ => {}
         }
     }
-    let Ok(task) = task(service, run, version) else { return Ok(()) };
+    let Ok(task) = task(client, run, version) else { return Ok(()) };
     for artifact in task["artifacts"].as_array().into_iter().flatten() {
         send(match v10 {
             true => json!({"artifactUpdate": {"taskId": run, "contextId": context, "artifact": artifact, "append": false, "lastChunk": true}}),
@@ -393,11 +433,11 @@ fn doing(event: &Value) -> String {
 }
 
 /// Begins a run with what a message says.
-fn begin(service: &Arc<Service>, params: &Value, traceparent: Option<&str>) -> Result<Started, Fault> {
+fn begin(client: &Client, params: &Value, traceparent: Option<&str>) -> Result<Started, Fault> {
     let message = params.get("message").filter(|m| m.is_object());
     let Some(message) = message else { return Err(Fault(INVALID_PARAMS, "there is no `message`".into())) };
     if let Some(task) = message.get("taskId").and_then(Value::as_str).filter(|t| !t.is_empty()) {
-        service.status(task).map_err(|_| no_task(task))?;
+        client.status(task).map_err(|_| no_task(task))?;
         return Err(Fault(UNSUPPORTED, "a task takes one message; begin another".into()));
     }
     if params.pointer("/configuration/taskPushNotificationConfig").is_some_and(|c| !c.is_null())
@@ -406,6 +446,7 @@ fn begin(service: &Arc<Service>, params: &Value, traceparent: Option<&str>) -> R
         return Err(no_push());
     }
     let named = message.pointer("/metadata/skill").or_else(|| params.pointer("/metadata/skill"));
+    let service = &client.service;
     let mut all = service.pipelines();
     let pipeline = match (named.and_then(Value::as_str), all.next(), all.next()) {
         (Some(name), ..) => service.pipelines().find(|p| p.name == name),
@@ -428,6 +469,7 @@ fn begin(service: &Arc<Service>, params: &Value, traceparent: Option<&str>) -> R
     };
     let context = message.get("contextId").and_then(Value::as_str);
     Ok(service.start(
+        &client.caller,
         &pipeline.name,
         &input,
         How { background: true, context, traceparent, ..How::default() },
@@ -448,24 +490,24 @@ fn as_input(ty: Option<&Type>, text: String) -> Value {
 }
 
 /// A run as a task.
-fn task(service: &Service, run: &str, version: Version) -> Result<Value, Fault> {
-    let status = service.status(run).map_err(|_| no_task(run))?;
+fn task(client: &Client, run: &str, version: Version) -> Result<Value, Fault> {
+    let status = client.status(run).map_err(|_| no_task(run))?;
     let outcome = status.get("outcome");
     let cancelled = outcome.is_some_and(|o| o["error"]["code"] == "cancelled");
     let (new, old) = match status["status"].as_str() {
         Some("done") => ("TASK_STATE_COMPLETED", "completed"),
         Some("failed") if cancelled => ("TASK_STATE_CANCELED", "canceled"),
-        Some("failed") => ("TASK_STATE_FAILED", "failed"),
+        Some("failed" | WITHHELD) => ("TASK_STATE_FAILED", "failed"),
         Some("waiting") => ("TASK_STATE_AUTH_REQUIRED", "auth-required"),
         _ => ("TASK_STATE_WORKING", "working"),
     };
     let v10 = version == Version::V10;
     let text = |t: &str| if v10 { json!({ "text": t }) } else { json!({"kind": "text", "text": t}) };
     let mut task = json!({
-        "id": run, "contextId": service.context(run).unwrap_or_else(|| run.to_string()),
+        "id": run, "contextId": client.service.context(&client.caller, run).unwrap_or_else(|| run.to_string()),
         "status": {"state": if v10 { new } else { old }},
     });
-    if let Some(changed) = service.changed(run) {
+    if let Some(changed) = client.service.changed(&client.caller, run) {
         task["status"]["timestamp"] = runtime::utc(changed).into();
     }
     let said = match (outcome.and_then(|o| o["error"]["message"].as_str()), status.get("waiting")) {
@@ -475,6 +517,9 @@ fn task(service: &Service, run: &str, version: Version) -> Result<Value, Fault> 
     };
     if let Some(said) = said {
         task["status"]["message"] = message(run, &said, version);
+        if let Some(label) = outcome.and_then(|o| o.pointer("/error/label")) {
+            task["status"]["message"]["metadata"] = json!({"label": label, "ifc": ifc(label)});
+        }
     }
     if let Some(result) = outcome.and_then(|o| o.get("result")) {
         let part = match (result, v10) {
@@ -482,7 +527,10 @@ fn task(service: &Service, run: &str, version: Version) -> Result<Value, Fault> 
             (other, true) => json!({"data": other, "mediaType": "application/json"}),
             (other, false) => json!({"kind": "data", "data": other}),
         };
-        task["artifacts"] = json!([{"artifactId": "result", "name": "result", "parts": [part]}]);
+        let label = outcome.and_then(|o| o.get("label")).unwrap_or(&Value::Null);
+        let metadata = json!({"label": label, "ifc": ifc(label)});
+        task["artifacts"] =
+            json!([{"artifactId": "result", "name": "result", "parts": [part], "metadata": metadata}]);
     }
     if !v10 {
         task["kind"] = "task".into();

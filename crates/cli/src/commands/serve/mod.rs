@@ -2,19 +2,22 @@
 //!
 //! Entry point: [`serve`]. [`super::service`] runs pipelines and knows the runs, this module and [`a2a`] are ways to reach it, and [`openapi`] describes it.
 //!
-//! Invariant: without a token nobody but this machine is listened to, and a request must name this machine (no page of a browser reaches it
-//! through a name of its own).
+//! Invariant: every request is that of a caller, which is known before the body is read. Without a credential that is the user of this machine: the
+//! connection comes from this machine, and the request names this machine (no page of a browser reaches it through a name of its own).
 //! Invariant: a run that nobody waits for any more is cancelled, unless it was asked for as one to come back to.
 
 mod a2a;
+mod connections;
 mod openapi;
 
-use super::service::{How, Log, Refused, Service, Started};
+use super::service::{How, Key, Log, Once, Refused, Service, Started};
 use crate::args::{LogArg, ServeArgs};
+use crate::callers::{self, Caller, Callers, Role};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
+use crate::view::WITHHELD;
+use axum::body::{Bytes, to_bytes};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Extension, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
@@ -29,6 +32,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::Receiver;
 use tokio_stream::Stream;
 use tokio_util::sync::DropGuard;
@@ -39,10 +43,20 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
+    if let Some(name) = &args.new_token {
+        return new_token(ui, name);
+    }
     let token = settings.environment.secret(&args.token_env);
-    if !args.listen.ip().is_loopback() && token.is_none() {
-        let help =
-            format!("set `{}` in the environment or in `.env`, or listen on 127.0.0.1", args.token_env);
+    let callers = Callers::of(&settings.callers, &settings.serve, &settings.environment, token.as_ref());
+    let callers = match callers {
+        Ok(callers) => callers,
+        Err(why) => return ui.usage(&why, None),
+    };
+    if !args.listen.ip().is_loopback() && !callers.has_credentials() {
+        let help = format!(
+            "set `{}` in the environment or in `.env`, add `[callers.NAME]` to `entail.toml`, or listen on 127.0.0.1",
+            args.token_env
+        );
         return ui.usage("other machines are listened to only with a token", Some(&help));
     }
     if args.world.watch || args.world.trace.is_some() {
@@ -51,8 +65,8 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
             .usage("a server has many runs, so it can neither show one nor write its trace", Some(help));
     }
     let log = Log::new(ui, args.world.log == Some(LogArg::Json));
-    let service =
-        Service::new(ui, &args.files, &args.world, args.journal.as_deref(), args.max_runs, &settings, log);
+    let journal = args.journal.as_deref();
+    let service = Service::new(ui, &args.files, &args.world, journal, args.max_runs, &settings, callers, log);
     let service = match service {
         Ok(service) => Arc::new(service),
         Err(exit) => return exit,
@@ -64,12 +78,32 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
         Ok(runtime) => runtime,
         Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
     };
-    let exit = runtime.block_on(listen(ui, args, service, token));
+    let exit = runtime.block_on(listen(ui, args, service));
     runtime.shutdown_timeout(Duration::from_millis(200));
     exit
 }
 
-async fn listen(ui: &Ui, args: &ServeArgs, service: Arc<Service>, token: Option<runtime::Secret>) -> Exit {
+/// Prints a fresh token, once, and the lines of `entail.toml` that make it a caller's.
+fn new_token(ui: &Ui, name: &str) -> Exit {
+    let mut bytes = [0; 32];
+    if let Err(e) = getrandom::fill(&mut bytes) {
+        return ui.usage(&format!("the system gives no random numbers: {e}"), None);
+    }
+    let token = format!("entail-{}", callers::hex(&bytes));
+    let hash = callers::hex(&callers::hash_of(&token));
+    if ui.is_json() {
+        ui.result(&json!({"caller": name, "token": token, "tokenSha256": hash}).to_string());
+        return Exit::Done;
+    }
+    ui.result(&token);
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let key = if plain { name.to_string() } else { format!("{name:?}") };
+    ui.note("The token is shown this once. Add to `entail.toml`, with the roles that it is for:");
+    ui.note(&format!("\n[callers.{key}]\ntoken_sha256 = \"{hash}\"\nroles = [\"start\", \"watch\"]"));
+    Exit::Done
+}
+
+async fn listen(ui: &Ui, args: &ServeArgs, service: Arc<Service>) -> Exit {
     let listener = match tokio::net::TcpListener::bind(args.listen).await {
         Ok(listener) => listener,
         Err(e) => {
@@ -81,7 +115,7 @@ async fn listen(ui: &Ui, args: &ServeArgs, service: Arc<Service>, token: Option<
     };
     let address = listener.local_addr().unwrap_or(args.listen);
     let base = args.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
-    service.listens_at(&base, token.is_some());
+    service.listens_at(&base);
     if ui.is_json() {
         ui.result(&json!({"listening": base}).to_string());
     } else {
@@ -89,7 +123,8 @@ async fn listen(ui: &Ui, args: &ServeArgs, service: Arc<Service>, token: Option<
     }
     let stop = CancellationToken::new();
     tokio::spawn(stopped(stop.clone()));
-    let app = router(service.clone(), Arc::new(Guard { token, address }), args.max_body);
+    let door = Door { service: service.clone(), address, max_body: args.max_body };
+    let app = router(service.clone(), Arc::new(door), args.max_body);
     if !args.no_resume {
         tokio::spawn(service.clone().resume_all());
     }
@@ -108,17 +143,16 @@ async fn listen(ui: &Ui, args: &ServeArgs, service: Arc<Service>, token: Option<
             closed.cancel();
         }
     };
-    let serving = axum::serve(listener, app).with_graceful_shutdown(shutdown);
+    tokio::spawn(shutdown);
+    let most = connections::most(args.max_connections);
+    let serving = connections::serve(listener, app, most, closed.clone());
     // Who has begun a request and never ends it does not keep the server from ending.
     let abandoned = async {
         closed.cancelled().await;
         tokio::time::sleep(LAST_WORDS).await;
     };
     tokio::select! {
-        served = serving.into_future() => if let Err(e) = served {
-            ui.say(&format!("error: {e}"));
-            return Exit::Failed;
-        },
+        () = serving => {}
         () = abandoned => {}
     }
     Exit::Done
@@ -150,33 +184,43 @@ async fn stopped(stop: CancellationToken) {
     }
 }
 
-/// Who may ask.
-struct Guard {
-    token: Option<runtime::Secret>,
+/// Where requests come in, and whose they are.
+struct Door {
+    service: Arc<Service>,
     address: SocketAddr,
+    max_body: usize,
 }
 
-impl Guard {
-    fn admits(&self, headers: &HeaderMap) -> Result<(), Failure> {
-        let text = |name| headers.get(name).and_then(|v: &axum::http::HeaderValue| v.to_str().ok());
-        if let Some(token) = &self.token {
-            let given =
-                text(header::AUTHORIZATION).and_then(|v| v.strip_prefix("Bearer ")).unwrap_or_default();
-            if same(given.as_bytes(), token.expose().as_bytes()) {
-                return Ok(());
-            }
-            return Err(Failure::new(
+impl Door {
+    /// The caller that a request is of.
+    fn admits(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Arc<Caller>, Failure> {
+        let callers = self.service.callers();
+        let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
+        let unknown = || {
+            Failure::new(
                 StatusCode::UNAUTHORIZED,
                 "unauthorized",
                 "a bearer token is wanted, and this is not it",
-            ));
+            )
+        };
+        if headers.contains_key(header::AUTHORIZATION) {
+            let token = text("authorization").and_then(|v| v.strip_prefix("Bearer "));
+            return token.and_then(|t| callers.by_token(t)).ok_or_else(unknown);
         }
-        let host = text(header::HOST).unwrap_or_default();
+        let here = peer.ip().to_canonical().is_loopback();
+        // A name that a client states itself counts for nothing: the proxy is on this machine, and states one name.
+        if let Some(name) = callers.header.as_deref().filter(|_| here)
+            && headers.contains_key(name)
+        {
+            let stated = text(name).filter(|_| headers.get_all(name).iter().count() == 1);
+            return stated.and_then(|n| callers.by_name(n)).ok_or_else(unknown);
+        }
+        let Some(local) = callers.local.as_ref().filter(|_| here) else { return Err(unknown()) };
+        let host = text("host").unwrap_or_default();
         let name =
             host.rsplit_once(':').map_or(host, |(name, port)| if port.ends_with(']') { host } else { name });
-        let here = self.address.ip().to_string();
-        if matches!(name, "localhost" | "127.0.0.1" | "[::1]") || name == here {
-            return Ok(());
+        if matches!(name, "localhost" | "127.0.0.1" | "[::1]") || name == self.address.ip().to_string() {
+            return Ok(local.clone());
         }
         Err(Failure::new(
             StatusCode::FORBIDDEN,
@@ -186,9 +230,13 @@ impl Guard {
     }
 }
 
-/// Compares without telling by the time where the difference is.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |d, (x, y)| d | (x ^ y)) == 0
+/// Refuses a caller that has not this role.
+fn needs(caller: &Caller, role: Role) -> Result<(), Failure> {
+    if caller.has(role) {
+        return Ok(());
+    }
+    let message = format!("`{}` has not the role `{}`", caller.name, role.as_str());
+    Err(Failure::new(StatusCode::FORBIDDEN, "forbidden", message))
 }
 
 /// An error of a request: `{"error": {"code", "message"}}`.
@@ -232,6 +280,7 @@ impl From<Refused> for Failure {
             Refused::Input(_) => (StatusCode::UNPROCESSABLE_ENTITY, "input"),
             Refused::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
             Refused::Full(_) => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+            Refused::Limited(_) => (StatusCode::TOO_MANY_REQUESTS, "limited"),
             Refused::Closing => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
             Refused::Journal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "journal"),
         };
@@ -239,7 +288,7 @@ impl From<Refused> for Failure {
     }
 }
 
-fn router(service: Arc<Service>, guard: Arc<Guard>, max_body: usize) -> Router {
+fn router(service: Arc<Service>, door: Arc<Door>, max_body: usize) -> Router {
     let guarded = Router::new()
         .route("/openapi.json", get(description))
         .route("/v1/pipelines", get(pipelines))
@@ -250,34 +299,26 @@ fn router(service: Arc<Service>, guard: Arc<Guard>, max_body: usize) -> Router {
         .route("/v1/approvals", get(approvals))
         .route("/v1/approvals/{request}", post(decide))
         .route("/a2a", post(a2a::rpc))
-        .layer(from_fn_with_state(guard, admitted));
+        .layer(from_fn_with_state(door.clone(), admitted));
+    let health = Router::new().route("/health", get(health)).layer(from_fn_with_state(door, greeted));
     Router::new()
-        .route("/health", get(health))
+        .merge(health)
         .route("/.well-known/agent-card.json", get(a2a::card))
         .merge(guarded)
         .fallback(async || Failure::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path"))
         .layer(DefaultBodyLimit::max(max_body))
-        .layer(map_response(move |response: Response| std::future::ready(worded(response, max_body))))
+        .layer(map_response(async |response: Response| worded(response)))
         .layer(from_fn_with_state(service.clone(), noted))
         .with_state(service)
 }
 
 /// What is refused before it reaches anybody here is told as all else is: as JSON, with what to do.
-fn worded(response: Response, max_body: usize) -> Response {
-    let kind = response.headers().get(header::CONTENT_TYPE);
-    let said = kind.and_then(|k| k.to_str().ok()).is_some_and(|k| k.starts_with("application/json"));
-    let (code, message) = match response.status() {
-        _ if said => return response,
-        StatusCode::PAYLOAD_TOO_LARGE => (
-            "too_large",
-            format!("the body has more than {max_body} bytes, which is what `--max-body` allows"),
-        ),
-        StatusCode::METHOD_NOT_ALLOWED => {
-            ("method", "this path takes other methods, which the header `allow` names".to_string())
-        }
-        _ => return response,
-    };
-    Failure::new(response.status(), code, message).into_response()
+fn worded(response: Response) -> Response {
+    if response.status() != StatusCode::METHOD_NOT_ALLOWED {
+        return response;
+    }
+    let message = "this path takes other methods, which the header `allow` names";
+    Failure::new(response.status(), "method", message).into_response()
 }
 
 /// Requests that are refused are in the log; what runs do is there anyway.
@@ -291,18 +332,72 @@ async fn noted(State(service): State<Arc<Service>>, request: Request, next: Next
     response
 }
 
-async fn admitted(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    match guard.admits(request.headers()) {
-        Ok(()) => next.run(request).await,
+/// Lets in who is known, before the body is read.
+async fn admitted(
+    State(door): State<Arc<Door>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let admitted = match door.admits(request.headers(), peer) {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            whole(request, door.max_body).await
+        }
+        Err(failure) => Err(failure),
+    };
+    match admitted {
+        Ok(request) => next.run(request).await,
         Err(failure) => failure.into_response(),
     }
 }
 
-async fn health(State(service): State<Arc<Service>>) -> Json<Value> {
-    let (running, waiting) = service.under_way();
-    Json(
-        json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "running": running, "waiting": waiting}),
-    )
+/// The request with its body, which has to arrive in time.
+async fn whole(request: Request, max_body: usize) -> Result<Request, Failure> {
+    let (head, body) = request.into_parts();
+    match tokio::time::timeout(connections::BODY, to_bytes(body, max_body)).await {
+        Ok(Ok(body)) => Ok(Request::from_parts(head, body.into())),
+        Ok(Err(_)) => Err(Failure::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            format!(
+                "the body has more than {max_body} bytes, which is what `--max-body` allows, or broke off"
+            ),
+        )),
+        Err(_) => {
+            let message = format!("the body did not arrive within {} s", connections::BODY.as_secs());
+            Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "timeout", message))
+        }
+    }
+}
+
+/// Lets everybody in, and tells who is known.
+async fn greeted(
+    State(door): State<Arc<Door>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let caller = door.admits(request.headers(), peer).ok();
+    request.extensions_mut().insert(caller);
+    next.run(request).await
+}
+
+/// Whether the server is up; to a caller that watches also how many of its runs have not ended, and to the user of this machine what all are at.
+async fn health(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Option<Arc<Caller>>>,
+) -> Json<Value> {
+    let mut health = json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")});
+    if let Some(caller) = caller.filter(|c| c.has(Role::Watch)) {
+        if caller.name == callers::LOCAL {
+            let (running, waiting) = service.under_way();
+            (health["running"], health["waiting"]) = (running.into(), waiting.into());
+        } else {
+            health["open"] = service.open_of(&caller).into();
+        }
+    }
+    Json(health)
 }
 
 async fn description(State(service): State<Arc<Service>>) -> Json<Value> {
@@ -343,37 +438,103 @@ fn begun(run: &str) -> Response {
 
 async fn start(
     State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Arc<Caller>>,
     Path(name): Path<String>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Failure> {
+    needs(&caller, Role::Start)?;
     let input = body_json(&headers, &body)?;
     let streams = wants(&headers, header::ACCEPT, "text/event-stream");
     let background = wants(&headers, header::HeaderName::from_static("prefer"), "respond-async");
+    if streams && !background {
+        needs(&caller, Role::Watch)?;
+    }
     let how = How {
         streams: streams && !background,
         background,
-        context: None,
         traceparent: traceparent(&headers),
+        ..How::default()
     };
-    let Started { run, events, cancel } = service.start(&name, &input, how)?;
-    if background {
-        return Ok(begun(&run));
+    let Some(key) = idempotency_key(&headers)? else {
+        let Started { run, events, cancel } = service.start(&caller, &name, &input, how)?;
+        if background {
+            return Ok(begun(&run));
+        }
+        // Whoever asked and goes away does not want the answer any more.
+        let left = cancel.drop_guard();
+        if streams {
+            return Ok(sse(Events { events, left: Some(left) }));
+        }
+        let mut events = events;
+        while events.recv().await.is_some() {}
+        let _ = left.disarm();
+        return ended(&service, &caller, &run);
+    };
+    let digest = callers::hex(&callers::hash_of(&format!("{name}\n{}", String::from_utf8_lossy(&body))));
+    // Its client may come back for the answer, so the run goes on without it.
+    let how = How { background: true, ..how };
+    match service.start_once(&caller, &name, &input, Key { name: &key, digest: &digest }, how)? {
+        Once::Begun(Started { run, .. }) if background => Ok(begun(&run)),
+        Once::Begun(Started { events, .. }) if streams => Ok(sse(Events { events, left: None })),
+        Once::Begun(Started { run, mut events, .. }) => {
+            while events.recv().await.is_some() {}
+            ended(&service, &caller, &run)
+        }
+        Once::Known(run) if background => Ok(begun(&run)),
+        Once::Known(run) => again(&service, &caller, &run).await,
+        Once::Another => {
+            let message = "this `Idempotency-Key` was used for another request";
+            Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", message))
+        }
     }
-    // Whoever asked and goes away does not want the answer any more.
-    let left = cancel.drop_guard();
-    if streams {
-        return Ok(Sse::new(Events { events, left: Some(left) })
-            .keep_alive(KeepAlive::default())
-            .into_response());
+}
+
+/// The most bytes of an idempotency key.
+const MAX_KEY: usize = 255;
+
+/// The key under which a client repeats a request, if it has one.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Failure> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    match key.to_str() {
+        Ok(key) if !key.is_empty() && key.len() <= MAX_KEY => Ok(Some(key.to_string())),
+        _ => {
+            let message = format!("an `Idempotency-Key` has 1 to {MAX_KEY} visible characters");
+            Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", message))
+        }
     }
-    let mut events = events;
-    while events.recv().await.is_some() {}
-    let _ = left.disarm();
-    let Some(outcome) = service.outcome(&run) else {
+}
+
+fn sse(events: Events) -> Response {
+    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+}
+
+/// How a run has ended, as the answer to the request that began it.
+fn ended(service: &Service, caller: &Caller, run: &str) -> Result<Response, Failure> {
+    let Some(outcome) = service.outcome(caller, run) else {
         return Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "lost", "the run was lost"));
     };
     Ok((status_of(&outcome), Json(outcome)).into_response())
+}
+
+/// The answer to a request that was made before: that of its run, once that has ended. A run that is not under way here is named.
+async fn again(service: &Service, caller: &Caller, run: &str) -> Result<Response, Failure> {
+    // Before it is looked whether it has ended, so that nothing happens in between.
+    if let Some(mut events) = service.watch(caller, run) {
+        while service.outcome(caller, run).is_none() {
+            match events.recv().await {
+                Ok(event) if matches!(event["event"].as_str(), Some("result" | "error")) => break,
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => break,
+            }
+        }
+        return ended(service, caller, run);
+    }
+    let status = service.status(caller, run)?;
+    Ok(match status.get("outcome") {
+        Some(outcome) => (status_of(outcome), Json(outcome.clone())).into_response(),
+        None => begun(run),
+    })
 }
 
 /// A run that failed by itself is no success; which error it was is in the body.
@@ -382,6 +543,7 @@ fn status_of(outcome: &Value) -> StatusCode {
         None => StatusCode::OK,
         Some("cancelled" | "budget") => StatusCode::SERVICE_UNAVAILABLE,
         Some("model" | "tool") => StatusCode::BAD_GATEWAY,
+        Some(WITHHELD) => StatusCode::FORBIDDEN,
         Some(_) => StatusCode::UNPROCESSABLE_ENTITY,
     }
 }
@@ -414,17 +576,21 @@ impl Stream for Events {
 
 async fn status(
     State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Arc<Caller>>,
     Path(run): Path<String>,
 ) -> Result<Json<Value>, Failure> {
-    Ok(Json(service.status(&run)?))
+    needs(&caller, Role::Watch)?;
+    Ok(Json(service.status(&caller, &run)?))
 }
 
 async fn cancel(
     State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Arc<Caller>>,
     Path(run): Path<String>,
 ) -> Result<Json<Value>, Failure> {
-    service.cancel(&run)?;
-    Ok(Json(service.status(&run)?))
+    needs(&caller, Role::Start)?;
+    service.cancel(&caller, &run)?;
+    Ok(Json(service.status(&caller, &run)?))
 }
 
 /// How many runs a list has, unless it is said.
@@ -433,8 +599,13 @@ struct Most {
     limit: Option<u32>,
 }
 
-async fn runs(State(service): State<Arc<Service>>, Query(most): Query<Most>) -> Result<Json<Value>, Failure> {
-    Ok(Json(service.newest(most.limit.unwrap_or(50).min(1000))?.into()))
+async fn runs(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Query(most): Query<Most>,
+) -> Result<Json<Value>, Failure> {
+    needs(&caller, Role::Watch)?;
+    Ok(Json(service.newest(&caller, most.limit.unwrap_or(50).min(1000))?.into()))
 }
 
 /// How a run is gone on with: `{"unfinished": "retry"}`.
@@ -447,26 +618,30 @@ struct Resume {
 
 async fn resume(
     State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Arc<Caller>>,
     Path(run): Path<String>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Failure> {
+    needs(&caller, Role::Start)?;
     let how = match body.is_empty() {
         true => Resume::default(),
         false => serde_json::from_value(body_json(&headers, &body)?)
             .map_err(|e| Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", e.to_string()))?,
     };
     let id = run.clone();
-    let resumed = tokio::task::spawn_blocking(move || service.resume(&id, how.unfinished).map(drop)).await;
+    let resumed =
+        tokio::task::spawn_blocking(move || service.resume(&caller, &id, how.unfinished).map(drop)).await;
     resumed.unwrap_or_else(|_| Err(Refused::Journal("it crashed".into())))?;
     Ok(begun(&run))
 }
 
-async fn approvals(State(service): State<Arc<Service>>) -> Result<Json<Value>, Failure> {
-    let Some(path) = service.journal() else { return Ok(Json(json!([]))) };
-    let waiting = service.journal_at(path).and_then(|j| j.waiting(None));
-    let waiting = waiting.map_err(|e| Refused::Journal(e.message))?;
-    Ok(Json(waiting.iter().map(super::approve::waiting_json).collect()))
+async fn approvals(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Arc<Caller>>,
+) -> Result<Json<Value>, Failure> {
+    needs(&caller, Role::Approve)?;
+    Ok(Json(service.waiting(&caller, None)?.into()))
 }
 
 /// What is said to a question: `{"decision": "approve"}`, or `{"decision": "deny", "reason": "…"}`.
@@ -486,10 +661,12 @@ enum Verdict {
 
 async fn decide(
     State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Arc<Caller>>,
     Path(request): Path<String>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<Value>, Failure> {
+    needs(&caller, Role::Approve)?;
     let json = body_json(&headers, &body)?;
     let said: Said = serde_json::from_value(json)
         .map_err(|e| Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", format!("no decision: {e}")))?;
@@ -506,11 +683,13 @@ async fn decide(
     };
     let failed = |e: runtime::JournalError| Failure::from(Refused::Journal(e.message));
     let journal = service.journal_at(path).map_err(failed)?;
-    let Some(question) = journal.question(&request).map_err(failed)? else {
+    let question = journal.question(&request).map_err(failed)?;
+    // Who may not see a question does not decide it, and is not told that it is there.
+    let Some(question) = question.filter(|q| service.may_see(&caller, &journal, q)) else {
         let message = "there is no such question; the run may ask something else by now";
         return Err(Failure::new(StatusCode::NOT_FOUND, "not_found", message));
     };
-    let by = Decider::new("HTTP", Via::Caller);
+    let by = Decider::new(caller.name.clone(), Via::Caller);
     let decided = service.decide(journal, &request, &decision, by);
     decided.map_err(|e| Failure::new(StatusCode::CONFLICT, "not_waiting", e.message))?;
     let verdict = if decision == Decision::Approve { "approved" } else { "denied" };

@@ -24,9 +24,10 @@ pub(super) fn description(service: &Service) -> Value {
     for p in service.pipelines() {
         let mut responses = failures(&[
             ("401", "the token is missing or wrong"),
+            ("403", "the caller has not the role `start`, or the outcome is withheld"),
             ("413", "the body is too large"),
             ("415", "the body is not JSON"),
-            ("429", "as many runs as may be are under way"),
+            ("429", "as many runs as may be are under way, or a limit of the caller is reached"),
         ]);
         let events = json!({"description": "the result, or the run as it happens", "content": {
             "application/json": {"schema": reference("Outcome")},
@@ -36,7 +37,7 @@ pub(super) fn description(service: &Service) -> Value {
         responses
             .insert("202".into(), answer("the run has begun (`Prefer: respond-async`)", reference("Status")));
         for (code, what) in [
-            ("422", "the input is wrong, or the program failed"),
+            ("422", "the input is wrong, the program failed, or the key was used for another request"),
             ("502", "a model or a tool failed"),
             ("503", "a limit was reached, or the run was cancelled"),
         ] {
@@ -48,6 +49,7 @@ pub(super) fn description(service: &Service) -> Value {
         let operation = json!({
             "operationId": format!("run_{}", p.name),
             "summary": format!("runs `{}`", p.name),
+            "parameters": [{"name": "Idempotency-Key", "in": "header", "required": false, "schema": {"type": "string", "maxLength": 255}, "description": "under which the same request begins no second run"}],
             "requestBody": {"required": true, "content": {"application/json": {"schema": input_schema(p.input.as_ref())}}},
             "responses": responses,
         });
@@ -80,7 +82,10 @@ pub(super) fn description(service: &Service) -> Value {
     }));
     paths.insert(
         "/v1/approvals".into(),
-        get("what waits for approval", json!({"type": "array", "items": reference("Approval")})),
+        get(
+            "what waits for approval and the caller may decide",
+            json!({"type": "array", "items": reference("Approval")}),
+        ),
     );
     paths.insert("/v1/approvals/{request}".into(), json!({
         "parameters": [{"name": "request", "in": "path", "required": true, "schema": {"type": "string"}}],
@@ -99,11 +104,11 @@ pub(super) fn description(service: &Service) -> Value {
     let text = json!({"type": "string"});
     let schemas = json!({
         "Failure": {"type": "object", "required": ["error"], "properties": {"error": {"type": "object", "required": ["code", "message"], "properties": {"code": text, "message": text}}}},
-        "Outcome": {"type": "object", "required": ["run", "usage", "bound", "ms"], "properties": {
+        "Outcome": {"type": "object", "description": "with the error `withheld`, `run` and `error` only", "required": ["run"], "properties": {
             "run": text, "result": {}, "label": {}, "error": {"type": "object"}, "usage": {"type": "object"}, "bound": {"type": "object"}, "ms": {"type": "integer"},
         }},
         "Status": {"type": "object", "required": ["run", "status"], "properties": {
-            "run": text, "pipeline": text, "status": {"enum": ["running", "waiting", "done", "failed", "interrupted"]}, "outcome": reference("Outcome"), "waiting": {"type": "array", "items": reference("Approval")},
+            "run": text, "pipeline": text, "status": {"enum": ["running", "waiting", "done", "failed", "interrupted", "withheld"]}, "outcome": reference("Outcome"), "waiting": {"type": "array", "items": reference("Approval")},
         }},
         "Decided": {"type": "object", "required": ["request", "run", "verdict", "resumed"], "properties": {
             "request": text, "run": text, "verdict": {"enum": ["approved", "denied"]}, "resumed": {"type": "boolean", "description": "whether the run, which a server that is gone had left, goes on now"},
@@ -116,7 +121,7 @@ pub(super) fn description(service: &Service) -> Value {
         "openapi": "3.1.0",
         "info": {"title": "Entail", "version": env!("CARGO_PKG_VERSION")},
         "servers": [{"url": service.base()}],
-        "security": if service.wants_token() { json!([{"bearer": []}]) } else { json!([]) },
+        "security": if service.callers().wants_credential() { json!([{"bearer": []}]) } else { json!([]) },
         "paths": paths,
         "components": {"schemas": schemas, "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}},
     })

@@ -1,6 +1,8 @@
 //! Runs of the journal that this process has not begun, or knows no more.
 
-use super::{Arc, How, Pipeline, Refused, Service, Started, no_run};
+use super::{Arc, How, Pipeline, Refused, Service, Started, label_from, no_run, status_of};
+use crate::callers::{Caller, LOCAL, Role};
+use crate::view::withheld;
 use runtime::{About, Journal, JournalError, RunInfo, Unfinished};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -11,7 +13,7 @@ fn failed(e: JournalError) -> Refused {
 
 impl Service {
     /// The journal, and a run of it by its whole name.
-    fn kept(&self, run: &str) -> Result<(Journal, RunInfo), Refused> {
+    fn found(&self, run: &str) -> Result<(Journal, RunInfo), Refused> {
         let Some(path) = self.journal() else { return Err(no_run(run)) };
         let journal = self.journal_at(path).map_err(failed)?;
         match journal.run(run) {
@@ -21,48 +23,94 @@ impl Service {
         }
     }
 
+    /// The journal, and a run of it that belongs to this caller.
+    fn kept(&self, caller: &Caller, run: &str) -> Result<(Journal, RunInfo), Refused> {
+        let (journal, info) = self.found(run)?;
+        match owner(&journal, run)? == caller.name {
+            true => Ok((journal, info)),
+            false => Err(no_run(run)),
+        }
+    }
+
+    /// Keeps what the caller of a run is told of its end: the journal has no label of it.
+    pub(super) async fn keep_outcome(self: &Arc<Self>, run: &str, shown: &Value) {
+        let Some(path) = self.journal().map(std::path::Path::to_path_buf) else { return };
+        let (service, run, shown) = (self.clone(), run.to_string(), shown.clone());
+        let kept = tokio::task::spawn_blocking(move || {
+            let redactor = service.handlers.models.redactor();
+            Journal::existing(&path)?.keep_shown(&run, &shown, redactor)
+        });
+        // It is told now; whoever asks the next server for it is told that it is withheld.
+        if let Ok(Err(e)) = kept.await {
+            self.log.warning(&e.message);
+        }
+    }
+
+    /// How a run of the journal has ended, as its caller may be told.
+    fn kept_outcome(
+        &self,
+        caller: &Caller,
+        journal: &Journal,
+        info: &RunInfo,
+    ) -> Result<Option<Value>, Refused> {
+        let Some(outcome) = &info.outcome else { return Ok(None) };
+        if let Some(shown) = journal.shown(&info.id).map_err(failed)? {
+            return Ok(Some(shown));
+        }
+        // Its label is not known.
+        if !self.pipeline_of(info).is_some_and(|p| p.view(caller).is_unbounded()) {
+            return Ok(Some(withheld(&info.id)));
+        }
+        let run = &info.id;
+        Ok(Some(match info.status.as_str() {
+            "done" => json!({"run": run, "result": outcome}),
+            _ => json!({"run": run, "error": {"code": outcome["error"], "message": outcome["message"]}}),
+        }))
+    }
+
     /// How a run of the journal stands. One that is neither ended nor under way here was interrupted, or another process is at it.
-    pub(super) fn kept_status(&self, run: &str) -> Result<Value, Refused> {
-        let (journal, info) = self.kept(run)?;
-        let waiting = journal.waiting(Some(run)).map_err(failed)?;
+    pub(super) fn kept_status(&self, caller: &Caller, run: &str) -> Result<Value, Refused> {
+        let (journal, info) = self.kept(caller, run)?;
         let mut object = brief(&info);
-        if let Some(outcome) = info.outcome {
-            object["outcome"] = match info.status.as_str() {
-                "done" => json!({"run": run, "result": outcome}),
-                _ => json!({"run": run, "error": {"code": outcome["error"], "message": outcome["message"]}}),
-            };
-        } else if !waiting.is_empty() {
-            object["status"] = "waiting".into();
-            object["waiting"] = waiting.iter().map(super::super::approve::waiting_json).collect();
+        if let Some(outcome) = self.kept_outcome(caller, &journal, &info)? {
+            object["status"] = status_of(&outcome).into();
+            object["outcome"] = outcome;
+        } else {
+            let waiting = self.waiting(caller, Some(run))?;
+            if !waiting.is_empty() {
+                object["status"] = "waiting".into();
+                object["waiting"] = waiting.into();
+            }
         }
         Ok(object)
     }
 
     /// What a client called the conversation of a run.
-    pub(super) fn kept_context(&self, run: &str) -> Option<String> {
-        let (journal, _) = self.kept(run).ok()?;
+    pub(super) fn kept_context(&self, caller: &Caller, run: &str) -> Option<String> {
+        let (journal, _) = self.kept(caller, run).ok()?;
         Some(journal.settings(run).ok()?["context"].as_str()?.to_string())
     }
 
     /// When a run began.
-    pub(super) fn kept_since(&self, run: &str) -> Option<i64> {
-        Some(self.kept(run).ok()?.1.created.div_euclid(1000))
+    pub(super) fn kept_since(&self, caller: &Caller, run: &str) -> Option<i64> {
+        Some(self.kept(caller, run).ok()?.1.created.div_euclid(1000))
     }
 
-    /// The newest runs, of the journal if there is one.
-    pub(in super::super) fn newest(&self, most: u32) -> Result<Vec<Value>, Refused> {
+    /// The newest runs of a caller, of the journal if there is one.
+    pub(in super::super) fn newest(&self, caller: &Caller, most: u32) -> Result<Vec<Value>, Refused> {
         let Some(path) = self.journal() else {
-            let all = self.runs().into_iter().take(most as usize);
+            let all = self.runs(caller).into_iter().take(most as usize);
             // One may have been forgotten since.
-            return Ok(all.filter_map(|(_, run)| self.status(&run).ok()).map(without_outcome).collect());
+            return Ok(all
+                .filter_map(|(_, run)| self.status(caller, &run).ok())
+                .map(without_outcome)
+                .collect());
         };
-        let runs = Journal::existing(path).and_then(|j| j.newest(most)).map_err(failed)?;
-        let known = |info: &RunInfo| self.lock().known.contains_key(&info.id);
-        let status = |info: RunInfo| match known(&info) {
-            true => self.status(&info.id).map_or_else(|_| brief(&info), without_outcome),
-            false => brief(&info),
-        };
-        Ok(runs.into_iter().map(status).collect())
+        let runs =
+            Journal::existing(path).and_then(|j| j.newest_of(&caller.name, caller.name == LOCAL, most));
+        let status =
+            |info: RunInfo| self.status(caller, &info.id).map_or_else(|_| brief(&info), without_outcome);
+        Ok(runs.map_err(failed)?.into_iter().map(status).collect())
     }
 
     fn pipeline_of(&self, info: &RunInfo) -> Option<&Arc<Pipeline>> {
@@ -72,13 +120,14 @@ impl Service {
     /// Goes on with a run of the journal that is not under way. Waits for files.
     pub(in super::super) fn resume(
         self: &Arc<Self>,
+        caller: &Arc<Caller>,
         run: &str,
         unfinished: Unfinished,
     ) -> Result<Started, Refused> {
+        let (journal, info) = self.kept(caller, run)?;
         if self.lock().known.get(run).is_some_and(|r| r.outcome.is_none()) {
             return Err(Refused::Conflict("the run is under way".into()));
         }
-        let (journal, info) = self.kept(run)?;
         if matches!(info.status.as_str(), "done" | "failed") {
             return Err(Refused::Conflict("the run has ended".into()));
         }
@@ -86,15 +135,16 @@ impl Service {
             let name = diagnostics::clip_to(&info.name, 120);
             return Err(Refused::Conflict(format!("this server has no pipeline for a run of `{name}`")));
         };
-        let place = self.place()?;
+        let place = self.place(caller)?;
         let about = About::new(info.name, &pipeline.code, None, Value::Null);
         let path = self.journal().map(std::path::Path::to_path_buf).unwrap_or_default();
         let session = journal.resume(run, &about, self.handlers.models.redactor(), false, unfinished);
         let session = session.map_err(|e| Refused::Conflict(e.message))?;
         let (input, settings) = (session.input().cloned(), session.settings().clone());
-        let handlers = self.kept_in(session, &path);
+        let handlers = self.kept_in(caller, &pipeline, session, &path);
         // Nobody waits for it, whoever did before.
         let how = How { background: true, context: settings["context"].as_str(), ..How::default() };
+        let input = input.map(|data| (data, label_from(&settings["inputLabel"])));
         Ok(self.go(pipeline, input, handlers, how, place))
     }
 
@@ -102,14 +152,19 @@ impl Service {
     pub(in super::super) async fn resume_if_it_is_ours(self: &Arc<Self>, run: &str) -> bool {
         let (service, run) = (self.clone(), run.to_string());
         let resumed = tokio::task::spawn_blocking(move || {
-            service.is_ours(&run) && service.resume(&run, Unfinished::Ask).is_ok()
+            service.starter(&run).is_some_and(|caller| service.resume(&caller, &run, Unfinished::Ask).is_ok())
         });
         resumed.await.unwrap_or(false)
     }
 
-    fn is_ours(&self, run: &str) -> bool {
-        let settings = self.kept(run).and_then(|(journal, _)| journal.settings(run).map_err(failed));
-        settings.is_ok_and(|s| s["background"] == true)
+    /// The caller that began a run in the background, if it may still start runs.
+    fn starter(&self, run: &str) -> Option<Arc<Caller>> {
+        let (journal, _) = self.found(run).ok()?;
+        if journal.settings(run).ok()?["background"] != true {
+            return None;
+        }
+        let name = owner(&journal, run).ok()?;
+        self.callers.all().find(|c| c.name == name && c.has(Role::Start)).cloned()
     }
 
     /// Goes on with all runs that were begun in the background and that a server which is gone has left, one after the other as there is room.
@@ -125,12 +180,14 @@ impl Service {
             }
             loop {
                 let (service, run) = (self.clone(), info.id.clone());
-                let resumed = tokio::task::spawn_blocking(move || match service.is_ours(&run) {
-                    true => service.resume(&run, Unfinished::Ask).map(Some),
-                    false => Ok(None),
+                let resumed = tokio::task::spawn_blocking(move || match service.starter(&run) {
+                    Some(caller) => service.resume(&caller, &run, Unfinished::Ask).map(Some),
+                    None => Ok(None),
                 });
                 match resumed.await {
-                    Ok(Err(Refused::Full(_))) => tokio::time::sleep(Duration::from_millis(200)).await,
+                    Ok(Err(Refused::Full(_) | Refused::Limited(_))) => {
+                        tokio::time::sleep(Duration::from_millis(200)).await
+                    }
                     Ok(Err(Refused::Closing)) | Err(_) => return,
                     Ok(Err(refused)) => {
                         self.log.warning(&format!(
@@ -145,6 +202,12 @@ impl Service {
             }
         }
     }
+}
+
+/// The name of the caller that a run belongs to. Those that no server began belong to the user of this machine.
+fn owner(journal: &Journal, run: &str) -> Result<String, Refused> {
+    let settings = journal.settings(run).map_err(failed)?;
+    Ok(settings["caller"].as_str().unwrap_or(LOCAL).to_string())
 }
 
 /// What a list says of a run.

@@ -4,29 +4,39 @@
 //!
 //! Invariant: a run that was begun in the background and is in a journal is not ended by the end of the server: it is left as a crash would leave it, and
 //! the next server goes on with it.
+//! Invariant: a run belongs to the caller that began it. Nobody else is told that it exists, and its events and its outcome leave through that caller's view.
 //! Invariant: at most `most` runs are at work; those that do nothing but wait for somebody to approve a call are not counted.
 
 mod kept;
+mod keys;
+mod ledger;
 mod log;
 mod telling;
 
 use super::{load_or_say, run, worth_saying};
 use crate::args::WorldArgs;
+use crate::callers::{Caller, Callers};
 use crate::load::{Kind, Loaded, Runnable};
 use crate::progress::{Detail, event_json};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
+use crate::view::{View, WITHHELD, withheld};
 use check::cost::CostBound;
-use core_ir::{Code, Data, StoreConflict, StoreTable, Type};
+use core_ir::exchange::{data_from_json, data_json};
+use core_ir::{Code, Data, LabelSpec, Lattice, StoreConflict, StoreTable, Type};
 use diagnostics::Sources;
+use keys::Keys;
+pub(super) use keys::{Key, Once};
+use ledger::{Grant, Ledger};
 pub(super) use log::Log;
 use machine::{Config, Machine, RequestId};
 use runtime::{
     About, Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, Decider, Decision, Event,
-    Handlers, Journal, JournalError, Limits, Schema, Session, Stores, Telemetry,
+    Handlers, Journal, JournalError, Limits, Schema, Session, StoreScope, Stores, Telemetry, Tools, Usage,
+    Waiting,
 };
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -50,12 +60,86 @@ pub(super) struct Pipeline {
     pub(super) bound: CostBound,
     code: Arc<Code>,
     config: Arc<Config>,
+    /// What the policy lets out of its runs.
+    output: LabelSpec,
 }
 
 impl Pipeline {
+    /// What a caller may be shown of a run of it.
+    fn view(&self, caller: &Caller) -> View {
+        View::new(&self.config, &[&caller.clearance, &self.output])
+    }
+
     /// What its runs are called in a journal.
     fn in_journal(&self) -> String {
         format!("{} {}", self.file, self.name)
+    }
+}
+
+impl Pipeline {
+    /// The exact label of its lattice for one in words. What is no label of it counts as the highest.
+    fn label_of(&self, spec: &LabelSpec) -> LabelSpec {
+        let mut lattice = Lattice::with_principals(self.config.lattice, &self.config.principals);
+        let label = lattice.resolve(spec).unwrap_or_else(|| lattice.top());
+        LabelSpec::Exact(lattice.data_of(label))
+    }
+}
+
+/// A label as it is kept in a journal.
+fn label_json(label: &LabelSpec) -> Value {
+    match label {
+        LabelSpec::Exact(data) => data_json(data),
+        LabelSpec::Axes { .. } => Value::Null,
+    }
+}
+
+/// The label of an input that a journal keeps; the highest, if it keeps none.
+fn label_from(json: &Value) -> LabelSpec {
+    data_from_json(json).ok().filter(|d| *d != Data::Null).map_or(LabelSpec::TOP, LabelSpec::Exact)
+}
+
+/// A caller of which a label is none of a pipeline's lattice, with the key of its entry and the file of the pipeline.
+fn misfit(callers: &Callers, pipeline: &Pipeline) -> Option<(String, &'static str, String)> {
+    let mut lattice = Lattice::with_principals(pipeline.config.lattice, &pipeline.config.principals);
+    callers.all().find_map(|caller| {
+        let keys = [("input", &caller.input), ("clearance", &caller.clearance)];
+        let wrong = keys.into_iter().find(|(_, label)| lattice.resolve(label).is_none());
+        wrong.map(|(key, _)| (caller.name.clone(), key, pipeline.file.clone()))
+    })
+}
+
+/// A label in the terms of `_meta.ifc` (docs/policies.md): where the data may come from, and who may read them.
+pub(super) fn ifc(label: &Value) -> Value {
+    let all = |list: &Value| list.as_array().is_some_and(|l| l.is_empty());
+    match label {
+        Value::Array(words) => {
+            // These words are about integrity in every lattice that has words.
+            let (integrity, secrecy): (Vec<_>, Vec<_>) = words.iter().partition(|w| *w == "U" || *w == "E");
+            let integrity = if integrity.is_empty() { "trusted" } else { "untrusted" };
+            let readers = if secrecy.is_empty() { json!(["public"]) } else { json!([]) };
+            json!({"integrity": integrity, "confidentiality": readers})
+        }
+        Value::Object(names) => {
+            let (sources, readers) = (&names["sources"], &names["readers"]);
+            let integrity = match sources {
+                none if all(none) => json!("trusted"),
+                Value::Array(_) => sources.clone(),
+                _ => json!("untrusted"),
+            };
+            let readers = if readers.is_array() { readers.clone() } else { json!(["public"]) };
+            json!({"integrity": integrity, "confidentiality": readers})
+        }
+        _ => json!({"integrity": "untrusted", "confidentiality": []}),
+    }
+}
+
+/// How a run stands that has this outcome.
+fn status_of(outcome: &Value) -> &'static str {
+    match outcome["error"]["code"].as_str() {
+        Some("interrupted") => "interrupted",
+        Some(WITHHELD) => "withheld",
+        Some(_) => "failed",
+        None => "done",
     }
 }
 
@@ -73,6 +157,8 @@ pub(super) enum Refused {
     Conflict(String),
     /// As many are at work as may be.
     Full(usize),
+    /// The caller has used what it may.
+    Limited(String),
     Closing,
     Journal(String),
 }
@@ -81,9 +167,11 @@ impl Refused {
     /// In words.
     pub(super) fn message(self) -> String {
         match self {
-            Refused::Unknown(why) | Refused::Input(why) | Refused::Conflict(why) | Refused::Journal(why) => {
-                why
-            }
+            Refused::Unknown(why)
+            | Refused::Input(why)
+            | Refused::Conflict(why)
+            | Refused::Limited(why)
+            | Refused::Journal(why) => why,
             Refused::Full(1) => {
                 "another run is under way, and this server takes one at a time; try again later".into()
             }
@@ -106,6 +194,8 @@ pub(super) struct How<'a> {
     pub(super) context: Option<&'a str>,
     /// The span of the client's, as the header of that name.
     pub(super) traceparent: Option<&'a str>,
+    /// Under which the client may ask for it again.
+    pub(super) key: Option<Key<'a>>,
 }
 
 /// A run that has begun.
@@ -119,6 +209,8 @@ pub(super) struct Started {
 
 struct Run {
     pipeline: String,
+    /// The caller that it belongs to.
+    caller: String,
     cancel: CancellationToken,
     /// For those who come to watch it later.
     watched: broadcast::Sender<Value>,
@@ -128,8 +220,10 @@ struct Run {
     suspends: bool,
     /// When it began, came to wait, went on or ended: seconds since 1970.
     changed: i64,
-    /// What the command line would print; `None` while it runs.
+    /// What its caller is told of its end; `None` while it runs.
     outcome: Option<Value>,
+    /// How many questions of it wait that its caller may be shown.
+    asks: usize,
 }
 
 /// Everything that requests share.
@@ -153,7 +247,11 @@ pub(super) struct Service {
     /// Runs that have ended and of which traces and metrics are on their way.
     sending: AtomicUsize,
     log: Log,
-    base: OnceLock<(String, bool)>,
+    base: OnceLock<String>,
+    callers: Callers,
+    /// The tools of each caller's runs, with the servers that those share.
+    own: HashMap<String, Tools>,
+    keys: Mutex<Keys>,
     runs: Mutex<Runs>,
 }
 
@@ -165,6 +263,8 @@ struct Runs {
     running: usize,
     /// Waiting for somebody to approve a call, and nothing else.
     waiting: usize,
+    /// What callers have used.
+    ledgers: HashMap<String, Ledger>,
 }
 
 /// Looks for two declarations of a store that all programs share. Other stores are each program's own.
@@ -192,6 +292,11 @@ struct Place {
     /// The run that has it.
     run: String,
     waits: bool,
+    caller: Arc<Caller>,
+    /// What the run may use of its caller's budget of a day.
+    grant: Grant,
+    /// What it has used, when it has ended.
+    used: Option<Usage>,
 }
 
 impl Place {
@@ -210,11 +315,32 @@ impl Place {
     }
 }
 
+impl Place {
+    /// How many questions wait that the caller of the run may be shown.
+    fn asks(&self, questions: usize) {
+        if let Some(entry) = self.service.lock().known.get_mut(&self.run)
+            && entry.asks != questions
+        {
+            entry.asks = questions;
+        }
+    }
+}
+
+impl Runs {
+    /// A run, if it belongs to this caller.
+    fn of(&self, caller: &Caller, run: &str) -> Option<&Run> {
+        self.known.get(run).filter(|entry| entry.caller == caller.name)
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         let mut runs = self.service.lock();
         let of = if self.waits { &mut runs.waiting } else { &mut runs.running };
         *of = of.saturating_sub(1);
+        if let Some(ledger) = runs.ledgers.get_mut(&self.caller.name) {
+            ledger.end(&self.grant, self.used.as_ref());
+        }
     }
 }
 
@@ -227,6 +353,7 @@ impl Service {
         journal: Option<&Path>,
         most: usize,
         settings: &Settings,
+        callers: Callers,
         log: Log,
     ) -> Result<Service, Exit> {
         let mut sources = Sources::new();
@@ -242,7 +369,8 @@ impl Service {
             for Runnable { name, code, input, .. } in runnables {
                 let bound = super::cost::bound_of(settings, world.model.as_deref(), &code, input.is_some());
                 let (file, config) = (file.clone(), config.clone());
-                let pipeline = Pipeline { name: name.clone(), file, input, bound, code, config };
+                let output = policy.as_ref().map_or(LabelSpec::TOP, |p| p.output.clone());
+                let pipeline = Pipeline { name: name.clone(), file, input, bound, code, config, output };
                 let now = pipeline.file.clone();
                 if let Some(other) = pipelines.insert(name.clone(), Arc::new(pipeline)) {
                     let message = format!(
@@ -253,6 +381,14 @@ impl Service {
                 }
             }
         }
+        if let Some((caller, key, file)) = pipelines.values().find_map(|p| misfit(&callers, p)) {
+            let message = format!(
+                "`{key}` of the caller `{caller}` is no label of the lattice that the policy of `{file}` has"
+            );
+            return Err(
+                ui.usage(&message, Some("write words such as `untrusted`, which every lattice knows"))
+            );
+        }
         let codes: Vec<&Code> = pipelines.values().map(|p| &*p.code).collect();
         let (models, limits) = run::models_of(ui, world, settings, &codes)?;
         let mut handlers = run::handlers(models, settings, world.seed.unwrap_or(0));
@@ -261,6 +397,10 @@ impl Service {
         }
         handlers.stores = settings.fresh_stores();
         one_declaration_for_each_store(&pipelines, &handlers.stores).map_err(|e| ui.usage(&e, None))?;
+        // Callers share neither what their runs remember nor the servers that those talk to.
+        let of_caller =
+            |caller: &Arc<Caller>| (caller.name.clone(), handlers.tools.clone().sharing_servers());
+        let own = callers.all().map(of_caller).collect();
         let journal = match journal {
             None => None,
             Some(dir) => {
@@ -286,21 +426,25 @@ impl Service {
             most: most.max(1),
             closing: AtomicBool::new(false),
             base: OnceLock::new(),
+            callers,
+            own,
+            keys: Mutex::default(),
             runs: Mutex::default(),
         })
     }
 
-    /// Where it listens, and whether it wants a token.
-    pub(super) fn listens_at(&self, base: &str, token: bool) {
-        let _ = self.base.set((base.trim_end_matches('/').to_string(), token));
+    /// Where it listens.
+    pub(super) fn listens_at(&self, base: &str) {
+        let _ = self.base.set(base.trim_end_matches('/').to_string());
     }
 
     pub(super) fn base(&self) -> &str {
-        self.base.get().map_or("", |(base, _)| base)
+        self.base.get().map_or("", String::as_str)
     }
 
-    pub(super) fn wants_token(&self) -> bool {
-        self.base.get().is_some_and(|(_, token)| *token)
+    /// Who may reach it.
+    pub(super) fn callers(&self) -> &Callers {
+        &self.callers
     }
 
     pub(super) fn pipelines(&self) -> impl Iterator<Item = &Pipeline> {
@@ -321,6 +465,11 @@ impl Service {
         (runs.running, runs.waiting)
     }
 
+    /// How many runs of a caller have begun and not ended.
+    pub(super) fn open_of(&self, caller: &Caller) -> usize {
+        self.lock().ledgers.get(&caller.name).map_or(0, Ledger::open)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Runs> {
         // A panic while it was held leaves runs that are there or not there, never half.
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
@@ -335,6 +484,7 @@ impl Service {
     /// Begins a run.
     pub(super) fn start(
         self: &Arc<Self>,
+        caller: &Arc<Caller>,
         name: &str,
         input: &Value,
         how: How<'_>,
@@ -349,16 +499,17 @@ impl Service {
             (None, Value::Null) => None,
             _ => Some(self.read_input(&pipeline, input)?),
         };
-        let place = self.place()?;
-        let handlers = self.session(&pipeline, input.clone(), how)?;
-        Ok(self.go(pipeline, input, handlers, how, place))
+        let place = self.place(caller)?;
+        let label = pipeline.label_of(&caller.input);
+        let handlers = self.session(caller, &pipeline, input.clone(), &label, how)?;
+        Ok(self.go(pipeline, input.map(|data| (data, label)), handlers, how, place))
     }
 
     /// A run goes its way in a task of its own.
     fn go(
         self: &Arc<Self>,
         pipeline: Arc<Pipeline>,
-        input: Option<Data>,
+        input: Option<(Data, LabelSpec)>,
         handlers: Handlers,
         how: How<'_>,
         mut place: Place,
@@ -370,14 +521,18 @@ impl Service {
         let watched = broadcast::Sender::new(EVENTS);
         // What no journal keeps can't be gone on with.
         let suspends = how.background && self.journal.is_some();
+        let caller = place.caller.clone();
+        let limits = place.grant.within(caller.limits_of_run(&self.limits));
         let entry = Run {
             pipeline: pipeline.name.clone(),
+            caller: caller.name.clone(),
             cancel: cancel.clone(),
             watched: watched.clone(),
             context: how.context.map(str::to_string),
             suspends,
             changed: now(),
             outcome: None,
+            asks: 0,
         };
         {
             let mut runs = self.lock();
@@ -388,14 +543,21 @@ impl Service {
         let (service, id, stop) = (self.clone(), run.clone(), cancel.clone());
         let detail = if how.streams { Detail::Content } else { Detail::Outline };
         let mut telemetry =
-            self.telemetry.as_ref().map(|t| t.another(pipeline.in_journal(), how.traceparent));
+            self.telemetry.as_ref().map(|t| t.another(pipeline.in_journal(), how.traceparent).live(&run));
         tokio::spawn(async move {
             // Whatever happens to the task, the run is over then.
             let mut ending = Ending { service: &service, run: &id, outcome: None, place };
             let mut telling = Telling { to: send, watched, skipped: 0 };
             telling.tell(json!({"event": "run", "run": id, "pipeline": pipeline.name}));
             service.log.begun(&id, &pipeline.name);
-            let machine = Machine::new(pipeline.code.clone(), input, pipeline.config.clone());
+            let (input, label) = input.map_or((None, LabelSpec::BOTTOM), |(data, label)| (Some(data), label));
+            let config = Config { input: label, ..(*pipeline.config).clone() };
+            let machine = Machine::new(pipeline.code.clone(), input, config);
+            // The caller and whoever runs the server see different things.
+            let (mut view, mut operator) =
+                (pipeline.view(&caller), View::new(&pipeline.config, &[&pipeline.output]));
+            // Questions that the caller may be shown.
+            let mut questions: HashSet<RequestId> = HashSet::new();
             // What is under way, and whether it is a question to somebody.
             let mut open: HashMap<RequestId, bool> = HashMap::new();
             let place = &mut ending.place;
@@ -405,15 +567,29 @@ impl Service {
                 if let Some(telemetry) = &mut telemetry {
                     telemetry.note(&kept);
                 }
-                service.log.event(&id, &pipeline.name, &kept);
+                if let Some(kept) = operator.event(&kept) {
+                    service.log.event(&id, &pipeline.name, &kept);
+                }
+                let shown = view.event(&event);
                 let waits = matches!(event, Event::Asked { what: Asked::Approve { .. }, .. });
                 match &event {
-                    Event::Asked { id, .. } => drop(open.insert(*id, waits)),
-                    Event::Answered { id, .. } => drop(open.remove(id)),
+                    Event::Asked { id, .. } => {
+                        open.insert(*id, waits);
+                        if waits && shown.is_some() {
+                            questions.insert(*id);
+                        }
+                    }
+                    Event::Answered { id, .. } => {
+                        open.remove(id);
+                        questions.remove(id);
+                    }
                     _ => {}
                 }
                 place.waits(service.journal.is_some() && !open.is_empty() && open.values().all(|asks| *asks));
-                if let Some(json) = event_json(&event, detail) {
+                place.asks(questions.len());
+                if let Some(shown) = shown
+                    && let Some(json) = event_json(&shown, detail)
+                {
                     telling.tell(json);
                     if waits && service.journal.is_some() {
                         telling.tell(json!({"event": "waiting", "run": id}));
@@ -428,18 +604,26 @@ impl Service {
             };
             let report = tokio::select! {
                 biased;
-                report = runtime::run(machine, &handlers, &service.limits, &stop, &mut note) => Some(report),
+                report = runtime::run(machine, &handlers, &limits, &stop, &mut note) => Some(report),
                 () = suspended => None,
             };
-            let mut outcome = match &report {
-                Some(report) => run::as_json(&service.sources, report, &pipeline.bound),
+            ending.place.used = report.as_ref().map(|r| r.usage.clone());
+            let told = |view: &View| match &report {
+                Some(report) => match view.outcome(report) {
+                    Some(report) => run::as_json(&service.sources, &report, &pipeline.bound),
+                    None => withheld(&id),
+                },
                 None => json!({"run": id, "error": {
                     "code": "interrupted", "message": "the server is shutting down, and goes on with the run when it is there again",
                 }}),
             };
-            let mut kept = outcome.clone();
+            let mut outcome = told(&view);
+            let mut kept = told(&operator);
             records.json(&mut kept);
             service.log.ended(&id, &pipeline.name, &kept);
+            if report.is_some() {
+                service.keep_outcome(&id, &outcome).await;
+            }
             service.sending.fetch_add(1, Ordering::SeqCst);
             ending.outcome = Some(outcome.clone());
             drop(ending);
@@ -455,8 +639,8 @@ impl Service {
         Started { run, events, cancel }
     }
 
-    /// Takes one of the places that runs have.
-    fn place(self: &Arc<Self>) -> Result<Place, Refused> {
+    /// Takes one of the places that runs have, and of what the caller may use.
+    fn place(self: &Arc<Self>, caller: &Arc<Caller>) -> Result<Place, Refused> {
         if self.closing.load(Ordering::SeqCst) {
             return Err(Refused::Closing);
         }
@@ -464,31 +648,61 @@ impl Service {
         if runs.running >= self.most {
             return Err(Refused::Full(self.most));
         }
+        let ledger = runs.ledgers.entry(caller.name.clone()).or_default();
+        let per_run = caller.limits_of_run(&self.limits);
+        let grant = ledger.begin(caller, &per_run, Instant::now(), now()).map_err(Refused::Limited)?;
         runs.running += 1;
-        Ok(Place { service: self.clone(), run: String::new(), waits: false })
+        Ok(Place {
+            service: self.clone(),
+            run: String::new(),
+            waits: false,
+            caller: caller.clone(),
+            grant,
+            used: None,
+        })
     }
 
     /// Those who answer the requests of one run, with its name.
-    fn session(&self, pipeline: &Pipeline, input: Option<Data>, how: How<'_>) -> Result<Handlers, Refused> {
+    fn session(
+        &self,
+        caller: &Caller,
+        pipeline: &Pipeline,
+        input: Option<Data>,
+        label: &LabelSpec,
+        how: How<'_>,
+    ) -> Result<Handlers, Refused> {
         let Some(path) = &self.journal else {
-            let mut handlers = self.handlers.clone();
+            let mut handlers = self.handlers_of(caller, pipeline);
             handlers.run = Some(runtime::new_run_id());
             return Ok(handlers);
         };
         let settings = json!({
             "seed": self.handlers.seed, "fuel": null, "background": how.background, "context": how.context,
+            "caller": caller.name, "inputLabel": label_json(label),
+            "idempotencyKey": how.key.map(|k| k.name), "requestDigest": how.key.map(|k| k.digest),
         });
         let about = About::new(pipeline.in_journal(), &pipeline.code, input, settings);
         let journal = Journal::existing(path).map_err(|e| Refused::Journal(e.message))?;
         let session = journal
             .begin(&about, self.handlers.models.redactor())
             .map_err(|e| Refused::Journal(e.message))?;
-        Ok(self.kept_in(session, path))
+        Ok(self.kept_in(caller, pipeline, session, path))
+    }
+
+    /// Those who answer the requests of runs of a caller, which has stores and servers of its own.
+    fn handlers_of(&self, caller: &Caller, pipeline: &Pipeline) -> Handlers {
+        let mut handlers = self.handlers.clone();
+        let scope = StoreScope { caller: caller.name.clone(), program: pipeline.file.clone() };
+        handlers.stores = handlers.stores.scoped(scope);
+        if let Some(tools) = self.own.get(&caller.name) {
+            handlers.tools = tools.clone();
+        }
+        handlers
     }
 
     /// Those who answer the requests of a run that is kept.
-    fn kept_in(&self, session: Session, path: &Path) -> Handlers {
-        let mut handlers = self.handlers.clone();
+    fn kept_in(&self, caller: &Caller, pipeline: &Pipeline, session: Session, path: &Path) -> Handlers {
+        let mut handlers = self.handlers_of(caller, pipeline);
         handlers.run = Some(session.id().to_string());
         handlers.seed = session.settings()["seed"].as_u64().unwrap_or(handlers.seed);
         let desk = ApprovalDesk::new(path, self.lifetime);
@@ -511,29 +725,27 @@ impl Service {
         }
     }
 
-    /// What the command line would print of a run that has ended.
-    pub(super) fn outcome(&self, run: &str) -> Option<Value> {
-        self.lock().known.get(run)?.outcome.clone()
+    /// What the caller of a run is told of its end.
+    pub(super) fn outcome(&self, caller: &Caller, run: &str) -> Option<Value> {
+        self.lock().of(caller, run)?.outcome.clone()
     }
 
     /// How a run stands.
-    pub(super) fn status(&self, run: &str) -> Result<Value, Refused> {
+    pub(super) fn status(&self, caller: &Caller, run: &str) -> Result<Value, Refused> {
         let known = {
             let runs = self.lock();
-            runs.known.get(run).map(|entry| (entry.pipeline.clone(), entry.outcome.clone()))
+            if runs.known.get(run).is_some_and(|entry| entry.caller != caller.name) {
+                return Err(no_run(run));
+            }
+            runs.known.get(run).map(|e| (e.pipeline.clone(), e.outcome.clone(), e.asks))
         };
-        let Some((pipeline, outcome)) = known else { return self.kept_status(run) };
-        let status = match &outcome {
-            None => "running",
-            Some(o) if o["error"]["code"] == "interrupted" => "interrupted",
-            Some(o) if o.get("error").is_some() => "failed",
-            Some(_) => "done",
-        };
+        let Some((pipeline, outcome, asks)) = known else { return self.kept_status(caller, run) };
+        let status = outcome.as_ref().map_or("running", status_of);
         let mut object = json!({"run": run, "pipeline": pipeline, "status": status});
         match outcome {
             Some(outcome) => object["outcome"] = outcome,
             None => {
-                let waiting = self.waiting(run)?;
+                let waiting = if asks > 0 { self.waiting(caller, Some(run))? } else { Vec::new() };
                 if !waiting.is_empty() {
                     object["status"] = "waiting".into();
                     object["waiting"] = waiting.into();
@@ -544,40 +756,55 @@ impl Service {
     }
 
     /// What happens in a run from now on; `None` if it is not known.
-    pub(super) fn watch(&self, run: &str) -> Option<broadcast::Receiver<Value>> {
-        Some(self.lock().known.get(run)?.watched.subscribe())
+    pub(super) fn watch(&self, caller: &Caller, run: &str) -> Option<broadcast::Receiver<Value>> {
+        Some(self.lock().of(caller, run)?.watched.subscribe())
     }
 
     /// What a client called the conversation of a run.
-    pub(super) fn context(&self, run: &str) -> Option<String> {
-        if let Some(entry) = self.lock().known.get(run) {
+    pub(super) fn context(&self, caller: &Caller, run: &str) -> Option<String> {
+        if let Some(entry) = self.lock().of(caller, run) {
             return entry.context.clone();
         }
-        self.kept_context(run)
+        self.kept_context(caller, run)
     }
 
-    /// The runs that are known with the second since 1970 in which they last came to something else, the newest first.
-    pub(super) fn runs(&self) -> Vec<(i64, String)> {
-        let mut runs: Vec<(i64, String)> =
-            self.lock().known.iter().map(|(run, entry)| (entry.changed, run.clone())).collect();
+    /// The runs of a caller that are known with the second since 1970 in which they last came to something else, the newest first.
+    pub(super) fn runs(&self, caller: &Caller) -> Vec<(i64, String)> {
+        let runs = self.lock();
+        let own = runs.known.iter().filter(|(_, entry)| entry.caller == caller.name);
+        let mut runs: Vec<(i64, String)> = own.map(|(run, entry)| (entry.changed, run.clone())).collect();
         runs.sort_unstable_by(|a, b| b.cmp(a));
         runs
     }
 
     /// When a run last came to something else.
-    pub(super) fn changed(&self, run: &str) -> Option<i64> {
-        if let Some(entry) = self.lock().known.get(run) {
+    pub(super) fn changed(&self, caller: &Caller, run: &str) -> Option<i64> {
+        if let Some(entry) = self.lock().of(caller, run) {
             return Some(entry.changed);
         }
-        self.kept_since(run)
+        self.kept_since(caller, run)
     }
 
-    /// What a run waits for somebody to approve.
-    pub(super) fn waiting(&self, run: &str) -> Result<Vec<Value>, Refused> {
+    /// The questions of a run, or of all runs, that a caller may be shown.
+    pub(super) fn waiting(&self, caller: &Caller, run: Option<&str>) -> Result<Vec<Value>, Refused> {
         let Some(path) = &self.journal else { return Ok(Vec::new()) };
-        let waiting = self.journal_at(path).and_then(|j| j.waiting(Some(run)));
-        let waiting = waiting.map_err(|e| Refused::Journal(e.message))?;
+        let failed = |e: runtime::JournalError| Refused::Journal(e.message);
+        let journal = self.journal_at(path).map_err(failed)?;
+        let mut waiting = journal.waiting(run).map_err(failed)?;
+        waiting.retain(|question| self.may_see(caller, &journal, question));
         Ok(waiting.iter().map(super::approve::waiting_json).collect())
+    }
+
+    /// Whether a question may be shown to a caller: it sees every argument.
+    pub(super) fn may_see(&self, caller: &Caller, journal: &Journal, question: &Waiting) -> bool {
+        let name = journal.run(&question.run).map(|info| info.name).unwrap_or_default();
+        let Some(pipeline) = self.pipelines.values().find(|p| p.in_journal() == name) else {
+            // Of which lattice its labels are is not known.
+            return caller.clearance == LabelSpec::TOP;
+        };
+        let mut view = pipeline.view(caller);
+        let Some(args) = question.args.as_array() else { return view.is_unbounded() };
+        args.iter().all(|arg| data_from_json(&arg["label"]).is_ok_and(|label| view.admits(&label)))
     }
 
     /// The journal, with the approvers whose answers in it count.
@@ -599,12 +826,12 @@ impl Service {
     }
 
     /// Gives a run up.
-    pub(super) fn cancel(&self, run: &str) -> Result<(), Refused> {
-        if let Some(entry) = self.lock().known.get(run) {
+    pub(super) fn cancel(&self, caller: &Caller, run: &str) -> Result<(), Refused> {
+        if let Some(entry) = self.lock().of(caller, run) {
             entry.cancel.cancel();
             return Ok(());
         }
-        self.kept_status(run)?;
+        self.kept_status(caller, run)?;
         Err(Refused::Conflict("the run is not under way".into()))
     }
 
@@ -621,6 +848,9 @@ impl Service {
         }
         while self.under_way() != (0, 0) {
             tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        for tools in self.own.values() {
+            tools.close_servers().await;
         }
         // What was done is told, unless nobody is there to be told.
         let until = Instant::now() + Duration::from_secs(5);

@@ -1,0 +1,85 @@
+//! Idempotency keys: a request that is repeated under its key begins no second run.
+//!
+//! Entry point: [`Service::start_once`].
+//!
+//! Invariant: a key is its caller's, and stands for one request: the pipeline and the bytes of the body.
+
+use super::{Arc, How, PoisonError, Refused, Service, Started};
+use crate::callers::Caller;
+use runtime::Journal;
+use serde_json::Value;
+use std::collections::{HashMap, VecDeque};
+
+/// Keys that are remembered where there is no journal.
+const REMEMBERED: usize = 10_000;
+
+/// A key of a request.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Key<'a> {
+    /// The caller's name for it.
+    pub(in super::super) name: &'a str,
+    /// What is asked, as a hash.
+    pub(in super::super) digest: &'a str,
+}
+
+/// What comes of a request that has a key.
+pub(in super::super) enum Once {
+    /// It has begun a run.
+    Begun(Started),
+    /// It was made before, and began this run.
+    Known(String),
+    /// The key stands for another request.
+    Another,
+}
+
+/// The keys that are known without a journal: by caller and name, the digest and the run.
+#[derive(Default)]
+pub(super) struct Keys {
+    known: HashMap<(String, String), (String, String)>,
+    order: VecDeque<(String, String)>,
+}
+
+impl Keys {
+    fn insert(&mut self, place: (String, String), digest: &str, run: &str) {
+        self.known.insert(place.clone(), (digest.to_string(), run.to_string()));
+        self.order.push_back(place);
+        while self.order.len() > REMEMBERED {
+            if let Some(old) = self.order.pop_front() {
+                self.known.remove(&old);
+            }
+        }
+    }
+}
+
+impl Service {
+    /// Begins a run, unless the caller has begun it before under this key.
+    pub(in super::super) fn start_once(
+        self: &Arc<Self>,
+        caller: &Arc<Caller>,
+        name: &str,
+        input: &Value,
+        key: Key<'_>,
+        how: How<'_>,
+    ) -> Result<Once, Refused> {
+        // Held until the key is known: of two requests at once one begins the run.
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (caller.name.clone(), key.name.to_string());
+        let known = match self.journal() {
+            None => keys.known.get(&place).map(|(digest, run)| (run.clone(), digest.clone())),
+            Some(path) => Journal::existing(path)
+                .and_then(|journal| journal.run_of_key(&caller.name, key.name))
+                .map_err(|e| Refused::Journal(e.message))?,
+        };
+        match known {
+            Some((run, digest)) if digest == key.digest => Ok(Once::Known(run)),
+            Some(_) => Ok(Once::Another),
+            None => {
+                let started = self.start(caller, name, input, How { key: Some(key), ..how })?;
+                if self.journal().is_none() {
+                    keys.insert(place, key.digest, &started.run);
+                }
+                Ok(Once::Begun(started))
+            }
+        }
+    }
+}
