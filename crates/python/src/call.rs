@@ -223,12 +223,11 @@ impl<'a> World<'a> {
         open: Option<Span>,
         span: Span,
     ) -> Value {
-        let again = self.symbolic
-            && self.function(id).decorators.iter().any(|d| {
-                self.name_of(d).is_some_and(|n| RETRIED.contains(&&*n))
-                    || self.object_of(d).is_some_and(|(_, o)| RETRIED.contains(&&*o.callee))
-            });
-        if again {
+        let retried = self.is_tried_again(id);
+        let wrapped = !self.symbolic && self.is_wrapped_again(id);
+        let repeated = usize::from(retried || wrapped);
+        self.repeating += repeated;
+        if retried && self.symbolic {
             let here = self.path.len();
             self.path.push(Condition::Undecided);
             self.conditions += 1;
@@ -236,7 +235,30 @@ impl<'a> World<'a> {
             self.conditions -= 1;
             self.path.truncate(here);
         }
-        self.enter(id, this, args, open, span)
+        let value = self.enter(id, this, args, open, span);
+        self.repeating -= repeated;
+        value
+    }
+
+    /// Whether a decorator of a library calls a function again when it fails.
+    fn is_tried_again(&self, id: FunctionId) -> bool {
+        self.function(id).decorators.iter().any(|d| {
+            self.name_of(d).is_some_and(|n| RETRIED.contains(&&*n))
+                || self.object_of(d).is_some_and(|(_, o)| RETRIED.contains(&&*o.callee))
+        })
+    }
+
+    /// Whether a decorator of the project may call a function more than once: it has a loop, or tries something.
+    fn is_wrapped_again(&self, id: FunctionId) -> bool {
+        self.function(id).decorators.iter().any(|d| match d.kind {
+            Kind::Function(f) => crate::turns::loops_or_tries(self.function(f).body()),
+            _ => false,
+        })
+    }
+
+    /// Whether a function that nothing calls is called more than once by what decorates it.
+    pub(crate) fn is_decorated_again(&self, id: FunctionId) -> bool {
+        self.is_tried_again(id) || self.is_wrapped_again(id)
     }
 
     /// Calls one of several functions: nobody knows which, but it is one.
@@ -357,6 +379,8 @@ impl<'a> World<'a> {
         let at = At { scope, module: function.module, this: function.class.map(|c| (this, c)) };
         self.within.push(id);
         self.depth += 1;
+        let recursive = usize::from(again > 0);
+        self.repeating += recursive;
         let base = self.path.len();
         self.returns.push((base, Vec::new()));
         let (flow, last) = match function.body {
@@ -365,6 +389,7 @@ impl<'a> World<'a> {
         };
         let (_, mut given) = self.returns.pop().unwrap_or_default();
         self.depth -= 1;
+        self.repeating -= recursive;
         self.within.pop();
         given.extend(last.map(|v| (Vec::new(), v)));
         if flow != Flow::Gone {
@@ -589,7 +614,9 @@ impl<'a> World<'a> {
                     let here = self.path.len();
                     self.path.push(Condition::Undecided);
                     self.conditions += 1;
+                    self.repeating += 1;
                     let _ = self.deeply(|w| w.apply(&function, Vec::new(), None, span));
+                    self.repeating -= 1;
                     self.conditions -= 1;
                     self.path.truncate(here);
                     return Some(Value::unknown("what a function gives until it gives the end", span));

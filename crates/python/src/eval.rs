@@ -134,6 +134,10 @@ pub struct World<'a> {
     pub(crate) depth: usize,
     /// Conditions around that are not decided.
     pub(crate) conditions: usize,
+    /// Loops and functions around that are evaluated once for an unknown number of times.
+    pub(crate) repeating: usize,
+    /// The sides of undecided `if` statements around, see [`Object::sides`].
+    pub(crate) sides: Vec<(Span, usize)>,
     pub(crate) exploring: bool,
     pub(crate) within: Vec<FunctionId>,
     /// The part that is made here.
@@ -258,6 +262,8 @@ impl<'a> World<'a> {
             text: 0,
             depth: 0,
             conditions: 0,
+            repeating: 0,
+            sides: Vec::new(),
             exploring: false,
             within: Vec::new(),
             part: 0,
@@ -381,6 +387,7 @@ impl<'a> World<'a> {
     pub fn explore(&mut self, module: usize) {
         let was = std::mem::replace(&mut self.exploring, true);
         let (mut f, mut c) = (0, 0);
+        let mapped = self.mapped_functions();
         // Exploring defines functions, which are explored too.
         while f < self.own.functions.len() || c < self.own.classes.len() {
             while c < self.own.classes.len() {
@@ -395,16 +402,48 @@ impl<'a> World<'a> {
                 f += 1;
                 let function = self.function(id);
                 let lambda = matches!(function.body, Body::Expr(_));
-                if function.module == module && !function.entered && !lambda && function.class.is_none() {
+                let again = mapped.contains(&id);
+                let open = !function.entered || again;
+                if function.module == module && open && !lambda && function.class.is_none() {
                     let span = function.span;
                     if self.exhausted() {
                         return;
                     }
+                    let repeated = usize::from(again || self.is_decorated_again(id));
+                    self.repeating += repeated;
                     self.enter(id, None, Vec::new(), Some(span), span);
+                    self.repeating -= repeated;
                 }
             }
         }
         self.exploring = was;
+    }
+
+    /// The functions that something outside the project is given to call for each of several things, or elsewhere.
+    fn mapped_functions(&self) -> HashSet<FunctionId> {
+        const CALLERS: &[&str] = &[
+            "Process",
+            "Thread",
+            "Timer",
+            "add_job",
+            "apply_async",
+            "imap",
+            "imap_unordered",
+            "map",
+            "map_async",
+            "process_map",
+            "run_in_executor",
+            "starmap",
+            "submit",
+            "thread_map",
+        ];
+        let calls = self.objects().filter(|(_, o)| o.class.is_none() && CALLERS.contains(&o.short()));
+        let given = calls.flat_map(|(_, o)| o.args.iter().map(|a| &a.value));
+        let functions = given.filter_map(|v| match v.kind {
+            Kind::Function(f) | Kind::Bound(_, f) => Some(f),
+            _ => None,
+        });
+        functions.collect()
     }
 
     fn explore_class(&mut self, id: ClassId) {
@@ -788,6 +827,8 @@ impl<'a> World<'a> {
             calls: Vec::new(),
             attrs: Vec::new(),
             maybe: self.conditions > 0,
+            repeated: self.repeating > 0,
+            sides: self.sides.clone(),
             explored: self.exploring,
             within: self.within.last().copied(),
         };
@@ -799,7 +840,13 @@ impl<'a> World<'a> {
     /// Notes that a function is called. Whether one of another part is does not count here.
     pub(crate) fn enters(&mut self, id: FunctionId) {
         if id.part == self.part {
-            self.own.functions[id.index as usize].entered = true;
+            let (counts, repeated) = (!self.exploring, self.repeating > 0);
+            let function = &mut self.own.functions[id.index as usize];
+            function.entered = true;
+            if counts {
+                function.called += 1;
+                function.repeated |= repeated;
+            }
         }
     }
 

@@ -246,6 +246,8 @@ impl<'a> World<'a> {
                     closure: closure.unwrap_or(at.scope),
                     names: l.parameters.as_deref().map_or(Vec::new(), World::parameter_names).into(),
                     entered: false,
+                    called: 0,
+                    repeated: false,
                 };
                 Kind::Function(self.add_function(function))
             }
@@ -568,9 +570,14 @@ impl<'a> World<'a> {
         let iter = self.expr(&first.iter, at);
         let Some((items, open)) = self.iterate(&iter) else {
             out.1 = Some(span);
+            self.once_for_all(elts, generators, span, at);
             return;
         };
-        out.1 = out.1.or(open);
+        let cut = items.len() > self.limits.turns;
+        if cut || open.is_some() {
+            self.once_for_all(elts, generators, span, at);
+        }
+        out.1 = out.1.or(open).or(cut.then_some(span));
         for item in items.into_iter().take(self.limits.turns) {
             if !self.step(1, span) {
                 out.1 = Some(span);
@@ -593,6 +600,28 @@ impl<'a> World<'a> {
                 self.conditions -= conditions;
             }
         }
+    }
+
+    /// Evaluates what a comprehension makes of each element of something that is not known: what it calls is called, nobody knows how
+    /// often. Its elements stay unknown.
+    fn once_for_all(&mut self, elts: &[&'a Expr], generators: &'a [ast::Comprehension], span: Span, at: At) {
+        if self.symbolic || !self.step(1, span) {
+            return;
+        }
+        self.conditions += 1;
+        self.repeating += 1;
+        for generator in generators {
+            let why = "an element that is not known";
+            self.assign(&generator.target, Value::unknown(why, span), at);
+            for test in &generator.ifs {
+                self.expr(test, at);
+            }
+        }
+        for elt in elts {
+            self.expr(elt, at);
+        }
+        self.repeating -= 1;
+        self.conditions -= 1;
     }
 
     /// Whether a value counts as true, if that is known.

@@ -261,11 +261,13 @@ impl<'a> World<'a> {
         at: At,
         turn: impl Fn(&mut Self),
     ) {
+        self.repeating += 1;
         if self.symbolic {
             self.settled_turn(at, span, |w| w.under(condition.clone(), span, at, &turn));
         } else {
             self.under(condition, span, at, turn);
         }
+        self.repeating -= 1;
     }
 
     /// Notes what a function gives.
@@ -284,7 +286,7 @@ impl<'a> World<'a> {
         let mut before: Option<HashMap<&'a str, Value>> = None;
         let mut covered = false;
         let base = self.path.len();
-        for (test, body) in branches {
+        for (side, (test, body)) in branches.into_iter().enumerate() {
             if let Some(before) = &before
                 && !self.restore(before, at, span)
             {
@@ -309,7 +311,9 @@ impl<'a> World<'a> {
             let test = test.filter(|_| truth.is_none());
             self.path.extend(test.clone().map(|t| Condition::Test(t, true)));
             self.conditions += 1;
+            self.sides.push((span, side));
             let flow = self.block(body, at);
+            self.sides.pop();
             self.conditions -= 1;
             let vars = std::mem::take(&mut self.scope_mut(at.scope).vars);
             let path = self.path.get(base..).unwrap_or(&[]).to_vec();
@@ -1143,6 +1147,8 @@ impl<'a> World<'a> {
             closure,
             names: World::parameter_names(&s.parameters).into(),
             entered: false,
+            called: 0,
+            repeated: false,
         };
         let methods: Vec<Value> = function
             .decorators

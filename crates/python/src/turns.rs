@@ -12,6 +12,7 @@ use crate::symbol::Condition;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast as ast;
+use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_stmt};
 use ruff_text_size::Ranged;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -88,10 +89,13 @@ impl<'a> World<'a> {
             });
             return Flow::Next;
         };
-        let mut open = open;
+        // What more turns than are followed do is known of none of them.
+        let mut open = open.or((items.len() > self.limits.turns).then_some(span));
         // A list may grow while it is gone over.
         let list = if let Kind::List(id) = self.settled(&iter).kind { Some((id, items.len())) } else { None };
         self.holds(&iter);
+        // A turn that leaves the loop inside of `try` may fail instead: then there is another one.
+        let tries = usize::from(!self.symbolic && leaves_in_try(&s.body));
         self.begin_turns();
         let base = self.path.len();
         let mut goes_on = true;
@@ -107,7 +111,9 @@ impl<'a> World<'a> {
             // What was left by `break` has no further turn.
             let condition = usize::from(maybe) + usize::from(self.is_broken());
             self.conditions += condition;
+            self.repeating += tries;
             let flow = self.block(&s.body, at);
+            self.repeating -= tries;
             self.conditions -= condition;
             let mut ways = self.continued();
             if flow != Flow::Next {
@@ -472,3 +478,43 @@ impl<'a> World<'a> {
 
 /// What another turn of a loop changes is not known.
 pub(crate) const OTHER_TURN: &str = "what another turn of a loop leaves";
+
+/// Whether statements leave the loop or the function around them inside of a `try` that catches something.
+fn leaves_in_try(body: &[ast::Stmt]) -> bool {
+    #[derive(Default)]
+    struct Leaves {
+        tries: usize,
+        found: bool,
+    }
+    impl<'a> SourceOrderVisitor<'a> for Leaves {
+        fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
+            match stmt {
+                ast::Stmt::FunctionDef(_) | ast::Stmt::ClassDef(_) => return,
+                ast::Stmt::Break(_) | ast::Stmt::Return(_) => self.found |= self.tries > 0,
+                _ => {}
+            }
+            let tries = matches!(stmt, ast::Stmt::Try(t) if !t.handlers.is_empty());
+            self.tries += usize::from(tries);
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, stmt));
+            self.tries -= usize::from(tries);
+        }
+    }
+    let mut leaves = Leaves::default();
+    body.iter().for_each(|s| leaves.visit_stmt(s));
+    leaves.found
+}
+
+/// Whether statements, or functions in them, have a loop or a `try`.
+pub(crate) fn loops_or_tries(body: &[ast::Stmt]) -> bool {
+    #[derive(Default)]
+    struct Loops(bool);
+    impl<'a> SourceOrderVisitor<'a> for Loops {
+        fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
+            self.0 |= matches!(stmt, ast::Stmt::For(_) | ast::Stmt::While(_) | ast::Stmt::Try(_));
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, stmt));
+        }
+    }
+    let mut loops = Loops::default();
+    body.iter().for_each(|s| loops.visit_stmt(s));
+    loops.0
+}

@@ -223,6 +223,10 @@ pub struct Object {
     pub attrs: Vec<(Arc<str>, Value)>,
     /// Made under a condition that is not decided.
     pub maybe: bool,
+    /// Made in a turn that stands for others of a loop, or in a function that calls itself: how often is not known.
+    pub repeated: bool,
+    /// The sides of undecided `if` statements that it was made on: the place of each, and the number of the side.
+    pub sides: Vec<(Span, usize)>,
     /// Made in a function that nothing calls as far as can be seen.
     pub explored: bool,
     /// The function of the project in which the call stands.
@@ -238,6 +242,11 @@ impl Object {
     /// The argument by position, or else of a keyword.
     pub fn arg_at(&self, position: usize, name: &str) -> Option<&Arg> {
         self.args.iter().filter(|a| a.name.is_none()).nth(position).or_else(|| self.arg(name))
+    }
+
+    /// Whether at most one of two objects is made: on different sides of an `if`.
+    pub fn excludes(&self, other: &Object) -> bool {
+        self.sides.iter().any(|(at, side)| other.sides.iter().any(|(a, s)| a == at && s != side))
     }
 
     /// The last part of what was called: `Agent` of `crewai.Agent`.
@@ -321,6 +330,10 @@ pub struct Function<'a> {
     /// The names of its parameters, for its scope.
     pub(crate) names: Arc<[&'a str]>,
     pub(crate) entered: bool,
+    /// The calls of it that the evaluation follows from its start; those of exploration do not count.
+    pub called: usize,
+    /// Whether one of them is made as often as is not known.
+    pub repeated: bool,
 }
 
 impl<'a> Function<'a> {
@@ -329,6 +342,14 @@ impl<'a> Function<'a> {
         match self.body {
             Body::Block(body) => body,
             Body::Expr(_) => &[],
+        }
+    }
+
+    /// The expression that a lambda gives.
+    pub fn lambda(&self) -> Option<&'a Expr> {
+        match self.body {
+            Body::Block(_) => None,
+            Body::Expr(expr) => Some(expr),
         }
     }
 
