@@ -413,6 +413,12 @@ impl<'o> Kit<'o> {
         self.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body }, fix_at)
     }
 
+    /// A function of which more calls are made than its term says: nobody knows how many.
+    pub fn uncounted(&mut self, function: TermId, why: &str, at: Span) -> TermId {
+        let body = self.on_x(function, at);
+        self.fixpoint(body, LoopBound::uncounted(why), at, at)
+    }
+
     /// A hand as a call, which the model is offered.
     fn called(&mut self, hand: Hand, params: &mut ModelParams) -> Call {
         let Hand { name, at, does, description, handler, decl } = hand;

@@ -16,6 +16,7 @@ mod adk;
 mod agentspec;
 mod aiwaves;
 mod ark;
+mod asks;
 mod autogen;
 mod cagent;
 pub mod calculus;

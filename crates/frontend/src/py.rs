@@ -533,6 +533,24 @@ pub(crate) fn made_in(object: &Object, file: &File) -> bool {
     object.span.file == file.id
 }
 
+/// Why a program runs something more than once, if it does: the calls that run it, by their objects.
+pub(crate) fn repeats(world: &World<'_>, runs: &[ObjectId]) -> Option<(String, Span)> {
+    const MOST: usize = 200;
+    let runs: Vec<&Object> = runs.iter().take(MOST).map(|id| world.object(*id)).collect();
+    if let Some(run) = runs.iter().find(|o| o.repeated) {
+        return Some(("it is run again, nobody knows how often".into(), run.span));
+    }
+    // What nothing calls is begun by somebody, one function at a time.
+    let together = |a: &Object, b: &Object| match (a.explored, b.explored) {
+        (true, true) => a.within == b.within && !a.excludes(b),
+        (false, false) => !a.excludes(b),
+        _ => false,
+    };
+    let again = |(i, a): (usize, &&Object)| runs[..i].iter().any(|b| together(a, b)).then_some(a.span);
+    let at = runs.iter().enumerate().find_map(again)?;
+    Some(("it is run more than once".into(), at))
+}
+
 /// The objects that something outside the project made under a name, in the order of the source.
 pub(crate) fn made_by<'w>(
     world: &'w World<'_>,

@@ -42,6 +42,14 @@ pub(crate) struct Choice {
     pub does: Move,
 }
 
+/// What happens when the bound is reached.
+pub(crate) enum Over<'a> {
+    /// The run fails with this message.
+    Fails(&'a str),
+    /// The user says this, and the model, which is offered nothing, is asked once more.
+    AskedFor(&'a str, Box<ModelParams>),
+}
+
 /// An agent that takes part.
 pub(crate) struct Speaker {
     pub name: String,
@@ -119,7 +127,7 @@ pub(crate) fn talk(
     over: &str,
     at: Span,
 ) -> TermId {
-    talk_from(kit, Begins::Text, speakers, bound, over, at)
+    talk_from(kit, Begins::Text, speakers, bound, Over::Fails(over), at)
 }
 
 /// The same, of what the conversation begins with.
@@ -128,7 +136,7 @@ pub(crate) fn talk_from(
     begins: Begins,
     mut speakers: Vec<Speaker>,
     bound: LoopBound,
-    over: &str,
+    over: Over<'_>,
     at: Span,
 ) -> TermId {
     let Some(first) = speakers.first_mut() else { return kit.unknown("a talk of nobody", at) };
@@ -165,8 +173,18 @@ pub(crate) fn talk_from(
     let answer = kit.b.var("a", head);
     let mut ends = vec![Branch { tag: "final".into(), binder: Some("a".into()), body: answer }];
     for i in 0..count {
-        let message = kit.text(over, fix_at);
-        let body = kit.b.add(Term::Fail(message), fix_at);
+        let body = match &over {
+            Over::Fails(message) => {
+                let message = kit.text(message, fix_at);
+                kit.b.add(Term::Fail(message), fix_at)
+            }
+            Over::AskedFor(message, params) => {
+                let message = kit.text(message, fix_at);
+                let said = kit.b.add(Term::Send(Role::User, message), fix_at);
+                let answer = kit.b.add(Term::Recv(Recv::Data(Arc::new((**params).clone()))), fix_at);
+                kit.b.let_in(vec![("_".into(), said)], answer, fix_at)
+            }
+        };
         ends.push(Branch { tag: tag(i, &names), binder: None, body });
     }
     let result = kit.b.add(Term::Case { scrutinee: ran, branches: ends, default: None }, head);

@@ -204,6 +204,12 @@ impl Cost {
         all
     }
 
+    /// This and calls of which nothing is known, not even whether there are any.
+    pub(super) fn uncounted(&self) -> Cost {
+        let all = self.open();
+        all.map(|i| Interval { most: None, ..i })
+    }
+
     /// The upper ends of this with the lower ends of another: retries and unfoldings may not happen.
     pub(super) fn least_of(&self, once: &Cost) -> Cost {
         self.each(once, |all, once| Interval { least: once.least, most: all.most })

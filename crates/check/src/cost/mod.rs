@@ -767,10 +767,11 @@ impl Analysis<'_> {
                     (Some(origin), _) => format!("this loop has no bound: {origin}"),
                     (None, _) => "this loop has no bound".to_string(),
                 };
-                if once.spends() || !once.own.is_empty() {
+                if open || once.spends() || !once.own.is_empty() {
                     self.reason(at, why.clone());
                 }
-                once.open().told(at, Times::Unbounded(why))
+                let all = if open { once.uncounted() } else { once.open() };
+                all.told(at, Times::Unbounded(why))
             }
         };
         // A bound that is reached gives back an argument.
@@ -1044,6 +1045,8 @@ mod tests {
         let open = beside("not counted: `memory` makes calls that are not compiled");
         assert_eq!((open.model_calls.least, open.model_calls.most), (1, None));
         assert!(open.unbounded[0].1.contains("`memory`"), "{:?}", open.unbounded);
+        // What is not counted may be calls of tools, too, though the term makes none.
+        assert_eq!(open.tool_calls.most, None);
         assert_eq!(beside("not known: `n`").model_calls, Interval::up_to(1, 1));
     }
 

@@ -17,6 +17,7 @@
 //!
 //! Source: google/adk-python, `agents/llm_agent.py`, `agents/loop_agent.py`, `agents/parallel_agent.py`, `agents/run_config.py`.
 
+use crate::asks::{Asks, Uncounted};
 use crate::defaults;
 use crate::emit::{LoopBound, Part, Template, Unused, clip, codes, parts, undecided};
 use crate::kit::{Agent, Does, Hand, Kit, Units};
@@ -99,6 +100,7 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
             members.extend(whole.others(id).into_iter().filter(|o| *o != id));
         }
         let mut seen: HashSet<Span> = HashSet::new();
+        let asks = Asks::new(&world);
         for id in all.into_iter().filter(|id| !members.contains(id)) {
             let span = world.object(id).span;
             // An instance that nothing but the definition of its class makes is none.
@@ -110,11 +112,40 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
             let keys = reached.iter().filter_map(|id| whole.key(*id)).collect();
             let reader = Reader { world: &world, places: &at, keys, calls: whole.calls.clone() };
             let kind = if reached.len() > 1 { UnitKind::Crew } else { UnitKind::Agent };
-            units.add(&reader.name(id), kind, span, |kit| reader.unit(kit, id));
+            let more = beside(&world, &asks, &reached);
+            units.add(&reader.name(id), kind, span, |kit| {
+                let term = reader.unit(kit, id);
+                more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+            });
         }
         let start = Span { file: file.id, start: 0, end: 0 };
         units.done(Some(start), "no agent is made here")
     })
+}
+
+/// Why models are asked beside the turns of some agents: by functions that they are given, or by runs of the same agents.
+fn beside<'i>(
+    world: &World<'_>,
+    asks: &Asks<'_, '_>,
+    agents: impl IntoIterator<Item = &'i ObjectId>,
+) -> Option<Uncounted> {
+    let agents: HashSet<ObjectId> = agents.into_iter().copied().collect();
+    let mut ids: Vec<ObjectId> = agents.iter().copied().collect();
+    ids.sort();
+    let found = ids.iter().find_map(|id| {
+        let object = world.object(*id);
+        let class = object.class.map(|c| Value::new(Py::Class(c), object.span));
+        let args = object.args.iter().map(|a| &a.value).chain(object.attrs.iter().map(|(_, v)| v));
+        asks.beside(args.chain(&class), &|id| is(world, id).is_some())
+    });
+    // A runner is made for an agent; its methods run it.
+    let is_run = |o: &python::Object| {
+        let runner = o.base.map(|b| world.object(b)).filter(|b| b.short().ends_with("Runner"));
+        let of = runner.and_then(|r| field(r, Some(0), "agent")).and_then(|g| world.object_of(g.value));
+        o.short().starts_with("run") && of.is_some_and(|(id, _)| agents.contains(&id))
+    };
+    let runs: Vec<ObjectId> = world.objects().filter(|(_, o)| is_run(o)).map(|(id, _)| id).collect();
+    found.or_else(|| py::repeats(world, &runs))
 }
 
 /// What an object is, if it is an agent.

@@ -9,6 +9,7 @@
 use super::code::{flag, lookup, signature, words};
 use super::model::{Assistant, Ends, How, Kind, Member, Place, Selector, Team, ToolUse, Words};
 use super::term;
+use crate::asks::{Asks, Uncounted};
 use crate::defaults;
 use crate::doc::Node;
 use crate::emit::{LoopBound, Unused, codes, undecided, value_span};
@@ -149,7 +150,7 @@ struct Chat<'r> {
 }
 
 /// The talks that a module begins, and agents that take part in none.
-pub(super) fn lower(units: &mut Units, world: &World<'_>, file: &File) {
+pub(super) fn lower(units: &mut Units, world: &World<'_>, asks: &Asks<'_, '_>, file: &File) {
     let reader = Reader { world };
     let chats = reader.chats(file, &mut units.compiled.diagnostics);
     let mut used: HashSet<ObjectId> = HashSet::new();
@@ -161,7 +162,19 @@ pub(super) fn lower(units: &mut Units, world: &World<'_>, file: &File) {
             continue;
         }
         let name = reader.name(chat.recipient);
-        units.add(&name, UnitKind::Crew, chat.at, |kit| reader.chat(kit, chat));
+        units.add(&name, UnitKind::Crew, chat.at, |kit| {
+            let term = reader.chat(kit, chat);
+            let begun: Vec<ObjectId> = world
+                .objects()
+                .filter(|(_, o)| o.span == chat.at && o.base.is_some())
+                .map(|(id, _)| id)
+                .collect();
+            let more = py::repeats(world, &begun).or_else(|| {
+                let call = begun.first().copied();
+                reader.beside(asks, [chat.initiator, chat.recipient].into_iter().chain(call))
+            });
+            more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+        });
     }
     let all: Vec<ObjectId> = world.objects().map(|(id, _)| id).filter(|id| reader.is_agent(*id)).collect();
     // A group that nobody here begins a talk with begins with the message that it is given.
@@ -174,7 +187,9 @@ pub(super) fn lower(units: &mut Units, world: &World<'_>, file: &File) {
             let span = world.object(*id).span;
             units.add(&reader.name(*id), UnitKind::Crew, span, |kit| {
                 let team = reader.groupchat(kit, *id, group, None);
-                reader.team(kit, *id, team)
+                let term = reader.team(kit, *id, team);
+                let more = reader.beside(asks, [*id]);
+                more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
             });
         }
     }
@@ -184,7 +199,14 @@ pub(super) fn lower(units: &mut Units, world: &World<'_>, file: &File) {
         if alone && places.insert(object.span) {
             units.add(&reader.name(id), UnitKind::Agent, object.span, |kit| {
                 let member = reader.member(kit, id, one_turn());
-                term::alone(kit, &member)
+                let term = term::alone(kit, &member);
+                let asked = |o: &Object| {
+                    matches!(o.short(), "generate_reply" | "a_generate_reply" | "run") && o.base == Some(id)
+                };
+                let runs: Vec<ObjectId> =
+                    world.objects().filter(|(_, o)| asked(o)).map(|(id, _)| id).collect();
+                let more = py::repeats(world, &runs).or_else(|| reader.beside(asks, [id]));
+                more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
             });
         }
     }
@@ -205,6 +227,50 @@ impl<'r> Reader<'r, '_> {
             ours(name)
         });
         found.into_inner()
+    }
+
+    /// Why models are asked beside a talk: by functions that it or its members are given, by talks within it, or for a summary.
+    fn beside(&self, asks: &Asks<'_, '_>, ids: impl IntoIterator<Item = ObjectId>) -> Option<Uncounted> {
+        let mut all: Vec<ObjectId> = ids.into_iter().collect();
+        let groups: Vec<ObjectId> = all.iter().filter_map(|id| self.group(*id)).collect();
+        all.extend(groups.iter().flat_map(|g| self.members(*g)));
+        all.extend(groups);
+        let open =
+            |object: &Object, name: &str| Some((format!("`{name}` asks beside the talk"), object.span));
+        let found = all.iter().find_map(|id| {
+            let object = self.world.object(*id);
+            if let Some(given) = field(object, None, "summary_method")
+                && self.world.str(given.value) != Some("last_msg")
+            {
+                return Some(("a model sums the talk up".to_string(), given.at));
+            }
+            let calls = object.calls.iter().map(|call| self.world.object(call.result));
+            if let Some(nested) = calls.clone().find(|o| o.short() == "register_nested_chats") {
+                return open(nested, "register_nested_chats");
+            }
+            let own = object.class.map(|c| Value::new(Py::Class(c), object.span));
+            let args = object.args.iter().chain(calls.flat_map(|o| &o.args)).map(|a| &a.value);
+            asks.beside(args.chain(&own), &|id| self.is_agent(id))
+        });
+        // What is added to agents, and the functions that they carry out.
+        let added = || {
+            let objects = self.world.objects().map(|(_, o)| o);
+            objects.into_iter().find_map(|o| match o.short() {
+                "add_to_agent" => open(o, "add_to_agent"),
+                "register_function" => asks.beside(o.args.iter().map(|a| &a.value), &|id| self.is_agent(id)),
+                _ => None,
+            })
+        };
+        let decorated = || {
+            let tools = ["register_for_execution", "register_for_llm"];
+            let functions = self.world.functions().filter(|(_, f)| {
+                f.decorators
+                    .iter()
+                    .any(|d| self.world.object_of(d).is_some_and(|(_, o)| tools.contains(&o.short())))
+            });
+            functions.into_iter().find_map(|(id, _)| asks.within(id))
+        };
+        found.or_else(added).or_else(decorated)
     }
 
     fn is_agent(&self, id: ObjectId) -> bool {

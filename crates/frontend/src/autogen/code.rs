@@ -11,6 +11,7 @@ use super::model::{
     ToolUse, When, Words,
 };
 use super::{AGENT_UNUSED, ASSISTANT, DEFAULT_PROMPT, INSTRUCTION, RESPONSE, TEAM_UNUSED};
+use crate::asks::{Asks, Uncounted};
 use crate::defaults;
 use crate::emit::{LoopBound, Unused, clip, codes, undecided};
 use crate::kit::Kit;
@@ -171,6 +172,49 @@ impl<'r> Reader<'r, '_> {
         let builder = object.base.filter(|_| object.short() == "get_participants")?;
         let added = self.world.chain(builder).into_iter().filter(|(m, _)| &*m.name == "add_node");
         Some(added.filter_map(|(_, call)| Some(field(call, Some(0), "agent")?.value.clone())).collect())
+    }
+
+    /// The calls that give a task to what is defined at a place.
+    pub fn tasks(&self, place: Span) -> Vec<ObjectId> {
+        const TASKS: &[&str] = &["on_messages", "on_messages_stream", "run", "run_stream"];
+        let given = |o: &Object| {
+            TASKS.contains(&o.short()) && o.base.is_some_and(|b| self.runs(b) && self.place(b) == place)
+        };
+        self.world.objects().filter(|(_, o)| given(o)).map(|(id, _)| id).collect()
+    }
+
+    /// Why models are asked beside the turns of an agent or a team: by functions that it or its members are given, or by what the
+    /// class of a member does.
+    pub fn beside(&self, asks: &Asks<'_, '_>, id: ObjectId) -> Option<Uncounted> {
+        /// Agents whose requests are all compiled.
+        const COMPILED: &[&str] = &[
+            "AssistantAgent",
+            "BaseChatAgent",
+            "MagenticOneCoderAgent",
+            "MessageFilterAgent",
+            "OpenAIAgent",
+            "SocietyOfMindAgent",
+            "UserProxyAgent",
+        ];
+        let mut all = vec![id];
+        let mut at = 0;
+        while let Some(id) = all.get(at).copied() {
+            at += 1;
+            let parts: Vec<ObjectId> = self.parts(id).into_iter().filter(|p| !all.contains(p)).collect();
+            all.extend(parts);
+        }
+        all.iter().find_map(|id| {
+            let object = self.world.object(*id);
+            let class = self.class(*id).unwrap_or_default();
+            let asks_itself = !is_team(&class) && !COMPILED.contains(&&*class);
+            if asks_itself && self.get(*id, None, "model_client").is_some() {
+                let why = format!("what `{}` asks beside its turns is not compiled", clip(&class));
+                return Some((why, object.span));
+            }
+            let own = object.class.map(|c| Value::new(Py::Class(c), object.span));
+            let args = object.args.iter().map(|a| &a.value).chain(object.attrs.iter().map(|(_, v)| v));
+            asks.beside(args.chain(&own), &|id| self.runs(id))
+        })
     }
 
     fn list(&self, kit: &mut Kit<'_>, given: Option<Given<'_>>, what: &str) -> Vec<Value> {

@@ -221,6 +221,7 @@ fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compi
     // What stands in one place and is made several times is the same.
     let part_places: HashSet<Span> = parts.iter().map(|p| reader.place(*p)).collect();
     let mut places: HashSet<Span> = HashSet::new();
+    let asks = crate::asks::Asks::new(&world);
     for id in all {
         let object = world.object(id);
         if !py::made_in(object, file) || parts.contains(&id) {
@@ -235,10 +236,13 @@ fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compi
         let kind = if team { UnitKind::Crew } else { UnitKind::Agent };
         units.add(&name, kind, object.span, |kit| {
             let member = reader.member(kit, id, 0);
-            term::alone(kit, &member)
+            let term = term::alone(kit, &member);
+            let runs = reader.tasks(place);
+            let more = py::repeats(&world, &runs).or_else(|| reader.beside(&asks, id));
+            more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
         });
     }
-    classic::lower(&mut units, &world, file);
+    classic::lower(&mut units, &world, &asks, file);
     let start = Span { file: file.id, start: 0, end: 0 };
     if classic {
         // Its words name what bounds a talk.

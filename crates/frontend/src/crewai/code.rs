@@ -15,6 +15,7 @@
 use super::crew::Crew;
 use super::source::{Reader, Thing, Written};
 use super::{CREW_KEYS, CREW_UNUSED, SHARED};
+use crate::asks::{Asks, Uncounted};
 use crate::emit::{codes, undecided};
 use crate::kit::{Budget, Kit, Units};
 use crate::langgraph::Functions;
@@ -125,11 +126,19 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
             crews.extend(object.base.filter(|b| is(world.object(*b), "Crew")));
         }
     }
+    let asks = Asks::new(&world);
+    let hooks = reader.hooks(&asks);
     for class in flows(&world, file) {
+        let runs = reader.kickoffs(|base| world.object(base).class == Some(class));
         let span = world.class(class).name_span;
         let name = world.class(class).name.to_string();
         units.add(&name, UnitKind::Crew, span, |kit| {
+            let before = used.clone();
             let term = reader.flow(kit, class, &mut used);
+            let crews: Vec<ObjectId> = used.difference(&before).copied().collect();
+            let more = reader.repeated(&runs).or_else(|| hooks.clone());
+            let more = more.or_else(|| crews.iter().find_map(|id| reader.beside(&asks, *id)));
+            let term = more.map_or(term, |(why, at)| kit.uncounted(term, &why, at));
             kit.begun(term, span)
         });
     }
@@ -145,6 +154,10 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
         units.add(&name, UnitKind::Crew, span, |kit| {
             let crew = reader.made_crew(kit, id, &mut used);
             let term = reader.crew(kit, &crew);
+            let runs = reader.kickoffs(|base| world.object(base).span == span);
+            let more = reader.repeated(&runs).or_else(|| hooks.clone());
+            let more = more.or_else(|| reader.beside(&asks, id));
+            let term = more.map_or(term, |(why, at)| kit.uncounted(term, &why, at));
             for (keys, at) in given {
                 let lacks: Vec<String> =
                     kit.inputs().filter(|name| !keys.contains(name)).map(str::to_string).collect();
@@ -167,7 +180,13 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
         }
         let name = reader.agent_name(Thing::Made(id));
         let span = world.object(id).span;
-        units.add(&name, UnitKind::Agent, span, |kit| reader.alone(kit, Thing::Made(id)));
+        units.add(&name, UnitKind::Agent, span, |kit| {
+            let term = reader.alone(kit, Thing::Made(id));
+            let runs = reader.kickoffs(|base| world.object(base).span == span);
+            let more = reader.repeated(&runs).or_else(|| hooks.clone());
+            let more = more.or_else(|| reader.beside(&asks, id));
+            more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+        });
     }
     let start = Span { file: file.id, start: 0, end: 0 };
     units.done(Some(start), "no crew and no agent is made here")
@@ -271,6 +290,69 @@ impl<'r> Reader<'r, '_> {
         let class = object.within.and_then(|f| self.world.function(f).class);
         let name = field(object, None, "name").and_then(|g| self.world.str(g.value)).map(str::to_string);
         name.or_else(|| class.map(|c| self.world.class(c).name.to_string())).unwrap_or_else(|| "crew".into())
+    }
+
+    /// The calls that start what passes a test.
+    fn kickoffs(&self, test: impl Fn(ObjectId) -> bool) -> Vec<ObjectId> {
+        let starts = |o: &Object| starts(o.short()).is_some() && o.base.is_some_and(&test);
+        self.world.objects().filter(|(_, o)| starts(o)).map(|(id, _)| id).collect()
+    }
+
+    /// Why something is started more than once, if it is.
+    fn repeated(&self, runs: &[ObjectId]) -> Option<Uncounted> {
+        let several = runs.iter().map(|id| self.world.object(*id)).find(|o| {
+            // Functions that only train or test it are begun instead.
+            o.short().contains("for_each") || !o.explored && matches!(o.short(), "train" | "test" | "replay")
+        });
+        let several = several.map(|o| (format!("`{}` starts it more than once", o.short()), o.span));
+        several.or_else(|| py::repeats(self.world, runs))
+    }
+
+    /// Why functions that an agent, or a crew with its agents and tasks, is given ask models beside them.
+    fn beside(&self, asks: &Asks<'_, '_>, id: ObjectId) -> Option<Uncounted> {
+        let world = self.world;
+        let skip = |id| is_agent(world, id) || is_task(world, id) || is(world.object(id), "Crew");
+        let members = self.members(id);
+        let found = members.iter().find_map(|member| {
+            let object = world.object(*member);
+            let class = object.class.map(|c| Value::new(Kind::Class(c), object.span));
+            let args = object.args.iter().map(|a| &a.value).chain(object.attrs.iter().map(|(_, v)| v));
+            asks.beside(args.chain(&class), &skip)
+        });
+        let helper = || {
+            members.iter().find_map(|member| {
+                let given = field(world.object(*member), None, "function_calling_llm")?;
+                let why = "`function_calling_llm` makes calls that are not compiled";
+                (!given.value.is_none()).then(|| (why.to_string(), given.at))
+            })
+        };
+        let asked = || {
+            let runs = self.kickoffs(|base| base == id);
+            let given = runs.iter().find_map(|run| field(world.object(*run), None, "response_format"))?;
+            let why = "an answer that is not of the type is converted by further requests";
+            Some((why.to_string(), given.at))
+        };
+        found.or_else(helper).or_else(asked)
+    }
+
+    /// Why hooks of the project ask models beside its crews: functions that CrewAI calls before and after crews, requests and tools, and
+    /// listeners.
+    fn hooks(&self, asks: &Asks<'_, '_>) -> Option<Uncounted> {
+        let world = self.world;
+        const HOOKS: &[&str] = &[
+            "before_kickoff",
+            "after_kickoff",
+            "before_llm_call",
+            "after_llm_call",
+            "before_tool_call",
+            "after_tool_call",
+        ];
+        let hooks = world.functions().filter(|(id, _)| world.decorated(*id, HOOKS));
+        let listens = |c| world.derives(c, |n| n.starts_with("crewai") && n.ends_with("EventListener"));
+        let listeners = world.classes().filter(|(id, _)| listens(*id));
+        let listeners = listeners.map(|(id, c)| Value::new(Kind::Class(id), c.name_span));
+        let listeners: Vec<Value> = listeners.collect();
+        hooks.into_iter().find_map(|(id, _)| asks.within(id)).or_else(|| asks.beside(&listeners, &|_| false))
     }
 
     /// The agents and tasks of a crew, and itself.

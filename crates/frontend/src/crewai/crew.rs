@@ -7,10 +7,10 @@ use crate::defaults;
 use crate::emit::{self, LoopBound, Template, clip, codes, near, undecided, wrong_kind};
 use crate::kit::{Agent, Kit};
 use crate::py;
-use crate::talk::{Choice, Move, Speaker, talk};
+use crate::talk::{Begins, Choice, Move, Over, Speaker, talk_from};
 use core_ir::{
-    Bound, Data, EffectClass, IfSugar, LabelSpec, ModelParams, Name, Prim, Term, TermId, ToolDecl, ToolParam,
-    Type,
+    Bound, Comparison, Data, EffectClass, IfSugar, LabelSpec, Measure, ModelParams, Name, Num, Pred, Prim,
+    Term, TermId, ToolDecl, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
 use std::collections::HashMap;
@@ -27,6 +27,12 @@ const MANAGER: [&str; 3] = [
     "You are a seasoned manager with a knack for getting the best out of your team.\nYou are also known for your ability to delegate work to the right people, and to ask the right questions to get the best out of your team.\nEven though you don't perform tasks by yourself, you have a lot of experience in the field, which allows you to properly evaluate the work of your team members.",
     "Manage the team to complete the task in the best way possible.",
 ];
+
+/// What CrewAI says when an agent's iterations are used up.
+const LAST_ANSWER: &str = "Now it's time you MUST give your absolute best final answer. You'll ignore all previous instructions, stop using any tools, and just return your absolute BEST Final answer.";
+
+/// How often CrewAI lets an agent try a task again that failed, unless `max_retry_limit` says it.
+const RETRIES: u32 = 2;
 
 /// What is expected of a coworker.
 const EXPECTED: &str =
@@ -88,6 +94,25 @@ impl<'r> Reader<'r, '_> {
             Some(written) => uncounted(kit, term, "guardrail", written.at()),
             None => term,
         }
+    }
+
+    /// An agent at a task: an empty answer is a failure, after which it begins again.
+    fn attempted(&self, kit: &mut Kit<'_>, agent: Option<Thing<'r>>, term: TermId, at: Span) -> TermId {
+        let written = agent.and_then(|a| self.get(a, "max_retry_limit"));
+        let default = LoopBound { bound: Bound::Finite(RETRIES.into()), origin: None, span: None };
+        let limit = match &written {
+            Some(Written::Code(given)) => py::bound(self.world, Some(*given), default),
+            Some(Written::Yaml(entry)) => default.or_written(Some(*entry), kit.out),
+            None => default,
+        };
+        let Bound::Finite(limit) = limit.bound else {
+            return kit.uncounted(term, "how often a failed task is tried again is not known", at);
+        };
+        let retry = u32::try_from(limit).unwrap_or(u32::MAX);
+        let answer = kit.on_x(term, at);
+        let pred = Pred::Compare(Measure::Length, Comparison::Ge, Num::ONE);
+        let guard = kit.b.add(Term::Guard { term: answer, pred, retry }, at);
+        kit.b.abs("x", Some(Type::Str), guard, at)
     }
 
     /// `Str → Str`, and whether it has something to call. It may ask the `others`.
@@ -164,12 +189,12 @@ impl<'r> Reader<'r, '_> {
             let think = kit.on_x(oracle, head);
             kit.fixpoint(think, bound, head, fix_at)
         } else {
-            let over = reached(&bound);
+            let over = Over::AskedFor(LAST_ANSWER, Box::new(params.clone()));
             let model_at = model_at.unwrap_or(head);
             let choices_at = self.get(thing, "tools").map(|w| w.at());
             let speaker =
                 Speaker { name, head, prompts: vec![prompt], params, model_at, choices, choices_at };
-            talk(kit, vec![speaker], bound, &over, head)
+            talk_from(kit, Begins::Text, vec![speaker], bound, over, head)
         };
         kit.close();
         let term = with_delegation(kit, delegate, term, head);
@@ -276,6 +301,7 @@ impl<'r> Reader<'r, '_> {
         let mut answers: Vec<(TermId, TermId)> = Vec::new();
         for other in others {
             let (agent, calls) = self.agent(kit, *other, Asked::default(), &[]);
+            let agent = self.attempted(kit, Some(*other), agent, at);
             let request = self.delegated(kit, at, calls);
             let answer = kit.b.app(agent, request, at);
             let (who, name) = (kit.b.var("$who", at), self.role(kit, *other));
@@ -369,7 +395,13 @@ impl<'r> Reader<'r, '_> {
         });
         let term =
             if everything_before { self.stages(kit, crew) } else { self.bindings(kit, crew, &contexts) };
-        if crew.planning.is_some() { self.planned(kit, crew, term) } else { term }
+        match &crew.planning {
+            Some(written) => {
+                let term = self.planned(kit, crew, term);
+                uncounted(kit, term, "planning", written.at())
+            }
+            None => term,
+        }
     }
 
     /// Tasks each of which is told the results of all before it: what a stage is given is what it is told.
@@ -543,6 +575,11 @@ impl<'r> Reader<'r, '_> {
         if let Some(asks) = self.switched_on(thing, "human_input") {
             agent = uncounted(kit, agent, "human_input", asks.at());
         }
+        if typed {
+            let written = ["output_pydantic", "output_json"].iter().find_map(|k| self.get(thing, k));
+            let why = "an answer that is not of the type is converted by further requests";
+            agent = kit.uncounted(agent, why, written.map_or(head, |w| w.at()));
+        }
         if !calls {
             template.text("\n\nProvide your complete response:");
         }
@@ -698,7 +735,12 @@ impl<'r> Reader<'r, '_> {
             true => crew.agents.iter().copied().filter(|a| *a != agent).collect(),
             false => Vec::new(),
         };
-        self.agent(kit, agent, Asked { tools, result }, &others)
+        let typed = result.is_some();
+        let (term, calls) = self.agent(kit, agent, Asked { tools, result }, &others);
+        match typed {
+            true => (term, calls),
+            false => (self.attempted(kit, Some(agent), term, head), calls),
+        }
     }
 
     /// An agent that nobody defines.
@@ -755,13 +797,18 @@ impl<'r> Reader<'r, '_> {
             result: of_task.result,
             ..ModelParams::default()
         };
+        let typed = params.result.is_some();
         let llm = llm.as_ref().or(crew.manager_llm.as_ref().filter(|_| crew.manager.is_none()));
         let model_at = self.model(kit, llm, &mut params).unwrap_or(head);
-        let over = reached(&bound);
+        let over = Over::AskedFor(LAST_ANSWER, Box::new(params.clone()));
         let choices_at = None;
         let speaker = Speaker { name, head, prompts: vec![prompt], params, model_at, choices, choices_at };
-        let term = talk(kit, vec![speaker], bound, &over, head);
-        with_delegation(kit, delegate, term, head)
+        let term = talk_from(kit, Begins::Text, vec![speaker], bound, over, head);
+        let term = with_delegation(kit, delegate, term, head);
+        match typed {
+            true => term,
+            false => self.attempted(kit, crew.manager, term, head),
+        }
     }
 }
 
@@ -788,9 +835,7 @@ const MORE_CALLS: &[(&str, bool)] = &[
 
 /// A function that calls models more often than is compiled, for what a key says.
 fn uncounted(kit: &mut Kit<'_>, function: TermId, key: &str, at: Span) -> TermId {
-    let bound = LoopBound::uncounted(&format!("`{key}` makes calls that are not compiled"));
-    let body = kit.on_x(function, at);
-    kit.fixpoint(body, bound, at, at)
+    kit.uncounted(function, &format!("`{key}` makes calls that are not compiled"), at)
 }
 
 /// `let $delegate = … in e`, if coworkers may be asked.
@@ -798,14 +843,6 @@ fn with_delegation(kit: &mut Kit<'_>, delegate: Option<TermId>, term: TermId, at
     match delegate {
         Some(delegate) => kit.b.let_in(vec![("$delegate".into(), delegate)], term, at),
         None => term,
-    }
-}
-
-/// What is said when an agent's steps are used up.
-fn reached(bound: &LoopBound) -> String {
-    match bound.bound {
-        Bound::Finite(n) => format!("max_iter ({n}) reached"),
-        Bound::Infinite => "max_iter reached".to_string(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::code::is;
 use super::source::Reader;
+use crate::asks::Asks;
 use crate::defaults;
 use crate::emit::{LoopBound, codes};
 use crate::flow::{Flow, FlowNode, by_tool};
@@ -92,6 +93,7 @@ impl Reader<'_, '_> {
         let open: Vec<Option<&str>> = run.iter().map(|run| self.asks_openly(run)).collect();
         // A method of the name of a tool that a crew has is another tool.
         let taken: HashSet<Name> = started.iter().flatten().flat_map(|c| self.tool_names(*c)).collect();
+        let asks = Asks::new(self.world);
         let mut nodes = Vec::new();
         for (((name, f), started), open) in methods.iter().zip(started).zip(open) {
             let at = self.world.function(*f).name_span;
@@ -99,6 +101,12 @@ impl Reader<'_, '_> {
             let mut node = match started[..] {
                 _ if let Some(why) = open => {
                     FlowNode::new(name.as_str(), name.as_str(), at, move |kit, _| {
+                        kit.undecided(codes::NOT_COMPILED, why.into(), at)
+                    })
+                }
+                [] if asks.within(*f).is_some() => {
+                    FlowNode::new(name.as_str(), name.as_str(), at, move |kit, _| {
+                        let why = "what a method asks a model by itself";
                         kit.undecided(codes::NOT_COMPILED, why.into(), at)
                     })
                 }

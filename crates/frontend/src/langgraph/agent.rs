@@ -256,7 +256,15 @@ impl Reader<'_, '_> {
             false => defaults::bound(&defaults::LANGGRAPH_STEPS, kit.versions),
         };
         let limit = self.limit(&self.runs_of(id), default);
-        let (bound, last) = rounds(limit, langchain);
+        let strategy = field(object, None, "response_format").filter(|g| !g.value.is_none());
+        let strategy = strategy.map(|g| self.world.object_of(g.value).map(|(_, o)| o.short()));
+        // A structured answer that is not valid is asked for again at the next step, without one between.
+        let asks_again = langchain && strategy.is_some_and(|s| s != Some("ProviderStrategy"));
+        let steps = limit.clone();
+        let (mut bound, last) = rounds(limit, langchain);
+        if asks_again {
+            bound = steps;
+        }
         let decls = self.tools(kit, &tools, head);
         Agent { after, ..Agent::of(head, parts, params, tools, decls, bound, last) }
     }

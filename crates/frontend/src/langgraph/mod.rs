@@ -18,6 +18,7 @@
 //! Source: langgraph 1.2.22 (`graph/state.py`, `pregel/`), langgraph-prebuilt 1.1.2, langchain 1.4.7, langchain-core 1.7.2.
 
 mod agent;
+mod beside;
 mod calls;
 mod deep;
 mod gradual;
@@ -182,6 +183,7 @@ fn made(mut units: Units, file: &File, wanted: Option<&str>, mut world: World<'_
         .map(|(n, v)| (n.to_string(), v.clone()))
         .collect();
     let tops = reader.tops(file, &graphs, &named, wanted);
+    let asks = crate::asks::Asks::new(&world);
     for top in tops {
         let (kind, span) = match top.what {
             What::Graph(id) => (UnitKind::Crew, reader.world.object(id).span),
@@ -206,7 +208,8 @@ fn made(mut units: Units, file: &File, wanted: Option<&str>, mut world: World<'_
             };
             kit.close();
             gradual::open(&mut kit.b);
-            term
+            let more = reader.run_again(&top.what).or_else(|| reader.beside(&asks, &top.what));
+            more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
         });
     }
     let start = Span { file: file.id, start: 0, end: 0 };

@@ -15,6 +15,7 @@
 //!
 //! Source: openai/openai-agents-python 0.24.0: `agent.py`, `run.py`, `run_config.py`, `handoffs/__init__.py`, `util/_transforms.py`.
 
+use crate::asks::{Asks, Uncounted};
 use crate::defaults;
 use crate::emit::{LoopBound, Unused, clip, codes, undecided};
 use crate::kit::{Kit, Units, plain};
@@ -22,7 +23,7 @@ use crate::outline::Ends;
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::py::{self, Given, field};
 use crate::shape::why;
-use crate::talk::{Begins, Choice, Move, Speaker, longest, talk_from};
+use crate::talk::{Begins, Choice, Move, Over, Speaker, longest, talk_from};
 use core_ir::{Bound, LabelSpec, ModelParams, Name, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
 use python::{Arg, FunctionId, Kind, Object, ObjectId, Value, World};
@@ -135,8 +136,11 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
     let mut used: HashSet<ObjectId> = HashSet::new();
     let whole = whole::Whole::new(&reader);
     let functions = whole.found(file);
-    let mut done: HashSet<(ObjectId, Option<String>)> = HashSet::new();
-    for (_, run) in py::made_by(&world, |o| py::made_in(o, file) && is_run(o)) {
+    let asks = Asks::new(&world);
+    // What is run: an agent with its bound, and the runs of it.
+    let mut begun: Vec<(ObjectId, LoopBound, Vec<ObjectId>)> = Vec::new();
+    let mut done: HashMap<(ObjectId, Option<String>), usize> = HashMap::new();
+    for (run_id, run) in py::made_by(&world, |o| py::made_in(o, file) && is_run(o)) {
         py::report(run, RUN_KEYS, RUN_UNUSED, "a run", &mut units.compiled.diagnostics);
         let Some(start) = field(run, Some(0), "starting_agent") else { continue };
         let Some(id) = reader.agent_of(start.value) else {
@@ -150,15 +154,30 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
         if functions.iter().any(|f| f.sites.contains(&run.span)) {
             continue;
         }
-        if !done.insert((id, turns.map(|t| format!("{:?}", t.value.kind)))) {
+        let place = *done.entry((id, turns.map(|t| format!("{:?}", t.value.kind)))).or_insert(begun.len());
+        if let Some((_, _, runs)) = begun.get_mut(place) {
+            runs.push(run_id);
             continue;
         }
         let default = defaults::bound(&defaults::OPENAI_AGENTS_TURNS, &units.versions);
         let bound = py::bound(&world, turns, default);
-        add(&mut units, &reader, id, bound);
+        begun.push((id, bound, vec![run_id]));
+    }
+    for (id, bound, runs) in begun {
+        add(&mut units, &reader, &asks, id, bound, &runs);
     }
     for function in &functions {
-        units.add(&function.name, UnitKind::Crew, function.at, |kit| whole.unit(kit, function));
+        units.add(&function.name, UnitKind::Crew, function.at, |kit| {
+            let term = whole.unit(kit, function);
+            let runs: Vec<ObjectId> = function.sites.iter().flat_map(|at| whole.runs_of(*at)).collect();
+            let called = world.function(function.function);
+            let more = match (called.repeated, called.called) {
+                (true, _) => Some(("it is called again, nobody knows how often".to_string(), function.at)),
+                (_, 2..) => Some(("it is called more than once".to_string(), function.at)),
+                _ => reader.beside(&asks, &runs),
+            };
+            more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+        });
     }
     let all: Vec<ObjectId> = py::made_by(&world, |o| py::made_in(o, file))
         .filter(|(id, _)| reader.is_agent(*id))
@@ -175,18 +194,32 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
     }
     for id in all.iter().filter(|id| !used.contains(id) && !parts.contains(id)) {
         let default = defaults::bound(&defaults::OPENAI_AGENTS_TURNS, &units.versions);
-        add(&mut units, &reader, *id, default);
+        add(&mut units, &reader, &asks, *id, default, &[]);
     }
     let start = Span { file: file.id, start: 0, end: 0 };
     units.done(Some(start), "no agent is made here")
 }
 
-fn add(units: &mut Units, reader: &Reader<'_, '_>, id: ObjectId, bound: LoopBound) {
+fn add(
+    units: &mut Units,
+    reader: &Reader<'_, '_>,
+    asks: &Asks<'_, '_>,
+    id: ObjectId,
+    bound: LoopBound,
+    runs: &[ObjectId],
+) {
     let object = reader.world.object(id);
     let name = reader.name(id);
     let kind = if reader.reached(id).len() > 1 { UnitKind::Crew } else { UnitKind::Agent };
     let span = object.span;
-    units.add(&name, kind, span, |kit| reader.run(kit, id, bound, 0));
+    units.add(&name, kind, span, |kit| {
+        let term = reader.run(kit, id, bound, 0);
+        let more = py::repeats(reader.world, runs).or_else(|| match runs {
+            [] => reader.asked_beside(asks, [id]),
+            runs => reader.beside(asks, runs),
+        });
+        more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+    });
 }
 
 fn is_run(object: &Object) -> bool {
@@ -379,6 +412,46 @@ impl Reader<'_, '_> {
         seen
     }
 
+    /// Why some runs ask models beside their agents' own turns: functions that they, or their agents, are given.
+    fn beside(&self, asks: &Asks<'_, '_>, runs: &[ObjectId]) -> Option<Uncounted> {
+        let given = runs.iter().flat_map(|run| {
+            let args = self.world.object(*run).args.iter().enumerate();
+            // The input is data.
+            args.filter(|(i, a)| a.name.as_deref() != Some("input") && (*i, a.name.is_none()) != (1, true))
+        });
+        let found = asks.beside(given.map(|(_, a)| &a.value), &|id| self.is_agent(id));
+        let agents = runs.iter().filter_map(|run| {
+            field(self.world.object(*run), Some(0), "starting_agent").and_then(|g| self.agent_of(g.value))
+        });
+        found.or_else(|| self.asked_beside(asks, agents))
+    }
+
+    /// The same of agents, and of those that they hand over to or ask.
+    fn asked_beside(
+        &self,
+        asks: &Asks<'_, '_>,
+        agents: impl IntoIterator<Item = ObjectId>,
+    ) -> Option<Uncounted> {
+        let mut reached: HashSet<ObjectId> = HashSet::new();
+        agents.into_iter().for_each(|id| reached.extend(self.reached(id)));
+        let mut all: Vec<ObjectId> = reached.into_iter().collect();
+        // What an agent is a clone of says the rest.
+        let mut at = 0;
+        while let Some(base) = all.get(at).map(|id| self.world.object(*id).base) {
+            at += 1;
+            all.extend(base.filter(|b| !all.contains(b)));
+        }
+        all.sort();
+        all.iter().find_map(|id| {
+            let object = self.world.object(*id);
+            let class = object.class.map(|c| Value::new(Kind::Class(c), object.span));
+            let added = object.calls.iter().flat_map(|call| &self.world.object(call.result).args);
+            let args = object.args.iter().chain(added).map(|a| &a.value);
+            let given = args.chain(object.attrs.iter().map(|(_, v)| v)).chain(&class);
+            asks.beside(given, &|id| self.is_agent(id))
+        })
+    }
+
     /// A run that begins with an agent: of a text.
     fn run(&self, kit: &mut Kit<'_>, start: ObjectId, bound: LoopBound, depth: usize) -> TermId {
         self.run_from(kit, start, bound, depth, Begins::Text)
@@ -435,8 +508,25 @@ impl Reader<'_, '_> {
             Bound::Finite(n) => format!("max turns ({n}) exceeded"),
             Bound::Infinite => "max turns exceeded".to_string(),
         };
+        let turns = bound.clone();
         let bound = self.within(kit, &order, &speakers, bound, head);
-        talk_from(kit, begins, speakers, bound, &over, head)
+        // An empty reply is no answer of a type: the SDK takes another turn.
+        if bound.bound != turns.bound {
+            for speaker in speakers.iter_mut().filter(|s| s.params.result.is_some()) {
+                speaker.params.repair = match turns.bound {
+                    Bound::Finite(n) => u32::try_from(n.saturating_sub(1)).unwrap_or(u32::MAX),
+                    Bound::Infinite => u32::MAX,
+                };
+            }
+        }
+        let endless = turns.bound == Bound::Infinite && speakers.iter().any(|s| s.params.result.is_some());
+        let term = talk_from(kit, begins, speakers, bound, Over::Fails(&over), head);
+        match endless {
+            true => {
+                kit.uncounted(term, "an empty reply takes another turn, and no number of turns is set", head)
+            }
+            false => term,
+        }
     }
 
     /// The bound of a talk that has less turns anyway: nobody in it calls a tool that the SDK carries out, and nobody speaks twice. Tools

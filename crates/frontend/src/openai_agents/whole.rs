@@ -183,6 +183,11 @@ impl<'r, 'w> Whole<'r, 'w> {
         all.into_iter().map(unit).collect()
     }
 
+    /// The runs at a place.
+    pub fn runs_of(&self, at: Span) -> Vec<ObjectId> {
+        self.runs.get(&at).cloned().unwrap_or_default()
+    }
+
     /// A function as a term: of its input.
     pub fn unit(&self, kit: &mut Kit<'_>, unit: &Unit) -> TermId {
         let f = self.reader.world.function(unit.function);

@@ -1,0 +1,186 @@
+//! What asks models beside the term of a graph, an agent or a chain: retries, middleware, hooks, tools, and runs that are repeated.
+//!
+//! Source: langgraph 1.2.22 (`types.py`, `pregel/_retry.py`), langchain 1.4.7 (`agents/factory.py`, `agents/middleware`),
+//! langchain-core 1.7.2 (`runnables/base.py`, `runnables/retry.py`, `runnables/fallbacks.py`).
+
+use super::{Reader, What};
+use crate::asks::{Asks, Uncounted, is_asking};
+use crate::py::{self, field};
+use python::{Kind, Object, ObjectId, Value};
+
+/// Calls that have something tried again, by the last part of their names.
+const RETRIES: &[&str] = &[
+    "ModelFallbackMiddleware",
+    "ModelRetryMiddleware",
+    "RetryPolicy",
+    "ToolRetryMiddleware",
+    "with_fallbacks",
+    "with_retry",
+];
+/// Classes of LangChain that ask a model by themselves.
+const ASK_ITSELF: &[&str] = &[
+    "ConversationSummaryBufferMemory",
+    "ConversationSummaryMemory",
+    "LLMChainExtractor",
+    "LLMChainFilter",
+    "LLMListwiseRerank",
+    "MultiQueryRetriever",
+    "OutputFixingParser",
+    "RePhraseQueryRetriever",
+    "RetryOutputParser",
+    "RetryWithErrorOutputParser",
+    "SelfQueryRetriever",
+];
+/// Middleware of LangChain that asks no model.
+const QUIET_MIDDLEWARE: &[&str] = &[
+    "ContextEditingMiddleware",
+    "FilesystemFileSearchMiddleware",
+    "FilesystemMiddleware",
+    "HumanInTheLoopMiddleware",
+    "ModelCallLimitMiddleware",
+    "PIIMiddleware",
+    "ShellToolMiddleware",
+    "TodoListMiddleware",
+    "ToolCallLimitMiddleware",
+];
+/// Methods of middleware around a request, which may make it more than once.
+const WRAPS: &[&str] = &["wrap_model_call", "awrap_model_call"];
+/// What agents, and models that are offered tools, are made by.
+const MAKERS: &[&str] = &[
+    "AgentExecutor",
+    "ToolNode",
+    "async_create_deep_agent",
+    "bind_tools",
+    "create_agent",
+    "create_deep_agent",
+    "create_react_agent",
+    "create_supervisor",
+    "create_swarm",
+    "create_tool_calling_agent",
+    "create_tool_calling_executor",
+    "from_agent_and_tools",
+    "initialize_agent",
+];
+/// Methods that run once, and those that run once for each of several inputs.
+const RUNS: &[&str] = &["ainvoke", "astream", "astream_events", "invoke", "predict", "run", "arun", "stream"];
+const RUNS_FOR_EACH: &[&str] = &[
+    "abatch",
+    "abatch_as_completed",
+    "apply",
+    "atransform",
+    "batch",
+    "batch_as_completed",
+    "map",
+    "transform",
+];
+
+impl Reader<'_, '_> {
+    /// Why something is run more than once, if it is.
+    pub(super) fn run_again(&self, what: &What) -> Option<Uncounted> {
+        let id = match what {
+            What::Graph(id) | What::Agent(id) | What::Team(id) => *id,
+            What::Chain(value) => self.world.object_of(value)?.0,
+        };
+        let place = self.world.object(id).span;
+        // What a function makes again is the same.
+        let same = self.world.objects().filter(|(_, o)| o.span == place).map(|(id, _)| id);
+        let mut runs: Vec<ObjectId> = Vec::new();
+        for id in same {
+            for (method, call) in self.world.chain(id) {
+                let name = method.name.rsplit('.').next().unwrap_or(&method.name);
+                if RUNS_FOR_EACH.contains(&name) {
+                    return Some((format!("`{name}` runs it once for each input"), call.span));
+                }
+                if RUNS.contains(&name) {
+                    runs.push(method.result);
+                }
+            }
+        }
+        py::repeats(self.world, &runs)
+    }
+
+    /// Why models are asked beside the term.
+    pub(super) fn beside(&self, asks: &Asks<'_, '_>, what: &What) -> Option<Uncounted> {
+        let objects = || self.world.objects().map(|(_, o)| o);
+        let is_ours = |o: &Object| o.callee.starts_with("langchain") || o.callee.starts_with("langgraph");
+        let of_chain = |o: &Object| o.base.is_some() && matches!(o.short(), "with_retry" | "with_fallbacks");
+        let retried = objects().find(|o| RETRIES.contains(&o.short()) && (is_ours(o) || of_chain(o)));
+        if let Some(object) = retried {
+            return Some((format!("`{}` asks again when something fails", object.short()), object.span));
+        }
+        let itself =
+            |o: &Object| o.callee.split('.').find_map(|part| ASK_ITSELF.iter().find(|n| **n == part));
+        if let Some((object, name)) = objects().find_map(|o| Some((o, itself(o)?))) {
+            return Some((format!("`{name}` asks a model by itself"), object.span));
+        }
+        let is_part = |id: ObjectId| {
+            let value = Value::new(Kind::Object(id), self.world.object(id).span);
+            self.inner_graph(&value).is_some()
+        };
+        for object in objects().filter(|o| MAKERS.contains(&o.short())) {
+            if let Some(found) = self.middleware(asks, object) {
+                return Some(found);
+            }
+            let args =
+                object.args.iter().filter(|a| !matches!(a.name.as_deref(), Some("model" | "middleware")));
+            if let Some(found) = asks.beside(args.map(|a| &a.value), &is_part) {
+                return Some(found);
+            }
+        }
+        match what {
+            // Nodes are compiled: what they ask otherwise than as models of LangChain is not.
+            What::Graph(_) | What::Team(_) => {
+                let made = self.traces.values().flat_map(|t| &t.trace.objects);
+                let mut made: Vec<ObjectId> = made.copied().collect();
+                made.sort();
+                let made = made.into_iter().map(|id| self.world.object(id));
+                let other = made.into_iter().find(|o| is_asking(o) && self.asking(o).is_none())?;
+                Some((format!("what `{}` asks is not compiled", other.short()), other.span))
+            }
+            What::Chain(value) => {
+                let (mut parts, mut at) = (vec![value.clone()], self.world.object_of(value)?.1);
+                const MOST: usize = 100;
+                while let (Some(base), true) = (at.base, parts.len() < MOST) {
+                    parts.push(Value::new(Kind::Object(base), at.span));
+                    at = self.world.object(base);
+                }
+                asks.beside(&parts, &is_part)
+            }
+            What::Agent(_) => None,
+        }
+    }
+
+    /// Why the middleware of an agent asks models.
+    fn middleware(&self, asks: &Asks<'_, '_>, object: &Object) -> Option<Uncounted> {
+        let given = field(object, None, "middleware")?;
+        let Some(items) = self.world.items(given.value) else {
+            return (!given.value.is_none())
+                .then(|| ("which middleware there is is not known".into(), given.at));
+        };
+        items.iter().find_map(|item| {
+            if let Some(found) = asks.beside([item], &|_| false) {
+                return Some(found);
+            }
+            let function = py::function_of(item).or_else(|| {
+                let (_, made) = self.world.object_of(item)?;
+                made.args.first().and_then(|a| py::function_of(&a.value))
+            });
+            let wraps = match (function, self.world.object_of(item)) {
+                (Some(function), made) => {
+                    self.world.decorated(function, WRAPS)
+                        || made.is_some_and(|(_, o)| WRAPS.contains(&o.short()))
+                }
+                (None, Some((_, made))) => match made.class {
+                    Some(class) => WRAPS.iter().any(|w| self.world.class_lookup(class, w).is_some()),
+                    None if QUIET_MIDDLEWARE.contains(&made.short()) => false,
+                    None => {
+                        let why = format!("what `{}` asks is not compiled", made.short());
+                        return Some((why, made.span));
+                    }
+                },
+                (None, None) => return Some(("middleware that is not known".into(), item.span)),
+            };
+            wraps.then(|| ("middleware decides how often a request is made".into(), item.span))
+        })
+    }
+}
