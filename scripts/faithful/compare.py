@@ -8,74 +8,37 @@ results are compared as JSON; `unordered`, that requests are made at the same ti
 """
 
 import argparse
-import http.server
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
-import threading
+
+from server import Server
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITE = ROOT / "suite" / "faithful"
 
 
-class Server(http.server.ThreadingHTTPServer):
+class Scripted(Server):
     """Gives the replies in order and remembers the requests."""
 
-    daemon_threads = True
-
     def __init__(self, replies):
-        super().__init__(("127.0.0.1", 0), Handler)
         self.replies = list(replies)
         self.requests = []
-        self.lock = threading.Lock()
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        super().__init__()
 
-    def next(self, body):
-        """The first reply that is for a request."""
+    def reply(self, body):
+        """Returns the first reply that is for this request."""
+        self.requests.append(body)
         asked = json.dumps(body["messages"])
-        with self.lock:
-            for i, reply in enumerate(self.replies):
-                if not (isinstance(reply, dict) and "when" in reply):
-                    return self.replies.pop(i)
-                if reply["when"] in asked:
-                    return self.replies.pop(i)["say"]
+        for i, reply in enumerate(self.replies):
+            if not (isinstance(reply, dict) and "when" in reply):
+                return self.replies.pop(i)
+            if reply["when"] in asked:
+                return self.replies.pop(i)["say"]
         return "nothing is left to say"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append(body)
-        reply = self.server.next(body)
-        message = {"role": "assistant", "content": None}
-        if isinstance(reply, str):
-            message["content"] = reply
-        else:
-            message["tool_calls"] = []
-            for i, call in enumerate(reply if isinstance(reply, list) else [reply]):
-                call = {"name": call["tool"], "arguments": json.dumps(call["args"])}
-                message["tool_calls"].append({"id": f"c{len(self.server.requests)}_{i}", "type": "function", "function": call})
-        reason = "stop" if isinstance(reply, str) else "tool_calls"
-        answer = {
-            "id": "r",
-            "object": "chat.completion",
-            "created": 0,
-            "model": body["model"],
-            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-        }
-        data = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
 
 
 def text_of(content):
@@ -146,7 +109,7 @@ def ran(command, env, folder):
 
 
 def real(program, script):
-    server = Server(script["replies"])
+    server = Scripted(script["replies"])
     framework = program.parent.name
     python = ROOT / "target" / "faithful" / framework / "bin" / "python"
     command = [str(python), str(ROOT / f"scripts/faithful/run_{framework}.py"), str(program)]
@@ -160,7 +123,7 @@ def real(program, script):
 
 
 def ours(program, script, entail, requests, shim_too):
-    server = Server(script["replies"])
+    server = Scripted(script["replies"])
     framework = program.parent.name
     offered = {name for r in requests for name in (t["function"]["name"] for t in r.get("tools") or [])}
     models = {r["model"] for r in requests}

@@ -1,0 +1,13 @@
+"""A task with a typed result."""
+from crewai import Agent, Crew, Task
+from pydantic import BaseModel
+
+
+class Report(BaseModel):
+    title: str
+    score: int
+
+
+analyst = Agent(role="Analyst", goal="Analyse", backstory="An analyst.", llm="gpt-4o-mini")
+task = Task(description="Analyse the market.", expected_output="A report.", agent=analyst, output_pydantic=Report)
+print(Crew(agents=[analyst], tasks=[task]).kickoff().pydantic)
