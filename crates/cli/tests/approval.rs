@@ -171,3 +171,46 @@ fn a_server_of_tools_approves_nothing() {
 fn a_function_of_python_approves_nothing() {
     attacked_by("[handlers]\nwork = { python = \"attack.py:work\" }\n");
 }
+
+/// Runs the program at a terminal of its own. Each pair is a text that is awaited, and what is typed then.
+fn at_terminal(dir: &Path, args: &[&str], typed: &[(&str, &str)]) -> (i32, String, String) {
+    let program = [&[env!("CARGO_BIN_EXE_entail")], args].concat();
+    let script = dir.join("typed.py");
+    std::fs::write(&script, include_str!("approval/typed.py")).unwrap();
+    let mut python = Command::new("python3");
+    python.arg(script).arg(serde_json::json!([program, typed]).to_string());
+    python.env("XDG_CONFIG_HOME", dir.join("config")).current_dir(dir);
+    python.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    ended(python.spawn().unwrap(), "")
+}
+
+#[test]
+fn a_passphrase_is_typed_at_the_terminal_and_not_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let line = format!("{PASSPHRASE}\r");
+    let twice = [("alice: ", &*line), ("again: ", "something else\r")];
+    let differ = at_terminal(dir, &["approve", "--new-key", "alice"], &twice);
+    assert!(differ.0 == 2 && differ.1.contains("the passphrases differ"), "{differ:?}");
+    // With a slip that is taken back.
+    let made = at_terminal(
+        dir,
+        &["approve", "--new-key", "alice"],
+        &[("alice: ", "correct horsf\u{7f}e battery\r"), ("again: ", &*line)],
+    );
+    assert!(made.0 == 0 && !made.1.contains("correct"), "{made:?}");
+    let lines = &made.1[made.1.find("[approvers.alice]").unwrap()..];
+    std::fs::write(dir.join("entail.toml"), lines.replace('\r', "")).unwrap();
+    let pay = "tool pay(to: Str) -> Str write approve by {exec: [\"echo\", \"paid\"]}\ntool[pay] \"bob\"\n";
+    std::fs::write(dir.join("pay.lam"), pay).unwrap();
+    let run = ["run", "pay.lam", "--journal", "j", "-q"];
+    assert_eq!(entail(dir, &[&run[..], &["--approvals", "leave"]].concat(), "").0, 1);
+    let id = runs(dir)[0]["run"].as_str().unwrap().to_string();
+    let approve = ["approve", &id, "--journal", "j"];
+    let given_up = at_terminal(dir, &approve, &[("[y/n] ", "y\r"), ("alice: ", "correct\u{3}")]);
+    assert!(given_up.0 == 2 && given_up.1.contains("no passphrase was typed"), "{given_up:?}");
+    let approved = at_terminal(dir, &approve, &[("[y/n] ", "y\r"), ("alice: ", &*line)]);
+    assert!(approved.0 == 0 && !approved.1.contains("correct"), "{approved:?}");
+    let done = entail(dir, &[&run[..], &["--resume", &id]].concat(), "");
+    assert_eq!((done.0, done.1.trim()), (0, "\"paid\""), "{done:?}");
+}

@@ -204,6 +204,37 @@ async fn a_replay_repeats_the_answer_without_asking() {
     }
 }
 
+/// Whoever can write the journal can write that a call was approved. So an approval that nobody has signed counts there only if its call was made.
+#[tokio::test(start_paused = true)]
+async fn an_approval_that_cannot_be_proved_is_asked_for_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let (paid, asked) = (Seen::default(), Seen::default());
+    let code = code(|b| pay(b, "bob"));
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    // Approved, and cancelled while the call was under way.
+    let mut endless = handlers(&paid, answering(Ok(()), &asked));
+    let act: runtime::CustomTool = Arc::new(|_| Box::pin(std::future::pending()));
+    endless.tools = endless.tools.with_custom("pay", act);
+    let cancel = CancellationToken::new();
+    let later = cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        later.cancel();
+    });
+    let (cut_off, _) = run_until(&code, &with(endless, session), &cancel).await;
+    assert_eq!(cut_off.result.unwrap_err().code, ErrorCode::Cancelled);
+    let steps = Journal::existing(&file).unwrap().steps(&id).unwrap();
+    assert_eq!(steps[0].response.as_ref().unwrap()["by"]["via"], "program", "{steps:?}");
+
+    let journal = Journal::existing(&file).unwrap();
+    let session = journal.resume(&id, &about(&code), &Default::default(), false, Unfinished::Retry).unwrap();
+    let (resumed, _) = run(&code, &with(handlers(&paid, answering(Err("not now"), &asked)), session)).await;
+    assert_eq!(resumed.result.unwrap_err().message, "`pay`: not approved: not now");
+    assert_eq!((asked.lock().unwrap().len(), paid.lock().unwrap().len()), (2, 0));
+}
+
 #[tokio::test]
 async fn a_run_that_found_nobody_asks_again_when_it_is_resumed() {
     let dir = tempfile::tempdir().unwrap();

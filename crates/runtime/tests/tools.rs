@@ -31,7 +31,7 @@ async fn run(tools: Tools, tool: ToolDecl, args: Vec<(Name, Data)>) -> Result<Da
     match report.result {
         Ok(value) => Ok(value.data().unwrap()),
         Err(f) => {
-            assert!(matches!(f.code, ErrorCode::Tool | ErrorCode::Type), "{f:?}");
+            assert!(matches!(f.code, ErrorCode::Tool | ErrorCode::Type | ErrorCode::Configuration), "{f:?}");
             Err(f.message)
         }
     }
