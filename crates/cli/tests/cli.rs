@@ -1177,3 +1177,27 @@ fn a_run_is_the_same_on_any_number_of_threads() {
         }
     }
 }
+
+/// `docs/calculus.md` §10, stores: a name has one declaration, also on a server.
+#[cfg(feature = "serve")]
+#[test]
+fn programs_of_a_server_agree_on_the_stores_that_they_share() {
+    let dir = tempfile::tempdir().unwrap();
+    for (file, pipeline, size) in [("a.agent", "first", 20), ("b.agent", "second", 30)] {
+        let program = format!(
+            "agent scribe {{ tools: [], prompt: \"You take notes.\", memory: {{ keys: {{ notes: String }}, size: {size} }} }}\n\
+             task note(text: String) -> String by agent {{ prompt \"{{text}}\" }}\n\
+             pipeline {pipeline}(text: String) -> String {{ let x = note(text) by scribe; return x; }}\n"
+        );
+        write(dir.path(), file, program);
+    }
+    write(dir.path(), "entail.toml", "[stores.scribe]\nshared = true\n");
+    write(dir.path(), "s.json", r#"["noted"]"#);
+    let ran = entail_in(
+        dir.path(),
+        &["serve", "a.agent", "b.agent", "--script", "s.json", "--listen", "127.0.0.1:0"],
+    );
+    assert_ne!(ran.status, 0);
+    let expected = "the store `scribe` has two declarations, which differ in the capacity: that of `a.agent` and that of `b.agent`";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+}
