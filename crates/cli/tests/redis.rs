@@ -62,7 +62,7 @@ fn configurations_and_agents_name_redis() {
     assert_eq!(status, 0, "{err}");
     assert!(
         server
-            .cli(&["HGET", "entail:account:0:6:helper41:Axes { untrusted: true, secret: false }", "state"])
+            .cli(&["HGET", "entail:account:0:6:helper39:Axes { untrusted: true, secret: false }", "state"])
             .contains("hello")
     );
 
