@@ -671,6 +671,9 @@ pub struct TestArgs {
     /// Ask the models, and write what they replied to `NAME.replies.json` beside `NAME.agent`.
     #[arg(long)]
     pub record: bool,
+    /// Call tools for real that have no mock. Without it they are an error, unless they only compute.
+    #[arg(long)]
+    pub live: bool,
     /// The model where the program names none (with --record).
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,

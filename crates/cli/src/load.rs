@@ -7,7 +7,7 @@ use core_ir::{Code, ModelRoutes, Term, Type};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend::doc::{Limits, decode};
 use frontend::policy::Policy;
-use frontend::surface::{self, EntryKind, PolicyUse};
+use frontend::surface::{self, EntryKind, PolicyUse, TestPlan};
 use frontend::{File, Project, Recognised};
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -556,6 +556,7 @@ fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend::Unit>, Vec<Dia
 }
 
 /// A test of a program.
+#[derive(Clone)]
 pub struct Test {
     /// Its name.
     pub name: String,
@@ -563,6 +564,8 @@ pub struct Test {
     pub span: Span,
     /// Its term, a function of anything.
     pub code: Arc<Code>,
+    /// What it says of tools.
+    pub plan: TestPlan,
 }
 
 /// The tests of an `.agent` program, the policy being applied, and what the policy says about the run.
@@ -581,9 +584,12 @@ pub fn tests(
     // The tests of imported files are run where these are named themselves.
     for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Test && e.span.file == id) {
         match module.lower(entry) {
-            Ok(code) => {
-                out.push(Test { name: entry.name.clone(), span: entry.span, code: Arc::new(code) });
-            }
+            Ok(code) => match module.test_plan(entry) {
+                Ok(plan) => {
+                    out.push(Test { name: entry.name.clone(), span: entry.span, code: Arc::new(code), plan });
+                }
+                Err(more) => found.extend(more),
+            },
             Err(more) => found.extend(more),
         }
     }

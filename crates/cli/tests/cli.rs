@@ -640,7 +640,7 @@ fn a_policy_of_a_name_comes_from_the_file_that_is_named() {
         &["check", "p.agent"],
         &["cost", "p.agent"],
         &["trace", "p.agent", "{\"amount\":9}"],
-        &["test", "p.agent", "--filter", "little"],
+        &["test", "p.agent", "--live", "--filter", "little"],
         &["compile", "p.agent"],
         &["lambda", "p.agent"],
     ];
@@ -671,7 +671,7 @@ fn a_policy_of_a_name_comes_from_the_file_that_is_named() {
     let ran = entail_in(&inner, &["run", "../p.agent", "{\"amount\":11}"]);
     assert_eq!(ran.status, 1);
     assert!(ran.err.contains("the policy of `pay` refuses the call: too much"), "{}", ran.err);
-    let ran = entail_in(&inner, &["test", "../p.agent"]);
+    let ran = entail_in(&inner, &["test", "--live", "../p.agent"]);
     assert!(ran.status == 1 && ran.out.contains("ok ") && ran.out.contains("too much"), "{}", ran.out);
     // A policy file that is wrong is a wrong request.
     write(dir.path(), "policy.toml", "[policies.spending]\nalow = 1\n");
@@ -944,13 +944,13 @@ fn recorded_replies_go_to_the_same_questions_whatever_answers_first() {
     };
     write(dir.path(), "m.json", r#"["a", "b", "c", "d"]"#);
     write(dir.path(), "entail.toml", settings(1));
-    let ran = entail_in(dir.path(), &["test", "--record", "p.agent"]);
+    let ran = entail_in(dir.path(), &["test", "--live", "--record", "p.agent"]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     let recorded = std::fs::read_to_string(dir.path().join("p.replies.json")).unwrap();
     assert!(recorded.contains("\"place\""), "{recorded}");
     let traces = [0, 1].map(|late| {
         write(dir.path(), "entail.toml", settings(late));
-        let ran = entail_in(dir.path(), &["test", "p.agent"]);
+        let ran = entail_in(dir.path(), &["test", "--live", "p.agent"]);
         assert_eq!(ran.status, 0, "{late}: {}{}", ran.out, ran.err);
         let script: Value = serde_json::from_str(&recorded).unwrap();
         write(dir.path(), "s.json", script["both"].to_string());
@@ -1200,4 +1200,113 @@ fn programs_of_a_server_agree_on_the_stores_that_they_share() {
     assert_ne!(ran.status, 0);
     let expected = "the store `scribe` has two declarations, which differ in the capacity: that of `a.agent` and that of `b.agent`";
     assert!(ran.err.contains(expected), "{}", ran.err);
+}
+
+/// Runs the tests of a program in a folder of its own.
+fn tested(program: &str, settings: &str, more: &[&str]) -> (tempfile::TempDir, Ran) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("p.agent"), program).unwrap();
+    std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
+    let ran = entail_in(dir.path(), &[&["test", "p.agent"], more].concat());
+    (dir, ran)
+}
+
+const LEDGER: &str = "tool pay(to: String, amount: Number) -> String writes {\n\
+    exec \"sh\" \"-c\" \"echo \\\"$1\\\" >> ledger; echo paid\" \"sh\" \"{to}\"\n}\n\
+    tool page(url: String) -> String reads { http GET \"http://127.0.0.1:9/{url}\" }\n\
+    tool shout(text: String) -> String pure { builtin \"text.upper\" }\n\
+    pipeline order(to: String, amount: Number) -> String { let r = pay(to, amount); return r; }\n\
+    pipeline fetch(url: String) -> String { let p = page(url); let r = pay(p, 1); return r; }\n";
+
+#[test]
+fn tests_call_no_tool_for_real() {
+    let plain = format!("{LEDGER}test \"pays\" {{ let r = order(\"bob\", 3); assert r == \"paid\"; }}\n");
+    let (dir, ran) = tested(&plain, "", &[]);
+    assert!(
+        ran.status == 1 && ran.out.contains("the test calls the tool `pay`, which has no mock"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("mock pay => …;") && ran.out.contains("--live"), "{}", ran.out);
+    assert!(!dir.path().join("ledger").exists());
+    // Nothing of the program hides that.
+    let caught = format!(
+        "{LEDGER}test \"pays\" {{ try {{ let r = order(\"bob\", 3); }} catch e {{ assert 1 == 1; }} }}\n"
+    );
+    let (_, ran) = tested(&caught, "", &[]);
+    assert!(ran.status == 1 && ran.out.contains("which has no mock"), "{}", ran.out);
+    let (dir, ran) = tested(&plain, "", &["--live"]);
+    assert!(ran.status == 0 && dir.path().join("ledger").exists(), "{}{}", ran.out, ran.err);
+    // What only computes is carried out.
+    let pure = format!(
+        "{LEDGER}test \"loud\" {{ let l = shout(\"a\"); assert l == \"A\"; expect call shout(\"a\"); }}\n"
+    );
+    let (_, ran) = tested(&pure, "", &[]);
+    assert_eq!(ran.status, 0, "{}", ran.out);
+}
+
+#[test]
+fn mocks_answer_and_calls_are_expected() {
+    let suite = root().join("suite/agent/test/mocks.agent").display().to_string();
+    let ran = entail(&["test", &suite]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    let all = format!(
+        "{LEDGER}test \"all\" {{\n\
+         mock pay(_, 3) => \"three\";\n\
+         mock pay(to, amount) => f\"{{to}} got {{amount}}\";\n\
+         mock page fails \"the page is gone\";\n\
+         let a = order(\"bob\", 3);\n\
+         assert a == \"three\";\n\
+         let b = order(\"al\", 4);\n\
+         assert b == \"al got 4\";\n\
+         try {{ let p = fetch(\"x\"); assert 1 == 2; }} catch e {{ assert contains(e, \"the page is gone\"); }}\n\
+         expect call pay;\n\
+         expect call pay(\"bob\", _);\n\
+         expect no call pay(\"bob\", 4);\n\
+         expect call page(\"x\");\n\
+         }}\n"
+    );
+    let (dir, ran) = tested(&all, "", &[]);
+    assert!(ran.status == 0 && !dir.path().join("ledger").exists(), "{}", ran.out);
+    let wrong = |expects: &str, says: &str| {
+        let program =
+            format!("{LEDGER}test \"t\" {{ mock pay => \"x\"; let a = order(\"bob\", 3); {expects} }}\n");
+        let (_, ran) = tested(&program, "", &[]);
+        assert!(
+            ran.status == 1 && (ran.out.clone() + &ran.err).contains(says),
+            "{says}\n{}{}",
+            ran.out,
+            ran.err
+        );
+    };
+    wrong("expect call page;", "`page` was not called");
+    wrong("expect call pay(\"al\", _);", "`pay` was not called with these arguments");
+    wrong("expect no call pay;", "`pay` was called");
+    wrong("expect refused pay;", "no call of `pay` was refused");
+    wrong("mock page => 3;", "error[A050]");
+    wrong("mock pay(1, 2) => \"x\";", "error[A091]");
+    wrong("mock order => \"x\";", "error[A090]");
+    wrong("mock pai => \"x\";", "did you mean `pay`?");
+    wrong("if 1 == 1 { mock page => \"x\"; }", "error[A092]");
+    // A call that no mock fits is no error that the program may catch.
+    let none = format!(
+        "{LEDGER}test \"t\" {{ mock pay(\"al\", _) => \"x\"; try {{ let a = order(\"bob\", 3); }} catch e {{ assert 1 == 1; }} }}\n"
+    );
+    let (_, ran) = tested(&none, "", &[]);
+    assert!(ran.status == 1 && ran.out.contains("no mock of `pay` fits the call"), "{}", ran.out);
+}
+
+#[test]
+fn a_refusal_is_expected() {
+    let refused = format!(
+        "{LEDGER}test \"refused\" {{\n\
+         mock page => \"MALLORY\";\n\
+         mock pay => \"paid\";\n\
+         try {{ let r = fetch(\"x\"); assert 1 == 2; }} catch e {{ assert contains(e, \"`pay`\"); }}\n\
+         expect refused pay;\n\
+         expect no call pay;\n\
+         }}\n"
+    );
+    let (_, ran) = tested(&refused, "", &[]);
+    assert_eq!(ran.status, 0, "{}", ran.out);
 }

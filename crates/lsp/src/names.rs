@@ -2,8 +2,8 @@
 
 use diagnostics::{FileId, Span};
 use syntax::agent::ast::{
-    AgentValue, Args, Block, BodyKind, Callable, ClauseKind, Expr, Field, FlowKind, Item, Program, Run, Step,
-    StmtKind, Template, TemplatePart, TypeExpr, TypeKind,
+    AgentValue, Args, Block, BodyKind, Callable, ClauseKind, Expr, ExprKind, Field, FlowKind, Item, Name,
+    Program, Run, Step, StmtKind, Template, TemplatePart, TypeExpr, TypeKind,
 };
 
 /// What a name names.
@@ -177,7 +177,19 @@ impl Walk {
                     }
                 }
             }
-            Item::Test(t) => self.block(&t.body),
+            Item::Test(t) => {
+                self.block(&t.body);
+                let calls = t.mocks.iter().map(|m| &m.call).chain(t.expectations.iter().map(|e| &e.call));
+                for call in calls {
+                    let name = match &call.kind {
+                        ExprKind::Var(text) => Name { text: text.clone(), span: call.span },
+                        ExprKind::Call(name, _) => name.clone(),
+                        // The parser makes no others.
+                        _ => continue,
+                    };
+                    self.add(Kind::Callable, &name, false);
+                }
+            }
         }
     }
 

@@ -765,12 +765,26 @@ pub struct Machine {
     bound: Option<Box<BTreeMap<(Name, Span), Label>>>,
     /// Calls that were refused.
     refused: Option<Box<Vec<RefusedCall>>>,
+    /// Tools of which a policy function refused a call.
+    denied: Option<Box<Vec<Name>>>,
 }
 
 impl Machine {
     /// Calls of tools that a flow rule refused, whether the program went on or not: the first few that differ.
     pub fn refused_calls(&self) -> &[RefusedCall] {
         self.refused.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// Tools of which a policy function refused a call, whether the program went on or not.
+    pub fn denied_tools(&self) -> &[Name] {
+        self.denied.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    fn note_denied(&mut self, tool: &Name) {
+        let known = self.denied.get_or_insert_default();
+        if !known.contains(tool) {
+            known.push(tool.clone());
+        }
     }
 
     /// Notes that a strand's call was refused, see [`Machine::refused_calls`].
@@ -819,6 +833,7 @@ impl Machine {
             done: None,
             bound: None,
             refused: None,
+            denied: None,
             lattice,
             config,
         };

@@ -58,6 +58,8 @@ pub struct Why {
     pub refused: Option<Refused>,
     /// Calls of tools that were refused while the program went on, the loop of an agent for instance: the first few that differ.
     pub calls: Vec<RefusedCall>,
+    /// Tools of which a policy function refused a call, whether the program went on or not.
+    pub denied: Vec<Name>,
     /// What names were bound to, as far as it has a label.
     pub bindings: Vec<Binding>,
 }
@@ -140,6 +142,7 @@ pub(crate) fn at_the_end(
         })
     });
     why.calls = went_on.collect();
+    why.denied = machine.denied_tools().to_vec();
     let bindings: Vec<_> =
         machine.bindings().map(|(name, span, label)| (name.clone(), span, label)).collect();
     let explainer = Explainer { lattice: machine.lattice(), redactor };

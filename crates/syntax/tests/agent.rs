@@ -241,6 +241,16 @@ fn slips_from_other_languages_are_told_what_it_is_here() {
 }
 
 #[test]
+fn a_tool_that_wants_approval_is_not_told_to_go_without() {
+    let mut sources = diagnostics::Sources::new();
+    let text = "tool pay(to: String) -> String writes approve {}";
+    let file = sources.add("p.agent", text);
+    let found = parse(file, text).1;
+    assert!(found[0].help.iter().any(|h| h.contains("approve = true")), "{found:?}");
+    assert!(!found[0].help.iter().any(|h| h.contains("remove")), "{found:?}");
+}
+
+#[test]
 fn a_missing_brace_costs_one_error() {
     let found = errors(
         "pipeline a() -> String {\n  if true {\n    return \"a\";\n\npipeline b() -> String { return \"b\"; }\n",
@@ -334,6 +344,11 @@ fn soup() -> impl Strategy<Value = String> {
         "in",
         "match",
         "guard",
+        "mock",
+        "fails",
+        "expect",
+        "call",
+        "refused",
         "where",
         "retry",
         "quarantine",

@@ -378,6 +378,26 @@ TEXT_BRACES "A087" "a variable in braces in a plain string"
 "pipeline p(name: String) -> String { return \"Dear {name}\"; }"
 "pipeline p(name: String) -> String { return f\"Dear {name}\"; }"
 
+NOT_MOCKABLE "A090" "a mock or an expectation of something else than a tool"
+"A test mocks tools, and tasks that no agent carries out. What an agent says comes from the replies beside the program, and a pipeline is the program itself: mock the tools that they call."
+"pipeline q() -> String { return \"\"; }\ntest \"t\" { mock q => \"x\"; }"
+"tool q() -> String {}\ntest \"t\" { mock q => \"x\"; let a = q(); assert a == \"x\"; }"
+
+BAD_PATTERN "A091" "an argument that no call can have"
+"In `mock` and `expect call` an argument is a constant of the parameter's type, or `_` for anything; in `mock` a name stands for what is given. `expect refused` has no arguments."
+"tool q(n: Number) -> String {}\ntest \"t\" { mock q(\"one\") => \"x\"; }"
+"tool q(n: Number) -> String {}\ntest \"t\" { mock q(1) => \"x\"; let a = q(1); assert a == \"x\"; }"
+
+OUTSIDE_TEST "A092" "`mock` or `expect` outside of a test"
+"`mock` and `expect` are about a test as a whole, so they stand in its block and not in an inner one, nor in a pipeline."
+"tool q() -> String {}\ntest \"t\" { if 1 == 1 { mock q => \"x\"; } }"
+"tool q() -> String {}\ntest \"t\" { mock q => \"x\"; if 1 == 1 { let a = q(); assert a == \"x\"; } }"
+
+NO_EFFECT "A093" "a flow word without effect"
+"`untrusted` and `secret` label the result of a tool and the inputs of a pipeline; at a parameter of a tool they do nothing (a warning). A task by an agent is a question to a model: what may reach it is said by the model's clearance, so `requires` and `policy` there are errors."
+"tool send(text: String untrusted) -> Bool writes {}"
+"tool send(text: String requires trusted) -> Bool writes {}"
+
 COMPILER_FAULT "A098" "a fault of the compiler"
 "The program was accepted, but its term is not well formed. This is never the program's fault; please report it together with the program."
 ""

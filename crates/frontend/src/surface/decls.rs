@@ -169,6 +169,9 @@ impl Decls {
                         (_, None) => Kind::Task,
                     };
                     check_body(c, kind, out);
+                    if kind == Kind::AgentTask {
+                        idle_words(kind, &c.name.text, &c.flow, false, out);
+                    }
                     let flow = flow(&c.flow, out);
                     decls.add(kind, &c.name, &c.params, &c.result, flow, index, out);
                     if let Some(called) = &c.called {
@@ -324,7 +327,10 @@ impl Decls {
                     (_, true) => Some("an input that is secret can't be required to be public"),
                     _ => None,
                 };
-            if let (Some(message), Kind::Pipeline, Some(at)) = (contradiction, kind, flow.requires) {
+            if kind != Kind::Pipeline && contradiction.is_none() {
+                idle_words(kind, &name.text, &p.flow, true, out);
+            }
+            if let (Some(message), Some(at)) = (contradiction, flow.requires) {
                 out.push(
                     Diagnostic::error(codes::BAD_SETTING, message, at)
                         .help("remove one of the two words; with both, nobody could ever run it"),
@@ -607,7 +613,7 @@ fn settings(settings: &[(ast::Name, ast::Expr)], out: &mut Vec<Diagnostic>) -> V
 }
 
 /// The value of an expression that needs no run; otherwise the place that does.
-fn constant(e: &ast::Expr) -> Result<Data, Span> {
+pub(super) fn constant(e: &ast::Expr) -> Result<Data, Span> {
     use ast::{ExprKind, UnaryOp};
     // As deep as the parser lets expressions nest.
     Ok(match &e.kind {
@@ -675,12 +681,42 @@ fn budget(limits: &[(ast::Name, ast::Number)], span: Span, out: &mut Vec<Diagnos
     budget
 }
 
+/// Reports flow words that do nothing where they stand: at a parameter of a tool or task, or at a task by an agent.
+fn idle_words(kind: Kind, name: &str, words: &[ast::FlowWord], at_param: bool, out: &mut Vec<Diagnostic>) {
+    for word in words {
+        let labels = matches!(word.kind, FlowKind::Untrusted | FlowKind::Secret);
+        let refuses =
+            matches!(word.kind, FlowKind::RequiresTrusted | FlowKind::RequiresPublic | FlowKind::Policy(_));
+        let help = match (kind, at_param) {
+            (Kind::AgentTask, _) => "say it of the tools of the agent, or of the inputs of a pipeline",
+            (_, true) if labels => {
+                "`requires trusted` and `requires public` say what may come here; a label is said after the result type"
+            }
+            _ => continue,
+        };
+        let message = match kind {
+            Kind::AgentTask => format!("this has no effect: an agent carries out `{name}`"),
+            _ => format!("this has no effect at a parameter: `{name}` gets what it is given"),
+        };
+        // Whoever relies on a refusal that never comes is misled.
+        let level = if refuses { diagnostics::Level::Error } else { diagnostics::Level::Warn };
+        out.push(Diagnostic::new(level, codes::NO_EFFECT, message, word.span).help(help));
+    }
+}
+
 /// What flow words say.
 fn flow(words: &[ast::FlowWord], out: &mut Vec<Diagnostic>) -> Flow {
     let mut flow = Flow::default();
     for word in words {
         if matches!(word.kind, FlowKind::RequiresTrusted | FlowKind::RequiresPublic) {
             flow.requires.get_or_insert(word.span);
+        }
+        let class = matches!(word.kind, FlowKind::Pure | FlowKind::Reads | FlowKind::Writes);
+        if class && flow.class.is_some() {
+            out.push(
+                Diagnostic::error(codes::BAD_SETTING, "what a tool does is said twice", word.span)
+                    .help("keep one of `pure`, `reads` and `writes`"),
+            );
         }
         match &word.kind {
             FlowKind::Pure => flow.class = Some(core_ir::EffectClass::Pure),

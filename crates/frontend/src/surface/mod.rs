@@ -16,6 +16,7 @@ mod files;
 mod functions;
 mod imports;
 mod lower;
+mod mocks;
 mod predicate;
 mod recursion;
 mod types;
@@ -29,6 +30,7 @@ use syntax::agent::ast::{Item, Program};
 pub use decls::{Budget, DEFAULT_MAX_STEPS};
 pub use files::{Loader, NoFiles};
 pub use functions::function_names;
+pub use mocks::{Answer, ExpectKind, Expectation, Mock, TestPlan};
 
 /// A program that was read and checked without errors.
 #[derive(Debug)]
@@ -42,6 +44,7 @@ pub struct Module {
     facts: check::Facts,
     exits: exits::ExitTable,
     entries: Vec<Entry>,
+    mocks: Vec<mocks::Made>,
     /// Whether `retries` tries again what was late. The language says no: whoever asks for it must know that there is time.
     pub retry_timeouts: bool,
     world: lower::World,
@@ -136,7 +139,10 @@ pub fn check(file: FileId, text: &str) -> (Option<Module>, Vec<Diagnostic>) {
 pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option<Module>, Vec<Diagnostic>) {
     let mut found = Vec::new();
     let (mut program, files) = files::collect(file, text, loader, &mut found);
+    let declared = program.items.len();
+    let mocks = mocks::expand(file, &mut program);
     let decls = decls::Decls::collect(&program, &mut found);
+    mocks::check(file, &program, &decls, &mut found);
     imports::check(&program, &files, &decls, &mut found);
     for item in &mut program.items {
         if let Item::Workflow(w) = item {
@@ -151,7 +157,7 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
     if has_errors(&found) {
         return (None, found);
     }
-    let entries = entries(file, &program, &decls);
+    let entries = entries(file, &program.items[..declared], &decls);
     let module = Module {
         main: file,
         files,
@@ -160,15 +166,16 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
         facts,
         exits,
         entries,
+        mocks,
         retry_timeouts: false,
         world: lower::World::default(),
     };
     (Some(module), found)
 }
 
-fn entries(main: FileId, program: &Program, decls: &decls::Decls) -> Vec<Entry> {
+fn entries(main: FileId, items: &[Item], decls: &decls::Decls) -> Vec<Entry> {
     let mut out = Vec::new();
-    for (item, declared) in program.items.iter().enumerate() {
+    for (item, declared) in items.iter().enumerate() {
         match declared {
             Item::Pipeline(p) => {
                 let Some(s) = decls.callables.get(&p.name.text) else { continue };

@@ -299,9 +299,11 @@ impl Machine {
                 return self.proceed(call);
             }
             Kind::Bool(false) => {
+                self.note_denied(name);
                 s.fail(ErrorCode::Policy, label, span, format!("the policy of `{name}` refuses the call"));
             }
             Kind::Str(why) => {
+                self.note_denied(name);
                 s.fail(
                     ErrorCode::Policy,
                     label,

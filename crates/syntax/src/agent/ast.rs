@@ -396,10 +396,56 @@ pub enum Step {
 pub struct Test {
     /// Its name.
     pub name: StrLit,
-    /// What it does.
+    /// What it does; mocks and expectations are no statements of it.
     pub body: Block,
+    /// The tools that are not called for real, in order.
+    pub mocks: Vec<Mock>,
+    /// What must be true of the calls of the test, in order.
+    pub expectations: Vec<Expectation>,
     /// The declaration.
     pub span: Span,
+}
+
+/// `mock tool(a, _) => e;` or `mock tool fails "message";`
+#[derive(Clone, Debug)]
+pub struct Mock {
+    /// The tool: a variable, or a call whose arguments are constants, `_`, or names for what is given.
+    pub call: Expr,
+    /// What a call gives.
+    pub answer: MockAnswer,
+    /// Where, semicolon included.
+    pub span: Span,
+}
+
+/// The answer of a mocked tool.
+#[derive(Clone, Debug)]
+pub enum MockAnswer {
+    /// `=> e`
+    Gives(Expr),
+    /// `fails "message"`
+    Fails(StrLit),
+}
+
+/// `expect call tool(…);`, `expect no call tool;` or `expect refused tool;`
+#[derive(Clone, Debug)]
+pub struct Expectation {
+    /// Which.
+    pub kind: ExpectKind,
+    /// The tool: a variable, or a call whose arguments are constants or `_`.
+    pub call: Expr,
+    /// Where, semicolon included.
+    pub span: Span,
+}
+
+/// See [`Expectation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpectKind {
+    /// `expect call`: at least one such call was made.
+    Call,
+    /// `expect no call`: none was made.
+    NoCall,
+    /// `expect refused`: a call was refused by the policy.
+    Refused,
 }
 
 /// Statements in braces.

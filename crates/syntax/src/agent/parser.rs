@@ -25,7 +25,8 @@ const ITEMS: &[&str] = &["use", "type", "enum", "agent", "tool", "task", "pipeli
 /// What of another framework can be imported.
 const IMPORTS: &[&str] = &["crew", "agent", "graph", "workflow"];
 const STATEMENTS: &[&str] = &[
-    "let", "if", "while", "break", "continue", "try", "assert", "return", "parallel", "for", "match", "guard",
+    "let", "if", "while", "break", "continue", "try", "assert", "return", "parallel", "for", "match",
+    "guard", "mock", "expect",
 ];
 const CLAUSES: &[&str] = &["by", "retries", "timeout", "on_fail"];
 const AGENT_FIELDS: &[&str] = &[
@@ -81,6 +82,9 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
         depth: 0,
         in_hole: false,
         lost: Vec::new(),
+        test: None,
+        mocks: Vec::new(),
+        expectations: Vec::new(),
     };
     let items = parser.items();
     let mut diagnostics = parser.diagnostics;
@@ -109,6 +113,10 @@ struct Parser<'a> {
     in_hole: bool,
     /// The variables that the statement being read would bind.
     lost: Vec<Name>,
+    /// The depth of the statements of the test that is being read.
+    test: Option<u32>,
+    mocks: Vec<Mock>,
+    expectations: Vec<Expectation>,
 }
 
 impl Parser<'_> {
@@ -227,6 +235,11 @@ impl Parser<'_> {
 
     /// What somebody meant who is used to another language.
     fn slip(&self, what: &str) -> Option<&'static str> {
+        if what.starts_with("the body of ") && self.at_word("approve") {
+            return Some(
+                "approval is asked for by the policy: write `approve = true` under `[tools.NAME]` of the policy file",
+            );
+        }
         if what == "a statement" {
             return match self.word_ahead(0)? {
                 "elif" | "elsif" | "elseif" => Some("write `else if`"),
@@ -675,8 +688,13 @@ impl Parser<'_> {
             }
             _ => {
                 let name = self.string("the name of the test in quotes")?;
-                let body = self.block("this test")?;
-                Some(Item::Test(Test { name, body, span: self.since(start) }))
+                self.test = Some(self.depth + 1);
+                let body = self.block("this test");
+                self.test = None;
+                let (mocks, expectations) =
+                    (std::mem::take(&mut self.mocks), std::mem::take(&mut self.expectations));
+                let span = self.since(start);
+                Some(Item::Test(Test { name, body: body?, mocks, expectations, span }))
             }
         }
     }
@@ -1147,6 +1165,12 @@ impl Parser<'_> {
             while !p.at("}") && !p.at_end() && !p.at_item() {
                 let before = p.at;
                 let start = p.here();
+                if p.at_test_stmt() {
+                    if p.test_stmt().is_none() {
+                        p.skip_statement();
+                    }
+                    continue;
+                }
                 match p.stmt() {
                     Some(stmt) => {
                         p.lost.clear();
@@ -1168,6 +1192,72 @@ impl Parser<'_> {
             }
             Some(Block { stmts, span: p.since(open) })
         })
+    }
+
+    /// Whether `mock name` or `expect name` stands here, which begins no other statement.
+    fn at_test_stmt(&self) -> bool {
+        (self.at_word("mock") || self.at_word("expect")) && self.peek(1).token == Token::Word
+    }
+
+    /// `mock …;` or `expect …;`, which only the block of a test has.
+    fn test_stmt(&mut self) -> Option<()> {
+        let start = self.here();
+        let word = if self.at_word("mock") { "mock" } else { "expect" };
+        self.bump();
+        if self.test != Some(self.depth) {
+            self.diagnostics.push(
+                Diagnostic::error("A092", format!("`{word}` can only stand in the block of a test"), start)
+                    .help(
+                        "it is about the test as a whole: write it in the block of `test \"…\" { … }` itself",
+                    ),
+            );
+        }
+        let top = self.test == Some(self.depth);
+        if word == "mock" {
+            let call = self.mocked_tool("the name of a tool after `mock`")?;
+            let answer = if self.eat("=>") {
+                MockAnswer::Gives(self.expr())
+            } else if self.eat_word("fails") {
+                MockAnswer::Fails(self.string("the message in quotes")?)
+            } else {
+                let d = self.expected("`=>` and a value, or `fails` and a message");
+                self.report(d);
+                return None;
+            };
+            self.semicolon("the mock")?;
+            let mock = Mock { call, answer, span: self.since(start) };
+            self.mocks.extend(top.then_some(mock));
+            return Some(());
+        }
+        let kind = if self.eat_word("refused") {
+            ExpectKind::Refused
+        } else {
+            let none = self.eat_word("no");
+            self.expect_word("call", "or `no call` or `refused`, after `expect`").then_some(())?;
+            if none { ExpectKind::NoCall } else { ExpectKind::Call }
+        };
+        let call = self.mocked_tool("the name of a tool")?;
+        self.semicolon("the expectation")?;
+        let expectation = Expectation { kind, call, span: self.since(start) };
+        self.expectations.extend(top.then_some(expectation));
+        Some(())
+    }
+
+    /// `name` or `name(…)`.
+    fn mocked_tool(&mut self, what: &str) -> Option<Expr> {
+        if self.now() == Token::Word {
+            let e = self.expr();
+            if matches!(e.kind, ExprKind::Var(_) | ExprKind::Call(..)) {
+                return Some(e);
+            }
+            let d = Diagnostic::error("A010", format!("expected {what}"), e.span)
+                .help("write `name`, or `name(…)` with a constant, a name or `_` for each argument");
+            self.diagnostics.push(d);
+            return None;
+        }
+        let d = self.expected(what);
+        self.report(d);
+        None
     }
 
     fn stmt(&mut self) -> Option<Stmt> {

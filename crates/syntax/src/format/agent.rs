@@ -163,6 +163,17 @@ impl Marks<'_> {
                 }
                 Item::Test(t) => {
                     self.block(&t.body);
+                    for mock in &t.mocks {
+                        self.break_at(self.first(mock.span), Gap::Line);
+                        self.expr(&mock.call);
+                        if let MockAnswer::Gives(e) = &mock.answer {
+                            self.expr(e);
+                        }
+                    }
+                    for expectation in &t.expectations {
+                        self.break_at(self.first(expectation.span), Gap::Line);
+                        self.expr(&expectation.call);
+                    }
                     (t.span, true)
                 }
             };

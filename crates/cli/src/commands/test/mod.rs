@@ -4,21 +4,25 @@
 //! `NAME.agent`), or, with `--record`, for real, and then their replies are written there.
 //!
 //! Invariant: without `--record` no model is asked, so a test costs nothing and gives the same result every time.
+//! Invariant: without `--live` no tool is called that does more than compute: mocks answer instead.
+
+mod mocks;
 
 use super::run::{as_diagnostic, config, handlers};
 use super::say_problem;
 use crate::args::{Format, TestArgs};
 use crate::interrupt;
-use crate::load::{self, Kind, Options, Problem, Test, files_under, read_data, reason};
+use crate::load::{self, Kind, Options, Problem, Runnable, Test, files_under, read_data, reason};
 use crate::policy;
+use crate::preflight::{self, Gate};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use core_ir::Data;
-use diagnostics::{Sources, render};
+use diagnostics::{Diagnostic, Sources, render};
 use frontend::policy::Policy;
 use machine::{ErrorCode, Machine, StopReason};
 use runtime::trace::Recorder;
-use runtime::{CancellationToken, Limits, Models, RunReport, Scripted, Stores};
+use runtime::{Asked, CancellationToken, Event, Handlers, Limits, Models, RunReport, Scripted, Stores};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -51,6 +55,29 @@ enum Replies {
 struct Ran {
     report: RunReport,
     script: Value,
+    /// Mocks that went wrong, and expectations that do not hold.
+    broken: Vec<Diagnostic>,
+}
+
+impl Ran {
+    fn passed(&self) -> bool {
+        self.report.result.is_ok() && self.broken.is_empty()
+    }
+
+    /// Why the test failed.
+    fn found(&self, suite: &Suite, test: &Test) -> Vec<Diagnostic> {
+        let failure = self.report.result.as_ref().err();
+        let ended = failure.map(|f| {
+            let d = as_diagnostic(f, &self.report, &test.code, suite.policy.as_ref());
+            if f.code == ErrorCode::Model && matches!(suite.replies, Replies::None) {
+                let beside = beside(&suite.path);
+                return d
+                    .help(format!("there is no `{}`; `entail test --record` writes it", beside.display()));
+            }
+            d
+        });
+        ended.into_iter().chain(self.broken.iter().cloned()).collect()
+    }
 }
 
 /// Runs the command.
@@ -81,7 +108,7 @@ pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
     {
         return exit;
     }
-    let failed = ran.values().filter(|r| r.report.result.is_err()).count();
+    let failed = ran.values().filter(|r| !r.passed()).count();
     match ui.args.format {
         Format::Junit => ui.result(&junit(&suites, &ran)),
         Format::Json => {
@@ -250,7 +277,12 @@ fn run_all(
             if let Some(policy) = &suite.policy {
                 policy::configure(policy, &mut config);
             }
-            waiting.push(((i, j), test.code.clone(), handlers, config));
+            let (config, faults) = (Arc::new(config), mocks::Faults::default());
+            mocks::install(&mut handlers, test, &config, args.live, &faults);
+            if args.live {
+                live(ui, settings, suite, test, &handlers)?;
+            }
+            waiting.push(((i, j), test.clone(), handlers, config, faults));
         }
     }
     let (ran, cancelled) = runtime.block_on(async {
@@ -258,7 +290,7 @@ fn run_all(
         interrupt::cancels(cancel.clone());
         let free = Arc::new(Semaphore::new(jobs));
         let mut tasks = JoinSet::new();
-        for (at, code, handlers, config) in waiting {
+        for (at, test, handlers, config, faults) in waiting {
             let (free, cancel, limits) = (free.clone(), cancel.clone(), limits.clone());
             tasks.spawn(async move {
                 // Nobody closes the semaphore; without a permit the test would still be right, only early.
@@ -266,14 +298,20 @@ fn run_all(
                 if cancel.is_cancelled() {
                     return None;
                 }
-                let machine = Machine::new(code, Some(Data::record([])), config);
+                let machine = Machine::new(test.code.clone(), Some(Data::record([])), config);
                 let mut recorder = Recorder::new();
-                let report =
-                    runtime::run(machine, &handlers, &limits, &cancel, &mut |event| recorder.note(&event))
-                        .await;
+                let mut calls = mocks::Calls::new();
+                let mut events = |event: Event| {
+                    recorder.note(&event);
+                    if let Event::Asked { what: Asked::Tool { name, args }, .. } = event {
+                        calls.push((name, args));
+                    }
+                };
+                let report = runtime::run(machine, &handlers, &limits, &cancel, &mut events).await;
+                let broken = mocks::judge(&test, &report, &calls, &faults);
                 let mut script = recorder.script();
                 report.records.json(&mut script);
-                Some((at, Ran { report, script }))
+                Some((at, Ran { report, script, broken }))
             });
         }
         let mut ran = BTreeMap::new();
@@ -307,6 +345,17 @@ fn run_all(
         ran
     };
     Ok((ran, cancelled))
+}
+
+/// Refuses a test whose tools can't be called for real, before anything is asked.
+fn live(ui: &Ui, settings: &Settings, suite: &Suite, test: &Test, handlers: &Handlers) -> Result<(), Exit> {
+    let stores = settings.fresh_stores();
+    // A test may be about a refusal.
+    let routes = settings.model_settings(None).routes(&settings.environment);
+    let gate = Gate { tools: &handlers.tools, stores: &stores, routes: &routes, refusals: true };
+    let runnable =
+        Runnable { name: test.name.clone(), code: test.code.clone(), input: None, is_default: true };
+    preflight::before_run(ui, &suite.sources, &gate, Kind::Agent, &runnable, suite.policy.as_ref())
 }
 
 /// Writes what models replied beside each program; replies of tests that were not run stay.
@@ -348,16 +397,13 @@ fn each(suites: &[Suite], ran: &BTreeMap<At, Ran>, mut f: impl FnMut(&Suite, &Te
 
 fn show(ui: &Ui, suite: &Suite, test: &Test, ran: &Ran) {
     let title = format!("{}: {}", suite.path.display(), test.name);
-    let Err(failure) = &ran.report.result else {
+    if ran.passed() {
         return ui.result(&format!("{}   {title}", ui.styled("32", "ok")));
-    };
-    ui.result(&format!("{} {title}", ui.styled("31", "FAIL")));
-    let mut d = as_diagnostic(failure, &ran.report, &test.code, suite.policy.as_ref());
-    if failure.code == ErrorCode::Model && matches!(suite.replies, Replies::None) {
-        let beside = beside(&suite.path);
-        d = d.help(format!("there is no `{}`; `entail test --record` writes it", beside.display()));
     }
-    ui.result(&format!("{}\n", render::text(&suite.sources, &d, ui.colors())));
+    ui.result(&format!("{} {title}", ui.styled("31", "FAIL")));
+    for d in ran.found(suite, test) {
+        ui.result(&format!("{}\n", render::text(&suite.sources, &d, ui.colors())));
+    }
 }
 
 fn as_json(suite: &Suite, test: &Test, ran: &Ran) -> Value {
@@ -367,17 +413,23 @@ fn as_json(suite: &Suite, test: &Test, ran: &Ran) -> Value {
     let (_, at) = place(test.span).unzip();
     let mut line = json!({
         "path": suite.path.display().to_string(), "line": at.map(|a| a.line), "test": test.name,
-        "status": if ran.report.result.is_ok() { "passed" } else { "failed" },
+        "status": if ran.passed() { "passed" } else { "failed" },
         "usage": {"modelCalls": ran.report.usage.model_calls, "toolCalls": ran.report.usage.tool_calls},
         "ms": ran.report.elapsed.as_millis() as u64,
     });
-    if let (Err(f), Some(o)) = (&ran.report.result, line.as_object_mut()) {
-        let (path, at) = place(f.span).unzip();
-        let error = json!({
-            "code": f.code.as_str(), "message": f.message, "path": path,
+    let error = |d: &Diagnostic| {
+        let (path, at) = d.span.and_then(place).unzip();
+        json!({
+            "code": d.code, "message": d.message, "path": path,
             "line": at.map(|a| a.line), "column": at.map(|a| a.column),
-        });
-        o.insert("error".into(), error);
+        })
+    };
+    let found = ran.found(suite, test);
+    if let (Some((first, more)), Some(o)) = (found.split_first(), line.as_object_mut()) {
+        o.insert("error".into(), error(first));
+        if !more.is_empty() {
+            o.insert("more".into(), more.iter().map(error).collect());
+        }
     }
     line
 }
@@ -390,7 +442,7 @@ fn junit(suites: &[Suite], ran: &BTreeMap<At, Ran>) -> String {
             by_suite.entry(*i).or_default().push((test, result));
         }
     }
-    let failures = |tests: &[(&Test, &Ran)]| tests.iter().filter(|(_, r)| r.report.result.is_err()).count();
+    let failures = |tests: &[(&Test, &Ran)]| tests.iter().filter(|(_, r)| !r.passed()).count();
     let seconds = |d: Duration| format!("{:.3}", d.as_secs_f64());
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let failed: usize = by_suite.values().map(|t| failures(t)).sum();
@@ -408,18 +460,18 @@ fn junit(suites: &[Suite], ran: &BTreeMap<At, Ran>) -> String {
             let time = seconds(ran.report.elapsed);
             let head =
                 format!("    <testcase name=\"{}\" classname=\"{name}\" time=\"{time}\"", escape(&test.name));
-            match &ran.report.result {
-                Ok(_) => out.push_str(&format!("{head}/>\n")),
-                Err(f) => {
-                    let d = as_diagnostic(f, &ran.report, &test.code, suite.policy.as_ref());
-                    out.push_str(&format!(
-                        "{head}>\n      <failure message=\"{}\" type=\"{}\">{}</failure>\n    </testcase>\n",
-                        escape(&f.message),
-                        f.code.as_str(),
-                        escape(&render::text(&suite.sources, &d, false))
-                    ));
-                }
-            }
+            let found = ran.found(suite, test);
+            let Some(first) = found.first() else {
+                out.push_str(&format!("{head}/>\n"));
+                continue;
+            };
+            let text: Vec<String> = found.iter().map(|d| render::text(&suite.sources, d, false)).collect();
+            out.push_str(&format!(
+                "{head}>\n      <failure message=\"{}\" type=\"{}\">{}</failure>\n    </testcase>\n",
+                escape(&first.message),
+                first.code,
+                escape(&text.join("\n"))
+            ));
         }
         out.push_str("  </testsuite>\n");
     }

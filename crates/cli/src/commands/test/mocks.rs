@@ -1,0 +1,140 @@
+//! Tools in tests: mocks instead of handlers, and expectations about calls.
+
+use crate::load::Test;
+use core_ir::{Data, Name};
+use diagnostics::{Diagnostic, Span};
+use frontend::surface::{Answer, ExpectKind, Expectation, Mock};
+use machine::{Config, Machine, Output};
+use runtime::{Approver, CustomTool, Handlers, RunReport};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Calls of tools with their arguments, in order.
+pub(super) type Calls = Vec<(Name, Vec<(Name, Data)>)>;
+
+/// What went wrong with mocks, which no `catch` of the program may hide.
+pub(super) type Faults = Arc<Mutex<Vec<(Option<Span>, String)>>>;
+
+/// Puts the mocks of a test in the place of handlers. Without `live` no other tool is carried out that does more than compute.
+pub(super) fn install(
+    handlers: &mut Handlers,
+    test: &Test,
+    config: &Arc<Config>,
+    live: bool,
+    faults: &Faults,
+) {
+    let mut by_tool: BTreeMap<&str, Vec<Mock>> = BTreeMap::new();
+    for mock in &test.plan.mocks {
+        for tool in &mock.tools {
+            by_tool.entry(tool).or_default().push(mock.clone());
+        }
+    }
+    let mut tools = handlers.tools.clone();
+    for (tool, mocks) in by_tool {
+        tools = tools.with_custom(tool, function(tool, mocks, config.clone(), faults.clone()));
+    }
+    if !live {
+        tools = tools.computing_only();
+        // What is mocked needs nobody's approval.
+        handlers.approver = Some(Approver::new(|_| Box::pin(async { Ok(()) })));
+    }
+    handlers.tools = tools;
+}
+
+/// The function that a mocked tool is.
+fn function(tool: &str, mocks: Vec<Mock>, config: Arc<Config>, faults: Faults) -> CustomTool {
+    let tool = tool.to_string();
+    Arc::new(move |args| {
+        let fault = |span, why: String| {
+            faults.lock().unwrap_or_else(PoisonError::into_inner).push((span, why.clone()));
+            Err(why)
+        };
+        let result = match mocks.iter().find(|m| fits(&m.pattern, &args)) {
+            Some(Mock { answer: Answer::Fails(why), .. }) => Err(why.clone()),
+            Some(Mock { answer: Answer::Gives(code, names), span, .. }) => {
+                let given =
+                    names.iter().filter_map(|(name, i)| Some((name.clone(), args.get(*i)?.1.clone())));
+                let input = Data::record(given.collect::<Vec<_>>());
+                value(Machine::new(code.clone(), Some(input), config.clone()))
+                    .or_else(|why| fault(Some(*span), why))
+            }
+            None => fault(
+                mocks.first().map(|m| m.span),
+                format!("no mock of `{tool}` fits the call {}", shown(&args)),
+            ),
+        };
+        Box::pin(async move { result })
+    })
+}
+
+/// The value of a term that asks nobody.
+fn value(mut machine: Machine) -> Result<Data, String> {
+    loop {
+        match machine.poll() {
+            Output::Working => {}
+            Output::Done(Ok(value)) => {
+                return machine.reify(&value).data().ok_or_else(|| "a mock gives data".to_string());
+            }
+            Output::Done(Err(failure)) => return Err(format!("the mock failed: {}", failure.message)),
+            Output::Request(..) | Output::Waiting => return Err("a mock asks nobody".to_string()),
+        }
+    }
+}
+
+/// Whether arguments are what a pattern says; an empty one says nothing.
+fn fits(pattern: &[Option<Data>], args: &[(Name, Data)]) -> bool {
+    pattern.iter().enumerate().all(|(i, want)| match want {
+        None => true,
+        Some(want) => args.get(i).is_some_and(|(_, given)| given == want),
+    })
+}
+
+fn shown(args: &[(Name, Data)]) -> String {
+    let args: Vec<String> = args.iter().map(|(n, d)| format!("{n}: {}", d.to_json())).collect();
+    diagnostics::clip_to(&format!("({})", args.join(", ")), 200)
+}
+
+/// What the mocks and expectations of a test say of its run.
+pub(super) fn judge(test: &Test, report: &RunReport, calls: &Calls, faults: &Faults) -> Vec<Diagnostic> {
+    let faults = faults.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut found: Vec<Diagnostic> = faults
+        .iter()
+        .map(|(span, why)| {
+            Diagnostic::error("mock", why.clone(), *span)
+                .help("add a mock for this call, or correct this one")
+        })
+        .collect();
+    let ended = report.why.refused.iter().filter_map(|r| r.name.clone());
+    let went_on = report.why.calls.iter().filter_map(|c| c.refused.name.clone());
+    let refused: BTreeSet<Name> = ended.chain(went_on).chain(report.why.denied.iter().cloned()).collect();
+    found.extend(test.plan.expectations.iter().filter_map(|e| broken(e, calls, &refused)));
+    found
+}
+
+/// The report of an expectation that does not hold.
+fn broken(e: &Expectation, calls: &Calls, refused: &BTreeSet<Name>) -> Option<Diagnostic> {
+    let is_it = |name: &Name| e.tools.iter().any(|t| **t == **name);
+    let of_tool: Vec<&Vec<(Name, Data)>> = calls.iter().filter(|(n, _)| is_it(n)).map(|(_, a)| a).collect();
+    let made = of_tool.iter().any(|args| fits(e.pattern.as_deref().unwrap_or_default(), args));
+    let (holds, message) = match e.kind {
+        ExpectKind::Call => (made, format!("`{}` was not called{}", e.name, such(e))),
+        ExpectKind::NoCall => (!made, format!("`{}` was called{}", e.name, such(e))),
+        ExpectKind::Refused => (refused.iter().any(is_it), format!("no call of `{}` was refused", e.name)),
+    };
+    if holds {
+        return None;
+    }
+    const MOST: usize = 5;
+    let d = Diagnostic::error("expect", message, e.span);
+    Some(match (&of_tool[..], e.kind) {
+        ([], _) => d,
+        (all, _) => {
+            let shown: Vec<String> = all.iter().take(MOST).map(|args| shown(args)).collect();
+            d.help(format!("it was called with {}", shown.join(", ")))
+        }
+    })
+}
+
+fn such(e: &Expectation) -> &'static str {
+    if e.pattern.is_some() { " with these arguments" } else { "" }
+}
