@@ -5,7 +5,7 @@
 //!
 //! Invariant: files outside of the root are not looked at, and no argument is taken for an option.
 
-use super::service::{How, Log, Refused, Service, ifc, input_schema};
+use super::service::{How, Log, Refused, Service, ServiceOptions, ifc, input_schema};
 use crate::args::McpArgs;
 use crate::callers::{self, Caller, Callers};
 use crate::settings::Settings;
@@ -44,8 +44,15 @@ pub fn mcp(ui: &Ui, args: &McpArgs) -> Exit {
         Err(why) => return ui.usage(&why, None),
     };
     let callers = Callers::only(caller.clone());
-    let service = match Service::new(ui, &args.files, &args.world, None, 16, &settings, callers, Log::Silent)
-    {
+    let options = ServiceOptions {
+        files: &args.files,
+        world: &args.world,
+        journal: None,
+        max_runs: 16,
+        callers,
+        log: Log::Silent,
+    };
+    let service = match Service::new(ui, &settings, options) {
         Ok(service) => service,
         Err(exit) => return exit,
     };

@@ -10,7 +10,7 @@ mod a2a;
 mod connections;
 mod openapi;
 
-use super::service::{How, Key, Log, Once, Refused, Service, Started};
+use super::service::{How, Key, Log, Once, Refused, Service, ServiceOptions, Started};
 use crate::args::{LogArg, ServeArgs};
 use crate::callers::{self, Caller, Callers, Role};
 use crate::settings::Settings;
@@ -65,9 +65,15 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
             .usage("a server has many runs, so it can neither show one nor write its trace", Some(help));
     }
     let log = Log::new(ui, args.world.log == Some(LogArg::Json));
-    let journal = args.journal.as_deref();
-    let service = Service::new(ui, &args.files, &args.world, journal, args.max_runs, &settings, callers, log);
-    let service = match service {
+    let options = ServiceOptions {
+        files: &args.files,
+        world: &args.world,
+        journal: args.journal.as_deref(),
+        max_runs: args.max_runs,
+        callers,
+        log,
+    };
+    let service = match Service::new(ui, &settings, options) {
         Ok(service) => Arc::new(service),
         Err(exit) => return exit,
     };

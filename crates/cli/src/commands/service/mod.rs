@@ -344,18 +344,23 @@ impl Drop for Place {
     }
 }
 
+/// Options of a [`Service`].
+pub(super) struct ServiceOptions<'a> {
+    /// The programs whose pipelines are served.
+    pub(super) files: &'a [String],
+    pub(super) world: &'a WorldArgs,
+    /// Directory of the journal.
+    pub(super) journal: Option<&'a Path>,
+    /// Most runs that are at work at once; at least one.
+    pub(super) max_runs: usize,
+    pub(super) callers: Callers,
+    pub(super) log: Log,
+}
+
 impl Service {
     /// Loads the pipelines of these files and looks up everything that they need.
-    pub(super) fn new(
-        ui: &Ui,
-        files: &[String],
-        world: &WorldArgs,
-        journal: Option<&Path>,
-        most: usize,
-        settings: &Settings,
-        callers: Callers,
-        log: Log,
-    ) -> Result<Service, Exit> {
+    pub(super) fn new(ui: &Ui, settings: &Settings, options: ServiceOptions<'_>) -> Result<Service, Exit> {
+        let ServiceOptions { files, world, journal, max_runs, callers, log } = options;
         let mut sources = Sources::new();
         let mut pipelines: BTreeMap<String, Arc<Pipeline>> = BTreeMap::new();
         for file in files {
@@ -423,7 +428,7 @@ impl Service {
             lifetime: run::approval_lifetime(settings.limits.approval),
             approvers: settings.approvers.clone(),
             answers: Answers::default(),
-            most: most.max(1),
+            most: max_runs.max(1),
             closing: AtomicBool::new(false),
             base: OnceLock::new(),
             callers,
