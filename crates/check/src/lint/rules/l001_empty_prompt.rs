@@ -61,6 +61,7 @@ fn find(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             _ => None,
         })
         .collect();
+    let replying = replying(code);
     for (id, term) in code.iter() {
         match term {
             Term::Llm(prompt, _) | Term::Send(Role::System, prompt) => {
@@ -76,7 +77,7 @@ fn find(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                     out.push(d);
                 }
             }
-            Term::Fresh(all) if is_uninstructed(code, *all) => {
+            Term::Fresh(all) if is_uninstructed(code, *all, &replying) => {
                 let all = code.span(id);
                 // No message is made of an empty text, but the text is where it is.
                 let inside = |at: &&Span| at.file == all.file && all.start <= at.start && at.end <= all.end;
@@ -91,25 +92,46 @@ fn find(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether a conversation has replies and no system message. Those within it are their own.
-fn is_uninstructed(code: &Code, all: TermId) -> bool {
+/// Whether a conversation has replies and no system message. Those within it are their own. What the user says in a
+/// branch that is chosen by a reply comes too late to be an instruction.
+fn is_uninstructed(code: &Code, all: TermId, replying: &[bool]) -> bool {
     let mut replies = false;
-    let mut next = vec![all];
+    let mut next = vec![(all, false)];
     let mut seen = HashSet::new();
-    while let Some(id) = next.pop() {
+    while let Some((id, late)) = next.pop() {
         if !seen.insert(id) {
             continue;
         }
         match code.term(id) {
             Term::Send(Role::System, _) => return false,
-            Term::Send(Role::User, text) if is_written(code, *text) => return false,
+            Term::Send(Role::User, text) if !late && is_written(code, *text) => return false,
             Term::Fresh(_) => continue,
             Term::Recv(Recv::Data(params)) => replies |= !params.waiting,
+            Term::Case { scrutinee, branches, default } => {
+                let after = late || replying[scrutinee.0 as usize];
+                next.push((*scrutinee, late));
+                next.extend(branches.iter().map(|b| b.body).chain(*default).map(|body| (body, after)));
+                continue;
+            }
             _ => {}
         }
-        next.extend(code.term(id).children());
+        next.extend(code.term(id).children().into_iter().map(|child| (child, late)));
     }
     replies
+}
+
+/// For each term: whether a model replies within it, in the conversation that it stands in.
+fn replying(code: &Code) -> Vec<bool> {
+    let mut found = vec![false; code.len()];
+    // Children stand before their parents.
+    for (id, term) in code.iter() {
+        found[id.0 as usize] = match term {
+            Term::Recv(Recv::Data(params)) => !params.waiting,
+            Term::Fresh(_) => false,
+            _ => term.children().iter().any(|c| found[c.0 as usize]),
+        };
+    }
+    found
 }
 
 /// Whether a text is what a name stands for: the template of a graph's earlier node.
