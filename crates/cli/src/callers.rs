@@ -44,13 +44,13 @@ pub(crate) struct CallerEntry {
     token_env: Option<String>,
     /// Its name in the header of `[serve]`.
     client_name: Option<String>,
-    /// What it may do; start and watch without it.
+    /// Its roles; `start` and `watch` if absent.
     roles: Option<Vec<Role>>,
     /// Label of its input; `untrusted` without it.
     input: Option<LabelEntry>,
     /// The most that it is shown; `untrusted` without it.
     clearance: Option<LabelEntry>,
-    /// What it may use.
+    /// Limits on its use of the server.
     limits: CallerLimits,
 }
 
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for LabelEntry {
     }
 }
 
-/// What a caller may do.
+/// Role of a caller: the actions that it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
@@ -99,7 +99,7 @@ impl Role {
     }
 }
 
-/// What a caller may use. `None` is no limit.
+/// Limits of a caller. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CallerLimits {
@@ -135,9 +135,9 @@ pub(crate) struct Caller {
     pub(crate) input: LabelSpec,
     /// The most that it is shown.
     pub(crate) clearance: LabelSpec,
-    /// What it may use of the server.
+    /// Limits on its use of the server.
     pub(crate) limits: CallerLimits,
-    /// What a run of its own may use.
+    /// Limits of each of its own runs.
     per_run: Limits,
     /// US dollars in a day.
     pub(crate) usd_per_day: Option<Num>,
@@ -176,7 +176,7 @@ impl Caller {
         })
     }
 
-    /// Whether it has a role.
+    /// Returns whether it has a role.
     pub(crate) fn has(&self, role: Role) -> bool {
         self.roles.contains(&role)
     }
@@ -288,12 +288,12 @@ impl Callers {
         Ok(())
     }
 
-    /// Whether somebody is known by a credential.
+    /// Returns whether a caller must have a credential: no caller is known without one.
     pub(crate) fn wants_credential(&self) -> bool {
         self.local.is_none()
     }
 
-    /// Whether anybody is known by a token or a stated name.
+    /// Returns whether any caller is known by a token or a stated name.
     pub(crate) fn has_credentials(&self) -> bool {
         !self.by_token.is_empty() || !self.by_name.is_empty()
     }
@@ -323,7 +323,7 @@ impl Callers {
     }
 }
 
-/// What is wrong with an entry by itself.
+/// Checks an entry by itself and returns its mistake, if it has one.
 fn check(name: &str, entry: &CallerEntry, serve: &ServeEntry) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
     if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {

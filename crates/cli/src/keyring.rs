@@ -158,7 +158,7 @@ fn typed(prompt: &str) -> Result<String, Problem> {
     }
 }
 
-/// What is typed before the end of the line. Nothing after Ctrl-C or Ctrl-D.
+/// Reads the text typed before the end of the line. Returns `None` after Ctrl-C or Ctrl-D.
 #[cfg(unix)]
 fn read_hidden(mut terminal: &std::fs::File, prompt: &str) -> std::io::Result<Option<String>> {
     terminal.write_all(prompt.as_bytes())?;

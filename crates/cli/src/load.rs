@@ -564,7 +564,7 @@ pub struct Test {
     pub span: Span,
     /// Its term, a function of anything.
     pub code: Arc<Code>,
-    /// What it says of tools.
+    /// Its mocks of tools and its expectations about their calls.
     pub plan: TestPlan,
 }
 

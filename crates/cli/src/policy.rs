@@ -49,7 +49,7 @@ pub fn apply<'a>(
     if has_errors(&found) { Err(Problem::Policy(found)) } else { Ok(()) }
 }
 
-/// What the analysis needs to know of it, and of the models that may answer.
+/// Returns the options of the analysis: those from the policy, and the models that may answer.
 pub fn options(policy: Option<&Policy>, routes: ModelRoutes, applied: bool) -> flow::Options {
     match policy {
         None => flow::Options { routes, applied, ..flow::Options::default() },

@@ -63,7 +63,7 @@ struct StoreEntry {
     redis: Option<String>,
     /// The variable that holds the address of a Redis server, with a password or without.
     redis_env: Option<String>,
-    /// Whether all callers of a server and all programs that it serves share the entries.
+    /// True if all callers of a server and all programs that it serves share the entries.
     shared: bool,
 }
 
@@ -153,11 +153,11 @@ pub struct Settings {
     retry_timeouts: bool,
     /// The policy file.
     policy: Option<PathBuf>,
-    /// Who may answer questions from outside the process of a run.
+    /// Approvers that may answer questions from outside the process of a run.
     pub(crate) approvers: Approvers,
     /// How a server is reached.
     pub(crate) serve: ServeEntry,
-    /// Who may reach it.
+    /// Callers that may reach a server, by name.
     pub(crate) callers: BTreeMap<String, CallerEntry>,
     /// What was approved of MCP servers.
     pub(crate) pins: Pins,

@@ -14,10 +14,10 @@ use runtime::{Answered, Asked, Event, RunReport, Usage};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Code of the error that stands for a withheld outcome.
+/// Code of the error that replaces a withheld outcome.
 pub const WITHHELD: &str = "withheld";
 
-/// Message of the error that stands for a withheld outcome.
+/// Message of the error that replaces a withheld outcome.
 pub const WITHHELD_MESSAGE: &str =
     "the outcome of the run is withheld: its label is above the clearance of its reader";
 
@@ -28,7 +28,7 @@ pub struct View {
     bounds: Vec<Label>,
     /// Requests that were shown and are not answered.
     open: HashMap<RequestId, Open>,
-    /// How many requests were shown. They are numbered anew: their own numbers count the others, too.
+    /// Number of requests shown. They are numbered anew, because their own numbers also count the others.
     shown: u32,
     usage: Usage,
 }
@@ -59,18 +59,18 @@ impl View {
         View { lattice, bounds, open: HashMap::new(), shown: 0, usage: Usage::default() }
     }
 
-    /// Whether everything is shown.
+    /// Returns whether everything is shown.
     pub fn is_unbounded(&self) -> bool {
         self.bounds.is_empty()
     }
 
-    /// The label that this data stands for, if what has it may be shown.
+    /// Returns the label that this data denotes, if data of that label may be shown.
     fn admitted(&mut self, label: &Data) -> Option<Label> {
         let label = self.lattice.label_of(label)?;
         self.bounds.iter().all(|b| self.lattice.flows(label, *b)).then_some(label)
     }
 
-    /// Whether data of this label may be shown.
+    /// Returns whether data of this label may be shown.
     pub fn admits(&mut self, label: &Data) -> bool {
         self.is_unbounded() || self.admitted(label).is_some()
     }
@@ -227,12 +227,12 @@ impl std::ops::Deref for Ran {
     }
 }
 
-/// What is told of an outcome that may not be shown, whatever it is.
+/// Returns the JSON that replaces an outcome that may not be shown, whatever that outcome is.
 pub fn withheld(run: &str) -> serde_json::Value {
     serde_json::json!({"run": run, "error": {"code": WITHHELD, "message": WITHHELD_MESSAGE}})
 }
 
-/// Whether a reason says nothing of what the run was doing.
+/// Returns whether a reason reveals nothing of what the run was doing.
 fn is_told(reason: StopReason) -> bool {
     matches!(reason, StopReason::Interrupted | StopReason::TimeLimit | StopReason::Budget | StopReason::Fuel)
 }
@@ -284,7 +284,7 @@ mod tests {
         }
     }
 
-    /// What a reader of public data is shown, as JSON.
+    /// Returns the events that a reader of public data is shown, as JSON.
     fn shown(events: &[Event]) -> Vec<serde_json::Value> {
         let mut view = View::new(&Config::default(), &[&UNTRUSTED]);
         let json = |e: Cow<'_, Event>| crate::progress::event_json(&e, crate::progress::Detail::Content);

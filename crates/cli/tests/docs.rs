@@ -164,8 +164,8 @@ fn links_between_pages_lead_somewhere() {
     }
 }
 
-/// A path in backticks is one from the root, or from the folder that was named before it or one above that. What
-/// a word in capitals stands for, as in `docs/frontends/NAME.md`, does not exist yet.
+/// A path in backticks is relative to the root, to the folder that was named before it, or to one above that.
+/// A word in capitals, as in `docs/frontends/NAME.md`, is a placeholder for a name that does not exist yet.
 #[test]
 fn contributing_names_files_that_exist() {
     let text = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();

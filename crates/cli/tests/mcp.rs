@@ -95,7 +95,8 @@ async fn a_parameter_may_be_called_input() {
     client.cancel().await.unwrap();
 }
 
-/// What an assistant gets is the same in two worlds that differ in a secret, be it a result or an error; what it may see has its label.
+/// An assistant gets the same in two worlds that differ in a secret, whether it is a result or an error. Data
+/// that the assistant may see has its label.
 #[tokio::test]
 async fn an_assistant_sees_no_secret_and_the_labels_of_all_else() {
     let program = r#"

@@ -292,7 +292,7 @@ fn a_fresh_token_is_shown_once_with_the_lines_of_its_caller() {
     assert_eq!(server.get("/v1/runs").0, 401);
 }
 
-/// What a caller's runs remember is its own.
+/// The memory of a caller's runs is that caller's own.
 #[test]
 fn callers_share_no_memory() {
     let dir = world(SECRETS[0], ENTRIES);

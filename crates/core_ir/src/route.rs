@@ -31,10 +31,11 @@ impl Candidate {
     }
 }
 
-/// What frameworks write before the names of models.
+/// Prefixes that frameworks write before the names of models.
 const PREFIXES: [&str; 3] = ["openai", "anthropic", "ollama"];
 
-/// What models may see: one value for each name that a policy lists, and one for all others.
+/// Clearances of models, that is, what they may see: one value for each name that a policy lists, and one for
+/// all others.
 ///
 /// # Examples
 /// ```

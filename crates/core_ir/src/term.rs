@@ -126,7 +126,7 @@ impl Catches {
         (Catches::Transient, "transient "),
     ];
 
-    /// Whether such a `try` is for an error.
+    /// Returns whether such a `try` catches an error.
     pub fn takes(self, timeout: bool, permanent: bool) -> bool {
         match self {
             Catches::All => true,

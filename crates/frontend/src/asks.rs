@@ -117,14 +117,14 @@ const PACKAGES: &[&str] = &[
 pub(crate) struct Asking {
     /// The call.
     pub at: Span,
-    /// What is called, as it is written.
+    /// Callee, as written in the source.
     pub what: String,
 }
 
 /// Why a unit makes calls that its term does not count, and where.
 pub(crate) type Uncounted = (String, Span);
 
-/// Whether a call of something outside the project asks a model.
+/// Returns whether a call of something outside the project asks a model.
 pub(crate) fn is_asking(object: &Object) -> bool {
     let short = object.short();
     let known = of_models(&object.callee);
@@ -135,7 +135,7 @@ pub(crate) fn is_asking(object: &Object) -> bool {
             || known && OF_MODELS.contains(&short) && is_request(&object.callee))
 }
 
-/// Whether a method of a client asks a model: `client.embeddings.create` does not.
+/// Returns whether a method of a client asks a model: `client.embeddings.create` does not.
 fn is_request(callee: &str) -> bool {
     let client =
         ["openai.", "anthropic.", "groq.", "together.", "litellm."].iter().any(|c| callee.starts_with(c));
@@ -145,7 +145,7 @@ fn is_request(callee: &str) -> bool {
 /// The functions of a project, by what they ask.
 pub(crate) struct Asks<'r, 'w> {
     world: &'r World<'w>,
-    /// What each call outside the project made.
+    /// Objects made by calls outside the project, by the place of the call.
     made: HashMap<Span, ObjectId>,
     methods: HashMap<String, Vec<FunctionId>>,
     globals: RefCell<HashMap<usize, Rc<HashMap<String, Value>>>>,
@@ -176,14 +176,14 @@ impl<'a> SourceOrderVisitor<'a> for Uses<'a> {
     }
 }
 
-/// Whether a qualified name is one of a client or a framework.
+/// Returns whether a qualified name belongs to a client or a framework.
 fn of_models(name: &str) -> bool {
     PACKAGES
         .iter()
         .any(|p| name.strip_prefix(p).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_'])))
 }
 
-/// Whether a qualified name tells of which package something is.
+/// Returns whether a name is qualified, that is, tells which package something belongs to.
 fn is_qualified(name: &str) -> bool {
     name.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
@@ -365,7 +365,7 @@ impl<'r, 'w> Asks<'r, 'w> {
         self.made.get(&self.world.span(module, call.range())).copied()
     }
 
-    /// Whether a call of a function asks a model.
+    /// Returns a call in a function as an [`Asking`] if it asks a model.
     fn asking(&self, function: FunctionId, call: &ExprCall) -> Option<Asking> {
         let module = self.world.function(function).module;
         let path = dotted(&call.func);
@@ -403,7 +403,7 @@ fn uncounted(asking: Asking) -> Uncounted {
     (message, asking.at)
 }
 
-/// Whether a method makes a tool or a function of what it is called on.
+/// Returns whether a method turns its receiver into a tool or a function.
 fn is_made_of(method: &str) -> bool {
     matches!(method, "as_tool" | "as_retriever_tool" | "bind" | "partial" | "with_config")
 }

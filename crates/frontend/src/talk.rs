@@ -42,7 +42,7 @@ pub(crate) struct Choice {
     pub does: Move,
 }
 
-/// What happens when the bound is reached.
+/// Behavior when the bound is reached.
 pub(crate) enum Over<'a> {
     /// The run fails with this message.
     Fails(&'a str),

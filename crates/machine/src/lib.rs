@@ -80,9 +80,9 @@ pub struct Config {
     pub max_frames: usize,
     /// Reads generated code; without one, a reply received as code never parses.
     pub parser: Option<Arc<dyn CodeParser>>,
-    /// What models may see (`ℓmodel`) of which no name is listed.
+    /// Clearance (`ℓmodel`) of models with no listed name: the data that they may see.
     pub clearance: LabelSpec,
-    /// What the models of these names may see.
+    /// Clearances of the models with these names.
     pub clearances: Vec<(Name, LabelSpec)>,
     /// Which models may answer which calls. A driver that compares conversations with clearances itself needs
     /// none of it.
@@ -549,8 +549,8 @@ pub struct Failure {
     pub refusal: Option<Box<Refusal>>,
     /// The reason, if the run was ended from outside.
     pub stopped: Option<StopReason>,
-    /// Whether it comes again however often the request is repeated: a model that refuses for good or that no
-    /// clearance admits, a call that somebody did not approve.
+    /// True if the error recurs however often the request is repeated: a model that refuses for good or that
+    /// no clearance admits, or a call that somebody did not approve.
     pub permanent: bool,
 }
 
@@ -745,7 +745,7 @@ pub struct Machine {
     lattice: Lattice,
     config: Arc<Config>,
     clearances: Box<Clearances<Label>>,
-    /// Whether the driver compares conversations with clearances, see [`Machine::leave_clearance_to_driver`].
+    /// True if the driver compares conversations with clearances, see [`Machine::leave_clearance_to_driver`].
     driver_clears: bool,
     root: Arc<Code>,
     globals: Box<[Option<value::Ref>]>,
@@ -852,7 +852,8 @@ impl Machine {
         self.driver_clears = true;
     }
 
-    /// Whether a model may see a conversation whose label is this channel: the rule `lc ⊑ ℓmodel` of `recv`.
+    /// Returns whether a model may see a conversation with this channel label: the rule `lc ⊑ ℓmodel` of
+    /// `recv`.
     pub fn may_see(&self, model: &Candidate, channel: Label) -> bool {
         self.clearances.of(model).all(|clearance| self.lattice.flows(channel, *clearance))
     }

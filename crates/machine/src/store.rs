@@ -15,12 +15,12 @@ use core_ir::{Data, KeyDecl, LabelSpec, Name, StoreDecl};
 pub struct EntryLimits {
     /// When the entry expires, in milliseconds since 1970.
     pub expires: Option<i64>,
-    /// How many entries there may be up to and including this one, counted from the last written.
+    /// Maximum number of entries up to and including this one, counted from the last written.
     pub capacity: Option<u64>,
 }
 
 impl EntryLimits {
-    /// Those of an entry that is written at this time.
+    /// Returns the limits of an entry that is written at this time.
     pub fn of(decl: &StoreDecl, now: i64) -> EntryLimits {
         let lifetime = |s: u64| i64::try_from(s.saturating_mul(1000)).unwrap_or(i64::MAX);
         let expires = decl.ttl.map(|s| now.saturating_add(lifetime(s)));

@@ -240,7 +240,7 @@ impl<'a> World<'a> {
         value
     }
 
-    /// Whether a decorator of a library calls a function again when it fails.
+    /// Returns whether a decorator of a library calls a function again when it fails.
     fn is_tried_again(&self, id: FunctionId) -> bool {
         self.function(id).decorators.iter().any(|d| {
             self.name_of(d).is_some_and(|n| RETRIED.contains(&&*n))
@@ -248,7 +248,8 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Whether a decorator of the project may call a function more than once: it has a loop, or tries something.
+    /// Returns whether a decorator of the project may call a function more than once: it has a loop or a
+    /// `try`.
     fn is_wrapped_again(&self, id: FunctionId) -> bool {
         self.function(id).decorators.iter().any(|d| match d.kind {
             Kind::Function(f) => crate::turns::loops_or_tries(self.function(f).body()),
@@ -256,7 +257,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Whether a function that nothing calls is called more than once by what decorates it.
+    /// Returns whether the decorators of a function that nothing calls may call it more than once.
     pub(crate) fn is_decorated_again(&self, id: FunctionId) -> bool {
         self.is_tried_again(id) || self.is_wrapped_again(id)
     }

@@ -479,7 +479,8 @@ impl<'a> World<'a> {
 /// What another turn of a loop changes is not known.
 pub(crate) const OTHER_TURN: &str = "what another turn of a loop leaves";
 
-/// Whether statements leave the loop or the function around them inside of a `try` that catches something.
+/// Returns whether statements leave the enclosing loop or function from inside a `try` that catches
+/// something.
 fn leaves_in_try(body: &[ast::Stmt]) -> bool {
     #[derive(Default)]
     struct Leaves {
@@ -504,7 +505,7 @@ fn leaves_in_try(body: &[ast::Stmt]) -> bool {
     leaves.found
 }
 
-/// Whether statements, or functions in them, have a loop or a `try`.
+/// Returns whether statements, or functions in them, have a loop or a `try`.
 pub(crate) fn loops_or_tries(body: &[ast::Stmt]) -> bool {
     #[derive(Default)]
     struct Loops(bool);

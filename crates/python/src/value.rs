@@ -223,7 +223,8 @@ pub struct Object {
     pub attrs: Vec<(Arc<str>, Value)>,
     /// Made under a condition that is not decided.
     pub maybe: bool,
-    /// Made in a turn that stands for others of a loop, or in a function that calls itself: how often is not known.
+    /// True if it is made in an iteration that represents others of a loop, or in a function that calls
+    /// itself. The number of times is unknown.
     pub repeated: bool,
     /// The sides of undecided `if` statements that it was made on: the place of each, and the number of the side.
     pub sides: Vec<(Span, usize)>,
@@ -244,7 +245,7 @@ impl Object {
         self.args.iter().filter(|a| a.name.is_none()).nth(position).or_else(|| self.arg(name))
     }
 
-    /// Whether at most one of two objects is made: on different sides of an `if`.
+    /// Returns whether at most one of two objects is made: they are on different sides of an `if`.
     pub fn excludes(&self, other: &Object) -> bool {
         self.sides.iter().any(|(at, side)| other.sides.iter().any(|(a, s)| a == at && s != side))
     }
@@ -332,7 +333,7 @@ pub struct Function<'a> {
     pub(crate) entered: bool,
     /// The calls of it that the evaluation follows from its start; those of exploration do not count.
     pub called: usize,
-    /// Whether one of them is made as often as is not known.
+    /// True if one of these calls is made an unknown number of times.
     pub repeated: bool,
 }
 

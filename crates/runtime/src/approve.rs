@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// if it had not gone on from there.
 pub const NOBODY: &str = "nobody is there to approve it";
 
-/// Who answered a question, and how that is known.
+/// Party that answered a question, and how that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decider {
     /// The name: of an approver's key, of the local user, of a caller of the server.

@@ -23,7 +23,7 @@ pub enum ConfigErrorKind {
 /// A setting that can't be used: the request itself is wrong, not the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// What is missing or wrong.
+    /// Kind of the error: what is missing or wrong.
     pub kind: ConfigErrorKind,
     /// The problem.
     pub message: String,

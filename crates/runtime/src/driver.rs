@@ -32,7 +32,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-/// What is told of a request that no model may see. The error says more.
+/// Message of the event for a request that no model may see. The error says more.
 const NOT_CLEARED: &str = "no model that could answer may see the conversation";
 
 /// Those who answer the machine's requests.
@@ -200,7 +200,7 @@ struct Driver<'a> {
     handlers: &'a Handlers,
     limits: &'a Limits,
     run: Box<str>,
-    /// Those of the run, at its time.
+    /// Stores of the run, at its time.
     stores: Stores,
     begun: Instant,
     /// Those of the run, from its first call of a tool on.
@@ -473,8 +473,9 @@ impl<'a> Driver<'a> {
         Approval { tool: tool.name.clone(), args }
     }
 
-    /// Whether an approval of the journal approves nothing: the call has not been made, and no approver has signed the answer. Whoever can
-    /// write the journal can write such an answer, so somebody is asked again.
+    /// Returns whether an approval in the journal approves nothing: the call has not been made, and no
+    /// approver has signed the answer. Anyone who can write the journal can write such an answer, so somebody
+    /// is asked again.
     fn is_unproved(&self, id: RequestId, request: &Request, response: &Response, gone_on: bool) -> bool {
         let (Call::Approve { tool, args, labels }, Response::Approve(Ok(()))) = (&request.call, response)
         else {

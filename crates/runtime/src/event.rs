@@ -156,7 +156,7 @@ pub enum Answered {
     Stopped(String),
     /// A time limit of the program has passed, and it was given up.
     Late,
-    /// Something that the receiver of the event may not be shown. No run tells this; views of runs do.
+    /// Answer that the receiver of the event may not be shown. Only views of runs emit it, never the runs.
     Withheld,
 }
 

@@ -19,7 +19,7 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What a public key begins with as text.
+/// Prefix of a public key in text form.
 const PREFIX: &str = "ed25519:";
 
 /// Iterations of PBKDF2-HMAC-SHA256 for a new file.
@@ -62,7 +62,7 @@ impl std::error::Error for KeyError {}
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// Whether this key's owner signed the message.
+    /// Returns whether this key's owner signed the message.
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&ED25519, self.0).verify(message, signature).is_ok()
     }
@@ -99,7 +99,7 @@ impl Approvers {
         Approvers(Arc::new(keys.into_iter().collect()))
     }
 
-    /// Whether there is no approver.
+    /// Returns whether there is no approver.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

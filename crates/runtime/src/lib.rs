@@ -93,9 +93,10 @@ pub use tokio_util::sync::CancellationToken;
 pub use tools::{BUILTINS, CustomTool, PYTHON_SHIM, PythonSettings, ToolLimits, Tools};
 pub use why::{Binding, Explained, Refused, RefusedCall, Why};
 
-/// What a program does first whose tools are to be supervised, with its arguments. If it was started as a supervisor, or to become a tool, it
-/// does that, and the result is its exit status. Otherwise the tools of this process are supervised from now on, and other processes of the same user
-/// can't read its memory, environment and descriptors. On systems other than Linux this does nothing.
+/// Supervises the tools of a program, which calls this first, with its arguments. If the program was started
+/// as a supervisor, or to become a tool, this does that, and the result is its exit status. Otherwise the
+/// tools of this process are supervised from now on, and other processes of the same user can't read its
+/// memory, environment and descriptors. On systems other than Linux this does nothing.
 #[doc(hidden)]
 pub fn supervise(args: impl IntoIterator<Item = std::ffi::OsString>) -> Option<u8> {
     #[cfg(target_os = "linux")]

@@ -27,10 +27,10 @@ pub(crate) struct Group(Option<Members>);
 
 #[derive(Debug)]
 enum Members {
-    /// Those of a supervisor, which ends them when it is told to.
+    /// Members under a supervisor, which ends them when it is told to.
     #[cfg(target_os = "linux")]
     Supervised(std::os::fd::OwnedFd),
-    /// Those of a process group that has this leader.
+    /// Members of the process group that has this leader.
     #[cfg(unix)]
     Led(rustix::process::Pid),
 }
@@ -135,7 +135,7 @@ impl Drop for Process {
     }
 }
 
-/// How many processes were given up and have not ended yet.
+/// Number of processes that were given up and have not ended yet.
 static ENDING: AtomicUsize = AtomicUsize::new(0);
 
 /// Told when one of them has ended.

@@ -61,9 +61,9 @@ impl fmt::Debug for Secret {
 /// Bits of guessing that make a secret safe from lists of words: 2⁸⁰ candidates fill no page.
 const UNGUESSABLE: f64 = 80.0;
 
-/// Whether a list of candidates may contain a secret: whether it looks like words, names, dates and numbers,
-/// and not like the key of a generator. Letters of one word count as one choice among 16,000, digits in a row
-/// as at most 20 bits, and other characters as nothing.
+/// Returns whether a list of candidates may contain a secret: whether it looks like words, names, dates and
+/// numbers, and not like the key of a generator. Letters of one word count as one choice among 16,000, digits
+/// in a row as at most 20 bits, and other characters as nothing.
 fn is_guessable(text: &str) -> bool {
     const LETTER: f64 = 4.7;
     const WORD: f64 = 14.0;
@@ -87,7 +87,7 @@ fn is_guessable(text: &str) -> bool {
     bits + of(before, length) < UNGUESSABLE
 }
 
-/// Replaces known secrets in texts: those that nobody can guess, see the [module](self). Cheap to clone;
+/// Replaces known secrets in texts: those that nobody can guess, see `docs/security.md`. Cheap to clone;
 /// without secrets it does nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
@@ -110,7 +110,7 @@ impl fmt::Debug for Known {
 }
 
 impl Known {
-    /// What is looked for; nothing if there is nothing.
+    /// Returns the forms of these secrets to look for; `None` if there are none.
     fn of(secrets: Vec<Secret>) -> Option<Arc<Known>> {
         let mut forms: Vec<Secret> = secrets.into_iter().flat_map(forms).collect();
         // A secret that contains another one is replaced first.
@@ -168,7 +168,7 @@ impl Redactor {
         Redactor { known: self.all.clone(), all: self.all.clone() }
     }
 
-    /// Whether there is a secret in the texts or names of a JSON value.
+    /// Returns whether the texts or names of a JSON value contain a secret.
     pub(crate) fn finds(&self, value: &Json) -> bool {
         // As in `json`, the depth is bounded.
         match value {

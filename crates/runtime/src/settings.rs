@@ -167,7 +167,7 @@ struct Inner {
     made: Mutex<BTreeMap<String, Arc<dyn Provider>>>,
 }
 
-/// Who answers a call.
+/// Result of routing a call to the models that answer it.
 pub(crate) enum Routed {
     /// This model, or chain of models.
     To(Arc<dyn Provider>),

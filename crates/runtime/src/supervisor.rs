@@ -46,7 +46,7 @@ const PROGRAM: &str = "/proc/self/exe";
 /// The exit status of a tool that can't be started, as shells have it.
 const NOT_STARTED: u8 = 126;
 
-/// Whether the program of this process calls [`carry_out`] when it begins.
+/// True if the program of this process calls [`carry_out`] when it begins.
 static ENABLED: AtomicBool = AtomicBool::new(false);
 
 /// Has the tools of this process supervised, and keeps other processes of the same user out of its memory. Its program must call [`carry_out`] before it does anything else.
@@ -77,7 +77,7 @@ pub(crate) fn supervised(command: &Command, memory: Option<u64>) -> Option<Comma
     Some(outer)
 }
 
-/// Whether there is a program of this name: in the path, or where a name with a separator says.
+/// Returns whether a program of this name exists: in `PATH`, or at the path given by a name with a separator.
 pub(crate) fn is_there(program: &OsStr) -> bool {
     let path = Path::new(program);
     if path.components().count() > 1 || path.is_absolute() {

@@ -288,8 +288,8 @@ async fn a_run_that_went_on_without_approval_does_not_turn_back() {
     assert!(asked.lock().unwrap().is_empty() && paid.lock().unwrap().is_empty());
 }
 
-/// What a person vouches for is where data comes from. A secret is refused whatever they say, and the remedy
-/// is not to ask them.
+/// A person vouches only for where data comes from. A secret is refused whatever they say, and the remedy is
+/// not to ask them.
 #[tokio::test]
 async fn a_secret_refused_to_an_approved_tool_is_refused_for_its_secrecy_alone() {
     let paid = Seen::default();

@@ -200,7 +200,7 @@ struct Error {
     code: &'static str,
     message: String,
     label: Label,
-    /// Whether it comes again however often the request is repeated.
+    /// True if the error recurs however often the request is repeated.
     permanent: bool,
 }
 

@@ -71,7 +71,7 @@ fn public(text: &str) -> Vec<(String, Vec<Option<u64>>)> {
     one.into_iter().filter(|(name, _)| name.starts_with("pay")).collect()
 }
 
-/// What the secret decides: how many secret calls there are, under which program counter, in branches or not.
+/// The secret decides the number of secret calls, their program counter, and whether they are in branches.
 #[test]
 fn the_number_of_secret_calls_does_not_show_in_the_keys_of_public_ones() {
     let secret = |calls: &str| {

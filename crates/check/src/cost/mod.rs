@@ -138,7 +138,7 @@ struct Analysis<'p> {
     blamed: Span,
     steps: u64,
     depth: u32,
-    /// How many of the calls under way are of functions that were under way before.
+    /// Number of the calls under way whose function was already under way.
     recursion: u32,
     /// How often each function is under way: its code and its term.
     under_way: HashMap<(usize, TermId), u32>,

@@ -39,9 +39,9 @@ pub struct Options {
     pub principals: Principals,
     /// Tools of which a policy says what they do, whatever else is known of them.
     pub known: Vec<Name>,
-    /// What models may see of which no name is listed; `None` is everything.
+    /// Clearance of models with no listed name: the data that they may see. `None` allows everything.
     pub clearance: Option<LabelSpec>,
-    /// What the models of these names may see.
+    /// Clearances of the models with these names.
     pub clearances: Vec<(Name, LabelSpec)>,
     /// Which models may answer which calls. Without settings the default model is not known, and has the
     /// clearance of models that are not listed.

@@ -181,7 +181,7 @@ pub fn to_text(report: &FlowReport, sources: &Sources) -> Vec<String> {
         if let Some(who) = site.asks {
             out.push(format!("  {who} decides as well"));
         }
-        // Where all are refused, the first one stands for them.
+        // If all models are refused, the first one represents them.
         for (model, clearance) in site.passed_over.iter().filter(|_| site.verdict != Verdict::Never) {
             let most = clearance.to_json();
             out.push(format!("  `{model}` of its chain is asked only with what is labelled {most} at most"));

@@ -126,7 +126,7 @@ struct Checked {
     outcome: Result<Findings, Problem>,
 }
 
-/// What is to be said about one file.
+/// Findings to report about one file.
 struct Findings {
     found: Vec<Diagnostic>,
     entries: Vec<Entry>,
@@ -134,7 +134,7 @@ struct Findings {
     host: BTreeSet<Name>,
     /// Tools of a configuration of which nothing is known, and whose calls are refused every time.
     unknown: BTreeSet<Name>,
-    /// What this machine lacks for a run.
+    /// Requirements of a run that this machine lacks.
     lacks: BTreeSet<String>,
     /// Models without a price.
     no_price: BTreeSet<String>,

@@ -48,8 +48,8 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
     Exit::Done
 }
 
-/// What a run may cost at most: with the prices of `entail.toml`, all models of a chain, and this one for
-/// every call if there is one.
+/// Returns the cost bound of a run, with the prices of `entail.toml` and all models of a chain. If `model` is
+/// given, it is the model of every call.
 pub(crate) fn bound_of(
     settings: &Settings,
     model: Option<&str>,

@@ -285,7 +285,7 @@ pub(super) fn conclude(ui: &Ui, report: &Ran, bound: &CostBound) -> Exit {
     }
 }
 
-/// What a run may cost at most, with the models and prices of the settings.
+/// Returns the cost bound of a run, with the models and prices of the settings.
 pub(super) fn bound_of(
     ui: &Ui,
     args: &WorldArgs,

@@ -18,7 +18,7 @@ use frontend::policy::Policy;
 use runtime::{ConfigError, ConfigErrorKind, Environment, Models, Stores, Tools};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the settings offer to programs.
+/// Tools, stores and models that the settings offer to programs.
 pub(crate) struct Preflight {
     tools: Tools,
     stores: Stores,
@@ -32,18 +32,18 @@ pub(crate) struct Preflight {
     names: (Vec<String>, Vec<String>),
 }
 
-/// Something that a run needs and that is missing or wrong.
+/// Requirement of a run that is missing or wrong.
 struct Need {
     code: &'static str,
     span: Option<Span>,
     /// The tool that needs it.
     tool: Option<Name>,
     error: ConfigError,
-    /// Whether the need is that of a configuration, whose tools are the framework's.
+    /// True if the requirement is that of a configuration, whose tools are the framework's.
     of_config: bool,
 }
 
-/// What was found of an entry point.
+/// Findings about an entry point.
 #[derive(Default)]
 pub(crate) struct Found {
     /// Calls that are refused every time.
@@ -70,7 +70,7 @@ impl Found {
         self.needs.iter().filter(|n| n.is_left_to_host()).filter_map(|n| n.tool.clone()).collect()
     }
 
-    /// What a run would need and this machine lacks: keys and programs.
+    /// Returns the requirements of a run that this machine lacks: keys and programs.
     pub(crate) fn lacking(&self) -> BTreeSet<String> {
         let lacking = self.needs.iter().filter(|n| n.is_lacking() && !n.error.local_model_missing);
         lacking.map(|n| n.error.message.clone()).collect()
@@ -160,7 +160,7 @@ impl Preflight {
         out.into_values().collect()
     }
 
-    /// Whether the settings have a price for a model; the empty name is the default model.
+    /// Returns whether the settings have a price for a model. The empty name means the default model.
     pub(crate) fn has_price(&self, name: &str) -> bool {
         let name = Some(name).filter(|n| !n.is_empty());
         match self.with_keys.as_ref().map(|m| m.resolve(name)) {
@@ -232,15 +232,15 @@ fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes
     }
 }
 
-/// What is checked before a run.
+/// Inputs of the check before a run.
 pub(crate) struct Gate<'a> {
-    /// What carries tools out.
+    /// Handlers that carry out tools.
     pub(crate) tools: &'a Tools,
     /// Where stores are.
     pub(crate) stores: &'a Stores,
     /// Which models may answer which calls.
     pub(crate) routes: &'a ModelRoutes,
-    /// Whether calls that are refused every time are no reason not to run.
+    /// True if a program may run even though some of its calls are refused every time.
     pub(crate) refusals: bool,
 }
 

@@ -13,7 +13,7 @@ pub const TOKEN: &str = "planted-token-0123";
 /// The token of a caller that approves.
 pub const APPROVER: &str = "planted-approver-0123";
 
-/// Who approves, in `entail.toml`: by the hash of [`APPROVER`].
+/// The caller that approves, in `entail.toml`: known by the hash of [`APPROVER`].
 pub const CALLERS: &str = r#"
 [callers.boss]
 token_sha256 = "6d766fcaef73c1ca82bd115450ccbda36f160af6cc7b7ba61b63f724fdc4591b"
@@ -156,7 +156,7 @@ impl Server {
         self.post_as(APPROVER, question, said)
     }
 
-    /// What waits for the caller that approves.
+    /// Returns the questions that wait for the caller that approves.
     pub fn questions(&self) -> Value {
         self.get_as(APPROVER, "/v1/approvals").1
     }

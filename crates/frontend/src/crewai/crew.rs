@@ -28,7 +28,7 @@ const MANAGER: [&str; 3] = [
     "Manage the team to complete the task in the best way possible.",
 ];
 
-/// What CrewAI says when an agent's iterations are used up.
+/// Message of CrewAI to an agent whose iterations are used up.
 const LAST_ANSWER: &str = "Now it's time you MUST give your absolute best final answer. You'll ignore all previous instructions, stop using any tools, and just return your absolute BEST Final answer.";
 
 /// How often CrewAI lets an agent try a task again that failed, unless `max_retry_limit` says it.

@@ -1,7 +1,9 @@
-//! What asks models beside the term of a graph, an agent or a chain: retries, middleware, hooks, tools, and runs that are repeated.
+//! Sources of model requests outside the term of a graph, an agent or a chain: retries, middleware, hooks,
+//! tools, and repeated runs.
 //!
-//! Source: langgraph 1.2.22 (`types.py`, `pregel/_retry.py`), langchain 1.4.7 (`agents/factory.py`, `agents/middleware`),
-//! langchain-core 1.7.2 (`runnables/base.py`, `runnables/retry.py`, `runnables/fallbacks.py`).
+//! Source: langgraph 1.2.22 (`types.py`, `pregel/_retry.py`), langchain 1.4.7 (`agents/factory.py`,
+//! `agents/middleware`), langchain-core 1.7.2 (`runnables/base.py`, `runnables/retry.py`,
+//! `runnables/fallbacks.py`).
 
 use super::{Reader, What};
 use crate::asks::{Asks, Uncounted, is_asking};
@@ -45,7 +47,7 @@ const QUIET_MIDDLEWARE: &[&str] = &[
 ];
 /// Methods of middleware around a request, which may make it more than once.
 const WRAPS: &[&str] = &["wrap_model_call", "awrap_model_call"];
-/// What agents, and models that are offered tools, are made by.
+/// Functions, methods and classes that make agents, or models that are offered tools.
 const MAKERS: &[&str] = &[
     "AgentExecutor",
     "ToolNode",

@@ -42,7 +42,7 @@ pub struct Policy {
     pub clearance: LabelSpec,
     /// What the models of these names may see.
     pub clearances: Vec<(Name, LabelSpec)>,
-    /// What leaves a run may have at most: results, errors and events, whoever they are shown to.
+    /// Maximum label of data that leaves a run: results, errors and events, whoever they are shown to.
     pub output: LabelSpec,
     tools: Vec<ToolPolicy>,
     /// What programs refer to with `policy NAME`.

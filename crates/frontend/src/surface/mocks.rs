@@ -16,12 +16,12 @@ use syntax::agent::ast::{
 
 pub use syntax::agent::ast::ExpectKind;
 
-/// What a test says of tools.
+/// Mocks and expectations of a test.
 #[derive(Clone, Debug, Default)]
 pub struct TestPlan {
     /// Tools that are not called for real. Of several mocks of one tool the first counts that fits the arguments.
     pub mocks: Vec<Mock>,
-    /// What must be true of the calls.
+    /// Conditions that the calls must meet.
     pub expectations: Vec<Expectation>,
 }
 
@@ -30,9 +30,9 @@ pub struct TestPlan {
 pub struct Mock {
     /// Names by which its handler is found: that of the tool, and that of a task of the same name.
     pub tools: Vec<String>,
-    /// What the arguments must be, in the order of the parameters; `None` for anything.
+    /// Required arguments, in the order of the parameters; `None` accepts anything.
     pub pattern: Vec<Option<Data>>,
-    /// What a call gives.
+    /// Answer to a call.
     pub answer: Answer,
     /// Where it stands.
     pub span: Span,
@@ -47,16 +47,16 @@ pub enum Answer {
     Fails(String),
 }
 
-/// What must be true of calls.
+/// Condition that calls must meet.
 #[derive(Clone, Debug)]
 pub struct Expectation {
-    /// What.
+    /// Kind of the condition.
     pub kind: ExpectKind,
     /// The tool, as the test names it.
     pub name: String,
     /// Names by which its calls are known.
     pub tools: Vec<String>,
-    /// What the arguments must be, if the test says so.
+    /// Required arguments, if the test gives them.
     pub pattern: Option<Vec<Option<Data>>>,
     /// Where it stands.
     pub span: Span,
@@ -271,7 +271,7 @@ fn pattern(patterns: &[Expr]) -> Vec<Option<Data>> {
 }
 
 impl super::Module {
-    /// What a test says of tools.
+    /// Returns the mocks and expectations of a test.
     ///
     /// # Errors
     /// The value of a mock would be too deep a term (`A081`).

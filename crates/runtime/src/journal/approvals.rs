@@ -100,7 +100,7 @@ impl Decision {
     }
 }
 
-/// What makes an answer count.
+/// Authority that makes an answer count.
 #[derive(Clone, Debug)]
 pub enum Authority<'a> {
     /// The signature of an approver whose public key the run knows. The answer goes into the journal, for any process.
@@ -109,7 +109,7 @@ pub enum Authority<'a> {
     Process {
         /// The memory, which the desk of the run shares: [`ApprovalDesk::with_answers`].
         answers: &'a Answers,
-        /// Who decided.
+        /// Party that decided.
         by: Decider,
     },
 }
@@ -169,11 +169,11 @@ pub struct Forged {
     pub token: String,
     /// The approver that the row names, if it names one.
     pub approver: Option<String>,
-    /// What is wrong with it.
+    /// Reason that the row counts as forged.
     pub why: Forgery,
 }
 
-/// What is wrong with a forged row.
+/// Reason that a row counts as forged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgery {
     /// It names an approver who is none.
@@ -242,14 +242,15 @@ impl Answer {
         answer
     }
 
-    /// What is signed. The first element keeps a signature for something else from being one of an answer.
+    /// Returns the message that is signed. The first element keeps a signature for something else from being
+    /// valid for an answer.
     fn message(&self) -> Vec<u8> {
         let all =
             json!(["entail approval 1", self.token, self.verdict, self.reason, self.approver, self.decided]);
         all.to_string().into_bytes()
     }
 
-    /// What the answer says, if an approver gave it while the question could be answered.
+    /// Returns the decision of the answer, if an approver gave it while the question could be answered.
     fn decision(&self, approvers: &Approvers, asked: i64, expires: i64) -> Result<Decision, Forgery> {
         let key = approvers.key(&self.approver).ok_or(Forgery::Approver)?;
         if !key.verifies(&self.message(), &self.signature) {
@@ -272,7 +273,7 @@ fn answers(db: &Connection, token: &str) -> rusqlite::Result<Vec<Answer>> {
     statement.query_map([token], Answer::read)?.collect()
 }
 
-/// What the first answer of an approver says.
+/// Returns the verdict of the first valid answer of an approver.
 fn first_answer(
     db: &Connection,
     approvers: &Approvers,
@@ -319,7 +320,7 @@ impl Asked {
         hash(&json!([run, format!("{:x}", id.strand), id.number, tool, args, asked]).to_string())
     }
 
-    /// Whether it is as the run wrote it.
+    /// Returns whether the row is as the run wrote it.
     fn is_intact(&self) -> bool {
         self.token == self.name()
     }
@@ -534,9 +535,9 @@ pub struct ApprovalDesk {
     path: PathBuf,
     lifetime: Duration,
     stays: bool,
-    /// Those whose signed answers count.
+    /// Approvers whose signed answers count.
     approvers: Approvers,
-    /// What was answered in this process.
+    /// Answers given in this process.
     answers: Answers,
     journal: Arc<Mutex<Option<Journal>>>,
 }
@@ -652,8 +653,9 @@ impl ApprovalDesk {
         looked.unwrap_or_else(|why| Some(Verdict::refused(why)))
     }
 
-    /// Whether an approver has signed that this request may do this, and it holds still. The journal says that a run was told so; whoever
-    /// can write the journal can say that.
+    /// Returns whether an approver has signed that this request may do this, and the approval still holds.
+    /// The journal's own record that the run was told so proves nothing: anyone who can write the journal can
+    /// write it.
     pub(crate) fn is_signed(&self, run: &str, id: RequestId, approval: &Approval) -> bool {
         let now = now_millis();
         let looked = self.with(|Journal { db, .. }| {
@@ -781,7 +783,8 @@ mod tests {
         }
     }
 
-    /// What a tool can write that has the file of the journal: nothing of it is an answer, the question goes on waiting, and a check names it.
+    /// Rows that a tool with access to the journal file can write. None of them counts as an answer: the
+    /// question goes on waiting, and a check names them.
     #[test]
     fn rows_that_no_approver_signed_approve_nothing() {
         let office = office();

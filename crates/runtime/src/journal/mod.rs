@@ -191,7 +191,7 @@ pub struct Journal {
     db: Connection,
     path: PathBuf,
     turn: Turn,
-    /// Those whose signed answers count.
+    /// Approvers whose signed answers count.
     approvers: Approvers,
 }
 

@@ -92,7 +92,7 @@ pub(crate) struct Recorded {
     pub(crate) response: Response,
     /// Those of a model, see [`crate::Answer::words`].
     pub(crate) words: Option<Json>,
-    /// Who approved a call, or refused it.
+    /// Party that approved a call, or refused it.
     pub(crate) by: Option<Decider>,
     pub(crate) model: String,
     pub(crate) tokens: Tokens,
@@ -472,7 +472,8 @@ impl Session {
         statement.query_row(params![self.id, id.strand.cast_signed(), id.number], Row::read).optional()
     }
 
-    /// Whether the request after this one in its strand was answered: what an approval was for, when the call has been made.
+    /// Returns whether the request after this one in its strand was answered. For an approval, this means
+    /// that the approved call was made.
     pub(crate) fn has_gone_on(&self, id: RequestId) -> bool {
         let Some(db) = &self.db else { return false };
         let next = RequestId { number: id.number.saturating_add(1), ..id };

@@ -1,8 +1,10 @@
-//! What a server keeps of its runs: the caller's view of the end, and under which key of the caller a run was begun.
+//! Records of a server about its runs: the caller's view of the end, and the caller's key under which a run
+//! was begun.
 //!
 //! Entry points: [`Journal::keep_shown`], [`Journal::shown`] and [`Journal::run_of_key`].
 //!
-//! Invariant: it is the caller's view of the outcome, which the outcome itself, without its label, does not tell.
+//! Invariant: it is the caller's view of the outcome, which the outcome itself, without its label, does not
+//! tell.
 
 use super::{Journal, JournalError, parse};
 use crate::Redactor;
@@ -57,7 +59,7 @@ impl Journal {
         written.map(|_| ()).map_err(|e| self.failed(&e))
     }
 
-    /// What the caller of a run was told of its end, if that was kept.
+    /// Returns what the caller of a run was told of its end, if that was kept.
     ///
     /// # Errors
     /// The file is damaged.

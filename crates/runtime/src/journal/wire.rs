@@ -153,14 +153,14 @@ pub(super) fn response(r: &Response) -> Option<Json> {
     })
 }
 
-/// Who approved a call, or refused it, as a kept response has it.
+/// Reads the party that approved a call, or refused it, from a kept response.
 pub(super) fn decider(response: &Json) -> Option<Decider> {
     let by = response.get("by")?;
     let via = Via::named(by.get("via")?.as_str()?)?;
     Some(Decider::new(by.get("name")?.as_str()?, via))
 }
 
-/// What stands for a response that holds a secret.
+/// Returns the placeholder for a response that holds a secret.
 pub(super) fn withheld() -> Json {
     json!({ "withheld": true })
 }

@@ -53,7 +53,7 @@ pub(crate) struct Connections {
     servers: Arc<BTreeMap<String, Declared>>,
     pins: Arc<Pins>,
     open: Mutex<HashMap<String, Arc<OnceCell<Client>>>>,
-    /// Those of several runs, for servers that are not started for each.
+    /// Connections of several runs, for servers that are not started for each run.
     shared: Option<Arc<Connections>>,
 }
 

@@ -49,7 +49,8 @@ pub struct McpServer {
     pub key_env: Option<String>,
     /// Seconds until it must be ready; 60 without it, enough for package runners that download first.
     pub start_timeout: Option<f64>,
-    /// Whether each run has a process or a session of its own, also where runs share servers: for servers that keep state.
+    /// True if each run has a process or a session of its own, even where runs share servers: for servers
+    /// that keep state.
     pub per_run: bool,
     /// The only revision to speak: `2026-07-28`, or `2025-11-25` (which lets the server choose an older one). Without it, the
     /// newest is tried first.

@@ -82,8 +82,8 @@ impl FaultKind {
         }
     }
 
-    /// Whether the same question fails in the same way however often it is asked of the same model. What may
-    /// pass with time, or come out otherwise at another attempt, is not permanent.
+    /// Returns whether the same question fails in the same way however often the same model is asked. A fault
+    /// that may pass with time, or differ at another attempt, is not permanent.
     pub fn is_permanent(self) -> bool {
         match self {
             FaultKind::Refused

@@ -236,8 +236,8 @@ pub trait Provider: Send + Sync {
     /// ([`Models::only`](crate::Models::only)) by it.
     fn name(&self) -> &str;
 
-    /// Whether it stands in for the models that a program names, as a script does, and passes on nothing that
-    /// it is shown. Clearances are then those of the models that it stands in for.
+    /// Returns whether it replaces the models that a program names, as a script does, and passes on nothing
+    /// that it is shown. Clearances are then those of the models that it replaces.
     fn stands_in(&self) -> bool {
         false
     }

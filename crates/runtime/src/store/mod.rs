@@ -89,7 +89,7 @@ pub struct Stores {
     here: Arc<Mutex<HashMap<(String, Name), StoreState>>>,
     /// Those that are kept elsewhere.
     places: Arc<HashMap<Name, StorePlace>>,
-    /// Those that all scopes share.
+    /// Names of the stores that all scopes share.
     shared: Arc<BTreeSet<Name>>,
     /// The default server for stores whose program names the backend `redis`.
     redis: Option<RedisServer>,
@@ -275,7 +275,7 @@ impl Stores {
         self
     }
 
-    /// Whether all scopes share the store of this name.
+    /// Returns whether all scopes share the store of this name.
     pub fn is_shared(&self, name: &str) -> bool {
         self.shared.contains(name)
     }

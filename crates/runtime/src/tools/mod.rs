@@ -106,7 +106,7 @@ struct Shared {
     configured: BTreeMap<Name, Data>,
     limits: ToolLimits,
     redactor: Redactor,
-    /// Whether only functions and built-in tools that compute are carried out.
+    /// True if only functions and built-in tools that compute are carried out.
     computing_only: bool,
     /// Where the keys of HTTP tools are.
     environment: Environment,
@@ -125,13 +125,13 @@ impl std::fmt::Debug for Tools {
     }
 }
 
-/// What carries a call out.
+/// Executor of a tool call, ready for use.
 pub(crate) struct Prepared(Carrier);
 
 enum Carrier {
     /// A function of the embedding program.
     Custom(CustomTool),
-    /// What the declaration or the configuration says.
+    /// Handler from the declaration or the configuration.
     Handler(Handler),
 }
 
@@ -356,10 +356,10 @@ impl Tools {
         }
     }
 
-    /// What carries a tool out.
+    /// Returns the executor of a tool.
     ///
     /// # Errors
-    /// There is nothing, or it can't be used.
+    /// There is none, or it can't be used.
     pub(crate) fn prepare(&self, tool: &ToolDecl) -> Result<Prepared, ConfigError> {
         match self.shared.custom.get(&tool.name) {
             Some(act) => Ok(Prepared(Carrier::Custom(act.clone()))),
@@ -604,7 +604,7 @@ impl Tools {
     }
 }
 
-/// Whether a program is there: a path, or a name in a folder of `PATH`.
+/// Returns whether a program exists: a path, or a name in a directory of `PATH`.
 fn is_installed(program: &str) -> bool {
     let path = Path::new(program);
     if path.components().count() > 1 {

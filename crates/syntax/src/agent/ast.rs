@@ -396,11 +396,11 @@ pub enum Step {
 pub struct Test {
     /// Its name.
     pub name: StrLit,
-    /// What it does; mocks and expectations are no statements of it.
+    /// Statements of the test, without its mocks and expectations.
     pub body: Block,
     /// The tools that are not called for real, in order.
     pub mocks: Vec<Mock>,
-    /// What must be true of the calls of the test, in order.
+    /// Conditions that the calls of the test must meet, in order.
     pub expectations: Vec<Expectation>,
     /// The declaration.
     pub span: Span,
@@ -411,7 +411,7 @@ pub struct Test {
 pub struct Mock {
     /// The tool: a variable, or a call whose arguments are constants, `_`, or names for what is given.
     pub call: Expr,
-    /// What a call gives.
+    /// Answer to a call.
     pub answer: MockAnswer,
     /// Where, semicolon included.
     pub span: Span,

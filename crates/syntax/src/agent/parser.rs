@@ -1194,7 +1194,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether `mock name` or `expect name` stands here, which begins no other statement.
+    /// Returns whether `mock name` or `expect name` comes next, which begins no other statement.
     fn at_test_stmt(&self) -> bool {
         (self.at_word("mock") || self.at_word("expect")) && self.peek(1).token == Token::Word
     }

@@ -33,7 +33,7 @@ pub struct Options {
     pub endorse: bool,
     /// Whether `tool[…]`, declarations of tools and offers of tools may occur.
     pub tools: bool,
-    /// Whether `mem` and declarations of stores may occur.
+    /// True if `mem` and declarations of stores may occur.
     pub stores: bool,
 }
 

@@ -92,8 +92,8 @@ fn find(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether a conversation has replies and no system message. Those within it are their own. What the user says in a
-/// branch that is chosen by a reply comes too late to be an instruction.
+/// Returns whether a conversation has replies and no system message. Conversations within it count
+/// separately. A user message in a branch that a reply selects comes too late to be an instruction.
 fn is_uninstructed(code: &Code, all: TermId, replying: &[bool]) -> bool {
     let mut replies = false;
     let mut next = vec![(all, false)];

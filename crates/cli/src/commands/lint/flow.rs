@@ -7,7 +7,7 @@ use crate::preflight::Preflight;
 use check::flow;
 use diagnostics::{Diagnostic, Level, Sources};
 
-/// What keeps the entry points of a program from running, as `entail check` says it.
+/// Returns the errors that keep the entry points of a program from running, as `entail check` reports them.
 pub(super) fn unready(
     sources: &mut Sources,
     path: &str,
@@ -32,7 +32,7 @@ pub(super) fn unready(
     wanted(all, args)
 }
 
-/// Those that the command line selects.
+/// Keeps the diagnostics that the command line selects.
 fn wanted(mut found: Vec<Diagnostic>, args: &LintArgs) -> Vec<Diagnostic> {
     let named = |codes: &[String], d: &Diagnostic| codes.iter().any(|c| d.code.starts_with(c.as_str()));
     found.retain(|d| (args.select.is_empty() || named(&args.select, d)) && !named(&args.ignore, d));

@@ -38,7 +38,8 @@ const MAX_HEAD: usize = 64 << 10;
 /// Time for which the system is left alone when it gives no more connections.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The most connections that there may be: what is asked for, as far as the system lets this process have half as many files.
+/// Returns the maximum number of connections: the number wanted, but at most half as many as the files that
+/// the system lets this process have.
 pub(super) fn most(wanted: usize) -> usize {
     #[cfg(unix)]
     {

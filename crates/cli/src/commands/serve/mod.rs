@@ -389,7 +389,8 @@ async fn greeted(
     next.run(request).await
 }
 
-/// Whether the server is up; to a caller that watches also how many of its runs have not ended, and to the user of this machine what all are at.
+/// Reports whether the server is up. A caller that watches also gets the number of its runs that have not
+/// ended. The user of this machine instead gets how many of all runs are at work and how many wait.
 async fn health(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Option<Arc<Caller>>>,

@@ -2,7 +2,7 @@
 //!
 //! Entry point: [`Service::start_once`].
 //!
-//! Invariant: a key is its caller's, and stands for one request: the pipeline and the bytes of the body.
+//! Invariant: a key belongs to its caller and identifies one request: the pipeline and the bytes of the body.
 
 use super::{Arc, How, PoisonError, Refused, Service, Started};
 use crate::callers::Caller;
@@ -18,17 +18,17 @@ const REMEMBERED: usize = 10_000;
 pub(in super::super) struct Key<'a> {
     /// The caller's name for it.
     pub(in super::super) name: &'a str,
-    /// What is asked, as a hash.
+    /// Hash of the request.
     pub(in super::super) digest: &'a str,
 }
 
-/// What comes of a request that has a key.
+/// Result of a request that has a key.
 pub(in super::super) enum Once {
     /// It has begun a run.
     Begun(Started),
     /// It was made before, and began this run.
     Known(String),
-    /// The key stands for another request.
+    /// The key identifies another request.
     Another,
 }
 

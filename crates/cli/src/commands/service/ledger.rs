@@ -1,8 +1,9 @@
-//! What each caller has used of its limits.
+//! Usage of each caller, counted against its limits.
 //!
 //! Entry points: [`Ledger::begin`] before a run, [`Ledger::end`] after it.
 //!
-//! Invariant: what a caller's runs use in a day never exceeds its limits, whatever is under way at once: a run is granted a part of what is left.
+//! Invariant: the usage of a caller's runs in a day never exceeds its limits, whatever is under way at once:
+//! a run is granted a part of what is left.
 //! Limit: a ledger lives as long as the server.
 
 use crate::callers::Caller;
@@ -36,7 +37,7 @@ impl Grant {
     }
 }
 
-/// What a caller has used.
+/// Usage of a caller.
 #[derive(Debug)]
 pub(super) struct Ledger {
     /// Runs that have begun and not ended.

@@ -60,12 +60,12 @@ pub(super) struct Pipeline {
     pub(super) bound: CostBound,
     code: Arc<Code>,
     config: Arc<Config>,
-    /// What the policy lets out of its runs.
+    /// Highest label that the policy lets out of its runs.
     output: LabelSpec,
 }
 
 impl Pipeline {
-    /// What a caller may be shown of a run of it.
+    /// Returns the view of a run of the pipeline that a caller may be shown.
     fn view(&self, caller: &Caller) -> View {
         View::new(&self.config, &[&caller.clearance, &self.output])
     }
@@ -220,9 +220,9 @@ struct Run {
     suspends: bool,
     /// When it began, came to wait, went on or ended: seconds since 1970.
     changed: i64,
-    /// What its caller is told of its end; `None` while it runs.
+    /// Outcome that its caller is shown; `None` while it runs.
     outcome: Option<Value>,
-    /// How many questions of it wait that its caller may be shown.
+    /// Number of its waiting questions that its caller may be shown.
     asks: usize,
 }
 
@@ -234,7 +234,7 @@ pub(super) struct Service {
     sources: Arc<Sources>,
     journal: Option<PathBuf>,
     lifetime: Duration,
-    /// Those whose signed answers count.
+    /// Approvers whose signed answers count.
     approvers: Approvers,
     /// Answers of callers to questions of runs that are here, or come back.
     answers: Answers,
@@ -263,7 +263,7 @@ struct Runs {
     running: usize,
     /// Waiting for somebody to approve a call, and nothing else.
     waiting: usize,
-    /// What callers have used.
+    /// Usage of each caller, by name.
     ledgers: HashMap<String, Ledger>,
 }
 
@@ -293,9 +293,9 @@ struct Place {
     run: String,
     waits: bool,
     caller: Arc<Caller>,
-    /// What the run may use of its caller's budget of a day.
+    /// Part of its caller's daily budget that the run may use.
     grant: Grant,
-    /// What it has used, when it has ended.
+    /// Usage of the run, once it has ended.
     used: Option<Usage>,
 }
 
@@ -316,7 +316,7 @@ impl Place {
 }
 
 impl Place {
-    /// How many questions wait that the caller of the run may be shown.
+    /// Sets the number of waiting questions that the caller of the run may be shown.
     fn asks(&self, questions: usize) {
         if let Some(entry) = self.service.lock().known.get_mut(&self.run)
             && entry.asks != questions
@@ -447,7 +447,7 @@ impl Service {
         self.base.get().map_or("", String::as_str)
     }
 
-    /// Who may reach it.
+    /// Returns the callers that may reach it.
     pub(super) fn callers(&self) -> &Callers {
         &self.callers
     }
@@ -470,7 +470,7 @@ impl Service {
         (runs.running, runs.waiting)
     }
 
-    /// How many runs of a caller have begun and not ended.
+    /// Returns the number of runs of a caller that have begun and not ended.
     pub(super) fn open_of(&self, caller: &Caller) -> usize {
         self.lock().ledgers.get(&caller.name).map_or(0, Ledger::open)
     }
@@ -694,7 +694,7 @@ impl Service {
         Ok(self.kept_in(caller, pipeline, session, path))
     }
 
-    /// Those who answer the requests of runs of a caller, which has stores and servers of its own.
+    /// Returns the handlers for the runs of a caller, which has stores and servers of its own.
     fn handlers_of(&self, caller: &Caller, pipeline: &Pipeline) -> Handlers {
         let mut handlers = self.handlers.clone();
         let scope = StoreScope { caller: caller.name.clone(), program: pipeline.file.clone() };
@@ -705,7 +705,7 @@ impl Service {
         handlers
     }
 
-    /// Those who answer the requests of a run that is kept.
+    /// Returns the handlers for a run that is kept.
     fn kept_in(&self, caller: &Caller, pipeline: &Pipeline, session: Session, path: &Path) -> Handlers {
         let mut handlers = self.handlers_of(caller, pipeline);
         handlers.run = Some(session.id().to_string());
@@ -730,7 +730,7 @@ impl Service {
         }
     }
 
-    /// What the caller of a run is told of its end.
+    /// Returns the outcome of a run that its caller is shown.
     pub(super) fn outcome(&self, caller: &Caller, run: &str) -> Option<Value> {
         self.lock().of(caller, run)?.outcome.clone()
     }
@@ -800,7 +800,7 @@ impl Service {
         Ok(waiting.iter().map(super::approve::waiting_json).collect())
     }
 
-    /// Whether a question may be shown to a caller: it sees every argument.
+    /// Returns whether a question may be shown to a caller: the caller may see every argument.
     pub(super) fn may_see(&self, caller: &Caller, journal: &Journal, question: &Waiting) -> bool {
         let name = journal.run(&question.run).map(|info| info.name).unwrap_or_default();
         let Some(pipeline) = self.pipelines.values().find(|p| p.in_journal() == name) else {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Calls of tools with their arguments, in order.
 pub(super) type Calls = Vec<(Name, Vec<(Name, Data)>)>;
 
-/// What went wrong with mocks, which no `catch` of the program may hide.
+/// Faults of mocks, which no `catch` of the program may hide.
 pub(super) type Faults = Arc<Mutex<Vec<(Option<Span>, String)>>>;
 
 /// Puts the mocks of a test in the place of handlers. Without `live` no other tool is carried out that does more than compute.
@@ -81,7 +81,7 @@ fn value(mut machine: Machine) -> Result<Data, String> {
     }
 }
 
-/// Whether arguments are what a pattern says; an empty one says nothing.
+/// Returns whether arguments match a pattern. An empty pattern matches all arguments.
 fn fits(pattern: &[Option<Data>], args: &[(Name, Data)]) -> bool {
     pattern.iter().enumerate().all(|(i, want)| match want {
         None => true,
@@ -94,7 +94,7 @@ fn shown(args: &[(Name, Data)]) -> String {
     diagnostics::clip_to(&format!("({})", args.join(", ")), 200)
 }
 
-/// What the mocks and expectations of a test say of its run.
+/// Returns the diagnostics of a test's run: faults of its mocks, and expectations that do not hold.
 pub(super) fn judge(test: &Test, report: &RunReport, calls: &Calls, faults: &Faults) -> Vec<Diagnostic> {
     let faults = faults.lock().unwrap_or_else(PoisonError::into_inner);
     let mut found: Vec<Diagnostic> = faults

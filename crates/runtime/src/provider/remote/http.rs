@@ -22,7 +22,7 @@ fn is_quota(code: &str) -> bool {
     matches!(code, "insufficient_quota" | "billing_error" | "billing_hard_limit_reached")
 }
 
-/// What an endpoint calls a conversation that is too long for the model.
+/// Returns whether an endpoint's error code means that the conversation is too long for the model.
 fn is_context_length(code: &str) -> bool {
     matches!(
         code,
@@ -101,7 +101,7 @@ impl Fault {
         }
     }
 
-    /// Whether a later request may succeed: what [`Backoff`](crate::Backoff) repeats.
+    /// Returns whether a later request may succeed. [`Backoff`](crate::Backoff) repeats such requests.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Fault::Connection { sent, slow, .. } => !(*sent && *slow),

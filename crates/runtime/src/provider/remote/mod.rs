@@ -197,7 +197,7 @@ pub struct Remote {
     whole: AtomicBool,
     /// Whether the endpoint wants the limit of a reply as `max_completion_tokens`, as OpenAI's does.
     new_limit: AtomicBool,
-    /// How many calls in a row failed though they were repeated.
+    /// Number of consecutive calls that failed although they were repeated.
     failures: AtomicU32,
 }
 
