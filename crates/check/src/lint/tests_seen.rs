@@ -1,4 +1,4 @@
-//! What draws of findings on public repositories showed to be wrong, or missing: `docs/precision.md`.
+//! What draws of findings on public repositories showed to be wrong, or missing: `notebook/precision.md`.
 
 use super::tests_code::{among, of};
 use super::*;
