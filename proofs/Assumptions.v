@@ -24,7 +24,9 @@ Print Assumptions present_rel.
 Print Assumptions next_run_related.
 Print Assumptions keys_equal.
 Print Assumptions noninterference_keys.
+Print Assumptions number_visible.
 Print Assumptions keys_differ.
+Print Assumptions channel_counter_leaks.
 Print Assumptions fork_conservative.
 Print Assumptions more_fuel.
 Print Assumptions result_unique.

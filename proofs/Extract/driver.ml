@@ -896,10 +896,11 @@ let answer_to (input : json) : json =
                  | r -> r));
       tool_params = (fun f -> List.map fst (tool_named f).params);
       tool_accepts = (fun f d -> if takes (tool_named f).decl d then None else Some "arguments");
-      tool = (fun f _ _ ->
+      tool_key = (fun f _ _ -> f);
+      tool = (fun f _ _ _ ->
         let d = data_of (answer "data") in
         if is_of (need "result" (tool_named f).decl) d then Inl d else Inr "result of another type");
-      states = (fun _ _ _ -> match field "label" !last with Some l -> label_of l | None -> lab false false);
+      states = (fun _ _ _ _ -> match field "label" !last with Some l -> label_of l | None -> lab false false);
       tool_policy = (fun f ->
         match field "policy" (tool_named f).decl with
         | None | Some Null -> None
@@ -988,7 +989,8 @@ let answer_to (input : json) : json =
       let limits = List.filter_map (function Limit (q, name) -> Some (q, name) | _ -> None) !around in
       let what, draw = match e.what with
         | RModel (_, ms) -> ([ ("model", Array (List.map message ms)) ], [])
-        | RTool (f, ds) -> ([ ("tool", String f); ("args", Array (List.map data_json ds)) ], [])
+        | RKey _ -> ([], [])
+        | RTool (f, ds, _) -> ([ ("tool", String f); ("args", Array (List.map data_json ds)) ], [])
         | RApprove (f, ds, _) -> ([ ("approve", String f); ("args", Array (List.map data_json ds)) ], [])
         | RSample p -> ([ ("sample", number_json p) ], [ String (count "draw" e.channel) ])
         | RRecall k -> ([ ("recall", String k) ], [])

@@ -17,10 +17,12 @@ Section Interp.
 
   (** ** The world *)
 
-  (** What a run asks of the world, and the scopes of time limits, which it tells. *)
+  (** What a run asks of the world, and the scopes of time limits, which it tells.
+      [RKey] is told to nobody: it is where a call gets its idempotency key. *)
   Inductive request :=
   | RModel (m : name) (messages : list string)
-  | RTool (f : name) (args : list data)
+  | RKey (f : name)
+  | RTool (f : name) (args : list data) (key : string)
   | RApprove (f : name) (args : list data) (labels : list L)
   | RSample (p : Q)
   | RRecall (k : name)
@@ -64,8 +66,9 @@ Section Interp.
     decode : name -> string -> data + string;
     tool_params : name -> list string;
     tool_accepts : name -> data -> option string;   (* missing, unknown or ill-typed arguments *)
-    tool : name -> list data -> list event -> data + string;
-    states : name -> list data -> list event -> L;  (* the label that it states with what it returns *)
+    tool_key : name -> L -> list event -> string;   (* the idempotency key of a call at a program counter *)
+    tool : name -> list data -> string -> list event -> data + string;
+    states : name -> list data -> string -> list event -> L; (* the label that it states with what it returns *)
     tool_policy : name -> option term;      (* a closed function of the arguments and their labels *)
     approve : name -> bool;                 (* whether somebody is asked before a call *)
     anyone : L;                             (* raises a refusal that says nothing of integrity *)
@@ -250,18 +253,19 @@ Section Interp.
     Definition refusal (ch l : L) (r : request) (s : state) : option string :=
       refuses H r (visible ch (visible l (tr s))).
 
-    (** The call itself; [d] is what decided that it is made, and with what.
+    (** The call itself; [d] is what decided that it is made, and with what;
+        [k] is its idempotency key, which the tool is given.
         The tool may state a label, which is joined to that of what it returns;
         which, depends on what is visible at the declared one. *)
-    Definition perform (d : L) (f : name) (args : list data) (ch : L) (s : state) : result :=
+    Definition perform (d : L) (f : name) (args : list data) (k : string) (ch : L) (s : state) : result :=
       let r := tool_res H f in
-      let s' := log ch (RTool f args) s in
-      match refusal ch (join d r) (RTool f args) s with
+      let s' := log ch (RTool f args k) s in
+      match refusal ch (join d r) (RTool f args k) s with
       | Some m => (Err (join d r) m, s')
       | None =>
-          let own := states H f args (visible r (tr s)) in
+          let own := states H f args k (visible r (tr s)) in
           let l := join (join d r) own in
-          match tool H f args (visible (join r own) (tr s)) with
+          match tool H f args k (visible (join r own) (tr s)) with
           | inl x => accept l x s'
           | inr m => (Err l m, s')
           end
@@ -308,7 +312,7 @@ Section Interp.
               else (Err d "what the tool's policy says is seen by too many", s1))
       end.
 
-    Definition call (pc : L) (f : name) (V : lval) (s : state) : result :=
+    Definition called (pc : L) (f : name) (V : lval) (k : string) (s : state) : result :=
       let Vs := arguments (tool_params H f) V in
       let ch := join (tool_pc H f) (channel_of (tool_args H f) Vs) in
       if admits f pc (tool_pc H f) then
@@ -322,10 +326,16 @@ Section Interp.
                 decide pc f Vs ch s (fun d s1 =>
                   let d := join d (deep_label V) in
                   approval d f (map strip Vs) (map deep_label Vs) ch s1
-                    (perform d f (map strip Vs) ch))
+                    (perform d f (map strip Vs) k ch))
             end
         end
       else (Err pc "call refused by the tool's bound", s).
+
+    (** The key of a call is a function of the tool, the program counter, and
+        what is visible there: that the call begins among it, so the calls that
+        have begun at one program counter can be counted. *)
+    Definition call (pc : L) (f : name) (V : lval) (s : state) : result :=
+      called pc f V (tool_key H f pc (visible pc (tr s))) (log pc (RKey f) s).
 
     (** The body runs at the label of the function.  A fixpoint applies its
         functional to itself with one unfolding less. *)

@@ -228,13 +228,13 @@ Section Confinement.
       intros. unfold accept. destruct (data_permits (policy H) d); done.
     Qed.
 
-    Lemma perform_conf : forall pc d f args ch s, flows pc d = true -> above pc ch ->
-      confined pc s (perform H d f args ch s).
+    Lemma perform_conf : forall pc d f args k ch s, flows pc d = true -> above pc ch ->
+      confined pc s (perform H d f args k ch s).
     Proof.
-      intros pc d f args ch s A B. unfold perform.
-      assert (C : state_conf pc s (log ch (RTool f args) s)) by (apply conf_log_above; auto).
+      intros pc d f args k ch s A B. unfold perform.
+      assert (C : state_conf pc s (log ch (RTool f args k) s)) by (apply conf_log_above; auto).
       destruct (refusal H _ _ _ s); [split; auto; simpl; lab |].
-      destruct (tool H f _ _).
+      destruct (tool H f _ _ _).
       - eapply confined_after; eauto. apply accept_conf. lab.
       - split; auto. simpl. lab.
     Qed.
@@ -257,14 +257,21 @@ Section Confinement.
       destruct (strip W) as [[| [] | | |] | |]; try done. apply K. lab.
     Qed.
 
-    Lemma call_conf : forall pc f V s, confined pc s (call (F := F) H ev pc f V s).
+    Lemma called_conf : forall pc f V k s, confined pc s (called (F := F) H ev pc f V k s).
     Proof.
-      intros. unfold call. set (Vs := arguments (tool_params H f) V).
+      intros. unfold called. set (Vs := arguments (tool_params H f) V).
       destruct (admits H f pc (tool_pc H f)) eqn:E; [| done].
       destruct (refused H f (tool_args H f) Vs); [done |].
       destruct (tool_accepts H f (strip V)); [done |].
       apply decide_conf. intros d s1 D. apply approval_conf; [lab |]. intros s2.
       apply perform_conf; [lab |]. apply above_join_l. eapply admits_above; eauto.
+    Qed.
+
+    Lemma call_conf : forall pc f V s, confined pc s (call (F := F) H ev pc f V s).
+    Proof.
+      intros. unfold call. eapply confined_after with (s' := log pc (RKey f) s).
+      - apply conf_log; lab.
+      - apply called_conf.
     Qed.
 
     Lemma apply_conf : forall V1 V2 s,

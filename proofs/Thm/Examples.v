@@ -22,7 +22,8 @@ Definition num (n : Z) : term := EK (KNum (n # 1)).
 Definition bool (b : bool) : term := EK (KBool b).
 
 (** A world: the model answers "7" to anything, which parses as the number 7;
-    the tool [publish] takes public data, [read] gives untrusted data; labels
+    the tool [publish] takes public data, [hide] may be called under secrets and
+    gives public data, [read] gives untrusted data; labels
     are written as tags. *)
 Definition world : host L := {|
   model := fun _ _ _ => inl "7";
@@ -31,10 +32,11 @@ Definition world : host L := {|
   offers := fun _ => false;
   parse := fun r => if String.eqb r "7" then inl (num 7) else inr "does not parse";
   decode := fun _ r => inl (DK (KStr r));
-  tool_params := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"] then ["x"] else [];
+  tool_params := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"; "hide"] then ["x"] else [];
   tool_accepts := fun _ _ => None;
-  tool := fun f _ seen => inl (DK (KNum (Z.of_nat (List.length seen) # 1)));
-  states := fun _ _ _ => pub;
+  tool_key := fun f pc seen => f;
+  tool := fun f _ _ seen => inl (DK (KNum (Z.of_nat (List.length seen) # 1)));
+  states := fun _ _ _ _ => pub;
   tool_policy := fun f =>
     if String.eqb f "checked"
     then Some (ELam (EGet (EGet (EVar 0) (EK (KStr "x"))) (EK (KStr "value")))) else None;
@@ -42,7 +44,7 @@ Definition world : host L := {|
   anyone := unt;
   from_label := fun _ => DK KNull;
   sample := fun _ seen => Nat.even (List.length seen);
-  refuses := fun r _ => match r with RTool "broken" _ => Some "too late" | _ => None end;
+  refuses := fun r _ => match r with RTool "broken" _ _ => Some "too late" | _ => None end;
   is_timeout := fun m => String.eqb m "too late";
   remark := fun _ _ => "try again";
   char_at := fun _ _ => None;
@@ -55,8 +57,10 @@ Definition world : host L := {|
     | DK (KTag "") => Some pub
     | _ => None
     end;
-  tool_pc := fun _ => pub;
-  tool_args := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"] then [pub] else [];
+  tool_pc := fun f => if String.eqb f "hide" then sec else pub;
+  tool_args := fun f =>
+    if String.eqb f "hide" then [sec]
+    else if existsb (String.eqb f) ["publish"; "checked"; "mail"] then [pub] else [];
   tool_res := fun f => if String.eqb f "read" then unt else pub;
   key_label := fun k => if existsb (String.eqb k) ["public"; "x"; "y"; "z"] then pub else sec;
   has_type := fun _ _ => true;
@@ -123,16 +127,17 @@ Proof. vm_compute. reflexivity. Qed.
 
 (** A policy looks at the argument: it admits what is true. *)
 Example policy_admits :
-  fst (run [] (ECall "checked" (EK (KBool true)))) = Val (Lab pub (VK (KNum 0))) /\
+  fst (run [] (ECall "checked" (EK (KBool true)))) = Val (Lab pub (VK (KNum 1))) /\
   fst (run [] (ECall "checked" (EK (KBool false)))) = Err pub "the tool's policy refuses the call" /\
-  tr (snd (run [] (ECall "checked" (EK (KBool false))))) = [].
+  tr (snd (run [] (ECall "checked" (EK (KBool false))))) = [Event pub (RKey "checked")].
 Proof. vm_compute. auto. Qed.
 
 (** Untrusted data goes to a tool that somebody approves, and is shown on a
     channel as untrusted as it is; secret data does not. *)
 Example approved :
   tr (snd (run [Lab unt (VK (KNum 1))] (ECall "mail" (EVar 0)))) =
-    [Event pub (RTool "mail" [DK (KNum 1)]); Event unt (RApprove "mail" [DK (KNum 1)] [unt])] /\
+    [Event pub (RTool "mail" [DK (KNum 1)] "mail"); Event unt (RApprove "mail" [DK (KNum 1)] [unt]);
+     Event pub (RKey "mail")] /\
   fst (run [Lab sec (VK (KNum 1))] (ECall "mail" (EVar 0))) = Err unt "argument refused by the tool's bound" /\
   fst (run [Lab unt (VK (KNum 1))] (ECall "publish" (EVar 0))) = Err pub "argument refused by the tool's bound".
 Proof. vm_compute. auto. Qed.
@@ -238,7 +243,7 @@ Definition secret (b : Datatypes.bool) : list (lval L) := [Lab sec (VK (KBool b)
 Definition ev := eval (F := F) world 50.
 
 Definition kind (e : event L) : nat :=
-  match what e with RTool _ _ => 1 | RRemember _ _ => 2 | RRecall _ => 3 | _ => 4 end.
+  match what e with RTool _ _ _ => 1 | RRemember _ _ => 2 | RRecall _ => 3 | _ => 4 end.
 
 Example par_to_end_leaks :
   exists env1 env2,
@@ -254,14 +259,14 @@ Proof.
       exists u, map kind (visible pub (tr b)) = (u ++ map kind (visible pub (tr a)))%list).
     { intros a b [t E]. exists (map kind t). rewrite E. apply map_app. }
     cbv zeta. split; intros X; apply K in X; destruct X as [u E]; vm_compute in E;
-      destruct u as [| ? [| ? [| ? [| ? ?]]]]; inversion E.
+      destruct u as [| ? [| ? [| ? [| ? [| ? ?]]]]]; inversion E.
 Qed.
 
 (** The rule as it is: with the secret that stops the first branch, the second
     one does not start. *)
 Example par_stops :
   visible pub (tr (snd (pars ev pub (secret true) [] empty leaky_branches))) = [] /\
-  List.length (visible pub (tr (snd (pars ev pub (secret false) [] empty leaky_branches)))) = 3%nat.
+  List.length (visible pub (tr (snd (pars ev pub (secret false) [] empty leaky_branches)))) = 4%nat.
 Proof. vm_compute. auto. Qed.
 
 (** ** Why the retry of a guard runs under the label of the verdict

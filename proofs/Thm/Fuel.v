@@ -50,7 +50,7 @@ Section Fuel.
     Lemma call_fuel : forall pc f V s,
       approx (call (F := F) H ev1 pc f V s) (call (F := F) H ev2 pc f V s).
     Proof.
-      intros. unfold call. destruct (admits H f pc (tool_pc H f)); auto.
+      intros. unfold call, called. destruct (admits H f pc (tool_pc H f)); auto.
       destruct (refused H f _ _); auto. destruct (tool_accepts H f (strip V)); auto.
       unfold decide. destruct (tool_policy H f); auto. apply approx_bind; auto using restore_fuel.
     Qed.

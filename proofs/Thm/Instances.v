@@ -93,14 +93,13 @@ Section Secure.
     extends z (snd (eval H n1 pc env1 s1 e)) (snd (eval H n2 pc env2 s2 e)) \/
     extends z (snd (eval H n2 pc env2 s2 e)) (snd (eval H n1 pc env1 s1 e)).
 
-  (** [noninterference_keys], for keys of any kind *)
+  (** [noninterference_keys] *)
   Definition keys_agree (pol : axis -> bool) (z : B) : Prop :=
-    forall K (key : request B -> list (event B) -> K) (H : host B) n1 n2 pc env1 env2 s1 s2 e,
+    forall (H : host B) n1 n2 pc env1 env2 s1 s2 e,
     admissible H pol z -> permits pol e = true -> lsrel pol z env1 env2 -> srel z s1 s2 ->
-    let told t := keyed_visible K key (fun c => c) z t in
-    let t1 := tr (snd (eval H n1 pc env1 s1 e)) in
-    let t2 := tr (snd (eval H n2 pc env2 s2 e)) in
-    (exists ks, told t2 = ks ++ told t1) \/ (exists ks, told t1 = ks ++ told t2).
+    let k1 := keys (visible z (tr (snd (eval H n1 pc env1 s1 e)))) in
+    let k2 := keys (visible z (tr (snd (eval H n2 pc env2 s2 e)))) in
+    (exists ks, k2 = ks ++ k1) \/ (exists ks, k1 = ks ++ k2).
 
   Definition agrees (pol : axis -> bool) (z : B) : Prop :=
     values_agree pol z /\ errors_agree pol z /\ traces_agree pol z /\ keys_agree pol z.
@@ -123,7 +122,7 @@ Section Secure.
       exact (noninterference_errors H pol z PO G PR TK _ _ _ _ _ _ _ _ _ _ _ _ _ P R S E1 A E2 N).
     - intros H n1 n2 pc env1 env2 s1 s2 e (PO & G & PR & TK) P R S.
       exact (noninterference_traces H pol z PO G PR TK _ _ _ _ _ _ _ _ P R S).
-    - intros K key H n1 n2 pc env1 env2 s1 s2 e (PO & G & PR & TK) P R S.
+    - intros H n1 n2 pc env1 env2 s1 s2 e (PO & G & PR & TK) P R S.
       apply noninterference_keys with (pol := pol); auto.
   Qed.
 
@@ -180,15 +179,16 @@ Section Witness.
     decode := fun _ r => inl (DK (KStr r));
     tool_params := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"; "file"] then ["x"] else [];
     tool_accepts := fun _ _ => None;
-    tool := fun f _ seen => inl (DK (KNum (Z.of_nat (List.length seen) # 1)));
-    states := fun _ _ _ => bot;
+    tool_key := fun f _ seen => if Nat.even (List.length seen) then f else "again";
+    tool := fun f _ k seen => inl (DK (KNum (Z.of_nat (List.length seen + String.length k) # 1)));
+    states := fun _ _ _ _ => bot;
     tool_policy := fun f =>
       if String.eqb f "checked" then Some (ELam (EGet (EGet (EVar 0) (text "x")) (text "value"))) else None;
     approve := fun f => String.eqb f "mail" && pol Endorse;
     anyone := untrusted;
     from_label := fun _ => DK (KStr "label");
     sample := fun _ seen => Nat.even (List.length seen);
-    refuses := fun r _ => match r with RTool "broken" _ => Some "too late" | _ => None end;
+    refuses := fun r _ => match r with RTool "broken" _ _ => Some "too late" | _ => None end;
     is_timeout := fun m => String.eqb m "too late";
     remark := fun _ _ => "try again";
     char_at := fun _ _ => None;

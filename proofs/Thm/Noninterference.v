@@ -190,40 +190,40 @@ Section Noninterference.
   Lemma same_label_self : forall l, same_label l l.
   Proof. intros l. destruct (flows l z) eqn:E; [left | right]; auto. Qed.
 
-  Lemma perform_grows : forall d f args ch (s : state L), grows s (perform H d f args ch s).
+  Lemma perform_grows : forall d f args k ch (s : state L), grows s (perform H d f args k ch s).
   Proof.
     intros. unfold perform.
-    assert (G : forall o, grows s (o, log ch (RTool f args) s)) by (intros; exists [Event ch (RTool f args)]; reflexivity).
-    destruct (refusal H _ _ _ s); auto. destruct (tool H f _ _); auto.
+    assert (G : forall o, grows s (o, log ch (RTool f args k) s)) by (intros; exists [Event ch (RTool f args k)]; reflexivity).
+    destruct (refusal H _ _ _ s); auto. destruct (tool H f _ _ _); auto.
     unfold accept. destruct (data_permits (policy H) d0); auto.
   Qed.
 
-  Lemma perform_rel : forall f d1 d2 args1 args2 ch s1 s2,
+  Lemma perform_rel : forall f d1 d2 args1 args2 k ch s1 s2,
     same_label d1 d2 -> (low d1 -> args1 = args2) -> (low ch -> args1 = args2) -> srel s1 s2 ->
-    rrel (perform H d1 f args1 ch s1) (perform H d2 f args2 ch s2).
+    rrel (perform H d1 f args1 k ch s1) (perform H d2 f args2 k ch s2).
   Proof.
-    intros f d1 d2 args1 args2 ch s1 s2 D A1 A2 S. unfold perform.
-    assert (S' : srel (log ch (RTool f args1) s1) (log ch (RTool f args2) s2)).
+    intros f d1 d2 args1 args2 k ch s1 s2 D A1 A2 S. unfold perform.
+    assert (S' : srel (log ch (RTool f args1 k) s1) (log ch (RTool f args2 k) s2)).
     { apply srel_log; auto using same_label_self. intros C. f_equal. auto. }
     set (r := tool_res H f).
     assert (Hi : high (join d1 r) -> high (join d2 r) ->
-      rrel match refusal H ch (join d1 r) (RTool f args1) s1 with
-           | Some m => (Err (join d1 r) m, log ch (RTool f args1) s1)
-           | None => match tool H f args1 (visible (join r (states H f args1 (visible r (tr s1)))) (tr s1)) with
-             | inl x => accept H (join (join d1 r) (states H f args1 (visible r (tr s1)))) x (log ch (RTool f args1) s1)
-             | inr m => (Err (join (join d1 r) (states H f args1 (visible r (tr s1)))) m, log ch (RTool f args1) s1)
+      rrel match refusal H ch (join d1 r) (RTool f args1 k) s1 with
+           | Some m => (Err (join d1 r) m, log ch (RTool f args1 k) s1)
+           | None => match tool H f args1 k (visible (join r (states H f args1 k (visible r (tr s1)))) (tr s1)) with
+             | inl x => accept H (join (join d1 r) (states H f args1 k (visible r (tr s1)))) x (log ch (RTool f args1 k) s1)
+             | inr m => (Err (join (join d1 r) (states H f args1 k (visible r (tr s1)))) m, log ch (RTool f args1 k) s1)
              end
            end
-           match refusal H ch (join d2 r) (RTool f args2) s2 with
-           | Some m => (Err (join d2 r) m, log ch (RTool f args2) s2)
-           | None => match tool H f args2 (visible (join r (states H f args2 (visible r (tr s2)))) (tr s2)) with
-             | inl x => accept H (join (join d2 r) (states H f args2 (visible r (tr s2)))) x (log ch (RTool f args2) s2)
-             | inr m => (Err (join (join d2 r) (states H f args2 (visible r (tr s2)))) m, log ch (RTool f args2) s2)
+           match refusal H ch (join d2 r) (RTool f args2 k) s2 with
+           | Some m => (Err (join d2 r) m, log ch (RTool f args2 k) s2)
+           | None => match tool H f args2 k (visible (join r (states H f args2 k (visible r (tr s2)))) (tr s2)) with
+             | inl x => accept H (join (join d2 r) (states H f args2 k (visible r (tr s2)))) x (log ch (RTool f args2 k) s2)
+             | inr m => (Err (join (join d2 r) (states H f args2 k (visible r (tr s2)))) m, log ch (RTool f args2 k) s2)
              end
            end).
     { intros H1 H2.
       destruct (refusal H ch _ _ s1), (refusal H ch _ _ s2);
-        try destruct (tool H f args1 _); try destruct (tool H f args2 _);
+        try destruct (tool H f args1 k _); try destruct (tool H f args2 k _);
         unfold accept;
         repeat match goal with |- context [data_permits ?p ?d] => destruct (data_permits p d) end;
         apply rrel_high; simpl; auto using join_false_l. }
@@ -235,16 +235,16 @@ Section Noninterference.
     rewrite (refusal_low ch _ _ _ _ Lo S).
     destruct (refusal H ch _ _ s2); [apply rrel_err; auto |].
     rewrite (visible_low _ _ _ _ B (proj2 (proj2 S))).
-    set (own := states H f args1 (visible r (tr s2))).
+    set (own := states H f args1 k (visible r (tr s2))).
     destruct (flows own z) eqn:O.
     - assert (J : low (join r own)) by (apply join_true; auto).
       assert (Lo' : low (join (join d1 r) own)) by (apply join_true; auto).
       rewrite (visible_low _ _ _ _ J (proj2 (proj2 S))).
-      destruct (tool H f args1 _).
+      destruct (tool H f args1 k _).
       + apply accept_rel; auto using same_label_low.
       + apply rrel_err; auto.
     - assert (Hi : high (join (join d1 r) own)) by (apply join_false_r; auto).
-      destruct (tool H f args1 (visible _ (tr s1))), (tool H f args1 (visible _ (tr s2)));
+      destruct (tool H f args1 k (visible _ (tr s1))), (tool H f args1 k (visible _ (tr s2)));
         unfold accept;
         repeat match goal with |- context [data_permits ?p ?d] => destruct (data_permits p d) end;
         apply rrel_high; simpl; auto.
@@ -553,17 +553,17 @@ Section Noninterference.
       - intros. destruct (admits H f _ ch); [destruct (strip V) as [[| [] | | |] | |] |]; auto using grows_refl.
     Qed.
 
-    Lemma call_rel : forall pc f V1 V2 s1 s2,
+    Lemma called_rel : forall pc f V1 V2 k s1 s2,
       low pc -> lrel V1 V2 -> srel s1 s2 ->
-      rrel (call (F := F) H ev1 pc f V1 s1) (call (F := F) H ev2 pc f V2 s2).
+      rrel (called (F := F) H ev1 pc f V1 k s1) (called (F := F) H ev2 pc f V2 k s2).
     Proof.
-      intros pc f V1 V2 s1 s2 P RV S.
+      intros pc f V1 V2 k s1 s2 P RV S.
       pose proof (arguments_rel _ _ (tool_params H f) _ _ RV) as R.
-      pose proof (confined_grows _ _ _ (call_conf H ev1 C1 pc f V1 s1)) as G1.
-      pose proof (confined_grows _ _ _ (call_conf H ev2 C2 pc f V2 s2)) as G2.
+      pose proof (confined_grows _ _ _ (called_conf H ev1 C1 pc f V1 k s1)) as G1.
+      pose proof (confined_grows _ _ _ (called_conf H ev2 C2 pc f V2 k s2)) as G2.
       assert (Eq : low (deep_label V1) -> V1 = V2).
       { intros D. destruct (lrel_visible _ _ _ _ RV) as [[E _] | [D' _]]; auto. congruence. }
-      unfold call in *.
+      unfold called in *.
       set (vs1 := arguments (tool_params H f) V1) in *. set (vs2 := arguments (tool_params H f) V2) in *.
       destruct (admits H f pc (tool_pc H f)) eqn:PT.
       2: { apply rrel_err; auto. }
@@ -583,9 +583,9 @@ Section Noninterference.
         rewrite (channel_args _ _ _ E C) in D. discriminate. }
       assert (Rest : rrel
         (decide (F := F) H ev1 pc f vs1 ch s1 (fun d s1 => approval H (join d (deep_label V1)) f
-           (map strip vs1) (map deep_label vs1) ch s1 (perform H (join d (deep_label V1)) f (map strip vs1) ch)))
+           (map strip vs1) (map deep_label vs1) ch s1 (perform H (join d (deep_label V1)) f (map strip vs1) k ch)))
         (decide (F := F) H ev2 pc f vs2 ch s2 (fun d s1 => approval H (join d (deep_label V2)) f
-           (map strip vs2) (map deep_label vs2) ch s1 (perform H (join d (deep_label V2)) f (map strip vs2) ch)))).
+           (map strip vs2) (map deep_label vs2) ch s1 (perform H (join d (deep_label V2)) f (map strip vs2) k ch)))).
       { apply decide_rel; auto.
         - intros d1 d2 t1 t2 D St.
           assert (J : same_label (join d1 (deep_label V1)) (join d2 (deep_label V2))).
@@ -606,6 +606,15 @@ Section Noninterference.
         { eapply rrel_stuck_left; [exact Q1 | apply ext, S | exact G2]. }
         destruct (tool_accepts H f (strip V2)); auto.
         eapply rrel_stuck_right; [exact Q2 | apply ext', S | exact G1].
+    Qed.
+
+    Lemma call_rel : forall pc f V1 V2 s1 s2,
+      low pc -> lrel V1 V2 -> srel s1 s2 ->
+      rrel (call (F := F) H ev1 pc f V1 s1) (call (F := F) H ev2 pc f V2 s2).
+    Proof.
+      intros pc f V1 V2 s1 s2 P RV S. unfold call.
+      rewrite (visible_low _ _ _ _ P (proj2 (proj2 S))).
+      apply called_rel; auto. apply srel_log; auto using same_label_self.
     Qed.
 
     Lemma apply_rel : forall V1 V2 W1 W2 s1 s2,

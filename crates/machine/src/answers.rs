@@ -33,7 +33,7 @@ impl<'a> Asked<'a> {
 
     /// The number of a call of this tool, see [`Request::call_id`](crate::Request::call_id).
     pub fn call_id(&self, tool: &ToolDecl) -> Option<u64> {
-        self.strand.call_id(self.lattice, tool, self.channel)
+        self.strand.call_id(self.lattice, tool)
     }
 
     /// The time limits that the answer has to keep.

@@ -82,7 +82,7 @@ enum Counted {
     Draws,
     Pars,
     Scopes,
-    /// Calls of tools that write, by their channel.
+    /// Calls of tools that write, by their program counter.
     Calls,
 }
 
@@ -482,26 +482,26 @@ impl Strand {
 
     /// What its next request is called.
     /// See [`Request::call_id`].
-    pub(crate) fn call_id(&self, lattice: &Lattice, tool: &ToolDecl, channel: Label) -> Option<u64> {
-        // The channel of a tool is fixed, and so are the program counters of the branches around, which flow to it: whoever sees the call
-        // sees the branch, and all calls that are counted.
-        let name = || mix(self.id, self.counts.peek(Counted::Calls, lattice, channel));
+    pub(crate) fn call_id(&self, lattice: &Lattice, tool: &ToolDecl) -> Option<u64> {
+        // The tool is given the key and may answer by it. The program counter flows to the channel and to the label of the answer, so
+        // who sees either sees the branch and all calls that are counted.
+        let name = || mix(self.id, self.counts.peek(Counted::Calls, lattice, self.pc));
         (tool.effect == EffectClass::Write).then(name)
     }
 
     /// Counts a request that was made.
-    fn made(&mut self, lattice: &Lattice, call: &Call, channel: Label) {
+    fn made(&mut self, lattice: &Lattice, call: &Call) {
         match call {
-            Call::Tool { tool, .. } => self.called(lattice, tool, channel),
+            Call::Tool { tool, .. } => self.called(lattice, tool),
             _ => self.requests += 1,
         }
     }
 
     /// Counts a call of a tool that was made.
-    fn called(&mut self, lattice: &Lattice, tool: &ToolDecl, channel: Label) {
+    fn called(&mut self, lattice: &Lattice, tool: &ToolDecl) {
         self.requests += 1;
         if tool.effect == EffectClass::Write {
-            self.counts.count(Counted::Calls, lattice, channel);
+            self.counts.count(Counted::Calls, lattice, self.pc);
         }
     }
 
@@ -787,10 +787,10 @@ impl Machine {
         s.waiting = Some(Waiting { number: s.requests, pending, answer, span });
         let place = Place { branch: s.place(), number: s.requests };
         let call_id = match &call {
-            Call::Tool { tool, .. } => s.call_id(&self.lattice, tool, channel),
+            Call::Tool { tool, .. } => s.call_id(&self.lattice, tool),
             _ => None,
         };
-        s.made(&self.lattice, &call, channel);
+        s.made(&self.lattice, &call);
         Outcome::Request(
             id,
             Request {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 const TOOLS: &str = "tool pay(n: Num) -> Null write control []
 tool hide(n: Num @ [\"S\"]) -> Null @ [\"S\"] write control [\"S\"]
+tool tell(n: Num @ [\"S\"]) -> Str @ [] write control [\"S\"]
 tool look(n: Num @ [\"U\", \"S\"]) -> Null @ [] read control [\"U\", \"S\"]
 ";
 
@@ -106,4 +107,44 @@ fn calls_of_one_tool_have_different_keys() {
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "{program}: {all:?}");
     }
     assert!(calls("tool[look] 1", false).values().all(|numbers| numbers == &[None]));
+}
+
+/// A tool is given its key and may answer by it, so the key of a call depends on no more than the answer may: a public answer on a secret
+/// channel does not tell how many secret calls there were.
+#[test]
+fn a_tool_that_answers_by_its_key_tells_nothing() {
+    let answers = |text: &str| {
+        let code = common::lam(&format!("{TOOLS}{text}"));
+        let mut machine = Machine::new(code, None, Config::default());
+        loop {
+            match machine.poll() {
+                Output::Request(id, request) => {
+                    let number = request.call_id.unwrap();
+                    let answer = match &request.call {
+                        Call::Tool { tool, .. } if *tool.name == *"tell" => {
+                            Data::Str(format!("{number:x}").into())
+                        }
+                        Call::Tool { .. } => Data::Null,
+                        other => panic!("{other:?}"),
+                    };
+                    machine.handle(id, Response::Tool(Ok(answer)));
+                }
+                Output::Working => {}
+                Output::Waiting => panic!("everything was answered"),
+                Output::Done(result) => break format!("{:?}", machine.reify(&result.unwrap())),
+            }
+        }
+    };
+    for program in [
+        "let _ = [\"S\"]: CALLS in tool[tell] 1",
+        "let _ = [\"S\"]: CALLS in [tool[tell] 1, tool[tell] 2]",
+        "let _ = [\"S\"]: CALLS in par [tool[tell] 1, tool[tell] 2]",
+        "each (\\n. let _ = [\"S\"]: CALLS in tool[tell] n) [1, 2]",
+    ] {
+        let in_world = |calls: &str| answers(&program.replace("CALLS", calls));
+        let none = in_world("null");
+        for calls in ["tool[hide] 1", "tool[tell] 1", "[tool[hide] 1, tool[tell] 2]"] {
+            assert_eq!(in_world(calls), none, "{program} with {calls}");
+        }
+    }
 }

@@ -419,7 +419,7 @@ impl Machine {
         let Some(response) = response else { return Some(question) };
         let Question { pending, call, channel, answer, span, .. } = question;
         let number = s.requests;
-        s.made(&self.lattice, &call, channel);
+        s.made(&self.lattice, &call);
         s.state = State::Waiting;
         s.waiting = Some(Waiting { number, pending, answer, span });
         self.answer(s, number, response);
@@ -557,13 +557,13 @@ impl Machine {
             && let Some(small) = Small::of(data)
             && tool.decl.result.admits(data)
         {
-            s.called(&self.lattice, &tool.decl, tool.channel);
+            s.called(&self.lattice, &tool.decl);
             // There is nothing in it to be dropped.
             std::mem::forget(answer);
             return Some(s.add(label, small));
         }
         let result = answer?;
-        s.called(&self.lattice, &tool.decl, tool.channel);
+        s.called(&self.lattice, &tool.decl);
         let value = self.result(s, tool, label, Label::BOTTOM, span, result);
         Some(s.done_or_raised(value))
     }
