@@ -9,6 +9,8 @@
 //! earlier requests whose channels flow to its label, and on no others: that is all the theorem allows a world to know. Whether an
 //! answer is late depends on those whose channels flow to the channel of the request, too.
 //!
+//! A model is an observer as well: what it is sent must be the same in both runs, unless its clearance admits the secrets.
+//!
 //! Invariant: a run that goes on for ever, or ends of an error that the observer does not see, tells it no more than
 //! what it had seen before (termination-insensitive).
 
@@ -16,7 +18,10 @@ use crate::drive::{self, InPlace, ParseWith, Shown};
 use crate::generate::{Ast, Op, Program, Rng, Script, Style, Ty, random_program};
 use crate::outcome::{Tree, TreeNode};
 use crate::world::{Answer, Message, hash};
-use core_ir::{Bound, Data, Label, LabelSpec, Lattice, LatticeKind, Num, Pred, Prim};
+use core_ir::{
+    Bound, Clearances, Data, Label, LabelSpec, Lattice, LatticeKind, ModelRoute, ModelRoutes, Name, Num,
+    Pred, Prim,
+};
 use machine::{Call, Config, Deadlines, Machine, Output, Response};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -56,6 +61,17 @@ pub struct Pair {
     pub inputs: [Data; 2],
     /// What the program may reclassify.
     pub reclassify: Reclassify,
+    /// The models.
+    pub models: Models,
+}
+
+/// The models of a pair: which of them may answer a call, and what each may see.
+#[derive(Clone, Debug)]
+pub struct Models {
+    routes: ModelRoutes,
+    clearances: Clearances<LabelSpec>,
+    /// True if the driver compares conversations with clearances, and not the machine.
+    driver_clears: bool,
 }
 
 /// What differs for someone who should not be able to tell.
@@ -74,6 +90,8 @@ pub struct Seen {
     pub observers: u32,
     /// Those of them who saw both runs end.
     pub both_ended: u32,
+    /// Models whose clearance does not admit the secrets.
+    pub models: u32,
     /// Whether the runs differ for one who sees everything.
     pub differ: bool,
 }
@@ -82,6 +100,7 @@ impl fmt::Debug for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b] = [&self.inputs[0], &self.inputs[1]].map(|d| d.to_json());
         writeln!(f, "secrets labelled {}: {a} or {b}; {:?}", self.secret.to_json(), self.reclassify)?;
+        writeln!(f, "{:?}", self.models)?;
         write!(f, "{:?}", self.program)
     }
 }
@@ -205,7 +224,46 @@ pub fn pair_like(seed: u64, change: impl FnOnce(&mut Style)) -> Pair {
     let inputs = [input(), input()];
     let body = std::mem::replace(&mut program.ast, Ast::lit(Data::Null));
     program.ast = closed(&secret, &body);
-    Pair { program, body, secret, inputs, reclassify }
+    // Numbers of their own, so that the rest of a pair does not depend on them.
+    let models = models(&mut Rng::new(seed.rotate_left(48)), &mut program, &labels);
+    Pair { program, body, secret, inputs, reclassify, models }
+}
+
+/// Names of models; the last two are one model.
+const MODELS: [&str; 4] = ["large", "small", "own", "openai/own"];
+
+/// Models with clearances, which the program's calls name or get by default and as a fallback.
+fn models(rng: &mut Rng, program: &mut Program, labels: &[Data]) -> Models {
+    let clearances = Clearances { default: program.clearance.clone(), named: Vec::new() };
+    let mut models = Models { routes: ModelRoutes::default(), clearances, driver_clears: rng.chance(50) };
+    if rng.chance(50) {
+        return models;
+    }
+    let name = |rng: &mut Rng| Name::from(MODELS[rng.below(MODELS.len())]);
+    for listed in MODELS {
+        if rng.chance(60) {
+            let clearance = match rng.pick(labels) {
+                Some((_, label)) if rng.chance(70) => LabelSpec::Exact(label.clone()),
+                _ => LabelSpec::TOP,
+            };
+            models.clearances.named.push((listed.into(), clearance));
+        }
+        if rng.chance(30) {
+            // An entry says the other names of its model itself.
+            let aliases = if listed == "openai/own" { vec!["own".into()] } else { Vec::new() };
+            let fallback = (0..rng.below(3)).map(|_| name(rng)).collect();
+            models.routes.entries.insert(listed.into(), ModelRoute { aliases, fallback });
+        }
+    }
+    models.routes.default = (0..rng.below(3)).map(|_| name(rng)).collect();
+    models.routes.forced = rng.chance(10).then(|| name(rng));
+    for params in &mut program.models {
+        params.model = rng.chance(60).then(|| name(rng));
+        if rng.chance(20) {
+            params.extra.push(("fallback".into(), Data::str(&*name(rng))));
+        }
+    }
+    models
 }
 
 /// Every label that programs of a lattice speak of.
@@ -270,6 +328,8 @@ struct Asked {
     channel: Label,
     /// By which branch: its name, which depends on nothing that happens above it.
     strand: u64,
+    /// The models that were sent it, each under all its names.
+    sent: Vec<Name>,
 }
 
 /// What there is to be seen of a run.
@@ -317,8 +377,8 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
         max_frames: FUEL as usize,
         parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
         clearance: program.clearance.clone(),
-        clearances: Vec::new(),
-        routes: Default::default(),
+        clearances: pair.models.clearances.named.clone(),
+        routes: pair.models.routes.clone(),
         explain_flow: false,
         generated_endorse: program.generated_endorse,
         input: LabelSpec::BOTTOM,
@@ -339,7 +399,11 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
     }
     let ordered = !program.is_parallel();
     let mut machine = Machine::new(code, Some(pair.inputs[which].clone()), config);
-    let around = Around { program, secret, which, ordered, common, world, asked: Vec::new() };
+    if pair.models.driver_clears {
+        machine.leave_clearance_to_driver();
+    }
+    let (sent, asked) = (Vec::new(), Vec::new());
+    let around = Around { program, secret, which, ordered, common, world, sent, asked };
     let mut shown = InPlace::new(around);
     let result = loop {
         match machine.poll_with(&mut shown) {
@@ -353,7 +417,13 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
                         };
                         let (channel, limits) = (request.channel, &request.deadlines);
                         let named = (id.strand, number);
-                        shown.to.answer_to(&request.call, channel, limits, named, machine.lattice())
+                        match pair.models.sent(&machine, &request) {
+                            Ok(sent) => {
+                                shown.to.sent = sent;
+                                shown.to.answer_to(&request.call, channel, limits, named, machine.lattice())
+                            }
+                            Err(uncleared) => uncleared,
+                        }
                     }
                 };
                 machine.handle(id, response);
@@ -378,6 +448,35 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
     Run { end, conversation, asked }
 }
 
+impl Models {
+    /// The models that are sent a request, in their order, each under all its names. The last one answers, those before it fail.
+    ///
+    /// # Errors
+    /// The response to a conversation that none of them may see.
+    fn sent(&self, machine: &Machine, request: &machine::Request) -> Result<Vec<Name>, Response> {
+        let Call::Model { params, attempt, .. } = &request.call else { return Ok(Vec::new()) };
+        let all = self.routes.candidates(params.as_deref());
+        let mut may = all.clone();
+        may.retain(|model| machine.may_see(model, request.channel));
+        if may.is_empty() {
+            assert!(self.driver_clears, "a request that no model may see");
+            return Err(Response::Uncleared(all));
+        }
+        may.truncate(1 + *attempt as usize % 2);
+        Ok(may.iter().flat_map(|model| model.names().cloned()).collect())
+    }
+
+    /// What each model may see, by its name.
+    fn by_name(&self) -> impl Iterator<Item = (Name, &LabelSpec)> {
+        let Clearances { default, named } = &self.clearances;
+        let listed = |name: &str| named.iter().any(|(n, _)| **n == *name);
+        // These have no other name that may be listed.
+        let others = ["large", "small"].into_iter().filter(move |name| !listed(name));
+        let others = others.map(move |name| (Name::from(name), default));
+        named.iter().map(|(name, clearance)| (name.clone(), clearance)).chain(others)
+    }
+}
+
 /// The world of one of the two runs.
 struct Around<'p> {
     program: &'p Program,
@@ -387,6 +486,8 @@ struct Around<'p> {
     ordered: bool,
     common: Common,
     world: Script,
+    /// The models that are sent the next request.
+    sent: Vec<Name>,
     asked: Vec<Asked>,
 }
 
@@ -422,11 +523,15 @@ impl Around<'_> {
         if let Some(number) = number {
             text += &format!(" {number}");
         }
+        let sent = std::mem::take(&mut self.sent);
+        for model in &sent {
+            text += &format!(" to {model}");
+        }
         let limits: Vec<_> = deadlines.iter().collect();
         for limit in &limits {
             text += &format!(" within {} of {}", limit.seconds, limit.scope);
         }
-        let Around { program, secret, which, ordered, common, world, asked } = self;
+        let Around { program, secret, which, ordered, common, world, asked, .. } = self;
         let answered_at = match of {
             Call::Tool { tool, .. } | Call::Approve { tool, .. } => {
                 let l = common.lattice.resolve(&tool.label);
@@ -469,7 +574,7 @@ impl Around<'_> {
             };
             world.respond(&call, &mut Rng::new(to))
         };
-        asked.push(Asked { text, channel, strand });
+        asked.push(Asked { text, channel, strand, sent });
         drive::response(&call, answer)
     }
 }
@@ -497,10 +602,20 @@ impl Observer<'_> {
         self.sees(l)
     }
 
-    /// What it sees of the requests: in their order, or where branches ask as they come, in the order of each branch.
-    fn trace<'r>(&self, run: &'r Run, ordered: bool) -> BTreeMap<u64, Vec<(&'r str, Label)>> {
+    /// What it sees of the requests: in their order, or where branches ask as they come, in the order of each branch. Or what a model is
+    /// sent, of this name.
+    fn trace<'r>(
+        &self,
+        run: &'r Run,
+        ordered: bool,
+        model: Option<&Name>,
+    ) -> BTreeMap<u64, Vec<(&'r str, Label)>> {
         let mut seen: BTreeMap<u64, Vec<_>> = BTreeMap::new();
-        for a in run.asked.iter().filter(|a| self.sees(a.channel)) {
+        let shown = |a: &&Asked| match model {
+            None => self.sees(a.channel),
+            Some(name) => a.sent.contains(name),
+        };
+        for a in run.asked.iter().filter(shown) {
             seen.entry(if ordered { ROOT } else { a.strand }).or_default().push((&*a.text, a.channel));
         }
         seen
@@ -534,9 +649,9 @@ impl Observer<'_> {
         }
     }
 
-    /// What differs.
-    fn tells_apart(&mut self, one: &Run, other: &Run, ordered: bool) -> Option<String> {
-        let (a, b) = (self.trace(one, ordered), self.trace(other, ordered));
+    /// What differs of the requests, or of those that the model of a name is sent.
+    fn asked_apart(&self, one: &Run, other: &Run, ordered: bool, model: Option<&Name>) -> Option<String> {
+        let (a, b) = (self.trace(one, ordered, model), self.trace(other, ordered, model));
         let silent = (self.silent(one), self.silent(other));
         for strand in a.keys().chain(b.keys()) {
             let [x, y] = [&a, &b].map(|seen| seen.get(strand).map_or(&[][..], Vec::as_slice));
@@ -550,6 +665,15 @@ impl Observer<'_> {
                 return Some(format!("asked {x:?}, or {y:?}"));
             }
         }
+        None
+    }
+
+    /// What differs.
+    fn tells_apart(&mut self, one: &Run, other: &Run, ordered: bool) -> Option<String> {
+        if let Some(difference) = self.asked_apart(one, other, ordered, None) {
+            return Some(difference);
+        }
+        let silent = (self.silent(one), self.silent(other));
         if silent != (false, false) {
             return None;
         }
@@ -598,6 +722,17 @@ pub fn check(pair: &Pair) -> Result<Seen, Leak> {
         }
         seen.observers += 1;
         seen.both_ended += u32::from(!observer.silent(&one) && !observer.silent(&other));
+    }
+    for (name, clearance) in pair.models.by_name() {
+        // INVARIANT: clearances are labels of the program's lattice.
+        let may_see = lattice.resolve(clearance).expect("a label of the lattice");
+        let data = lattice.data_of(may_see);
+        let Some(at) = blind(&mut lattice, pair.reclassify, secret, &data) else { continue };
+        let observer = Observer { lattice: &mut lattice, at };
+        if let Some(difference) = observer.asked_apart(&one, &other, ordered, Some(&name)) {
+            return Err(Leak { observer: Data::str(&*name), seen: difference });
+        }
+        seen.models += 1;
     }
     let at = lattice.top();
     seen.differ = Observer { lattice: &mut lattice, at }.tells_apart(&one, &other, ordered).is_some();

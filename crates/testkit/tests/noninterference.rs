@@ -13,11 +13,12 @@ fn number(variable: &str, usually: u64) -> u64 {
 #[test]
 fn secrets_do_not_show() {
     let (pairs, from) = (number("NI_PAIRS", 20_000), number("NI_FROM", 0));
-    let (mut differ, mut ended, mut watched) = (0, 0, 0);
+    let (mut differ, mut ended, mut watched, mut models) = (0, 0, 0, 0);
     for seed in from..from + pairs {
         let this = pair(seed);
         match check(&this) {
-            Ok(Seen { observers, both_ended, differ: d }) => {
+            Ok(Seen { observers, both_ended, models: m, differ: d }) => {
+                models += u64::from(m);
                 differ += u64::from(d);
                 ended += u64::from(both_ended);
                 watched += u64::from(observers);
@@ -34,7 +35,8 @@ fn secrets_do_not_show() {
         }
     }
     eprintln!(
-        "{pairs} pairs, {watched} observers, {ended} saw both runs end; {differ} pairs differ for one who sees all"
+        "{pairs} pairs, {watched} observers, {ended} saw both runs end, {models} models; {differ} pairs differ for one who sees \
+         all"
     );
     // It is worth something only if the secrets are used, and runs come to an end.
     assert!(differ > pairs / 4, "only {differ} of {pairs} pairs differ for one who sees all");

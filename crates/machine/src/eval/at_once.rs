@@ -417,7 +417,7 @@ impl Machine {
             Call::Model { .. } | Call::Approve { .. } => None,
         };
         let Some(response) = response else { return Some(question) };
-        let Question { pending, call, channel, answer, span, .. } = question;
+        let Question { pending, call, answer, span, .. } = question;
         let number = s.requests;
         s.made(&self.lattice, &call);
         s.state = State::Waiting;
