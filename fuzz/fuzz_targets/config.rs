@@ -3,7 +3,7 @@
 //! `cargo +nightly fuzz run config`; `suite/frontends` makes good seeds.
 #![no_main]
 
-use check::lint::{Config, Outcome, lint_bytes};
+use lint::{Config, Outcome, lint_bytes};
 use diagnostics::{FileId, Level};
 use libfuzzer_sys::fuzz_target;
 

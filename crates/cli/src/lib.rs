@@ -70,8 +70,8 @@ mod ui;
 mod view;
 mod watch;
 
+pub use analysis::cost::CostBound;
 pub use api::{Error, Finding, Pipeline, Place, Program, Typed, World, event_json, lint, money, scripted};
-pub use check::cost::CostBound;
 pub use command_line::command_line;
 #[doc(hidden)]
 pub use command_line::{carried_by, command, command_line_of};

@@ -2,7 +2,7 @@
 //!
 //! Entry points: [`mark`], [`svg`]. The layout is the one of the dagre library (layers, few crossings), with a limit on its work.
 
-use check::flow::{Cause, FlowReport, Sink, Site, Verdict};
+use analysis::flow::{Cause, FlowReport, Sink, Site, Verdict};
 use core_ir::Code;
 use core_ir::draw::{Look, Mark, Node, Picture};
 use dugong::graphlib::{Graph, GraphOptions};

@@ -1,7 +1,7 @@
 //! `--policy FILE`, or `policy` in `entail.toml`: what a policy file says, put into programs and runs.
 
 use crate::load::{Problem, read_text};
-use check::flow;
+use analysis::flow;
 use core_ir::{Code, ModelRoutes, Name};
 use diagnostics::{Diagnostic, Sources, has_errors};
 use frontend::policy::Policy;

@@ -171,7 +171,7 @@ impl<'c> Copy<'c> {
             record: None,
             left: MOST_TERMS,
             lists: false,
-            types: check::types::check_steps(code).1.into_iter().collect(),
+            types: analysis::types::check_steps(code).1.into_iter().collect(),
             given: HashMap::new(),
             annotated: HashMap::new(),
         }

@@ -13,7 +13,7 @@
 use crate::cannot;
 use crate::codes::OURS;
 use crate::text_loop::{Does, Hand, text_loop};
-use core_ir::{Bound, Code, Data, ModelParams, Name, Prim, Term, TermId, ToolDecl, Type};
+use core_ir::{Bound, BoundOrigin, Code, Data, ModelParams, Name, Prim, Term, TermId, ToolDecl, Type};
 use diagnostics::{Diagnostic, Span, clip};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -221,7 +221,7 @@ impl Writer<'_> {
                     self.hand(hand, &mut tools, &mut agent);
                 }
                 component["tools"] = Value::Array(tools);
-                self.bound(&mut component, *bound, origin.as_deref(), at);
+                self.bound(&mut component, *bound, origin.as_ref(), at);
                 if found.one_action {
                     component["metadata"]["entail"]["calls"] = "first".into();
                 }
@@ -237,10 +237,13 @@ impl Writer<'_> {
     }
 
     /// The bound of a loop, for which Agent Spec has no word.
-    fn bound(&mut self, component: &mut Value, bound: Bound, origin: Option<&str>, at: Span) {
-        if let (Bound::Infinite, Some(frontend::AGENT_SPEC_BOUND)) = (bound, origin) {
+    fn bound(&mut self, component: &mut Value, bound: Bound, origin: Option<&BoundOrigin>, at: Span) {
+        if let (Bound::Infinite, Some(BoundOrigin::Unknown(why))) = (bound, origin)
+            && **why == *frontend::AGENT_SPEC_BOUND
+        {
             return;
         }
+        let origin = origin.map(BoundOrigin::to_string);
         let most = match bound {
             Bound::Finite(n) => json!(n),
             Bound::Infinite => Value::Null,

@@ -8,10 +8,10 @@
 //! like what a front end makes.
 
 use crate::{
-    Abs, AbsSugar, Bound, Branch, BuildError, Builder, Catches, Code, Comparison, Data, Effect, EffectClass,
-    EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, MAX_DATA_DEPTH, Measure,
-    ModelParams, Name, Num, Pred, Prim, Recv, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl,
-    ToolId, ToolParam, Type,
+    Abs, AbsSugar, Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code, Comparison, Data, Effect,
+    EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, MAX_DATA_DEPTH,
+    Measure, ModelParams, Name, Num, Pred, Prim, Recv, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId,
+    ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Sources, Span};
 use serde_json::{Map, Value, json};
@@ -220,7 +220,7 @@ impl Writer<'_> {
                     };
                     let mut o = json!({"op": "fix", "bound": bound, "of": [r(body)]});
                     if let Some(origin) = origin {
-                        o["origin"] = Value::from(&**origin);
+                        o["origin"] = Value::from(origin.to_string());
                     }
                     o
                 }
@@ -880,7 +880,8 @@ impl Reader {
             ("fix", [body]) => {
                 let p = self.need(place, "bound")?;
                 let bound = if p.value == "inf" { Bound::Infinite } else { Bound::Finite(self.whole(&p)?) };
-                let origin = self.maybe(place, "origin", |r, p| r.name(p))?;
+                let origin =
+                    self.maybe(place, "origin", |r, p| r.name(p))?.map(|text| BoundOrigin::from(&*text));
                 Term::Fix { bound, origin, body: *body }
             }
             ("guard", [e]) => {

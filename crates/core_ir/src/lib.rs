@@ -13,6 +13,7 @@
 //!
 //! Source: `docs/calculus.md` §1–§6.
 
+mod bound_origin;
 mod data;
 pub mod draw;
 mod effect;
@@ -29,6 +30,7 @@ mod stores;
 mod term;
 mod ty;
 
+pub use bound_origin::BoundOrigin;
 pub use data::{Data, DataError, MAX_DATA_DEPTH, Name};
 pub use effect::{Effect, EffectRow};
 pub use label::{Chain, Hop, Label, LabelSpec, Lattice, LatticeKind, Principals, Stated, Step, What};

@@ -811,7 +811,8 @@ impl<'a> Printer<'a> {
                     Bound::Infinite if self.style.unicode => "∞".into(),
                     Bound::Infinite => "inf".into(),
                 };
-                let origin = origin.as_ref().map_or(String::new(), |o| format!(" {}", string_text(o)));
+                let origin =
+                    origin.as_ref().map_or(String::new(), |o| format!(" {}", string_text(&o.to_string())));
                 self.with_atom(&format!("fix[{bound}{origin}] "), *body);
             }
             Term::Guard { term, pred, retry } => {

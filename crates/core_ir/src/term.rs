@@ -1,6 +1,6 @@
 //! Terms, and the arena they live in.
 
-use crate::{Data, LabelSpec, Name, Num, Pred, StoreConflict, StoreTable, Type};
+use crate::{BoundOrigin, Data, LabelSpec, Name, Num, Pred, StoreConflict, StoreTable, Type};
 use diagnostics::Span;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -390,8 +390,8 @@ pub enum Term {
     Fix {
         /// The bound.
         bound: Bound,
-        /// Where the bound came from, if it is not written in the source: `the default of CrewAI 1.15`.
-        origin: Option<Name>,
+        /// Origin of the bound, if it is not written in the source: `the default of CrewAI 1.15`.
+        origin: Option<BoundOrigin>,
         /// The function from self to the function.
         body: TermId,
     },
@@ -617,6 +617,28 @@ impl ToolDecl {
             policy: None,
             span,
         }
+    }
+
+    /// Returns whether only the name of the tool is known, as [`ToolDecl::unknown`] declares it.
+    pub fn is_unknown(&self) -> bool {
+        let blank = ToolDecl::unknown(self.name.clone(), self.span);
+        self.params == blank.params
+            && self.result == blank.result
+            && self.effect == blank.effect
+            && self.control == blank.control
+            && self.label == blank.label
+    }
+
+    /// Returns whether nothing states what the tool does. Its name may be known, and what it takes and returns
+    /// (a function of Python). It is then taken to change the world.
+    pub fn is_unspecified(&self) -> bool {
+        let blank = ToolDecl::unknown(self.name.clone(), self.span);
+        self.params.iter().all(|p| p.bound == LabelSpec::BOTTOM)
+            && self.effect == blank.effect
+            && self.control == blank.control
+            && self.label == blank.label
+            && !self.approve
+            && self.policy.is_none()
     }
 }
 

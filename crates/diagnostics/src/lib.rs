@@ -234,6 +234,32 @@ pub fn clip_to(text: &str, most: usize) -> String {
     out
 }
 
+/// Returns a name as a key of TOML, in quotes if it needs them.
+///
+/// # Examples
+/// ```
+/// assert_eq!(diagnostics::toml_key("web_search"), "web_search");
+/// assert_eq!(diagnostics::toml_key("web search"), "\"web search\"");
+/// ```
+pub fn toml_key(name: &str) -> String {
+    if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
+        return name.to_string();
+    }
+    let mut out = String::from("\"");
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
 /// The candidate nearest to `name` by edit distance, if it is near enough to be a likely slip.
 ///
 /// # Examples

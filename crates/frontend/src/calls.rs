@@ -9,7 +9,7 @@
 //! Invariant: a reply is asked for once, however many calls it holds; how many it holds has no bound.
 
 use crate::kit::Kit;
-use core_ir::{Bound, Branch, Data, ModelParams, NOTHING_WAITS, Name, Recv, Term, TermId};
+use core_ir::{Bound, BoundOrigin, Branch, Data, ModelParams, NOTHING_WAITS, Name, Recv, Term, TermId};
 use diagnostics::Span;
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ fn one_by_one(
     let case = kit.b.add(Term::Case { scrutinee: t, branches, default }, branches_at);
     let step = kit.b.abs("t", None, case, at);
     let step = kit.b.abs("more", None, step, at);
-    let origin = Some(Name::from(AS_MANY));
+    let origin = Some(BoundOrigin::from(AS_MANY));
     let fix = kit.b.add(Term::Fix { bound: Bound::Infinite, origin, body: step }, at);
     let reply = with(kit, reply, known, model_at);
     kit.b.app(fix, reply, at)

@@ -3,7 +3,9 @@
 pub mod braces;
 
 use crate::doc::{Entry, Kind, Node};
-use core_ir::{Bound, Builder, Data, ModelParams, Name, Prim, StoreConflict, Term, TermId, Type};
+use core_ir::{
+    Bound, BoundOrigin, Builder, Data, ModelParams, Name, Prim, StoreConflict, Term, TermId, Type,
+};
 pub use diagnostics::clip;
 use diagnostics::{Diagnostic, Level, Span, nearest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -244,13 +246,10 @@ pub struct LoopBound {
     /// The bound.
     pub bound: Bound,
     /// `None` if it is written.
-    pub origin: Option<Name>,
+    pub origin: Option<BoundOrigin>,
     /// The place that says so, if one does.
     pub span: Option<Span>,
 }
-
-/// How the origin of a bound begins that stands for calls which are not in the term.
-pub const UNCOUNTED: &str = "not counted: ";
 
 impl LoopBound {
     /// A bound that is not written, with where it comes from.
@@ -260,18 +259,18 @@ impl LoopBound {
 
     /// No bound at all, because of what `why` says.
     pub fn none(why: &str) -> LoopBound {
-        LoopBound { bound: Bound::Infinite, origin: Some(format!("none: {why}").into()), span: None }
+        LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Unlimited(why.into())), span: None }
     }
 
     /// A bound that exists or does not, which nobody here can know.
     pub fn unknown(why: &str) -> LoopBound {
-        LoopBound { bound: Bound::Infinite, origin: Some(format!("not known: {why}").into()), span: None }
+        LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Unknown(why.into())), span: None }
     }
 
     /// What stands for calls that are made beside those of the term, so many as nobody here can know: a loop of one turn with this
     /// bound is no limit of them.
     pub fn uncounted(why: &str) -> LoopBound {
-        LoopBound { bound: Bound::Infinite, origin: Some(format!("{UNCOUNTED}{why}").into()), span: None }
+        LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Uncounted(why.into())), span: None }
     }
 
     /// What an entry says if there is one with a value; otherwise this.
@@ -280,11 +279,8 @@ impl LoopBound {
         match entry.filter(|e| !e.value.is_null()) {
             // What is no number is reported, and the default holds.
             Some(e) => {
-                let written = loop_bound(Some(e), 0, "", out);
-                match &written.origin {
-                    Some(origin) if origin.is_empty() => LoopBound { span: written.span, ..self },
-                    _ => written,
-                }
+                let span = Some(value_span(&e));
+                written_bound(&e, out).unwrap_or(LoopBound { span, ..self })
             }
             None => self,
         }
@@ -301,19 +297,25 @@ pub fn loop_bound(
     let by_default =
         |span| LoopBound { bound: Bound::Finite(default), origin: Some(default_origin.into()), span };
     let Some(entry) = entry else { return by_default(None) };
-    let span = Some(value_span(&entry));
+    written_bound(&entry, out).unwrap_or_else(|| by_default(Some(value_span(&entry))))
+}
+
+/// The bound that an entry states; `None` if it is empty or no whole number, which is reported.
+fn written_bound(entry: &Entry<'_>, out: &mut Vec<Diagnostic>) -> Option<LoopBound> {
+    let span = Some(value_span(entry));
     let value = entry.value;
     if value.is_null() {
-        return by_default(span);
+        return None;
     }
     // `"20"` is accepted: environment substitution makes strings of numbers.
     if let Some(n) = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()) {
-        return LoopBound { bound: Bound::Finite(n), origin: None, span };
+        return Some(LoopBound { bound: Bound::Finite(n), origin: None, span });
     }
     match value.as_str() {
         Some(t) if is_placeholder(t) => {
             let origin = format!("`{}`, which is known only when it runs", clip(t.trim()));
-            LoopBound { bound: Bound::Infinite, origin: Some(origin.into()), span }
+            let origin = Some(BoundOrigin::Default(origin.into()));
+            Some(LoopBound { bound: Bound::Infinite, origin, span })
         }
         _ => {
             let found =
@@ -321,9 +323,9 @@ pub fn loop_bound(
             out.push(Diagnostic::error(
                 codes::WRONG_KIND,
                 format!("`{}` takes a whole number that is not negative, found {found}", clip(entry.name())),
-                value_span(&entry),
+                value_span(entry),
             ));
-            by_default(span)
+            None
         }
     }
 }

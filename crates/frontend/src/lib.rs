@@ -73,7 +73,6 @@ pub use agentspec::NO_BOUND as AGENT_SPEC_BOUND;
 pub use mcp::{Server, servers};
 pub use outline::{Ends, GraphOutline, Leftover, NodeOutline, NodeRole, Outline, Retried};
 pub use project::{AgentPlace, Compiled, Facts, File, Frontend, Project, Unit, UnitKind, Words, modules};
-pub use py::BY_DEFAULT;
 pub use python::Modules;
 pub use registry::{FRONTENDS, Recognised, compile, recognise};
 pub use versions::Versions;

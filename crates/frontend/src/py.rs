@@ -4,7 +4,8 @@ use crate::emit::{LoopBound, Template, Unused, clip, codes, undecided};
 use crate::kit::{Kit, Splitter};
 use crate::project::{File, Project, modules};
 use core_ir::{
-    Bound, Data, EffectClass, LabelSpec, ModelParams, Name, Num, Term, TermId, ToolDecl, ToolParam, Type,
+    Bound, BoundOrigin, Data, EffectClass, LabelSpec, ModelParams, Name, Num, Term, TermId, ToolDecl,
+    ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
 use python::{
@@ -218,9 +219,6 @@ pub(crate) fn label(world: &World<'_>, value: &Value) -> Option<String> {
     Some(out)
 }
 
-/// How the origin of a bound ends that the source states in case the environment does not.
-pub const BY_DEFAULT: &str = " by default";
-
 /// The bound that an argument states.
 pub(crate) fn bound(world: &World<'_>, given: Option<Given<'_>>, default: LoopBound) -> LoopBound {
     let Some(Given { value, at }) = given else { return default };
@@ -229,8 +227,7 @@ pub(crate) fn bound(world: &World<'_>, given: Option<Given<'_>>, default: LoopBo
     match &settled.kind {
         Kind::Int(n) if *n >= 0 => {
             let n = u64::try_from(*n).unwrap_or(0);
-            let origin =
-                from_environment.then(|| Name::from(format!("{}, {n}{BY_DEFAULT}", world.why(value))));
+            let origin = from_environment.then(|| BoundOrigin::fallback(&world.why(value), n));
             LoopBound { bound: Bound::Finite(n), origin, span: Some(at) }
         }
         Kind::None => LoopBound { span: Some(at), ..LoopBound::none("the limit is switched off") },

@@ -15,7 +15,8 @@
 use crate::calls;
 use crate::emit::Template;
 use core_ir::{
-    Bound, Branch, Builder, Data, ModelParams, NEXT, NOTHING_WAITS, Name, Prim, Recv, Role, Term, TermId,
+    Bound, BoundOrigin, Branch, Builder, Data, ModelParams, NEXT, NOTHING_WAITS, Name, Prim, Recv, Role,
+    Term, TermId,
 };
 use diagnostics::Span;
 use std::sync::Arc;
@@ -234,7 +235,7 @@ impl Turn<'_> {
         let case = self.b.add(Term::Case { scrutinee: reply, branches: during, default: None }, calls_at);
         let step = self.b.abs(t.clone(), None, case, head);
         let step = self.b.abs(more.clone(), None, step, head);
-        let origin = Some(Name::from(calls::AS_MANY));
+        let origin = Some(BoundOrigin::from(calls::AS_MANY));
         let fix = self.b.add(Term::Fix { bound: Bound::Infinite, origin, body: step }, head);
         let reply = self.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
         let all = self.var(x, head);

@@ -1,10 +1,10 @@
 //! What is found in a document, through the functions of `entail check` and `entail lint`.
 
-use check::cost::{self, Interval};
-use check::lint::{self, Outcome};
+use analysis::cost::{self, Interval};
 use diagnostics::{Diagnostic, FileId, Sources, Span};
 use frontend::policy::Policy;
 use frontend::surface::{self, EntryKind, Loader, Module};
+use lint::Outcome;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 use crate::analysis::Language;
 use crate::beside::{self, Text};
 use crate::fields;
-use check::{cost, types};
+use analysis::{cost, types};
 use diagnostics::{FileId, Span};
 use frontend::doc::{Limits, Node};
 use frontend::{File, Project, Recognised};

@@ -4,7 +4,7 @@
 //! the same error at the same label; what a message says may differ. Each is a property of `tests/laws.rs`.
 
 use crate::tree::{Node, Tree};
-use check::pred::{Answer, implies};
+use analysis::pred::{Answer, implies};
 use core_ir::{Bound, Data, LetSugar, Pred, Slot, Term, TermId};
 use std::sync::Arc;
 

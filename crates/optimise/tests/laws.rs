@@ -302,7 +302,7 @@ fn cost_rewrites_keep_values_of_pure_tools() {
         let program = program.with(ast);
         let code = program.code();
         let least = |code: &Arc<Code>| {
-            let bound = check::cost::bound(code, false);
+            let bound = analysis::cost::bound(code, false);
             [bound.model_calls.most, bound.tool_calls.most].map(|m| m.unwrap_or(u64::MAX))
         };
         let saved = optimise(&code, &all);
@@ -484,7 +484,7 @@ fn names_are_kept_where_they_capture_nothing() {
 #[test]
 fn cost_rewrites_save_calls() {
     let tool = "tool f(x: Num) -> Num pure\n";
-    let calls = |code: &Code| check::cost::bound(&Arc::new(code.clone()), true);
+    let calls = |code: &Code| analysis::cost::bound(&Arc::new(code.clone()), true);
     let cases = [
         ("llm 'a' >> llm 'b'", "fuse-models", 2, 1),
         ("llm 'a' >> llm 'b' >> llm 'c'", "fuse-models", 3, 1),

@@ -137,7 +137,7 @@ fn the_embedded_model_is_asked_as_the_semantics_says() {
         if found != expected || machine.requests != predicted.requests || !again.0.is_empty() {
             unfaithful.push(format!("{}: {found:?}, predicted {expected:?}", case.name));
         }
-        let most = check::cost::bound(&code, false).model_calls.most;
+        let most = analysis::cost::bound(&code, false).model_calls.most;
         if most.is_none_or(|most| real.replies.len() as u64 > most) {
             unfaithful.push(format!("{}: {} calls of {most:?}", case.name, real.replies.len()));
         }

@@ -3,7 +3,7 @@
 //!
 //! The model is obedient: it does whatever an injected text tells it to do.
 
-use check::flow::{Options, Sink, Verdict, analyse};
+use analysis::flow::{Options, Sink, Verdict, analyse};
 use core_ir::{Code, Data, LabelSpec, Name, Role};
 use diagnostics::Sources;
 use machine::{Call, CodeParser, Config, Failure, Machine, Message, Output, Reply, Response};

@@ -2,7 +2,7 @@
 
 mod common;
 
-use check::cost::Prices;
+use analysis::cost::Prices;
 use common::{cases, lam, run_machine};
 use core_ir::{Data, Num};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn within_bound(program: &Program) -> Result<(), TestCaseError> {
 }
 
 fn within_bound_in(program: &Program, world: &mut dyn World) -> Result<(), TestCaseError> {
-    let bound = check::cost::bound(&program.code(), false);
+    let bound = analysis::cost::bound(&program.code(), false);
     let outcome = run_machine(program, None, world, Order::AtOnce);
     let count = |of: fn(&Call) -> bool| outcome.requests.iter().filter(|(c, _)| of(c)).count() as u64;
     let models = count(|c| matches!(c, Call::Model { .. }));
@@ -61,7 +61,7 @@ const MODEL: &str = "[models.m]\ninput = 1\noutput = 2\ncontext = 100_000\nmax_o
 fn within_tokens(program: &Program) -> Result<(), TestCaseError> {
     let prices = Prices::standard().with(MODEL).expect("a list of prices");
     let routes = core_ir::ModelRoutes { default: vec!["m".into()], ..Default::default() };
-    let bound = check::cost::bound_with(&program.code(), false, &prices, &routes);
+    let bound = analysis::cost::bound_with(&program.code(), false, &prices, &routes);
     let outcome = run_machine(program, None, &mut Script::new(program), Order::AtOnce);
     let (mut input, mut output, mut money) = (0, 0, 0);
     for (call, _) in &outcome.requests {
@@ -147,7 +147,7 @@ fn functions_handed_round_a_loop_count_as_often_as_they_are_called() {
         let outcome = testkit::drive::run(&code, None, config, &mut common::Prepared(answers), Order::AtOnce);
         assert!(outcome.result.is_ok(), "{text}: {:?}", outcome.result);
         assert_eq!(outcome.requests.len() as u64, calls, "{text}");
-        let bound = check::cost::bound(&code, false);
+        let bound = analysis::cost::bound(&code, false);
         let most = bound.model_calls.most;
         assert!(most.is_none_or(|m| m >= calls), "{text}: {}", bound.model_calls);
         assert!(most.is_some() || !bound.unbounded.is_empty(), "{text}: no reason");
@@ -179,13 +179,13 @@ fn what_comes_back_from_a_guard_or_happens_in_an_open_loop_counts() {
         let config = machine::Config::default();
         let outcome = testkit::drive::run(&code, None, config, &mut common::Prepared(texts), Order::AtOnce);
         assert_eq!(outcome.requests.len() as u64, calls, "{text}: {:?}", outcome.result);
-        let bound = check::cost::bound(&code, false);
+        let bound = analysis::cost::bound(&code, false);
         let most = bound.model_calls.most;
         assert!(most.is_none_or(|m| m >= calls), "{text}: {}", bound.model_calls);
         assert!(most.is_some() || !bound.unbounded.is_empty(), "{text}: no reason");
     }
     // What a schema adds to a question is not known.
-    let bound = |text: &str| check::cost::bound(&lam(text), false).input_tokens.most;
+    let bound = |text: &str| analysis::cost::bound(&lam(text), false).input_tokens.most;
     assert_eq!(bound("(llm 'p' {result: Num, repair: 0}) 'x'"), None);
     assert!(bound("(llm 'p' {result: Str, repair: 0}) 'x'").is_some());
 }
@@ -194,9 +194,9 @@ fn what_comes_back_from_a_guard_or_happens_in_an_open_loop_counts() {
 #[test]
 fn a_call_that_is_left_over_is_no_question() {
     let code = lam("tool t(a: Num) -> Num read\nlet _ = recv {tools: [t]} in recv {tools: [t]}");
-    assert_eq!(check::cost::bound(&code, false).model_calls.least, 0);
+    assert_eq!(analysis::cost::bound(&code, false).model_calls.least, 0);
     let code = lam("let _ = recv {} in recv {result: Num}");
-    assert_eq!(check::cost::bound(&code, false).model_calls.least, 2);
+    assert_eq!(analysis::cost::bound(&code, false).model_calls.least, 2);
 }
 
 /// What [`calls_of_spending_programs_stay_within_the_bound`] looks at is worth looking at: most have a bound, many call, and some call as often as
@@ -206,7 +206,7 @@ fn spending_programs_spend() {
     let (mut bounded, mut calling, mut exact, mut failed) = (0, 0, 0, 0);
     for seed in 0..1_000 {
         let program = testkit::generate::spending(seed);
-        let bound = check::cost::bound(&program.code(), false);
+        let bound = analysis::cost::bound(&program.code(), false);
         let world = &mut Numbers(Rng::new(program.seed));
         let outcome = run_machine(&program, None, world, Order::AtOnce);
         let tools = outcome.requests.iter().filter(|(c, _)| matches!(c, Call::Tool { .. })).count() as u64;

@@ -68,7 +68,7 @@ fn run(case: &Case) -> Option<String> {
         return Some(format!("expected {:?}, found {:?}", case.expected, outcome.result));
     }
     let models = outcome.requests.iter().filter(|(c, _)| matches!(c, Call::Model { .. })).count() as u64;
-    let bound = check::cost::bound(&code, false).model_calls.most;
+    let bound = analysis::cost::bound(&code, false).model_calls.most;
     if let Some((calls, most)) = case.calls
         && (models, bound) != (calls, Some(most))
     {

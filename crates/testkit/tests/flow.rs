@@ -2,7 +2,7 @@
 
 mod common;
 
-use check::flow::{FlowReport, Options, Sink, Verdict, analyse};
+use analysis::flow::{FlowReport, Options, Sink, Verdict, analyse};
 use common::{cases, config};
 use core_ir::{Bound, Code, Data, Label, Lattice, LatticeKind, print_code};
 use diagnostics::{FileId, Span};

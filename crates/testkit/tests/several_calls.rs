@@ -111,7 +111,7 @@ fn a_reply_with_several_calls_is_one_reply() {
         let script: Value =
             serde_json::from_str(&read(&suite.join(format!("{name}.json")))).expect("a script");
         let code = compiled(&format!("{name}.py"), &text);
-        let bound = check::cost::bound(&code, true);
+        let bound = analysis::cost::bound(&code, true);
         assert_eq!(bound.model_calls.most, Some(*most), "{name}");
         // How many calls a reply holds is up to the model.
         assert_eq!(bound.tool_calls.most, None, "{name}");
@@ -214,7 +214,7 @@ fn agents_that_loop_over_a_text_carry_out_every_call_of_a_reply() {
 
 /// The first model that is offered the tools calls both in one reply, and then answers.
 fn carries_out(name: &str, code: &Arc<Code>, tools: &[&str; 2], all: bool) {
-    let bound = check::cost::bound(code, true);
+    let bound = analysis::cost::bound(code, true);
     let args = || Data::record([(Name::from("input"), Data::str("tea"))]);
     let (mut asked, mut both, mut called, mut seen) = (0_u64, false, Vec::new(), String::new());
     let mut world = |call: &Call| match call {
@@ -274,7 +274,7 @@ clerk = Agent(name=\"Clerk\", model=\"m\", tools=[price], model_settings=ModelSe
 print(Runner.run_sync(clerk, \"Tea?\", max_turns=4).final_output)
 ";
     let code = compiled("shop.py", text);
-    let bound = check::cost::bound(&code, true);
+    let bound = analysis::cost::bound(&code, true);
     assert_eq!((bound.model_calls.most, bound.tool_calls.most), (Some(4), Some(4)));
 }
 

@@ -4,7 +4,7 @@
 
 mod common;
 
-use check::types;
+use analysis::types;
 use common::{cases, out_of_fuel, run_machine};
 use core_ir::{Builder, Code, Data, EffectRow, StoreDecl, Term, TermId, ToolDecl, Type};
 use proptest::prelude::*;
@@ -183,7 +183,7 @@ fn safe(program: &Program) -> Result<(), TestCaseError> {
         preserved(program, &code, &steps, &outcome)?;
     }
     within(&outcome, &typing.effects)?;
-    let bound = check::cost::bound(&code, false);
+    let bound = analysis::cost::bound(&code, false);
     let count = |of: fn(&Call) -> bool| outcome.requests.iter().filter(|(c, _)| of(c)).count() as u64;
     let (models, tools) =
         (count(|c| matches!(c, Call::Model { .. })), count(|c| matches!(c, Call::Tool { .. })));
@@ -306,7 +306,7 @@ fn most_well_typed_programs_are_accepted_and_run_to_a_value() {
 /// curried functions (the checker, below), and in the generator tools used as functions of other types, strings in a `case` without `_`, and hidden variables.
 #[test]
 fn what_is_made_for_a_type_is_accepted_or_rejected_for_another_reason() {
-    use check::types::codes;
+    use analysis::types::codes;
     let mut rejected = 0;
     for seed in (0..3_000).chain([12_206_975_254_572_688_034]) {
         let program = testkit::generate::of_seed(seed, &typed());

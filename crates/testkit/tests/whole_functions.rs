@@ -79,7 +79,7 @@ fn ran_with(code: &Code, input: Data, replies: Vec<Answer>, tools: &[(&str, &str
             _ => None,
         })
         .collect();
-    let bound = check::cost::bound(code, true);
+    let bound = analysis::cost::bound(code, true);
     let most = bound.model_calls.most;
     assert!(most.is_none_or(|most| asked.len() as u64 <= most), "{} of {most:?}", asked.len());
     assert!(replies.is_empty(), "left: {replies:?}");
@@ -87,7 +87,7 @@ fn ran_with(code: &Code, input: Data, replies: Vec<Answer>, tools: &[(&str, &str
 }
 
 fn most(code: &Arc<Code>) -> Option<u64> {
-    check::cost::bound(code, true).model_calls.most
+    analysis::cost::bound(code, true).model_calls.most
 }
 
 #[test]

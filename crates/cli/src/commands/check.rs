@@ -8,7 +8,7 @@ use crate::policy;
 use crate::preflight::Preflight;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use check::{cost, flow, types};
+use analysis::{cost, flow, types};
 use core_ir::{ModelRoutes, Name};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
 use frontend::File;

@@ -5,7 +5,7 @@ use crate::args::{CompileArgs, Format};
 use crate::load::{Loaded, Runnable};
 use crate::ui::{Exit, Ui};
 use crate::{picture, policy};
-use check::{cost, flow};
+use analysis::{cost, flow};
 use core_ir::{ModelRoutes, Style, print_with};
 use diagnostics::{Sources, has_errors};
 use frontend::policy::Policy;

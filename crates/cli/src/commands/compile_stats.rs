@@ -4,7 +4,7 @@ use super::fragments;
 use crate::load::{files_under, on_all_cores, read_bytes};
 use crate::neighbours::Neighbours;
 use crate::ui::{Exit, Ui};
-use check::types;
+use analysis::types;
 use core_ir::{Term, Type};
 use diagnostics::{Diagnostic, FileId, Level, Span};
 use frontend::doc::{Limits, decode};

@@ -5,7 +5,7 @@ use crate::args::CostArgs;
 use crate::load::{Loaded, Runnable, read_data, reason};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use check::cost::{self, CostBound, Interval, Model, Prices, dollars};
+use analysis::cost::{self, CostBound, Interval, Model, Prices, dollars};
 use core_ir::{Code, ModelRoutes};
 use diagnostics::Sources;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
     let prices = match prices(args, &settings) {
         Ok(prices) => prices,
         Err(message) => {
-            return ui.usage(&message, Some("the format is that of `crates/check/data/prices.toml`"));
+            return ui.usage(&message, Some("the format is that of `crates/analysis/data/prices.toml`"));
         }
     };
     let mut sources = Sources::new();

@@ -29,18 +29,14 @@ fn pages() -> Vec<Page> {
         .iter()
         .chain(syntax::lam::codes::EXPLANATIONS)
         .chain(frontend::codes::EXPLANATIONS)
-        .chain(check::types::codes::EXPLANATIONS)
-        .chain(check::flow::codes::EXPLANATIONS)
+        .chain(analysis::types::codes::EXPLANATIONS)
+        .chain(analysis::flow::codes::EXPLANATIONS)
         .chain(frontend::policy::codes::EXPLANATIONS)
         .chain(convert::codes::EXPLANATIONS)
         .chain(crate::preflight::codes::EXPLANATIONS)
-        .chain(check::lint::EXPLANATIONS);
+        .chain(lint::EXPLANATIONS);
     let mut all: Vec<Page> = explanations.map(page).collect();
-    all.extend(check::lint::RULES.iter().map(|r| Page {
-        code: r.code,
-        title: r.name,
-        text: r.docs.to_string(),
-    }));
+    all.extend(lint::RULES.iter().map(|r| Page { code: r.code, title: r.name, text: r.docs.to_string() }));
     all
 }
 

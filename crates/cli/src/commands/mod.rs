@@ -32,7 +32,7 @@ mod why;
 
 use crate::load::{Loaded, Options, Problem, Runnable, load};
 use crate::ui::{Exit, Ui};
-use ::check::types;
+use analysis::types;
 use core_ir::Type;
 use diagnostics::{Diagnostic, Sources};
 use serde_json::json;

@@ -50,7 +50,7 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
     }
     let named = named(&sources, &loaded.named);
     let text = frontend::policy::starter(file, &placed, &named);
-    let undecided = placed.iter().filter(|(t, _)| frontend::policy::says_nothing(t)).count();
+    let undecided = placed.iter().filter(|(t, _)| t.is_unspecified()).count();
     let shown = output.display();
     if output != Path::new("-") {
         // Whatever is there may be what somebody has decided.

@@ -12,7 +12,7 @@ use crate::settings::{LimitsEntry, Settings};
 use crate::ui::{Exit, Ui};
 use crate::view::{Ran, View, WITHHELD, WITHHELD_MESSAGE, withheld};
 use crate::watch::Watch;
-use check::cost::{CostBound, Interval};
+use analysis::cost::{CostBound, Interval};
 use core_ir::{Code, Data, LabelSpec, Misfit, Num, Type};
 use diagnostics::{Diagnostic, Sources};
 use frontend::policy::Policy;
@@ -836,12 +836,12 @@ fn with_ways(
 ) -> Diagnostic {
     let unknown = |t: &&Arc<core_ir::ToolDecl>| {
         refused.name.as_deref() == Some(&*t.name)
-            && frontend::policy::says_nothing(t)
+            && t.is_unspecified()
             && !policy.is_some_and(|p| p.knows(&t.name))
     };
     let tool = code.tools.iter().find(unknown);
     if let Some(tool) = tool {
-        d = d.help(check::flow::of_unknown(&tool.name));
+        d = d.help(analysis::flow::of_unknown(&tool.name));
     }
     let most = if tool.is_some() { 1 } else { usize::MAX };
     super::why::lawful(refused).into_iter().take(most).fold(d, Diagnostic::help)

@@ -7,7 +7,7 @@ use crate::args::{ToolsArgs, WorldArgs};
 use crate::load::{Loaded, Runnable, replace_file};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use check::cost;
+use analysis::cost;
 use core_ir::{Builder, Code, EffectClass, Term, ToolDecl, Type};
 use diagnostics::Sources;
 use frontend::policy::Policy;

@@ -11,7 +11,7 @@ use crate::load::{Kind, Runnable};
 use crate::policy;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use check::flow::{self, Sink, Verdict};
+use analysis::flow::{self, Sink, Verdict};
 use core_ir::{Code, ModelRoutes, Name, Recv, Term};
 use diagnostics::{Diagnostic, Sources, Span};
 use frontend::policy::Policy;

@@ -49,7 +49,7 @@ pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
         code,
         found: Vec::new(),
         used: RESERVED.iter().chain(WORDS).map(|w| w.to_string()).chain(functions).collect(),
-        types: check::types::check_steps(code).1.into_iter().collect(),
+        types: analysis::types::check_steps(code).1.into_iter().collect(),
         known: HashMap::new(),
         enums: Vec::new(),
         agents: Vec::new(),
@@ -216,7 +216,7 @@ impl Writer<'_> {
 
     /// The type of the result: of the function applied to such an input, or of the function's own.
     fn result(&mut self, input: Option<&Type>) -> Option<Type> {
-        let typing = check::types::check(self.code, input);
+        let typing = analysis::types::check(self.code, input);
         let ty = match (input, typing.result, typing.ty) {
             (Some(_), Some(result), _) => result,
             (Some(_), None, _) => return None,

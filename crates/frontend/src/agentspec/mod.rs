@@ -25,7 +25,7 @@ use crate::kit::{Agent, Hand, Kit, Units, double, first_text, mark, setting, siz
 use crate::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use crate::shape::why;
 use crate::turn::Carried;
-use core_ir::{Bound, Branch, ModelParams, Name, Prim, Term, TermId, Type};
+use core_ir::{Bound, BoundOrigin, Branch, ModelParams, Name, Prim, Term, TermId, Type};
 use diagnostics::Span;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -344,17 +344,17 @@ impl<'d> Spec<'d> {
     }
 }
 
-/// Where the bound of a loop comes from that has none.
-pub const NO_BOUND: &str = "not known: Agent Spec has no place for it";
+/// Reason why the bound of a loop without one is not known.
+pub const NO_BOUND: &str = "Agent Spec has no place for it";
 
 fn no_limit() -> LoopBound {
-    LoopBound { bound: Bound::Infinite, origin: Some(NO_BOUND.into()), span: None }
+    LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Unknown(NO_BOUND.into())), span: None }
 }
 
 /// The bound that `entail convert` wrote beside an agent, in `metadata`.
 fn limit(agent: Node<'_>) -> LoopBound {
     let Some(ours) = agent.at(&["metadata", "entail"]) else { return no_limit() };
-    let origin = ours.get("max_steps_from").and_then(|o| o.text()).map(Name::from);
+    let origin = ours.get("max_steps_from").and_then(|o| o.text()).map(BoundOrigin::from);
     match ours.entry("max_steps") {
         Some(e) => match e.value.as_u64() {
             Some(n) => LoopBound { bound: Bound::Finite(n), origin, span: Some(value_span(&e)) },

@@ -6,7 +6,7 @@ use super::model::{Ends, Place, Team};
 use super::term::{Needs, state};
 use crate::emit::{LoopBound, clip, codes};
 use crate::kit::Kit;
-use core_ir::{Bound, Data, IfSugar, Name, Num, Prim, Term, TermId};
+use core_ir::{Bound, BoundOrigin, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::{Diagnostic, Span};
 
 /// The most turns: what the team says, or the messages that end it.
@@ -21,7 +21,9 @@ pub(super) fn limit(team: &Team) -> LoopBound {
         (Bound::Infinite, Some((m, at))) => {
             LoopBound { bound: Bound::Finite(m.saturating_sub(1)), origin: None, span: Some(at) }
         }
-        (Bound::Infinite, None) if own.origin.as_ref().is_some_and(|o| o.starts_with("none")) => {
+        (Bound::Infinite, None)
+            if own.origin.as_ref().is_some_and(|o| matches!(o, BoundOrigin::Unlimited(_))) =>
+        {
             match team.ends.as_ref().and_then(ended_outside) {
                 Some((why, at)) => LoopBound { span: Some(at), ..LoopBound::unknown(&why) },
                 None => clone(own),

@@ -158,7 +158,7 @@ impl Policy {
             match self.tools.iter().find(|t| t.name == decl.name) {
                 Some(policy) => policy.says.put(decl, &globals, &mut found),
                 None => {
-                    if let Some(unknown) = self.unknown.as_ref().filter(|_| is_unknown(decl)) {
+                    if let Some(unknown) = self.unknown.as_ref().filter(|_| decl.is_unknown()) {
                         unknown.put(decl, &globals, &mut found);
                     }
                 }
@@ -168,61 +168,6 @@ impl Policy {
     }
 }
 
-/// Whether a declaration was made up for a tool of which only the name is known.
-pub fn is_unknown(decl: &ToolDecl) -> bool {
-    let blank = ToolDecl::unknown(decl.name.clone(), decl.span);
-    decl.params == blank.params
-        && decl.result == blank.result
-        && decl.effect == blank.effect
-        && decl.control == blank.control
-        && decl.label == blank.label
-}
-
-/// Whether nothing says what a tool does: only its name is known, or what it takes and gives (a function of Python), and so it is taken to
-/// change the world.
-pub fn says_nothing(decl: &ToolDecl) -> bool {
-    let blank = ToolDecl::unknown(decl.name.clone(), decl.span);
-    decl.params.iter().all(|p| p.bound == LabelSpec::BOTTOM)
-        && decl.effect == blank.effect
-        && decl.control == blank.control
-        && decl.label == blank.label
-        && !decl.approve
-        && decl.policy.is_none()
-}
-
-/// The lines of a policy file that say that a tool only looks at the world: the usual remedy for one of
-/// which nothing is known.
-pub fn read_only_lines(tool: &str) -> String {
-    format!("[tools.{}]\neffect = \"read\"", key(tool))
-}
-
-/// The lines that say that a tool changes the world, and that a person allows each call: the remedy for one that does.
-pub fn approved_lines(tool: &str) -> String {
-    format!("[tools.{}]\neffect = \"write\"\napprove = true", key(tool))
-}
-
-/// A tool's name as a key of TOML.
-fn key(tool: &str) -> String {
-    let bare = !tool.is_empty() && tool.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    if bare { tool.to_string() } else { toml_string(tool) }
-}
-
-fn toml_string(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c if c.is_control() => out.push_str(&format!("\\u{:04X}", c as u32)),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
 impl Signature {
     /// The label of the result, as said or as the effect brings it along.
     fn returns(&self) -> Option<LabelSpec> {
@@ -230,7 +175,7 @@ impl Signature {
     }
 
     fn put(&self, decl: &mut ToolDecl, globals: &Arc<Globals>, found: &mut Vec<Diagnostic>) {
-        let without_signature = is_unknown(decl);
+        let without_signature = decl.is_unknown();
         if let Some(effect) = self.effect {
             let (bound, result) = careful(effect);
             decl.effect = effect;

@@ -5,8 +5,8 @@
 //! Invariant: as it is written it changes nothing: what it offers stands in comments, and the careful default is stated first. Only a person knows what a tool
 //! does, so nothing is guessed from its name.
 
-use super::{key, says_nothing};
 use core_ir::{EffectClass, ToolDecl};
+use diagnostics::toml_key;
 use std::fmt::Write as _;
 
 /// The policy file for the tools of a program and the policies that it names, each with its place; `program` names it in the head of the file.
@@ -24,14 +24,14 @@ pub fn starter(program: &str, tools: &[(&ToolDecl, String)], policies: &[(&str, 
     // A line break in a name would end the comment that it is in.
     let plain =
         |text: &str| -> String { text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect() };
-    let (unknown, known): (Vec<_>, Vec<_>) = tools.iter().partition(|(t, _)| says_nothing(t));
+    let (unknown, known): (Vec<_>, Vec<_>) = tools.iter().partition(|(t, _)| t.is_unspecified());
     let mut out = format!("# What the tools of {} do.\n", plain(program));
     if !unknown.is_empty() {
         out.push_str(UNDECIDED);
     }
     for (tool, place) in &unknown {
         // Writing to a string cannot fail.
-        let _ = write!(out, "\n[tools.{}]  # {}\n{CHOICES}", key(&tool.name), plain(place));
+        let _ = write!(out, "\n[tools.{}]  # {}\n{CHOICES}", toml_key(&tool.name), plain(place));
     }
     if !known.is_empty() {
         out.push_str("\n# What the program says itself of its other tools; a table here replaces it.\n");
@@ -46,7 +46,7 @@ pub fn starter(program: &str, tools: &[(&ToolDecl, String)], policies: &[(&str, 
         let _ = writeln!(
             out,
             "# [tools.{}]  # {}: effect = \"{effect}\"{approve}",
-            key(&tool.name),
+            toml_key(&tool.name),
             plain(place)
         );
     }
@@ -54,7 +54,7 @@ pub fn starter(program: &str, tools: &[(&ToolDecl, String)], policies: &[(&str, 
         out.push_str(NAMED);
     }
     for (name, place) in policies {
-        let _ = write!(out, "\n# [policies.{}]  # {}\n{DEMANDS}", key(name), plain(place));
+        let _ = write!(out, "\n# [policies.{}]  # {}\n{DEMANDS}", toml_key(name), plain(place));
     }
     out
 }

@@ -110,7 +110,7 @@ fn a_signature_is_put_into_the_declaration() {
     // What follows from the effect, and what is said besides.
     assert_eq!((search.effect, &search.control), (EffectClass::Read, &UNTRUSTED));
     assert_eq!((&search.params[0].bound, &search.label), (&UNTRUSTED, &LabelSpec::BOTTOM));
-    assert!(is_unknown(&code.tools[2]));
+    assert!(code.tools[2].is_unknown());
 }
 
 #[test]
@@ -122,14 +122,6 @@ fn tools_of_which_nothing_is_known_have_a_section_of_their_own() {
     assert_eq!(code.tools[0].effect, EffectClass::Write);
     let found = said("[tools.mystery]\nbounds = { to = \"trusted\" }");
     assert!(found[0].help[0].contains("`arguments = …`"), "{found:?}");
-}
-
-#[test]
-fn the_lines_of_the_remedy_are_a_policy() {
-    for name in ["search", "web search", "a\"b\\c", ""] {
-        let policy = Policy::parse(FileId(0), &read_only_lines(name)).unwrap();
-        assert_eq!(policy.tool_names().collect::<Vec<_>>(), [name]);
-    }
 }
 
 #[test]

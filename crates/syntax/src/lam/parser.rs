@@ -8,8 +8,8 @@ use super::codes;
 use super::lexer::{self, Bracket, Lexed, Tok, Token};
 use super::shape::{Form, Shape, Shapes};
 use core_ir::{
-    Bound, Branch, BuildError, Builder, Catches, Code, Data, Globals, IfSugar, LetSugar, MAX_DEPTH, Name,
-    Num, Prim, Recv, Role, Slot, StoreConflict, StoreId, Term, TermId, ToolId, Type,
+    Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code, Data, Globals, IfSugar, LetSugar,
+    MAX_DEPTH, Name, Num, Prim, Recv, Role, Slot, StoreConflict, StoreId, Term, TermId, ToolId, Type,
 };
 use diagnostics::{Diagnostic, FileId, Span, clip, nearest};
 use std::collections::HashMap;
@@ -1301,7 +1301,7 @@ impl<'a> Parser<'a> {
                     let origin = match self.tok() {
                         Tok::Str(s) => {
                             self.bump();
-                            Some(self.string(s).into())
+                            Some(BoundOrigin::from(&*self.string(s)))
                         }
                         _ => None,
                     };

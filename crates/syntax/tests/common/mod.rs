@@ -4,9 +4,9 @@
 pub mod agent_text;
 
 use core_ir::{
-    Bound, Branch, Builder, Catches, Code, Comparison, Data, Effect, EffectClass, EffectRow, EnumType,
-    Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, Measure, ModelParams, Name, Num, Pred, Prim, Recv, Role,
-    StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data, Effect, EffectClass, EffectRow,
+    EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, Measure, ModelParams, Name, Num, Pred, Prim,
+    Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::collections::BTreeSet;
@@ -490,7 +490,7 @@ impl Gen<'_> {
             27 => Term::Classify(self.names(3), self.term()),
             28 => Term::Fix {
                 bound: if self.flag() { Bound::Infinite } else { Bound::Finite(self.pick(100) as u64) },
-                origin: self.some(|g| Name::from(&*g.text())),
+                origin: self.some(|g| BoundOrigin::from(&*g.text())),
                 body: self.term(),
             },
             29 => Term::Guard { term: self.term(), pred: self.pred(), retry: self.pick(3) as u32 },

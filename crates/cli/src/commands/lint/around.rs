@@ -2,7 +2,7 @@
 
 use super::cache::{Key, key_of};
 use crate::load::files_under;
-use check::lint::Surroundings;
+use lint::Surroundings;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -106,7 +106,7 @@ fn read(root: &Path) -> (Surroundings, Key) {
     let mut modules = Vec::new();
     let mut environment = Vec::new();
     let mut parts: Vec<u8> = Vec::new();
-    for file in files.iter().take(4 * check::lint::MOST_MODULES) {
+    for file in files.iter().take(4 * lint::MOST_MODULES) {
         let Ok(bytes) = std::fs::read(file) else { continue };
         let Ok(text) = String::from_utf8(bytes) else { continue };
         let shown = file.strip_prefix(root).unwrap_or(file).display().to_string().replace('\\', "/");

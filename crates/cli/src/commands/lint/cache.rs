@@ -10,9 +10,9 @@
 //! linted again.
 //! Invariant: several runs may share it. It is replaced as a whole; of two that write, the later wins.
 
-use check::lint::{Outcome, Report, Skip, codes, rule};
 use diagnostics::{Applicability, Diagnostic, FileId, Fix, Level, Remark, Span};
 use frontend::doc::{Limits, decode};
+use lint::{Outcome, Report, Skip, codes, rule};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -372,7 +372,7 @@ impl Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use check::lint::{Config, lint_bytes};
+    use lint::{Config, lint_bytes};
 
     const TEXT: &str = "agentId: a\ntype: react\nsystemPrompt: ''\nreact: {maxSteps: 0}\ncolour: red\nmodel: {apiKey: 8f14e45fceea167a5a36dedd4bea2543} # entail: ignore[L003]\n";
 
@@ -391,7 +391,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.cache");
         let config = Config { level: Level::Info, ..Config::default() };
-        let examples: Vec<String> = check::lint::RULES.iter().map(|r| r.docs.to_string()).collect();
+        let examples: Vec<String> = lint::RULES.iter().map(|r| r.docs.to_string()).collect();
         let pages =
             examples.iter().flat_map(|d| d.split("```yaml\n").skip(1).filter_map(|s| s.split("```").next()));
         let texts: Vec<&str> = pages.chain([TEXT, "", "a: [1", "image: nginx"]).collect();

@@ -4,7 +4,7 @@ use crate::args::LintArgs;
 use crate::load::{Kind, Loaded, Options, Problem, load};
 use crate::policy;
 use crate::preflight::Preflight;
-use check::flow;
+use analysis::flow;
 use diagnostics::{Diagnostic, Level, Sources};
 
 /// Returns the errors that keep the entry points of a program from running, as `entail check` reports them.

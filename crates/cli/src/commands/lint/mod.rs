@@ -20,12 +20,12 @@ use crate::ui::{Exit, Ui};
 use around::Around;
 use baseline::Baseline;
 use cache::Cache;
-use check::lint::{Config, Outcome, Report, Skip, Surroundings, fold, is_test, lint_among, lint_programs};
 use core_ir::Code;
 use diagnostics::{FileId, Level, Sources, Span, has_errors};
 use frontend::doc::{Limits, decode};
 use frontend::surface::{self, EntryKind};
 use frontend::{File, Outline, Project, Recognised, Unit, UnitKind};
+use lint::{Config, Outcome, Report, Skip, Surroundings, fold, is_test, lint_among, lint_programs};
 use serde_json::json;
 use settings::Wanted;
 use std::collections::BTreeMap;
@@ -441,7 +441,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
         | OutputFormat::Svg
         | OutputFormat::Junit => {}
         OutputFormat::Sarif => {
-            ui.result(&report.sarif(env!("CARGO_PKG_VERSION"), &check::lint::codes()).to_string());
+            ui.result(&report.sarif(env!("CARGO_PKG_VERSION"), &lint::codes()).to_string());
         }
         OutputFormat::Github => ui.result(report.github().trim_end()),
         OutputFormat::Markdown => ui.result(report.markdown().trim_end()),

@@ -4,8 +4,8 @@ use super::Linter;
 use crate::args::LintArgs;
 use crate::load::{reason, replace_file};
 use crate::ui::Ui;
-use check::lint::{Outcome, Report};
 use diagnostics::{Applicability, Diagnostic, FileId, fix};
+use lint::{Outcome, Report};
 use std::path::Path;
 
 /// A repair may lay open the next; after so many rounds they would go in circles.

@@ -2,10 +2,10 @@
 
 use crate::args::{LevelArg, LintArgs};
 use crate::ui::{Exit, Ui};
-use check::lint::{Config, Day};
 use diagnostics::Level;
 use frontend::Versions;
 use globset::{Glob, GlobSet, GlobSetBuilder};
+use lint::{Config, Day};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ pub struct Wanted {
 impl Wanted {
     /// Reads the options and the settings. Codes that do not exist are wrong requests.
     pub fn new(ui: &Ui, args: &LintArgs, settings: &LintSettings, dir: &Path) -> Result<Wanted, Exit> {
-        let known: Vec<&str> = check::lint::codes().iter().map(|c| c.code).collect();
+        let known: Vec<&str> = lint::codes().iter().map(|c| c.code).collect();
         let of_paths = settings.paths.iter().flat_map(|p| p.ignore.iter().chain(p.levels.keys()));
         let named = args.select.iter().chain(&args.ignore).chain(&settings.select).chain(&settings.ignore);
         for code in named.chain(settings.levels.keys()).chain(of_paths) {

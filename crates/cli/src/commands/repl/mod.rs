@@ -17,7 +17,7 @@ use crate::policy;
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use crate::view::Ran;
-use check::{cost, types};
+use analysis::{cost, types};
 use core_ir::{Builder, Code, Data, EffectRow, Globals, Name, TermId, Type};
 use diagnostics::{FileId, Sources, Span, has_errors};
 use frontend::policy::Policy;

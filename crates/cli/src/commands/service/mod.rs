@@ -21,7 +21,7 @@ use crate::progress::{Detail, event_json};
 use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use crate::view::{View, WITHHELD, withheld};
-use check::cost::CostBound;
+use analysis::cost::CostBound;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Code, Data, LabelSpec, Lattice, StoreConflict, StoreTable, Type};
 use diagnostics::Sources;

@@ -13,8 +13,8 @@ use super::{Callable, Lower, REPAIR};
 use crate::surface::decls::{AgentDecl, Budget, Does, Memory, Offer, Param, Signature, remember_tool};
 use crate::turn::{Asked, Call, Carried, Names, Outcome};
 use core_ir::{
-    Bound, Branch, Catches, Data, EffectClass, IfSugar, KeyDecl, LabelSpec, ModelParams, Name, Num, Prim,
-    Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Bound, BoundOrigin, Branch, Catches, Data, EffectClass, IfSugar, KeyDecl, LabelSpec, ModelParams, Name,
+    Num, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::Span;
 use std::sync::Arc;
@@ -410,11 +410,15 @@ impl Lower<'_> {
     fn steps(&mut self, agent: &str, decl: &AgentDecl, body: TermId, at: Span) -> TermId {
         let bound = decl.max_steps.map_or(Bound::Infinite, Bound::Finite);
         let origin = match decl.max_steps {
-            Some(n) if !decl.max_steps_given => Some(format!("the default of {n} steps")),
+            Some(n) if !decl.max_steps_given => {
+                Some(BoundOrigin::Default(format!("the default of {n} steps").into()))
+            }
             Some(_) => None,
-            None => Some(format!("none: `{agent}` says that its steps are unlimited")),
+            None => {
+                Some(BoundOrigin::Unlimited(format!("`{agent}` says that its steps are unlimited").into()))
+            }
         };
-        self.b.add(Term::Fix { bound, origin: origin.map(Name::from), body }, at)
+        self.b.add(Term::Fix { bound, origin, body }, at)
     }
 
     /// Sets a key, and says so.

@@ -5,7 +5,8 @@ use super::taint::result_label;
 use super::{Callable, Lower};
 use crate::surface::decls::{Kind, Signature};
 use core_ir::{
-    Bound, Data, EffectClass, IfSugar, LabelSpec, Name, Prim, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Bound, BoundOrigin, Data, EffectClass, IfSugar, LabelSpec, Name, Prim, Term, TermId, ToolDecl, ToolId,
+    ToolParam, Type,
 };
 use diagnostics::Span;
 use syntax::agent::ast::{self, BodyKind, ExprKind, Item, Template, TemplatePart};
@@ -96,7 +97,7 @@ impl Lower<'_> {
             None => {
                 let origin =
                     format!("`{name}` counts `{}` down, which is known only when it runs", descent.param);
-                (Bound::Infinite, Some(Name::from(origin)))
+                (Bound::Infinite, Some(BoundOrigin::Default(origin.into())))
             }
         };
         self.b.add(Term::Fix { bound, origin, body }, p.name.span)

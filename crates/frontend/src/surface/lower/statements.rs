@@ -5,7 +5,7 @@ use super::taint::Taint;
 use super::variables::Mode;
 use super::{Lower, MOST_NESTED, Region, Rest};
 use crate::surface::predicate;
-use core_ir::{Bound, Branch, Catches, Data, IfSugar, Name, Num, Prim, Term, TermId};
+use core_ir::{Bound, BoundOrigin, Branch, Catches, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
 use std::sync::Arc;
 use syntax::agent::ast::{self, Args, Block, Expr, ExprKind, Run, Stmt, StmtKind};
@@ -20,7 +20,7 @@ pub(super) struct Over {
     pub(super) outs: Arc<[String]>,
     pub(super) bound: Bound,
     /// Where the bound came from, if it is not written.
-    pub(super) origin: Option<Name>,
+    pub(super) origin: Option<BoundOrigin>,
 }
 
 /// The hidden variable of a `for`; no source name begins with `$`.
@@ -436,7 +436,7 @@ impl Lower<'_> {
                     "the length of `{}`, which is known only when it runs",
                     diagnostics::clip(source)
                 );
-                (Bound::Infinite, Some(Name::from(origin)))
+                (Bound::Infinite, Some(BoundOrigin::Default(origin.into())))
             }
         };
         let items = self.b.fresh("items");

@@ -1,0 +1,305 @@
+//! What the cost analysis knows of values: functions are followed, small data is computed.
+
+use core_ir::{Bound, BoundOrigin, Code, Data, ModelParams, Name, Num, Prim, TermId};
+use diagnostics::Span;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Alternatives kept apart where branches give different functions.
+const MOST_CHOICES: usize = 16;
+/// Items of a list, and bytes of a text, that are computed with.
+const MOST_ITEMS: usize = 4_096;
+const MOST_TEXT: usize = 1 << 16;
+
+/// An abstract value.
+#[derive(Clone)]
+pub(super) enum Value {
+    /// Data without functions inside.
+    Data,
+    /// This very data.
+    Known(Rc<Data>),
+    /// Anything, including functions of which nothing is known.
+    Unknown,
+    Closure(Rc<Closure>),
+    /// The prelude's `fix`: applied to a function it is `fix[∞]` of it.
+    PreludeFix,
+    Fix(Bound, Rc<Value>, Span, Option<BoundOrigin>),
+    Guarded(Rc<Value>, u32, Span),
+    /// A model, with the bytes of its prompt if they are known.
+    Llm(Arc<ModelParams>, Option<u64>, Span),
+    Tool(Name),
+    /// The self reference of an unfolding that is being measured, and whether its results are data.
+    Own(u32, bool),
+    /// The self reference of a loop that is followed round by round.
+    Round(usize, Bound, Rc<Value>),
+    Record(Rc<Vec<(Name, Value)>>),
+    List(Rc<Vec<Value>>),
+    Tag(Name, Rc<Value>),
+    /// One of these.
+    Choice(Rc<Vec<Value>>),
+}
+
+pub(super) struct Closure {
+    pub(super) code: Arc<Code>,
+    pub(super) term: TermId,
+    pub(super) captures: Vec<Value>,
+}
+
+#[derive(Clone)]
+pub(super) struct Env {
+    pub(super) locals: Vec<Value>,
+    pub(super) captures: Vec<Value>,
+}
+
+/// A literal.
+pub(super) fn known(d: &Data) -> Value {
+    match d {
+        Data::Record(fields) => {
+            Value::Record(Rc::new(fields.iter().map(|(n, d)| (n.clone(), known(d))).collect()))
+        }
+        Data::Tag(n, d) => Value::Tag(n.clone(), Rc::new(known(d))),
+        d => Value::Known(Rc::new(d.clone())),
+    }
+}
+
+impl Value {
+    pub(super) fn join(a: Value, b: Value) -> Value {
+        match (a, b) {
+            (Value::Known(a), Value::Known(b)) if a == b => Value::Known(a),
+            (Value::Data | Value::Known(_), Value::Data | Value::Known(_)) => Value::Data,
+            (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
+            (a, b) if is_plain(&a) && is_plain(&b) && !a.has_tag() && !b.has_tag() => Value::Data,
+            (a, b) => {
+                let mut all = Vec::new();
+                for v in [a, b] {
+                    match v {
+                        Value::Choice(vs) => all.extend(vs.iter().cloned()),
+                        v => all.push(v),
+                    }
+                }
+                if all.iter().filter(|v| matches!(v, Value::Data)).count() > 1 {
+                    let mut data = false;
+                    all.retain(|v| !matches!(v, Value::Data) || !std::mem::replace(&mut data, true));
+                }
+                if all.len() > MOST_CHOICES { Value::Unknown } else { Value::Choice(Rc::new(all)) }
+            }
+        }
+    }
+
+    fn has_tag(&self) -> bool {
+        matches!(self, Value::Tag(..) | Value::Choice(_))
+    }
+
+    /// Whether a self reference of number `from` or later may be inside.
+    pub(super) fn holds_own(&self, from: u32) -> bool {
+        self.any(|v| matches!(v, Value::Own(k, _) if *k >= from)).unwrap_or(true)
+    }
+
+    /// Whether the self reference of a loop that is followed round by round may be inside.
+    pub(super) fn holds_round(&self) -> bool {
+        self.any(|v| matches!(v, Value::Round(..))).unwrap_or(true)
+    }
+
+    /// Whether some of it is known, so that a loop over it may end at a known place.
+    pub(super) fn has_known(&self) -> bool {
+        self.any(|v| matches!(v, Value::Known(_))).unwrap_or(false)
+    }
+
+    /// Whether some part is such; `None` if there are too many parts to tell.
+    fn any(&self, such: impl Fn(&Value) -> bool) -> Option<bool> {
+        const MOST_PARTS: usize = 20_000;
+        let mut work = vec![self];
+        let mut looked = 0;
+        while let Some(v) = work.pop() {
+            looked += 1;
+            if such(v) {
+                return Some(true);
+            }
+            if looked > MOST_PARTS {
+                return None;
+            }
+            match v {
+                Value::Data
+                | Value::Known(_)
+                | Value::Unknown
+                | Value::Llm(..)
+                | Value::Tool(_)
+                | Value::Own(..)
+                | Value::PreludeFix => {}
+                Value::Closure(c) => work.extend(&c.captures),
+                Value::Fix(_, v, ..) | Value::Guarded(v, ..) | Value::Tag(_, v) | Value::Round(_, _, v) => {
+                    work.push(v);
+                }
+                Value::Record(fs) => work.extend(fs.iter().map(|(_, v)| v)),
+                Value::List(vs) | Value::Choice(vs) => work.extend(vs.iter()),
+            }
+        }
+        Some(false)
+    }
+
+    /// The number that it is.
+    pub(super) fn number(&self) -> Option<&Num> {
+        match self {
+            Value::Known(d) => match &**d {
+                Data::Num(n) => Some(n),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Value::Known(d) => d.as_str(),
+            _ => None,
+        }
+    }
+
+    /// How many bytes it has when it is sent, at most.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        match self {
+            Value::Known(d) => match &**d {
+                Data::Str(s) => Some(s.len() as u64),
+                d @ (Data::Null | Data::Bool(_) | Data::Num(_)) => {
+                    Some(core_ir::print_data(d).len() as u64 + 2)
+                }
+                // How the rest is written is the machine's business.
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// It as data, if all of it is known.
+    fn data(&self) -> Option<Data> {
+        match self {
+            Value::Known(d) => Some((**d).clone()),
+            Value::List(vs) if vs.len() <= MOST_ITEMS => {
+                vs.iter().map(Value::data).collect::<Option<Vec<_>>>().map(Data::list)
+            }
+            _ => None,
+        }
+    }
+
+    /// How many items it has, if it is a list of known length.
+    fn items(&self) -> Option<usize> {
+        match self {
+            Value::List(vs) => Some(vs.len()),
+            Value::Known(d) => match &**d {
+                Data::List(items) => Some(items.len()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Its items, if it is a list of known length.
+    pub(super) fn values(&self) -> Option<Vec<Value>> {
+        match self {
+            Value::List(vs) => Some(vs.to_vec()),
+            Value::Known(d) => match &**d {
+                Data::List(items) => Some(items.iter().map(known).collect()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Whether a value is data through and through.
+pub(super) fn is_plain(v: &Value) -> bool {
+    match v {
+        Value::Data | Value::Known(_) => true,
+        Value::Record(fs) => fs.iter().all(|(_, v)| is_plain(v)),
+        Value::List(vs) | Value::Choice(vs) => vs.iter().all(is_plain),
+        Value::Tag(_, v) => is_plain(v),
+        _ => false,
+    }
+}
+
+pub(super) fn field(v: &Value, name: &Name) -> Value {
+    match v {
+        Value::Data | Value::Known(_) => Value::Data,
+        Value::Record(fields) => {
+            fields.iter().find(|(n, _)| n == name).map_or(Value::Data, |(_, v)| v.clone())
+        }
+        Value::Choice(vs) => vs.iter().map(|v| field(v, name)).reduce(Value::join).unwrap_or(Value::Data),
+        _ => Value::Unknown,
+    }
+}
+
+/// A primitive: computed where its operands are known and small. Lists may carry functions through some of them.
+pub(super) fn prim(p: Prim, args: &[Value]) -> Value {
+    let data = |d: Data| Value::Known(Rc::new(d));
+    let num = |n: Result<Num, core_ir::NumError>| n.map_or(Value::Data, |n| data(Data::Num(n)));
+    let carries = matches!(p, Prim::Add | Prim::Append | Prim::Slice | Prim::Flatten);
+    let unknown = || match args.iter().all(is_plain) || !carries {
+        true => Value::Data,
+        false => Value::Unknown,
+    };
+    match (p, args) {
+        (Prim::Flatten, [v]) => v.clone(),
+        (Prim::Length, [v]) => match v.items() {
+            Some(n) => data(Data::Num(Num::from(n as i64))),
+            None => unknown(),
+        },
+        (Prim::Append, [xs, x]) => match xs.values() {
+            Some(mut all) if all.len() < MOST_ITEMS => {
+                all.push(x.clone());
+                Value::List(Rc::new(all))
+            }
+            _ => unknown(),
+        },
+        (Prim::Range, [a, b]) => match (a.number().and_then(Num::to_i64), b.number().and_then(Num::to_i64)) {
+            (Some(a), Some(b)) if b.saturating_sub(a) <= MOST_ITEMS as i64 => {
+                data(Data::list((a..b).map(|i| Data::Num(Num::from(i)))))
+            }
+            _ => unknown(),
+        },
+        (Prim::Format, all) if all.iter().all(|v| v.text().is_some()) => {
+            let text: String = all.iter().filter_map(Value::text).collect();
+            if text.len() > MOST_TEXT { Value::Data } else { data(Data::str(text)) }
+        }
+        (Prim::Not, [Value::Known(d)]) => match &**d {
+            Data::Bool(b) => data(Data::Bool(!b)),
+            _ => unknown(),
+        },
+        (Prim::Neg, [v]) => v.number().map_or_else(unknown, |n| data(Data::Num(n.neg()))),
+        (Prim::IsNull, [Value::Known(d)]) => data(Data::Bool(**d == Data::Null)),
+        (Prim::IsNull, [Value::List(_) | Value::Record(_) | Value::Tag(..)]) => data(Data::Bool(false)),
+        (Prim::Has, [Value::Record(fields), key]) => match key.text() {
+            Some(key) => data(Data::Bool(fields.iter().any(|(n, _)| **n == *key))),
+            None => unknown(),
+        },
+        (Prim::Eq | Prim::Ne, [a, b]) => match (a.data(), b.data()) {
+            // The order of a record's fields does not count, so only these are compared.
+            (Some(a), Some(b)) if !matches!(a, Data::List(_) | Data::Pair(_)) => {
+                data(Data::Bool((a == b) == (p == Prim::Eq)))
+            }
+            _ => unknown(),
+        },
+        (Prim::Add, [a, b]) => match (a.number(), b.number(), a.text(), b.text(), a.values(), b.values()) {
+            (Some(a), Some(b), ..) => num(a.add(b)),
+            (_, _, Some(a), Some(b), ..) if a.len() + b.len() <= MOST_TEXT => {
+                data(Data::str(format!("{a}{b}")))
+            }
+            (_, _, _, _, Some(mut a), Some(mut b)) if a.len() + b.len() <= MOST_ITEMS => {
+                a.append(&mut b);
+                Value::List(Rc::new(a))
+            }
+            _ => unknown(),
+        },
+        (_, [a, b]) => match (p, a.number(), b.number()) {
+            (Prim::Sub, Some(a), Some(b)) => num(a.sub(b)),
+            (Prim::Mul, Some(a), Some(b)) => num(a.mul(b)),
+            (Prim::Div, Some(a), Some(b)) => num(a.div(b)),
+            (Prim::Rem, Some(a), Some(b)) => num(a.rem(b)),
+            (Prim::Lt, Some(a), Some(b)) => data(Data::Bool(a < b)),
+            (Prim::Le, Some(a), Some(b)) => data(Data::Bool(a <= b)),
+            (Prim::Gt, Some(a), Some(b)) => data(Data::Bool(a > b)),
+            (Prim::Ge, Some(a), Some(b)) => data(Data::Bool(a >= b)),
+            _ => unknown(),
+        },
+        _ => unknown(),
+    }
+}

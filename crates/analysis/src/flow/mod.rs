@@ -1,0 +1,358 @@
+//! Information flow before a run: which calls are allowed whatever happens, which never, and what the
+//! others depend on.
+//!
+//! Entry points: [`analyse`] for what is known of each sink, [`findings`] for what is worth a diagnostic.
+//! The term is evaluated over abstract labels; every label is known from below and from above, and what is
+//! above names the places that it comes from.
+//!
+//! Invariant: a site that is called [`Verdict::Always`] is never refused at run time, one that is called
+//! [`Verdict::Never`] never carried out, and a sink that no site names never reached, as long as the input is
+//! public and trusted, and no tool states a label of its own when it answers (as MCP servers may): such labels are known
+//! only then. What the analysis cannot tell [`Verdict::Depends`].
+//! Invariant: nothing is decided here that the machine does not check again.
+//!
+//! Source: `docs/calculus.md` §8; the rules are those of §3, §5, §6 and §10.
+
+pub mod codes;
+mod eval;
+mod report;
+mod sinks;
+mod taint;
+mod terms;
+mod value;
+
+pub use report::{certain_refusal, findings, of_unknown, to_json, to_text};
+pub use taint::{Cause, Origin};
+
+use core_ir::{Code, Data, LabelSpec, Lattice, LatticeKind, ModelRoutes, Name, Principals};
+use diagnostics::Span;
+use eval::{Analysis, SiteState};
+use std::sync::Arc;
+use taint::{Taint, Taints};
+
+/// What a run will be given.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The lattice of the run.
+    pub lattice: LatticeKind,
+    /// Whom its labels may name.
+    pub principals: Principals,
+    /// Tools of which a policy says what they do, whatever else is known of them.
+    pub known: Vec<Name>,
+    /// Clearance of models with no listed name: the data that they may see. `None` allows everything.
+    pub clearance: Option<LabelSpec>,
+    /// Clearances of the models with these names.
+    pub clearances: Vec<(Name, LabelSpec)>,
+    /// Which models may answer which calls. Without settings the default model is not known, and has the
+    /// clearance of models that are not listed.
+    pub routes: ModelRoutes,
+    /// Whether the value of the code is applied to an input.
+    pub applied: bool,
+}
+
+/// Where a flow can be refused.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Sink {
+    /// A call of a tool.
+    Tool(Name),
+    /// A question to a model; the empty name is the run's default model.
+    Model(Name),
+    /// Writing a key.
+    Key(Name),
+    /// Adding to the conversation.
+    Send,
+    /// Emptying the conversation.
+    Clear,
+}
+
+impl Sink {
+    /// `the tool `send``, and so on.
+    pub fn describe(&self) -> String {
+        match self {
+            Sink::Tool(name) => format!("the tool `{name}`"),
+            Sink::Model(name) if name.is_empty() => "the model".into(),
+            Sink::Model(name) => format!("the model `{name}`"),
+            Sink::Key(name) => format!("the key `{name}`"),
+            Sink::Send => "`send`".into(),
+            Sink::Clear => "`clear`".into(),
+        }
+    }
+
+    /// `tool`, `model`, `key`, `send` or `clear`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Sink::Tool(_) => "tool",
+            Sink::Model(_) => "model",
+            Sink::Key(_) => "key",
+            Sink::Send => "send",
+            Sink::Clear => "clear",
+        }
+    }
+
+    /// The name of the tool, model or key.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Sink::Tool(n) | Sink::Model(n) | Sink::Key(n) => Some(n),
+            Sink::Send | Sink::Clear => None,
+        }
+    }
+}
+
+/// What a bound is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Checked {
+    /// Whether the call is made at all.
+    Control,
+    /// An argument.
+    Argument(Name),
+    /// What the conversation holds.
+    Conversation,
+    /// What is remembered.
+    Value,
+}
+
+impl Checked {
+    /// `the argument `to``, and so on.
+    pub fn describe(&self) -> String {
+        match self {
+            Checked::Control => "whether it is called".into(),
+            Checked::Argument(name) => format!("the argument `{name}`"),
+            Checked::Conversation => "the conversation".into(),
+            Checked::Value => "the value".into(),
+        }
+    }
+}
+
+/// What is known of a sink before the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No run refuses it.
+    Always,
+    /// Every run that comes there refuses it.
+    Never,
+    /// Neither is known.
+    Depends,
+}
+
+impl Verdict {
+    /// `always`, `never` or `depends`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Always => "always",
+            Verdict::Never => "never",
+            Verdict::Depends => "depends",
+        }
+    }
+
+    fn of(always: bool, never: bool) -> Verdict {
+        match (always, never) {
+            (true, _) => Verdict::Always,
+            (_, true) => Verdict::Never,
+            _ => Verdict::Depends,
+        }
+    }
+}
+
+/// A taint with the label that it brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its label.
+    pub label: Data,
+    /// Whether it is what breaks the bound.
+    pub breaks: bool,
+    /// Whether it is untrusted.
+    pub untrusted: bool,
+    /// Whether it is not for everybody.
+    pub secret: bool,
+}
+
+/// One bound of a sink, with what may reach it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What is compared with the bound.
+    pub what: Checked,
+    /// The bound.
+    pub bound: Data,
+    /// The most that the label may be.
+    pub most: Data,
+    /// What is known.
+    pub verdict: Verdict,
+    /// Whether that it is always allowed rests on the input being public and trusted.
+    pub rests_on_input: bool,
+    /// Where the label comes from.
+    pub sources: Vec<Source>,
+}
+
+/// A place where something is asked of the world or of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Where.
+    pub span: Span,
+    /// What.
+    pub sink: Sink,
+    /// What is known.
+    pub verdict: Verdict,
+    /// Its bounds.
+    pub checks: Vec<Check>,
+    /// Whether what it does can be seen from outside: a tool that changes the world.
+    pub outward: bool,
+    /// Whether nothing says what the tool does.
+    pub unknown: bool,
+    /// Who else may refuse it, whatever the labels are: a policy function, a person.
+    pub asks: Option<&'static str>,
+    /// Models of a chain that may not see every conversation that gets here, with their clearances: others of
+    /// the chain answer then.
+    pub passed_over: Vec<(Name, Data)>,
+}
+
+/// An `endorse` or `declassify`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reclassification {
+    /// Where.
+    pub span: Span,
+    /// Whether it may lower a label.
+    pub lowers: bool,
+    /// Whether that shows in the result, for all that the program counter adds.
+    pub shows: bool,
+}
+
+/// A `try` that some error may pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// Where.
+    pub span: Span,
+    /// What its label lacks.
+    pub lacks: Data,
+    /// Where that comes from.
+    pub sources: Vec<Source>,
+}
+
+/// What is known of a program before it runs.
+#[derive(Clone, Debug)]
+pub struct FlowReport {
+    /// The sinks that a run may reach.
+    pub sites: Vec<Site>,
+    /// Every `endorse` and `declassify` that it may reach.
+    pub reclassifications: Vec<Reclassification>,
+    /// Every `try` that an error may pass.
+    pub passed: Vec<Passed>,
+    /// The most that the labels in the result may be; `None` if no run has a result.
+    pub result: Option<Data>,
+    /// The most that the label of an error may be; `None` if no run fails.
+    pub error: Option<Data>,
+    /// Why and where the analysis gave up; then nothing else is known.
+    pub gave_up: Option<(Span, &'static str)>,
+}
+
+/// What is known of the flows of a program before it runs.
+///
+/// # Examples
+/// ```
+/// use analysis::flow::{Options, Verdict, analyse};
+/// use core_ir::{Builder, Data, Globals, Term, ToolDecl};
+/// use diagnostics::{FileId, Span};
+/// let at = Span { file: FileId(0), start: 0, end: 0 };
+/// let mut b = Builder::new();
+/// // `tool[send] (["S"]: "x")`: nothing is known of the tool, so it takes public data only.
+/// let send = b.tool(ToolDecl::unknown("send".into(), at));
+/// let (label, text) = (b.lit(Data::list([Data::str("S")]), at), b.lit("x", at));
+/// let secret = b.add(Term::Relabel(label, text), at);
+/// let tool = b.add(Term::Tool(send), at);
+/// let call = b.app(tool, secret, at);
+/// let code = b.finish(call, &Globals::none()).unwrap();
+/// let report = analyse(&code.into(), &Options::default());
+/// assert_eq!(report.sites[0].verdict, Verdict::Never);
+/// ```
+pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
+    let taints = Taints::new(Lattice::with_principals(options.lattice, &options.principals));
+    let mut a = Analysis::new(code, taints, options);
+    let end = a.run(options.applied);
+    let gave_up = a.gave_up;
+    let sites = std::mem::take(&mut a.sites);
+    let mut report = FlowReport {
+        sites: Vec::new(),
+        reclassifications: Vec::new(),
+        passed: Vec::new(),
+        result: end.result.map(|v| {
+            let deep = v.deep(&mut a.taints);
+            shown(&a.taints, deep)
+        }),
+        error: end.error.map(|e| shown(&a.taints, e.label.hi)),
+        gave_up,
+    };
+    if gave_up.is_some() {
+        return report;
+    }
+    for ((span, sink), state) in sites {
+        let decl = match &sink {
+            Sink::Tool(name) => code.tools.iter().find(|t| t.name == *name),
+            _ => None,
+        };
+        let outward = decl.is_some_and(|t| t.effect == core_ir::EffectClass::Write);
+        let unknown = decl.is_some_and(|t| t.is_unspecified() && !options.known.contains(&t.name));
+        let site = site(&mut a.taints, span, sink, &state);
+        let asks = decl.and_then(|t| match (&t.policy, t.approve) {
+            (Some(_), true) => Some("its policy function and a person"),
+            (Some(_), false) => Some("its policy function"),
+            (None, true) => Some("a person"),
+            (None, false) => None,
+        });
+        report.sites.push(Site { outward, unknown, asks, ..site });
+    }
+    for (span, state) in std::mem::take(&mut a.reclassified) {
+        report.reclassifications.push(Reclassification { span, lowers: state.lowers, shows: state.shows });
+    }
+    for (span, state) in std::mem::take(&mut a.tries) {
+        // Only what the label as it is written lacks whatever the program counter is.
+        if state.given.is_some() && state.escapes && state.needed != Taint::NONE {
+            let lacks = shown(&a.taints, state.needed);
+            let sources = sources(&mut a.taints, state.needed, None);
+            report.passed.push(Passed { span, lacks, sources });
+        }
+    }
+    report
+}
+
+fn shown(taints: &Taints, t: Taint) -> Data {
+    taints.lattice.data_of(taints.label(t))
+}
+
+fn sources(taints: &mut Taints, t: Taint, bound: Option<core_ir::Label>) -> Vec<Source> {
+    let all: Vec<(Origin, core_ir::Label)> = taints.origins(t).map(|(o, l)| (o.clone(), l)).collect();
+    let bottom = core_ir::Label::BOTTOM;
+    let lattice = &mut taints.lattice;
+    let mut out: Vec<Source> = all
+        .into_iter()
+        .map(|(origin, label)| Source {
+            breaks: origin.cause != Cause::Input && bound.is_some_and(|b| !lattice.flows(label, b)),
+            untrusted: lattice.reclassify(label, bottom) != bottom,
+            secret: lattice.reclassify(bottom, label) != bottom,
+            label: lattice.data_of(label),
+            origin,
+        })
+        .collect();
+    out.sort_by_key(|s| (!s.breaks, !s.origin.is_data(), s.origin.span));
+    out
+}
+
+fn site(taints: &mut Taints, span: Span, sink: Sink, state: &SiteState) -> Site {
+    let checks = state
+        .checks
+        .iter()
+        .map(|c| Check {
+            what: c.what.clone(),
+            bound: taints.lattice.data_of(c.bound),
+            most: shown(taints, c.found.hi),
+            verdict: Verdict::of(c.always, c.never),
+            rests_on_input: !taints.lattice.flows(taints.label_with_input(c.found.hi), c.bound)
+                && taints.surely_flows(c.found, c.bound),
+            sources: sources(taints, c.found.hi, Some(c.bound)),
+        })
+        .collect();
+    let verdict = Verdict::of(state.always, state.never);
+    let passed_over =
+        state.passed_over.iter().map(|(name, l)| (name.clone(), taints.lattice.data_of(*l))).collect();
+    Site { span, sink, verdict, checks, outward: false, unknown: false, asks: None, passed_over }
+}

@@ -1,0 +1,244 @@
+//! What the analysis knows, for people and for programs.
+
+use super::codes;
+use super::{Check, Checked, FlowReport, Site, Source, Verdict};
+use diagnostics::{Diagnostic, Level, Sources, toml_key};
+use serde_json::{Value, json};
+
+/// More sources than this are not listed in one finding.
+const MOST_REMARKS: usize = 6;
+
+/// What is worth a diagnostic, in the order of the places.
+pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
+    let mut out = Vec::new();
+    if let Some((span, why)) = report.gave_up {
+        let message = format!("the flow analysis gave up here: {why}");
+        out.push(
+            Diagnostic::new(Level::Unknown, codes::GAVE_UP, message, span)
+                .help("nothing is claimed about this program; the run is checked all the same"),
+        );
+        return out;
+    }
+    for site in &report.sites {
+        match site.verdict {
+            Verdict::Always => {}
+            Verdict::Never => out.push(refused(site, Verdict::Never)),
+            Verdict::Depends => out.push(refused(site, Verdict::Depends)),
+        }
+        out.extend(trifecta(site));
+    }
+    for r in &report.reclassifications {
+        if !r.lowers {
+            let message = "this lowers no label: whatever comes here has at most the label that it is given";
+            out.push(Diagnostic::warn(codes::UNNECESSARY, message, r.span).help("remove it"));
+        } else if !r.shows {
+            let message = "this has no effect: whether it is carried out depends on what it is to lower";
+            out.push(
+                Diagnostic::warn(codes::INERT, message, r.span)
+                    .help("reclassify the value before it decides anything"),
+            );
+        }
+    }
+    for p in &report.passed {
+        let message = format!("an error labelled {} may pass this `try`", p.lacks.to_json());
+        let d = Diagnostic::info(codes::PASSED, message, p.span)
+            .help(format!("add {} to the label of the `try`", p.lacks.to_json()));
+        out.push(remarks(d, &p.sources));
+    }
+    out.sort_by_key(|d| d.span);
+    out
+}
+
+/// The finding for a site that is refused every time; nothing for others.
+pub fn certain_refusal(site: &Site) -> Option<Diagnostic> {
+    (site.verdict == Verdict::Never).then(|| refused(site, Verdict::Never))
+}
+
+fn remarks(mut d: Diagnostic, sources: &[Source]) -> Diagnostic {
+    for s in sources.iter().take(MOST_REMARKS) {
+        let text = format!("{}, labelled {}", s.origin.describe(), s.label.to_json());
+        d = d.remark(s.origin.span, text);
+    }
+    d
+}
+
+/// A call that is refused always, or perhaps.
+fn refused(site: &Site, verdict: Verdict) -> Diagnostic {
+    let broken: Vec<&Check> = site.checks.iter().filter(|c| c.verdict != Verdict::Always).collect();
+    // One that is refused for sure says more than one that may be.
+    let check = broken.iter().find(|c| c.verdict == Verdict::Never).or(broken.first());
+    let (level, code) = match verdict {
+        Verdict::Never => (Level::Error, codes::NEVER),
+        _ => (Level::Info, codes::DEPENDS),
+    };
+    let what = site.sink.describe();
+    let Some(check) = check else {
+        let by = site.asks.unwrap_or("its bounds");
+        return Diagnostic::new(level, code, format!("{what} may be refused here by {by}"), site.span);
+    };
+    let (most, bound) = (check.most.to_json(), check.bound.to_json());
+    let how = if verdict == Verdict::Never { "is refused every time" } else { "may be refused" };
+    let message = match &check.what {
+        Checked::Control => {
+            format!("{what} {how}: whether this is reached depends on {most}, and {bound} is the bound")
+        }
+        other => {
+            format!("{what} {how}: {} may be labelled {most}, and {bound} is the bound", other.describe())
+        }
+    };
+    let breaking: Vec<Source> = check.sources.iter().filter(|s| s.breaks).cloned().collect();
+    let d = remarks(Diagnostic::new(level, code, message, site.span), &breaking);
+    match site.sink.name().filter(|_| site.unknown) {
+        Some(tool) => d.help(of_unknown(tool)),
+        None => d.help(remedy(site, check, &breaking)),
+    }
+}
+
+/// The remedy for a tool of which nothing says what it does.
+pub fn of_unknown(tool: &str) -> String {
+    let key = toml_key(tool);
+    let lines = format!("[tools.{key}]\neffect = \"read\"");
+    let asked = format!("[tools.{key}]\neffect = \"write\"\napprove = true");
+    format!(
+        "nothing says what `{tool}` does, so it is taken to change the world; that nothing untrusted may decide, and what \
+         tools answer is untrusted. If it only looks things up, say so in a file that `--policy` names (`entail policy init` writes \
+         one for all tools of a program):\n\n{lines}\n\nif it does change the world, let a person allow each call:\n\n{asked}"
+    )
+}
+
+fn remedy(site: &Site, check: &Check, breaking: &[Source]) -> String {
+    let untrusted = breaking.iter().any(|s| s.untrusted);
+    let secret = breaking.iter().any(|s| s.secret);
+    let how = match (untrusted, secret) {
+        (true, false) => {
+            "read it as a typed answer in a conversation of its own, have it endorsed by a person or a check"
+        }
+        (false, true) => "keep it out, or declassify what may be known",
+        _ => "keep the two apart",
+    };
+    match &check.what {
+        Checked::Control | Checked::Argument(_) => {
+            let which = match &check.what {
+                Checked::Argument(name) => format!("the parameter `{name}`"),
+                _ => "the control bound".into(),
+            };
+            format!("{how}, or give {which} of {} a higher bound in the policy", site.sink.describe())
+        }
+        Checked::Conversation => {
+            format!("{how}, or give {} a higher clearance in the policy", site.sink.describe())
+        }
+        Checked::Value => format!("{how}, or declare {} at a higher label", site.sink.describe()),
+    }
+}
+
+/// Untrusted input, private data and an outward channel.
+fn trifecta(site: &Site) -> Option<Diagnostic> {
+    // What is refused every time sends nothing.
+    if !site.outward || site.verdict == Verdict::Never {
+        return None;
+    }
+    let all: Vec<&Source> =
+        site.checks.iter().flat_map(|c| &c.sources).filter(|s| s.origin.is_data()).collect();
+    let untrusted = all.iter().find(|s| s.untrusted)?;
+    let secret = all
+        .iter()
+        .find(|s| s.secret && s.origin != untrusted.origin)
+        .or_else(|| all.iter().find(|s| s.secret))?;
+    let stopped = match site.verdict {
+        Verdict::Always => "and its bounds let it happen",
+        _ => "and only the check at run time is in between",
+    };
+    let message = format!(
+        "untrusted input and private data come together in {}, which can be seen from outside, {stopped}",
+        site.sink.describe()
+    );
+    Some(
+        Diagnostic::warn(codes::TRIFECTA, message, site.span)
+            .label("the outward channel")
+            .remark(untrusted.origin.span, format!("the untrusted input: {}", untrusted.origin.describe()))
+            .remark(secret.origin.span, format!("the private data: {}", secret.origin.describe()))
+            .help("take one of the three away: read the untrusted part in quarantine, keep the private part out, or bound the channel"),
+    )
+}
+
+/// Lines for people: each sink with its verdict, and what it depends on.
+pub fn to_text(report: &FlowReport, sources: &Sources) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some((span, why)) = report.gave_up {
+        out.push(format!("flow: unknown; the analysis gave up at {}: {why}", sources.place(span)));
+        return out;
+    }
+    for site in &report.sites {
+        let verdict = match site.verdict {
+            Verdict::Always => "always allowed",
+            Verdict::Never => "never allowed",
+            Verdict::Depends => "depends",
+        };
+        let input = match site.checks.iter().any(|c| c.rests_on_input) {
+            true if site.verdict == Verdict::Always => ", the input being public and trusted",
+            _ => "",
+        };
+        out.push(format!("{}: {}: {verdict}{input}", sources.place(site.span), site.sink.describe()));
+        if let Some(who) = site.asks {
+            out.push(format!("  {who} decides as well"));
+        }
+        // If all models are refused, the first one represents them.
+        for (model, clearance) in site.passed_over.iter().filter(|_| site.verdict != Verdict::Never) {
+            let most = clearance.to_json();
+            out.push(format!("  `{model}` of its chain is asked only with what is labelled {most} at most"));
+        }
+        for check in site.checks.iter().filter(|c| c.verdict != Verdict::Always) {
+            out.push(format!(
+                "  {}: up to {}, bound {}",
+                check.what.describe(),
+                check.most.to_json(),
+                check.bound.to_json()
+            ));
+            for s in check.sources.iter().filter(|s| s.breaks).take(MOST_REMARKS) {
+                out.push(format!("    {} at {}", with_label(s), sources.place(s.origin.span)));
+            }
+        }
+    }
+    if let Some(label) = report.result.as_ref().filter(|l| l.to_json() != json!([])) {
+        out.push(format!("result: up to {}", label.to_json()));
+    }
+    out
+}
+
+fn with_label(s: &Source) -> String {
+    format!("{}: {}", s.label.to_json(), s.origin.describe())
+}
+
+/// The report as one object: the contract of `entail check --show flow --format json`.
+pub fn to_json(report: &FlowReport, sources: &Sources) -> Value {
+    let source = |s: &Source| {
+        json!({
+            "place": sources.place(s.origin.span), "what": s.origin.describe(), "label": s.label.to_json(),
+            "breaks": s.breaks,
+        })
+    };
+    let check = |c: &Check| {
+        json!({
+            "what": c.what.describe(), "most": c.most.to_json(), "bound": c.bound.to_json(),
+            "verdict": c.verdict.as_str(), "restsOnInput": c.rests_on_input, "sources": c.sources.iter().map(source).collect::<Vec<_>>(),
+        })
+    };
+    let sites: Vec<Value> = report
+        .sites
+        .iter()
+        .map(|s| {
+            json!({
+                "place": sources.place(s.span), "sink": s.sink.kind(), "name": s.sink.name(),
+                "verdict": s.verdict.as_str(), "asks": s.asks,
+                "passedOver": s.passed_over.iter().map(|(model, clearance)| json!({"model": &**model, "clearance": clearance.to_json()})).collect::<Vec<_>>(),
+                "checks": s.checks.iter().map(check).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({
+        "sites": sites,
+        "result": report.result.as_ref().map(core_ir::Data::to_json),
+        "error": report.error.as_ref().map(core_ir::Data::to_json),
+        "gaveUp": report.gave_up.map(|(span, why)| json!({"place": sources.place(span), "why": why})),
+    })
+}

@@ -1,0 +1,660 @@
+//! What follows from the predicates of guards and refinement types.
+//!
+//! Entry points: [`implies`] for subtyping of refinements, [`possible`] for guards that can never hold.
+//!
+//! `p` implies `q` if nothing satisfies `p && !q`. That is brought into disjunctive form, and each of its conjunctions
+//! looked at for each kind of data: intervals for lengths, words and values, finite sets, contained texts, the items of
+//! lists and the fields of records. A conjunction is shown impossible by these, or possible by an example that
+//! satisfies it.
+//!
+//! Invariant: `Yes` and `No` are facts; what neither the rules nor the examples decide (most of what regular
+//! expressions say) is `Unknown`.
+
+use core_ir::{Comparison, Data, Measure, Name, Num, Pred, Type};
+use std::sync::Arc;
+
+/// What is known of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is so.
+    Yes,
+    /// It is not so.
+    No,
+    /// That cannot be decided here.
+    Unknown,
+}
+
+/// Whether everything that satisfies `p` satisfies `q`.
+///
+/// # Examples
+/// ```
+/// use analysis::pred::{Answer, implies};
+/// use core_ir::{Comparison, Measure, Num, Pred};
+/// let length = |c, n: i64| Pred::Compare(Measure::Length, c, Num::from(n));
+/// assert_eq!(implies(&length(Comparison::Ge, 3), &length(Comparison::Gt, 0)), Answer::Yes);
+/// assert_eq!(implies(&length(Comparison::Gt, 0), &length(Comparison::Ge, 3)), Answer::No);
+/// ```
+pub fn implies(p: &Pred, q: &Pred) -> Answer {
+    if p == q || *q == Pred::True {
+        return Answer::Yes;
+    }
+    match satisfiable(&[(p, true), (q, false)], &KINDS, 0) {
+        Answer::Yes => Answer::No,
+        Answer::No => Answer::Yes,
+        Answer::Unknown => Answer::Unknown,
+    }
+}
+
+/// Whether any value of the type satisfies the predicate.
+///
+/// # Examples
+/// ```
+/// use analysis::pred::{Answer, possible};
+/// use core_ir::{Comparison, Measure, Num, Pred, Type};
+/// let small = Pred::Compare(Measure::Value, Comparison::Lt, Num::from(10));
+/// assert_eq!(possible(&small, &Type::Num), Answer::Yes);
+/// assert_eq!(possible(&small, &Type::Str), Answer::No);
+/// ```
+pub fn possible(p: &Pred, ty: &Type) -> Answer {
+    let (kinds, known): (Vec<Kind>, Option<Pred>) = match ty {
+        Type::Dyn | Type::Fun(_) => (KINDS.to_vec(), None),
+        Type::Str => (vec![Kind::Str], None),
+        Type::Num => (vec![Kind::Num], None),
+        Type::Bool => (vec![Kind::Bool], None),
+        Type::Null => (vec![Kind::Null], None),
+        Type::List(_) => (vec![Kind::List], None),
+        Type::Record(_) => (vec![Kind::Record], None),
+        Type::Pair(_) | Type::Variant(_) => (vec![Kind::Other], None),
+        Type::Enum(e) => {
+            (vec![Kind::Str], Some(Pred::OneOf(e.variants.iter().map(|v| Data::str(&**v)).collect())))
+        }
+        Type::Option(t) => {
+            return match (possible(p, &Type::Null), possible(p, t)) {
+                (Answer::Yes, _) | (_, Answer::Yes) => Answer::Yes,
+                (Answer::No, Answer::No) => Answer::No,
+                _ => Answer::Unknown,
+            };
+        }
+        Type::Refined(r) => return possible(&Pred::And(Arc::new((r.1.clone(), p.clone()))), &r.0),
+    };
+    let mut parts = vec![(p, true)];
+    parts.extend(known.as_ref().map(|k| (k, true)));
+    satisfiable(&parts, &kinds, 0)
+}
+
+/// The kinds of data that predicates tell apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Null,
+    Bool,
+    Num,
+    Str,
+    List,
+    Record,
+    /// Pairs and tags.
+    Other,
+}
+
+const KINDS: [Kind; 7] =
+    [Kind::Null, Kind::Bool, Kind::Num, Kind::Str, Kind::List, Kind::Record, Kind::Other];
+
+/// Predicates with whether they must hold.
+type Parts<'p> = Vec<(&'p Pred, bool)>;
+
+/// Conjunctions that are looked at, and quantifiers within each other.
+const MOST_CONJUNCTIONS: usize = 128;
+const DEEPEST: u32 = 6;
+
+/// Whether something of these kinds satisfies all parts.
+fn satisfiable(parts: &[(&Pred, bool)], kinds: &[Kind], depth: u32) -> Answer {
+    if depth > DEEPEST {
+        return Answer::Unknown;
+    }
+    let mut all: Vec<Parts<'_>> = vec![Vec::new()];
+    for (p, holds) in parts {
+        if !spread(p, *holds, &mut all) {
+            return Answer::Unknown;
+        }
+    }
+    let mut answer = Answer::No;
+    for conjunction in &all {
+        for kind in kinds {
+            match conjunct(conjunction, *kind, depth) {
+                Answer::Yes => return Answer::Yes,
+                Answer::Unknown => answer = Answer::Unknown,
+                Answer::No => {}
+            }
+        }
+    }
+    answer
+}
+
+/// Adds a part to each conjunction, taking apart what is no atom; false if there are too many.
+fn spread<'p>(p: &'p Pred, holds: bool, all: &mut Vec<Parts<'p>>) -> bool {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || match (p, holds) {
+        (Pred::True, true) => true,
+        (Pred::True, false) => {
+            all.clear();
+            true
+        }
+        (Pred::Not(p), _) => spread(p, !holds, all),
+        (Pred::Schema(schema), _) if schema.necessary().1 => spread(schema.necessary().0, holds, all),
+        (Pred::Schema(schema), true) => {
+            for parts in all.iter_mut() {
+                parts.push((p, true));
+            }
+            spread(schema.necessary().0, true, all)
+        }
+        (Pred::And(p), true) | (Pred::Or(p), false) => spread(&p.0, holds, all) && spread(&p.1, holds, all),
+        (Pred::And(p), false) | (Pred::Or(p), true) => {
+            let mut other = all.clone();
+            let fine = spread(&p.0, holds, all) && spread(&p.1, holds, &mut other);
+            all.append(&mut other);
+            fine && all.len() <= MOST_CONJUNCTIONS
+        }
+        _ => {
+            for parts in all.iter_mut() {
+                parts.push((p, holds));
+            }
+            true
+        }
+    })
+}
+
+/// Whether some value of a kind satisfies all these atoms.
+fn conjunct(parts: &Parts<'_>, kind: Kind, depth: u32) -> Answer {
+    let fits = |d: &Data| parts.iter().all(|(p, holds)| p.holds(d).is_ok() == *holds);
+    let exactly = |candidates: &[Data]| {
+        let some = candidates.iter().any(|d| kind_of(d) == kind && fits(d));
+        if some { Answer::Yes } else { Answer::No }
+    };
+    // A finite set decides.
+    for (p, holds) in parts {
+        if let (Pred::OneOf(items), true) = (p, holds) {
+            return exactly(items);
+        }
+    }
+    match kind {
+        Kind::Null => return exactly(&[Data::Null]),
+        Kind::Bool => return exactly(&[Data::Bool(true), Data::Bool(false)]),
+        _ => {}
+    }
+    // An atom about another kind does not hold.
+    let about = |p: &Pred| match p {
+        Pred::Compare(Measure::Length, ..) => matches!(kind, Kind::Str | Kind::List | Kind::Record),
+        Pred::Compare(Measure::Words, ..) | Pred::Matches(_) | Pred::Contains(_) => kind == Kind::Str,
+        Pred::Compare(Measure::Value, ..) => kind == Kind::Num,
+        Pred::Field(..) => kind == Kind::Record,
+        Pred::Every(_) | Pred::Some(_) => kind == Kind::List,
+        _ => true,
+    };
+    if parts.iter().any(|(p, holds)| *holds && !about(p)) {
+        return Answer::No;
+    }
+    let parts: Parts<'_> = parts.iter().filter(|(p, _)| about(p)).copied().collect();
+    // A pattern, text or set that must hold and must not.
+    for (i, (p, holds)) in parts.iter().enumerate() {
+        if parts[i + 1..].iter().any(|(q, other)| p == q && holds != other) {
+            return Answer::No;
+        }
+    }
+    let length = interval(&parts, Measure::Length);
+    let refuted = match kind {
+        Kind::Num => interval(&parts, Measure::Value).is_empty(false),
+        Kind::Str => no_text(&parts, &length),
+        Kind::List => no_list(&parts, &length, depth),
+        Kind::Record => no_record(&parts, &length, depth),
+        _ => false,
+    };
+    if refuted {
+        return Answer::No;
+    }
+    if examples(&parts, kind, &length, depth).iter().any(fits) { Answer::Yes } else { Answer::Unknown }
+}
+
+fn kind_of(d: &Data) -> Kind {
+    match d {
+        Data::Null => Kind::Null,
+        Data::Bool(_) => Kind::Bool,
+        Data::Num(_) => Kind::Num,
+        Data::Str(_) => Kind::Str,
+        Data::List(_) => Kind::List,
+        Data::Record(_) => Kind::Record,
+        Data::Pair(_) | Data::Tag(..) => Kind::Other,
+    }
+}
+
+/// What comparisons say of a measure: bounds, whether they are excluded, and excluded points.
+#[derive(Clone, Default)]
+struct Range {
+    low: Option<(Num, bool)>,
+    high: Option<(Num, bool)>,
+    not: Vec<Num>,
+}
+
+fn interval(parts: &Parts<'_>, measure: Measure) -> Range {
+    let mut r = Range::default();
+    for (p, holds) in parts {
+        let Pred::Compare(m, c, n) = p else { continue };
+        if *m != measure {
+            continue;
+        }
+        let c = match (c, holds) {
+            (c, true) => *c,
+            (Comparison::Lt, false) => Comparison::Ge,
+            (Comparison::Le, false) => Comparison::Gt,
+            (Comparison::Gt, false) => Comparison::Le,
+            (Comparison::Ge, false) => Comparison::Lt,
+            (Comparison::Eq, false) => Comparison::Ne,
+            (Comparison::Ne, false) => Comparison::Eq,
+        };
+        match c {
+            Comparison::Gt => r.at_least(n, true),
+            Comparison::Ge => r.at_least(n, false),
+            Comparison::Lt => r.at_most(n, true),
+            Comparison::Le => r.at_most(n, false),
+            Comparison::Eq => {
+                r.at_least(n, false);
+                r.at_most(n, false);
+            }
+            Comparison::Ne => r.not.push(n.clone()),
+        }
+    }
+    r
+}
+
+impl Range {
+    fn at_least(&mut self, n: &Num, strict: bool) {
+        let tighter = self.low.as_ref().is_none_or(|(m, s)| n > m || n == m && strict && !s);
+        if tighter {
+            self.low = Some((n.clone(), strict));
+        }
+    }
+
+    fn at_most(&mut self, n: &Num, strict: bool) {
+        let tighter = self.high.as_ref().is_none_or(|(m, s)| n < m || n == m && strict && !s);
+        if tighter {
+            self.high = Some((n.clone(), strict));
+        }
+    }
+
+    /// The least natural number in it, excluded points aside.
+    fn first(&self) -> u64 {
+        match &self.low {
+            Some((n, _)) if *n < Num::ZERO => 0,
+            Some((n, strict)) => {
+                let up = ceil(n);
+                up + u64::from(*strict && Num::from(up as i64) == *n)
+            }
+            None => 0,
+        }
+    }
+
+    /// The greatest natural number in it; `None` if there is no end, `Some(None)` if there is no such number.
+    fn last(&self) -> Option<Option<u64>> {
+        let (n, strict) = self.high.as_ref()?;
+        if *n < Num::ZERO || *n == Num::ZERO && *strict {
+            return Some(None);
+        }
+        let up = ceil(n);
+        let whole = Num::from(up as i64) == *n;
+        let last = if whole && !strict { up } else { up.saturating_sub(1) };
+        Some(Some(last))
+    }
+
+    fn is_empty(&self, natural: bool) -> bool {
+        if natural {
+            let first = self.first();
+            return match self.last() {
+                None => false,
+                Some(None) => true,
+                Some(Some(last)) => {
+                    // All numbers between are excluded.
+                    let gone = |n: u64| self.not.contains(&Num::from(n as i64));
+                    first > last || last - first < self.not.len() as u64 && (first..=last).all(gone)
+                }
+            };
+        }
+        match (&self.low, &self.high) {
+            (Some((l, a)), Some((h, b))) => l > h || l == h && (*a || *b || self.not.contains(l)),
+            _ => false,
+        }
+    }
+}
+
+/// The least natural number that is not less than a number which is not negative.
+fn ceil(n: &Num) -> u64 {
+    let whole = n.floor();
+    match whole.to_i64().and_then(|n| u64::try_from(n).ok()) {
+        Some(up) if whole == *n => up,
+        Some(up) => up.saturating_add(1),
+        // Beyond what is counted.
+        None => i64::MAX as u64,
+    }
+}
+
+fn no_text(parts: &Parts<'_>, length: &Range) -> bool {
+    let words = interval(parts, Measure::Words);
+    if length.is_empty(true) || words.is_empty(true) {
+        return true;
+    }
+    let contained: Vec<&str> = texts(parts, true);
+    let absent: Vec<&str> = texts(parts, false);
+    if contained.iter().any(|s| absent.iter().any(|t| s.contains(t))) {
+        return true;
+    }
+    // So many words, or that text, take so many characters.
+    let spread = words.first().saturating_mul(2).saturating_sub(1);
+    let longest = contained.iter().map(|s| s.chars().count() as u64).max().unwrap_or(0);
+    let most = match length.last() {
+        None => return false,
+        Some(most) => most.unwrap_or(0),
+    };
+    if most < spread.max(longest) {
+        return true;
+    }
+    // Only the empty text is left.
+    most == 0 && !parts.iter().all(|(p, holds)| p.holds(&Data::str("")).is_ok() == *holds)
+}
+
+fn texts<'p>(parts: &Parts<'p>, sign: bool) -> Vec<&'p str> {
+    parts
+        .iter()
+        .filter_map(|(p, holds)| match p {
+            Pred::Contains(s) if *holds == sign => Some(&**s),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What every item satisfies, and what an item that must be there does.
+fn quantified<'p>(parts: &Parts<'p>) -> (Parts<'p>, Parts<'p>) {
+    let mut every = Vec::new();
+    let mut some = Vec::new();
+    for (p, holds) in parts {
+        match (p, holds) {
+            (Pred::Every(p), true) => every.push((&**p, true)),
+            (Pred::Every(p), false) => some.push((&**p, false)),
+            (Pred::Some(p), true) => some.push((&**p, true)),
+            (Pred::Some(p), false) => every.push((&**p, false)),
+            _ => {}
+        }
+    }
+    (every, some)
+}
+
+fn no_list(parts: &Parts<'_>, length: &Range, depth: u32) -> bool {
+    let (every, some) = quantified(parts);
+    let impossible = |one: Option<(&Pred, bool)>| {
+        let mut item: Parts<'_> = every.clone();
+        item.extend(one);
+        satisfiable(&item, &KINDS, depth + 1) == Answer::No
+    };
+    length.is_empty(true)
+        || !some.is_empty() && length.last() == Some(Some(0))
+        || some.iter().any(|p| impossible(Some(*p)))
+        || length.first() > 0 && !every.is_empty() && impossible(None)
+}
+
+/// The fields that must be there, with what is said of each.
+fn fields<'p>(parts: &Parts<'p>) -> Vec<(&'p Name, Parts<'p>)> {
+    let mut out: Vec<(&Name, Parts<'_>)> = Vec::new();
+    for (p, holds) in parts {
+        if let (Pred::Field(name, inner), true) = (p, holds) {
+            match out.iter_mut().find(|(n, _)| *n == name) {
+                Some((_, all)) => all.push((inner, true)),
+                None => out.push((name, vec![(inner, true)])),
+            }
+        }
+    }
+    for (p, holds) in parts {
+        if let (Pred::Field(name, inner), false) = (p, holds)
+            && let Some((_, all)) = out.iter_mut().find(|(n, _)| *n == name)
+        {
+            all.push((inner, false));
+        }
+    }
+    out
+}
+
+fn no_record(parts: &Parts<'_>, length: &Range, depth: u32) -> bool {
+    let fields = fields(parts);
+    length.is_empty(true)
+        || matches!(length.last(), Some(most) if most.unwrap_or(0) < fields.len() as u64)
+        || fields.iter().any(|(_, all)| satisfiable(all, &KINDS, depth + 1) == Answer::No)
+}
+
+/// Values that are likely to satisfy what is said.
+fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Data> {
+    /// Longer examples are not made.
+    const LONGEST: u64 = 2_000;
+    match kind {
+        Kind::Num => {
+            let range = interval(parts, Measure::Value);
+            let mut out = vec![Num::ZERO, Num::ONE];
+            let small = Num::ONE.div(&Num::from(7)).unwrap_or(Num::ONE);
+            for (n, _) in range.low.iter().chain(&range.high) {
+                for d in [Num::ZERO, Num::ONE, small.clone()] {
+                    out.extend(n.add(&d));
+                    out.extend(n.sub(&d));
+                }
+            }
+            if let (Some((l, _)), Some((h, _))) = (&range.low, &range.high) {
+                let third = l.add(l).and_then(|x| x.add(h)).and_then(|x| x.div(&Num::from(3)));
+                let middle = l.add(h).and_then(|x| x.div(&Num::from(2)));
+                out.extend(third.into_iter().chain(middle));
+            }
+            out.into_iter().map(Data::Num).collect()
+        }
+        Kind::Str => {
+            let words = interval(parts, Measure::Words);
+            let contained = texts(parts, true);
+            let mut out = Vec::new();
+            for (seed, separator) in [("", ""), ("x", " "), ("Q", " "), ("7", "-")] {
+                let mut text = contained.join(separator);
+                text.push_str(seed);
+                for extra in 0..3 {
+                    let mut t = text.clone();
+                    let wanted = words.first() + extra;
+                    while (t.split_whitespace().count() as u64) < wanted.min(LONGEST) {
+                        t.push_str(if t.is_empty() { "z" } else { " z" });
+                    }
+                    for more in 0..3 {
+                        let n = (length.first() + more).min(LONGEST);
+                        let mut long = t.clone();
+                        let have = long.chars().count() as u64;
+                        if have < n {
+                            long.push_str(&"y".repeat((n - have) as usize));
+                        }
+                        out.push(Data::str(long));
+                    }
+                    out.push(Data::str(t));
+                }
+                if let Some(Some(most)) = length.last() {
+                    out.push(Data::str(" ".repeat(most.min(LONGEST) as usize)));
+                }
+            }
+            out
+        }
+        Kind::List => {
+            let (every, some) = quantified(parts);
+            let mut items = Vec::new();
+            for p in &some {
+                let mut all = every.clone();
+                all.push(*p);
+                match example(&all, depth + 1) {
+                    Some(d) => items.push(d),
+                    None => return Vec::new(),
+                }
+            }
+            let filler = example(&every, depth + 1);
+            (0..3)
+                .filter_map(|more| {
+                    let mut items = items.clone();
+                    let n = (length.first() + more).min(LONGEST) as usize;
+                    while items.len() < n {
+                        items.push(filler.clone()?);
+                    }
+                    Some(Data::list(items))
+                })
+                .collect()
+        }
+        Kind::Record => {
+            let mut made = Vec::new();
+            for (name, all) in fields(parts) {
+                match example(&all, depth + 1) {
+                    Some(d) => made.push((name.clone(), d)),
+                    None => return Vec::new(),
+                }
+            }
+            (0..3)
+                .map(|more| {
+                    let mut fields = made.clone();
+                    let n = (length.first() + more).min(LONGEST) as usize;
+                    while fields.len() < n {
+                        fields.push((Name::from(format!("·{}", fields.len())), Data::Null));
+                    }
+                    Data::record(fields)
+                })
+                .collect()
+        }
+        Kind::Other => vec![Data::Pair(Arc::new((Data::Null, Data::Str("·".into()))))],
+        Kind::Null | Kind::Bool => Vec::new(),
+    }
+}
+
+/// Something that satisfies all parts, if one is found.
+fn example(parts: &Parts<'_>, depth: u32) -> Option<Data> {
+    if depth > DEEPEST {
+        return None;
+    }
+    let fits = |d: &Data| parts.iter().all(|(p, holds)| p.holds(d).is_ok() == *holds);
+    let mut all: Vec<Parts<'_>> = vec![Vec::new()];
+    for (p, holds) in parts {
+        if !spread(p, *holds, &mut all) {
+            return None;
+        }
+    }
+    for conjunction in &all {
+        for (p, holds) in conjunction {
+            if let (Pred::OneOf(items), true) = (p, holds)
+                && let Some(d) = items.iter().find(|d| fits(d))
+            {
+                return Some(d.clone());
+            }
+        }
+        let length = interval(conjunction, Measure::Length);
+        for kind in KINDS {
+            let mut some = examples(conjunction, kind, &length, depth + 1);
+            some.extend([Data::Null, Data::Bool(true), Data::Bool(false)]);
+            if let Some(d) = some.into_iter().find(fits) {
+                return Some(d);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn c(m: Measure, c: Comparison, n: i64) -> Pred {
+        Pred::Compare(m, c, Num::from(n))
+    }
+
+    fn and(a: Pred, b: Pred) -> Pred {
+        Pred::And(Arc::new((a, b)))
+    }
+
+    fn not(p: Pred) -> Pred {
+        Pred::Not(Arc::new(p))
+    }
+
+    use Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
+    use Measure::{Length, Value, Words};
+
+    #[test]
+    fn intervals_imply_wider_ones() {
+        assert_eq!(implies(&c(Length, Ge, 3), &c(Length, Gt, 2)), Answer::Yes);
+        assert_eq!(implies(&c(Length, Gt, 2), &c(Length, Ge, 3)), Answer::Yes);
+        assert_eq!(implies(&c(Value, Gt, 2), &c(Value, Ge, 3)), Answer::No);
+        assert_eq!(implies(&c(Value, Eq, 5), &and(c(Value, Gt, 0), c(Value, Lt, 10))), Answer::Yes);
+        assert_eq!(implies(&c(Length, Eq, 5), &c(Length, Ne, 4)), Answer::Yes);
+        assert_eq!(implies(&c(Words, Ge, 3), &c(Length, Ge, 5)), Answer::Yes);
+        assert_eq!(implies(&c(Words, Ge, 3), &c(Length, Ge, 6)), Answer::No);
+    }
+
+    #[test]
+    fn sets_texts_items_and_fields() {
+        let set = |items: &[&str]| Pred::OneOf(items.iter().map(|s| Data::str(*s)).collect());
+        assert_eq!(implies(&set(&["a", "b"]), &set(&["b", "c", "a"])), Answer::Yes);
+        assert_eq!(implies(&set(&["a", "bb"]), &c(Length, Eq, 1)), Answer::No);
+        let has = |s: &str| Pred::Contains(s.into());
+        assert_eq!(implies(&has("xyz"), &has("y")), Answer::Yes);
+        assert_eq!(implies(&not(has("y")), &not(has("xyz"))), Answer::Yes);
+        assert_eq!(implies(&has("y"), &has("xyz")), Answer::No);
+        let every = |p: Pred| Pred::Every(Arc::new(p));
+        assert_eq!(implies(&every(c(Value, Gt, 3)), &every(c(Value, Gt, 2))), Answer::Yes);
+        assert_eq!(implies(&every(c(Value, Gt, 2)), &every(c(Value, Gt, 3))), Answer::No);
+        let some = |p: Pred| Pred::Some(Arc::new(p));
+        assert_eq!(implies(&some(c(Value, Gt, 3)), &some(c(Value, Gt, 2))), Answer::Yes);
+        assert_eq!(implies(&some(c(Value, Gt, 2)), &some(c(Value, Gt, 3))), Answer::No);
+        assert_eq!(implies(&some(c(Value, Gt, 2)), &c(Length, Ge, 1)), Answer::Yes);
+        assert_eq!(implies(&and(every(set(&["a"])), c(Length, Gt, 0)), &some(set(&["a"]))), Answer::Yes);
+        assert_eq!(implies(&every(set(&["a"])), &some(set(&["a"]))), Answer::No);
+        assert_eq!(possible(&and(some(set(&["b"])), every(set(&["a"]))), &Type::Dyn), Answer::No);
+        let field = |p: Pred| Pred::Field("a".into(), Arc::new(p));
+        assert_eq!(implies(&field(c(Value, Gt, 3)), &field(c(Value, Gt, 2))), Answer::Yes);
+        assert_eq!(implies(&field(c(Value, Gt, 2)), &field(c(Value, Gt, 3))), Answer::No);
+    }
+
+    #[test]
+    fn schemas_are_what_they_say_as_far_as_predicates_can() {
+        let schema = |text: &str| {
+            let json = serde_json::from_str(text).unwrap();
+            Pred::Schema(Arc::new(core_ir::Schema::new(&Data::from_json(&json).unwrap()).unwrap()))
+        };
+        let short = schema(r#"{"type": "string", "minLength": 1, "maxLength": 5}"#);
+        assert_eq!(implies(&short, &c(Length, Le, 9)), Answer::Yes);
+        assert_eq!(implies(&c(Length, Eq, 3), &short), Answer::No);
+        assert_eq!(implies(&and(Pred::Contains("x".into()), c(Length, Eq, 3)), &short), Answer::Yes);
+        let list = schema(r#"{"type": "array", "items": {"type": "number", "minimum": 2}, "minItems": 1}"#);
+        assert_eq!(implies(&list, &Pred::Every(Arc::new(c(Value, Gt, 1)))), Answer::Yes);
+        assert_eq!(implies(&list, &Pred::Some(Arc::new(c(Value, Gt, 1)))), Answer::Yes);
+        assert_eq!(possible(&list, &Type::Str), Answer::No);
+        let record = schema(r#"{"type": "object", "required": ["a"], "properties": {"a": {"const": 1}}}"#);
+        let field = |n: i64| Pred::Field("a".into(), Arc::new(Pred::OneOf([Data::Num(Num::from(n))].into())));
+        assert_eq!(implies(&record, &field(1)), Answer::Yes);
+        assert_eq!(implies(&field(1), &record), Answer::Yes);
+        assert_eq!(possible(&and(record, field(2)), &Type::Dyn), Answer::No);
+        // What predicates cannot say is only a condition that is necessary.
+        let whole = schema(r#"{"type": "integer", "minimum": 3}"#);
+        assert_eq!(implies(&whole, &c(Value, Gt, 2)), Answer::Yes);
+        assert_eq!(implies(&whole, &whole), Answer::Yes);
+        assert_eq!(implies(&c(Value, Ge, 3), &whole), Answer::No);
+        assert_eq!(possible(&and(whole, c(Value, Lt, 3)), &Type::Num), Answer::No);
+    }
+
+    #[test]
+    fn patterns_are_unknown_unless_they_are_the_same() {
+        let m = |s: &str| Pred::Matches(s.into());
+        assert_eq!(implies(&m("^a$"), &m("^a$")), Answer::Yes);
+        assert_eq!(implies(&m("^a$"), &c(Length, Eq, 1)), Answer::Unknown);
+        assert_eq!(implies(&and(m("^a$"), c(Length, Eq, 1)), &m("^a$")), Answer::Yes);
+        assert_eq!(implies(&c(Length, Ge, 1), &m("^a$")), Answer::No);
+    }
+
+    #[test]
+    fn contradictions_are_found() {
+        assert_eq!(possible(&and(c(Length, Gt, 5), c(Length, Lt, 3)), &Type::Str), Answer::No);
+        assert_eq!(possible(&and(c(Length, Gt, 2), c(Length, Lt, 3)), &Type::Str), Answer::No);
+        assert_eq!(possible(&and(c(Value, Gt, 2), c(Value, Lt, 3)), &Type::Num), Answer::Yes);
+        assert_eq!(possible(&and(c(Words, Eq, 4), c(Length, Le, 6)), &Type::Str), Answer::No);
+        assert_eq!(possible(&c(Length, Lt, 0), &Type::Dyn), Answer::No);
+        assert_eq!(possible(&c(Value, Gt, 0), &Type::Str), Answer::No);
+        assert_eq!(possible(&not(c(Value, Gt, 0)), &Type::Str), Answer::Yes);
+        assert_eq!(possible(&not(Pred::True), &Type::Dyn), Answer::No);
+        assert_eq!(possible(&Pred::Matches("^[0-9]+$".into()), &Type::Str), Answer::Yes);
+    }
+}

@@ -1,0 +1,304 @@
+//! Linting one file as it lies on the disk.
+
+use super::{Config, Suppressions, all, codes};
+use diagnostics::{Diagnostic, FileId, Level};
+use frontend::doc::{Limits, decode};
+use frontend::{File, Project, Recognised, recognise};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What linting a file gave.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The text that the findings' spans point into; `None` if the bytes are no text.
+    pub text: Option<Arc<str>>,
+    /// What was found.
+    pub outcome: Outcome,
+}
+
+/// What was found in a file.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Nothing was looked for.
+    Skipped(Skip),
+    /// It could not be read, or not to its end: what is wrong with it as YAML or JSON.
+    Unreadable(Vec<Diagnostic>),
+    /// It was compiled and checked.
+    Checked {
+        /// The front end that compiled it.
+        framework: &'static str,
+        /// How many terms it was compiled to.
+        units: usize,
+        /// The findings; none is good news.
+        findings: Vec<Diagnostic>,
+        /// How many findings comments in the file silence.
+        silenced: usize,
+    },
+}
+
+/// Why a file is skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Skip {
+    /// Its name is not that of a YAML, JSON or Python file.
+    OtherKind,
+    /// It holds nothing.
+    Empty,
+    /// It is no agent configuration that is known here.
+    NoAgent,
+    /// It is of the named format, which no front end compiles yet.
+    Unsupported(&'static str),
+}
+
+impl std::fmt::Display for Skip {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Skip::OtherKind => f.write_str("neither YAML, JSON nor Python"),
+            Skip::Empty => f.write_str("empty"),
+            Skip::NoAgent => f.write_str("no agent configuration"),
+            Skip::Unsupported(name) => write!(f, "format {name} has no front end yet"),
+        }
+    }
+}
+
+/// Findings of one code in one file.
+const MOST_OF_A_CODE: usize = 500;
+
+/// Leaves out what comes after the first findings of a code, and says how many that are: a file made to be long shall not
+/// be answered by a report as long.
+fn cap(findings: &mut Vec<Diagnostic>) {
+    if findings.len() <= MOST_OF_A_CODE {
+        return;
+    }
+    let mut counts: HashMap<&'static str, usize> = HashMap::new();
+    findings.retain(|d| {
+        let n = counts.entry(d.code).or_default();
+        *n += 1;
+        *n <= MOST_OF_A_CODE
+    });
+    for (code, n) in counts.into_iter().filter(|(_, n)| *n > MOST_OF_A_CODE) {
+        if let Some(last) = findings.iter_mut().rev().find(|d| d.code == code) {
+            last.help
+                .push(format!("{} more findings of {code} in this file are left out", n - MOST_OF_A_CODE));
+        }
+    }
+}
+
+/// Whether a file is one of tests, by its path below the project's folder. Of a path from the root of the disk, only the folder that the
+/// file is in counts: what stands above a project says nothing about it.
+///
+/// # Examples
+/// ```
+/// use lint::is_test;
+/// assert!(is_test("tests/data/agents.yaml") && is_test("app/test_main.py") && is_test("/home/me/app/tests/agents.yaml"));
+/// assert!(!is_test("/home/me/test/app/agents.yaml") && !is_test("app/latest/agents.yaml"));
+/// ```
+pub fn is_test(path: &str) -> bool {
+    let mut parts = path.rsplit(['/', '\\']);
+    let name = parts.next().unwrap_or(path);
+    let whole = path.starts_with(['/', '\\']) || path.get(1..2) == Some(":");
+    let folders = if whole { 1 } else { usize::MAX };
+    let named = name.starts_with("test_") || name.ends_with("_test.py") || name == "conftest.py";
+    (named && File::is_python(name)) || parts.take(folders).any(|p| matches!(p, "tests" | "test"))
+}
+
+/// Takes what stands in a test less hard: what a test does wrong it does on purpose. A key in it is a key.
+fn in_test(findings: &mut [Diagnostic]) {
+    for d in findings.iter_mut().filter(|d| d.level > Level::Unknown && d.code != "S001") {
+        d.level = Level::Info;
+        d.help.push("it stands in a test".to_string());
+    }
+}
+
+/// Leaves open what code may supply where it is not seen: in a module, instructions may come with the first message, and a model from
+/// anywhere; only an empty text that is written is certain. A function that decides at several nodes need not give each of its outcomes at each.
+fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
+    if d.level <= Level::Unknown {
+        return;
+    }
+    let written = d.span.and_then(|s| text.get(s.start as usize..s.end as usize)).unwrap_or("");
+    let empty = written.starts_with(['"', '\''])
+        && written.chars().all(|c| matches!(c, '"' | '\'') || c.is_whitespace());
+    // What a parameter is if nobody gives it is given by somebody: `system_message: str = ""`.
+    let before = d.span.and_then(|s| text.get(..s.start as usize)).unwrap_or("").trim_end();
+    let line = before.rsplit('\n').next().unwrap_or("");
+    let empty = empty && !(before.ends_with('=') && line.contains(':'));
+    let why = match d.code {
+        "L001" if !empty => "they may come with the first message, or be set elsewhere in the code",
+        "L002" => "code elsewhere may name it",
+        "L017" if framework == "ms_declarative" && d.message.ends_with(" steps") => {
+            "its executors are code, which decides whether it goes round again"
+        }
+        // Edges of LangGraph are followed whatever a node gives.
+        "L023" if framework == "langgraph" => {
+            if !["interrupt", "input(", "exit("].iter().any(|stops| text.contains(stops)) {
+                d.level = Level::Warn;
+                return;
+            }
+            "a person, or the program, may end the run"
+        }
+        "L023" => "its nodes are code, which may end the run",
+        "L025" => "its nodes are code, which may take what it is given apart",
+        "L004a" | "L021" if framework == "ms_declarative" => {
+            "whoever chooses the next speaker may end the talk"
+        }
+        "L008" if framework == "ms_declarative" => "edges may be added elsewhere in the code",
+        "L007" if framework == "langgraph" && d.message.starts_with("no edge") => {
+            "whether the function gives it at this node depends on the state"
+        }
+        _ => return,
+    };
+    d.level = Level::Unknown;
+    d.help.push(why.to_string());
+}
+
+/// The module that says how long runs may be, if one of the project does and this one is imported: a run of what is made here may be among
+/// those. Tests do not count.
+fn limited_elsewhere<'p>(project: &'p Project, framework: &str) -> Option<&'p str> {
+    let word = match framework {
+        "langgraph" => "recursion_limit",
+        "openai_agents" => "max_turns",
+        _ => return None,
+    };
+    let (own, others) = project.files.split_first()?;
+    let texts: Vec<(&str, &str)> = others
+        .iter()
+        .filter(|f| !is_test(&f.path))
+        .filter_map(|f| Some((f.path.as_str(), &*f.python.as_ref()?.text)))
+        .collect();
+    let sets = |text: &str| {
+        text.match_indices(word).any(|(i, _)| {
+            let after = text[i + word.len()..].trim_start_matches(['"', '\'', ' ']);
+            after.starts_with(':') || after.starts_with('=') && !after.starts_with("==")
+        })
+    };
+    let (limits, _) = texts.iter().find(|(_, text)| sets(text))?;
+    texts.iter().any(|(path, text)| imports(path, text, &own.path)).then_some(limits)
+}
+
+/// Whether a module imports another, by the lines that begin with `from` and `import`.
+fn imports(path: &str, text: &str, other: &str) -> bool {
+    let folder = |path: &str| path.rfind(['/', '\\']).map_or("", |i| &path[..i]).to_string();
+    let module = other.trim_end_matches(".py").trim_end_matches("/__init__");
+    let mut parts = module.rsplit(['/', '\\']);
+    let (name, above) = (parts.next().unwrap_or(module), parts.next());
+    let beside = folder(path) == folder(other);
+    let is = |dotted: &str| {
+        let mut parts = dotted.rsplit('.');
+        parts.next() == Some(name)
+            && match parts.next() {
+                None | Some("") => beside,
+                qualifier => qualifier == above,
+            }
+    };
+    text.lines().map(str::trim_start).any(|line| match line.strip_prefix("from ") {
+        Some(rest) => {
+            let Some((from, names)) = rest.split_once(" import ") else { return false };
+            let names = names.split([',', '(', ')']).filter_map(|n| n.split_whitespace().next());
+            is(from.trim()) || names.into_iter().any(|n| is(&format!("{}.{n}", from.trim_end_matches('.'))))
+        }
+        None => line
+            .strip_prefix("import ")
+            .is_some_and(|names| names.split(',').filter_map(|n| n.split_whitespace().next()).any(is)),
+    })
+}
+
+/// Lints a file by itself. Total: any path, any bytes.
+pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
+    lint_among(path, id, bytes, |_| Project::default(), config)
+}
+
+/// Lints a file of a project. `around` gives the versions of the project's packages and, for a module of Python, the files that it may
+/// import or load; it is asked, with whether the file is such a module or names one, only for what a front end reads. What is found in the other files
+/// is left out, for it is theirs. Total, as [`lint_bytes`].
+pub fn lint_among(
+    path: &str,
+    id: FileId,
+    bytes: &[u8],
+    around: impl FnOnce(bool) -> Project,
+    config: &Config,
+) -> Report {
+    let skipped = |skip, text| Report { text, outcome: Outcome::Skipped(skip) };
+    // Standard input has no name to be of a kind by.
+    if path != "-" && !File::is_read(path) {
+        return skipped(Skip::OtherKind, None);
+    }
+    let limits = Limits::default();
+    let text = match decode(id, bytes, &limits) {
+        Ok(text) => text,
+        // It may be a module like any other.
+        Err(_) if File::is_python(path) => return skipped(Skip::NoAgent, None),
+        Err(d) => return Report { text: None, outcome: Outcome::Unreadable(vec![*d]) },
+    };
+    let file = File::read(id, path, &text, &limits);
+    let mut load = file.diagnostics.clone();
+    let recognised = recognise(&file);
+    let outcome = match recognised {
+        Recognised::Frontend(frontend) => {
+            let is_python = file.python.is_some();
+            let among = is_python || frontend.names_modules();
+            let Project { files: others, versions, modules } = around(among);
+            let mut files = vec![file];
+            if among {
+                files.extend(others);
+            }
+            let project = Project { files, versions, modules };
+            let compiled = frontend.lower(&project, 0);
+            let mut findings = load;
+            findings.extend(all(&compiled, project.files.first().map(|f| (f, &project.versions)), config));
+            if among {
+                findings.retain(|d| d.span.is_none_or(|s| s.file == id));
+                findings.iter_mut().for_each(|d| d.remarks.retain(|r| r.span.file == id));
+            }
+            if is_test(path) {
+                in_test(&mut findings);
+            }
+            if is_python {
+                for d in &mut findings {
+                    // The others are written for YAML and JSON.
+                    d.fix = d.fix.take().filter(|_| matches!(d.code, "L003" | "L017" | "S002" | "S003"));
+                    doubt(d, &text, compiled.framework);
+                }
+                let open = |d: &Diagnostic| d.code == "L017" && d.level > Level::Unknown;
+                let limits =
+                    findings.iter().any(open).then(|| limited_elsewhere(&project, compiled.framework));
+                if let Some(limits) = limits.flatten() {
+                    for d in findings.iter_mut().filter(|d| open(d)) {
+                        d.level = Level::Unknown;
+                        d.help.push(format!(
+                            "`{limits}` limits runs; whether those of this are among them is not seen"
+                        ));
+                    }
+                }
+            }
+            let silenced = if text.contains("entail:") {
+                let known = codes();
+                let is_code = |c: &str| known.iter().any(|k| k.code.starts_with(c));
+                Suppressions::read(id, &text, is_code).apply(&mut findings, config.today)
+            } else {
+                0
+            };
+            config.filter(&mut findings);
+            findings.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
+            cap(&mut findings);
+            Outcome::Checked {
+                framework: compiled.framework,
+                units: compiled.units.len(),
+                findings,
+                silenced,
+            }
+        }
+        // A file that could not be read to its end may be anything.
+        _ if file.documents.is_empty() && !file.diagnostics.is_empty() => {
+            config.filter(&mut load);
+            Outcome::Unreadable(load)
+        }
+        Recognised::Unsupported(name) => Outcome::Skipped(Skip::Unsupported(name)),
+        Recognised::Unknown
+            if text.trim().is_empty() || (file.documents.is_empty() && file.python.is_none()) =>
+        {
+            Outcome::Skipped(Skip::Empty)
+        }
+        Recognised::Unknown => Outcome::Skipped(Skip::NoAgent),
+    };
+    Report { text: Some(text), outcome }
+}

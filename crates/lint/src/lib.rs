@@ -1,0 +1,351 @@
+//! Lint: defects that follow from the semantics of the compiled term.
+//!
+//! Entry points: [`lint`] for something compiled, [`lint_bytes`] for a file, [`lint_among`] for a file of a project.
+//!
+//! Invariant: a rule reads the core term and the front end's [`Facts`], never the
+//! source text. What a rule means is one line of semantics, [`Rule::meaning`].
+//! Invariant: codes are stable. A rule that is given up leaves its code unused.
+//! Invariant: each rule's page in `docs/rules` holds a wrong and a right example, and is its test.
+
+mod decision;
+mod file;
+mod joint;
+pub mod paths;
+mod repair;
+pub mod rules;
+mod suppress;
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_code;
+#[cfg(test)]
+mod tests_mcp;
+#[cfg(test)]
+mod tests_seen;
+
+pub use file::{Outcome, Report, Skip, is_test, lint_among, lint_bytes};
+pub use joint::{MOST_MODULES, Surroundings};
+pub use rules::{RULES, rule};
+pub use suppress::{Day, EXPLANATIONS, Suppressions};
+
+use analysis::cost::{self, CostBound};
+use core_ir::{Code, TermId};
+use diagnostics::report::RuleInfo;
+use diagnostics::{Applicability, Diagnostic, Fix, Level, Span};
+use frontend::doc::Node;
+use frontend::{Compiled, Facts, File, Server, Unit, Versions};
+use paths::Loop;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+
+/// A rule.
+pub struct Rule {
+    /// Its stable code, such as `L004a`.
+    pub code: &'static str,
+    /// Its name, which reads well after "allow": `vacuous-loop`.
+    pub name: &'static str,
+    /// How serious its findings are, unless they say otherwise themselves.
+    pub level: Level,
+    /// The defect in one line of semantics.
+    pub meaning: &'static str,
+    /// Its page: what, why, a wrong and a right example.
+    pub docs: &'static str,
+    /// Reports its findings.
+    pub(crate) check: Check,
+}
+
+/// What a rule looks at.
+pub(crate) enum Check {
+    /// Each runnable term.
+    Term(fn(&Rule, &Context<'_>, &mut Vec<Diagnostic>)),
+    /// The file, for what does not become part of a term.
+    File(fn(&Rule, &FileContext<'_>, &mut Vec<Diagnostic>)),
+}
+
+impl Rule {
+    /// A finding of this rule at its own level.
+    pub(crate) fn finding(&self, message: impl Into<String>, span: Span) -> Diagnostic {
+        let mut d = Diagnostic::new(self.level, self.code, message, span);
+        d.meaning = Some(self.meaning);
+        d
+    }
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.code, self.name)
+    }
+}
+
+/// What a rule looks at: one runnable term.
+pub(crate) struct Context<'a> {
+    pub compiled: &'a Compiled,
+    pub unit: &'a Unit,
+    /// How often a run may ask models without a remark.
+    pub most_model_calls: Option<u64>,
+    loops: OnceCell<Vec<Loop>>,
+    cost: OnceCell<CostBound>,
+}
+
+impl<'a> Context<'a> {
+    fn new(compiled: &'a Compiled, unit: &'a Unit, most_model_calls: Option<u64>) -> Self {
+        Context { compiled, unit, most_model_calls, loops: OnceCell::new(), cost: OnceCell::new() }
+    }
+
+    /// The term.
+    pub fn code(&self) -> &'a Code {
+        &self.unit.code
+    }
+
+    /// Its fixpoints.
+    pub fn loops(&self) -> &[Loop] {
+        self.loops.get_or_init(|| paths::loops(self.code()))
+    }
+
+    /// What a run of it may cost.
+    pub fn cost(&self) -> &CostBound {
+        self.cost.get_or_init(|| cost::bound(&self.unit.code, true))
+    }
+}
+
+/// The replacement of a part of a text at a place, if the place holds the text as it is, in quotes or without.
+pub(crate) fn replace(
+    text: &str,
+    at: Span,
+    part: std::ops::Range<usize>,
+    by: &str,
+    applicability: Applicability,
+) -> Option<Fix> {
+    let quotes = (at.end - at.start).checked_sub(u32::try_from(text.len()).ok()?)?;
+    // Anything else has escapes, or is folded over lines.
+    let start = at.start + [0, 1].get(usize::from(quotes == 2)).filter(|_| quotes == 0 || quotes == 2)?;
+    let (from, to) = (start + part.start as u32, start + part.end as u32);
+    let span = Span { start: from, end: to, ..at };
+    Some(Fix { span, replacement: by.to_string(), applicability })
+}
+
+/// A term and everything in it.
+pub(crate) fn below(code: &Code, root: TermId) -> impl Iterator<Item = TermId> {
+    let mut left = vec![root];
+    std::iter::from_fn(move || {
+        let id = left.pop()?;
+        left.extend(code.term(id).children());
+        Some(id)
+    })
+}
+
+/// What a rule about files looks at.
+pub(crate) struct FileContext<'a> {
+    pub file: &'a File,
+    /// The servers of tools that it lists.
+    pub servers: Vec<Server<'a>>,
+    /// The texts of its documents. Several rules look at all of them.
+    texts: Vec<(&'a str, Node<'a>)>,
+}
+
+impl<'a> FileContext<'a> {
+    fn new(file: &'a File, versions: &Versions) -> Self {
+        let mut texts: Vec<_> = file.documents.iter().flat_map(|d| d.root().texts()).collect();
+        // They come last first; an argument stands after its option.
+        texts.reverse();
+        FileContext { file, servers: frontend::servers(file, versions), texts }
+    }
+
+    /// Every text and number with the key it stands under and its place, each once however many aliases it has; of a module of Python,
+    /// what [`python::Source::texts`] gives.
+    pub fn texts(&self, found: &mut dyn FnMut(&str, &str, Span)) {
+        if let Some(module) = &self.file.python {
+            module.texts(found);
+        }
+        for (key, node) in &self.texts {
+            found(key, node.text().unwrap_or_default(), node.span());
+        }
+    }
+}
+
+/// Which findings are wanted, and how serious they are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Only codes that begin with one of these; all if there are none. `L004` selects `L004a` too.
+    pub select: Vec<String>,
+    /// No codes that begin with one of these.
+    pub ignore: Vec<String>,
+    /// Nothing below this level.
+    pub level: Level,
+    /// Other levels for codes that begin so; the longest beginning counts, of two equal ones the later.
+    pub levels: Vec<(String, Level)>,
+    /// How often a run may ask models before L018 reports it; `None` if that does not matter.
+    pub most_model_calls: Option<u64>,
+    /// Today, for suppressions that hold until a date; without it, none has expired.
+    pub today: Option<Day>,
+}
+
+impl Default for Config {
+    /// Everything but level info.
+    fn default() -> Self {
+        Config {
+            select: Vec::new(),
+            ignore: Vec::new(),
+            level: Level::Unknown,
+            levels: Vec::new(),
+            most_model_calls: Some(Config::MOST_MODEL_CALLS),
+            today: None,
+        }
+    }
+}
+
+impl Config {
+    /// How often a run may ask models, where nobody says otherwise.
+    pub const MOST_MODEL_CALLS: u64 = 1_000;
+
+    /// Whether a finding is wanted.
+    pub fn wants(&self, d: &Diagnostic) -> bool {
+        d.level >= self.level
+            && (self.select.is_empty() || self.select.iter().any(|s| d.code.starts_with(s.as_str())))
+            && !self.ignore.iter().any(|s| d.code.starts_with(s.as_str()))
+    }
+
+    /// Gives the findings the levels that are set for them and keeps those that are wanted. What could not be decided
+    /// stays undecided.
+    pub fn filter(&self, found: &mut Vec<Diagnostic>) {
+        for d in found.iter_mut().filter(|d| d.level != Level::Unknown) {
+            let set = self.levels.iter().filter(|(code, _)| d.code.starts_with(code.as_str()));
+            if let Some((_, level)) = set.max_by_key(|(code, _)| code.len()) {
+                d.level = *level;
+            }
+        }
+        found.retain(|d| self.wants(d));
+    }
+}
+
+/// What there is to know about every code that linting can give, in order of the codes.
+pub fn codes() -> Vec<RuleInfo> {
+    let rules =
+        RULES.iter().map(|r| RuleInfo { code: r.code, name: r.name, summary: r.meaning, text: r.docs });
+    let others = frontend::codes::EXPLANATIONS.iter().chain(EXPLANATIONS);
+    let others = others.map(|e| RuleInfo { code: e.code, name: e.title, summary: e.title, text: e.text });
+    let mut all: Vec<RuleInfo> = rules.chain(others).collect();
+    all.sort_by_key(|r| r.code);
+    all
+}
+
+/// All findings about what was compiled, those of the front end included, in the order of their
+/// places. A part that stands in several terms (an agent with two tasks) is reported once.
+///
+/// # Examples
+/// ```
+/// use lint::{Config, lint};
+/// use frontend::{File, Project, compile, doc::Limits};
+/// let text = "agentId: a\ntype: react\nmodel: m\nsystemPrompt: p\nreact: {maxSteps: 0}\n".into();
+/// let file = File::read(diagnostics::FileId(0), "a.yaml", &text, &Limits::default());
+/// let compiled = compile(&Project { files: vec![file], ..Project::default() }, 0).unwrap();
+/// assert_eq!(lint(&compiled, &Config::default())[0].code, "L003");
+/// ```
+pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
+    let mut found = all(compiled, None, config);
+    config.filter(&mut found);
+    found
+}
+
+/// Codes of which all findings of one file have one cause where they say the same: a framework's default is the same for all agents, and
+/// who pins no server pins none.
+const FOLDED: &[&str] = &["L017", "S006"];
+
+/// Makes one of the findings of a file that have one cause: the first stays and names the others. For reports; whoever repairs, silences or
+/// remembers findings needs each of them.
+///
+/// # Examples
+/// ```
+/// use lint::fold;
+/// use diagnostics::Diagnostic;
+/// let of = |agent: &str| {
+///     let mut d = Diagnostic::warn("L017", "its bound is a default", None);
+///     d.agent = Some(agent.into());
+///     d
+/// };
+/// let mut found = vec![of("a"), of("b"), of("c")];
+/// fold(&mut found);
+/// assert_eq!((found.len(), &*found[0].help[0]), (1, "the same holds for 2 more in this file: `b`, `c`"));
+/// ```
+pub fn fold(findings: &mut Vec<Diagnostic>) {
+    const MOST_NAMES: usize = 8;
+    let mut first: HashMap<(&'static str, Level, String), usize> = HashMap::new();
+    let mut more: HashMap<usize, (usize, Vec<String>)> = HashMap::new();
+    let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
+    for d in findings.drain(..) {
+        if FOLDED.contains(&d.code) {
+            let key = (d.code, d.level, d.message.clone());
+            if let Some(i) = first.get(&key) {
+                let (count, names) = more.entry(*i).or_default();
+                *count += 1;
+                names.extend(d.agent.filter(|a| !names.contains(a)));
+                continue;
+            }
+            first.insert(key, kept.len());
+        }
+        kept.push(d);
+    }
+    for (i, (count, names)) in more {
+        let mut shown: Vec<String> =
+            names.iter().take(MOST_NAMES).map(|n| format!("`{}`", diagnostics::clip(n))).collect();
+        if names.len() > MOST_NAMES {
+            shown.push("…".into());
+        }
+        let names = if shown.is_empty() { String::new() } else { format!(": {}", shown.join(", ")) };
+        kept[i].help.push(format!("the same holds for {count} more in this file{names}"));
+    }
+    *findings = kept;
+}
+
+/// What the rules about terms find in programs of this project's own languages, where what is named, typed or supplied by settings is
+/// checked before: no rule about those is applied, nor L001 where every task has to say what it is.
+pub fn lint_programs(framework: &'static str, units: Vec<Unit>, config: &Config) -> Vec<Diagnostic> {
+    const CHECKED: &[&str] = &["L002", "L025", "L001"];
+    let checked = &CHECKED[..if framework == "agent" { 3 } else { 2 }];
+    let compiled = Compiled { framework, units, facts: Facts::default(), diagnostics: Vec::new() };
+    let mut found = all(&compiled, None, config);
+    found.retain(|d| !checked.contains(&d.code));
+    config.filter(&mut found);
+    found
+}
+
+/// All findings, of every level; those about the file itself if it is there.
+fn all(compiled: &Compiled, file: Option<(&File, &Versions)>, config: &Config) -> Vec<Diagnostic> {
+    let mut found = compiled.diagnostics.clone();
+    for unit in &compiled.units {
+        let context = Context::new(compiled, unit, config.most_model_calls);
+        for rule in RULES {
+            let Check::Term(check) = rule.check else { continue };
+            let from = found.len();
+            check(rule, &context, &mut found);
+            for d in &mut found[from..] {
+                let agent = d.span.and_then(|s| unit.agent_at(s)).map(|a| &a.name);
+                d.agent = Some(agent.unwrap_or(&unit.name).clone());
+            }
+        }
+    }
+    if let Some((file, versions)) = file {
+        let context = FileContext::new(file, versions);
+        for rule in RULES {
+            let Check::File(check) = rule.check else { continue };
+            let from = found.len();
+            check(rule, &context, &mut found);
+            for d in &mut found[from..] {
+                let agent = d.span.and_then(|s| compiled.units.iter().find_map(|u| u.agent_at(s)));
+                let server =
+                    |s: Span| context.servers.iter().find(|v| v.span.start <= s.start && s.end <= v.span.end);
+                let server = d.span.and_then(server).map(|v| v.name.to_string());
+                d.agent = agent.map(|a| a.name.clone()).or(server);
+            }
+        }
+    }
+    repair::settle(file.map(|(f, _)| f), &compiled.facts.words, &mut found);
+    for d in &mut found {
+        d.framework = Some(compiled.framework);
+    }
+    let mut seen = HashSet::new();
+    found.retain(|d| seen.insert((d.code, d.span, d.message.clone())));
+    found.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
+    found
+}

@@ -1,0 +1,43 @@
+//! L006: a composition of nothing.
+
+use crate::{Check, Context, Rule};
+use core_ir::{AbsSugar, Slot, Term};
+use diagnostics::{Diagnostic, Level};
+use std::collections::HashSet;
+
+pub(super) static RULE: Rule = Rule {
+    code: "L006",
+    name: "empty-composition",
+    level: Level::Error,
+    meaning: "a chain of no stages is `λx. x`, and `par []` is `[]`: whatever goes in, no model is asked and no tool called",
+    docs: include_str!("../../../../docs/rules/L006-empty-composition.md"),
+    check: Check::Term(check),
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    let code = context.code();
+    let written = context.compiled.framework == "lam";
+    // What gives each item of a list as it is composes nothing, nor was it meant to.
+    let of_items: HashSet<_> = code
+        .iter()
+        .filter_map(|(_, t)| match t {
+            Term::Each(_, function, _) => Some(*function),
+            _ => None,
+        })
+        .collect();
+    for (id, term) in code.iter() {
+        let empty = match term {
+            Term::Abs(_) if of_items.contains(&id) => false,
+            // In a term that somebody wrote it is the identity, which ends a loop and is neutral in a chain;
+            // front ends make a λ of a variable of empty lists only.
+            Term::Abs(abs) if written && abs.sugar != AbsSugar::Compose => false,
+            Term::Abs(abs) => matches!(code.term(abs.body), Term::Var(_, Slot::Local(0))),
+            Term::Par(_, sides) => sides.is_empty(),
+            _ => false,
+        };
+        if empty {
+            let d = rule.finding("nothing is composed here: no agent runs", code.span(id));
+            out.push(d.help("list the agents it is made of, or leave it out"));
+        }
+    }
+}

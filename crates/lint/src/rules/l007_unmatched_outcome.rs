@@ -1,0 +1,103 @@
+//! L007: outcomes of a decision against the branches after it.
+
+use crate::repair::wish;
+use crate::{Check, Context, Rule};
+use core_ir::Term;
+use diagnostics::{Applicability, Diagnostic, Level, Span};
+
+pub(super) static RULE: Rule = Rule {
+    code: "L007",
+    name: "unmatched-outcome",
+    level: Level::Warn,
+    meaning: "the labels that `e` can have and the branches of `case e` differ: a label without a branch ends the run there, a branch without a label is dead",
+    docs: include_str!("../../../../docs/rules/L007-unmatched-outcome.md"),
+    check: Check::Term(check),
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    for graph in &context.unit.outline.graphs {
+        let reached = graph.reached(graph.start);
+        for (i, node) in graph.nodes.iter().enumerate().filter(|(i, _)| reached[*i]) {
+            let Some(outcomes) = &node.outcomes else { continue };
+            let places = graph.placed.iter().copied().chain(std::iter::repeat(None));
+            let edges: Vec<(usize, &Option<String>, Option<Span>)> = graph
+                .edges
+                .iter()
+                .zip(places)
+                .filter(|((from, ..), _)| *from == i)
+                .map(|((_, to, when), at)| (*to, when, at))
+                .collect();
+            let otherwise = edges.iter().any(|(_, when, _)| when.is_none());
+            for (label, at) in outcomes.iter().filter(|_| !otherwise && !edges.is_empty()) {
+                if !edges.iter().any(|(_, when, _)| when.as_ref() == Some(label)) {
+                    let message = format!(
+                        "no edge leaves `{}` for the outcome `{}`: a run that takes it ends there",
+                        diagnostics::clip(&node.name),
+                        diagnostics::clip(label)
+                    );
+                    let mut d = rule.finding(message, *at).help("draw an edge for it, if only to the end");
+                    d.fix = Some(wish(*at, "", Applicability::DisplayOnly));
+                    // An `if` without an else often means just that.
+                    if label == "false" {
+                        d.level = Level::Info;
+                    }
+                    out.push(d);
+                }
+            }
+            for (to, when, at) in edges {
+                if let Some(when) = when
+                    && !outcomes.iter().any(|(label, _)| label == when)
+                    && let Some(target) = graph.nodes.get(to)
+                {
+                    let message = format!(
+                        "the edge from `{}` to `{}` is for `{}`, which is none of its outcomes: it is never taken",
+                        diagnostics::clip(&node.name),
+                        diagnostics::clip(&target.name),
+                        diagnostics::clip(when)
+                    );
+                    let d = rule.finding(message, at.unwrap_or(node.at));
+                    let mut d = d.help("remove the edge, or add the outcome");
+                    // Without an edge that is never taken everything goes on as before.
+                    d.fix = at.map(|at| wish(at, "", Applicability::Safe));
+                    out.push(if at.is_some() { d.remark(node.at, "the decision") } else { d });
+                }
+            }
+        }
+    }
+    for graph in &context.unit.outline.graphs {
+        let reached = graph.reached(graph.start);
+        for (node, label, at, other) in graph.dead.iter().filter(|(node, ..)| reached[*node]) {
+            let message = format!(
+                "what decides after `{}` never gives `{}`: this branch is never taken",
+                diagnostics::clip(&graph.nodes[*node].name),
+                diagnostics::clip(label)
+            );
+            let mut d = rule.finding(message, *at).help("remove it, or give the label");
+            // Another label leads there, so that it is one name too many, or a constant switches it off: nothing is lost.
+            if *other {
+                d.level = Level::Info;
+            }
+            out.push(d);
+        }
+    }
+    let code = context.code();
+    for (id, term) in code.iter() {
+        if let Term::Case { scrutinee, branches, default: None } = term
+            && let Term::Classify(labels, _) = code.term(*scrutinee)
+        {
+            for branch in branches.iter().filter(|b| !labels.contains(&b.tag)) {
+                let message = format!(
+                    "the branch `{}` is dead: it is none of the labels",
+                    diagnostics::clip(&branch.tag)
+                );
+                out.push(rule.finding(message, code.span(branch.body)).help("remove it, or add the label"));
+            }
+            for label in
+                labels.iter().filter(|l| !branches.is_empty() && !branches.iter().any(|b| b.tag == **l))
+            {
+                let message = format!("no branch takes the label `{}`", diagnostics::clip(label));
+                out.push(rule.finding(message, code.span(id)).help("add a branch for it, or a default"));
+            }
+        }
+    }
+}

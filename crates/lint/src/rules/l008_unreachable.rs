@@ -1,0 +1,47 @@
+//! L008: parts that no run reaches.
+
+use crate::repair::wish;
+use crate::{Check, Context, Rule};
+use diagnostics::{Applicability, Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "L008",
+    name: "unreachable-part",
+    level: Level::Warn,
+    meaning: "no path of edges leads from the first node to this one, so the term does not contain it",
+    docs: include_str!("../../../../docs/rules/L008-unreachable-part.md"),
+    check: Check::Term(check),
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    for graph in &context.unit.outline.graphs {
+        let reached = graph.reached(graph.start);
+        for (node, _) in graph.nodes.iter().zip(&reached).filter(|(_, r)| !**r) {
+            let message = format!("no run reaches `{}`", diagnostics::clip(&node.name));
+            let d = rule.finding(message, node.at);
+            let fix = wish(node.at, "", Applicability::DisplayOnly);
+            let mut d = d.help("connect it, or remove it").fix(fix);
+            if graph.open {
+                d.level = Level::Unknown;
+                d.help.push("a `Command` or `Send` may lead there".to_string());
+            }
+            out.push(d);
+        }
+    }
+    for left in context.unit.outline.leftover.iter().filter(|l| l.kind != "tool") {
+        let name = diagnostics::clip(&left.name);
+        let mut d = match left.by_name {
+            true => rule.finding(
+                format!("nothing here hands over to `{name}`: it runs only if it is named"),
+                left.at,
+            ),
+            false => rule.finding(format!("no run reaches `{name}`"), left.at),
+        };
+        if left.by_name {
+            d.level = Level::Info;
+        } else {
+            d.fix = Some(wish(left.at, "", Applicability::DisplayOnly));
+        }
+        out.push(d.help("connect it, or remove it"));
+    }
+}

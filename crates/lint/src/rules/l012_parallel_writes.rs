@@ -1,0 +1,43 @@
+//! L012: parallel branches that write one key.
+
+use crate::{Check, Context, Rule, below};
+use core_ir::Term;
+use diagnostics::{Diagnostic, Level, Span};
+use std::collections::HashMap;
+
+pub(super) static RULE: Rule = Rule {
+    code: "L012",
+    name: "parallel-writes",
+    level: Level::Warn,
+    meaning: "two branches of `par` contain `remember k`: which value k has afterwards depends on which of them is later",
+    docs: include_str!("../../../../docs/rules/L012-parallel-writes.md"),
+    check: Check::Term(check),
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    for (key, first, second) in &context.unit.outline.clashes {
+        let message = format!("another node sets `{}` in the same step", diagnostics::clip(key));
+        let d = rule.finding(message, *second).remark(*first, "the other one");
+        out.push(d.help("merge what they give: annotate the key with a reducer"));
+    }
+    let code = context.code();
+    for (_, term) in code.iter() {
+        let Term::Par(_, sides) = term else { continue };
+        let mut first: HashMap<_, (usize, Span)> = HashMap::new();
+        for (i, side) in sides.iter().enumerate() {
+            for id in below(code, *side) {
+                let Term::Remember(name, Some(place), _) = code.term(id) else { continue };
+                let (branch, earlier) = *first.entry(*place).or_insert((i, code.span(id)));
+                if branch != i {
+                    let name = diagnostics::clip(name);
+                    let d = rule
+                        .finding(format!("another parallel branch writes `{name}` as well"), code.span(id));
+                    out.push(
+                        d.remark(earlier, "the other one")
+                            .help("give each branch a key of its own, and join them afterwards"),
+                    );
+                }
+            }
+        }
+    }
+}

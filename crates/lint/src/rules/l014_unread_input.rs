@@ -1,0 +1,20 @@
+//! L014: an input that nothing reads.
+
+use crate::{Check, Context, Rule};
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "L014",
+    name: "unread-input",
+    level: Level::Info,
+    meaning: "the parameter does not occur in the body: the result is the same whatever is given for it",
+    docs: include_str!("../../../../docs/rules/L014-unread-input.md"),
+    check: Check::Term(check),
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    for (name, at) in &context.unit.outline.unread {
+        let message = format!("the input `{}` is asked for and never used", diagnostics::clip(name));
+        out.push(rule.finding(message, *at).help("use it in a prompt, or do not ask for it"));
+    }
+}

@@ -1,0 +1,32 @@
+//! L018: a run that may cost more than is wanted.
+
+use crate::{Check, Context, Rule};
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "L018",
+    name: "costly-run",
+    level: Level::Warn,
+    meaning: "the cost bound of the term (loops multiplied, branches by their maximum) is above the threshold for a run",
+    docs: include_str!("../../../../docs/rules/L018-costly-run.md"),
+    check: Check::Term(check),
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    let Some(allowed) = context.most_model_calls else { return };
+    // What comes from a framework's default is L017's: as a rule it bounds the run as a whole, not each loop by itself.
+    if context.loops().iter().any(|l| l.origin.is_some()) {
+        return;
+    }
+    let bound = context.cost();
+    let Some(most) = bound.model_calls.most.filter(|n| *n > allowed) else { return };
+    let message = format!(
+        "a run of `{}` may ask models {most} times, more than the {allowed} that are allowed",
+        diagnostics::clip(&context.unit.name)
+    );
+    let mut d = rule.finding(message, context.unit.span);
+    for line in bound.path.iter().take(5) {
+        d = d.remark(line.span, line.text.clone());
+    }
+    out.push(d.help("lower the bounds of its loops, or raise `most-model-calls` in `[lint]` of entail.toml"));
+}

@@ -1,0 +1,63 @@
+//! L021: agents that talk without end.
+
+use crate::paths::Loop;
+use crate::{Check, Context, Rule, below};
+use core_ir::{Bound, BoundOrigin, Code, Term, TermId};
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "L021",
+    name: "unbounded-group",
+    level: Level::Error,
+    meaning: "a `fix[∞]` over several agents has no way that returns without calling `self`: the talk has neither end nor bound",
+    docs: include_str!("../../../../docs/rules/L021-unbounded-group.md"),
+    check: Check::Term(check),
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    let code = context.code();
+    for l in context.loops().iter().filter(|l| is_endless_group(code, l)) {
+        let mut d = rule.finding("nothing ends this talk of several agents", code.span(l.fix));
+        by_people(context, &mut d);
+        if let Some(origin) = &l.origin {
+            d = d.label(match origin {
+                BoundOrigin::Unlimited(why) => why.to_string(),
+                _ => origin.to_string(),
+            });
+        }
+        let at = code.span(l.fix);
+        let how = context.unit.outline.bounded.iter().find(|(place, _)| *place == at).map(|(_, how)| *how);
+        out.push(d.help(how.unwrap_or("limit its turns, or say which reply ends it")));
+    }
+}
+
+/// Takes a talk in which people take part less hard: they notice that it goes on, and may be able to end it.
+pub(super) fn by_people(context: &Context<'_>, d: &mut Diagnostic) {
+    let people = &context.unit.outline.people;
+    let Some((at, may_end)) = people.iter().find(|(_, ends)| *ends).or(people.first()) else { return };
+    d.level = if *may_end { Level::Info } else { Level::Warn };
+    d.message = if *may_end {
+        "only the person who takes part ends this talk".into()
+    } else {
+        "nothing ends this talk: the person who takes part can only break it off".into()
+    };
+    d.remarks.push(diagnostics::Remark { span: *at, text: "the person".into() });
+}
+
+/// Whether the loop asks several agents in turn and goes on for ever. Such a loop is this rule's, not L004's.
+pub(super) fn is_endless_group(code: &Code, l: &Loop) -> bool {
+    l.is_endless() && l.bound == Bound::Infinite && oracles(code, l.fix) > 1
+}
+
+/// Whether a loop is the talk of a team: a turn of it is that of a whole agent.
+pub(super) fn is_talk(context: &Context<'_>, l: &Loop) -> bool {
+    TALKS.contains(&context.compiled.framework) || oracles(context.code(), l.fix) > 1
+}
+
+/// Frameworks in which a loop that no reply ends is a talk, be it of one agent.
+pub(super) const TALKS: &[&str] = &["autogen", "ms_declarative"];
+
+/// How many agents stand in a term: oracles, and conversations of their own.
+fn oracles(code: &Code, root: TermId) -> usize {
+    below(code, root).filter(|id| matches!(code.term(*id), Term::Llm(..) | Term::Fresh(_))).count()
+}

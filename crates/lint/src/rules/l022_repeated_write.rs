@@ -1,0 +1,56 @@
+//! L022: something that changes the world, tried again.
+
+use crate::rules::capability::acts;
+use crate::{Check, Context, Rule, below};
+use core_ir::Term;
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "L022",
+    name: "repeated-write",
+    level: Level::Warn,
+    meaning: "a `write` effect stands in what is tried again: a try that fails after the effect leaves it done, and the next does it again",
+    docs: include_str!("../../../../docs/rules/L022-repeated-write.md"),
+    check: Check::Term(check),
+};
+
+const HELP: &str = "make it idempotent (a key that the service recognises), or do not try it again";
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    for retried in &context.unit.outline.retried {
+        let name = diagnostics::clip(&retried.name);
+        let times = retried.times.map_or(String::new(), |n| format!(", up to {n} times"));
+        let d = match retried.writes {
+            Some(true) => rule.finding(
+                format!("`{name}` is tried again when it fails{times}, and may have been done before"),
+                retried.at,
+            ),
+            None => {
+                let message = format!(
+                    "`{name}` is tried again when it fails{times}: whether it then happens twice depends on the service"
+                );
+                let mut d = rule.finding(message, retried.at);
+                d.level = Level::Unknown;
+                d
+            }
+            Some(false) => continue,
+        };
+        out.push(d.help(HELP));
+    }
+    let code = context.code();
+    for (id, term) in code.iter() {
+        let Term::Guard { term, retry: 1.., .. } = term else { continue };
+        let tools = below(code, *term).filter_map(|id| match code.term(id) {
+            Term::Tool(tool) => Some(code.tool(*tool)),
+            _ => None,
+        });
+        if let Some(tool) = tools.into_iter().find(|t| acts(&t.name)) {
+            let name = diagnostics::clip(&tool.name);
+            let message =
+                format!("a result that this guard refuses is made again, and with it what `{name}` does");
+            out.push(
+                rule.finding(message, code.span(id)).remark(tool.span, "this may be done again").help(HELP),
+            );
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! L023: a graph that goes round for ever.
+
+use crate::{Check, Context, Rule};
+use diagnostics::{Diagnostic, Level};
+use frontend::GraphOutline;
+
+pub(super) static RULE: Rule = Rule {
+    code: "L023",
+    name: "no-way-to-the-end",
+    level: Level::Error,
+    meaning: "from every node that is reached another one follows: the `fix` that the cycle becomes has no branch that returns",
+    docs: include_str!("../../../../docs/rules/L023-no-way-to-the-end.md"),
+    check: Check::Term(check),
+};
+
+fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    for graph in context.unit.outline.graphs.iter().filter(|g| never_ends(g)) {
+        let Some(start) = graph.nodes.get(graph.start) else { continue };
+        let mut d = rule.finding(
+            "no path of this graph comes to an end: it goes round until something stops it",
+            start.at,
+        );
+        if graph.open {
+            d.level = Level::Unknown;
+        }
+        out.push(d.help("add an edge from the cycle to a node that nothing follows"));
+    }
+}
+
+/// Whether every node that is reached is followed by another.
+pub(super) fn never_ends(graph: &GraphOutline) -> bool {
+    let reached = graph.reached(graph.start);
+    let ends = |node: usize| {
+        let mut edges = graph.edges.iter().filter(|(from, ..)| *from == node).peekable();
+        if edges.peek().is_none() {
+            return true;
+        }
+        // A decision ends the run where it has an outcome that no edge is for, and may do so where its outcomes are not listed.
+        let edges: Vec<_> = edges.collect();
+        let always = edges.iter().any(|(.., when)| when.is_none());
+        !always
+            && graph.nodes[node].outcomes.as_ref().is_none_or(|all| {
+                all.iter().any(|(label, _)| !edges.iter().any(|(.., when)| when.as_ref() == Some(label)))
+            })
+    };
+    let mut nodes = (0..graph.nodes.len()).filter(|n| reached[*n]).peekable();
+    nodes.peek().is_some() && !nodes.any(ends)
+}

@@ -1,0 +1,29 @@
+//! S006: a server of tools in whatever version is the newest.
+
+use crate::{Check, FileContext, Rule};
+use diagnostics::{Diagnostic, Level};
+
+pub(super) static RULE: Rule = Rule {
+    code: "S006",
+    name: "unpinned-server",
+    level: Level::Warn,
+    meaning: "what the tools are and do is decided by whoever publishes next: what runs need not be what was looked at",
+    docs: include_str!("../../../../docs/rules/S006-unpinned-server.md"),
+    check: Check::File(check),
+};
+
+fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
+    for server in &context.servers {
+        if let Some((package, at)) = server.unpinned {
+            // One cause, one message: the others of the file are named by the first. See `fold`.
+            let message = "this server is started in whatever version is the newest on that day";
+            let d = rule.finding(message, at);
+            let exact = if package.starts_with("git+") {
+                "a revision: `git+https://…@REVISION`"
+            } else {
+                "its version: `NAME@1.2.3`"
+            };
+            out.push(d.help(format!("name {exact}")));
+        }
+    }
+}

@@ -1,0 +1,686 @@
+use super::*;
+use core_ir::{Builder, Catches, Data, Globals, ModelParams, Term, TermId, ToolDecl};
+use diagnostics::{FileId, Sources};
+use frontend::{Facts, UnitKind};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+fn everything() -> Config {
+    Config { level: Level::Info, ..Config::default() }
+}
+
+fn findings(text: &str, config: &Config) -> Vec<Diagnostic> {
+    match lint_bytes("example.yaml", FileId(0), text.as_bytes(), config).outcome {
+        Outcome::Checked { findings, .. } => findings,
+        other => panic!("not compiled: {other:?}\n{text}"),
+    }
+}
+
+/// `code level text-at-the-place` of each finding of a rule.
+fn found(text: &str) -> Vec<String> {
+    let mut sources = Sources::new();
+    sources.add("example.yaml", text);
+    let show = |d: &Diagnostic| format!("{} {} {}", d.code, d.level.as_str(), sources.text(d.span.unwrap()));
+    findings(text, &everything()).iter().filter(|d| d.code.starts_with('L')).map(show).collect()
+}
+
+/// The fenced examples of a page below a heading.
+fn examples<'d>(docs: &'d str, heading: &str) -> Vec<&'d str> {
+    let section = docs.split("\n## ").find(|s| s.starts_with(heading)).unwrap_or("");
+    section.split("```yaml\n").skip(1).filter_map(|s| s.split("```").next()).collect()
+}
+
+#[test]
+fn the_page_of_each_rule_holds() {
+    for rule in RULES {
+        let title = format!("# {}: {}\n", rule.code, rule.name);
+        assert!(rule.docs.starts_with(&title), "{}", rule.code);
+        assert!(rule.docs.contains(&format!("Level: {}", rule.level.as_str())), "{}", rule.code);
+        assert!(rule.docs.contains("**Semantics.**"), "{}", rule.code);
+        let (wrong, right) = (examples(rule.docs, "Wrong"), examples(rule.docs, "Right"));
+        assert!(!wrong.is_empty() && !right.is_empty(), "{}", rule.code);
+        for text in wrong {
+            let all = findings(text, &everything());
+            let own: Vec<_> = all.iter().filter(|d| d.code == rule.code).collect();
+            assert_eq!(own.len(), 1, "{} on\n{text}", rule.code);
+            assert_eq!((own[0].level, own[0].meaning), (rule.level, Some(rule.meaning)));
+            assert!(!own[0].help.is_empty() && own[0].agent.is_some() && own[0].framework.is_some());
+        }
+        for text in right {
+            // A framework's own remarks are no business of the page.
+            let all = findings(text, &everything());
+            let objections: Vec<_> =
+                all.iter().filter(|d| d.code == rule.code || d.level > Level::Info).collect();
+            assert!(objections.is_empty(), "{} on\n{text}\n{objections:#?}", rule.code);
+        }
+    }
+}
+
+#[test]
+fn repairs_keep_quotes_and_comments() {
+    for (before, after) in [
+        (
+            "agentId: a\nmodel: {name: m, baseUrl: 'http://m.example.org/v1'} # ours\nsystemPrompt: p\ntype: simple\n",
+            "agentId: a\nmodel: {name: m, baseUrl: 'https://m.example.org/v1'} # ours\nsystemPrompt: p\ntype: simple\n",
+        ),
+        (
+            "a: # one\n  role: r\n  goal: g\n  backstory: b\n  code_execution_mode: unsafe # two\n",
+            "a: # one\n  role: r\n  goal: g\n  backstory: b\n  code_execution_mode: safe # two\n",
+        ),
+        (
+            "a:\n  role: r\n  goal: g\n  backstory: b\n  code_execution_mode: \"unsafe\"\n",
+            "a:\n  role: r\n  goal: g\n  backstory: b\n  code_execution_mode: \"safe\"\n",
+        ),
+    ] {
+        let found = findings(before, &everything());
+        let (text, n) = diagnostics::fix::apply(before, FileId(0), &found, Applicability::Unsafe);
+        assert_eq!((text.as_str(), n), (after, 1), "{before}");
+        assert_eq!(diagnostics::fix::apply(before, FileId(0), &found, Applicability::Safe).1, 0);
+    }
+}
+
+/// The text after the repairs of a code that are at least so trustworthy, and how many those are.
+fn repaired(text: &str, code: &str, least: Applicability) -> (String, usize) {
+    let found: Vec<Diagnostic> =
+        findings(text, &everything()).into_iter().filter(|d| d.code == code).collect();
+    assert!(!found.is_empty(), "no {code} in\n{text}");
+    diagnostics::fix::apply(text, FileId(0), &found, least)
+}
+
+#[test]
+fn a_vacuous_loop_is_given_steps() {
+    let text = LISTING.replace("{maxSteps: 20}", "\n  maxSteps: 0 # none");
+    let (after, n) = repaired(&text, "L003", Applicability::Unsafe);
+    assert_eq!((after, n), (text.replace("0 # none", "10 # none"), 1));
+    assert_eq!(repaired(&text, "L003", Applicability::Safe).1, 0);
+    // What is written in another way is left as it is.
+    assert_eq!(
+        repaired(&LISTING.replace("maxSteps: 20", "maxSteps: '0'"), "L003", Applicability::Unsafe).1,
+        0
+    );
+}
+
+#[test]
+fn a_loop_that_only_its_bound_ends_is_given_a_tool_that_ends_it() {
+    for (tools, after) in [
+        ("[]", "[terminate]"),
+        ("[run]  # ours", "[run, terminate]  # ours"),
+        ("[ 'run', \"look\", ]", "[ 'run', \"look\",terminate ]"),
+        ("\n    # first\n    - run # why\n", "\n    # first\n    - run # why\n    - terminate\n"),
+        ("\n  - run\n  - look\n# end\n", "\n  - run\n  - look\n  - terminate\n# end\n"),
+    ] {
+        let with = |tools: &str| {
+            format!(
+                "agentId: c\ntype: react\nmodel: m\nsystemPrompt: p\nreact: {{maxSteps: 9}}\nmcp:\n  localTools: {tools}"
+            )
+        };
+        let (changed, n) = repaired(&with(tools), "L004b", Applicability::Unsafe);
+        assert_eq!((changed.as_str(), n), (with(after).as_str(), 1));
+        assert!(found(&changed).iter().all(|f| !f.starts_with("L004b")), "{changed}");
+    }
+}
+
+/// A Dify workflow with an edge for an outcome that does not exist, and a node that nothing leads to.
+const TALK: &str = "app: {mode: workflow, name: help}
+kind: app
+workflow:
+  graph:
+    nodes:
+      - {id: s, data: {type: start, title: start, variables: []}}
+      - id: c
+        data:
+          type: question-classifier
+          title: topic
+          model: {name: small}
+          query_variable_selector: [sys, query]
+          classes: # two
+            - {id: '1', name: bills}
+            - {id: '2', name: parcels}
+      - {id: e, data: {type: end, title: end, outputs: []}}
+      # nobody comes here
+      - id: lost
+        data: {type: end, title: lost, outputs: []}
+    edges:
+      - {source: s, sourceHandle: source, target: c}
+      - {source: c, sourceHandle: '1', target: e}
+      - {source: c, sourceHandle: '2', target: e} # both
+      - {source: c, sourceHandle: '3', target: e}
+";
+
+#[test]
+fn an_edge_that_is_never_taken_is_removed() {
+    let (after, n) = repaired(TALK, "L007", Applicability::Safe);
+    assert_eq!((after, n), (TALK.replace("      - {source: c, sourceHandle: '3', target: e}\n", ""), 1));
+    let flow = TALK.split("    edges:").next().unwrap().to_string()
+        + "    edges: [{source: s, sourceHandle: source, target: c}, {source: c, sourceHandle: '9', target: e}, {source: c, target: e}]\n";
+    let (after, n) = repaired(&flow, "L007", Applicability::Safe);
+    assert_eq!((after, n), (flow.replace("{source: c, sourceHandle: '9', target: e}, ", ""), 1));
+}
+
+#[test]
+fn what_could_be_removed_is_shown() {
+    let found: Vec<Diagnostic> = findings(TALK, &everything());
+    let lost = found.iter().find(|d| d.code == "L008").unwrap();
+    let fix = lost.fix.as_ref().unwrap();
+    assert_eq!(fix.applicability, Applicability::DisplayOnly);
+    let (start, end) = (fix.span.start as usize, fix.span.end as usize);
+    assert_eq!(&TALK[start..end], "      - id: lost\n        data: {type: end, title: lost, outputs: []}\n");
+    let mut sources = Sources::new();
+    sources.add("example.yaml", TALK);
+    let shown = diagnostics::render::text(&sources, lost, false);
+    assert!(shown.contains("it could be written like this") && shown.contains("- id: lost"), "{shown}");
+    assert_eq!(repaired(TALK, "L008", Applicability::Unsafe).1, 0);
+    // A class that no edge is for.
+    let open = TALK.replace("      - {source: c, sourceHandle: '2', target: e} # both\n", "");
+    let classes = findings(&open, &everything());
+    let class = classes.iter().find(|d| d.code == "L007" && d.message.contains("`2`")).unwrap();
+    let fix = class.fix.as_ref().unwrap();
+    assert_eq!(
+        (&open[fix.span.start as usize..fix.span.end as usize], fix.applicability),
+        ("            - {id: '2', name: parcels}\n", Applicability::DisplayOnly)
+    );
+}
+
+#[test]
+fn a_file_made_to_be_long_has_a_short_report() {
+    let key = "8f14e45fceea167a5a36dedd4bea2543";
+    let mut text = String::from("agentId: a\ntype: simple\nmodel: m\nsystemPrompt: p\nmore:\n");
+    for i in 0..2_000 {
+        text.push_str(&format!("  - {{api_key: {key}, n: {i}}}\n"));
+    }
+    let found = findings(&text, &everything());
+    let keys: Vec<_> = found.iter().filter(|d| d.code == "S001").collect();
+    assert_eq!(keys.len(), 500);
+    assert_eq!(keys[499].help.last().unwrap(), "1500 more findings of S001 in this file are left out");
+}
+
+#[test]
+fn rules_are_in_order_and_found_by_code() {
+    assert!(RULES.windows(2).all(|w| w[0].code < w[1].code));
+    assert_eq!(rule("l004B").map(|r| r.name), Some("forced-truncation"));
+    assert!(rule("L999").is_none());
+}
+
+const LISTING: &str = include_str!("../../../suite/frontends/lambda_yaml/listing1.yaml");
+
+#[test]
+fn faults_put_into_listing_1_are_found() {
+    assert_eq!(findings(LISTING, &everything()), vec![]);
+    for (from, to, expected) in [
+        ("localTools: [terminate]", "localTools: []", "L004b warn []"),
+        ("maxSteps: 20", "maxSteps: 0", "L003 error 0"),
+        ("name: qwen3-max, ", "", "L002 error model"),
+        ("\"You are a coding assistant ...\"", "", "L001 error systemPrompt"),
+        ("\"You are a coding assistant ...\"", "'  '", "L001 error '  '"),
+        ("react: {maxSteps: 20}\n", "", "L017 warn react"),
+        ("{maxSteps: 20}", "{maxSteps: \"${STEPS}\"}", "L017 unknown \"${STEPS}\""),
+    ] {
+        assert!(LISTING.contains(from), "{from}");
+        assert_eq!(found(&LISTING.replace(from, to)), [expected], "{from} -> {to}");
+    }
+    let both = LISTING.replace("react: {maxSteps: 20}\n", "").replace("  localTools: [terminate]\n", "");
+    assert_eq!(found(&both), ["L017 warn react", "L004a error mcp"]);
+}
+
+#[test]
+fn levels_and_selection() {
+    let text = LISTING.replace("localTools: [terminate]", "localTools: []\nshade: blue");
+    let codes = |config: &Config| findings(&text, config).iter().map(|d| d.code).collect::<Vec<_>>();
+    assert_eq!(codes(&everything()), ["L004b", "F002"]);
+    assert_eq!(codes(&Config::default()), ["L004b"]);
+    assert_eq!(codes(&Config { level: Level::Error, ..Config::default() }), Vec::<&str>::new());
+    assert_eq!(codes(&Config { select: vec!["F".into()], ..everything() }), ["F002"]);
+    assert_eq!(codes(&Config { ignore: vec!["L004".into()], ..everything() }), ["F002"]);
+}
+
+#[test]
+fn shared_agents_are_reported_once() {
+    let text = "
+agents:
+  a: {role: r, goal: g, backstory: b, llm: m, tools: [t]}
+tasks:
+  x: {description: d, expected_output: e, agent: a}
+  y: {description: d, expected_output: e, agent: a}
+";
+    assert_eq!(found(text), ["L017 warn tools", "L004c info [t]"]);
+}
+
+#[test]
+fn what_is_skipped() {
+    let skip = |path: &str, bytes: &[u8]| match lint_bytes(path, FileId(0), bytes, &Config::default()).outcome
+    {
+        Outcome::Skipped(s) => s.to_string(),
+        Outcome::Unreadable(d) => format!("unreadable {}", d.first().map_or("", |d| d.code)),
+        Outcome::Checked { findings, .. } => format!("checked {}", findings.len()),
+    };
+    assert_eq!(skip("a.toml", b"x"), "neither YAML, JSON nor Python");
+    assert_eq!(skip("a.py", b""), "empty");
+    assert_eq!(skip("a.py", b"x"), "no agent configuration");
+    // Which module builds agents can't be told of one that is no text; most don't.
+    assert_eq!(skip("a.py", b"\xff\xfe"), "no agent configuration");
+    assert_eq!(skip("a.yaml", b"# nothing\n"), "empty");
+    assert_eq!(skip("a.json", b""), "empty");
+    assert_eq!(skip("a.yaml", b"image: nginx\n"), "no agent configuration");
+    assert_eq!(skip("a.yml", b"graphs: {a: b}\ndependencies: [.]\n"), "no agent configuration");
+    assert_eq!(skip("a.yaml", b"a: [1\n"), "unreadable D002");
+    assert_eq!(skip("a.json", b"{]"), "unreadable D002");
+    assert_eq!(skip("a.yaml", b"\xff\xfe"), "unreadable D001");
+    assert_eq!(skip("a.yaml", &vec![b'a'; 9 << 20]), "unreadable D003");
+    assert_eq!(skip("a.yaml", LISTING.as_bytes()), "checked 0");
+    assert_eq!(skip("a.yaml", "[".repeat(100_000).as_bytes()), "unreadable D003");
+    // A readable first document is linted though the second is broken.
+    assert_eq!(skip("a.yaml", format!("{LISTING}---\n[").as_bytes()), "checked 1");
+}
+
+/// Terms by hand, for what no front end writes.
+struct Terms(Builder);
+
+impl Terms {
+    const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
+
+    fn add(&mut self, term: Term) -> TermId {
+        self.0.add(term, Self::AT)
+    }
+
+    fn var(&mut self, name: &str) -> TermId {
+        self.0.var(name, Self::AT)
+    }
+
+    /// `self e`.
+    fn again(&mut self, e: TermId) -> TermId {
+        let f = self.var("self");
+        self.0.app(f, e, Self::AT)
+    }
+
+    fn abs(&mut self, param: &str, body: TermId) -> TermId {
+        self.0.abs(param, None, body, Self::AT)
+    }
+
+    fn yes(&mut self) -> TermId {
+        self.0.lit(Data::Bool(true), Self::AT)
+    }
+
+    fn if_(&mut self, a: TermId, b: TermId) -> TermId {
+        let c = self.yes();
+        self.add(Term::If(c, a, b, core_ir::IfSugar::Plain))
+    }
+}
+
+/// Whether `fix (λself. λx. body)` has no exit.
+fn endless(body: impl FnOnce(&mut Terms) -> TermId) -> bool {
+    let mut t = Terms(Builder::new());
+    let body = body(&mut t);
+    let f = t.abs("x", body);
+    let f = t.abs("self", f);
+    let fix = t.add(Term::Fix { bound: core_ir::Bound::Finite(3), origin: None, body: f });
+    let code = t.0.finish(fix, &Globals::none()).unwrap();
+    let loops = paths::loops(&code);
+    loops.last().unwrap().exits.unwrap().is_empty()
+}
+
+#[test]
+fn ways_through_a_body() {
+    // λx. self x
+    assert!(endless(|t| {
+        let x = t.var("x");
+        t.again(x)
+    }));
+    // λx. x
+    assert!(!endless(|t| t.var("x")));
+    // if true then self x else x; and with both branches recursive
+    assert!(!endless(|t| {
+        let (x, y) = (t.var("x"), t.var("x"));
+        let a = t.again(x);
+        t.if_(a, y)
+    }));
+    assert!(endless(|t| {
+        let (x, y) = (t.var("x"), t.var("x"));
+        let (a, b) = (t.again(x), t.again(y));
+        t.if_(a, b)
+    }));
+    // The call is in the condition, in a let, in an argument, in a stage, in a branch of par.
+    assert!(endless(|t| {
+        let x = t.var("x");
+        let c = t.again(x);
+        let (a, b) = (t.var("x"), t.var("x"));
+        t.add(Term::If(c, a, b, core_ir::IfSugar::Plain))
+    }));
+    assert!(endless(|t| {
+        let x = t.var("x");
+        let c = t.again(x);
+        let y = t.var("y");
+        t.0.let_in(vec![("y".into(), c)], y, Terms::AT)
+    }));
+    assert!(endless(|t| {
+        let this = t.var("self");
+        let tool = t.0.tool(ToolDecl::unknown("f".into(), Terms::AT));
+        let tool = t.add(Term::Tool(tool));
+        let stages = t.0.compose(vec![tool, this], Terms::AT);
+        let x = t.var("x");
+        t.0.app(stages, x, Terms::AT)
+    }));
+    assert!(endless(|t| {
+        let (x, y) = (t.var("x"), t.var("x"));
+        let a = t.again(x);
+        t.add(Term::Par(None, vec![y, a]))
+    }));
+    // (λy. self y) x calls; a function that is merely made, or handed on, may not.
+    assert!(endless(|t| {
+        let y = t.var("y");
+        let call = t.again(y);
+        let f = t.abs("y", call);
+        let x = t.var("x");
+        t.0.app(f, x, Terms::AT)
+    }));
+    assert!(!endless(|t| {
+        let y = t.var("y");
+        let call = t.again(y);
+        t.abs("y", call)
+    }));
+    assert!(!endless(|t| {
+        let (f, this) = (t.var("x"), t.var("self"));
+        t.0.app(f, this, Terms::AT)
+    }));
+    // A way that fails does not return; a handler may.
+    assert!(endless(|t| {
+        let (x, y) = (t.var("x"), t.var("x"));
+        let (a, b) = (t.again(x), t.add(Term::Fail(y)));
+        t.if_(a, b)
+    }));
+    assert!(!endless(|t| {
+        let (l, x, m) = (t.yes(), t.var("x"), t.var("m"));
+        let body = t.again(x);
+        t.add(Term::Try { label: l, body, catches: Catches::All, name: "m".into(), handler: m })
+    }));
+    // An inner loop's self is not ours, its calls of ours are.
+    assert!(!endless(|t| {
+        let y = t.var("x");
+        let call = t.again(y);
+        let f = t.abs("x", call);
+        let f = t.abs("self", f);
+        let fix = t.add(Term::Fix { bound: core_ir::Bound::Finite(1), origin: None, body: f });
+        let x = t.var("x");
+        t.0.app(fix, x, Terms::AT)
+    }));
+    assert!(endless(|t| {
+        let y = t.var("y");
+        let call = t.again(y);
+        let f = t.abs("y", call);
+        let f = t.abs("inner", f);
+        let fix = t.add(Term::Fix { bound: core_ir::Bound::Finite(1), origin: None, body: f });
+        let x = t.var("x");
+        t.0.app(fix, x, Terms::AT)
+    }));
+}
+
+#[test]
+fn deep_and_long_terms_are_walked() {
+    assert!(endless(|t| {
+        let x = t.var("x");
+        let mut e = t.again(x);
+        for _ in 0..900 {
+            e = t.add(Term::Fork(e));
+        }
+        e
+    }));
+    assert!(endless(|t| {
+        let mut stages = vec![t.var("self")];
+        for _ in 0..50_000 {
+            let y = t.var("y");
+            stages.push(t.abs("y", y));
+        }
+        let f = t.0.compose(stages, Terms::AT);
+        let x = t.var("x");
+        t.0.app(f, x, Terms::AT)
+    }));
+}
+
+#[test]
+fn a_term_that_no_front_end_made_is_linted_too() {
+    let mut b = Builder::new();
+    let prompt = b.lit(Data::str(" "), Terms::AT);
+    let oracle = b.add(Term::Llm(prompt, Arc::new(ModelParams::default())), Terms::AT);
+    let code = Arc::new(b.finish(oracle, &Globals::none()).unwrap());
+    let unit = Unit {
+        name: "u".into(),
+        kind: UnitKind::Agent,
+        code,
+        span: Terms::AT,
+        agents: vec![],
+        outline: frontend::Outline::default(),
+    };
+    let facts = Facts { default_model: Some("somebody picks one"), ..Facts::default() };
+    let compiled = Compiled { framework: "test", units: vec![unit], facts, diagnostics: vec![] };
+    let codes: Vec<_> = lint(&compiled, &everything()).iter().map(|d| (d.code, d.level)).collect();
+    assert_eq!(codes, [("L001", Level::Error), ("L002", Level::Info)]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_damage_is_survived(
+        which in 0..3usize,
+        edits in proptest::collection::vec((any::<u16>(), proptest::collection::vec(any::<u8>(), 0..4), 0..6usize), 0..6),
+        name in proptest::sample::select(vec!["a.yaml", "a.json", "a.yml", "a"]),
+    ) {
+        let seeds = [
+            LISTING,
+            include_str!("../../../suite/frontends/crewai/crew.yaml"),
+            include_str!("../../../suite/frontends/crewai/agents.json"),
+        ];
+        let mut bytes = seeds[which].as_bytes().to_vec();
+        for (place, insert, remove) in edits {
+            let place = place as usize % (bytes.len() + 1);
+            let end = (place + remove).min(bytes.len());
+            bytes.splice(place..end, insert);
+        }
+        let report = lint_bytes(name, FileId(0), &bytes, &everything());
+        let len = report.text.as_ref().map_or(bytes.len(), |t| t.len());
+        let all = match &report.outcome {
+            Outcome::Checked { findings, .. } => findings.clone(),
+            Outcome::Unreadable(d) => {
+                prop_assert!(!d.is_empty());
+                d.clone()
+            }
+            Outcome::Skipped(_) => Vec::new(),
+        };
+        for d in all {
+            let span = d.span.expect("a place");
+            prop_assert!(span.start <= span.end && span.end as usize <= len, "{d:?}");
+        }
+    }
+}
+
+#[test]
+fn the_explanations_of_suppressions_hold() {
+    let config = Config { today: Day::parse("2026-11-22"), ..everything() };
+    for e in EXPLANATIONS {
+        let codes = |text: &str| findings(text, &config).iter().map(|d| d.code).collect::<Vec<_>>();
+        assert!(codes(e.wrong).contains(&e.code), "{}: {:?}", e.code, codes(e.wrong));
+        assert_eq!(codes(e.right), Vec::<&str>::new(), "{}", e.code);
+    }
+}
+
+#[test]
+fn levels_are_set_by_the_longest_beginning_and_unknown_stays_unknown() {
+    let text = LISTING.replace("localTools: [terminate]", "localTools: []");
+    let levels = |set: &[(&str, Level)], text: &str| {
+        let levels = set.iter().map(|(c, l)| (c.to_string(), *l)).collect();
+        findings(text, &Config { levels, ..everything() }).iter().map(|d| d.level).collect::<Vec<_>>()
+    };
+    assert_eq!(levels(&[("L004", Level::Info), ("L", Level::Error)], &text), [Level::Info]);
+    assert_eq!(levels(&[("L004b", Level::Error)], &text), [Level::Error]);
+    let unknown = LISTING.replace("{maxSteps: 20}", "{maxSteps: \"${STEPS}\"}");
+    assert_eq!(levels(&[("L017", Level::Error)], &unknown), [Level::Unknown]);
+}
+
+#[test]
+fn a_suppression_is_used_by_a_finding_that_is_not_shown() {
+    let text =
+        LISTING.replace("localTools: [terminate]", "localTools: [] # entail: ignore[L004] a demonstration");
+    let select = Config { select: vec!["I".into(), "L003".into()], ..everything() };
+    assert_eq!(findings(&text, &select), vec![]);
+    let Outcome::Checked { silenced, .. } =
+        lint_bytes("a.yaml", FileId(0), text.as_bytes(), &everything()).outcome
+    else {
+        panic!("not compiled")
+    };
+    assert_eq!(silenced, 1);
+}
+
+#[test]
+fn an_agent_of_a_package_has_not_the_toolkits_bound() {
+    let text = |kind: &str| {
+        format!(
+            "llms:\n  fast: {{_type: nim, model_name: m}}\nworkflow:\n  _type: {kind}\n  llm_name: fast\n  tool_names: [clock]\n"
+        )
+    };
+    let bounds = |kind: &str| {
+        findings(&text(kind), &everything())
+            .into_iter()
+            .filter(|d| d.code == "L017")
+            .map(|d| (d.level, d.message))
+            .collect::<Vec<_>>()
+    };
+    for kind in ["react_agent", "tool_calling_agent"] {
+        let found = bounds(kind);
+        assert!(matches!(&found[..], [(Level::Warn, m)] if m.contains("15 tool calls")), "{kind}: {found:?}");
+    }
+    for kind in ["house_agent", "rewoo_agent"] {
+        let found = bounds(kind);
+        assert!(matches!(&found[..], [(Level::Unknown, m)] if m.contains(kind)), "{kind}: {found:?}");
+    }
+    let stated = format!("{}  max_iterations: 4\n", text("house_agent"));
+    assert!(findings(&stated, &everything()).iter().all(|d| d.code != "L017"));
+}
+
+#[test]
+fn the_framework_that_runs_the_agents_has_its_own_default() {
+    let bound = |framework: &str| {
+        let text = format!(
+            "{framework}topic: tea\nroles:\n  taster:\n    role: Taster\n    goal: Taste.\n    backstory: b\n    tools: [kettle]\n    tasks:\n      taste: {{description: Taste it., expected_output: notes}}\n"
+        );
+        let found = findings(&text, &everything());
+        let of = found.iter().find(|d| d.code == "L017").expect("a finding");
+        (of.level, of.message.clone())
+    };
+    for (framework, level, said) in [
+        ("", Level::Warn, "the default of PraisonAI, 20 iterations"),
+        ("framework: praisonai\n", Level::Warn, "the default of PraisonAI, 20 iterations"),
+        ("framework: crewai\n", Level::Warn, "PraisonAI's adapter of CrewAI, 15 iterations"),
+        ("framework: autogen\n", Level::Unknown, "`autogen` runs the agents"),
+    ] {
+        let (found, message) = bound(framework);
+        assert!(found == level && message.contains(said), "{framework}: {found:?} {message}");
+    }
+}
+
+/// A module with an agent that has a tool, which makes it a conversation.
+fn conversation(arguments: &str) -> Vec<String> {
+    let text = format!(
+        "from agents import Agent, ModelSettings, Runner, function_tool\n\n@function_tool\ndef look(at: str) -> str:\n    return at\n\n\
+         a = Agent(name=\"a\", tools=[look], {arguments})\nRunner.run_sync(a, \"x\", max_turns=3)\n"
+    );
+    match lint_bytes("main.py", FileId(0), text.as_bytes(), &everything()).outcome {
+        Outcome::Checked { findings, .. } => findings
+            .iter()
+            .filter(|d| ["L001", "L002", "L009"].contains(&d.code))
+            .map(|d| format!("{} {}", d.code, d.level.as_str()))
+            .collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn conversations_have_instructions_a_model_and_possible_settings() {
+    assert!(conversation("instructions=\"Look.\", model=\"m\"").is_empty());
+    assert_eq!(conversation("model=\"m\""), ["L001 unknown"]);
+    assert_eq!(conversation("instructions=\"\", model=\"m\""), ["L001 error"]);
+    assert_eq!(conversation("instructions=\"Look.\""), ["L002 info"]);
+    let hot = "instructions=\"Look.\", model=\"m\", model_settings=ModelSettings(temperature=9)";
+    assert_eq!(conversation(hot), ["L009 warn"]);
+}
+
+#[test]
+fn a_configuration_that_is_not_at_hand_may_hold_the_bound() {
+    let level = |config: &str| {
+        let text = format!(
+            "from crewai import Agent, Crew, Task\nfrom util import load\na = Agent(role='r', goal='g', backstory='b', llm='m', tools=[t]{config})\nk = Task(description='d', expected_output='e', agent=a)\nCrew(agents=[a], tasks=[k]).kickoff()\n"
+        );
+        let report = lint_bytes("crew.py", FileId(0), text.as_bytes(), &everything());
+        let Outcome::Checked { findings, .. } = report.outcome else { panic!("{text}") };
+        findings.iter().find(|d| d.code == "L017").map(|d| d.level)
+    };
+    assert_eq!(level(""), Some(Level::Warn));
+    assert_eq!(level(", config=load('agents.yaml')['a']"), Some(Level::Unknown));
+    assert_eq!(level(", **more()"), Some(Level::Unknown));
+    assert_eq!(level(", max_iter=4, config=load('agents.yaml')['a']"), None);
+}
+
+#[test]
+fn in_code_only_an_empty_text_that_is_written_is_certain() {
+    let levels = |prompt: &str| {
+        let text = format!(
+            "from agents import Agent, Runner\na = Agent(name='a', model='m'{prompt})\nRunner.run_sync(a, 'hello')\n"
+        );
+        let report = lint_bytes("a.py", FileId(0), text.as_bytes(), &everything());
+        let Outcome::Checked { findings, .. } = report.outcome else { panic!("{text}") };
+        findings.iter().filter(|d| d.code == "L001").map(|d| d.level).collect::<Vec<_>>()
+    };
+    assert_eq!(levels(", instructions=''"), [Level::Error]);
+    assert_eq!(levels(""), [Level::Unknown]);
+    assert_eq!(levels(", instructions='Say hello.'"), []);
+}
+
+#[test]
+fn a_selector_of_what_no_node_gives_is_missing_and_no_type_error() {
+    let text = include_str!("../../../suite/frontends/dify/parts.yml");
+    let missing = findings(text, &everything()).into_iter().filter(|d| d.code == "L024");
+    let missing: Vec<String> = missing.map(|d| d.message).collect();
+    let names = [
+        "Visitor.shelf",
+        "Summary.text.length",
+        "gone.text",
+        "Lend.reply",
+        "Summary.structured_output.author",
+    ];
+    assert_eq!(missing, names.map(|n| format!("nothing gives `{n}` a value")));
+    for text in [text, include_str!("../../../suite/frontends/dify/webhook.yml")] {
+        let id = FileId(0);
+        let mut project = frontend::Project::default();
+        project.files.push(frontend::File::read(
+            id,
+            "a.yml",
+            &text.into(),
+            &frontend::doc::Limits::default(),
+        ));
+        let frontend::Recognised::Frontend(found) = frontend::recognise(&project.files[0]) else { panic!() };
+        for unit in &found.lower(&project, 0).units {
+            let report = analysis::types::check(&unit.code, None);
+            assert!(report.diagnostics.iter().all(|d| d.level != Level::Error), "{:?}", report.diagnostics);
+        }
+    }
+}
+
+#[test]
+fn what_a_configuration_of_a_test_does_wrong_it_does_on_purpose() {
+    let of = |path: &str, text: &str| {
+        let report =
+            lint_bytes(path, FileId(0), text.as_bytes(), &Config { level: Level::Info, ..Config::default() });
+        let Outcome::Checked { findings, .. } = report.outcome else { panic!("{path}: not checked") };
+        findings
+            .into_iter()
+            .filter(|d| d.code.starts_with('S'))
+            .map(|d| (d.code, d.level))
+            .collect::<Vec<_>>()
+    };
+    let text = "agentId: a\ntype: simple\nsystemPrompt: p\nmodel: {name: m, base_url: 'http://models.acme.com/v1'}\n";
+    assert_eq!(of("app/a.yaml", text), [("S002", Level::Warn)]);
+    assert_eq!(of("app/tests/data/a.yaml", text), [("S002", Level::Info)]);
+    let key = text.replace(
+        "base_url: 'http://models.acme.com/v1'",
+        "api_key: sk-proj-4Rk9sPq2Lm8Vt3Xz7Yb1Nc6Wd5Ef0GhJu",
+    );
+    assert_eq!(of("tests/a.yaml", &key), [("S001", Level::Error)]);
+}
