@@ -34,10 +34,10 @@ fn parsed(text: &str) -> PyResult<Value> {
 
 /// Of this file, or else of the nearest `entail.toml`.
 fn settings(config: Option<&str>) -> Result<Settings, Error> {
-    match config {
-        Some(path) => Settings::load(path),
-        None => Settings::nearest(),
-    }
+    Ok(match config {
+        Some(path) => Settings::load(path)?,
+        None => Settings::nearest()?,
+    })
 }
 
 /// The runtime of this process. One that was forked gets its own: threads do not follow.

@@ -7,6 +7,7 @@
 //! Invariant: what is shown cannot move the cursor, reorder text or look like the label: values are JSON, and everything that
 //! controls a terminal is escaped.
 
+use diagnostics::visible;
 use runtime::{Approval, Approver, Decider, Via};
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write};
@@ -199,23 +200,6 @@ fn question(call: &Approval) -> String {
     }
     text.push_str("approve? [y/N] ");
     text
-}
-
-/// A text with everything escaped that controls a terminal or is not seen: control characters, and those that change the direction
-/// of writing or have no width. Of long texts the beginning, and how much is left out.
-pub(crate) fn visible(text: &str, most: usize) -> String {
-    let mut out = String::new();
-    let mut chars = text.chars();
-    for c in chars.by_ref().take(most) {
-        let hidden = c.is_control()
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-        if hidden { out.extend(c.escape_unicode()) } else { out.push(c) }
-    }
-    match chars.count() {
-        0 => out,
-        left => format!("{out} … and {left} more characters"),
-    }
 }
 
 #[cfg(test)]

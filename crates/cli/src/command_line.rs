@@ -15,9 +15,6 @@ use std::sync::OnceLock;
 /// How this program is started: the program, and the arguments that come before all others.
 static SELF: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// The file that this code is in, if it is not that of the process.
-static FILE: OnceLock<PathBuf> = OnceLock::new();
-
 /// What the program `entail` does: carries the command out that the arguments say (the first is the program's name), and gives the
 /// exit status, 0, 1, 2, or 130 (129, 143) after a signal.
 ///
@@ -44,18 +41,6 @@ pub fn command_line(args: impl IntoIterator<Item = OsString>) -> u8 {
         interrupt::listen();
     }
     carry_out(&ui, cli.command).status()
-}
-
-/// Says which file this code is in, where that is not the program of the process: what was found out by another build is not used.
-#[doc(hidden)]
-pub fn carried_by(file: PathBuf) {
-    // It is loaded once.
-    let _ = FILE.set(file);
-}
-
-/// The file that this code is in.
-pub fn own_file() -> std::io::Result<PathBuf> {
-    FILE.get().map_or_else(std::env::current_exe, |file| Ok(file.clone()))
 }
 
 /// As [`command_line`], where the program is started in another way than by its own file, such as `python -m entail`.

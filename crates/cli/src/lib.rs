@@ -53,28 +53,20 @@
 mod api;
 mod approve;
 mod args;
-mod callers;
 mod command_line;
 mod commands;
 mod interrupt;
-mod keyring;
-mod load;
-mod neighbours;
-mod packages;
+mod passphrase;
 mod picture;
-mod policy;
-mod preflight;
-mod progress;
-mod settings;
+mod setup;
 mod ui;
-mod view;
 mod watch;
 
 pub use analysis::cost::CostBound;
 pub use api::{Error, Finding, Pipeline, Place, Program, Typed, World, event_json, lint, money, scripted};
 pub use command_line::command_line;
 #[doc(hidden)]
-pub use command_line::{carried_by, command, command_line_of};
+pub use command_line::{command, command_line_of};
 pub use core_ir::{Data, Name, Type};
 pub use machine::{Message, Reply};
 pub use runtime::{
@@ -85,4 +77,6 @@ pub use runtime::{
 #[doc(hidden)]
 pub use runtime::{PYTHON_SHIM, supervise};
 pub use schemars::{self, JsonSchema};
-pub use settings::Settings;
+#[doc(hidden)]
+pub use session::program::carried_by;
+pub use session::{Settings, SettingsError};

@@ -90,7 +90,7 @@ impl Ui {
             if e.kind() == std::io::ErrorKind::BrokenPipe {
                 std::process::exit(0);
             }
-            self.say(&format!("error: cannot write to standard output: {}", crate::load::reason(&e)));
+            self.say(&format!("error: cannot write to standard output: {}", session::load::reason(&e)));
             std::process::exit(Exit::Failed.status().into());
         }
     }

@@ -3,9 +3,9 @@
 //! On a terminal a line for each step, the text of replies as it grows, and at the bottom what is spent of the limits. Elsewhere lines only.
 //! Everything goes to standard error.
 
-use crate::approve::visible;
 use crate::ui::Ui;
 use core_ir::Num;
+use diagnostics::visible;
 use machine::{Reply, RequestId};
 use runtime::{Answered, Asked, Event, Limits, Usage};
 use std::collections::HashMap;
@@ -195,7 +195,7 @@ impl<'a> Watch<'a> {
         parts.push(match (&self.usage.usd, &self.limits.max_usd) {
             (Some(usd), Some(most)) => format!("${}/{}", dollars(usd), dollars(most)),
             (Some(usd), None) => format!("${}", dollars(usd)),
-            (None, _) => crate::commands::run::unpriced(&self.usage),
+            (None, _) => session::report::unpriced(&self.usage),
         });
         let limit = self.limits.timeout.map_or(String::new(), |t| format!("/{:.0}", t.as_secs_f64()));
         parts.push(format!("{:.0}{limit} s", self.begun.elapsed().as_secs_f64()));

@@ -260,6 +260,23 @@ pub fn toml_key(name: &str) -> String {
     out
 }
 
+/// A text with everything escaped that controls a terminal or is not seen: control characters, and those that change the direction
+/// of writing or have no width. Of long texts the beginning, and how much is left out.
+pub fn visible(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    for c in chars.by_ref().take(most) {
+        let hidden = c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+        if hidden { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    match chars.count() {
+        0 => out,
+        left => format!("{out} … and {left} more characters"),
+    }
+}
+
 /// The candidate nearest to `name` by edit distance, if it is near enough to be a likely slip.
 ///
 /// # Examples

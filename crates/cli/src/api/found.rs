@@ -3,6 +3,7 @@
 use diagnostics::{Diagnostic, Level, Sources, render};
 use runtime::ConfigError;
 use serde_json::{Value, json};
+use session::SettingsError;
 use std::fmt;
 
 /// A place in a file.
@@ -166,12 +167,11 @@ impl Error {
         }
         json
     }
+}
 
-    /// The `error` of the command line.
-    pub(crate) fn of_json(json: &Value) -> Error {
-        let text = |name: &str| json.get(name).and_then(Value::as_str).map(String::from);
-        let code = text("code").unwrap_or_default();
-        Error::new(&code, text("message").unwrap_or_default()).with_help(text("help"))
+impl From<SettingsError> for Error {
+    fn from(e: SettingsError) -> Error {
+        Error::new("settings", e.message).with_help(e.help)
     }
 }
 

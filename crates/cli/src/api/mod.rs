@@ -11,15 +11,17 @@ pub use program::{Pipeline, Program};
 pub use typed::Typed;
 pub use world::{World, scripted};
 
-use crate::progress::Detail;
 use runtime::Event;
 use serde_json::Value;
-use std::path::Path;
+use session::events::Detail;
+use session::lint::{LintOptions, LintSources, ProjectLint};
+use session::{Settings, SettingsError};
+use std::path::{Path, PathBuf};
 
 /// An event of a run as JSON, as `entail run --log json` writes it; with `content` also what models and tools are told and say. `None` for one
 /// that tells nothing then.
 pub fn event_json(event: &Event, content: bool) -> Option<Value> {
-    crate::progress::event_json(event, if content { Detail::Content } else { Detail::Outline })
+    session::events::event_json(event, if content { Detail::Content } else { Detail::Outline })
 }
 
 /// Lints files and directories as `entail lint` does, with the settings of the nearest `entail.toml`: what is wrong, and what could not
@@ -28,13 +30,13 @@ pub fn event_json(event: &Event, content: bool) -> Option<Value> {
 /// # Errors
 /// A path can't be read, or the settings can't be used.
 pub fn lint(paths: &[impl AsRef<Path>]) -> Result<Vec<Finding>, Error> {
-    let paths: Vec<String> = paths.iter().map(|p| p.as_ref().display().to_string()).collect();
-    let words: Vec<&str> = ["lint", "--"].into_iter().chain(paths.iter().map(String::as_str)).collect();
-    let (_, lines) = crate::command(&words);
-    match lines.iter().find_map(|l| l.get("error")) {
-        Some(error) => Err(Error::of_json(error)),
-        None => Ok(lines.iter().map(Finding::of_json).collect()),
-    }
+    let usage = |e: SettingsError| Error::usage(e.message).with_help(e.help);
+    let paths: Vec<PathBuf> = paths.iter().map(|p| p.as_ref().to_path_buf()).collect();
+    let settings = Settings::nearest().map_err(usage)?;
+    let sources = LintSources { surroundings: true, cache: true };
+    let project = ProjectLint::new(&settings, LintOptions::default(), None, sources).map_err(usage)?;
+    let linted = project.run(&paths).map_err(usage)?;
+    Ok(linted.iter().flat_map(|(sources, found)| found.iter().map(|d| Finding::of(sources, d))).collect())
 }
 
 /// An amount of money, for [`Limits`](runtime::Limits): US dollars as a decimal.
@@ -42,5 +44,5 @@ pub fn lint(paths: &[impl AsRef<Path>]) -> Result<Vec<Finding>, Error> {
 /// # Errors
 /// It is none.
 pub fn money(text: &str) -> Result<core_ir::Num, Error> {
-    crate::commands::run::money("usd", text).map_err(Error::usage)
+    session::limits::money("usd", text).map_err(Error::usage)
 }

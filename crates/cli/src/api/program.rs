@@ -1,10 +1,6 @@
 //! Programs and what can be run in them.
 
 use super::{Error, Finding, Typed, World};
-use crate::commands::run::{as_diagnostic, as_json, config_of};
-use crate::load::{self, Loaded, Options, Problem, Runnable};
-use crate::policy;
-use crate::settings::Settings;
 use analysis::cost::{self, CostBound};
 use analysis::flow;
 use analysis::types::{self, Typing};
@@ -18,6 +14,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use session::load::{self, Loaded, Options, Problem, Runnable};
+use session::machine_config;
+use session::policy;
+use session::report::{as_diagnostic, as_json};
+use session::settings::Settings;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -201,7 +202,7 @@ impl Pipeline {
 
     /// What a run may use at most, as `entail cost --format json` writes it.
     pub fn bound_json(&self) -> Value {
-        crate::commands::cost::figures(&self.bound(), &self.sources)
+        session::bound::figures(&self.bound(), &self.sources)
     }
 
     /// The same with an input and an output of types of Rust, which are compared with those of the program now.
@@ -263,7 +264,7 @@ impl Pipeline {
         let json = serde_json::to_value(input).map_err(|e| self.wrong(e.to_string()))?;
         let input = self.read_input(&json)?;
         world.fits(&self.code)?;
-        let config = config_of(world.fuel, self.policy.as_deref());
+        let config = machine_config(world.fuel, self.policy.as_deref());
         let machine = Machine::new(self.code.clone(), input, config);
         Ok(runtime::run(machine, &world.handlers, &world.limits, cancel, events).await)
     }

@@ -2,14 +2,15 @@
 
 use super::Error;
 use super::fit::{misfit, type_of, type_of_schema};
-use crate::commands::run::{handlers, limits_of};
-use crate::settings::Settings;
 use core_ir::{Code, Data, Name, Type};
 use runtime::{Approver, Handlers, Limits, Models, Provider, Scripted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use session::handlers;
+use session::limits::limits_of;
+use session::settings::Settings;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -80,7 +81,7 @@ impl World {
     pub fn of_settings(settings: &Settings, models: Models) -> Result<World, Error> {
         let mut handlers = handlers(models, settings, 0);
         handlers.stores = settings.fresh_stores();
-        let limits = limits_of(&settings.limits).map_err(|why| Error::new("settings", why))?;
+        let limits = limits_of(&settings.limits)?;
         Ok(World::of(handlers, limits))
     }
 

@@ -1,10 +1,11 @@
 //! `entail approve`: answers the questions of a run that waits, from another terminal or after its process has ended.
 
-use crate::approve::{self, MOST, visible};
+use crate::approve::{self, MOST};
 use crate::args::ApproveArgs;
-use crate::keyring;
+use crate::passphrase;
 use crate::ui::{Exit, Ui};
 use core_ir::exchange::data_from_json;
+use diagnostics::visible;
 use runtime::{Approvers, Authority, Decision, Journal, JournalError, SigningKey, Waiting};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -15,7 +16,7 @@ pub fn approve(ui: &Ui, args: &ApproveArgs) -> Exit {
     if let Some(name) = &args.new_key {
         return new_key(ui, name.as_deref(), args.passphrase_stdin);
     }
-    let approvers = match crate::settings::approvers(ui) {
+    let approvers = match crate::setup::approvers(ui) {
         Ok(approvers) => approvers,
         Err(exit) => return exit,
     };
@@ -28,7 +29,7 @@ pub fn approve(ui: &Ui, args: &ApproveArgs) -> Exit {
 /// Makes a key, and shows what the settings need to know of it.
 fn new_key(ui: &Ui, name: Option<&str>, from_stdin: bool) -> Exit {
     let name = name.map_or_else(approve::local_user, String::from);
-    let (key, file) = match keyring::create(&name, from_stdin) {
+    let (key, file) = match passphrase::create(&name, from_stdin) {
         Ok(made) => made,
         Err(problem) => return ui.usage(&problem.message, problem.help.as_deref()),
     };
@@ -94,7 +95,7 @@ fn act(ui: &Ui, args: &ApproveArgs, approvers: &Approvers) -> Result<Exit, Journ
         };
         let key = match &key {
             Some(key) => key,
-            None => match keyring::unlock(approvers, args.as_name.as_deref(), args.passphrase_stdin) {
+            None => match passphrase::unlock(approvers, args.as_name.as_deref(), args.passphrase_stdin) {
                 Ok(opened) => key.insert(opened),
                 Err(problem) => return Ok(ui.usage(&problem.message, problem.help.as_deref())),
             },

@@ -1,12 +1,7 @@
 //! `entail check`: what a program entails, without running it.
 
-use super::cost::figures;
 use super::{analysed_for, say_problem, worth_saying};
 use crate::args::{CheckArgs, Show};
-use crate::load::{Kind, Loaded, Options, Problem, Runnable, files_under, load, on_all_cores};
-use crate::policy;
-use crate::preflight::Preflight;
-use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use analysis::{cost, flow, types};
 use core_ir::{ModelRoutes, Name};
@@ -14,6 +9,10 @@ use diagnostics::{Diagnostic, FileId, Sources, has_errors};
 use frontend::File;
 use frontend::policy::Policy;
 use serde_json::{Value, json};
+use session::bound::figures;
+use session::load::{Kind, Loaded, Options, Problem, Runnable, files_under, load, on_all_cores};
+use session::policy;
+use session::preflight::Preflight;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +27,7 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
     let mut exit = Exit::Done;
     let mut programs = 0;
     // The settings are a part of what is checked: a mistake in them is a finding.
-    let settings = match Settings::read(ui) {
+    let settings = match crate::setup::settings(ui) {
         Ok(settings) => settings,
         Err(_) => return Exit::Failed,
     };

@@ -2,13 +2,14 @@
 
 use super::{analysed_for, choose, load_or_say, worth_saying};
 use crate::args::{CompileArgs, Format};
-use crate::load::{Loaded, Runnable};
+use crate::picture;
 use crate::ui::{Exit, Ui};
-use crate::{picture, policy};
 use analysis::{cost, flow};
 use core_ir::{ModelRoutes, Style, print_with};
 use diagnostics::{Sources, has_errors};
 use frontend::policy::Policy;
+use session::load::{Loaded, Runnable};
+use session::policy;
 use std::sync::Arc;
 
 /// Runs the command.

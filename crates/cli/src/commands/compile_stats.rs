@@ -1,8 +1,6 @@
 //! `entail compile --stats`: how much of a directory compiles, by format.
 
 use super::fragments;
-use crate::load::{files_under, on_all_cores, read_bytes};
-use crate::neighbours::Neighbours;
 use crate::ui::{Exit, Ui};
 use analysis::types;
 use core_ir::{Term, Type};
@@ -10,6 +8,8 @@ use diagnostics::{Diagnostic, FileId, Level, Span};
 use frontend::doc::{Limits, decode};
 use frontend::{File, Project, Recognised, recognise};
 use serde_json::json;
+use session::load::{files_under, on_all_cores, read_bytes};
+use session::project_files::Neighbours;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -74,7 +74,8 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         Ok(m) if m.is_dir() => files_under(path, File::is_read),
         Ok(_) => vec![path.to_path_buf()],
         Err(e) => {
-            return ui.usage(&format!("cannot read `{}`: {}", path.display(), crate::load::reason(&e)), None);
+            return ui
+                .usage(&format!("cannot read `{}`: {}", path.display(), session::load::reason(&e)), None);
         }
     };
     let begun = Instant::now();

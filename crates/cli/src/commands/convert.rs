@@ -2,8 +2,6 @@
 
 use super::{choose, load_or_say, worth_saying};
 use crate::args::{ConvertArgs, ConvertTo};
-use crate::load::{Loaded, files_under, on_all_cores, read_bytes, reason};
-use crate::neighbours::Neighbours;
 use crate::ui::{Exit, Ui};
 use convert::Target;
 use core_ir::Code;
@@ -11,6 +9,8 @@ use diagnostics::{FileId, Sources, has_errors, render};
 use frontend::doc::{Limits, decode};
 use frontend::{File, Project, Recognised, recognise};
 use serde_json::{Value, json};
+use session::load::{Loaded, files_under, on_all_cores, read_bytes, reason};
+use session::project_files::Neighbours;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,18 +2,17 @@
 
 use super::{analysed_for, choose, load_or_say, worth_saying};
 use crate::args::CostArgs;
-use crate::load::{Loaded, Runnable, read_data, reason};
-use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use analysis::cost::{self, CostBound, Interval, Model, Prices, dollars};
-use core_ir::{Code, ModelRoutes};
+use analysis::cost::{self, CostBound, Interval, Prices, dollars};
 use diagnostics::Sources;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use session::bound::{self, figures};
+use session::load::{Loaded, Runnable, read_data, reason};
+use session::settings::Settings;
 
 /// Runs the command.
 pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
-    let settings = match Settings::read(ui) {
+    let settings = match crate::setup::settings(ui) {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
@@ -37,7 +36,7 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
             Err(exit) => return exit,
         },
     };
-    let mut routes = routes(&settings, None);
+    let mut routes = bound::routes(&settings, None);
     if let Some(model) = &args.model {
         routes.default = vec![model.as_str().into()];
     }
@@ -48,50 +47,8 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
     Exit::Done
 }
 
-/// Returns the cost bound of a run, with the prices of `entail.toml` and all models of a chain. If `model` is
-/// given, it is the model of every call.
-pub(crate) fn bound_of(
-    settings: &Settings,
-    model: Option<&str>,
-    code: &Arc<Code>,
-    applied: bool,
-) -> CostBound {
-    cost::bound_with(code, applied, &settings_prices(settings), &routes(settings, model))
-}
-
-/// Which models may answer, as far as somebody has said so: the embedded model alone, which answers where
-/// nobody has, costs nothing, and a bound is to hold for others as well.
-fn routes(settings: &Settings, model: Option<&str>) -> ModelRoutes {
-    let mut routes = settings.model_settings(model).routes(&settings.environment);
-    if settings.models.model.is_none() && settings.environment.get("ENTAIL_MODEL").is_none() {
-        routes.default.clear();
-    }
-    routes
-}
-
-/// The list that comes with Entail, with the models of the settings by the names of their entries.
-fn settings_prices(settings: &Settings) -> Prices {
-    let mut prices = Prices::standard();
-    for (name, entry) in &settings.models.models {
-        let endpoint = prices.model(entry.model.as_deref().unwrap_or(name)).unwrap_or_default();
-        let free = entry.provider.as_deref().is_some_and(|p| FREE_PROVIDERS.contains(&p));
-        let model = match entry.price {
-            Some(price) => endpoint.priced(price.input, price.output),
-            None if free => endpoint.priced(0.0, 0.0),
-            // Elsewhere the model of that name may cost something else.
-            None if entry.base_url.is_some() => Model { input: None, output: None, ..endpoint },
-            None => endpoint,
-        };
-        prices = prices.with_model(name, model);
-    }
-    prices
-}
-
-/// Providers whose models cost nothing.
-const FREE_PROVIDERS: [&str; 5] = ["ollama", "llama.cpp", "local", "scripted", "recorded"];
-
 fn prices(args: &CostArgs, settings: &Settings) -> Result<Prices, String> {
-    let standard = settings_prices(settings);
+    let standard = bound::prices(settings);
     let Some(path) = &args.prices else { return Ok(standard) };
     let shown = path.display().to_string();
     let bytes = read_data(&shown).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
@@ -186,35 +143,4 @@ fn duration(millis: u64) -> String {
         n if n < 6_000_000 => format!("{} min", n.div_ceil(60_000)),
         n => format!("{} h", n.div_ceil(3_600_000)),
     }
-}
-
-/// The figures of a bound as JSON; the most is `null` where no bound is known.
-pub(crate) fn figures(bound: &CostBound, sources: &Sources) -> Value {
-    let interval = |i: Interval| json!({"least": i.least, "most": i.most});
-    let open: Vec<Value> = bound
-        .unbounded
-        .iter()
-        .map(|(span, why)| json!({"place": sources.place(*span), "why": why}))
-        .collect();
-    let unpriced: Vec<Value> =
-        bound.unpriced.iter().map(|(model, calls)| json!({"model": &**model, "calls": calls})).collect();
-    json!({
-        "modelCalls": interval(bound.model_calls),
-        "toolCalls": interval(bound.tool_calls),
-        "inputTokens": interval(bound.input_tokens),
-        "outputTokens": interval(bound.output_tokens),
-        "usd": {"least": in_dollars(bound.money.least), "most": usd(bound)},
-        "ms": interval(bound.millis),
-        "unpriced": unpriced,
-        "unbounded": open,
-    })
-}
-
-fn in_dollars(billionths: u64) -> f64 {
-    billionths as f64 / 1e9
-}
-
-/// The most dollars of a run, if all models that it may ask have a price.
-pub(super) fn usd(bound: &CostBound) -> Option<f64> {
-    bound.money.most.filter(|_| bound.unpriced.is_empty()).map(in_dollars)
 }

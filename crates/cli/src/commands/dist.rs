@@ -3,19 +3,16 @@
 //! Invariant: nothing is asked for real. Models answer from a script, whose entries may be distributions; stores are
 //! empty at first; tools answer if they are built in.
 
-use super::run::{config, handlers};
 use crate::args::EvalArgs;
-use crate::load::{Runnable, read_data, reason};
-use crate::policy;
-use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use core_ir::{Data, Num, Type};
 use frontend::policy::Policy;
 use machine::explore::{Answer, Exploration, Limits, explore, sample};
 use machine::{Call, Machine, Reply, Response};
-use runtime::{Models, Scripted, StillStores, Tools};
+use runtime::{StillStores, Tools};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use session::load::{Runnable, read_data, reason};
+use session::{Session, machine_config};
 
 /// What a scripted model may say to a question.
 struct Entry {
@@ -33,7 +30,13 @@ struct World {
 }
 
 /// Runs the command.
-pub fn dist(ui: &Ui, args: &EvalArgs, policy: Option<&Policy>, runnable: &Runnable) -> Exit {
+pub fn dist(
+    ui: &Ui,
+    args: &EvalArgs,
+    session: &Session,
+    policy: Option<&Policy>,
+    runnable: &Runnable,
+) -> Exit {
     let input = match &runnable.input {
         None => None,
         Some(Type::Record(fields)) if fields.is_empty() => Some(Data::record([])),
@@ -53,20 +56,9 @@ pub fn dist(ui: &Ui, args: &EvalArgs, policy: Option<&Policy>, runnable: &Runnab
             }
         },
     };
-    let settings = match Settings::read(ui) {
-        Ok(settings) => settings,
-        Err(exit) => return exit,
-    };
-    // No model is asked through these.
-    let none = match Scripted::parse("[]") {
-        Ok(none) => Models::only(Arc::new(none)),
-        Err(e) => return ui.usage(&e.message, None),
-    };
-    let tools = handlers(none, &settings, 0).tools;
-    let mut config = config(args.world.fuel, policy);
-    if let Some(policy) = policy {
-        policy::configure(policy, &mut config);
-    }
+    let settings = &session.settings;
+    let tools = settings.tools();
+    let mut config = machine_config(args.world.fuel, policy);
     config.routes = settings.model_settings(args.world.model.as_deref()).routes(&settings.environment);
     let limits = Limits { worlds: args.max_worlds, fuel: config.fuel };
     let machine = Machine::new(runnable.code.clone(), input, config);

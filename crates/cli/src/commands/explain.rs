@@ -33,7 +33,7 @@ fn pages() -> Vec<Page> {
         .chain(analysis::flow::codes::EXPLANATIONS)
         .chain(frontend::policy::codes::EXPLANATIONS)
         .chain(convert::codes::EXPLANATIONS)
-        .chain(crate::preflight::codes::EXPLANATIONS)
+        .chain(session::preflight::codes::EXPLANATIONS)
         .chain(lint::EXPLANATIONS);
     let mut all: Vec<Page> = explanations.map(page).collect();
     all.extend(lint::RULES.iter().map(|r| Page { code: r.code, title: r.name, text: r.docs.to_string() }));

@@ -4,10 +4,10 @@
 
 use crate::args::FmtArgs;
 use crate::commands::say_problem;
-use crate::load::{Kind, Problem, files_under, read_text, reason, replace_file};
 use crate::ui::{Exit, Ui};
 use diagnostics::{Diagnostic, Sources};
 use serde_json::json;
+use session::load::{Kind, Problem, files_under, read_text, reason, replace_file};
 use std::path::{Path, PathBuf};
 use syntax::format;
 

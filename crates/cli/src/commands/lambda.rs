@@ -2,11 +2,11 @@
 
 use super::{choose, load_or_say, worth_saying};
 use crate::args::LambdaArgs;
-use crate::load::{Loaded, Runnable};
 use crate::ui::{Exit, Ui};
 use core_ir::paper::{Notation, paper};
 use diagnostics::Sources;
 use serde_json::json;
+use session::load::{Loaded, Runnable};
 
 /// Runs the command.
 pub fn lambda(ui: &Ui, args: &LambdaArgs) -> Exit {

@@ -1,13 +1,13 @@
 //! `entail lsp`: the language server on standard input and output.
 
-use crate::commands::lint::Linter;
-use crate::load::{Problem, import_units};
-use crate::neighbours::beside;
 use crate::ui::{Exit, Ui};
-use crate::{policy, settings};
 use ::lsp::{Options, Server, Surroundings};
 use diagnostics::{FileId, Sources};
 use lint::{Config, Outcome, lint_bytes};
+use session::lint::Linter;
+use session::load::{Problem, import_units};
+use session::project_files::beside;
+use session::{policy, settings};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{BufReader, BufWriter};

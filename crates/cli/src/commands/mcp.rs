@@ -7,8 +7,6 @@
 
 use super::service::{How, Log, Refused, Service, ServiceOptions, ifc, input_schema};
 use crate::args::McpArgs;
-use crate::callers::{self, Caller, Callers};
-use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use core_ir::Type;
 use rmcp::model::{
@@ -18,6 +16,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use serde_json::{Map, Value, json};
+use session::callers::{self, Caller, Callers};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -31,14 +30,15 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs the command.
 pub fn mcp(ui: &Ui, args: &McpArgs) -> Exit {
-    let settings = match Settings::read(ui) {
-        Ok(settings) => settings,
+    let session = match crate::setup::session(ui, &args.world) {
+        Ok(session) => session,
         Err(exit) => return exit,
     };
     let root = match args.root.canonicalize() {
         Ok(root) if root.is_dir() => root,
         _ => return ui.usage(&format!("`{}` is no directory", args.root.display()), None),
     };
+    let settings = &session.settings;
     let caller = match Callers::reserved(&settings.callers, callers::MCP) {
         Ok(caller) => Arc::new(caller),
         Err(why) => return ui.usage(&why, None),
@@ -52,7 +52,7 @@ pub fn mcp(ui: &Ui, args: &McpArgs) -> Exit {
         callers,
         log: Log::Silent,
     };
-    let service = match Service::new(ui, &settings, options) {
+    let service = match Service::new(ui, &session, options) {
         Ok(service) => service,
         Err(exit) => return exit,
     };

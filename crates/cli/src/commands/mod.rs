@@ -30,12 +30,12 @@ pub mod tools;
 pub mod trace;
 mod why;
 
-use crate::load::{Loaded, Options, Problem, Runnable, load};
 use crate::ui::{Exit, Ui};
 use analysis::types;
 use core_ir::Type;
 use diagnostics::{Diagnostic, Sources};
 use serde_json::json;
+use session::load::{Loaded, Options, Problem, Runnable, load};
 use std::path::Path;
 
 /// `entail version`.
@@ -70,7 +70,7 @@ fn analysed_for(r: &Runnable) -> Option<Type> {
 
 /// How programs are loaded: as the settings say, with the policy file that the command line names, if it does.
 fn options(ui: &Ui, policy: Option<&Path>) -> Result<Options, Exit> {
-    Ok(crate::settings::Settings::read(ui)?.loading(policy))
+    Ok(crate::setup::settings(ui)?.loading(policy))
 }
 
 /// Loads a file, or says why that is impossible.
@@ -122,22 +122,4 @@ fn choose<'a>(ui: &Ui, path: &str, all: &'a [Runnable], name: Option<&str>) -> R
 /// `1 call`, `2 calls`.
 fn plural(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-/// The journal in a directory, which is made if there is none.
-fn journal_in(dir: &std::path::Path) -> Result<std::path::PathBuf, runtime::JournalError> {
-    match std::fs::create_dir_all(dir) {
-        Ok(()) => Ok(runtime::journal_file(dir)),
-        Err(_) if dir.exists() && !dir.is_dir() => Err(runtime::JournalError {
-            message: format!("`{}` is a file, and a journal is in a directory", dir.display()),
-            help: Some(
-                "name a directory, which need not be there yet; a single run in a file is `--record FILE`, and `--replay FILE` repeats it"
-                    .into(),
-            ),
-        }),
-        Err(e) => Err(runtime::JournalError {
-            message: format!("cannot make the directory `{}`: {}", dir.display(), crate::load::reason(&e)),
-            help: None,
-        }),
-    }
 }

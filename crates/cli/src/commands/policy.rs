@@ -2,13 +2,12 @@
 
 use super::say_problem;
 use crate::args::{PolicyAction, PolicyArgs};
-use crate::load::{Options, load, reason};
-use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use core_ir::ToolDecl;
 use diagnostics::Sources;
 use frontend::surface::PolicyUse;
 use serde_json::json;
+use session::load::{Options, load, reason};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
@@ -90,7 +89,7 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
         let names: Vec<String> = named.iter().map(|(name, _)| format!("`{name}`")).collect();
         ui.note(&format!("the program runs when the file says what {} demand", names.join(", ")));
     }
-    if Settings::read(ui).is_ok_and(|s| s.loading(None).policy.is_none()) {
+    if crate::setup::settings(ui).is_ok_and(|s| s.loading(None).policy.is_none()) {
         ui.note(&format!(
             "use it with `--policy {shown}`, or always with `policy = \"{shown}\"` in entail.toml"
         ));

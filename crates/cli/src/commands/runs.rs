@@ -1,14 +1,14 @@
 //! `entail runs`: the runs of a journal.
 
-use crate::approve::visible;
 use crate::args::{RunsAction, RunsArgs};
 use crate::ui::{Exit, Ui};
+use diagnostics::visible;
 use runtime::{Approvers, Forged, Forgery, Journal, JournalError, RunInfo, StepInfo};
 use serde_json::{Value, json};
 
 /// Runs `entail runs`.
 pub fn runs(ui: &Ui, args: &RunsArgs) -> Exit {
-    let approvers = match crate::settings::approvers(ui) {
+    let approvers = match crate::setup::approvers(ui) {
         Ok(approvers) => approvers,
         Err(exit) => return exit,
     };

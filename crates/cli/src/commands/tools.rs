@@ -1,18 +1,18 @@
 //! `entail tools`: what a program can call, and what MCP servers offer; calls a tool by itself.
 
 use super::load_or_say;
-use super::run::{InputArgs, conclude, input, pretty, show_result, world};
-use crate::approve::visible;
+use super::run::{InputArgs, Running, conclude, input, pretty, show_result, world};
 use crate::args::{ToolsArgs, WorldArgs};
-use crate::load::{Loaded, Runnable, replace_file};
-use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use analysis::cost;
 use core_ir::{Builder, Code, EffectClass, Term, ToolDecl, Type};
 use diagnostics::Sources;
+use diagnostics::visible;
 use frontend::policy::Policy;
 use runtime::{Pins, ServerTool, Tools};
 use serde_json::json;
+use session::load::{Loaded, Runnable, replace_file};
+use session::settings::Settings;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const MOST: usize = 300;
 
 /// Runs the command.
 pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
-    let settings = match Settings::read(ui) {
+    let settings = match crate::setup::settings(ui) {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
@@ -125,7 +125,17 @@ fn call(
     let input = input(ui, InputArgs { command, given: None, option: given }, &runnable)?;
     // Whoever names the tool consents to running it, be it a function of a project.
     let options = WorldArgs { policy: args.policy.clone(), python_tools: true, ..WorldArgs::default() };
-    let (report, _) = world(ui, &options, policy, &runnable.code, input, None, &mut |_| {})?;
+    let session = crate::setup::session(ui, &options)?;
+    let running = Running {
+        session: &session,
+        args: &options,
+        code: &runnable.code,
+        policy,
+        input,
+        journal: None,
+        models: None,
+    };
+    let (report, _) = world(ui, running, &mut |_| {})?;
     let bound = cost::bound(&runnable.code, true);
     show_result(ui, sources, &report, &bound, (&runnable.code, policy), pretty);
     Ok(conclude(ui, &report, &bound))

@@ -3,17 +3,18 @@
 //! A run of a journal is replayed: its answers are those that were kept, and the program says again where it asked for them, and under
 //! which labels.
 
-use super::run::{InputArgs, before_run, conclude, input, world};
+use super::run::{InputArgs, Running, before_run, conclude, input, world};
 use super::why;
-use super::{choose, load_or_say, worth_saying};
-use crate::args::{JournalArgs, TraceArgs};
-use crate::load::{Kind, Loaded, Runnable, read_data, reason};
+use super::{choose, say_problem, worth_saying};
+use crate::args::TraceArgs;
+use crate::setup;
 use crate::ui::{Exit, Ui};
 use diagnostics::Sources;
-use frontend::policy::Policy;
 use runtime::Journal;
 use runtime::trace::{Head, Recorder, VERSION};
 use serde_json::Value;
+use session::load::{Kind, Loaded, read_data, reason};
+use session::{Approvals, JournalMode, JournalOptions, Session};
 use std::path::{Path, PathBuf};
 
 /// The most columns of a line that shows a value.
@@ -83,12 +84,23 @@ fn kept(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
         ));
     };
     let mut sources = Sources::new();
-    let Loaded { runnables, policy, .. } = load_or_say(ui, &mut sources, path, args.world.policy.as_deref())?;
+    let session = session_of(ui, args)?;
+    let Loaded { runnables, policy, .. } =
+        session.load(&mut sources, path).map_err(|problem| say_problem(ui, &sources, problem))?;
     let runnable = choose(ui, path, &runnables, Some(entry))?;
     let head = Head { program: path.to_string(), entry: entry.to_string(), input };
-    let journal = JournalArgs { replay: Some(file), resume: Some(info.id), ..JournalArgs::default() };
-    let (lines, _) =
-        recorded(ui, args, &sources, policy.as_ref(), runnable, head, Some((&journal, info.name.clone())))?;
+    let mode = JournalMode::Replay { file, run: Some(info.id) };
+    let journal = JournalOptions { mode, approvals: Approvals::Wait };
+    let running = Running {
+        session: &session,
+        args: &args.world,
+        code: &runnable.code,
+        policy: policy.as_ref(),
+        input: head.input.clone(),
+        journal: Some((journal, info.name.clone())),
+        models: None,
+    };
+    let (lines, _) = recorded(ui, running, &sources, &head)?;
     Ok((lines, Exit::Done))
 }
 
@@ -120,8 +132,9 @@ fn read(ui: &Ui, path: &str) -> Result<(Vec<Value>, Exit), Exit> {
 /// Runs a program; gives its trace and the exit status of the run.
 fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
     let mut sources = Sources::new();
+    let session = session_of(ui, args)?;
     let Loaded { runnables: all, found, policy, .. } =
-        load_or_say(ui, &mut sources, &args.file, args.world.policy.as_deref())?;
+        session.load(&mut sources, &args.file).map_err(|problem| say_problem(ui, &sources, problem))?;
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));
     }
@@ -137,28 +150,39 @@ fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
             input(ui, given, runnable)?
         }
     };
-    before_run(ui, &sources, &args.world, Kind::of(&args.file), runnable, policy.as_ref())?;
+    before_run(ui, &sources, &session, Kind::of(&args.file), runnable, policy.as_ref())?;
     let head = Head { program: args.file.clone(), entry: runnable.name.clone(), input };
-    recorded(ui, args, &sources, policy.as_ref(), runnable, head, None)
+    let running = Running {
+        session: &session,
+        args: &args.world,
+        code: &runnable.code,
+        policy: policy.as_ref(),
+        input: head.input.clone(),
+        journal: None,
+        models: None,
+    };
+    recorded(ui, running, &sources, &head)
+}
+
+/// The session of a run that is traced.
+fn session_of(ui: &Ui, args: &TraceArgs) -> Result<Session, Exit> {
+    let mut session = setup::session(ui, &args.world)?;
+    session.options.explain_flow |= args.why.is_some();
+    Ok(session)
 }
 
 /// Runs or replays what can be run; gives its trace and the exit status of the run.
 fn recorded(
     ui: &Ui,
-    args: &TraceArgs,
+    running: Running<'_>,
     sources: &Sources,
-    policy: Option<&Policy>,
-    runnable: &Runnable,
-    head: Head,
-    journal: Option<(&JournalArgs, String)>,
+    head: &Head,
 ) -> Result<(Vec<Value>, Exit), Exit> {
-    let bound = super::run::bound_of(ui, &args.world, &runnable.code, head.input.is_some())?;
+    let bound = running.session.bound(running.code, head.input.is_some());
     let mut recorder = Recorder::new();
     let mut watch = |event: &runtime::Event| recorder.note(event);
-    let mut options = args.world.clone();
-    options.explain_flow |= args.why.is_some();
-    let (report, _) = world(ui, &options, policy, &runnable.code, head.input.clone(), journal, &mut watch)?;
-    Ok((recorder.lines(&head, sources, &report), conclude(ui, &report, &bound)))
+    let (report, _) = world(ui, running, &mut watch)?;
+    Ok((recorder.lines(head, sources, &report), conclude(ui, &report, &bound)))
 }
 
 pub(super) fn text_of<'a>(line: &'a Value, key: &str) -> &'a str {
@@ -269,7 +293,7 @@ fn show(ui: &Ui, line: &Value) {
                 .collect();
             let what = if labelled.is_empty() { "nothing with a label".into() } else { labelled.join(", ") };
             let by = match (line["by"]["name"].as_str(), line["by"]["via"].as_str()) {
-                (Some(name), Some(via)) => format!(", by {} ({via})", crate::approve::visible(name, 60)),
+                (Some(name), Some(via)) => format!(", by {} ({via})", diagnostics::visible(name, 60)),
                 _ => String::new(),
             };
             ui.result(&format!(

@@ -1,36 +1,16 @@
 //! `entail lint`: defects in agent configurations.
 
-mod around;
-mod baseline;
-mod cache;
-mod flow;
 mod repair;
-mod settings;
 mod watch;
 
-pub use settings::LintSettings;
-
-use crate::args::{Format as OutputFormat, LintArgs};
-use crate::load::{Imports, Kind, files_and_hidden, limits_of, on_all_cores, read_bytes, reason};
-use crate::neighbours::Neighbours;
-use crate::packages::{Known, Packages};
-use crate::preflight::Preflight;
-use crate::settings::Settings;
+use crate::args::{Format as OutputFormat, LevelArg, LintArgs};
 use crate::ui::{Exit, Ui};
-use around::Around;
-use baseline::Baseline;
-use cache::Cache;
-use core_ir::Code;
-use diagnostics::{FileId, Level, Sources, Span, has_errors};
-use frontend::doc::{Limits, decode};
-use frontend::surface::{self, EntryKind};
-use frontend::{File, Outline, Project, Recognised, Unit, UnitKind};
-use lint::{Config, Outcome, Report, Skip, Surroundings, fold, is_test, lint_among, lint_programs};
+use diagnostics::{Level, Sources};
+use lint::{Outcome, Skip, fold};
 use serde_json::json;
-use settings::Wanted;
+use session::lint::{Baseline, LintOptions, LintSources, ProjectLint, files_of, speaks_of_agents};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 /// What linting all files came to.
 #[derive(Default)]
@@ -50,225 +30,9 @@ struct Tally {
 /// Runs the command.
 pub fn lint(ui: &Ui, args: &LintArgs) -> Exit {
     if args.clear_cache {
-        Cache::clear();
+        session::lint::clear_cache();
     }
     if args.watch { watch::watch(ui, args) } else { once(ui, args) }
-}
-
-/// What a file is linted with.
-pub struct Linter {
-    wanted: Wanted,
-    cache: Cache,
-    /// The code around the files; `None` if it is not looked at.
-    around: Option<Around>,
-    /// What modules of Python may import.
-    neighbours: Neighbours,
-    /// The versions of packages.
-    packages: Packages,
-}
-
-impl Linter {
-    /// What settings want that stand in a folder, with nothing kept between runs.
-    ///
-    /// # Errors
-    /// Why the settings cannot be used.
-    pub fn of_settings(settings: &LintSettings, dir: &Path) -> Result<Linter, String> {
-        Ok(Linter {
-            wanted: Wanted::of_settings(settings, dir)?,
-            cache: Cache::open("", true),
-            around: Some(Around::default()),
-            neighbours: Neighbours::default(),
-            packages: Packages::new(settings.versions(), true),
-        })
-    }
-
-    /// The report of a file of these bytes, from the cache if it is there.
-    pub fn lint(&self, path: &Path, bytes: &[u8]) -> Report {
-        let config = self.wanted.config_for(path);
-        // Settings that hold for some files only are no part of the cache's name.
-        let mut own = if self.wanted.is_uniform() { String::new() } else { format!("{config:?}") };
-        if std::str::from_utf8(bytes).is_ok_and(|t| t.contains("entail:")) {
-            own.push_str(&format!("{:?}", config.today));
-        }
-        let shown = path.display().to_string();
-        if is_program(&shown) || (shown == "-" && !reads_as_agents(&shown, bytes)) {
-            return program(&shown, bytes, &config);
-        }
-        let known = self.packages.of(path);
-        if File::is_python(&shown) {
-            return self.module(path, bytes, own, &known, &config);
-        }
-        if self.around.is_some() && names_modules(&shown, bytes) {
-            return self.module(path, bytes, own, &known, &config);
-        }
-        let mut own = own.into_bytes();
-        own.extend(&known.key);
-        // Where it stands in its project says whether it is one of its tests.
-        let around = self.around.as_ref().filter(|_| shown != "-");
-        let below = around.and_then(|around| around.below(path)).unwrap_or(shown);
-        own.push(u8::from(is_test(&below)));
-        let alone = self.cached(path, bytes, &own, || {
-            let project = |_| Project { versions: known.versions.clone(), ..Project::default() };
-            lint_among(&below, FileId(0), bytes, project, &config)
-        });
-        match (&alone.outcome, &self.around) {
-            (Outcome::Checked { findings, .. }, Some(around)) if Surroundings::concerns(findings) => {
-                let Some(found) = around.of(path) else { return alone };
-                let mut more = own;
-                more.extend(found.key());
-                more.extend(found.path.as_bytes());
-                self.cached(path, bytes, &more, || judged(alone.clone(), &found, &config))
-            }
-            _ => alone,
-        }
-    }
-
-    /// The report of a module of Python, or of what names one, among those of its project.
-    fn module(&self, path: &Path, bytes: &[u8], own: String, known: &Known, config: &Config) -> Report {
-        let shown = path.display().to_string();
-        if self.around.is_none() || !reads_as_agents(&shown, bytes) {
-            let alone = |_| Project { versions: known.versions.clone(), ..Project::default() };
-            return lint_among(&shown, FileId(0), bytes, alone, config);
-        }
-        let project = self.neighbours.of(path);
-        let mut more = own.into_bytes();
-        more.extend(&known.key);
-        more.extend(project.digest());
-        // Which of them it may import depends on where it is.
-        more.extend(project.path.as_bytes());
-        self.cached(path, bytes, &more, || {
-            let among = |_| Project {
-                files: project.others(),
-                versions: known.versions.clone(),
-                modules: project.modules(),
-            };
-            lint_among(&project.path, FileId(0), bytes, among, config)
-        })
-    }
-
-    fn cached(&self, path: &Path, bytes: &[u8], more: &[u8], make: impl FnOnce() -> Report) -> Report {
-        if !self.cache.is_on() {
-            return make();
-        }
-        let key = self.cache.key(path, bytes, more);
-        self.cache.get(&key, bytes).unwrap_or_else(|| {
-            let report = make();
-            self.cache.put(key, &report);
-            report
-        })
-    }
-}
-
-/// Whether a text that cannot be read may be meant to define agents: it has a word of some format.
-fn speaks_of_agents(text: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "system_prompt",
-        "systemPrompt",
-        "system_message",
-        "systemMessage",
-        "systemRole",
-        "instruction",
-        "backstory",
-        "expected_output",
-        "prompt",
-        "llm",
-        "agentId",
-        "agent:",
-        "agents:",
-        "\"agents\"",
-        "agent_class",
-        "sub_agents",
-        "toolsets",
-        "kagent.dev",
-        "maxSteps",
-        "mcp",
-        "component_type",
-        "model_config",
-        "crewai",
-        "autogen",
-        "langgraph",
-    ];
-    WORDS.iter().any(|w| text.contains(w))
-}
-
-/// Whether a file is a program of ours.
-fn is_program(path: &str) -> bool {
-    matches!(Kind::of(path), Kind::Agent | Kind::Lam)
-}
-
-/// The report of a program: what `entail check` says of its text, and what the rules say of its terms.
-fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
-    let mut sources = Sources::new();
-    let text = match decode(FileId(0), bytes, &limits_of(path)) {
-        Ok(text) => text,
-        Err(d) => return Report { text: None, outcome: Outcome::Unreadable(vec![*d]) },
-    };
-    let id = sources.add(path, text.clone());
-    let unit = |name: &str, code: Code, span: Span| Unit {
-        name: name.to_string(),
-        kind: UnitKind::Agent,
-        code: Arc::new(code),
-        span,
-        agents: Vec::new(),
-        outline: Outline::default(),
-    };
-    let (framework, mut findings, units) = match Kind::of(path) {
-        Kind::Lam => {
-            let parsed = frontend::calculus::compile(id, &text);
-            let all = Span { file: id, start: 0, end: text.len() as u32 };
-            let code = parsed.code.filter(|_| !has_errors(&parsed.diagnostics));
-            ("lam", parsed.diagnostics, code.map(|c| unit("main", c, all)).into_iter().collect())
-        }
-        _ => {
-            let (module, found) = surface::check_files(id, &text, &mut Imports::new(&mut sources, id));
-            let mut units = Vec::new();
-            if let Some(module) = &module {
-                let entries = module.entries().iter();
-                for entry in entries.filter(|e| e.kind == EntryKind::Pipeline && e.span.file == id) {
-                    units.extend(module.lower(entry).ok().map(|code| unit(&entry.name, code, entry.span)));
-                }
-            }
-            ("agent", found, units)
-        }
-    };
-    findings.extend(lint_programs(framework, units, config));
-    // What is found in a file that it imports is that file's.
-    findings.retain(|d| d.span.is_none_or(|s| s.file == id));
-    for d in &mut findings {
-        d.remarks.retain(|r| r.span.file == id);
-        d.framework = Some(framework);
-    }
-    config.filter(&mut findings);
-    Report { text: Some(text), outcome: Outcome::Checked { framework, units: 1, findings, silenced: 0 } }
-}
-
-/// Whether a configuration names modules of Python, which are compiled with it. Only JSON does.
-fn names_modules(path: &str, bytes: &[u8]) -> bool {
-    let limits = Limits::default();
-    path.ends_with(".json")
-        && std::str::from_utf8(bytes).is_ok_and(|t| t.contains("\"graphs\""))
-        && decode(FileId(0), bytes, &limits).is_ok_and(|text| {
-            let file = File::read(FileId(0), path, &text, &limits);
-            matches!(frontend::recognise(&file), Recognised::Frontend(f) if f.names_modules())
-        })
-}
-
-/// Whether a front end reads a module. Most modules build no agents; what is around them is not looked at.
-fn reads_as_agents(path: &str, bytes: &[u8]) -> bool {
-    let limits = Limits::default();
-    decode(FileId(0), bytes, &limits).is_ok_and(|text| {
-        let file = File::read(FileId(0), path, &text, &limits);
-        matches!(frontend::recognise(&file), Recognised::Frontend(_))
-    })
-}
-
-/// The report in the light of the code around the file.
-fn judged(mut report: Report, found: &around::Found, config: &Config) -> Report {
-    if let (Outcome::Checked { findings, .. }, Some(code)) = (&mut report.outcome, found.code()) {
-        code.judge(&found.path, findings);
-        findings.retain(|d| config.wants(d));
-    }
-    report
 }
 
 /// Lints everything once.
@@ -283,35 +47,31 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
             Err(message) => return ui.usage(&message, None),
         }
     }
-    let settings = match Settings::read(ui) {
+    let settings = match crate::setup::settings(ui) {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
-    let wanted = match Wanted::new(ui, args, &settings.lint, &settings.dir) {
-        Ok(wanted) => wanted,
-        Err(exit) => return exit,
+    let options = LintOptions {
+        select: &args.select,
+        ignore: &args.ignore,
+        level: args.level.map(LevelArg::least),
+        baseline: args.baseline.as_deref(),
     };
-    let known = match &wanted.baseline {
+    let around = LintSources { surroundings: !args.no_python, cache: !args.no_cache };
+    let project = match ProjectLint::new(&settings, options, args.policy.as_deref(), around) {
+        Ok(project) => project,
+        Err(e) => return ui.usage(&e.message, e.help.as_deref()),
+    };
+    let known = match project.baseline() {
         Some(path) if !args.write_baseline => match Baseline::read(path) {
             Ok(known) => Some(known),
             Err(message) => return ui.usage(&message, Some("`--write-baseline` makes one")),
         },
         _ => None,
     };
-    let policy = args.policy.as_deref().map(|path| settings.loading(Some(path)));
-    let (loading, preflight) = (settings.loading(args.policy.as_deref()), Preflight::of(&settings));
     let mut written = args.write_baseline.then(Baseline::new);
     // A file named on the command line that cannot be read is a wrong request; one met in a directory is a finding.
-    let linter = Linter {
-        cache: Cache::open(&wanted.key(), args.no_cache),
-        around: (!args.no_python).then(Around::default),
-        neighbours: Neighbours::default(),
-        packages: Packages::new(settings.lint.versions(), !args.no_python),
-        wanted,
-    };
-    let wanted = &linter.wanted;
-    let reports = lint_all(&files, &linter);
-    linter.cache.save();
+    let reports = project.reports(&files);
     let mut tally = Tally::default();
     let mut report = diagnostics::report::Report::default();
     let mut failed = false;
@@ -320,7 +80,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
         let shown = path.display().to_string();
         let linted = match linted {
             Ok(linted) if args.fix || args.unsafe_fixes || args.diff => {
-                match repair::repair(ui, args, path, linted, &linter) {
+                match repair::repair(ui, args, path, linted, project.linter()) {
                     Ok((linted, n)) => {
                         tally.fixed += n;
                         linted
@@ -370,24 +130,9 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
                 *tally.checked.entry(framework).or_default() += 1;
                 tally.silenced += silenced;
                 let mut findings = findings;
-                if is_program(&shown) && !has_errors(&findings) {
-                    let more = flow::unready(&mut sources, &shown, &loading, args, &preflight);
-                    findings.extend(more);
-                }
-                if let Some(options) = &policy {
-                    match flow::findings(&mut sources, &shown, options, args) {
-                        Ok(more) => {
-                            for d in more {
-                                if !findings.contains(&d) {
-                                    findings.push(d);
-                                }
-                            }
-                        }
-                        Err(wrong) => {
-                            ui.problems(&sources, &wrong);
-                            return Exit::Usage;
-                        }
-                    }
+                if let Err(wrong) = project.complete(&mut sources, &shown, &mut findings) {
+                    ui.problems(&sources, &wrong);
+                    return Exit::Usage;
                 }
                 findings
             }
@@ -423,7 +168,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
             }
         }
     }
-    if let (Some(written), Some(path)) = (&written, &wanted.baseline) {
+    if let (Some(written), Some(path)) = (&written, project.baseline()) {
         return match written.write(path) {
             Ok(()) => {
                 ui.note(&format!("{} findings are in `{}` now", written.len(), path.display()));
@@ -454,57 +199,6 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     } else {
         Exit::Done
     }
-}
-
-/// Where clients keep their lists of MCP servers; all else that is hidden is left out.
-const HIDDEN: &[&str] = &[
-    ".mcp.json",
-    ".vscode",
-    ".cursor",
-    ".gemini",
-    ".kiro",
-    ".roo",
-    ".windsurf",
-    ".trae",
-    ".amazonq",
-    ".continue",
-];
-
-/// Whether a file of a hidden folder is something else than such a list.
-fn is_of_an_editor(path: &str) -> bool {
-    let mut parts = path.rsplit(['/', '\\']);
-    let name = parts.next().unwrap_or(path);
-    let listed = name.contains("mcp") || name == "settings.json";
-    !listed && parts.any(|folder| HIDDEN.contains(&folder))
-}
-
-/// The file itself (named; `-` is standard input), or the programs, the YAML, JSON and, if wanted, Python files in a directory, in a stable order.
-fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, String> {
-    if path == Path::new("-") {
-        return Ok(vec![(path.to_path_buf(), true)]);
-    }
-    let metadata =
-        std::fs::metadata(path).map_err(|e| format!("cannot read `{}`: {}", path.display(), reason(&e)));
-    if !metadata?.is_dir() {
-        return Ok(vec![(path.to_path_buf(), true)]);
-    }
-    let wanted = |p: &str| is_program(p) || File::is_read(p) && (python || !File::is_python(p));
-    // What stands above the directory says nothing about it.
-    let above = path.display().to_string().len();
-    let below = |p: &str| !is_of_an_editor(p.get(above..).unwrap_or(p));
-    let files = files_and_hidden(path, |name| HIDDEN.contains(&name), |p| wanted(p) && below(p));
-    Ok(files.into_iter().map(|p| (p, false)).collect())
-}
-
-/// Lints the files on all cores; the reports are in the order of the files.
-fn lint_all(files: &[(PathBuf, bool)], linter: &Linter) -> Vec<Result<Report, String>> {
-    on_all_cores(files, |(path, _)| {
-        let shown = path.display().to_string();
-        match read_bytes(&shown) {
-            Ok(bytes) => Ok(linter.lint(path, &bytes)),
-            Err(e) => Err(reason(&e)),
-        }
-    })
 }
 
 fn summary(ui: &Ui, args: &LintArgs, tally: &Tally) {

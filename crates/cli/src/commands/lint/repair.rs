@@ -1,11 +1,11 @@
 //! `--fix`, `--unsafe-fixes`, `--diff`.
 
-use super::Linter;
 use crate::args::LintArgs;
-use crate::load::{reason, replace_file};
 use crate::ui::Ui;
 use diagnostics::{Applicability, Diagnostic, FileId, fix};
 use lint::{Outcome, Report};
+use session::lint::Linter;
+use session::load::{reason, replace_file};
 use std::path::Path;
 
 /// A repair may lay open the next; after so many rounds they would go in circles.

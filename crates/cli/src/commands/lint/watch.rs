@@ -53,7 +53,7 @@ fn matters(event: &notify::Event) -> bool {
         && event.paths.iter().any(|p| {
             let name = p.file_name().and_then(|n| n.to_str()).unwrap_or("");
             File::is_read(name)
-                || super::is_program(name)
+                || session::lint::is_program(name)
                 || name == "entail.toml"
                 || name.starts_with(".env")
         })

@@ -1,6 +1,6 @@
 //! `entail repl`: terms of the calculus line by line, with definitions that are kept.
 //!
-//! Entry point: [`repl`]. [`Session`] is what is kept; [`input`] reads lines and puts them together to inputs.
+//! Entry point: [`repl`]. [`Repl`] is what is kept; [`input`] reads lines and puts them together to inputs.
 //!
 //! Invariant: each input is a program of its own, put together from what is kept and what was typed, and is read, checked and
 //! run by what reads, checks and runs programs everywhere; every place stays that of the input or file it was typed in.
@@ -12,11 +12,8 @@ mod input;
 use super::{cost as costs, run, say_problem, trace, worth_saying};
 use crate::args::{ReplArgs, WorldArgs};
 use crate::interrupt;
-use crate::load::{self, Kind, Options, Problem, read_text};
-use crate::policy;
-use crate::settings::Settings;
+use crate::setup;
 use crate::ui::{Exit, Ui};
-use crate::view::Ran;
 use analysis::{cost, types};
 use core_ir::{Builder, Code, Data, EffectRow, Globals, Name, TermId, Type};
 use diagnostics::{FileId, Sources, Span, has_errors};
@@ -26,6 +23,9 @@ use machine::{Reified, ReifiedKind};
 use runtime::Models;
 use runtime::trace::{Head, Recorder};
 use serde_json::json;
+use session::load::{self, Kind, Options, Problem, read_text};
+use session::view::Ran;
+use session::{Session, policy};
 use std::collections::HashSet;
 use std::sync::Arc;
 use syntax::lam::{Item, ItemKind, Part};
@@ -52,7 +52,7 @@ pub fn repl(ui: &Ui, args: &ReplArgs) -> Exit {
     if args.world.trace.is_some() {
         return ui.usage("a session has no trace of its own", Some("`:trace TERM` shows that of a term"));
     }
-    let mut session = match Session::new(ui, &args.world) {
+    let mut session = match Repl::new(ui, &args.world) {
         Ok(session) => session,
         Err(exit) => return exit,
     };
@@ -125,7 +125,8 @@ impl Kept {
 }
 
 /// What is kept from input to input.
-struct Session<'a> {
+struct Repl<'a> {
+    session: Session,
     world: &'a WorldArgs,
     sources: Sources,
     policy: Option<Policy>,
@@ -136,15 +137,16 @@ struct Session<'a> {
     inputs: usize,
 }
 
-impl<'a> Session<'a> {
-    fn new(ui: &Ui, world: &'a WorldArgs) -> Result<Session<'a>, Exit> {
-        let settings = Settings::read(ui)?;
-        let options = settings.loading(world.policy.as_deref());
+impl<'a> Repl<'a> {
+    fn new(ui: &Ui, world: &'a WorldArgs) -> Result<Repl<'a>, Exit> {
+        let session = setup::session(ui, world)?;
+        let options = session.settings.loading(world.policy.as_deref());
         let mut sources = Sources::new();
         let policy = policy::read(&mut sources, options.policy.as_deref())
             .map_err(|problem| say_problem(ui, &sources, problem))?;
-        let models = run::models_of_session(ui, world, &settings)?;
-        Ok(Session { world, sources, policy, options, models, kept: Vec::new(), inputs: 0 })
+        // Before any program is known, so that scripted replies go on from program to program.
+        let models = session.any_models().map_err(|e| setup::refuse_config(ui, &e))?;
+        Ok(Repl { session, world, sources, policy, options, models, kept: Vec::new(), inputs: 0 })
     }
 
     /// What can be referred to.
@@ -309,8 +311,16 @@ impl<'a> Session<'a> {
                 recorder.note(event);
             }
         };
-        let (policy, models) = (self.policy.as_ref(), Some(&self.models));
-        let (report, _) = run::world_with(ui, self.world, policy, code, None, None, models, &mut watch)?;
+        let running = run::Running {
+            session: &self.session,
+            args: self.world,
+            code,
+            policy: self.policy.as_ref(),
+            input: None,
+            journal: None,
+            models: Some(&self.models),
+        };
+        let (report, _) = run::world(ui, running, &mut watch)?;
         let exit = run::conclude(ui, &report, &cost::bound(code, false));
         Ok((report, exit))
     }
@@ -362,7 +372,7 @@ impl<'a> Session<'a> {
                 ui.result(&json!({"effects": typing.effects.to_string(), "call": call}).to_string());
             }
             (_, false) => costs::table(&bound(), &self.sources).iter().for_each(|line| ui.result(line)),
-            (_, true) => ui.result(&costs::figures(&bound(), &self.sources).to_string()),
+            (_, true) => ui.result(&session::bound::figures(&bound(), &self.sources).to_string()),
         }
         if failed { Exit::Failed } else { Exit::Done }
     }

@@ -5,8 +5,6 @@
 
 use super::super::service::{How, Refused, Service, Started, ifc, input_schema};
 use super::{Failure, body_json};
-use crate::callers::{Caller, Role};
-use crate::view::WITHHELD;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Extension, State};
@@ -15,6 +13,8 @@ use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use core_ir::Type;
 use serde_json::{Value, json};
+use session::callers::{Caller, Role};
+use session::view::WITHHELD;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,10 +12,7 @@ mod openapi;
 
 use super::service::{How, Key, Log, Once, Refused, Service, ServiceOptions, Started};
 use crate::args::{LogArg, ServeArgs};
-use crate::callers::{self, Caller, Callers, Role};
-use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
-use crate::view::WITHHELD;
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Extension, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -26,6 +23,8 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use runtime::{CancellationToken, Decider, Decision, Unfinished, Via};
 use serde_json::{Value, json};
+use session::callers::{self, Caller, Callers, Role};
+use session::view::WITHHELD;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -39,13 +38,14 @@ use tokio_util::sync::DropGuard;
 
 /// Runs the command.
 pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
-    let settings = match Settings::read(ui) {
-        Ok(settings) => settings,
+    let session = match crate::setup::session(ui, &args.world) {
+        Ok(session) => session,
         Err(exit) => return exit,
     };
     if let Some(name) = &args.new_token {
         return new_token(ui, name);
     }
+    let settings = &session.settings;
     let token = settings.environment.secret(&args.token_env);
     let callers = Callers::of(&settings.callers, &settings.serve, &settings.environment, token.as_ref());
     let callers = match callers {
@@ -73,7 +73,7 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
         callers,
         log,
     };
-    let service = match Service::new(ui, &settings, options) {
+    let service = match Service::new(ui, &session, options) {
         Ok(service) => Arc::new(service),
         Err(exit) => return exit,
     };

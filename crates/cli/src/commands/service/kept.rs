@@ -1,10 +1,10 @@
 //! Runs of the journal that this process has not begun, or knows no more.
 
 use super::{Arc, How, Pipeline, Refused, Service, Started, label_from, no_run, status_of};
-use crate::callers::{Caller, LOCAL, Role};
-use crate::view::withheld;
 use runtime::{About, Journal, JournalError, RunInfo, Unfinished};
 use serde_json::{Value, json};
+use session::callers::{Caller, LOCAL, Role};
+use session::view::withheld;
 use std::time::Duration;
 
 fn failed(e: JournalError) -> Refused {

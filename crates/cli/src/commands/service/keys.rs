@@ -5,9 +5,9 @@
 //! Invariant: a key belongs to its caller and identifies one request: the pipeline and the bytes of the body.
 
 use super::{Arc, How, PoisonError, Refused, Service, Started};
-use crate::callers::Caller;
 use runtime::Journal;
 use serde_json::Value;
+use session::callers::Caller;
 use std::collections::{HashMap, VecDeque};
 
 /// Keys that are remembered where there is no journal.

@@ -6,9 +6,9 @@
 //! a run is granted a part of what is left.
 //! Limit: a ledger lives as long as the server.
 
-use crate::callers::Caller;
 use core_ir::Num;
 use runtime::{Limits, Usage};
+use session::callers::Caller;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -142,7 +142,7 @@ fn plus(a: &Num, b: Option<&Num>) -> Num {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::callers::Callers;
+    use session::callers::Callers;
 
     fn caller(limits: &str) -> Caller {
         let text = format!("[local]\nlimits = {{ {limits} }}\n");

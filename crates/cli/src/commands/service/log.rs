@@ -2,11 +2,11 @@
 //!
 //! Invariant: of what models and tools are told and say nothing is in it but why they failed, and nothing in it controls a terminal.
 
-use crate::approve::visible;
-use crate::progress::{Detail, event_json};
 use crate::ui::Ui;
+use diagnostics::visible;
 use runtime::{Asked, Event};
 use serde_json::{Value, json};
+use session::events::{Detail, event_json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most characters of a message in a line.

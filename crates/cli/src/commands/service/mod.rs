@@ -13,14 +13,10 @@ mod ledger;
 mod log;
 mod telling;
 
-use super::{load_or_say, run, worth_saying};
+use super::{run, say_problem, worth_saying};
 use crate::args::WorldArgs;
-use crate::callers::{Caller, Callers};
-use crate::load::{Kind, Loaded, Runnable};
-use crate::progress::{Detail, event_json};
-use crate::settings::Settings;
+use crate::setup::{refuse, refuse_config, refuse_journal};
 use crate::ui::{Exit, Ui};
-use crate::view::{View, WITHHELD, withheld};
 use analysis::cost::CostBound;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Code, Data, LabelSpec, Lattice, StoreConflict, StoreTable, Type};
@@ -36,6 +32,13 @@ use runtime::{
     Waiting,
 };
 use serde_json::{Value, json};
+use session::callers::{Caller, Callers};
+use session::events::{Detail, event_json};
+use session::limits::approval_lifetime;
+use session::load::{Kind, Loaded, Runnable};
+use session::report;
+use session::view::{View, WITHHELD, withheld};
+use session::{journal_in, machine_config};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -359,20 +362,25 @@ pub(super) struct ServiceOptions<'a> {
 
 impl Service {
     /// Loads the pipelines of these files and looks up everything that they need.
-    pub(super) fn new(ui: &Ui, settings: &Settings, options: ServiceOptions<'_>) -> Result<Service, Exit> {
+    pub(super) fn new(
+        ui: &Ui,
+        session: &session::Session,
+        options: ServiceOptions<'_>,
+    ) -> Result<Service, Exit> {
         let ServiceOptions { files, world, journal, max_runs, callers, log } = options;
         let mut sources = Sources::new();
         let mut pipelines: BTreeMap<String, Arc<Pipeline>> = BTreeMap::new();
         for file in files {
-            let loaded = load_or_say(ui, &mut sources, file, world.policy.as_deref())?;
+            let loaded =
+                session.load(&mut sources, file).map_err(|problem| say_problem(ui, &sources, problem))?;
             let Loaded { runnables, found, policy, .. } = loaded;
             ui.problems(&sources, &worth_saying(ui, found));
             for runnable in &runnables {
-                run::before_run(ui, &sources, world, Kind::of(file), runnable, policy.as_ref())?;
+                run::before_run(ui, &sources, session, Kind::of(file), runnable, policy.as_ref())?;
             }
-            let config = Arc::new(run::config_of(world.fuel, policy.as_ref()));
+            let config = Arc::new(machine_config(world.fuel, policy.as_ref()));
             for Runnable { name, code, input, .. } in runnables {
-                let bound = super::cost::bound_of(settings, world.model.as_deref(), &code, input.is_some());
+                let bound = session.bound(&code, input.is_some());
                 let (file, config) = (file.clone(), config.clone());
                 let output = policy.as_ref().map_or(LabelSpec::TOP, |p| p.output.clone());
                 let pipeline = Pipeline { name: name.clone(), file, input, bound, code, config, output };
@@ -395,12 +403,9 @@ impl Service {
             );
         }
         let codes: Vec<&Code> = pipelines.values().map(|p| &*p.code).collect();
-        let (models, limits) = run::models_of(ui, world, settings, &codes)?;
-        let mut handlers = run::handlers(models, settings, world.seed.unwrap_or(0));
-        if world.python_tools {
-            handlers.tools = handlers.tools.allowing_python();
-        }
-        handlers.stores = settings.fresh_stores();
+        let limits = world.limits(&session.settings).map_err(|e| refuse(ui, e))?;
+        let models = run::models(ui, world, session, &codes)?;
+        let handlers = session.handlers(models);
         one_declaration_for_each_store(&pipelines, &handlers.stores).map_err(|e| ui.usage(&e, None))?;
         // Callers share neither what their runs remember nor the servers that those talk to.
         let of_caller =
@@ -409,12 +414,12 @@ impl Service {
         let journal = match journal {
             None => None,
             Some(dir) => {
-                let file = super::journal_in(dir).and_then(|file| Journal::open(&file).map(|_| file));
-                let file = file.map_err(|e| ui.usage(&e.message, e.help.as_deref()))?;
+                let file = journal_in(dir).and_then(|file| Journal::open(&file).map(|_| file));
+                let file = file.map_err(|e| refuse_journal(ui, &e))?;
                 Some(file)
             }
         };
-        let telemetry = run::telemetry(ui, world, settings, "entail".into())?;
+        let telemetry = session.telemetry("entail".into()).map_err(|e| refuse_config(ui, &e))?;
         Ok(Service {
             pipelines,
             telemetry,
@@ -425,8 +430,8 @@ impl Service {
             limits,
             sources: Arc::new(sources),
             journal,
-            lifetime: run::approval_lifetime(settings.limits.approval),
-            approvers: settings.approvers.clone(),
+            lifetime: approval_lifetime(session.settings.limits.approval),
+            approvers: session.settings.approvers.clone(),
             answers: Answers::default(),
             most: max_runs.max(1),
             closing: AtomicBool::new(false),
@@ -615,7 +620,7 @@ impl Service {
             ending.place.used = report.as_ref().map(|r| r.usage.clone());
             let told = |view: &View| match &report {
                 Some(report) => match view.outcome(report) {
-                    Some(report) => run::as_json(&service.sources, &report, &pipeline.bound),
+                    Some(report) => report::as_json(&service.sources, &report, &pipeline.bound),
                     None => withheld(&id),
                 },
                 None => json!({"run": id, "error": {

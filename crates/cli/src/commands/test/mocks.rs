@@ -1,11 +1,11 @@
 //! Tools in tests: mocks instead of handlers, and expectations about calls.
 
-use crate::load::Test;
 use core_ir::{Data, Name};
 use diagnostics::{Diagnostic, Span};
 use frontend::surface::{Answer, ExpectKind, Expectation, Mock};
 use machine::{Config, Machine, Output};
 use runtime::{Approver, CustomTool, Handlers, RunReport};
+use session::load::Test;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 

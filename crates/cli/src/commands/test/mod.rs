@@ -8,14 +8,10 @@
 
 mod mocks;
 
-use super::run::{as_diagnostic, config, handlers};
+use super::run::show_refusal;
 use super::say_problem;
 use crate::args::{Format, TestArgs};
 use crate::interrupt;
-use crate::load::{self, Kind, Options, Problem, Runnable, Test, files_under, read_data, reason};
-use crate::policy;
-use crate::preflight::{self, Gate};
-use crate::settings::Settings;
 use crate::ui::{Exit, Ui};
 use core_ir::Data;
 use diagnostics::{Diagnostic, Sources, render};
@@ -24,6 +20,11 @@ use machine::{ErrorCode, Machine, StopReason};
 use runtime::trace::Recorder;
 use runtime::{Asked, CancellationToken, Event, Handlers, Limits, Models, RunReport, Scripted, Stores};
 use serde_json::{Map, Value, json};
+use session::load::{self, Kind, Options, Problem, Runnable, Test, files_under, read_data, reason};
+use session::preflight::Gate;
+use session::report::as_diagnostic;
+use session::settings::Settings;
+use session::{handlers, machine_config};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -89,7 +90,7 @@ pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
                 .usage(&format!("`--timeout {}`: not a positive number of seconds", args.timeout), None);
         }
     };
-    let settings = match Settings::read(ui) {
+    let settings = match crate::setup::settings(ui) {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
@@ -273,10 +274,7 @@ fn run_all(
         for (j, test) in suite.tests.iter().enumerate() {
             let mut handlers = handlers(models(ui, args, settings, suite, test)?, settings, args.seed);
             handlers.stores = Stores::only_here();
-            let mut config = config(None, suite.policy.as_ref());
-            if let Some(policy) = &suite.policy {
-                policy::configure(policy, &mut config);
-            }
+            let config = machine_config(None, suite.policy.as_ref());
             let (config, faults) = (Arc::new(config), mocks::Faults::default());
             mocks::install(&mut handlers, test, &config, args.live, &faults);
             if args.live {
@@ -355,7 +353,8 @@ fn live(ui: &Ui, settings: &Settings, suite: &Suite, test: &Test, handlers: &Han
     let gate = Gate { tools: &handlers.tools, stores: &stores, routes: &routes, refusals: true };
     let runnable =
         Runnable { name: test.name.clone(), code: test.code.clone(), input: None, is_default: true };
-    preflight::before_run(ui, &suite.sources, &gate, Kind::Agent, &runnable, suite.policy.as_ref())
+    gate.check(Kind::Agent, &runnable, suite.policy.as_ref())
+        .map_err(|refusal| show_refusal(ui, &suite.sources, &refusal))
 }
 
 /// Writes what models replied beside each program; replies of tests that were not run stay.

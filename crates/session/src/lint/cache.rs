@@ -2,12 +2,12 @@
 //!
 //! Entry point: [`Cache::open`], [`Cache::get`], [`Cache::put`], [`Cache::save`].
 //!
-//! One file for each set of settings, in `entail/lint` of the user's cache directory. A first line with a checksum of the rest, then an
-//! entry a line: the key, and the report as JSON. The key is a hash of the file's name and bytes, of what else counts for its
-//! findings, and of the program that linted it.
+//! One file for each set of settings, in `entail/lint` of the user's cache directory. A first line with a
+//! checksum of the rest, then an entry a line: the key, and the report as JSON. The key is a hash of the
+//! file's name and bytes, of what else counts for its findings, and of the program that linted it.
 //!
-//! Invariant: a cache changes how long a run takes and nothing else. What is damaged, from another version or not understood is
-//! linted again.
+//! Invariant: a cache changes how long a run takes and nothing else. What is damaged, from another version or
+//! not understood is linted again.
 //! Invariant: several runs may share it. It is replaced as a whole; of two that write, the later wins.
 
 use diagnostics::{Applicability, Diagnostic, FileId, Fix, Level, Remark, Span};
@@ -191,7 +191,7 @@ fn directory() -> Option<PathBuf> {
 /// What tells this program from another: its version, and in development its build.
 fn program() -> Vec<u8> {
     let mut all = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
-    if let Ok(built) = crate::command_line::own_file().and_then(std::fs::metadata) {
+    if let Ok(built) = crate::program::own_file().and_then(std::fs::metadata) {
         all.extend(built.len().to_le_bytes());
         let since = built.modified().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
         all.extend(since.map_or(0, |d| d.as_nanos()).to_le_bytes());

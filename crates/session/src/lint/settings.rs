@@ -1,7 +1,6 @@
-//! What is linted for: the command line over `[lint]` of `entail.toml`.
+//! Selection of rules and levels: a driver's options over `[lint]` of `entail.toml`.
 
-use crate::args::{LevelArg, LintArgs};
-use crate::ui::{Exit, Ui};
+use crate::error::SettingsError;
 use diagnostics::Level;
 use frontend::Versions;
 use globset::{Glob, GlobSet, GlobSetBuilder};
@@ -29,7 +28,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct LintSettings {
     select: Vec<String>,
     ignore: Vec<String>,
-    level: Option<LevelArg>,
+    level: Option<LeastLevel>,
     levels: BTreeMap<String, LevelSetting>,
     paths: Vec<PathSettings>,
     baseline: Option<PathBuf>,
@@ -71,7 +70,32 @@ enum LevelSetting {
     Error,
 }
 
-/// What is linted for, file by file.
+/// The least serious level that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LeastLevel {
+    /// Everything.
+    Info,
+    /// Warnings and errors, and what could not be decided.
+    Warn,
+    /// Errors.
+    Error,
+}
+
+/// Options of a driver that lints.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LintOptions<'a> {
+    /// Only these codes; a prefix selects all codes that begin with it. Empty: those of the settings.
+    pub select: &'a [String],
+    /// Not these codes, nor those that the settings leave out.
+    pub ignore: &'a [String],
+    /// The least serious level that is shown, instead of that of the settings.
+    pub level: Option<LeastLevel>,
+    /// The file of known findings, instead of that of the settings.
+    pub baseline: Option<&'a Path>,
+}
+
+/// Selection of rules and levels for each file.
 pub struct Wanted {
     base: Config,
     paths: Vec<(GlobSet, Config)>,
@@ -82,42 +106,45 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Reads the options and the settings. Codes that do not exist are wrong requests.
-    pub fn new(ui: &Ui, args: &LintArgs, settings: &LintSettings, dir: &Path) -> Result<Wanted, Exit> {
+    /// Combines the options of a driver with the settings; options count more. Globs are relative to the
+    /// folder.
+    ///
+    /// # Errors
+    /// A code that no rule has, or a glob that is none.
+    pub fn new(
+        settings: &LintSettings,
+        dir: &Path,
+        options: LintOptions<'_>,
+    ) -> Result<Wanted, SettingsError> {
         let known: Vec<&str> = lint::codes().iter().map(|c| c.code).collect();
         let of_paths = settings.paths.iter().flat_map(|p| p.ignore.iter().chain(p.levels.keys()));
-        let named = args.select.iter().chain(&args.ignore).chain(&settings.select).chain(&settings.ignore);
+        let named =
+            options.select.iter().chain(options.ignore).chain(&settings.select).chain(&settings.ignore);
         for code in named.chain(settings.levels.keys()).chain(of_paths) {
             if !known.iter().any(|c| c.starts_with(&**code)) {
                 let near = diagnostics::nearest(code, known.iter().copied());
                 let help = near.map(|n| format!("did you mean `{n}`?"));
-                return Err(ui.usage(&format!("there is no rule `{code}`"), help.as_deref()));
+                return Err(SettingsError::new(format!("there is no rule `{code}`")).with_help(help));
             }
         }
-        let asked = (args.select.as_slice(), args.ignore.as_slice(), args.level);
-        let baseline = args.baseline.clone();
-        Wanted::build(settings, dir, asked, baseline).map_err(|why| ui.usage(&why, None))
+        Wanted::build(settings, dir, options).map_err(SettingsError::new)
     }
 
-    /// What the settings want, and nobody says more on a command line.
+    /// The settings alone, without checking the codes that they name.
     ///
     /// # Errors
-    /// Why they cannot be used.
+    /// A glob that is none.
     pub fn of_settings(settings: &LintSettings, dir: &Path) -> Result<Wanted, String> {
-        Wanted::build(settings, dir, (&[], &[], None), None)
+        Wanted::build(settings, dir, LintOptions::default())
     }
 
-    fn build(
-        settings: &LintSettings,
-        dir: &Path,
-        (selected, ignored, level): (&[String], &[String], Option<LevelArg>),
-        baseline: Option<PathBuf>,
-    ) -> Result<Wanted, String> {
+    fn build(settings: &LintSettings, dir: &Path, options: LintOptions<'_>) -> Result<Wanted, String> {
+        let LintOptions { select: selected, ignore: ignored, level, baseline } = options;
         // What could not be decided is shown with the warnings.
-        let level = match level.or(settings.level).unwrap_or(LevelArg::Warn) {
-            LevelArg::Info => Level::Info,
-            LevelArg::Warn => Level::Unknown,
-            LevelArg::Error => Level::Error,
+        let level = match level.or(settings.level).unwrap_or(LeastLevel::Warn) {
+            LeastLevel::Info => Level::Info,
+            LeastLevel::Warn => Level::Unknown,
+            LeastLevel::Error => Level::Error,
         };
         let select = if selected.is_empty() { settings.select.clone() } else { selected.to_vec() };
         let ignore = settings.ignore.iter().chain(ignored).cloned().collect();
@@ -137,7 +164,7 @@ impl Wanted {
             set_levels(&mut config, &p.levels);
             paths.push((globs, config));
         }
-        let baseline = baseline.or(settings.baseline.as_ref().map(|p| dir.join(p)));
+        let baseline = baseline.map(Path::to_path_buf).or(settings.baseline.as_ref().map(|p| dir.join(p)));
         Ok(Wanted { base, paths, dir: dir.to_path_buf(), baseline })
     }
 

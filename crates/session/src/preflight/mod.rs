@@ -1,7 +1,8 @@
-//! Checks that a program can run, before it asks for anything: flow under the policy, handlers, servers, models, stores.
+//! Checks that a program can run, before it asks for anything: flow under the policy, handlers, servers,
+//! models, stores.
 //!
 //! Entry points: [`Preflight::entry`] for an entry point, [`Preflight::settings`] for `entail.toml` itself,
-//! [`before_run`] for commands that run programs.
+//! [`Gate::check`] for drivers that run programs.
 //!
 //! Invariant: nothing is started and nobody is asked; files and programs are looked for.
 
@@ -10,16 +11,15 @@ pub mod codes;
 use crate::load::{Kind, Runnable};
 use crate::policy;
 use crate::settings::Settings;
-use crate::ui::{Exit, Ui};
 use analysis::flow::{self, Sink, Verdict};
 use core_ir::{Code, ModelRoutes, Name, Recv, Term};
-use diagnostics::{Diagnostic, Sources, Span};
+use diagnostics::{Diagnostic, Span};
 use frontend::policy::Policy;
 use runtime::{ConfigError, ConfigErrorKind, Environment, Models, Stores, Tools};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Tools, stores and models that the settings offer to programs.
-pub(crate) struct Preflight {
+pub struct Preflight {
     tools: Tools,
     stores: Stores,
     /// As a run would find them.
@@ -45,17 +45,17 @@ struct Need {
 
 /// Findings about an entry point.
 #[derive(Default)]
-pub(crate) struct Found {
+pub struct Found {
     /// Calls that are refused every time.
     refused: Vec<Diagnostic>,
     needs: Vec<Need>,
     /// Tools that nothing is known of and whose calls are refused every time for that.
-    pub(crate) unknown: BTreeSet<Name>,
+    pub unknown: BTreeSet<Name>,
 }
 
 impl Found {
     /// Mistakes, wherever the program is run.
-    pub(crate) fn errors(&self) -> Vec<Diagnostic> {
+    pub fn errors(&self) -> Vec<Diagnostic> {
         let invalid = self.needs.iter().filter(|n| !n.is_left_to_host() && !n.is_lacking());
         unique(self.refused.iter().cloned().chain(invalid.map(Need::diagnostic)))
     }
@@ -66,12 +66,12 @@ impl Found {
     }
 
     /// The tools that the host supplies.
-    pub(crate) fn left_to_host(&self) -> BTreeSet<Name> {
+    pub fn left_to_host(&self) -> BTreeSet<Name> {
         self.needs.iter().filter(|n| n.is_left_to_host()).filter_map(|n| n.tool.clone()).collect()
     }
 
     /// Returns the requirements of a run that this machine lacks: keys and programs.
-    pub(crate) fn lacking(&self) -> BTreeSet<String> {
+    pub fn lacking(&self) -> BTreeSet<String> {
         let lacking = self.needs.iter().filter(|n| n.is_lacking() && !n.error.local_model_missing);
         lacking.map(|n| n.error.message.clone()).collect()
     }
@@ -108,12 +108,12 @@ fn unique(all: impl Iterator<Item = Diagnostic>) -> Vec<Diagnostic> {
 
 impl Preflight {
     /// With what the settings say.
-    pub(crate) fn of(settings: &Settings) -> Preflight {
+    pub fn of(settings: &Settings) -> Preflight {
         let models = |environment: Environment| Models::new(settings.model_settings(None), environment).ok();
         let keys = settings.models.models.values().filter_map(|m| m.key_env.as_deref());
         let usual = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
         Preflight {
-            tools: crate::commands::run::tools(settings),
+            tools: settings.tools(),
             stores: settings.fresh_stores(),
             models: models(settings.environment.clone()),
             with_keys: models(settings.environment.clone().assuming(keys.chain(usual))),
@@ -123,7 +123,7 @@ impl Preflight {
     }
 
     /// Looks for mistakes in the entries of `entail.toml`, whatever programs use of them.
-    pub(crate) fn settings(&self) -> Vec<Diagnostic> {
+    pub fn settings(&self) -> Vec<Diagnostic> {
         let (models, servers) = &self.names;
         let model = |name: &String| self.with_keys.as_ref()?.resolve(Some(name)).err();
         let server = |name: &String| self.tools.check_server(name).err();
@@ -134,7 +134,7 @@ impl Preflight {
     }
 
     /// Checks an entry point of a file of this kind.
-    pub(crate) fn entry(&self, kind: Kind, r: &Runnable, policy: Option<&Policy>) -> Found {
+    pub fn entry(&self, kind: Kind, r: &Runnable, policy: Option<&Policy>) -> Found {
         let mut found = Found::default();
         flows(kind, r, policy, &self.routes, &mut found);
         needs(kind, &r.code, &self.tools, &self.stores, &mut found);
@@ -161,7 +161,7 @@ impl Preflight {
     }
 
     /// Returns whether the settings have a price for a model. The empty name means the default model.
-    pub(crate) fn has_price(&self, name: &str) -> bool {
+    pub fn has_price(&self, name: &str) -> bool {
         let name = Some(name).filter(|n| !n.is_empty());
         match self.with_keys.as_ref().map(|m| m.resolve(name)) {
             Some(Ok(provider)) => provider.price().is_some(),
@@ -216,8 +216,8 @@ fn needs(kind: Kind, code: &Code, tools: &Tools, stores: &Stores, found: &mut Fo
     }
 }
 
-/// Calls that are refused every time. In a configuration nothing says what most tools do: such a tool is no mistake of
-/// its author, and a policy is what is missing.
+/// Calls that are refused every time. In a configuration nothing says what most tools do: such a tool is no
+/// mistake of its author, and a policy is what is missing.
 fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes, found: &mut Found) {
     let options = policy::options(policy, routes.clone(), r.input.is_some());
     for site in flow::analyse(&r.code, &options).sites {
@@ -232,39 +232,41 @@ fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes
     }
 }
 
-/// Inputs of the check before a run.
-pub(crate) struct Gate<'a> {
+/// What a run is checked against before it starts.
+pub struct Gate<'a> {
     /// Handlers that carry out tools.
-    pub(crate) tools: &'a Tools,
+    pub tools: &'a Tools,
     /// Where stores are.
-    pub(crate) stores: &'a Stores,
+    pub stores: &'a Stores,
     /// Which models may answer which calls.
-    pub(crate) routes: &'a ModelRoutes,
+    pub routes: &'a ModelRoutes,
     /// True if a program may run even though some of its calls are refused every time.
-    pub(crate) refusals: bool,
+    pub refusals: bool,
 }
 
-/// Refuses a program that can't run as it is set up, before it asks for anything.
-pub(crate) fn before_run(
-    ui: &Ui,
-    sources: &Sources,
-    gate: &Gate<'_>,
-    kind: Kind,
-    r: &Runnable,
-    policy: Option<&Policy>,
-) -> Result<(), Exit> {
-    let mut found = Found::default();
-    if !gate.refusals {
-        flows(kind, r, policy, gate.routes, &mut found);
+/// Reasons why a program can't run as it is set up.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The findings, all of level error.
+    pub findings: Vec<Diagnostic>,
+    /// True if a call is among them that is refused every time; the program can run up to it.
+    pub calls_refused: bool,
+}
+
+impl Gate<'_> {
+    /// Checks that a program can run, before it asks for anything.
+    ///
+    /// # Errors
+    /// Everything that keeps it from running.
+    pub fn check(&self, kind: Kind, r: &Runnable, policy: Option<&Policy>) -> Result<(), Refusal> {
+        let mut found = Found::default();
+        if !self.refusals {
+            flows(kind, r, policy, self.routes, &mut found);
+        }
+        needs(kind, &r.code, self.tools, self.stores, &mut found);
+        match found.errors_of_run() {
+            none if none.is_empty() => Ok(()),
+            findings => Err(Refusal { findings, calls_refused: !found.refused.is_empty() }),
+        }
     }
-    needs(kind, &r.code, gate.tools, gate.stores, &mut found);
-    let errors = found.errors_of_run();
-    if errors.is_empty() {
-        return Ok(());
-    }
-    ui.problems(sources, &errors);
-    if !found.refused.is_empty() {
-        ui.note("nothing was run; `--run-refused` runs the program up to such a call");
-    }
-    Err(Exit::Failed)
 }

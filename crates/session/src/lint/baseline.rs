@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// Findings by path. Each is named by its [fingerprint](fingerprints), which outlives changes elsewhere in the file.
+/// Findings by path. Each is named by its [fingerprint](fingerprints), which outlives changes elsewhere in
+/// the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {

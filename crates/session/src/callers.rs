@@ -1,11 +1,11 @@
 //! Callers: who reaches a server, what each may do, and how its input and its view are labelled.
 //!
-//! Entry points: [`Callers::of`] reads `[callers.NAME]` and `[serve]` of `entail.toml`; [`Callers::by_token`] and [`Callers::by_name`] tell who asks.
+//! Entry points: [`Callers::of`] reads `[callers.NAME]` and `[serve]` of `entail.toml`; [`Callers::by_token`]
+//! and [`Callers::by_name`] tell who asks.
 //!
-//! Invariant: a caller that approves is known by the hash of its token alone, which neither the settings nor the environment of the server reveal.
+//! Invariant: a caller that approves is known by the hash of its token alone, which neither the settings nor
+//! the environment of the server reveal.
 //! Invariant: no caller both starts runs and approves calls.
-
-#![cfg_attr(not(any(feature = "serve", feature = "mcp")), allow(dead_code))]
 
 use core_ir::{Data, LabelSpec, Num};
 use frontend::policy::{LABEL_WORDS, label_words};
@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Name of the user of this machine who calls a server without a credential.
-pub(crate) const LOCAL: &str = "local";
+pub const LOCAL: &str = "local";
 /// Name of whoever has the token of `--token-env`.
-pub(crate) const TOKEN: &str = "token";
+pub const TOKEN: &str = "token";
 /// Name of the client of `entail mcp`.
-pub(crate) const MCP: &str = "mcp";
+pub const MCP: &str = "mcp";
 
 /// The most characters of a caller's name.
 const MAX_NAME: usize = 64;
@@ -29,15 +29,16 @@ const MAX_NAME: usize = 64;
 /// `[serve]` of `entail.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct ServeEntry {
-    /// The header in which a proxy on this machine states the name of a client that it has verified (mutual TLS).
-    pub(crate) client_name_header: Option<String>,
+pub struct ServeEntry {
+    /// The header in which a proxy on this machine states the name of a client that it has verified (mutual
+    /// TLS).
+    pub client_name_header: Option<String>,
 }
 
 /// One `[callers.NAME]` of `entail.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct CallerEntry {
+pub struct CallerEntry {
     /// SHA-256 of its bearer token as 64 hexadecimal digits.
     token_sha256: Option<String>,
     /// The variable that holds its bearer token.
@@ -79,7 +80,7 @@ impl<'de> Deserialize<'de> for LabelEntry {
 /// Role of a caller: the actions that it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Role {
+pub enum Role {
     /// Starts, resumes and cancels runs of its own.
     Start,
     /// Sees how runs of its own stand and what happens in them.
@@ -90,7 +91,7 @@ pub(crate) enum Role {
 
 impl Role {
     /// The word of the settings.
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Role::Start => "start",
             Role::Watch => "watch",
@@ -102,11 +103,11 @@ impl Role {
 /// Limits of a caller. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct CallerLimits {
+pub struct CallerLimits {
     /// Runs that have begun and not ended.
-    pub(crate) runs: Option<usize>,
+    pub runs: Option<usize>,
     /// Runs begun within a minute.
-    pub(crate) runs_per_minute: Option<usize>,
+    pub runs_per_minute: Option<usize>,
     /// Calls of models in a run.
     calls: Option<u64>,
     /// Calls of tools in a run.
@@ -118,29 +119,29 @@ pub(crate) struct CallerLimits {
     /// Seconds of a run.
     timeout: Option<f64>,
     /// Calls of models in a day.
-    pub(crate) calls_per_day: Option<u64>,
+    pub calls_per_day: Option<u64>,
     /// Tokens of prompts and replies in a day.
-    pub(crate) tokens_per_day: Option<u64>,
+    pub tokens_per_day: Option<u64>,
     /// US dollars in a day.
     usd_per_day: Option<f64>,
 }
 
 /// A principal that reaches the server.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller {
+pub struct Caller {
     /// Its name in the settings.
-    pub(crate) name: String,
+    pub name: String,
     roles: Vec<Role>,
     /// Label of its input.
-    pub(crate) input: LabelSpec,
+    pub input: LabelSpec,
     /// The most that it is shown.
-    pub(crate) clearance: LabelSpec,
+    pub clearance: LabelSpec,
     /// Limits on its use of the server.
-    pub(crate) limits: CallerLimits,
+    pub limits: CallerLimits,
     /// Limits of each of its own runs.
     per_run: Limits,
     /// US dollars in a day.
-    pub(crate) usd_per_day: Option<Num>,
+    pub usd_per_day: Option<Num>,
 }
 
 impl Caller {
@@ -149,7 +150,7 @@ impl Caller {
         let limits = entry.limits.clone();
         let money = |what: &str, x: Option<f64>| {
             // The shortest decimal that denotes the float is what was written.
-            x.map(|x| crate::commands::run::money(what, &x.to_string())).transpose()
+            x.map(|x| crate::limits::money(what, &x.to_string())).transpose()
         };
         let seconds = limits.timeout.map(|s| {
             let time = Duration::try_from_secs_f64(s).ok().filter(|d| *d > Duration::ZERO);
@@ -177,12 +178,12 @@ impl Caller {
     }
 
     /// Returns whether it has a role.
-    pub(crate) fn has(&self, role: Role) -> bool {
+    pub fn has(&self, role: Role) -> bool {
         self.roles.contains(&role)
     }
 
     /// The stricter of the server's limits and its own.
-    pub(crate) fn limits_of_run(&self, server: &Limits) -> Limits {
+    pub fn limits_of_run(&self, server: &Limits) -> Limits {
         fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
             a.into_iter().chain(b).min()
         }
@@ -200,13 +201,13 @@ impl Caller {
 
 /// Everybody who may reach a server.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Callers {
+pub struct Callers {
     by_token: Vec<([u8; 32], Arc<Caller>)>,
     by_name: Vec<(String, Arc<Caller>)>,
     /// The header that states names.
-    pub(crate) header: Option<String>,
+    pub header: Option<String>,
     /// The user of this machine.
-    pub(crate) local: Option<Arc<Caller>>,
+    pub local: Option<Arc<Caller>>,
 }
 
 impl Callers {
@@ -214,7 +215,7 @@ impl Callers {
     ///
     /// # Errors
     /// An entry contradicts itself or another one; in words for people.
-    pub(crate) fn of(
+    pub fn of(
         entries: &BTreeMap<String, CallerEntry>,
         serve: &ServeEntry,
         environment: &Environment,
@@ -266,8 +267,7 @@ impl Callers {
     }
 
     /// One caller, which needs no credential.
-    #[cfg(feature = "mcp")]
-    pub(crate) fn only(caller: Arc<Caller>) -> Callers {
+    pub fn only(caller: Arc<Caller>) -> Callers {
         Callers { local: Some(caller), ..Callers::default() }
     }
 
@@ -275,7 +275,7 @@ impl Callers {
     ///
     /// # Errors
     /// Its entry is wrong.
-    pub(crate) fn reserved(entries: &BTreeMap<String, CallerEntry>, name: &str) -> Result<Caller, String> {
+    pub fn reserved(entries: &BTreeMap<String, CallerEntry>, name: &str) -> Result<Caller, String> {
         let entry = entries.get(name).cloned().unwrap_or_default();
         Caller::of(name, &entry).map_err(|why| format!("`[callers.{name}]` is wrong: {why}"))
     }
@@ -289,17 +289,17 @@ impl Callers {
     }
 
     /// Returns whether a caller must have a credential: no caller is known without one.
-    pub(crate) fn wants_credential(&self) -> bool {
+    pub fn wants_credential(&self) -> bool {
         self.local.is_none()
     }
 
     /// Returns whether any caller is known by a token or a stated name.
-    pub(crate) fn has_credentials(&self) -> bool {
+    pub fn has_credentials(&self) -> bool {
         !self.by_token.is_empty() || !self.by_name.is_empty()
     }
 
     /// Whose token this is. Takes the same time whatever the token is.
-    pub(crate) fn by_token(&self, token: &str) -> Option<Arc<Caller>> {
+    pub fn by_token(&self, token: &str) -> Option<Arc<Caller>> {
         let hash = hash_of(token);
         let same = |known: &[u8; 32]| known.iter().zip(hash).fold(0, |d, (a, b)| d | (a ^ b)) == 0;
         let mut found = None;
@@ -312,12 +312,12 @@ impl Callers {
     }
 
     /// Whose name this is that a proxy states.
-    pub(crate) fn by_name(&self, name: &str) -> Option<Arc<Caller>> {
+    pub fn by_name(&self, name: &str) -> Option<Arc<Caller>> {
         self.by_name.iter().find(|(known, _)| known == name).map(|(_, caller)| caller.clone())
     }
 
     /// All of them, each once.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Caller>> {
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Caller>> {
         let tokens = self.by_token.iter().map(|(_, caller)| caller);
         tokens.chain(self.by_name.iter().map(|(_, caller)| caller)).chain(&self.local)
     }
@@ -361,12 +361,12 @@ fn check(name: &str, entry: &CallerEntry, serve: &ServeEntry) -> Result<(), Stri
 }
 
 /// SHA-256 of a token.
-pub(crate) fn hash_of(token: &str) -> [u8; 32] {
+pub fn hash_of(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
 /// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }
 

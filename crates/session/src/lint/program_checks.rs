@@ -1,6 +1,6 @@
-//! `lint --policy`: what the policy refuses of a configuration, found before a run.
+//! Checks of what can be run in a file: its handlers, models and stores, and its flows under a policy.
 
-use crate::args::LintArgs;
+use super::LintOptions;
 use crate::load::{Kind, Loaded, Options, Problem, load};
 use crate::policy;
 use crate::preflight::Preflight;
@@ -11,14 +11,14 @@ use diagnostics::{Diagnostic, Level, Sources};
 pub(super) fn unready(
     sources: &mut Sources,
     path: &str,
-    options: &Options,
-    args: &LintArgs,
+    loading: &Options,
+    options: LintOptions<'_>,
     preflight: &Preflight,
 ) -> Vec<Diagnostic> {
-    let loaded = match load(sources, path, options) {
+    let loaded = match load(sources, path, loading) {
         Ok(loaded) => loaded,
         // What names no policy file is refused with the code of the language.
-        Err(Problem::Wrong(found) | Problem::Policy(found)) => return wanted(found, args),
+        Err(Problem::Wrong(found) | Problem::Policy(found)) => return wanted(found, options),
         Err(Problem::Unreadable(..)) => return Vec::new(),
     };
     let mut all: Vec<Diagnostic> = Vec::new();
@@ -29,13 +29,13 @@ pub(super) fn unready(
             }
         }
     }
-    wanted(all, args)
+    wanted(all, options)
 }
 
 /// Keeps the diagnostics that the command line selects.
-fn wanted(mut found: Vec<Diagnostic>, args: &LintArgs) -> Vec<Diagnostic> {
+fn wanted(mut found: Vec<Diagnostic>, options: LintOptions<'_>) -> Vec<Diagnostic> {
     let named = |codes: &[String], d: &Diagnostic| codes.iter().any(|c| d.code.starts_with(c.as_str()));
-    found.retain(|d| (args.select.is_empty() || named(&args.select, d)) && !named(&args.ignore, d));
+    found.retain(|d| (options.select.is_empty() || named(options.select, d)) && !named(options.ignore, d));
     found
 }
 
@@ -46,10 +46,10 @@ fn wanted(mut found: Vec<Diagnostic>, args: &LintArgs) -> Vec<Diagnostic> {
 pub(super) fn findings(
     sources: &mut Sources,
     path: &str,
-    options: &Options,
-    args: &LintArgs,
+    loading: &Options,
+    options: LintOptions<'_>,
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    let Loaded { runnables, policy, routes, .. } = match load(sources, path, options) {
+    let Loaded { runnables, policy, routes, .. } = match load(sources, path, loading) {
         Ok(loaded) => loaded,
         Err(Problem::Policy(found)) => return Err(found),
         // What is wrong with the file is said by the rules.
@@ -57,8 +57,8 @@ pub(super) fn findings(
     };
     let mut all: Vec<Diagnostic> = Vec::new();
     for r in &runnables {
-        let options = policy::options(policy.as_ref(), routes.clone(), r.input.is_some());
-        for d in wanted(flow::findings(&flow::analyse(&r.code, &options)), args) {
+        let analysis = policy::options(policy.as_ref(), routes.clone(), r.input.is_some());
+        for d in wanted(flow::findings(&flow::analyse(&r.code, &analysis)), options) {
             // Entry points share their agents.
             if d.level > Level::Info && !all.contains(&d) {
                 all.push(d);

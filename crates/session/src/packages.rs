@@ -1,6 +1,8 @@
-//! The versions of packages around files: what lock files and requirements say, from a file's folder upwards to the root of its project.
+//! The versions of packages around files: what lock files and requirements say, from a file's folder upwards
+//! to the root of its project.
 //!
-//! Entry points: [`versions`] for one file, [`Packages::of`] for many. What is nearer to the file counts more.
+//! Entry points: [`versions`] for one file, [`Packages::of`] for many. What is nearer to the file counts
+//! more.
 
 use crate::load::read_bytes;
 use frontend::Versions;

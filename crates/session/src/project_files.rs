@@ -2,7 +2,8 @@
 //!
 //! Entry points: [`Neighbours::of`] where many files are asked for, [`around`] and [`beside`] for one.
 //!
-//! Invariant: what is taken of a project that is too large to be read whole is what is nearest to the file, not what its names put first.
+//! Invariant: what is taken of a project that is too large to be read whole is what is nearest to the file,
+//! not what its names put first.
 
 use crate::load::{Kind, read_bytes};
 use diagnostics::FileId;
@@ -23,8 +24,8 @@ const MOST_BYTES: (u64, u64) = (1 << 20, 1 << 18);
 /// Files and folders that are looked at, and folders within one another.
 const MOST_ENTRIES: (usize, usize) = (100_000, 16);
 
-/// The modules that a module of Python may import, and the configurations that it may load: those of the project that
-/// it is of, as far as it can be told, and otherwise of its folder, at any depth.
+/// The modules that a module of Python may import, and the configurations that it may load: those of the
+/// project that it is of, as far as it can be told, and otherwise of its folder, at any depth.
 pub fn around(main: &Path) -> Vec<String> {
     let absolute = std::path::absolute(main).unwrap_or_else(|_| main.to_path_buf());
     let own = absolute.parent().unwrap_or(Path::new("/"));
@@ -100,7 +101,8 @@ fn project_files(root: &Path, wanted: impl Fn(&str) -> bool) -> Listed {
 }
 
 impl Listed {
-    /// The modules, or what is none, of which at most some are read that are near to a folder; whether that is all of them.
+    /// The modules, or what is none, of which at most some are read that are near to a folder; whether that
+    /// is all of them.
     fn near(&self, own: &Path, modules: bool) -> (Vec<usize>, bool) {
         let most = if modules { MOST_MODULES } else { MOST_OTHERS };
         let mut order: Vec<usize> =
@@ -109,8 +111,9 @@ impl Listed {
         if all <= most.0 && order.iter().map(|i| self.0[*i].1).sum::<u64>() <= most.1 {
             return (order, true);
         }
-        // What is in the folder or below comes first, then what is below the folder above, and so on; of those the highest, and of
-        // those the smallest: what code loads is small, what tests have recorded is not.
+        // What is in the folder or below comes first, then what is below the folder above, and so on; of
+        // those the highest, and of those the smallest: what code loads is small, what tests have recorded is
+        // not.
         order.sort_by_cached_key(|i| {
             let (path, size) = &self.0[*i];
             let common = own.components().zip(path.components()).take_while(|(a, b)| a == b).count();
@@ -145,7 +148,8 @@ fn is_module(path: &Path) -> bool {
 pub struct Neighbours {
     /// By the folder in which a project begins.
     projects: Once<Read>,
-    /// The modules and the other files that count for a module: by that folder, or by the module's own where only some are read.
+    /// The modules and the other files that count for a module: by that folder, or by the module's own where
+    /// only some are read.
     modules: Once<Shared>,
     others: Once<Shared>,
 }

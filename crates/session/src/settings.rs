@@ -1,10 +1,9 @@
 //! `entail.toml` and the environment.
 
-use crate::api::Error;
 use crate::callers::{CallerEntry, ServeEntry};
-use crate::commands::lint::LintSettings;
-use crate::load::reason;
-use crate::ui::{Exit, Ui};
+use crate::error::SettingsError;
+use crate::lint::LintSettings;
+use crate::load::{self, reason};
 use core_ir::Data;
 use runtime::{
     Approvers, Environment, FileSettings, McpServer, ModelEntry, ModelSettings, Pins, PythonSettings,
@@ -107,7 +106,8 @@ struct ApproverEntry {
     key: String,
 }
 
-/// The variable that holds the address of the Redis server of stores whose program says `redis` and which have no entry.
+/// The variable that holds the address of the Redis server of stores whose program says `redis` and which
+/// have no entry.
 const REDIS_URL: &str = "REDIS_URL";
 
 /// `[limits]`: what a run may use if the command line does not say.
@@ -132,13 +132,13 @@ pub struct LimitsEntry {
 #[derive(Debug)]
 pub struct Settings {
     /// Models.
-    pub(crate) models: FileSettings,
+    pub models: FileSettings,
     /// How tools and tasks with empty bodies are carried out.
-    pub(crate) handlers: Vec<(String, Data)>,
+    pub handlers: Vec<(String, Data)>,
     /// MCP servers.
-    pub(crate) mcp: BTreeMap<String, McpServer>,
+    pub mcp: BTreeMap<String, McpServer>,
     /// How functions of Python are called.
-    pub(crate) python: PythonSettings,
+    pub python: PythonSettings,
     /// Where stores are that outlive the process.
     stores: Vec<(core_ir::Name, StorePlace)>,
     /// Stores that all callers and programs of a server share.
@@ -146,45 +146,49 @@ pub struct Settings {
     /// Where stores are whose program says `redis` and which have no entry.
     redis: Option<RedisServer>,
     /// What a run may use.
-    pub(crate) limits: LimitsEntry,
+    pub limits: LimitsEntry,
     /// What is linted for.
-    pub(crate) lint: LintSettings,
+    pub lint: LintSettings,
     /// Whether the `retries` of programs try again what was late.
     retry_timeouts: bool,
     /// The policy file.
     policy: Option<PathBuf>,
     /// Approvers that may answer questions from outside the process of a run.
-    pub(crate) approvers: Approvers,
+    pub approvers: Approvers,
     /// How a server is reached.
-    pub(crate) serve: ServeEntry,
+    pub serve: ServeEntry,
     /// Callers that may reach a server, by name.
-    pub(crate) callers: BTreeMap<String, CallerEntry>,
+    pub callers: BTreeMap<String, CallerEntry>,
     /// What was approved of MCP servers.
-    pub(crate) pins: Pins,
+    pub pins: Pins,
     /// The directory that paths in the settings are relative to.
-    pub(crate) dir: PathBuf,
+    pub dir: PathBuf,
     /// The variables of the process and of `.env`.
-    pub(crate) environment: Environment,
+    pub environment: Environment,
 }
 
 impl Settings {
     /// What was approved of MCP servers, beside `entail.toml`.
-    pub(crate) const LOCK: &str = "entail.lock";
+    pub const LOCK: &str = "entail.lock";
 
-    /// Reads the file that `--config` names, or the nearest `entail.toml` upwards, and `.env` beside it.
-    pub(crate) fn read(ui: &Ui) -> Result<Settings, Exit> {
-        let path = match &ui.args.config {
-            Some(path) => Some(path.clone()),
-            None => std::env::current_dir().ok().and_then(|here| nearest(&here)),
-        };
-        Settings::of(path.as_deref()).map_err(|e| ui.usage(&e.message, e.help.as_deref()))
+    /// Reads this file, or the nearest `entail.toml` from the working directory upwards if none is named, and
+    /// the `.env` beside it.
+    ///
+    /// # Errors
+    /// The file can't be read or used.
+    pub fn read(config: Option<&Path>) -> Result<Settings, SettingsError> {
+        match config {
+            Some(path) => Settings::of(Some(path)),
+            None => Settings::nearest(),
+        }
     }
 
-    /// What the nearest `entail.toml` from the working directory upwards says; nothing special, if there is none.
+    /// What the nearest `entail.toml` from the working directory upwards says; nothing special, if there is
+    /// none.
     ///
     /// # Errors
     /// It is there and can't be used.
-    pub fn nearest() -> Result<Settings, Error> {
+    pub fn nearest() -> Result<Settings, SettingsError> {
         Settings::of(std::env::current_dir().ok().and_then(|here| nearest(&here)).as_deref())
     }
 
@@ -192,12 +196,12 @@ impl Settings {
     ///
     /// # Errors
     /// It can't be read or used.
-    pub fn load(path: impl AsRef<Path>) -> Result<Settings, Error> {
+    pub fn load(path: impl AsRef<Path>) -> Result<Settings, SettingsError> {
         Settings::of(Some(path.as_ref()))
     }
 
-    fn of(path: Option<&Path>) -> Result<Settings, Error> {
-        let wrong = |why: String| Error::new("settings", why);
+    fn of(path: Option<&Path>) -> Result<Settings, SettingsError> {
+        let wrong = |why: String| SettingsError::new(why);
         let dir = path.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         let file = match path {
             None => File::default(),
@@ -209,7 +213,8 @@ impl Settings {
             let data = Data::from_json(value).map_err(|e| wrong(format!("the handler of `{name}`: {e}")))?;
             handlers.push((name.clone(), data));
         }
-        let environment = Environment::of_process().with_file(&dir.join(".env")).map_err(Error::from)?;
+        let environment =
+            Environment::of_process().with_file(&dir.join(".env")).map_err(SettingsError::from)?;
         let models = FileSettings { model: file.model, models: file.models };
         let (mut stores, mut shared_stores) = (Vec::new(), Vec::new());
         for (name, entry) in file.stores {
@@ -260,7 +265,7 @@ impl Settings {
     }
 
     /// Stores where the settings say, in use by nobody yet.
-    pub(crate) fn fresh_stores(&self) -> Stores {
+    pub fn fresh_stores(&self) -> Stores {
         Stores::new()
             .with_places(self.stores.clone())
             .with_shared(self.shared_stores.clone())
@@ -268,14 +273,14 @@ impl Settings {
     }
 
     /// How programs are loaded; a policy file that the command line names comes before that of the settings.
-    pub(crate) fn loading(&self, policy: Option<&Path>) -> crate::load::Options {
+    pub fn loading(&self, policy: Option<&Path>) -> load::Options {
         let policy = policy.map(Path::to_path_buf).or_else(|| self.policy.clone());
         let routes = self.model_settings(None).routes(&self.environment);
-        crate::load::Options { retry_timeouts: self.retry_timeouts, policy, undecided: false, routes }
+        load::Options { retry_timeouts: self.retry_timeouts, policy, undecided: false, routes }
     }
 
     /// The models of a run, with this one for every call if there is one.
-    pub(crate) fn model_settings(&self, model: Option<&str>) -> ModelSettings {
+    pub fn model_settings(&self, model: Option<&str>) -> ModelSettings {
         ModelSettings {
             model: model.map(String::from),
             script: None,
@@ -285,28 +290,29 @@ impl Settings {
     }
 }
 
-/// The approvers that the settings name, and nothing else of them: the file that `--config` names, or the nearest `entail.toml` upwards.
+/// The approvers that the settings name, and nothing else of them: those of this file, or of the nearest
+/// `entail.toml` upwards.
 ///
 /// # Errors
-/// Why the file cannot be used.
-pub fn approvers(ui: &Ui) -> Result<Approvers, Exit> {
+/// The file can't be used.
+pub fn approvers(config: Option<&Path>) -> Result<Approvers, SettingsError> {
     let here = || std::env::current_dir().ok().and_then(|here| nearest(&here));
-    let Some(path) = ui.args.config.clone().or_else(here) else { return Ok(Approvers::default()) };
-    let read = File::read(&path).and_then(|file| file.approvers());
-    read.map_err(|why| ui.usage(&why, None))
+    let Some(path) = config.map(Path::to_path_buf).or_else(here) else { return Ok(Approvers::default()) };
+    File::read(&path).and_then(|file| file.approvers()).map_err(SettingsError::new)
 }
 
-/// How programs in a folder are loaded: as the file says that `--config` names, or the nearest `entail.toml` upwards.
+/// How programs in a folder are loaded: as the file says that `--config` names, or the nearest `entail.toml`
+/// upwards.
 ///
 /// # Errors
 /// Why that file cannot be used.
-pub fn loading_in(folder: &Path, config: Option<&Path>) -> Result<crate::load::Options, String> {
+pub fn loading_in(folder: &Path, config: Option<&Path>) -> Result<load::Options, String> {
     let Some(path) = config.map(Path::to_path_buf).or_else(|| nearest(folder)) else {
-        return Ok(crate::load::Options::default());
+        return Ok(load::Options::default());
     };
     let file = File::read(&path)?;
     let dir = path.parent().unwrap_or(Path::new(""));
-    Ok(crate::load::Options {
+    Ok(load::Options {
         retry_timeouts: file.retry_timeouts,
         policy: file.policy.map(|p| dir.join(p)),
         undecided: false,

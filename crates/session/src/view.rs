@@ -1,10 +1,11 @@
 //! Views of a run: what somebody may be shown of its events and of its outcome.
 //!
-//! Entry points: [`View::event`] for each event as it happens, [`View::outcome`] at the end. Every way out of a run goes through one: the command
-//! line, HTTP, server-sent events, A2A and MCP.
+//! Entry points: [`View::event`] for each event as it happens, [`View::outcome`] at the end. Every way out of
+//! a run goes through one: the command line, HTTP, server-sent events, A2A and MCP.
 //!
-//! Invariant: what a view lets pass is a function of the data labelled at or below its bounds. What is above is left out: whole requests, whose
-//! very existence is labelled; answers; the outcome, whether it is a value or an error.
+//! Invariant: what a view lets pass is a function of the data labelled at or below its bounds. What is above
+//! is left out: whole requests, whose very existence is labelled; answers; the outcome, whether it is a value
+//! or an error.
 //! Invariant: what has no label, or one that the lattice of the run does not have, is withheld.
 //! Invariant: a view without bounds changes nothing.
 
@@ -160,10 +161,11 @@ impl View {
         }
     }
 
-    /// How the run ended, as far as it may be shown; `None` if the outcome is withheld, be it a value or an error.
+    /// How the run ended, as far as it may be shown; `None` if the outcome is withheld, be it a value or an
+    /// error.
     ///
-    /// With bounds, what was used is what the requests that were shown used, and nothing is told of refused calls, of what was done before a limit was
-    /// reached and of the conversation.
+    /// With bounds, what was used is what the requests that were shown used, and nothing is told of refused
+    /// calls, of what was done before a limit was reached and of the conversation.
     pub fn outcome<'r>(&self, report: &'r RunReport) -> Option<Cow<'r, RunReport>> {
         if self.is_unbounded() {
             return Some(Cow::Borrowed(report));
@@ -179,7 +181,8 @@ impl View {
                 let mut failure = failure.clone();
                 failure.notes = Vec::new();
                 failure.refusal = None;
-                // Such an end comes from outside of the program: it has no label, and says what was under way.
+                // Such an end comes from outside of the program: it has no label, and says what was under
+                // way.
                 if failure.code.is_final() {
                     failure.message = ended(failure.code).to_string();
                     failure.stopped = failure.stopped.filter(|reason| is_told(*reason));
@@ -287,7 +290,7 @@ mod tests {
     /// Returns the events that a reader of public data is shown, as JSON.
     fn shown(events: &[Event]) -> Vec<serde_json::Value> {
         let mut view = View::new(&Config::default(), &[&UNTRUSTED]);
-        let json = |e: Cow<'_, Event>| crate::progress::event_json(&e, crate::progress::Detail::Content);
+        let json = |e: Cow<'_, Event>| crate::events::event_json(&e, crate::events::Detail::Content);
         events.iter().filter_map(|e| view.event(e).and_then(json)).collect()
     }
 

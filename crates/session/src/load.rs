@@ -1,8 +1,8 @@
 //! Files of the user as programs.
 
-use crate::neighbours::around;
 use crate::packages::versions;
 use crate::policy;
+use crate::project_files::around;
 use core_ir::{Code, ModelRoutes, Term, Type};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend::doc::{Limits, decode};
@@ -92,7 +92,8 @@ impl Kind {
     }
 }
 
-/// The files under a directory that are accepted by their path, in a stable order; what .gitignore names is left out, and what is hidden.
+/// The files under a directory that are accepted by their path, in a stable order; what .gitignore names is
+/// left out, and what is hidden.
 pub fn files_under(directory: &Path, accepts: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     files_and_hidden(directory, |_| false, accepts)
 }
@@ -240,7 +241,8 @@ pub fn reason(e: &std::io::Error) -> String {
     }
 }
 
-/// What a text is, by the extension of its path. Standard input has none: it is a configuration if it looks like one.
+/// What a text is, by the extension of its path. Standard input has none: it is a configuration if it looks
+/// like one.
 fn kind_of(id: FileId, path: &str, text: &Arc<str>) -> Kind {
     match Kind::of(path) {
         Kind::Config if path == "-" => {
@@ -279,7 +281,8 @@ fn project(sources: &mut Sources, id: FileId, path: &str, text: &Arc<str>) -> Ve
     let others = match frontend::recognise(&files[0]) {
         Recognised::Frontend(f) if File::is_python(path) || f.names_modules() => around(main),
         Recognised::Frontend(f) if f.names_files() => siblings(main),
-        // Most files are no agents, and of those that are most stand for themselves: what is around them is not looked at.
+        // Most files are no agents, and of those that are most stand for themselves: what is around them is
+        // not looked at.
         _ => Vec::new(),
     };
     for sibling in others {
@@ -291,7 +294,8 @@ fn project(sources: &mut Sources, id: FileId, path: &str, text: &Arc<str>) -> Ve
     files
 }
 
-/// The file of a project that is its program: of those that a front end reads, the one that makes most of the others its parts.
+/// The file of a project that is its program: of those that a front end reads, the one that makes most of the
+/// others its parts.
 fn main_of(directory: &str) -> Result<String, Problem> {
     const MOST: usize = 600;
     let found = files_under(Path::new(directory), File::is_read);
@@ -304,7 +308,8 @@ fn main_of(directory: &str) -> Result<String, Problem> {
         if !matches!(frontend::recognise(&file), Recognised::Frontend(_)) {
             continue;
         }
-        // What starts a run says most about it; then Python, which loads configurations; then tasks, which name agents.
+        // What starts a run says most about it; then Python, which loads configurations; then tasks, which
+        // name agents.
         let starts = ["Runner.run", ".kickoff(", ".invoke(", "run_stream("].iter().any(|s| text.contains(s));
         let stem = path.file_stem().map_or(String::new(), |s| s.to_string_lossy().into_owned());
         let rank = match (File::is_python(&shown), &*stem) {
@@ -434,7 +439,7 @@ pub fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend::
 }
 
 /// The pipelines of a checked module; what is wrong with one is added to what was found.
-pub(crate) fn pipelines(module: &surface::Module, found: &mut Vec<Diagnostic>) -> Vec<Runnable> {
+pub fn pipelines(module: &surface::Module, found: &mut Vec<Diagnostic>) -> Vec<Runnable> {
     let default = module.default_entry().map(|e| e.name.clone());
     let mut out = Vec::new();
     for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Pipeline) {

@@ -1,0 +1,128 @@
+//! Settings and sessions of commands, out of their options.
+
+use crate::args::{ApprovalsArg, JournalArgs, LevelArg, UnfinishedArg, WorldArgs};
+use crate::ui::{Exit, Ui};
+use runtime::{Approvers, ConfigError, JournalError, Limits, Unfinished};
+use session::lint::LeastLevel;
+use session::{Approvals, JournalMode, JournalOptions, RunOptions, Session, Settings, SettingsError, limits};
+use std::path::PathBuf;
+
+/// The settings that `--config` names, or the nearest `entail.toml` upwards.
+///
+/// # Errors
+/// They can't be used, which the user has been told.
+pub fn settings(ui: &Ui) -> Result<Settings, Exit> {
+    Settings::read(ui.args.config.as_deref()).map_err(|e| refuse(ui, e))
+}
+
+/// The approvers of the settings.
+///
+/// # Errors
+/// They can't be used, which the user has been told.
+pub fn approvers(ui: &Ui) -> Result<Approvers, Exit> {
+    session::settings::approvers(ui.args.config.as_deref()).map_err(|e| refuse(ui, e))
+}
+
+/// The session of a command that runs programs.
+///
+/// # Errors
+/// The settings can't be used, which the user has been told.
+pub fn session(ui: &Ui, world: &WorldArgs) -> Result<Session, Exit> {
+    Ok(Session::new(settings(ui)?, world.options()))
+}
+
+/// Tells the user that a request is wrong.
+pub fn refuse(ui: &Ui, e: impl Into<session::Error>) -> Exit {
+    let e = e.into();
+    ui.usage(e.message(), e.help())
+}
+
+/// Tells the user that a model, tool or endpoint can't be used.
+pub fn refuse_config(ui: &Ui, e: &ConfigError) -> Exit {
+    ui.usage(&e.message, e.help.as_deref())
+}
+
+/// Tells the user that a journal can't be used.
+pub fn refuse_journal(ui: &Ui, e: &JournalError) -> Exit {
+    ui.usage(&e.message, e.help.as_deref())
+}
+
+impl WorldArgs {
+    /// The same for a session.
+    pub fn options(&self) -> RunOptions {
+        RunOptions {
+            model: self.model.clone(),
+            script: self.script.clone(),
+            policy: self.policy.clone(),
+            seed: self.seed,
+            fuel: self.fuel,
+            explain_flow: self.explain_flow,
+            python_tools: self.python_tools,
+            run_refused: self.run_refused,
+            otlp: self.otlp.clone(),
+        }
+    }
+
+    /// Limits of a run: those of the command line, or else `[limits]` of the settings.
+    ///
+    /// # Errors
+    /// An option or setting is no amount of money or no time.
+    pub fn limits(&self, settings: &Settings) -> Result<Limits, SettingsError> {
+        let mut all = limits::limits_of(&settings.limits)?;
+        if let Some(text) = &self.max_usd {
+            all.max_usd = Some(limits::money("--max-usd", text).map_err(SettingsError::new)?);
+        }
+        if let Some(seconds) = self.timeout {
+            all.timeout = Some(limits::seconds("--timeout", seconds).map_err(SettingsError::new)?);
+        }
+        all.max_model_calls = self.max_calls.or(all.max_model_calls);
+        all.max_tool_calls = self.max_tool_calls.or(all.max_tool_calls);
+        all.max_tokens = self.max_tokens.or(all.max_tokens);
+        Ok(all)
+    }
+}
+
+impl JournalArgs {
+    /// The same for a session.
+    pub fn options(&self) -> JournalOptions {
+        let dir = || self.journal.clone().unwrap_or_else(|| PathBuf::from(".entail"));
+        let mode = if let Some(file) = &self.record {
+            JournalMode::Record(file.clone())
+        } else if let Some(file) = &self.replay {
+            JournalMode::Replay { file: file.clone(), run: None }
+        } else if let Some(run) = &self.resume {
+            let unfinished = match self.unfinished {
+                UnfinishedArg::Ask => Unfinished::Ask,
+                UnfinishedArg::Retry => Unfinished::Retry,
+                UnfinishedArg::Fail => Unfinished::Fail,
+            };
+            JournalMode::Resume {
+                dir: dir(),
+                run: run.clone(),
+                allow_changed: self.allow_changed,
+                unfinished,
+            }
+        } else if self.journal.is_some() {
+            JournalMode::Begin(dir())
+        } else {
+            JournalMode::Off
+        };
+        let approvals = match self.approvals {
+            ApprovalsArg::Wait => Approvals::Wait,
+            ApprovalsArg::Leave => Approvals::Leave,
+            ApprovalsArg::Refuse => Approvals::Refuse,
+        };
+        JournalOptions { mode, approvals }
+    }
+}
+
+impl LevelArg {
+    /// The same for the linter.
+    pub fn least(self) -> LeastLevel {
+        match self {
+            LevelArg::Info => LeastLevel::Info,
+            LevelArg::Warn => LeastLevel::Warn,
+            LevelArg::Error => LeastLevel::Error,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What builds and drives a run: settings, programs, policies, handlers, journals, callers and the views that
+//! they get.
+//!
+//! The command line, the server, the library and the Python package all stand on this crate.
+//!
+//! Entry points: [`Settings`] reads `entail.toml`; [`load::load`] reads a program; [`Session`] combines both
+//! with the options of a driver and builds a run ([`Session::prepare`]); [`report`] shows its outcome.
+//! [`lint::ProjectLint`] lints the files of a project.
+//!
+//! ```no_run
+//! use runtime::{CancellationToken, Limits};
+//! use session::{RunOptions, RunSpec, Session, Settings, report};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let session = Session::new(Settings::nearest()?, RunOptions::default());
+//! let mut sources = diagnostics::Sources::new();
+//! let Ok(loaded) = session.load(&mut sources, "triage.agent") else { return Ok(()) };
+//! let (policy, runnable) = (loaded.policy.as_ref(), &loaded.runnables[0]);
+//! let run = session.prepare(RunSpec {
+//!     code: &runnable.code,
+//!     policy,
+//!     input: None,
+//!     name: "triage.agent main".into(),
+//!     journal: None,
+//!     models: session.models(&[&runnable.code])?,
+//!     limits: Limits::default(),
+//!     approver: None,
+//!     stream: false,
+//! })?;
+//! let ended = run.run(&CancellationToken::new(), &mut |event| drop(event)).await;
+//! if let Some(shown) = ended.ran.shown() {
+//!     println!("{}", report::as_json(&sources, &shown, &session.bound(&runnable.code, false)));
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Invariant: it writes nothing to standard output and standard error, reads no arguments and asks nobody at
+//! a terminal. Standard input is read where a file is named `-`.
+//! Invariant: it knows no driver: neither commands nor HTTP.
+//! Invariant: what a run is shown to anybody goes through a [`view::View`].
+//! Invariant: what a driver can get wrong is a typed error: [`SettingsError`], [`load::Problem`],
+//! [`preflight::Refusal`], [`Error`].
+
+pub mod bound;
+pub mod callers;
+mod error;
+pub mod events;
+pub mod keyring;
+pub mod limits;
+pub mod lint;
+pub mod load;
+pub mod packages;
+pub mod policy;
+pub mod preflight;
+pub mod program;
+pub mod project_files;
+pub mod refusal;
+pub mod report;
+mod run;
+pub mod settings;
+pub mod view;
+
+pub use error::{Error, SettingsError};
+pub use run::{
+    Approvals, EndedRun, JournalMode, JournalOptions, PreparedRun, RunEvent, RunOptions, RunSpec, Session,
+    handlers, journal_in, machine_config,
+};
+pub use settings::Settings;

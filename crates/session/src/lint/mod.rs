@@ -1,0 +1,327 @@
+//! Findings of files: the rules on the programs, configurations and modules of projects, with what stands
+//! around each file.
+//!
+//! Entry points: [`Linter::lint`] for one file, [`ProjectLint`] for files and directories with the settings
+//! of a project.
+
+mod baseline;
+mod cache;
+mod program_checks;
+mod project;
+mod project_context;
+mod settings;
+
+pub use baseline::Baseline;
+pub use project::ProjectLint;
+pub use settings::{LeastLevel, LintOptions, LintSettings, Wanted};
+
+use crate::load::{Imports, Kind, files_and_hidden, limits_of, on_all_cores, read_bytes, reason};
+use crate::packages::{Known, Packages};
+use crate::project_files::Neighbours;
+use cache::Cache;
+use core_ir::Code;
+use diagnostics::{FileId, Sources, Span, has_errors};
+use frontend::doc::{Limits, decode};
+use frontend::surface::{self, EntryKind};
+use frontend::{File, Outline, Project, Recognised, Unit, UnitKind};
+use lint::{Config, Outcome, Report, Surroundings, is_test, lint_among, lint_programs};
+use project_context::Around;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Removes what earlier runs kept, of all settings.
+pub fn clear_cache() {
+    Cache::clear();
+}
+
+/// What else than the file itself counts.
+#[derive(Clone, Copy, Debug)]
+pub struct LintSources {
+    /// True if the code and the packages around a file are read.
+    pub surroundings: bool,
+    /// True if results of earlier runs are used and kept.
+    pub cache: bool,
+}
+
+/// Rules, levels and surroundings with which files are linted.
+pub struct Linter {
+    wanted: Wanted,
+    cache: Cache,
+    /// The code around the files; `None` if it is not looked at.
+    around: Option<Around>,
+    /// What modules of Python may import.
+    neighbours: Neighbours,
+    /// The versions of packages.
+    packages: Packages,
+}
+
+impl Linter {
+    /// With these rules and levels, and what is around the files.
+    fn new(wanted: Wanted, settings: &LintSettings, sources: LintSources) -> Linter {
+        Linter {
+            cache: Cache::open(&wanted.key(), !sources.cache),
+            around: sources.surroundings.then(Around::default),
+            neighbours: Neighbours::default(),
+            packages: Packages::new(settings.versions(), sources.surroundings),
+            wanted,
+        }
+    }
+
+    /// What settings want that stand in a folder, with nothing kept between runs.
+    ///
+    /// # Errors
+    /// Why the settings cannot be used.
+    pub fn of_settings(settings: &LintSettings, dir: &Path) -> Result<Linter, String> {
+        Ok(Linter {
+            wanted: Wanted::of_settings(settings, dir)?,
+            cache: Cache::open("", true),
+            around: Some(Around::default()),
+            neighbours: Neighbours::default(),
+            packages: Packages::new(settings.versions(), true),
+        })
+    }
+
+    /// The report of a file of these bytes, from the cache if it is there.
+    pub fn lint(&self, path: &Path, bytes: &[u8]) -> Report {
+        let config = self.wanted.config_for(path);
+        // Settings that hold for some files only are no part of the cache's name.
+        let mut own = if self.wanted.is_uniform() { String::new() } else { format!("{config:?}") };
+        if std::str::from_utf8(bytes).is_ok_and(|t| t.contains("entail:")) {
+            own.push_str(&format!("{:?}", config.today));
+        }
+        let shown = path.display().to_string();
+        if is_program(&shown) || (shown == "-" && !reads_as_agents(&shown, bytes)) {
+            return program(&shown, bytes, &config);
+        }
+        let known = self.packages.of(path);
+        if File::is_python(&shown) {
+            return self.module(path, bytes, own, &known, &config);
+        }
+        if self.around.is_some() && names_modules(&shown, bytes) {
+            return self.module(path, bytes, own, &known, &config);
+        }
+        let mut own = own.into_bytes();
+        own.extend(&known.key);
+        // Where it stands in its project says whether it is one of its tests.
+        let around = self.around.as_ref().filter(|_| shown != "-");
+        let below = around.and_then(|around| around.below(path)).unwrap_or(shown);
+        own.push(u8::from(is_test(&below)));
+        let alone = self.cached(path, bytes, &own, || {
+            let project = |_| Project { versions: known.versions.clone(), ..Project::default() };
+            lint_among(&below, FileId(0), bytes, project, &config)
+        });
+        match (&alone.outcome, &self.around) {
+            (Outcome::Checked { findings, .. }, Some(around)) if Surroundings::concerns(findings) => {
+                let Some(found) = around.of(path) else { return alone };
+                let mut more = own;
+                more.extend(found.key());
+                more.extend(found.path.as_bytes());
+                self.cached(path, bytes, &more, || judged(alone.clone(), &found, &config))
+            }
+            _ => alone,
+        }
+    }
+
+    /// The report of a module of Python, or of what names one, among those of its project.
+    fn module(&self, path: &Path, bytes: &[u8], own: String, known: &Known, config: &Config) -> Report {
+        let shown = path.display().to_string();
+        if self.around.is_none() || !reads_as_agents(&shown, bytes) {
+            let alone = |_| Project { versions: known.versions.clone(), ..Project::default() };
+            return lint_among(&shown, FileId(0), bytes, alone, config);
+        }
+        let project = self.neighbours.of(path);
+        let mut more = own.into_bytes();
+        more.extend(&known.key);
+        more.extend(project.digest());
+        // Which of them it may import depends on where it is.
+        more.extend(project.path.as_bytes());
+        self.cached(path, bytes, &more, || {
+            let among = |_| Project {
+                files: project.others(),
+                versions: known.versions.clone(),
+                modules: project.modules(),
+            };
+            lint_among(&project.path, FileId(0), bytes, among, config)
+        })
+    }
+
+    fn cached(&self, path: &Path, bytes: &[u8], more: &[u8], make: impl FnOnce() -> Report) -> Report {
+        if !self.cache.is_on() {
+            return make();
+        }
+        let key = self.cache.key(path, bytes, more);
+        self.cache.get(&key, bytes).unwrap_or_else(|| {
+            let report = make();
+            self.cache.put(key, &report);
+            report
+        })
+    }
+}
+
+/// Returns whether a text that cannot be read may be meant to define agents: it has a word of some format.
+pub fn speaks_of_agents(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "system_prompt",
+        "systemPrompt",
+        "system_message",
+        "systemMessage",
+        "systemRole",
+        "instruction",
+        "backstory",
+        "expected_output",
+        "prompt",
+        "llm",
+        "agentId",
+        "agent:",
+        "agents:",
+        "\"agents\"",
+        "agent_class",
+        "sub_agents",
+        "toolsets",
+        "kagent.dev",
+        "maxSteps",
+        "mcp",
+        "component_type",
+        "model_config",
+        "crewai",
+        "autogen",
+        "langgraph",
+    ];
+    WORDS.iter().any(|w| text.contains(w))
+}
+
+/// Returns whether a file is a program in a language of Entail, by its name.
+pub fn is_program(path: &str) -> bool {
+    matches!(Kind::of(path), Kind::Agent | Kind::Lam)
+}
+
+/// The report of a program: what `entail check` says of its text, and what the rules say of its terms.
+fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
+    let mut sources = Sources::new();
+    let text = match decode(FileId(0), bytes, &limits_of(path)) {
+        Ok(text) => text,
+        Err(d) => return Report { text: None, outcome: Outcome::Unreadable(vec![*d]) },
+    };
+    let id = sources.add(path, text.clone());
+    let unit = |name: &str, code: Code, span: Span| Unit {
+        name: name.to_string(),
+        kind: UnitKind::Agent,
+        code: Arc::new(code),
+        span,
+        agents: Vec::new(),
+        outline: Outline::default(),
+    };
+    let (framework, mut findings, units) = match Kind::of(path) {
+        Kind::Lam => {
+            let parsed = frontend::calculus::compile(id, &text);
+            let all = Span { file: id, start: 0, end: text.len() as u32 };
+            let code = parsed.code.filter(|_| !has_errors(&parsed.diagnostics));
+            ("lam", parsed.diagnostics, code.map(|c| unit("main", c, all)).into_iter().collect())
+        }
+        _ => {
+            let (module, found) = surface::check_files(id, &text, &mut Imports::new(&mut sources, id));
+            let mut units = Vec::new();
+            if let Some(module) = &module {
+                let entries = module.entries().iter();
+                for entry in entries.filter(|e| e.kind == EntryKind::Pipeline && e.span.file == id) {
+                    units.extend(module.lower(entry).ok().map(|code| unit(&entry.name, code, entry.span)));
+                }
+            }
+            ("agent", found, units)
+        }
+    };
+    findings.extend(lint_programs(framework, units, config));
+    // What is found in a file that it imports is that file's.
+    findings.retain(|d| d.span.is_none_or(|s| s.file == id));
+    for d in &mut findings {
+        d.remarks.retain(|r| r.span.file == id);
+        d.framework = Some(framework);
+    }
+    config.filter(&mut findings);
+    Report { text: Some(text), outcome: Outcome::Checked { framework, units: 1, findings, silenced: 0 } }
+}
+
+/// Whether a configuration names modules of Python, which are compiled with it. Only JSON does.
+fn names_modules(path: &str, bytes: &[u8]) -> bool {
+    let limits = Limits::default();
+    path.ends_with(".json")
+        && std::str::from_utf8(bytes).is_ok_and(|t| t.contains("\"graphs\""))
+        && decode(FileId(0), bytes, &limits).is_ok_and(|text| {
+            let file = File::read(FileId(0), path, &text, &limits);
+            matches!(frontend::recognise(&file), Recognised::Frontend(f) if f.names_modules())
+        })
+}
+
+/// Whether a front end reads a module. Most modules build no agents; what is around them is not looked at.
+fn reads_as_agents(path: &str, bytes: &[u8]) -> bool {
+    let limits = Limits::default();
+    decode(FileId(0), bytes, &limits).is_ok_and(|text| {
+        let file = File::read(FileId(0), path, &text, &limits);
+        matches!(frontend::recognise(&file), Recognised::Frontend(_))
+    })
+}
+
+/// The report in the light of the code around the file.
+fn judged(mut report: Report, found: &project_context::Found, config: &Config) -> Report {
+    if let (Outcome::Checked { findings, .. }, Some(code)) = (&mut report.outcome, found.code()) {
+        code.judge(&found.path, findings);
+        findings.retain(|d| config.wants(d));
+    }
+    report
+}
+
+/// Where clients keep their lists of MCP servers; all else that is hidden is left out.
+const HIDDEN: &[&str] = &[
+    ".mcp.json",
+    ".vscode",
+    ".cursor",
+    ".gemini",
+    ".kiro",
+    ".roo",
+    ".windsurf",
+    ".trae",
+    ".amazonq",
+    ".continue",
+];
+
+/// Whether a file of a hidden folder is something else than such a list.
+fn is_of_an_editor(path: &str) -> bool {
+    let mut parts = path.rsplit(['/', '\\']);
+    let name = parts.next().unwrap_or(path);
+    let listed = name.contains("mcp") || name == "settings.json";
+    !listed && parts.any(|folder| HIDDEN.contains(&folder))
+}
+
+/// Lists the file itself (named; `-` is standard input), or the programs, the YAML, JSON and, if wanted,
+/// Python files in a directory, in a stable order. Each comes with whether it is named.
+///
+/// # Errors
+/// The path can't be read.
+pub fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, String> {
+    if path == Path::new("-") {
+        return Ok(vec![(path.to_path_buf(), true)]);
+    }
+    let metadata =
+        std::fs::metadata(path).map_err(|e| format!("cannot read `{}`: {}", path.display(), reason(&e)));
+    if !metadata?.is_dir() {
+        return Ok(vec![(path.to_path_buf(), true)]);
+    }
+    let wanted = |p: &str| is_program(p) || File::is_read(p) && (python || !File::is_python(p));
+    // What stands above the directory says nothing about it.
+    let above = path.display().to_string().len();
+    let below = |p: &str| !is_of_an_editor(p.get(above..).unwrap_or(p));
+    let files = files_and_hidden(path, |name| HIDDEN.contains(&name), |p| wanted(p) && below(p));
+    Ok(files.into_iter().map(|p| (p, false)).collect())
+}
+
+/// Lints the files on all cores; the reports, or the reasons why files can't be read, are in the order of the
+/// files.
+pub fn lint_all(files: &[(PathBuf, bool)], linter: &Linter) -> Vec<Result<Report, String>> {
+    on_all_cores(files, |(path, _)| {
+        let shown = path.display().to_string();
+        match read_bytes(&shown) {
+            Ok(bytes) => Ok(linter.lint(path, &bytes)),
+            Err(e) => Err(reason(&e)),
+        }
+    })
+}

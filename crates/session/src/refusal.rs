@@ -1,0 +1,126 @@
+//! Refused flows in words: the origin of the value, and the changes that would allow the flow.
+//!
+//! Entry points: [`remarks`] and [`with_remedies`].
+
+use core_ir::{Code, ToolDecl};
+use diagnostics::Diagnostic;
+use frontend::policy::Policy;
+use runtime::Refused;
+use std::sync::Arc;
+
+/// The most steps of a way that are shown, from each end.
+pub const MOST_STEPS: usize = 8;
+
+/// The steps of a refused value, at their places.
+pub fn remarks(mut d: Diagnostic, refused: &Refused) -> Diagnostic {
+    for chain in &refused.value.chains {
+        // The shortest way; `entail trace --why error` shows the others.
+        let Some(way) = chain.ways.first() else { continue };
+        for (i, hop) in way.iter().enumerate().filter(|(i, _)| *i < MOST_STEPS || i + MOST_STEPS >= way.len())
+        {
+            let that = if i == 0 {
+                format!("{} {}", refused.part.describe(), chain.words)
+            } else {
+                "before that".into()
+            };
+            d = d.remark(hop.span, format!("({}) {that}: {}", i + 1, hop.what.describe()));
+        }
+    }
+    d
+}
+
+/// What would make a refused flow lawful, the best first.
+fn lawful(refused: &Refused) -> Vec<String> {
+    use machine::Part;
+    let raise = |what: &str, words: &str| {
+        format!("raise the bound, if that is right for `{what}` everywhere: {words}")
+    };
+    let word = match refused.admits {
+        (true, true) => "any",
+        (true, false) => "untrusted",
+        _ => "secret",
+    };
+    let name = refused.name.as_deref();
+    let mut ways: Vec<String> = Vec::new();
+    match (&refused.part, name) {
+        (Part::Argument(arg), Some(tool)) => {
+            if refused.integrity {
+                ways.push(format!("take `{arg}` from what is trusted, or out of untrusted text as one of a few values (`endorse … in […] else …`)"));
+                ways.push(format!(
+                    "ask a person before each call: `approve = true` under `[tools.{tool}]` of a policy"
+                ));
+            }
+            if refused.secrecy {
+                ways.push(format!("leave what is secret out of `{arg}`, or `declassify` what may be known"));
+            }
+            ways.push(raise(tool, &format!("`bounds = {{ {arg} = \"{word}\" }}` under `[tools.{tool}]`")));
+        }
+        (Part::Control, Some(tool)) => {
+            ways.push("decide it by what is trusted and public: take the decision before the untrusted text is read, or in a conversation that has not read it".into());
+            if refused.integrity {
+                ways.push(format!(
+                    "ask a person before each call: `approve = true` under `[tools.{tool}]` of a policy"
+                ));
+            }
+            ways.push(raise(tool, &format!("`control = \"{word}\"` under `[tools.{tool}]`")));
+        }
+        (Part::Control, None) => {
+            ways.push(
+                "speak in a conversation of its own (`fork`, `fresh`), of which only the answer is kept"
+                    .into(),
+            );
+        }
+        (Part::Conversation, model) => {
+            ways.push("ask a model that may see it, or leave what is secret out of the conversation".into());
+            if let Some(model) = model {
+                ways.push(format!(
+                    "raise what it may see: `clearance = \"{word}\"` under `[models.{model}]` of a policy"
+                ));
+            }
+        }
+        (Part::Value, Some(key)) => {
+            ways.push(format!(
+                "declare the key `{key}` with that label, so that what is read from it has it again"
+            ));
+        }
+        (Part::Verdict, Some(tool)) => {
+            ways.push(format!("let the policy of `{tool}` look at what those who see the call may know"));
+        }
+        (Part::Value, None) => {
+            if refused.integrity {
+                ways.push(
+                    "look at what is trusted, or have a person or a check vouch for it (`endorse`)".into(),
+                );
+            }
+            if refused.secrecy {
+                ways.push("leave what is secret out of it, or `declassify` what may be known".into());
+            }
+            ways.push("assert a label that this may have".into());
+        }
+        (Part::Argument(_) | Part::Verdict, None) => {}
+    }
+    let said =
+        |(i, way): (usize, String)| format!("{} {way}", if i == 0 { "to make it lawful," } else { "or" });
+    ways.into_iter().enumerate().map(said).collect()
+}
+
+/// Adds the changes that would allow a refused flow. For a tool of which nothing is known that is to say what
+/// it does; bounds come later.
+pub fn with_remedies(
+    mut d: Diagnostic,
+    refused: &Refused,
+    code: &Code,
+    policy: Option<&Policy>,
+) -> Diagnostic {
+    let unknown = |t: &&Arc<ToolDecl>| {
+        refused.name.as_deref() == Some(&*t.name)
+            && t.is_unspecified()
+            && !policy.is_some_and(|p| p.knows(&t.name))
+    };
+    let tool = code.tools.iter().find(unknown);
+    if let Some(tool) = tool {
+        d = d.help(analysis::flow::of_unknown(&tool.name));
+    }
+    let most = if tool.is_some() { 1 } else { usize::MAX };
+    lawful(refused).into_iter().take(most).fold(d, Diagnostic::help)
+}

@@ -1,0 +1,472 @@
+//! Building a run: machine, handlers, journal, view and telemetry out of settings, options and a program.
+//!
+//! Entry points: [`Session::new`], then [`Session::prepare`] and [`PreparedRun::run`]. A driver with many
+//! runs takes the parts: [`Session::models`], [`Session::handlers`], [`machine_config`].
+
+use crate::bound;
+use crate::error::Error;
+use crate::limits::approval_lifetime;
+use crate::load::{self, Kind, Runnable};
+use crate::policy;
+use crate::preflight::{Gate, Refusal};
+use crate::settings::Settings;
+use crate::view::{Ran, View};
+use analysis::cost::CostBound;
+use core_ir::{Code, Data, LabelSpec};
+use frontend::policy::Policy;
+use machine::{CodeParser, Config, Machine};
+use runtime::{
+    About, ApprovalDesk, Approver, CancellationToken, ConfigError, Event, Handlers, Journal, JournalError,
+    Limits, ModelSettings, Models, Pins, Redactor, RunReport, Telemetry, TelemetryOptions, Tools, Unfinished,
+};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Options of a driver that runs programs. What is absent comes from the settings.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    /// The model of calls that name none.
+    pub model: Option<String>,
+    /// A file of scripted replies, instead of any model.
+    pub script: Option<PathBuf>,
+    /// The policy file.
+    pub policy: Option<PathBuf>,
+    /// Seed of random choices.
+    pub seed: Option<u64>,
+    /// The most evaluation steps.
+    pub fuel: Option<u64>,
+    /// True if each label is kept with its origin.
+    pub explain_flow: bool,
+    /// True if functions of a Python project run as its tools.
+    pub python_tools: bool,
+    /// True if a program runs although one of its calls is refused every time.
+    pub run_refused: bool,
+    /// Endpoint of OpenTelemetry for traces and metrics, instead of that of the environment.
+    pub otlp: Option<String>,
+}
+
+/// Settings and options from which runs are built.
+#[derive(Debug)]
+pub struct Session {
+    /// `entail.toml`, `.env` and the environment.
+    pub settings: Settings,
+    /// Options of the driver.
+    pub options: RunOptions,
+}
+
+/// A program and its input, with what a driver adds to the settings for this run.
+#[derive(Debug)]
+pub struct RunSpec<'a> {
+    /// The term.
+    pub code: &'a Arc<Code>,
+    /// The policy that is applied to the term.
+    pub policy: Option<&'a Policy>,
+    /// The input. A run that is resumed or replayed has its own.
+    pub input: Option<Data>,
+    /// Name of the run in journals and telemetry.
+    pub name: String,
+    /// Where answers are kept or come from.
+    pub journal: Option<JournalOptions>,
+    /// The models; see [`Session::models`].
+    pub models: Models,
+    /// Limits of the run.
+    pub limits: Limits,
+    /// Somebody who is asked at once about calls that want approval.
+    pub approver: Option<Approver>,
+    /// True if replies are reported as they grow.
+    pub stream: bool,
+}
+
+/// Use of a journal by one run.
+#[derive(Clone, Debug)]
+pub struct JournalOptions {
+    /// What is kept, or where answers come from.
+    pub mode: JournalMode,
+    /// What becomes of calls that want approval and have no approver.
+    pub approvals: Approvals,
+}
+
+/// What a journal does for a run.
+#[derive(Clone, Debug)]
+pub enum JournalMode {
+    /// Keeps nothing.
+    Off,
+    /// Keeps every answer in this file; an earlier recording of the same run is replaced.
+    Record(PathBuf),
+    /// Takes every answer from a recording. Nothing is asked.
+    Replay {
+        /// The recording, or the file of a journal.
+        file: PathBuf,
+        /// The run; the latest one of the name if absent.
+        run: Option<String>,
+    },
+    /// Begins a run in the journal of this directory.
+    Begin(PathBuf),
+    /// Goes on with a run of a journal.
+    Resume {
+        /// The directory of the journal.
+        dir: PathBuf,
+        /// The beginning of the run's identifier.
+        run: String,
+        /// True if the program may have changed, as far as it asks the same.
+        allow_changed: bool,
+        /// Treatment of calls that were under way and may have changed the world.
+        unfinished: Unfinished,
+    },
+}
+
+impl JournalMode {
+    /// Returns whether all answers come from a recording.
+    pub fn is_replay(&self) -> bool {
+        matches!(self, JournalMode::Replay { .. })
+    }
+
+    /// The directory in which questions wait for an answer; `None` if they can't.
+    fn waiting_room(&self) -> Option<&Path> {
+        match self {
+            JournalMode::Begin(dir) | JournalMode::Resume { dir, .. } => Some(dir),
+            JournalMode::Off | JournalMode::Record(_) | JournalMode::Replay { .. } => None,
+        }
+    }
+}
+
+/// What becomes of calls that want approval and have no approver. Without a journal they are refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Approvals {
+    /// The run waits for an answer in its journal.
+    #[default]
+    Wait,
+    /// The run ends, and is resumed after the answer.
+    Leave,
+    /// They are refused.
+    Refuse,
+}
+
+/// An event of a run, in two views.
+#[derive(Clone, Copy, Debug)]
+pub struct RunEvent<'a> {
+    /// Everything, for records: secrets of the settings are replaced.
+    pub kept: &'a Event,
+    /// The same as far as the policy lets the local user see it; `None` if the event is withheld.
+    pub shown: Option<&'a Event>,
+}
+
+/// A run that is ready to start.
+pub struct PreparedRun {
+    machine: Machine,
+    handlers: Handlers,
+    limits: Limits,
+    view: View,
+    telemetry: Option<Telemetry>,
+    run: String,
+    /// True if the run has an input.
+    pub has_input: bool,
+    /// True if questions wait in the journal for an answer from elsewhere.
+    pub waits_in_journal: bool,
+}
+
+/// A run that has ended, with the telemetry that is to be sent.
+pub struct EndedRun {
+    /// The outcome, with the local user's view of it.
+    pub ran: Ran,
+    /// Traces and metrics to send, if there is an endpoint.
+    pub telemetry: Option<Telemetry>,
+}
+
+impl Session {
+    /// A session of these settings and options.
+    pub fn new(settings: Settings, options: RunOptions) -> Session {
+        Session { settings, options }
+    }
+
+    /// Loads what can be run in a file, with the policy of the options or of the settings.
+    ///
+    /// # Errors
+    /// The file or the policy can't be read, or is wrong.
+    pub fn load(
+        &self,
+        sources: &mut diagnostics::Sources,
+        path: &str,
+    ) -> Result<load::Loaded, load::Problem> {
+        load::load(sources, path, &self.settings.loading(self.options.policy.as_deref()))
+    }
+
+    /// The models that options and settings name.
+    pub fn model_settings(&self) -> ModelSettings {
+        ModelSettings {
+            script: self.options.script.clone(),
+            ..self.settings.model_settings(self.options.model.as_deref())
+        }
+    }
+
+    /// Models that no program has been checked against.
+    ///
+    /// # Errors
+    /// The settings of a model can't be used.
+    pub fn any_models(&self) -> Result<Models, ConfigError> {
+        Models::new(self.model_settings(), self.settings.environment.clone())
+    }
+
+    /// Models that can answer all calls of these programs.
+    ///
+    /// # Errors
+    /// A model is missing or can't be used. [`ConfigError::local_model_missing`] tells whether fetching the
+    /// embedded model is enough.
+    pub fn models(&self, codes: &[&Code]) -> Result<Models, ConfigError> {
+        let models = self.any_models()?;
+        for code in codes {
+            models.check(code)?;
+        }
+        Ok(models)
+    }
+
+    /// The tools, as settings and options say.
+    pub fn tools(&self) -> Tools {
+        let tools = self.settings.tools();
+        if self.options.python_tools { tools.allowing_python() } else { tools }
+    }
+
+    /// Handlers of requests: these models, and the tools and stores of the settings.
+    pub fn handlers(&self, models: Models) -> Handlers {
+        let mut handlers = handlers(models, &self.settings, self.options.seed.unwrap_or(0));
+        handlers.tools = self.tools();
+        handlers.stores = self.settings.fresh_stores();
+        handlers
+    }
+
+    /// Checks that a program can run as it is set up, before it asks for anything. A replay needs no check:
+    /// nobody is asked.
+    ///
+    /// # Errors
+    /// Everything that keeps it from running.
+    pub fn preflight(&self, kind: Kind, runnable: &Runnable, policy: Option<&Policy>) -> Result<(), Refusal> {
+        let gate = Gate {
+            tools: &self.tools(),
+            stores: &self.settings.fresh_stores(),
+            routes: &self.model_settings().routes(&self.settings.environment),
+            refusals: self.options.run_refused,
+        };
+        gate.check(kind, runnable, policy)
+    }
+
+    /// The cost bound of a run, with the models and prices of the settings.
+    pub fn bound(&self, code: &Arc<Code>, has_input: bool) -> CostBound {
+        bound::bound_of(&self.settings, self.options.model.as_deref(), code, has_input)
+    }
+
+    /// Where traces and metrics go, if options or the environment say: the variables are those of
+    /// OpenTelemetry.
+    ///
+    /// # Errors
+    /// The endpoint can't be used.
+    pub fn telemetry(&self, name: String) -> Result<Option<Telemetry>, ConfigError> {
+        let environment = &self.settings.environment;
+        let options = TelemetryOptions::from_environment(environment, self.options.otlp.as_deref(), name);
+        options.map(Telemetry::new).transpose()
+    }
+
+    /// Builds a run: opens its journal, and sets up handlers, view and telemetry.
+    ///
+    /// # Errors
+    /// The journal or the endpoint of the telemetry can't be used.
+    pub fn prepare(&self, spec: RunSpec<'_>) -> Result<PreparedRun, Error> {
+        let RunSpec { code, policy, mut input, name, journal, models, limits, approver, stream } = spec;
+        let (mut seed, mut fuel) = (self.options.seed.unwrap_or(0), self.options.fuel);
+        let (mut desk, mut kept) = (None, None);
+        if let Some(options) = &journal {
+            let about = About::new(name.clone(), code, input.clone(), json!({"seed": seed, "fuel": fuel}));
+            desk = self.approval_desk(options);
+            kept = open(&options.mode, &about, models.redactor())?;
+        }
+        if let Some(kept) = &kept {
+            input = kept.input().cloned();
+            seed = kept.settings()["seed"].as_u64().unwrap_or(seed);
+            fuel = kept.settings()["fuel"].as_u64().or(fuel);
+        }
+        let mut handlers = self.handlers(models);
+        handlers.seed = seed;
+        handlers.stream = stream;
+        let has_approver = approver.is_some();
+        handlers.approver = approver;
+        let waits_in_journal = kept.is_some() && desk.is_some() && !has_approver;
+        handlers.desk = desk;
+        handlers.journal = kept.map(|s| Arc::new(Mutex::new(s)));
+        let mut config = machine_config(fuel, policy);
+        // Who is asked to approve something is shown where it comes from.
+        config.explain_flow =
+            self.options.explain_flow || (has_approver && code.tools.iter().any(|t| t.approve));
+        let has_input = input.is_some();
+        let telemetry = self.telemetry(name).map_err(Error::Telemetry)?;
+        let run = match &handlers.journal {
+            Some(kept) => kept.lock().unwrap_or_else(PoisonError::into_inner).id().to_string(),
+            None => handlers.run.get_or_insert_with(runtime::new_run_id).clone(),
+        };
+        // What the policy lets out bounds the local user, too.
+        let output = policy.map_or(LabelSpec::TOP, |p| p.output.clone());
+        let view = View::new(&config, &[&output]);
+        if !view.is_unbounded() {
+            handlers.approver = handlers.approver.take().map(|approver| bounded(approver, &config, &output));
+        }
+        let machine = Machine::new(code.clone(), input, config);
+        Ok(PreparedRun { machine, handlers, limits, view, telemetry, run, has_input, waits_in_journal })
+    }
+
+    /// Where questions wait for an answer: in the journal, if the run has one and may wait.
+    fn approval_desk(&self, options: &JournalOptions) -> Option<ApprovalDesk> {
+        let dir = options.mode.waiting_room().filter(|_| options.approvals != Approvals::Refuse)?;
+        let lifetime = approval_lifetime(self.settings.limits.approval);
+        let desk = ApprovalDesk::new(runtime::journal_file(dir), lifetime)
+            .with_approvers(self.settings.approvers.clone());
+        Some(if options.approvals == Approvals::Leave { desk.leaving() } else { desk })
+    }
+}
+
+impl PreparedRun {
+    /// Identifier of the run.
+    pub fn id(&self) -> &str {
+        &self.run
+    }
+
+    /// Limits of the run.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Runs it to its end, which `cancel` brings early. Each event is reported as it happens.
+    pub async fn run(
+        self,
+        cancel: &CancellationToken,
+        events: &mut (dyn FnMut(RunEvent<'_>) + Send),
+    ) -> EndedRun {
+        let PreparedRun { machine, handlers, limits, mut view, telemetry, run, .. } = self;
+        let mut telemetry = telemetry.map(|t| t.live(&run));
+        let records = handlers.models.redactor().for_records();
+        let mut each = |event: Event| {
+            let kept = records.event(&event);
+            if let Some(telemetry) = &mut telemetry {
+                telemetry.note(&kept);
+            }
+            let shown = view.event(&kept);
+            events(RunEvent { kept: &kept, shown: shown.as_deref() });
+        };
+        let report = runtime::run(machine, &handlers, &limits, cancel, &mut each).await;
+        EndedRun { ran: Ran { report, view }, telemetry }
+    }
+}
+
+impl EndedRun {
+    /// The report of the run, with everything in it.
+    pub fn report(&self) -> &RunReport {
+        &self.ran.report
+    }
+}
+
+/// Handlers of requests: these models, and the tools of the settings. Stores are in the process.
+pub fn handlers(models: Models, settings: &Settings, seed: u64) -> Handlers {
+    let mut handlers = Handlers::new(models);
+    handlers.tools = settings.tools();
+    handlers.seed = seed;
+    handlers
+}
+
+impl Settings {
+    /// The tools, as the settings say.
+    pub fn tools(&self) -> Tools {
+        let mut tools = Tools::new(&self.environment).with_servers(self.mcp.clone(), &self.environment);
+        if self.pins != Pins::default() {
+            tools = tools.with_pins(self.pins.clone());
+        }
+        tools = tools.with_python(self.python.clone());
+        for (name, handler) in &self.handlers {
+            tools = tools.with_handler(name.clone(), handler.clone());
+        }
+        tools
+    }
+}
+
+/// The configuration of the machine for a program under a policy.
+pub fn machine_config(fuel: Option<u64>, policy: Option<&Policy>) -> Config {
+    let endorse = policy.is_some_and(|p| p.generated_endorse);
+    let mut config = Config { parser: Some(Arc::new(Generated { endorse })), ..Config::default() };
+    if let Some(fuel) = fuel {
+        config.fuel = fuel;
+    }
+    if let Some(policy) = policy {
+        policy::configure(policy, &mut config);
+    }
+    config
+}
+
+/// The file of the journal in a directory, which is made if it is missing.
+///
+/// # Errors
+/// The directory can't be made, or is a file.
+pub fn journal_in(dir: &Path) -> Result<PathBuf, JournalError> {
+    match std::fs::create_dir_all(dir) {
+        Ok(()) => Ok(runtime::journal_file(dir)),
+        Err(_) if dir.exists() && !dir.is_dir() => Err(JournalError {
+            message: format!("`{}` is a file, and a journal is in a directory", dir.display()),
+            help: Some(
+                "name a directory, which need not be there yet; a single run in a file is `--record FILE`, and `--replay FILE` repeats it"
+                    .into(),
+            ),
+        }),
+        Err(e) => Err(JournalError {
+            message: format!("cannot make the directory `{}`: {}", dir.display(), load::reason(&e)),
+            help: None,
+        }),
+    }
+}
+
+/// Opens what a journal has of a run; `None` if nothing is kept.
+fn open(
+    mode: &JournalMode,
+    about: &About,
+    redactor: &Redactor,
+) -> Result<Option<runtime::Session>, JournalError> {
+    Ok(Some(match mode {
+        JournalMode::Off => return Ok(None),
+        JournalMode::Record(file) => Journal::open(file)?.record(about, redactor)?,
+        JournalMode::Replay { file, run } => {
+            let journal = Journal::existing(file)?;
+            let run = match run {
+                Some(id) => journal.run(id)?,
+                // A recording may have been made from another directory.
+                None => journal.latest(Some(&about.name)).or_else(|_| journal.latest(None))?,
+            };
+            journal.replay(&run.id)?
+        }
+        JournalMode::Resume { dir, run, allow_changed, unfinished } => {
+            let journal = Journal::existing(&runtime::journal_file(dir))?;
+            journal.resume(run, about, redactor, *allow_changed, *unfinished)?
+        }
+        JournalMode::Begin(dir) => Journal::open(&journal_in(dir)?)?.begin(about, redactor)?,
+    }))
+}
+
+/// Asks only about calls whose arguments may all be shown to whoever is asked.
+fn bounded(approver: Approver, config: &Config, output: &LabelSpec) -> Approver {
+    let view = Arc::new(Mutex::new(View::new(config, &[output])));
+    approver.filtered(move |call| {
+        // A view that another thread left in the middle of a label is as good as before.
+        let mut view = view.lock().unwrap_or_else(PoisonError::into_inner);
+        match call.args.iter().all(|arg| view.admits(&arg.label)) {
+            true => Ok(()),
+            false => Err("what it is called with may not be shown to whoever would be asked".into()),
+        }
+    })
+}
+
+/// Reads generated code with the prelude in scope.
+struct Generated {
+    /// Whether the policy lets it reclassify.
+    endorse: bool,
+}
+
+impl CodeParser for Generated {
+    fn parse(&self, text: &str) -> Result<Arc<Code>, String> {
+        let options = syntax::lam::Options { endorse: self.endorse, ..syntax::lam::Options::GENERATED };
+        frontend::calculus::parse_generated_with(text, options)
+    }
+}
