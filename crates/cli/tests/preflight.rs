@@ -267,6 +267,85 @@ fn a_missing_key_is_no_error_of_check_and_one_of_run() {
     assert!(checked.0 == 1 && checked.1.contains("the price of model `m`"), "{checked:?}");
 }
 
+/// What this machine lacks is found where it is looked for without running anything.
+#[test]
+fn a_missing_program_is_noted_by_check_and_refused_by_run() {
+    let cases = [
+        ("bad = { exec = [\"no-such-program-anywhere\"] }", "there is no program `no-such-program-anywhere`"),
+        ("bad = { exec = [\"./plain.txt\", \"{a}\"] }", "`./plain.txt` is not executable"),
+        (
+            "bad = { exec = [\"./orphan\"] }",
+            "needs the interpreter `/no/such/interpreter`, which is not there",
+        ),
+        ("bad = { python = \"t.py:bad\" }\n[python]\ninterpreter = \"bin/nothing\"", "bin/nothing`"),
+        ("bad = { builtin = \"file.read\", root = \"nowhere\" }", "its root `nowhere` is not a directory"),
+        (
+            "bad = { mcp = \"s\" }\n[mcp.s]\ncommand = [\"no-such-server\"]",
+            "there is no program `no-such-server`",
+        ),
+    ];
+    for (handler, want) in cases {
+        let settings: &str = &format!("[handlers]\n{handler}\n");
+        for how in ["plain", "try", "on_fail"] {
+            let case = Case { declares: TOOL, ..CASE };
+            let dir = folder(&case, how);
+            let at = dir.path();
+            std::fs::write(at.join("entail.toml"), settings).unwrap();
+            std::fs::write(at.join("t.py"), "def bad(a): return a\n").unwrap();
+            std::fs::write(at.join("plain.txt"), "no program\n").unwrap();
+            std::fs::write(at.join("orphan"), "#!/no/such/interpreter\n").unwrap();
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt;
+                std::fs::set_permissions(at.join("orphan"), PermissionsExt::from_mode(0o755)).unwrap();
+            }
+            let checked = entail(at, &["check", "p.agent"]);
+            assert!(checked.0 == 0 && checked.2.contains(want), "{want}: {checked:?}");
+            let ran = entail(at, &["run", "p.agent", "--pipeline", "main"]);
+            assert!(ran.0 == 1 && ran.2.contains("error[E001]") && ran.2.contains(want), "{want}: {ran:?}");
+            assert!(!at.join("ledger").exists(), "a tool was called: {ran:?}");
+        }
+    }
+}
+
+/// A mistake that only the call can find out about ends the run, whatever is around the call.
+#[test]
+fn nothing_catches_a_mistake_that_only_the_call_finds() {
+    let server = "tool shout(a: String) -> String pure { builtin \"text.upper\" }\n\
+        pipeline other(a: String) -> String { let x = shout(a); return x; }\n";
+    let mcp = format!(
+        "[handlers]\nbad = {{ mcp = \"s\" }}\n[mcp.s]\ncommand = [{:?}, \"mcp\", \"server.agent\"]\n",
+        env!("CARGO_BIN_EXE_entail")
+    );
+    let cases = [
+        (mcp.as_str(), "the server has no such tool"),
+        // The first tool removes it.
+        ("[handlers]\nbad = { exec = [\"./fleeting\"] }\n", "there is no program `./fleeting`"),
+    ];
+    for (settings, want) in cases {
+        for how in ["plain", "try", "on_fail"] {
+            let case = Case { declares: TOOL, ..CASE };
+            let dir = folder(&case, how);
+            let at = dir.path();
+            let text =
+                program(&case, how).replace("echo called >> ledger", "echo called >> ledger; rm fleeting");
+            std::fs::write(at.join("p.agent"), text).unwrap();
+            std::fs::write(at.join("entail.toml"), settings).unwrap();
+            std::fs::write(at.join("server.agent"), server).unwrap();
+            std::fs::write(at.join("fleeting"), "#!/bin/sh\n").unwrap();
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt;
+                std::fs::set_permissions(at.join("fleeting"), PermissionsExt::from_mode(0o755)).unwrap();
+            }
+            let ran = entail(at, &["run", "p.agent", "--pipeline", "main"]);
+            assert!(ran.0 == 1 && ran.2.contains("error[configuration]"), "{want}, {how}: {ran:?}");
+            assert!(ran.2.contains("the tool `bad` can't be called: ") && ran.2.contains(want), "{ran:?}");
+            assert!(!ran.1.contains("caught") && at.join("ledger").exists(), "{want}, {how}: {ran:?}");
+        }
+    }
+}
+
 #[test]
 fn a_call_that_may_be_refused_is_no_error() {
     let program = "tool page(u: String) -> String reads { exec \"echo\" \"{u}\" }\n\

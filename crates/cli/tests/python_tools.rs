@@ -333,5 +333,5 @@ fn the_interpreter_is_that_of_the_project() {
         "[python]\ninterpreter = \"bin/nothing\"\n[handlers]\nt = { python = \"lib/tools.py:count\" }\n",
     );
     let (_, _, err) = call_in(dir.path(), "text: String", "{ text: text }", "Number");
-    assert!(err.contains("there is no such program"), "{err}");
+    assert!(err.contains("error[E001]") && err.contains("bin/nothing`"), "{err}");
 }

@@ -14,7 +14,7 @@ pub enum ConfigErrorKind {
     NoConsent,
     /// A variable of the environment that is not set, by its name.
     NotSet(String),
-    /// A program that this machine lacks.
+    /// A program, or the root of a built-in tool on files, that this machine lacks.
     NotInstalled,
     /// A tool that a test calls without a mock.
     NotMocked,

@@ -12,7 +12,7 @@ use crate::provider::{self, Answer, Finish, ModelCall, ModelError, Provider, Tok
 use crate::rng;
 use crate::secret::RedactedStream;
 use crate::settings::Routed;
-use crate::tools::ToolAnswer;
+use crate::tools::{ToolAnswer, ToolError};
 use crate::underway::{Doing, Done, Open, OpenModel, Portable, UnderWay};
 use crate::why::{self, Explainer, Why};
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
@@ -443,7 +443,7 @@ impl<'a> Driver<'a> {
                     Unfinished::Fail => {
                         self.asked(id, request, "");
                         self.keep(id, request);
-                        self.tool_answered(id, Err(what).into(), Instant::now());
+                        self.tool_answered(id, Err(ToolError::Failed(what)).into(), Instant::now());
                         true
                     }
                     Unfinished::Ask => {
@@ -861,7 +861,9 @@ impl<'a> Driver<'a> {
             }
             (Doing::Tool, Some(Done::NotNoted(why))) => self.end(id, StopReason::Journal, why),
             (Doing::Tool, Some(Done::Tool(result))) => self.tool_answered(id, *result, begun),
-            (Doing::Tool, _) => self.tool_answered(id, Err(crashed.to_string()).into(), begun),
+            (Doing::Tool, _) => {
+                self.tool_answered(id, Err(ToolError::Failed(crashed.to_string())).into(), begun);
+            }
             (Doing::Approval, Some(Done::Approval(verdict))) => self.approved(id, verdict, begun),
             (Doing::Approval, _) => self.approved(id, Decided::refused(crashed), begun),
             (Doing::Recall, Some(Done::Recall(result))) => self.recalled(id, result, begun),
@@ -918,7 +920,17 @@ impl<'a> Driver<'a> {
 
     fn tool_answered(&mut self, id: RequestId, answer: ToolAnswer, begun: Instant) {
         let ToolAnswer { result, label } = answer;
-        let result = result.map(|data| self.redactor().data(&data)).map_err(|e| self.redactor().owned(e));
+        let result = match result {
+            Ok(data) => Ok(self.redactor().data(&data)),
+            Err(ToolError::Failed(why)) => Err(self.redactor().owned(why)),
+            Err(ToolError::Configuration(e)) => {
+                if let Some(session) = &self.handlers.journal {
+                    // The end of the run is written after it, and waited for.
+                    let _ = lock(session).not_called(id);
+                }
+                return self.end(id, StopReason::Configuration, e.one_line());
+            }
+        };
         let what = match &result {
             Ok(data) => Answered::Data(data.clone()),
             Err(e) => Answered::Failed(e.clone()),

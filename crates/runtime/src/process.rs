@@ -9,8 +9,13 @@
 //! Invariant: every [`Process`] is waited for, also one that nobody waits for any more: none stays behind as a zombie.
 
 use crate::environment::is_secret_name;
+use crate::tools::ToolError;
+use crate::{ConfigError, ConfigErrorKind};
+use diagnostics::clip_to as clip;
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Seek, Write};
+use std::io::{Read as _, Seek, Write};
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -216,8 +221,10 @@ pub(crate) fn spawn(
     stdin: Stdio,
     memory: Option<u64>,
     shown: &str,
-) -> Result<(Process, Group), String> {
-    let (command, is_supervisor) = under_supervision(command, memory, shown)?;
+) -> Result<(Process, Group), ToolError> {
+    // A supervisor is always there: whether its program is must be known before.
+    look_up(command.get_program())?;
+    let (command, is_supervisor) = under_supervision(command, memory);
     let mut command = Command::from(command);
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.kill_on_drop(!is_supervisor);
@@ -228,10 +235,7 @@ pub(crate) fn spawn(
             crate::watchdog::ready();
         }
     }
-    let child = command.spawn().map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => missing(shown),
-        _ => format!("cannot start `{shown}`: {e}"),
-    })?;
+    let child = command.spawn().map_err(|e| format!("cannot start `{shown}`: {e}"))?;
     let group = Group::of(&child, is_supervisor);
     if !is_supervisor {
         limit_memory(&child, memory);
@@ -239,35 +243,74 @@ pub(crate) fn spawn(
     Ok((Process { child: Some(child), is_supervisor }, group))
 }
 
-fn missing(shown: &str) -> String {
-    format!("cannot start `{shown}`: there is no such program")
+/// Looks for a program without starting it: a path, or a name in a directory of `PATH`.
+///
+/// # Errors
+/// There is no such program, it may not be executed, or the interpreter that its first line names is not there.
+pub(crate) fn look_up(program: &OsStr) -> Result<(), ConfigError> {
+    let path = Path::new(program);
+    let shown = clip(&path.display().to_string(), 200).to_string();
+    let unusable = |message: String, help: &str| {
+        Err(ConfigError::new(message).with_help(help).of_kind(ConfigErrorKind::NotInstalled))
+    };
+    let candidates: Vec<_> = if path.components().count() > 1 || path.is_absolute() {
+        vec![path.to_path_buf()]
+    } else if cfg!(unix)
+        && let Some(all) = std::env::var_os("PATH")
+    {
+        std::env::split_paths(&all).map(|dir| dir.join(path)).collect()
+    } else {
+        // Elsewhere, and without `PATH`, the system completes names in its own ways.
+        return Ok(());
+    };
+    let files: Vec<_> = candidates.into_iter().filter(|c| c.is_file()).collect();
+    match files.iter().find(|file| is_executable(file)) {
+        Some(file) => match interpreter(file).filter(|i| !is_executable(Path::new(i))) {
+            Some(missing) => unusable(
+                format!("`{shown}` needs the interpreter `{}`, which is not there", clip(&missing, 200)),
+                "install it, or correct the first line of the program",
+            ),
+            None => Ok(()),
+        },
+        None if files.is_empty() => {
+            unusable(format!("there is no program `{shown}`"), "install it, or correct its name")
+        }
+        None => unusable(format!("`{shown}` is not executable"), "make it executable with `chmod +x`"),
+    }
+}
+
+/// Returns whether a file may be executed.
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_executable(file: &Path) -> bool {
+    file.is_file()
+}
+
+/// The interpreter that the first line of a script names: `#!/bin/sh`.
+fn interpreter(file: &Path) -> Option<String> {
+    // Linux reads as much.
+    let mut line = Vec::new();
+    File::open(file).ok()?.take(256).read_to_end(&mut line).ok()?;
+    let line = line.strip_prefix(b"#!")?.split(|b| *b == b'\n').next()?;
+    std::str::from_utf8(line).ok()?.split_whitespace().next().map(String::from)
 }
 
 /// The command as it is started, and whether by a supervisor.
 #[cfg(target_os = "linux")]
-fn under_supervision(
-    command: std::process::Command,
-    memory: Option<u64>,
-    shown: &str,
-) -> Result<(std::process::Command, bool), String> {
-    let Some(supervised) = crate::supervisor::supervised(&command, memory) else {
-        return Ok((command, false));
-    };
-    // The supervisor is always there.
-    if crate::supervisor::is_there(command.get_program()) {
-        Ok((supervised, true))
-    } else {
-        Err(missing(shown))
+fn under_supervision(command: std::process::Command, memory: Option<u64>) -> (std::process::Command, bool) {
+    match crate::supervisor::supervised(&command, memory) {
+        Some(supervised) => (supervised, true),
+        None => (command, false),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn under_supervision(
-    command: std::process::Command,
-    _: Option<u64>,
-    _: &str,
-) -> Result<(std::process::Command, bool), String> {
-    Ok((command, false))
+fn under_supervision(command: std::process::Command, _: Option<u64>) -> (std::process::Command, bool) {
+    (command, false)
 }
 
 /// Limits the memory of a process that was just started.

@@ -77,15 +77,6 @@ pub(crate) fn supervised(command: &Command, memory: Option<u64>) -> Option<Comma
     Some(outer)
 }
 
-/// Returns whether a program of this name exists: in `PATH`, or at the path given by a name with a separator.
-pub(crate) fn is_there(program: &OsStr) -> bool {
-    let path = Path::new(program);
-    if path.components().count() > 1 || path.is_absolute() {
-        return path.exists();
-    }
-    std::env::var_os("PATH").is_none_or(|p| std::env::split_paths(&p).any(|dir| dir.join(path).exists()))
-}
-
 /// Does what the program was started for, if it was started as a supervisor or to become a tool. The first argument is the program's name.
 pub(crate) fn carry_out(args: impl IntoIterator<Item = OsString>) -> Option<u8> {
     let mut args = args.into_iter().skip(1);

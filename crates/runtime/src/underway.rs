@@ -208,6 +208,7 @@ fn in_task(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::ToolError;
     use core_ir::Data;
     use std::future::poll_fn;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -225,7 +226,7 @@ mod tests {
         let (id, done) = poll_fn(|cx| all.poll_done(cx)).await?;
         all.remove(id);
         let result = done.map(|done| match done {
-            Done::Tool(answer) => answer.result,
+            Done::Tool(answer) => answer.result.map_err(ToolError::one_line),
             _ => Err("not of a tool".into()),
         });
         Some((id.number, result))

@@ -237,6 +237,71 @@ async fn an_unfinished_call_is_asked_about() {
     assert_eq!(ledger.lock().unwrap().len(), 1);
 }
 
+/// A writing tool whose program is missing was not called: once it is there, the run goes on without a question.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_tool_that_could_not_be_called_is_no_unfinished_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, program) = (dir.path().join("r.db"), dir.path().join("pay"));
+    let mut t = payment();
+    t.params.clear();
+    t.handler = Some(support::program::exec(&[program.to_str().unwrap()]));
+    let code = code(|b| call(b, t, vec![]));
+    let plain = || Handlers::new(Models::only(Arc::new(Scripted::parse("[]").unwrap())));
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    let e = run(&code, &with(plain(), session)).await.0.result.unwrap_err();
+    assert_eq!(e.code, ErrorCode::Configuration, "{e:?}");
+    std::os::unix::fs::symlink("/bin/true", &program).unwrap();
+    let report = run(&code, &with(plain(), resume(&file, &id, &code, Unfinished::Ask))).await.0;
+    assert_eq!(text(&report), "\"\"");
+}
+
+/// A call that was interrupted stays one, even if its program is missing when it is tried again.
+#[cfg(unix)]
+#[tokio::test]
+async fn an_interrupted_call_stays_one_when_its_program_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, program) = (dir.path().join("r.db"), dir.path().join("pay"));
+    let hang = "#!/bin/sh\nexec sleep 1000\n";
+    std::fs::write(&program, hang).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut t = payment();
+    t.params.clear();
+    t.handler = Some(support::program::exec(&[program.to_str().unwrap()]));
+    let code = code(|b| call(b, t, vec![]));
+    let plain = || Handlers::new(Models::only(Arc::new(Scripted::parse("[]").unwrap())));
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    let first = with(plain(), session);
+    {
+        let machine = Machine::new(code.clone(), None, Config::default());
+        let (limits, cancel) = (Limits::default(), CancellationToken::new());
+        let mut ignore = |_| {};
+        let noted = async {
+            // The row of the call that is under way.
+            let db = rusqlite::Connection::open(&file).unwrap();
+            let rows = || db.query_row("SELECT count(*) FROM entries", [], |r| r.get::<_, i64>(0)).unwrap();
+            while rows() == 0 {
+                tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            }
+        };
+        tokio::select! {
+            _ = runtime::run(machine, &first, &limits, &cancel, &mut ignore) => panic!("it hangs"),
+            () = noted => {}
+        }
+    }
+    drop(first);
+    std::fs::remove_file(&program).unwrap();
+    let retry = with(plain(), resume(&file, &id, &code, Unfinished::Retry));
+    let e = run(&code, &retry).await.0.result.unwrap_err();
+    assert_eq!(e.code, ErrorCode::Configuration, "{e:?}");
+    drop(retry);
+    let ask = with(plain(), resume(&file, &id, &code, Unfinished::Ask));
+    let e = run(&code, &ask).await.0.result.unwrap_err();
+    assert!(e.message.contains("interrupted while the tool `pay` was at work"), "{e:?}");
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn an_idempotent_tool_is_called_again_with_the_same_key() {

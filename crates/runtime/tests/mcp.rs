@@ -31,6 +31,9 @@ struct TestServer {
     log: Option<String>,
     /// Whether its list of tools has no end.
     endless: bool,
+    /// Whether it has a tool only in the first list that it gives.
+    fickle: bool,
+    lists: Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl TestServer {
@@ -69,6 +72,11 @@ impl ServerHandler for TestServer {
                 next_cursor: Some("more".into()),
                 ..ListToolsResult::with_all_items(tools)
             });
+        }
+        if self.fickle {
+            let first = self.lists.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+            let names = ["picky", "lost"].into_iter().take(if first { 2 } else { 1 });
+            return Ok(ListToolsResult::with_all_items(names.map(|name| tool(name, &text)).collect()));
         }
         Ok(ListToolsResult::with_all_items(vec![
             tool("add", &add),
@@ -120,6 +128,7 @@ impl ServerHandler for TestServer {
                 let said = vec![ContentBlock::text("MALLORY")];
                 Ok(CallToolResult::success(said).with_meta(Some(meta)).into())
             }
+            "picky" => Err(ErrorData::invalid_params("not this text", None)),
             _ => Err(ErrorData::invalid_params("unknown tool", None)),
         }
     }
@@ -144,7 +153,9 @@ fn process(log: Option<&str>) -> McpServer {
 async fn serves_when_told_to() {
     let Ok(log) = std::env::var("MCP_TEST_LOG") else { return };
     let endless = log.ends_with("endless");
-    let server = TestServer { log: (!log.is_empty()).then_some(log), endless };
+    let fickle = log.ends_with("fickle");
+    let server =
+        TestServer { log: (!log.is_empty()).then_some(log), endless, fickle, ..TestServer::default() };
     server.note("started");
     let service = server.clone().serve(rmcp::transport::stdio()).await.unwrap();
     let _ = service.waiting().await;
@@ -181,11 +192,27 @@ async fn run(tools: Tools, tool: ToolDecl, args: Vec<(Name, Data)>) -> Result<Da
     match report.result {
         Ok(value) => Ok(value.data().unwrap()),
         Err(f) => {
-            assert_eq!(f.code, ErrorCode::Tool, "{f:?}");
-            // What is before it is the machine's.
-            Err(f.message.split_once("`: ").unwrap().1.to_string())
+            // What is before it names the tool.
+            let before = match f.code {
+                ErrorCode::Tool => "`: ",
+                ErrorCode::Configuration => "` can't be called: ",
+                _ => panic!("{f:?}"),
+            };
+            Err(f.message.split_once(before).unwrap().1.to_string())
         }
     }
+}
+
+/// The error of a call that stands in a `try`.
+async fn uncaught(tools: Tools, tool: ToolDecl, args: Vec<(Name, Data)>) -> (ErrorCode, String) {
+    let m = machine(|b| {
+        let call = call(b, tool, args);
+        caught(b, call)
+    });
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let report = runtime::run(m, &handlers(tools), &limits, &cancel, &mut |_| {}).await;
+    let failure = report.result.unwrap_err();
+    (failure.code, failure.message)
 }
 
 fn num(n: i64) -> Data {
@@ -512,7 +539,8 @@ async fn a_declaration_that_differs_is_refused_before_anything_is_sent() {
     assert_eq!(
         e,
         "MCP server `s`: it is not what it is declared as: \
-         the parameter `text` is declared as a number, but the server expects a string"
+         the parameter `text` is declared as a number, but the server expects a string \
+         (help: declare it as `entail tools --discover s` shows it)"
     );
     let e = case(echo(&[]), vec![]).await.unwrap_err();
     assert!(e.contains("the server requires the parameter `text`, which the declaration lacks"), "{e}");
@@ -698,7 +726,49 @@ async fn servers_that_are_none() {
         .unwrap_err();
     assert!(e.contains("it refused the connection: `go away`"), "{e}");
     let none = McpServer { command: Some(vec!["/no/such/program".into()]), ..McpServer::default() };
-    assert!(case(none).await.unwrap_err().contains("there is no such program"));
+    let e = case(none).await.unwrap_err();
+    assert!(e.starts_with("MCP server `s`: there is no program `/no/such/program`"), "{e}");
+}
+
+#[tokio::test]
+async fn nothing_catches_a_declaration_that_the_server_does_not_fit() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let server = || one(process(log.to_str()));
+    let echo = |params: &[(&str, Type)]| tool("echo", params, Type::Str);
+    let none = McpServer { command: Some(vec!["/no/such/program".into()]), ..McpServer::default() };
+    let pins = "version = 1\n[tools.s]\n";
+    let cases = [
+        (server(), tool("ecko", &[], Type::Str), vec![], "the server has no such tool"),
+        (server(), echo(&[]), vec![], "the server requires the parameter `text`"),
+        (one(none), echo(&[]), vec![], "there is no program"),
+        (
+            server().with_pins(Pins::parse(pins).unwrap()),
+            echo(&[("text", Type::Str)]),
+            vec![("text".into(), Data::str("x"))],
+            "it was not there when the server was approved",
+        ),
+    ];
+    for (tools, tool, args, want) in cases {
+        let (code, message) = uncaught(tools, tool, args).await;
+        assert!(code == ErrorCode::Configuration && message.contains(want), "{want}: {code:?} {message}");
+    }
+    assert!(!std::fs::read_to_string(&log).unwrap().contains("echo"));
+}
+
+/// The server lists a tool when it starts, and no longer has it when it is called.
+#[tokio::test]
+async fn nothing_catches_a_tool_that_has_gone_since_the_server_was_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("fickle");
+    let args = || vec![("text".into(), Data::str("x"))];
+    let lost = tool("lost", &[("text", Type::Str)], Type::Str);
+    let (code, message) = uncaught(one(process(log.to_str())), lost, args()).await;
+    assert!(code == ErrorCode::Configuration && message.contains("the server has no such tool"), "{message}");
+    // A refusal of the arguments is the server's answer.
+    let picky = tool("picky", &[("text", Type::Str)], Type::Str);
+    let e = run(one(process(log.to_str())), picky, args()).await.unwrap_err();
+    assert!(e.contains("the server refused: `not this text`"), "{e}");
 }
 
 #[tokio::test]
@@ -740,7 +810,7 @@ impl Web {
     async fn start(json: bool) -> Web {
         let log = tempfile::tempdir().unwrap();
         let log_file = log.path().join("log").to_str().unwrap().to_string();
-        let server = TestServer { log: Some(log_file), endless: false };
+        let server = TestServer { log: Some(log_file), ..TestServer::default() };
         let mut config = StreamableHttpServerConfig::default();
         config.json_response = json;
         config.legacy_session_mode = !json;

@@ -9,7 +9,7 @@ use runtime::{CancellationToken, Environment, Handlers, Limits, Models, Scripted
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use support::program::{call, decl, exec, machine};
+use support::program::{call, caught, decl, exec, machine};
 use support::{Act, Server};
 
 const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
@@ -114,7 +114,67 @@ async fn failures_say_what_happened() {
         assert!(e.contains(want), "{want}\n{e}");
     }
     let missing = decl("t", &[], Type::Num, Some(exec(&["/no/such/program"])));
-    assert!(run(tools(), missing, vec![]).await.unwrap_err().contains("there is no such program"));
+    let e = run(tools(), missing, vec![]).await.unwrap_err();
+    assert!(e.starts_with("the tool `t` can't be called: there is no program `/no/such/program`"), "{e}");
+}
+
+/// Mistakes in handlers that only a call finds out about end the run.
+#[tokio::test]
+async fn nothing_catches_a_handler_that_is_not_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str, mode: u32| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        path.to_str().unwrap().to_string()
+    };
+    let plain = file("plain", "#!/bin/sh\n", 0o644);
+    let orphan = file("orphan", "#!/no/such/interpreter -x\n", 0o755);
+    let module = file("module.py", "def other(): pass\n", 0o644);
+    let broken = file("broken.py", "import no_such_module_anywhere\n", 0o644);
+    let python = |function: String| Data::record([("python".into(), Data::str(function))]);
+    let gone = dir.path().join("gone").display().to_string();
+    let files = Data::record([("builtin".into(), Data::str("file.list")), ("root".into(), Data::str(gone))]);
+    let cases = [
+        (exec(&["/no/such/program"]), "there is no program `/no/such/program`"),
+        (exec(&["no-such-program-anywhere"]), "there is no program `no-such-program-anywhere`"),
+        (exec(&[&plain]), "is not executable"),
+        (exec(&[&orphan]), "needs the interpreter `/no/such/interpreter`, which is not there"),
+        (python(format!("{module}:act")), "the module has no `act`"),
+        (python(format!("{broken}:act")), "has no module `no_such_module_anywhere`"),
+        (files, "is not a directory"),
+    ];
+    for (handler, want) in cases {
+        let t = decl("t", &[("a", Type::Str)], Type::Dyn, Some(handler));
+        let tools = tools().allowing_python();
+        let handlers =
+            Handlers { tools, ..Handlers::new(Models::only(Arc::new(Scripted::parse("[]").unwrap()))) };
+        let m = machine(|b| {
+            let call = call(b, t, vec![arg("a", "x")]);
+            caught(b, call)
+        });
+        let (limits, cancel) = (Limits::default(), CancellationToken::new());
+        let report = runtime::run(m, &handlers, &limits, &cancel, &mut |_| {}).await;
+        let e = report.result.unwrap_err();
+        assert!(e.code == ErrorCode::Configuration && e.message.contains(want), "{want}\n{e:?}");
+        assert!(e.message.starts_with("the tool `t` can't be called: "), "{e:?}");
+    }
+}
+
+/// What a call did is an error of the tool, which the program may handle.
+#[tokio::test]
+async fn failures_of_calls_can_be_caught() {
+    let t = decl("t", &[], Type::Dyn, Some(exec(&["sh", "-c", "exit 3"])));
+    let handlers =
+        Handlers { tools: tools(), ..Handlers::new(Models::only(Arc::new(Scripted::parse("[]").unwrap()))) };
+    let m = machine(|b| {
+        let call = call(b, t, vec![]);
+        caught(b, call)
+    });
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let report = runtime::run(m, &handlers, &limits, &cancel, &mut |_| {}).await;
+    assert!(report.result.is_ok(), "{report:?}");
 }
 
 #[tokio::test]

@@ -71,6 +71,8 @@ pub struct Session {
     conversations: Conversations,
     /// Strands that have left the course of the journal.
     changed: HashSet<u64>,
+    /// Requests that were under way when the run was interrupted.
+    interrupted: HashSet<RequestId>,
 }
 
 /// What a journal knows of a request.
@@ -269,6 +271,7 @@ impl Journal {
             left,
             conversations: Conversations::default(),
             changed: HashSet::new(),
+            interrupted: HashSet::new(),
         })
     }
 
@@ -444,7 +447,10 @@ impl Session {
         }
         let Some(response) = row.response else {
             return Ok(match self.mode {
-                Mode::Write => Known::Begun,
+                Mode::Write => {
+                    self.interrupted.insert(id);
+                    Known::Begun
+                }
                 Mode::Replay => {
                     Known::Wrong(format!("the recording ends while this is under way: {}", shown(call, &now)))
                 }
@@ -485,6 +491,13 @@ impl Session {
         let (call, redactor) = (call.clone(), redactor.clone());
         let entry = Write::Entry { id, call, response: None, spent: Spent::default(), redactor };
         self.writer.as_ref().map(|w| w.write(entry))
+    }
+
+    /// Notes that a tool that was noted as under way was not called. Of one that may have been called before the run was interrupted,
+    /// that stays to be known.
+    pub(crate) fn not_called(&self, id: RequestId) -> Option<Written> {
+        let is_new = !self.interrupted.contains(&id);
+        self.writer.as_ref().filter(|_| is_new).map(|w| w.write(Write::NotCalled { id }))
     }
 
     /// Writes an answer, which must not go to the machine before it is on the disk; `None` if this one is not

@@ -24,6 +24,8 @@ use tokio::sync::oneshot;
 pub(super) enum Write {
     /// A request, and its answer if it has one; without one it is under way.
     Entry { id: RequestId, call: Call, response: Option<Json>, spent: Spent, redactor: Redactor },
+    /// A request that was under way, and whose tool was not called.
+    NotCalled { id: RequestId },
     /// How the run ended.
     Ended { status: String, outcome: Json },
 }
@@ -173,6 +175,12 @@ impl Target {
                     };
                     row.seal();
                     row.insert(&t, &self.run)?;
+                }
+                Write::NotCalled { id } => {
+                    t.execute(
+                        "DELETE FROM entries WHERE run = ?1 AND strand = ?2 AND number = ?3 AND response IS NULL",
+                        params![self.run, id.strand.cast_signed(), id.number],
+                    )?;
                 }
                 Write::Ended { status, outcome } => {
                     t.execute(

@@ -3,13 +3,13 @@
 use super::pins::{self, Pins, ServerTool};
 use super::{BEFORE, McpCall, McpServer, NEWEST, result, signature};
 use crate::process::{self, Group, STDERR_TAIL};
-use crate::tools::{ToolAnswer, ToolLimits};
+use crate::tools::{ToolAnswer, ToolError, ToolLimits};
 use crate::{ConfigError, ConfigErrorKind, Environment, Secret, web};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation,
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ErrorCode, Implementation,
     PaginatedRequestParams, ProtocolVersion, RequestMetaObject, Tool,
 };
 use rmcp::service::{
@@ -126,7 +126,7 @@ impl Connections {
         let declared = self.declared(server).map_err(|e| e.one_line())?;
         let limit = declared.settings.start_timeout.map_or(START, Duration::from_secs_f64);
         let connected = Client::connect(declared, limits, hidden, limit).await;
-        let client = connected.map_err(|why| format!("MCP server `{server}`: {why}"))?;
+        let client = connected.map_err(|e| format!("MCP server `{server}`: {}", e.one_line()))?;
         let tools = client.tools.iter().map(described).collect();
         client.close(true).await;
         Ok(tools)
@@ -174,12 +174,12 @@ impl Connections {
 
     /// Calls a tool of a server, which is connected first if it is not yet.
     pub(crate) async fn call(&self, call: McpCall<'_>) -> ToolAnswer {
-        self.answer(&call).await.unwrap_or_else(|why| Err(why).into())
+        self.answer(&call).await.unwrap_or_else(|e| Err(e).into())
     }
 
-    async fn answer(&self, call: &McpCall<'_>) -> Result<ToolAnswer, String> {
+    async fn answer(&self, call: &McpCall<'_>) -> Result<ToolAnswer, ToolError> {
         let server = call.server;
-        let declared = self.declared(server).map_err(|e| e.one_line())?;
+        let declared = self.declared(server)?;
         let place = self.place(declared);
         let cell = place.cell(server);
         // Whoever comes first connects; if that fails or is given up, the next one tries again.
@@ -187,7 +187,8 @@ impl Connections {
             let limit = declared.settings.start_timeout.map_or(START, Duration::from_secs_f64);
             Client::connect(declared, call.limits, call.hidden, limit).await
         });
-        let client = connected.await.map_err(|why| format!("MCP server `{server}`: {why}"))?;
+        let of_server = |why: String| format!("MCP server `{server}`: {why}");
+        let client = connected.await.map_err(|e| e.map(of_server))?;
         let answer = match timeout(call.limit, client.call(call, &self.pins)).await {
             Ok(answer) => answer,
             // Dropping the call has told the server to give up.
@@ -196,7 +197,7 @@ impl Connections {
                 if !std::ptr::eq(place, self) {
                     place.forget(server, &cell);
                 }
-                Err(format!("no result within {} s", call.limit.as_secs_f64()))
+                Err(format!("no result within {} s", call.limit.as_secs_f64()).into())
             }
         };
         let explained = |why: String| {
@@ -205,8 +206,8 @@ impl Connections {
                 if *call.tool == *call.decl.name { String::new() } else { format!(", tool `{}`", call.tool) };
             format!("MCP server `{server}`{tool}: {why}")
         };
-        let answer = answer.map_err(explained)?;
-        Ok(ToolAnswer { result: answer.result.map_err(explained), label: answer.label })
+        let answer = answer.map_err(|e| e.map(explained))?;
+        Ok(ToolAnswer { result: answer.result.map_err(|e| e.map(explained)), label: answer.label })
     }
 
     /// Where the connection to a server is, or will be. One that is lost is made anew: what was under way has failed, but later calls need not.
@@ -274,7 +275,7 @@ impl Client {
         limits: &ToolLimits,
         hidden: &[String],
         limit: Duration,
-    ) -> Result<Client, String> {
+    ) -> Result<Client, ToolError> {
         let settings = &declared.settings;
         let most = limits.max_output.saturating_add(FRAME);
         let slow = || format!("it was not ready within {} s", limit.as_secs_f64());
@@ -301,21 +302,20 @@ impl Client {
             let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX);
             let service = match timeout(limit, info.serve_with_lifecycle(transport, lifecycle)).await {
                 Ok(Ok(service)) => service,
-                Ok(Err(e)) => return Err(process.explain(start_problem(&e), lost_at_start(&e)).await),
-                Err(_) => return Err(process.with_last_words(slow())),
+                Ok(Err(e)) => return Err(process.explain(start_problem(&e), lost_at_start(&e)).await.into()),
+                Err(_) => return Err(process.with_last_words(slow()).into()),
             };
             (service, Some(process))
         } else {
-            let url =
-                web::url(settings.url.as_deref().unwrap_or_default(), "`url`").map_err(|e| e.one_line())?;
+            let url = web::url(settings.url.as_deref().unwrap_or_default(), "`url`")?;
             let mut headers = HeaderMap::new();
             if let Some(key) = &declared.key {
                 let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose()))
-                    .map_err(|_| "the key has characters that no header can have".to_string())?;
+                    .map_err(|_| ConfigError::new("the key has characters that no header can have"))?;
                 value.set_sensitive(true);
                 headers.insert(AUTHORIZATION, value);
             }
-            let http = web::client(&url, Duration::from_secs(10), None, headers).map_err(|e| e.one_line())?;
+            let http = web::client(&url, Duration::from_secs(10), None, headers)?;
             let config =
                 StreamableHttpClientTransportConfig::with_uri(url.to_string()).max_sse_event_size(most);
             let transport = StreamableHttpClientTransport::with_client(http, config);
@@ -325,8 +325,11 @@ impl Client {
         let mut client = Client { service, process, tools: Vec::new() };
         match timeout(limit, list(&client.service)).await {
             Ok(Ok(tools)) => client.tools = tools,
-            Ok(Err(e)) => return Err(client.explain(&e).await),
-            Err(_) => return Err(client.process.as_ref().map_or_else(slow, |p| p.with_last_words(slow()))),
+            Ok(Err(e)) => return Err(client.explain(&e).await.into()),
+            Err(_) => {
+                let why = client.process.as_ref().map_or_else(slow, |p| p.with_last_words(slow()));
+                return Err(why.into());
+            }
         }
         Ok(client)
     }
@@ -340,14 +343,9 @@ impl Client {
         }
     }
 
-    async fn call(&self, call: &McpCall<'_>, pins: &Pins) -> Result<ToolAnswer, String> {
+    async fn call(&self, call: &McpCall<'_>, pins: &Pins) -> Result<ToolAnswer, ToolError> {
         let Some(tool) = self.tools.iter().find(|t| t.name == call.tool) else {
-            let names: Vec<&str> = self.tools.iter().map(|t| &*t.name).collect();
-            let help = match diagnostics::nearest(call.tool, names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there is {}", clip(&names.join(", "), 300)),
-            };
-            return Err(format!("the server has no such tool (help: {help})"));
+            return Err(no_such_tool(call.tool, &self.tools).into());
         };
         if pins.knows(call.server) {
             let what = match pins.hash(call.server, call.tool) {
@@ -360,7 +358,7 @@ impl Client {
                     "look at it with `entail tools --discover {0}`, and approve it with `entail tools --approve {0}`",
                     call.server
                 );
-                return Err(format!("{what} (help: {help})"));
+                return Err(ConfigError::new(what).with_help(help).into());
             }
         }
         let arguments = arguments(call, tool);
@@ -369,7 +367,13 @@ impl Client {
             None => {
                 let output = tool.output_schema.as_deref();
                 if let Some(difference) = signature::difference(call.decl, &tool.input_schema, output) {
-                    return Err(format!("it is not what it is declared as: {difference}"));
+                    let error = ConfigError::new(format!("it is not what it is declared as: {difference}"));
+                    return Err(error
+                        .with_help(format!(
+                            "declare it as `entail tools --discover {}` shows it",
+                            call.server
+                        ))
+                        .into());
                 }
                 as_arguments(call, &tool.input_schema)
             }
@@ -382,12 +386,29 @@ impl Client {
         }
         match self.service.peer().call_tool_once(params).await {
             Ok(CallToolResponse::Complete(done)) => Ok(ToolAnswer {
-                result: result::read(&done, &call.decl.result, call.limits.max_output),
+                result: result::read(&done, &call.decl.result, call.limits.max_output)
+                    .map_err(ToolError::Failed),
                 label: result::label(&done),
             }),
-            Ok(_) => Err("the server asks for more than arguments, which is not supported".into()),
-            Err(e) => Err(self.explain(&e).await),
+            Ok(_) => {
+                Err("the server asks for more than arguments, which is not supported".to_string().into())
+            }
+            Err(e) => Err(match self.tools_if_gone(call.tool, &e).await {
+                Some(now) => no_such_tool(call.tool, &now).into(),
+                None => self.explain(&e).await.into(),
+            }),
         }
+    }
+
+    /// The tools that the server has now, if it refused a call because it no longer has the tool. The code of such a refusal is
+    /// that of any wrong parameter, so the server is asked again.
+    async fn tools_if_gone(&self, tool: &str, e: &ServiceError) -> Option<Vec<Tool>> {
+        let ServiceError::McpError(e) = e else { return None };
+        if !matches!(e.code, ErrorCode::INVALID_PARAMS | ErrorCode::METHOD_NOT_FOUND) {
+            return None;
+        }
+        let now = list(&self.service).await.ok()?;
+        now.iter().all(|t| t.name != tool).then_some(now)
     }
 
     /// Closes the connection. Gives the process a moment to end by itself, if that is to be, and waits for its end.
@@ -404,6 +425,16 @@ impl Client {
             }
         }
     }
+}
+
+/// The mistake of declaring a tool that a server lacks.
+fn no_such_tool(name: &str, tools: &[Tool]) -> ConfigError {
+    let names: Vec<&str> = tools.iter().map(|t| &*t.name).collect();
+    let help = match diagnostics::nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there is {}", clip(&names.join(", "), 300)),
+    };
+    ConfigError::new("the server has no such tool").with_help(help)
 }
 
 impl Drop for Process {
@@ -462,14 +493,16 @@ fn start(
     env: &[String],
     hidden: &[String],
     most: usize,
-) -> Result<(Process, tokio::process::ChildStdin, Bounded<tokio::process::ChildStdout>), String> {
-    let [program, args @ ..] = words else { return Err("`command` names no program".into()) };
+) -> Result<(Process, tokio::process::ChildStdin, Bounded<tokio::process::ChildStdout>), ToolError> {
+    let [program, args @ ..] = words else {
+        return Err(ConfigError::new("`command` names no program").into());
+    };
     let mut command = Command::new(program);
     command.args(args);
     process::withhold_secrets(&mut command, hidden, env);
     let (mut child, group) = process::spawn(command, Stdio::piped(), None, &clip(program, 80))?;
     let (Some(stdin), Some(stdout), stderr) = child.pipes() else {
-        return Err("its standard input and output are not there".into());
+        return Err("its standard input and output are not there".to_string().into());
     };
     let said = Arc::new(Mutex::new(Vec::new()));
     let too_long = Arc::new(AtomicBool::new(false));

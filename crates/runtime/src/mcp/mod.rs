@@ -169,7 +169,7 @@ impl Connections {
     }
 
     pub(crate) async fn call(&self, call: McpCall<'_>) -> crate::tools::ToolAnswer {
-        self.check(call.server).map(|()| Data::Null).map_err(|e| e.one_line()).into()
+        self.check(call.server).map(|()| Data::Null).map_err(crate::tools::ToolError::from).into()
     }
 
     pub(crate) async fn close(&self, _: bool) {}

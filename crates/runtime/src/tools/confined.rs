@@ -5,8 +5,8 @@
 //! Invariant: nothing is read that is no regular file.
 //! Invariant: a fetch goes to allowed hosts only, and follows no redirect.
 
-use super::{ToolLimits, http};
-use crate::web;
+use super::{ToolError, ToolLimits, http};
+use crate::{ConfigError, ConfigErrorKind, web};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 use core_ir::{Data, Name, Num};
@@ -85,21 +85,38 @@ impl Confined {
         args: Vec<(Name, Data)>,
         limits: ToolLimits,
         clients: Arc<http::Clients>,
-    ) -> Result<Data, String> {
+    ) -> Result<Data, ToolError> {
+        self.check()?;
         match self {
             Confined::Files { act, root } => {
                 let limit = limits.timeout;
                 let work = tokio::task::spawn_blocking(move || files(act, &root, &args, &limits));
                 match tokio::time::timeout(limit, work).await {
-                    Ok(done) => done.map_err(|_| "it crashed".to_string())?,
-                    Err(_) => Err(format!("no result within {} s", limit.as_secs_f64())),
+                    Ok(done) => Ok(done.map_err(|_| "it crashed".to_string())??),
+                    Err(_) => Err(format!("no result within {} s", limit.as_secs_f64()).into()),
                 }
             }
             Confined::Fetch { allow, timeout } => {
                 let limit = timeout.unwrap_or(limits.timeout);
                 let done = tokio::time::timeout(limit, fetch(&allow, &args, &limits, &clients)).await;
-                done.map_err(|_| format!("no answer within {} s", limit.as_secs_f64()))?
+                Ok(done.map_err(|_| format!("no answer within {} s", limit.as_secs_f64()))??)
             }
+        }
+    }
+
+    /// Looks for the root.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            Confined::Files { root, .. } if !root.is_dir() => {
+                let message =
+                    format!("its root `{}` is not a directory", clip(&root.display().to_string(), 200));
+                let error = ConfigError::new(message).with_help("make the directory, or correct `root`");
+                Err(error.of_kind(ConfigErrorKind::NotInstalled))
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! Invariant: when a call ends, in whatever way, its process and what that has started are killed.
 //! Invariant: the arguments are in the standard input before the process exists, so none begins with a part of them.
 
-use super::{Template, ToolLimits, as_json, result};
+use super::{Template, ToolError, ToolLimits, as_json, result};
 use crate::process::{self, STDERR_TAIL, tail};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
@@ -65,13 +65,13 @@ impl Exec {
         limits: &ToolLimits,
         hidden: &[String],
         key: Option<String>,
-    ) -> Result<Data, String> {
+    ) -> Result<Data, ToolError> {
         let shown = clip(&self.program, 80);
         let mut command = Command::new(&self.program);
         for template in &self.args {
             let word = template.fill(args, |part| {
                 if part.contains('\0') {
-                    Err("an argument contains a NUL character".into())
+                    Err("an argument contains a NUL character".to_string())
                 } else {
                     Ok(part)
                 }
@@ -106,12 +106,14 @@ impl Exec {
             Ok(Ok(parts)) => parts,
             Ok(Err(Broken::Output(most))) => {
                 let _ = child.wait().await;
-                return Err(format!("`{shown}` was killed: it wrote more than {most} bytes"));
+                return Err(format!("`{shown}` was killed: it wrote more than {most} bytes").into());
             }
-            Ok(Err(Broken::Io(e))) => return Err(format!("`{shown}`: {e}")),
+            Ok(Err(Broken::Io(e))) => return Err(format!("`{shown}`: {e}").into()),
             Err(_) => {
                 let _ = child.wait().await;
-                return Err(format!("`{shown}` was killed: it took longer than {} s", limit.as_secs_f64()));
+                return Err(
+                    format!("`{shown}` was killed: it took longer than {} s", limit.as_secs_f64()).into()
+                );
             }
         };
         let said = match err.trim() {
@@ -120,9 +122,9 @@ impl Exec {
         };
         if !status.success() {
             // `exit status: 3` or `signal: 9 (SIGKILL)`
-            return Err(format!("`{shown}` failed with {status}{said}"));
+            return Err(format!("`{shown}` failed with {status}{said}").into());
         }
-        result(&out, ty).map_err(|why| format!("`{shown}`: {why}{said}"))
+        Ok(result(&out, ty).map_err(|why| format!("`{shown}`: {why}{said}"))?)
     }
 }
 

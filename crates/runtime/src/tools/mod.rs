@@ -14,6 +14,7 @@ pub(crate) use builtin::utc as utc_text;
 pub use python::{PythonSettings, SHIM as PYTHON_SHIM};
 
 use crate::mcp::{Connections, McpCall, McpServer, Pins, ServerTool};
+use crate::process::look_up;
 use crate::provider::{BoxFuture, Work};
 use crate::{ConfigError, ConfigErrorKind, Environment, Redactor};
 use core_ir::{Data, Name, Stated, ToolDecl, Type};
@@ -21,6 +22,7 @@ use diagnostics::clip_to as clip;
 use python::{PythonTool, Workers};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,13 +31,71 @@ use template::Template;
 /// What a tool gave, with the label that it says its result has.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ToolAnswer {
-    pub(crate) result: Result<Data, String>,
+    pub(crate) result: Result<Data, ToolError>,
     pub(crate) label: Option<Stated>,
+}
+
+impl From<Result<Data, ToolError>> for ToolAnswer {
+    fn from(result: Result<Data, ToolError>) -> ToolAnswer {
+        ToolAnswer { result, label: None }
+    }
 }
 
 impl From<Result<Data, String>> for ToolAnswer {
     fn from(result: Result<Data, String>) -> ToolAnswer {
-        ToolAnswer { result, label: None }
+        result.map_err(ToolError::Failed).into()
+    }
+}
+
+/// Reason why a tool gave no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ToolError {
+    /// Failure of the call, which the program may handle.
+    Failed(String),
+    /// Mistake of configuration, found before the tool was called. It ends the run.
+    Configuration(ConfigError),
+}
+
+impl ToolError {
+    /// The same with another message.
+    pub(crate) fn map(self, change: impl Fn(String) -> String) -> ToolError {
+        match self {
+            ToolError::Failed(why) => ToolError::Failed(change(why)),
+            ToolError::Configuration(e) => {
+                ToolError::Configuration(ConfigError { message: change(e.message), ..e })
+            }
+        }
+    }
+
+    /// Problem and remedy in one line.
+    pub(crate) fn one_line(self) -> String {
+        match self {
+            ToolError::Failed(why) => why,
+            ToolError::Configuration(e) => e.one_line(),
+        }
+    }
+
+    fn redacted(self, redactor: &Redactor) -> ToolError {
+        match self {
+            ToolError::Failed(why) => ToolError::Failed(redactor.owned(why)),
+            ToolError::Configuration(e) => ToolError::Configuration(ConfigError {
+                message: redactor.owned(e.message),
+                help: e.help.map(|help| redactor.owned(help)),
+                ..e
+            }),
+        }
+    }
+}
+
+impl From<String> for ToolError {
+    fn from(why: String) -> ToolError {
+        ToolError::Failed(why)
+    }
+}
+
+impl From<ConfigError> for ToolError {
+    fn from(e: ConfigError) -> ToolError {
+        ToolError::Configuration(e)
     }
 }
 
@@ -275,29 +335,26 @@ impl Tools {
     /// There is no handler, it can't be used, or this machine lacks what it needs.
     pub fn check(&self, tool: &ToolDecl) -> Result<(), ConfigError> {
         let name = &tool.name;
-        let lacks = |program: &str| {
-            let error = ConfigError::new(format!(
-                "the tool `{name}` needs `{}`, which is not there",
-                clip(program, 200)
-            ));
-            error.with_help("install it, or correct its name").of_kind(ConfigErrorKind::NotInstalled)
-        };
         let lost = |file: &Path| {
             let file = file.display();
             ConfigError::new(format!("the handler of tool `{name}` can't be used: there is no file `{file}`"))
         };
+        let needs = |program: &OsStr| look_up(program).map_err(|e| uncallable(name, e));
         match self.prepare(tool)?.0 {
-            Carrier::Handler(Handler::Exec(exec)) if !is_installed(exec.program()) => {
-                Err(lacks(exec.program()))
-            }
+            Carrier::Handler(Handler::Exec(exec)) => needs(exec.program().as_ref()),
             Carrier::Handler(Handler::Mcp(mcp)) => match self.mcp.program(&mcp.server) {
-                Some(program) if !is_installed(program) => Err(lacks(program)),
-                _ => Ok(()),
+                Some(program) => needs(program.as_ref()),
+                None => Ok(()),
             },
             Carrier::Handler(Handler::Python(function)) => match function.file() {
                 Some(file) if !file.is_file() => Err(lost(file)),
-                _ => Ok(()),
+                _ => needs(function.interpreter(&self.python.settings).as_os_str()),
             },
+            Carrier::Handler(Handler::Confined(confined)) => {
+                confined.check().map_err(|e| uncallable(name, e))
+            }
+            #[cfg(feature = "wasm")]
+            Carrier::Handler(Handler::Wasm(wasm)) if !wasm.file().is_file() => Err(lost(wasm.file())),
             _ => Ok(()),
         }
     }
@@ -335,7 +392,7 @@ impl Tools {
             Err(e) => return Some(Err(e.one_line())),
         };
         match self.call(prepared, tool, args, None) {
-            Work::Now(answer) => Some(answer.result),
+            Work::Now(answer) => Some(answer.result.map_err(ToolError::one_line)),
             Work::Later(_) => None,
         }
     }
@@ -381,28 +438,32 @@ impl Tools {
             Carrier::Handler(handler) => handler,
         };
         let redactor = self.shared.redactor.clone();
-        let result = tool.result.clone();
+        let (name, result) = (tool.name.clone(), tool.result.clone());
+        let told = move |e: ToolError| match e.redacted(&redactor) {
+            ToolError::Configuration(e) => uncallable(&name, e).into(),
+            failed => failed,
+        };
         match handler {
             Handler::Builtin(b) => Work::Now(b.call(&args).into()),
             Handler::Confined(confined) => {
                 let (limits, web) = (self.shared.limits.clone(), self.shared.web.clone());
                 Work::Later(Box::pin(async move {
                     let result = confined.call(args, limits, web).await;
-                    result.map_err(|e| redactor.owned(e)).into()
+                    result.map_err(told).into()
                 }))
             }
             Handler::Exec(exec) => {
                 let (limits, hidden) = (self.shared.limits.clone(), self.hidden.clone());
                 Work::Later(Box::pin(async move {
                     let result = exec.call(&args, &result, &limits, &hidden, key).await;
-                    result.map_err(|e| redactor.owned(e)).into()
+                    result.map_err(told).into()
                 }))
             }
             Handler::Http(http) => {
                 let (limits, web) = (self.shared.limits.clone(), self.shared.web.clone());
                 Work::Later(Box::pin(async move {
                     let result = http.call(&args, &result, &limits, &web, key).await;
-                    result.map_err(|e| redactor.owned(e)).into()
+                    result.map_err(|e| told(e.into())).into()
                 }))
             }
             #[cfg(feature = "wasm")]
@@ -411,7 +472,7 @@ impl Tools {
                     (self.shared.limits.clone(), self.shared.wasm.clone(), Arc::new(tool.clone()));
                 Work::Later(Box::pin(async move {
                     let result = wasm.call(decl, args, limits, components).await;
-                    result.map_err(|e| redactor.owned(e)).into()
+                    result.map_err(told).into()
                 }))
             }
             Handler::Python(function) => {
@@ -419,7 +480,7 @@ impl Tools {
                     (self.shared.limits.clone(), self.hidden.clone(), self.python.clone());
                 Work::Later(Box::pin(async move {
                     let result = function.call(&workers, &args, &result, &limits, &hidden, key).await;
-                    result.map_err(|e| redactor.owned(e)).into()
+                    result.map_err(told).into()
                 }))
             }
             Handler::Mcp(mcp) => {
@@ -438,7 +499,7 @@ impl Tools {
                         key,
                     };
                     let answer = connections.call(call).await;
-                    ToolAnswer { result: answer.result.map_err(|e| redactor.owned(e)), ..answer }
+                    ToolAnswer { result: answer.result.map_err(told), ..answer }
                 }))
             }
         }
@@ -604,18 +665,9 @@ impl Tools {
     }
 }
 
-/// Returns whether a program exists: a path, or a name in a directory of `PATH`.
-fn is_installed(program: &str) -> bool {
-    let path = Path::new(program);
-    if path.components().count() > 1 {
-        return path.is_file();
-    }
-    // Elsewhere names are completed in other ways.
-    if !cfg!(unix) {
-        return true;
-    }
-    std::env::var_os("PATH")
-        .is_some_and(|all| std::env::split_paths(&all).any(|dir| dir.join(path).is_file()))
+/// A mistake of configuration, with the tool that can't be called because of it.
+fn uncallable(tool: &str, e: ConfigError) -> ConfigError {
+    ConfigError { message: format!("the tool `{tool}` can't be called: {}", e.message), ..e }
 }
 
 /// `env` of a handler: the variables that it gets although they hold secrets.

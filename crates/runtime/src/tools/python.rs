@@ -7,7 +7,8 @@
 //! is killed, and no other call with it.
 //! Invariant: no shell; arguments are data on a pipe. What the function prints is never taken for an answer.
 
-use super::{ToolLimits, as_json, json_result};
+use super::{ToolError, ToolLimits, as_json, json_result};
+use crate::ConfigError;
 use crate::process::{self, Group, Process, STDERR_TAIL};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
@@ -91,6 +92,11 @@ impl PythonTool {
         self.module.ends_with(".py").then(|| Path::new(&self.module))
     }
 
+    /// The interpreter that its module is imported by.
+    pub(super) fn interpreter(&self, settings: &PythonSettings) -> PathBuf {
+        interpreter(settings, &self.module)
+    }
+
     /// What it is, for messages.
     pub(super) fn shown(&self) -> String {
         format!("`{}` of `{}`", clip(&self.name, 80), clip(&self.module, 200))
@@ -113,7 +119,7 @@ impl PythonTool {
         limits: &ToolLimits,
         hidden: &[String],
         key: Option<String>,
-    ) -> Result<Data, String> {
+    ) -> Result<Data, ToolError> {
         let start = Start {
             module: self.module.clone(),
             env: workers.settings.env.iter().chain(&self.env).cloned().collect(),
@@ -130,14 +136,22 @@ impl PythonTool {
         let shown = self.shown();
         let answer = match asked {
             Err(_) => {
-                return Err(format!("{shown} was killed: it took longer than {} s", limit.as_secs_f64()));
+                return Err(
+                    format!("{shown} was killed: it took longer than {} s", limit.as_secs_f64()).into()
+                );
             }
-            Ok(Err(why)) => return Err(format!("{shown} {why}{}", worker.said().await)),
+            Ok(Err(why)) => return Err(format!("{shown} {why}{}", worker.said().await).into()),
             Ok(Ok(answer)) => answer,
         };
         let result = match (answer.get("value"), answer.get("error").and_then(Json::as_str)) {
-            (Some(value), _) => json_result(value, ty).map_err(|why| format!("{shown}: {why}")),
-            (None, why) => Err(format!("{shown} failed: {}", clip(why.unwrap_or("it did not say why"), 500))),
+            (Some(value), _) => json_result(value, ty).map_err(|why| format!("{shown}: {why}").into()),
+            (None, why) => {
+                let why = clip(why.unwrap_or("it did not say why"), 500);
+                match answer.get("missing") {
+                    Some(_) => Err(ConfigError::new(format!("{shown} can't be called: {why}")).into()),
+                    None => Err(format!("{shown} failed: {why}").into()),
+                }
+            }
         };
         workers.put(start, worker);
         result
@@ -233,7 +247,7 @@ impl Worker {
         settings: &PythonSettings,
         hidden: &[String],
         most: usize,
-    ) -> Result<Worker, String> {
+    ) -> Result<Worker, ToolError> {
         let interpreter = interpreter(settings, &start.module);
         let mut command = Command::new(&interpreter);
         command.args(["-c", BOOT, &start.module]);
@@ -241,7 +255,7 @@ impl Worker {
         let shown = interpreter.display().to_string();
         let (mut process, group) = process::spawn(command, Stdio::piped(), Some(start.memory), &shown)?;
         let (Some(input), Some(output), Some(mut errors)) = process.pipes() else {
-            return Err("its pipes are gone".into());
+            return Err("its pipes are gone".to_string().into());
         };
         let said: Arc<Mutex<Vec<u8>>> = Arc::default();
         let kept = said.clone();
@@ -265,23 +279,27 @@ impl Worker {
         };
         let hello = match tokio::time::timeout(LOADING, hello).await {
             Err(_) => {
-                return Err(format!("importing `{shown}` took longer than {} s", LOADING.as_secs()));
+                return Err(format!("importing `{shown}` took longer than {} s", LOADING.as_secs()).into());
             }
             Ok(Err(why)) => {
-                return Err(format!("`{shown}` can't be imported: the process {why}{}", worker.said().await));
+                let said = worker.said().await;
+                return Err(format!("`{shown}` can't be imported: the process {why}{said}").into());
             }
             Ok(Ok(hello)) => hello,
         };
         match hello.get("error").and_then(Json::as_str) {
             Some(why) => {
-                let help = match why.contains("ModuleNotFoundError") {
-                    true => format!(
-                        " (help: it was looked for by `{}`; install it there, or name the project's Python with `interpreter` under `[python]` in `entail.toml`)",
-                        interpreter.display()
-                    ),
-                    false => String::new(),
-                };
-                Err(format!("`{shown}` can't be imported: {}{help}", clip(why, 500)))
+                let error = ConfigError::new(format!("`{shown}` can't be imported: {}", clip(why, 500)));
+                Err(match hello.get("module").and_then(Json::as_str) {
+                    Some(module) => error.with_help(format!(
+                        "`{}` has no module `{}`: install it there, or name the project's Python with \
+                         `interpreter` under `[python]` in `entail.toml`",
+                        interpreter.display(),
+                        clip(module, 80)
+                    )),
+                    None => error,
+                }
+                .into())
             }
             None => Ok(worker),
         }

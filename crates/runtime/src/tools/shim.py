@@ -1,7 +1,8 @@
 """Calls functions of a module of Python that are tools, for a process that speaks JSON lines: `python -m entail.shim MODULE`.
 
 MODULE is a file, or a name with dots. At first it is imported, and `{"ready": true}` or `{"error": …}` is written. Then each line
-`{"call": NAME, "args": {…}}` on standard input is answered by `{"value": …}` or `{"error": …}`. NAME is that of a function, of a class of tools,
+`{"call": NAME, "args": {…}}` on standard input is answered by `{"value": …}` or `{"error": …}`, with `"missing": true` beside
+the error if the module has no NAME. NAME is that of a function, of a class of tools,
 or the name under which models know a tool: of CrewAI, LangChain, the OpenAI Agents SDK and AutoGen, or a plain function, sync or async.
 
 It needs nothing but the standard library. What is printed goes to standard error, so that it is never taken for an answer.
@@ -21,6 +22,10 @@ import traceback
 
 class RunsWhenImported(BaseException):
     """The module starts its agents when it is imported. No `except Exception` of the module is to hide that."""
+
+
+class NoSuchTool(LookupError):
+    """The module has nothing of the name."""
 
 
 #: What starts runs: module, class, methods.
@@ -125,7 +130,7 @@ def found(module, name):
         known.sort(key=lambda v: isinstance(v, type))
         thing = next((v for v in known if plain(v.name) == plain(name)), None)
     if thing is None:
-        raise LookupError("the module has no `%s`" % name)
+        raise NoSuchTool("the module has no `%s`" % name)
     if isinstance(thing, type) and not dataclasses.is_dataclass(thing):
         own = (v for v in vars(module).values() if type(v) is thing)
         thing = next(own, None) or thing()
@@ -253,7 +258,10 @@ def main(target):
     try:
         module = imported(target)
     except (Exception, RunsWhenImported, SystemExit) as e:
-        return answer({"error": problem(e)})
+        said = {"error": problem(e)}
+        if isinstance(e, ModuleNotFoundError) and e.name:
+            said["module"] = e.name
+        return answer(said)
     answer({"ready": True})
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -267,6 +275,8 @@ def main(target):
             os.environ["ENTAIL_IDEMPOTENCY_KEY"] = request["key"]
         try:
             said = {"value": data(loop.run_until_complete(called(found(module, request["call"]), request["args"])))}
+        except NoSuchTool as e:
+            said = {"error": problem(e), "missing": True}
         except (Exception, SystemExit) as e:
             said = {"error": problem(e)}
         answer(said)

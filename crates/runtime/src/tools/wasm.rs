@@ -8,7 +8,8 @@
 //! Invariant: a call that nobody waits for any more, because it is late or its run has ended, stops computing.
 //! Invariant: arguments and results have the types that the component states, and those fit the declared ones, or nothing is called.
 
-use super::ToolLimits;
+use super::{ToolError, ToolLimits};
+use crate::ConfigError;
 use core_ir::{Data, Name, Num, ToolDecl, Type};
 use diagnostics::clip_to as clip;
 use std::collections::HashMap;
@@ -132,13 +133,18 @@ impl Wasm {
         Ok(Wasm { file: file.into(), function, fuel, memory, timeout })
     }
 
+    /// The file of the component.
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
     pub(super) async fn call(
         self,
         decl: Arc<ToolDecl>,
         args: Vec<(Name, Data)>,
         limits: ToolLimits,
         components: Arc<Components>,
-    ) -> Result<Data, String> {
+    ) -> Result<Data, ToolError> {
         let limit = self.timeout.unwrap_or(limits.timeout);
         let waited_for = WaitedFor { given_up: Arc::default(), engine: components.engine.clone() };
         let given_up = waited_for.given_up.clone();
@@ -146,7 +152,7 @@ impl Wasm {
             tokio::task::spawn_blocking(move || self.run(&decl, &args, &limits, &components, &given_up));
         match tokio::time::timeout(limit, work).await {
             Ok(done) => done.map_err(|_| "it crashed".to_string())?,
-            Err(_) => Err(format!("no result within {} s", limit.as_secs_f64())),
+            Err(_) => Err(format!("no result within {} s", limit.as_secs_f64()).into()),
         }
     }
 
@@ -157,34 +163,10 @@ impl Wasm {
         limits: &ToolLimits,
         components: &Components,
         given_up: &Arc<AtomicBool>,
-    ) -> Result<Data, String> {
-        let (engine, component) = components.get(&self.file)?;
-        let (ty, at) = self.find(&component)?;
-        let ComponentItem::ComponentFunc(ty) = ty else {
-            return Err(format!("`{}` of the component is no function", clip(&self.function, 60)));
-        };
-        let params: Vec<(String, WasmType)> = ty.params().map(|(n, t)| (n.to_string(), t)).collect();
-        if params.len() != decl.params.len() {
-            return Err(format!(
-                "the function takes {} arguments, and the declaration has {}",
-                params.len(),
-                decl.params.len()
-            ));
-        }
-        for ((name, wasm), param) in params.iter().zip(&decl.params) {
-            fits(&param.ty, wasm, 0).map_err(|why| {
-                format!("the parameter `{}` is declared as {}, but `{name}` {why}", param.name, param.ty)
-            })?;
-        }
-        let results: Vec<WasmType> = ty.results().collect();
-        let result = results.first();
-        if let Some(wasm) = result {
-            let wasm = value_of(wasm);
-            if let Some(wasm) = &wasm {
-                fits(&decl.result, wasm, 0)
-                    .map_err(|why| format!("the result is declared as {}, but it {why}", decl.result))?;
-            }
-        }
+    ) -> Result<Data, ToolError> {
+        let (engine, component) = components.get(&self.file).map_err(ConfigError::new)?;
+        let (ty, at) = self.find(&component).map_err(ConfigError::new)?;
+        let Signature { params, results } = self.signature(&ty, decl).map_err(ConfigError::new)?;
         let values = params
             .iter()
             .zip(args)
@@ -212,15 +194,16 @@ impl Wasm {
         store.set_epoch_deadline(1);
         // Before the deadline was set an epoch went unnoticed.
         if given_up.load(Ordering::SeqCst) {
-            return Err(GIVEN_UP.into());
+            return Err(GIVEN_UP.to_string().into());
         }
         let mut linker = Linker::new(&engine);
         linker.define_unknown_imports_as_traps(&component).map_err(ended)?;
         let instance = linker.instantiate(&mut store, &component).map_err(ended)?;
-        let function = instance.get_func(&mut store, at).ok_or("the function is not there")?;
-        let mut out = vec![Val::Bool(false); results.len()];
+        let function =
+            instance.get_func(&mut store, at).ok_or_else(|| "the function is not there".to_string())?;
+        let mut out = vec![Val::Bool(false); results];
         function.call(&mut store, &values, &mut out).map_err(ended)?;
-        match out.into_iter().next() {
+        let data = match out.into_iter().next() {
             None => Ok(Data::Null),
             Some(Val::Result(Err(why))) => {
                 Err(match why.map(|v| from_wasm(*v, &mut limits.max_output.clone(), 0)) {
@@ -233,7 +216,37 @@ impl Wasm {
             Some(Val::Result(Ok(None))) => Ok(Data::Null),
             Some(Val::Result(Ok(Some(value)))) => from_wasm(*value, &mut limits.max_output.clone(), 0),
             Some(value) => from_wasm(value, &mut limits.max_output.clone(), 0),
+        };
+        Ok(data?)
+    }
+
+    /// The types of a function's parameters and results.
+    ///
+    /// # Errors
+    /// They are not as they are declared.
+    fn signature(&self, ty: &ComponentItem, decl: &ToolDecl) -> Result<Signature, String> {
+        let ComponentItem::ComponentFunc(ty) = ty else {
+            return Err(format!("`{}` of the component is no function", clip(&self.function, 60)));
+        };
+        let params: Vec<(String, WasmType)> = ty.params().map(|(n, t)| (n.to_string(), t)).collect();
+        if params.len() != decl.params.len() {
+            return Err(format!(
+                "the function takes {} arguments, and the declaration has {}",
+                params.len(),
+                decl.params.len()
+            ));
         }
+        for ((name, wasm), param) in params.iter().zip(&decl.params) {
+            fits(&param.ty, wasm, 0).map_err(|why| {
+                format!("the parameter `{}` is declared as {}, but `{name}` {why}", param.name, param.ty)
+            })?;
+        }
+        let results: Vec<WasmType> = ty.results().collect();
+        if let Some(wasm) = results.first().and_then(value_of) {
+            fits(&decl.result, &wasm, 0)
+                .map_err(|why| format!("the result is declared as {}, but it {why}", decl.result))?;
+        }
+        Ok(Signature { params, results: results.len() })
     }
 
     /// The function, of the component itself or of an interface that it exports: `namespace:package/interface#function`.
@@ -271,6 +284,12 @@ impl Wasm {
             }
         }
     }
+}
+
+/// Parameters of a function of a component, and the number of its results.
+struct Signature {
+    params: Vec<(String, WasmType)>,
+    results: usize,
 }
 
 /// What a function gives if it does not fail; `None` if that is nothing.
