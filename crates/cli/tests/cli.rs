@@ -603,6 +603,60 @@ fn the_language_server_finds_what_check_finds_with_the_settings_around() {
     assert!(said.contains("\"diagnostics\":[]"), "{said}");
 }
 
+/// Whoever asks what a run may cost gets the figure of `cost`: with the prices of the settings.
+#[test]
+fn every_bound_uses_the_prices_of_the_settings() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    let program = |model: &str| {
+        format!(
+            "agent a {{ tools: [], model: \"{model}\", max_tokens: 100 }}\n\
+        task ask(q: String) -> String by agent {{ prompt \"{{q}}\" }}\n\
+        pipeline main() -> String {{ let x = ask(\"hello\") by a; return x; }}\n"
+        )
+    };
+    let settings = "[models.mine]\nbase_url = \"http://127.0.0.1:9\"\nprice = { input = 1.0, output = 1.0 }\n\
+        [models.lent]\nprovider = \"llama.cpp\"\nbase_url = \"http://127.0.0.1:9\"\n\
+        [models.gpt-4o]\nbase_url = \"http://127.0.0.1:9\"\nprice = { input = 7.0, output = 7.0 }\n";
+    write(at, "entail.toml", settings);
+    // By entry, by provider, by the name of a provider, and with another price than that of the list.
+    for model in ["mine", "lent", "ollama/deepseek-chat", "local", "gpt-4o"] {
+        let file = write(at, "p.agent", program(model));
+        let cost = json(&entail_in(at, &["cost", "--format", "json", "p.agent"]));
+        assert_eq!(cost["unpriced"], serde_json::json!([]), "{model}: {cost}");
+        let money = cost["usd"].clone();
+        let is_free = money["most"] == 0.0;
+        assert_eq!(is_free, !matches!(model, "mine" | "gpt-4o"), "{model}: {cost}");
+        let checked = entail_in(at, &["check", "--format", "json", "--show", "cost", "p.agent"]);
+        assert_eq!(json(&checked)["usd"], money, "{model}");
+        assert!(!checked.err.contains("no price"), "{}", checked.err);
+        let library =
+            entail::Program::load_with(&file, &entail::Settings::load(at.join("entail.toml")).unwrap());
+        assert_eq!(library.unwrap().main().unwrap().bound_json()["usd"], money, "{model}");
+        let typed = format!(":load p.agent\n:cost main\n");
+        let mut repl = Command::new(env!("CARGO_BIN_EXE_entail"))
+            .args(["repl", "--format", "json"])
+            .current_dir(at)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut repl.stdin.take().unwrap(), typed.as_bytes()).unwrap();
+        let out = String::from_utf8(repl.wait_with_output().unwrap().stdout).unwrap();
+        let last: Value = serde_json::from_str(out.trim().lines().last().unwrap()).unwrap();
+        assert_eq!(last["usd"], money, "{model}: {out}");
+        let compiled = entail_in(at, &["compile", "--optimise=fuse-models", "p.agent"]);
+        assert!(!compiled.err.contains("price unknown"), "{model}: {}", compiled.err);
+    }
+    // Elsewhere it is somebody else's model.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    command.env("ENTAIL_BASE_URL", "http://127.0.0.1:9").env_remove("ENTAIL_MODEL");
+    write(at, "p.agent", program("ollama/nobody-knows"));
+    let out = command.args(["cost", "--format", "json", "p.agent"]).current_dir(at).output().unwrap();
+    let cost: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(cost["unpriced"][0]["model"], "ollama/nobody-knows", "{cost}");
+}
+
 #[test]
 fn what_counts_down_has_a_bound_where_the_beginning_is_known() {
     let bounds = |pipeline: &str| {

@@ -121,6 +121,18 @@ pub struct PriceEntry {
     pub output: f64,
 }
 
+impl ModelEntry {
+    /// Returns whether calls cost nothing: no price is given, and the provider is one that users run on hosts of their own, or answers
+    /// from a file.
+    pub fn is_free(&self) -> bool {
+        let provider = self.provider.as_deref();
+        self.price.is_none() && provider.is_some_and(|p| FREE_PROVIDERS.contains(&p))
+    }
+}
+
+/// Providers whose models cost nothing unless a price is given.
+const FREE_PROVIDERS: [&str; 5] = ["ollama", "llama.cpp", "local", "scripted", "recorded"];
+
 impl PriceEntry {
     fn price(self, name: &str) -> Result<Price, ConfigError> {
         // The shortest decimal that denotes the float is what was written.
@@ -176,6 +188,16 @@ pub(crate) enum Routed {
 }
 
 impl ModelSettings {
+    /// Returns whether calls of a model cost nothing: it is the embedded one, an installed one, or of a provider of
+    /// which [`ModelEntry::is_free`] says so.
+    pub fn is_free(&self, name: &str, environment: &Environment) -> bool {
+        match self.file.models.get(name) {
+            Some(entry) => entry.is_free(),
+            None if name == LOCAL || is_installed(name, environment) => true,
+            None => unnamed(name, environment).is_free(),
+        }
+    }
+
     /// Which models may answer which calls, as far as names say: what an analysis of clearances needs.
     ///
     /// A model of an entry also has the name that its endpoint knows, by itself and after the provider:
@@ -470,7 +492,7 @@ fn remote(
         options.structured = structured;
     }
     options.price = entry.price.map(|p| p.price(name)).transpose()?;
-    if matches!(provider, "ollama" | "llama.cpp") && options.price.is_none() {
+    if entry.is_free() {
         options.price = Some(Price::FREE);
     }
     let seconds = |field: &str, value: Option<f64>, default: &mut Duration| -> Result<(), ConfigError> {
@@ -532,6 +554,16 @@ fn local(_: Option<&Path>, _: &Environment) -> Result<Arc<dyn Provider>, ConfigE
 fn installed(name: &str, environment: &Environment) -> Option<Result<Arc<dyn Provider>, ConfigError>> {
     let path = store(environment).ok()?.find(name).ok()?;
     Some(local(Some(&path), environment))
+}
+
+#[cfg(feature = "local")]
+fn is_installed(name: &str, environment: &Environment) -> bool {
+    store(environment).is_ok_and(|store| store.find(name).is_ok())
+}
+
+#[cfg(not(feature = "local"))]
+fn is_installed(_: &str, _: &Environment) -> bool {
+    false
 }
 
 #[cfg(not(feature = "local"))]

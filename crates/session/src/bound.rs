@@ -1,37 +1,79 @@
 //! Cost bounds with the models and prices of the settings.
 
+use crate::preflight::asked;
 use crate::settings::Settings;
 use analysis::cost::{self, CostBound, Interval, Model, Prices};
 use core_ir::{Code, ModelRoutes};
 use diagnostics::Sources;
+use runtime::{Environment, ModelSettings};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Returns the cost bound of a run, with the prices of `entail.toml` and all models of a chain. If `model` is
-/// given, it is the model of every call.
-pub fn bound_of(settings: &Settings, model: Option<&str>, code: &Arc<Code>, applied: bool) -> CostBound {
-    cost::bound_with(code, applied, &prices(settings), &routes(settings, model))
+/// Prices of models, and which models may answer which calls: the list that comes with Entail, completed by the
+/// settings. Every command and the library take their bounds from here, so they agree.
+#[derive(Clone, Debug, Default)]
+pub struct Pricing {
+    /// Without it, the list that comes with Entail.
+    prices: Option<Prices>,
+    routes: ModelRoutes,
+    /// Settings that say which models cost nothing.
+    settings: Option<(ModelSettings, Environment)>,
 }
 
-/// Which models may answer, as far as somebody has said so: the embedded model alone, which answers where
-/// nobody has, costs nothing, and a bound is to hold for others as well.
-pub fn routes(settings: &Settings, model: Option<&str>) -> ModelRoutes {
-    let mut routes = settings.model_settings(model).routes(&settings.environment);
-    if settings.models.model.is_none() && settings.environment.get("ENTAIL_MODEL").is_none() {
-        routes.default.clear();
+impl Pricing {
+    /// The prices of `entail.toml` and all models of a chain. If `model` is given, it is the model of every call.
+    pub fn of(settings: &Settings, model: Option<&str>) -> Pricing {
+        let named = settings.model_settings(model);
+        let mut routes = named.routes(&settings.environment);
+        // The embedded model answers where nobody has named one. It costs nothing, and a bound is to hold for
+        // others as well.
+        if settings.models.model.is_none() && settings.environment.get("ENTAIL_MODEL").is_none() {
+            routes.default.clear();
+        }
+        let prices = Some(prices_of(settings));
+        Pricing { prices, routes, settings: Some((named, settings.environment.clone())) }
     }
-    routes
+
+    /// The same with the entries of a price list, which come before all others.
+    ///
+    /// # Errors
+    /// The mistake in the list.
+    pub fn with_list(self, list: &str) -> Result<Pricing, String> {
+        let prices = self.prices.unwrap_or_else(Prices::standard).with(list)?;
+        Ok(Pricing { prices: Some(prices), ..self })
+    }
+
+    /// The same with a model for the calls that name none.
+    #[must_use]
+    pub fn with_default(mut self, model: &str) -> Pricing {
+        self.routes.default = vec![model.into()];
+        self
+    }
+
+    /// Returns the cost bound of a term, or of a call of the function that it is.
+    pub fn bound(&self, code: &Arc<Code>, applied: bool) -> CostBound {
+        let mut prices = self.prices.clone().unwrap_or_else(Prices::standard);
+        if let Some((settings, environment)) = &self.settings {
+            let named = asked(code).flat_map(|(_, params)| self.routes.candidates(params));
+            for name in named.map(|candidate| candidate.name) {
+                // An entry of a list has said what it costs.
+                if !prices.has_entry(&name) && settings.is_free(&name, environment) {
+                    prices = prices.with_model(&name, Model::default().priced(0.0, 0.0));
+                }
+            }
+        }
+        cost::bound_with(code, applied, &prices, &self.routes)
+    }
 }
 
 /// The list that comes with Entail, with the models of the settings by the names of their entries.
-pub fn prices(settings: &Settings) -> Prices {
+fn prices_of(settings: &Settings) -> Prices {
     let mut prices = Prices::standard();
     for (name, entry) in &settings.models.models {
         let endpoint = prices.model(entry.model.as_deref().unwrap_or(name)).unwrap_or_default();
-        let free = entry.provider.as_deref().is_some_and(|p| FREE_PROVIDERS.contains(&p));
         let model = match entry.price {
             Some(price) => endpoint.priced(price.input, price.output),
-            None if free => endpoint.priced(0.0, 0.0),
+            None if entry.is_free() => endpoint.priced(0.0, 0.0),
             // Elsewhere the model of that name may cost something else.
             None if entry.base_url.is_some() => Model { input: None, output: None, ..endpoint },
             None => endpoint,
@@ -40,9 +82,6 @@ pub fn prices(settings: &Settings) -> Prices {
     }
     prices
 }
-
-/// Providers whose models cost nothing.
-const FREE_PROVIDERS: [&str; 5] = ["ollama", "llama.cpp", "local", "scripted", "recorded"];
 
 /// The figures of a bound as JSON; the most is `null` where no bound is known.
 pub fn figures(bound: &CostBound, sources: &Sources) -> Value {

@@ -3,7 +3,7 @@
 //! Entry points: [`Session::new`], then [`Session::prepare`] and [`PreparedRun::run`]. A driver with many
 //! runs takes the parts: [`Session::models`], [`Session::handlers`], [`machine_config`].
 
-use crate::bound;
+use crate::bound::Pricing;
 use crate::error::Error;
 use crate::limits::approval_lifetime;
 use crate::load::{self, Kind, Runnable};
@@ -252,7 +252,7 @@ impl Session {
 
     /// The cost bound of a run, with the models and prices of the settings.
     pub fn bound(&self, code: &Arc<Code>, has_input: bool) -> CostBound {
-        bound::bound_of(&self.settings, self.options.model.as_deref(), code, has_input)
+        Pricing::of(&self.settings, self.options.model.as_deref()).bound(code, has_input)
     }
 
     /// Where traces and metrics go, if options or the environment say: the variables are those of

@@ -101,6 +101,11 @@ impl Prices {
         self
     }
 
+    /// Returns whether the list has an entry of exactly this name.
+    pub fn has_entry(&self, name: &str) -> bool {
+        self.models.contains_key(name)
+    }
+
     /// What is known of a model: by its name, or the name without a provider before it (`openai/gpt-4o`) or a date or
     /// version after it (`gpt-4o-2024-08-06`).
     pub fn model(&self, name: &str) -> Option<Model> {

@@ -1,7 +1,7 @@
 //! Programs and what can be run in them.
 
 use super::{Error, Finding, Typed, World};
-use analysis::cost::{self, CostBound};
+use analysis::cost::CostBound;
 use analysis::flow;
 use analysis::types::{self, Typing};
 use core_ir::{Code, Data, ModelRoutes, Type};
@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use session::bound::Pricing;
 use session::load::{self, Loaded, Options, Problem, Runnable};
 use session::machine_config;
 use session::policy;
@@ -39,6 +40,7 @@ pub struct Pipeline {
     is_default: bool,
     policy: Option<Arc<Policy>>,
     routes: Arc<ModelRoutes>,
+    pricing: Arc<Pricing>,
     sources: Arc<Sources>,
     typing: OnceLock<Typing>,
 }
@@ -65,6 +67,7 @@ impl Program {
         Ok(Program::new(
             sources,
             Loaded { runnables, found, policy: None, named: Vec::new(), routes: ModelRoutes::default() },
+            Pricing::default(),
         ))
     }
 
@@ -74,30 +77,30 @@ impl Program {
     /// # Errors
     /// What is wrong with it, or why it can't be read.
     pub fn load(path: impl AsRef<Path>) -> Result<Program, Error> {
-        Program::load_as(path.as_ref(), &Options::default())
+        Program::load_as(path.as_ref(), &Options::default(), Pricing::default())
     }
 
-    /// As [`Program::load`], with the policy of the settings applied.
+    /// As [`Program::load`], with the policy of the settings applied, and with their models and prices for bounds.
     ///
     /// # Errors
     /// As [`Program::load`], or the policy can't be applied.
     pub fn load_with(path: impl AsRef<Path>, settings: &Settings) -> Result<Program, Error> {
-        Program::load_as(path.as_ref(), &settings.loading(None))
+        Program::load_as(path.as_ref(), &settings.loading(None), Pricing::of(settings, None))
     }
 
-    fn load_as(path: &Path, options: &Options) -> Result<Program, Error> {
+    fn load_as(path: &Path, options: &Options, pricing: Pricing) -> Result<Program, Error> {
         let mut sources = Sources::new();
         match load::load(&mut sources, &path.display().to_string(), options) {
-            Ok(loaded) => Ok(Program::new(sources, loaded)),
+            Ok(loaded) => Ok(Program::new(sources, loaded, pricing)),
             Err(Problem::Unreadable(message, help)) => Err(Error::new("program", message).with_help(help)),
             Err(Problem::Wrong(found) | Problem::Policy(found)) => Err(Error::of_program(&sources, &found)),
         }
     }
 
-    fn new(sources: Sources, loaded: Loaded) -> Program {
+    fn new(sources: Sources, loaded: Loaded, pricing: Pricing) -> Program {
         let sources = Arc::new(sources);
         let policy = loaded.policy.map(Arc::new);
-        let routes = Arc::new(loaded.routes);
+        let (routes, pricing) = (Arc::new(loaded.routes), Arc::new(pricing));
         let pipeline = |r: Runnable| Pipeline {
             name: r.name,
             code: r.code,
@@ -105,6 +108,7 @@ impl Program {
             is_default: r.is_default,
             policy: policy.clone(),
             routes: routes.clone(),
+            pricing: pricing.clone(),
             sources: sources.clone(),
             typing: OnceLock::new(),
         };
@@ -195,9 +199,10 @@ impl Pipeline {
         self.typing.get_or_init(|| types::check(&self.code, self.input.as_ref()))
     }
 
-    /// What a run may use at most.
+    /// What a run may use at most, with the models and prices of the settings that the program was loaded with.
+    /// Without settings, prices are those of the list that comes with Entail.
     pub fn bound(&self) -> CostBound {
-        cost::bound(&self.code, self.input.is_some())
+        self.pricing.bound(&self.code, self.input.is_some())
     }
 
     /// What a run may use at most, as `entail cost --format json` writes it.

@@ -3,7 +3,7 @@
 use super::{analysed_for, say_problem, worth_saying};
 use crate::args::{CheckArgs, Show};
 use crate::ui::{Exit, Ui};
-use analysis::{cost, flow, types};
+use analysis::{flow, types};
 use core_ir::{ModelRoutes, Name};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
 use frontend::File;
@@ -163,7 +163,7 @@ fn one(file: &Path, args: &CheckArgs, options: &Options, preflight: &Preflight) 
                 no_price: BTreeSet::new(),
             };
             for r in &runnables {
-                let mut entry = entry(&sources, &name, r, &args.show, policy.as_ref(), &routes);
+                let mut entry = entry(&sources, &name, r, &args.show, policy.as_ref(), &routes, preflight);
                 let ready = preflight.entry(Kind::of(&name), r, policy.as_ref());
                 // Entry points share their tools; and the flows are shown already, if that is wanted.
                 for d in ready.errors() {
@@ -212,6 +212,7 @@ fn entry(
     show: &[Show],
     policy: Option<&Policy>,
     routes: &ModelRoutes,
+    preflight: &Preflight,
 ) -> Entry {
     let input = analysed_for(r);
     let mut object = json!({"path": path, "entry": r.name, "input": input.as_ref().map(ToString::to_string)});
@@ -256,7 +257,7 @@ fn entry(
         add(json!({"effects": effects.to_string()}));
     }
     if show.contains(&Show::Cost) {
-        let bound = cost::bound(&r.code, input.is_some());
+        let bound = preflight.pricing().bound(&r.code, input.is_some());
         add(figures(&bound, sources));
         unpriced = bound.unpriced.iter().map(|(name, _)| name.clone()).collect();
         lines.push(format!("  model calls: {}", bound.model_calls));

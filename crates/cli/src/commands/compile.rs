@@ -2,12 +2,13 @@
 
 use super::{analysed_for, choose, load_or_say, worth_saying};
 use crate::args::{CompileArgs, Format};
-use crate::picture;
 use crate::ui::{Exit, Ui};
-use analysis::{cost, flow};
+use crate::{picture, setup};
+use analysis::flow;
 use core_ir::{ModelRoutes, Style, print_with};
 use diagnostics::{Sources, has_errors};
 use frontend::policy::Policy;
+use session::bound::Pricing;
 use session::load::{Loaded, Runnable};
 use session::policy;
 use std::sync::Arc;
@@ -86,6 +87,7 @@ fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runn
         )
     })?;
     let saves = rules.iter().any(|r| r.kind == optimise::Kind::Cost);
+    let pricing = Pricing::of(&setup::settings(ui)?, None);
     let optimised = all.into_iter().map(|r| {
         let done = optimise::optimise(&r.code, &rules);
         let mut used: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
@@ -96,7 +98,7 @@ fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runn
         let code = Arc::new(done.code);
         if saves {
             let called = analysed_for(&r).is_some();
-            let bound = |code: &Arc<core_ir::Code>| cost::bound(code, called);
+            let bound = |code: &Arc<core_ir::Code>| pricing.bound(code, called);
             let (before, after) = (bound(&r.code), bound(&code));
             for ((what, old), (_, new)) in super::cost::rows(&before).iter().zip(super::cost::rows(&after)) {
                 ui.note(&format!("  {what:<15}{old}, then {new}"));

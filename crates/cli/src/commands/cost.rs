@@ -3,10 +3,10 @@
 use super::{analysed_for, choose, load_or_say, worth_saying};
 use crate::args::CostArgs;
 use crate::ui::{Exit, Ui};
-use analysis::cost::{self, CostBound, Interval, Prices, dollars};
+use analysis::cost::{CostBound, Interval, dollars};
 use diagnostics::Sources;
 use serde_json::{Value, json};
-use session::bound::{self, figures};
+use session::bound::{Pricing, figures};
 use session::load::{Loaded, Runnable, read_data, reason};
 use session::settings::Settings;
 
@@ -16,8 +16,8 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
-    let prices = match prices(args, &settings) {
-        Ok(prices) => prices,
+    let pricing = match pricing(args, &settings) {
+        Ok(pricing) => pricing,
         Err(message) => {
             return ui.usage(&message, Some("the format is that of `crates/analysis/data/prices.toml`"));
         }
@@ -36,24 +36,23 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
             Err(exit) => return exit,
         },
     };
-    let mut routes = bound::routes(&settings, None);
-    if let Some(model) = &args.model {
-        routes.default = vec![model.as_str().into()];
-    }
     for r in chosen {
-        let bound = cost::bound_with(&r.code, analysed_for(r).is_some(), &prices, &routes);
-        show(ui, &sources, args, r, &bound);
+        show(ui, &sources, args, r, &pricing.bound(&r.code, analysed_for(r).is_some()));
     }
     Exit::Done
 }
 
-fn prices(args: &CostArgs, settings: &Settings) -> Result<Prices, String> {
-    let standard = bound::prices(settings);
-    let Some(path) = &args.prices else { return Ok(standard) };
+/// The prices of the settings, with those of `--prices` before them.
+fn pricing(args: &CostArgs, settings: &Settings) -> Result<Pricing, String> {
+    let mut pricing = Pricing::of(settings, None);
+    if let Some(model) = &args.model {
+        pricing = pricing.with_default(model);
+    }
+    let Some(path) = &args.prices else { return Ok(pricing) };
     let shown = path.display().to_string();
     let bytes = read_data(&shown).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
     let text = String::from_utf8(bytes).map_err(|_| format!("`{shown}` is no text"))?;
-    standard.with(&text).map_err(|e| format!("`{shown}`: {e}"))
+    pricing.with_list(&text).map_err(|e| format!("`{shown}`: {e}"))
 }
 
 fn show(ui: &Ui, sources: &Sources, args: &CostArgs, r: &Runnable, bound: &CostBound) {

@@ -4,7 +4,6 @@ use super::load_or_say;
 use super::run::{InputArgs, Running, conclude, input, pretty, show_result, world};
 use crate::args::{ToolsArgs, WorldArgs};
 use crate::ui::{Exit, Ui};
-use analysis::cost;
 use core_ir::{Builder, Code, EffectClass, Term, ToolDecl, Type};
 use diagnostics::Sources;
 use diagnostics::visible;
@@ -136,7 +135,7 @@ fn call(
         models: None,
     };
     let (report, _) = world(ui, running, &mut |_| {})?;
-    let bound = cost::bound(&runnable.code, true);
+    let bound = session.bound(&runnable.code, true);
     show_result(ui, sources, &report, &bound, (&runnable.code, policy), pretty);
     Ok(conclude(ui, &report, &bound))
 }

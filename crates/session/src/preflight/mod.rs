@@ -8,6 +8,7 @@
 
 pub mod codes;
 
+use crate::bound::Pricing;
 use crate::load::{Kind, Runnable};
 use crate::policy;
 use crate::settings::Settings;
@@ -28,6 +29,7 @@ pub struct Preflight {
     with_keys: Option<Models>,
     /// Which models may answer which calls.
     routes: ModelRoutes,
+    pricing: Pricing,
     /// The names of the models and servers in the settings.
     names: (Vec<String>, Vec<String>),
 }
@@ -118,8 +120,14 @@ impl Preflight {
             models: models(settings.environment.clone()),
             with_keys: models(settings.environment.clone().assuming(keys.chain(usual))),
             routes: settings.model_settings(None).routes(&settings.environment),
+            pricing: Pricing::of(settings, None),
             names: (settings.models.models.keys().cloned().collect(), settings.mcp.keys().cloned().collect()),
         }
+    }
+
+    /// Prices of the settings.
+    pub fn pricing(&self) -> &Pricing {
+        &self.pricing
     }
 
     /// Looks for mistakes in the entries of `entail.toml`, whatever programs use of them.
@@ -173,7 +181,7 @@ impl Preflight {
 }
 
 /// The questions to models in a program.
-fn asked(code: &Code) -> impl Iterator<Item = (core_ir::TermId, Option<&core_ir::ModelParams>)> {
+pub(crate) fn asked(code: &Code) -> impl Iterator<Item = (core_ir::TermId, Option<&core_ir::ModelParams>)> {
     code.iter().filter_map(|(id, term)| match term {
         // Nobody is asked.
         Term::Recv(Recv::Data(params)) if params.waiting => None,

@@ -14,7 +14,7 @@ use crate::args::{ReplArgs, WorldArgs};
 use crate::interrupt;
 use crate::setup;
 use crate::ui::{Exit, Ui};
-use analysis::{cost, types};
+use analysis::types;
 use core_ir::{Builder, Code, Data, EffectRow, Globals, Name, TermId, Type};
 use diagnostics::{FileId, Sources, Span, has_errors};
 use frontend::policy::Policy;
@@ -240,7 +240,7 @@ impl<'a> Repl<'a> {
                 ui,
                 &self.sources,
                 &report,
-                &cost::bound(&code, false),
+                &self.session.bound(&code, false),
                 (&code, self.policy.as_ref()),
                 Reified::to_string,
             );
@@ -321,7 +321,7 @@ impl<'a> Repl<'a> {
             models: Some(&self.models),
         };
         let (report, _) = run::world(ui, running, &mut watch)?;
-        let exit = run::conclude(ui, &report, &cost::bound(code, false));
+        let exit = run::conclude(ui, &report, &self.session.bound(code, false));
         Ok((report, exit))
     }
 
@@ -359,7 +359,7 @@ impl<'a> Repl<'a> {
         ui.problems(&self.sources, &worth_saying(ui, typing.diagnostics));
         let latent = if let Type::Fun(f) = &typing.ty { Some(f.1.clone()) } else { None };
         // A function costs what a call of it does.
-        let bound = || cost::bound(code, latent.is_some());
+        let bound = || self.session.bound(code, latent.is_some());
         match (name, ui.is_json()) {
             ("type", false) => ui.result(&typing.ty.to_string()),
             ("type", true) => ui.result(&json!({"type": typing.ty.to_string()}).to_string()),
@@ -389,7 +389,7 @@ impl<'a> Repl<'a> {
                 Ok(_) if ui.is_json() => ui.result(&json!({"label": report.label.to_json()}).to_string()),
                 Ok(_) => ui.result(&report.label.to_json().to_string()),
                 Err(_) => {
-                    let bound = cost::bound(code, false);
+                    let bound = self.session.bound(code, false);
                     run::show_result(
                         ui,
                         &self.sources,
