@@ -365,24 +365,40 @@ impl Common {
     }
 }
 
+impl Pair {
+    /// The configuration of the runs. The program, which is this pair's, reads what models reply as code.
+    pub fn config(&self, program: &Arc<Program>) -> Config {
+        let parser = program.clone();
+        Config {
+            principals: core_ir::Principals::default(),
+            lattice: program.lattice,
+            fuel: FUEL,
+            max_text: MAX_TEXT,
+            max_frames: FUEL as usize,
+            parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
+            clearance: program.clearance.clone(),
+            clearances: self.models.clearances.named.clone(),
+            routes: self.models.routes.clone(),
+            explain_flow: false,
+            generated_endorse: program.generated_endorse,
+            input: LabelSpec::BOTTOM,
+        }
+    }
+
+    /// The labels of the observers who must not tell the runs apart.
+    pub fn observers(&self) -> Vec<Data> {
+        let mut lattice = Lattice::new(self.program.lattice);
+        let secret = label(&mut lattice, &self.secret);
+        let mut all = labels(self.program.lattice);
+        all.retain(|z| blind(&mut lattice, self.reclassify, secret, z).is_some());
+        all
+    }
+}
+
 /// Runs a pair's program on one of its inputs.
 fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice) -> Run {
     let code = pair.program.code();
-    let parser = program.clone();
-    let config = Config {
-        principals: core_ir::Principals::default(),
-        lattice: program.lattice,
-        fuel: FUEL,
-        max_text: MAX_TEXT,
-        max_frames: FUEL as usize,
-        parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
-        clearance: program.clearance.clone(),
-        clearances: pair.models.clearances.named.clone(),
-        routes: pair.models.routes.clone(),
-        explain_flow: false,
-        generated_endorse: program.generated_endorse,
-        input: LabelSpec::BOTTOM,
-    };
+    let config = pair.config(program);
     let secret = label(lattice, &pair.secret);
     let mut common = Common { lattice: lattice.clone(), known: HashMap::new() };
     let mut world = Script::new(program);
@@ -714,8 +730,8 @@ pub fn check(pair: &Pair) -> Result<Seen, Leak> {
     let ordered = !pair.program.is_parallel();
     let secret = label(&mut lattice, &pair.secret);
     let mut seen = Seen::default();
-    for z in labels(pair.program.lattice) {
-        let Some(at) = blind(&mut lattice, pair.reclassify, secret, &z) else { continue };
+    for z in pair.observers() {
+        let at = label(&mut lattice, &z);
         let mut observer = Observer { lattice: &mut lattice, at };
         if let Some(difference) = observer.tells_apart(&one, &other, ordered) {
             return Err(Leak { observer: z, seen: difference });
