@@ -2,7 +2,7 @@
 
 use crate::args::{ApprovalsArg, JournalArgs, LevelArg, UnfinishedArg, WorldArgs};
 use crate::ui::{Exit, Ui};
-use runtime::{Approvers, ConfigError, JournalError, Limits, Unfinished};
+use runtime::{Approvers, ConfigError, Limits, Unfinished};
 use session::lint::LeastLevel;
 use session::{Approvals, JournalMode, JournalOptions, RunOptions, Session, Settings, SettingsError, limits};
 use std::path::PathBuf;
@@ -39,11 +39,6 @@ pub fn refuse(ui: &Ui, e: impl Into<session::Error>) -> Exit {
 
 /// Tells the user that a model, tool or endpoint can't be used.
 pub fn refuse_config(ui: &Ui, e: &ConfigError) -> Exit {
-    ui.usage(&e.message, e.help.as_deref())
-}
-
-/// Tells the user that a journal can't be used.
-pub fn refuse_journal(ui: &Ui, e: &JournalError) -> Exit {
     ui.usage(&e.message, e.help.as_deref())
 }
 

@@ -10,7 +10,7 @@ use core_ir::{Code, Num};
 use diagnostics::{Diagnostic, Sources};
 use frontend::policy::Policy;
 use machine::{ErrorCode, Failure};
-use runtime::RunReport;
+use runtime::{RunReport, Waiting};
 use serde_json::{Map, Value, json};
 
 /// Calls that were refused while the program went on: whoever runs it wants to know, for its result may look
@@ -133,4 +133,11 @@ pub fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Valu
     );
     object.insert("ms".into(), (report.elapsed.as_millis() as u64).into());
     Value::Object(object)
+}
+
+/// A question whether a tool may be called, as JSON.
+pub fn waiting_json(w: &Waiting) -> Value {
+    json!({
+        "run": w.run, "request": w.token, "tool": w.tool, "args": w.args, "asked": w.asked, "expires": w.expires,
+    })
 }

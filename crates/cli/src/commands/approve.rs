@@ -7,7 +7,8 @@ use crate::ui::{Exit, Ui};
 use core_ir::exchange::data_from_json;
 use diagnostics::visible;
 use runtime::{Approvers, Authority, Decision, Journal, JournalError, SigningKey, Waiting};
-use serde_json::{Value, json};
+use serde_json::json;
+use session::report::waiting_json;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
@@ -116,11 +117,6 @@ fn act(ui: &Ui, args: &ApproveArgs, approvers: &Approvers) -> Result<Exit, Journ
         "the run goes on if its process is still there; if not, resume it with `--resume {run}`"
     ));
     Ok(Exit::Done)
-}
-
-/// A question as data.
-pub(super) fn waiting_json(w: &Waiting) -> Value {
-    json!({"run": w.run, "request": w.token, "tool": w.tool, "args": w.args, "asked": w.asked, "expires": w.expires})
 }
 
 /// A question for people: the tool, and each argument with its label. It controls no terminal.

@@ -24,7 +24,7 @@ pub mod runs;
 #[cfg(feature = "serve")]
 pub mod serve;
 #[cfg(any(feature = "serve", feature = "mcp"))]
-mod service;
+mod server;
 pub mod test;
 pub mod tools;
 pub mod trace;

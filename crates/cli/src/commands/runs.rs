@@ -29,7 +29,7 @@ fn act(ui: &Ui, args: &RunsArgs, approvers: Approvers) -> Result<Exit, JournalEr
                 let run = RunInfo { status: status(&journal, &run, waiting.is_empty()), ..run };
                 if ui.is_json() {
                     let mut object = run_json(&run);
-                    object["waiting"] = waiting.iter().map(super::approve::waiting_json).collect();
+                    object["waiting"] = waiting.iter().map(session::report::waiting_json).collect();
                     ui.result(&object.to_string());
                     continue;
                 }
@@ -51,7 +51,7 @@ fn act(ui: &Ui, args: &RunsArgs, approvers: Approvers) -> Result<Exit, JournalEr
                     .map(|c| json!({"at": c.at, "step": c.step, "what": c.what}))
                     .collect();
                 object["steps"] = journal.steps(&run.id)?.iter().map(step_json).collect();
-                object["waiting"] = waiting.iter().map(super::approve::waiting_json).collect();
+                object["waiting"] = waiting.iter().map(session::report::waiting_json).collect();
                 ui.result(&object.to_string());
                 return Ok(Exit::Done);
             }

@@ -1,11 +1,14 @@
 //! The pipelines and runs of a server, however it is reached.
 //!
-//! Entry points: [`Service::start`] begins a run; [`Service::resume`] (in `kept`) goes on with one of the journal.
+//! Entry points: [`Service::start`] begins a run; [`Service::resume`] (in `kept`) goes on with one of the
+//! journal.
 //!
-//! Invariant: a run that was begun in the background and is in a journal is not ended by the end of the server: it is left as a crash would leave it, and
-//! the next server goes on with it.
-//! Invariant: a run belongs to the caller that began it. Nobody else is told that it exists, and its events and its outcome leave through that caller's view.
-//! Invariant: at most `most` runs are at work; those that do nothing but wait for somebody to approve a call are not counted.
+//! Invariant: a run that was begun in the background and is in a journal is not ended by the end of the
+//! server: it is left as a crash would leave it, and the next server goes on with it.
+//! Invariant: a run belongs to the caller that began it. Nobody else is told that it exists, and its events
+//! and its outcome leave through that caller's view.
+//! Invariant: at most `most` runs are at work; those that do nothing but wait for somebody to approve a call
+//! are not counted.
 
 mod kept;
 mod keys;
@@ -13,30 +16,27 @@ mod ledger;
 mod log;
 mod telling;
 
-use super::{run, say_problem, worth_saying};
-use crate::args::WorldArgs;
-use crate::setup::{refuse, refuse_config, refuse_journal};
-use crate::ui::{Exit, Ui};
+use crate::error::Error;
 use analysis::cost::CostBound;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Code, Data, LabelSpec, Lattice, StoreConflict, StoreTable, Type};
 use diagnostics::Sources;
 use keys::Keys;
-pub(super) use keys::{Key, Once};
+pub(crate) use keys::{Key, Once};
 use ledger::{Grant, Ledger};
-pub(super) use log::Log;
+pub use log::{Log, LogFormat};
 use machine::{Config, Machine, RequestId};
 use runtime::{
     About, Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, Decider, Decision, Event,
-    Handlers, Journal, JournalError, Limits, Schema, Session, StoreScope, Stores, Telemetry, Tools, Usage,
-    Waiting,
+    Handlers, Journal, JournalError, Limits, Models, Schema, Session, StoreScope, Stores, Telemetry, Tools,
+    Usage, Waiting,
 };
 use serde_json::{Value, json};
 use session::callers::{Caller, Callers};
 use session::events::{Detail, event_json};
 use session::limits::approval_lifetime;
-use session::load::{Kind, Loaded, Runnable};
-use session::report;
+use session::load::{Loaded, Runnable};
+use session::report::{self, waiting_json};
 use session::view::{View, WITHHELD, withheld};
 use session::{journal_in, machine_config};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -56,11 +56,11 @@ const REMEMBERED: usize = 1000;
 const EVENTS: usize = 1024;
 
 /// A pipeline that is served.
-pub(super) struct Pipeline {
-    pub(super) name: String,
+pub(crate) struct Pipeline {
+    pub(crate) name: String,
     file: String,
-    pub(super) input: Option<Type>,
-    pub(super) bound: CostBound,
+    pub(crate) input: Option<Type>,
+    pub(crate) bound: CostBound,
     code: Arc<Code>,
     config: Arc<Config>,
     /// Highest label that the policy lets out of its runs.
@@ -101,7 +101,8 @@ fn label_from(json: &Value) -> LabelSpec {
     data_from_json(json).ok().filter(|d| *d != Data::Null).map_or(LabelSpec::TOP, LabelSpec::Exact)
 }
 
-/// A caller of which a label is none of a pipeline's lattice, with the key of its entry and the file of the pipeline.
+/// A caller of which a label is none of a pipeline's lattice, with the key of its entry and the file of the
+/// pipeline.
 fn misfit(callers: &Callers, pipeline: &Pipeline) -> Option<(String, &'static str, String)> {
     let mut lattice = Lattice::with_principals(pipeline.config.lattice, &pipeline.config.principals);
     callers.all().find_map(|caller| {
@@ -111,8 +112,9 @@ fn misfit(callers: &Callers, pipeline: &Pipeline) -> Option<(String, &'static st
     })
 }
 
-/// A label in the terms of `_meta.ifc` (docs/policies.md): where the data may come from, and who may read them.
-pub(super) fn ifc(label: &Value) -> Value {
+/// A label in the terms of `_meta.ifc` (docs/policies.md): where the data may come from, and who may read
+/// them.
+pub(crate) fn ifc(label: &Value) -> Value {
     let all = |list: &Value| list.as_array().is_some_and(|l| l.is_empty());
     match label {
         Value::Array(words) => {
@@ -147,13 +149,13 @@ fn status_of(outcome: &Value) -> &'static str {
 }
 
 /// The JSON Schema of an input.
-pub(super) fn input_schema(input: Option<&Type>) -> Value {
+pub(crate) fn input_schema(input: Option<&Type>) -> Value {
     input.and_then(Schema::of).map_or_else(|| json!({}), |s| s.json)
 }
 
 /// Why a run did not begin, or is not known.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     Unknown(String),
     Input(String),
     /// It is not in a state in which this could be done.
@@ -168,7 +170,7 @@ pub(super) enum Refused {
 
 impl Refused {
     /// In words.
-    pub(super) fn message(self) -> String {
+    pub(crate) fn message(self) -> String {
         match self {
             Refused::Unknown(why)
             | Refused::Input(why)
@@ -188,26 +190,26 @@ impl Refused {
 
 /// How a run is begun.
 #[derive(Clone, Copy, Default)]
-pub(super) struct How<'a> {
+pub(crate) struct How<'a> {
     /// The client sees replies as they grow.
-    pub(super) streams: bool,
+    pub(crate) streams: bool,
     /// Nobody waits for it: its client comes back for it.
-    pub(super) background: bool,
+    pub(crate) background: bool,
     /// What the client calls the conversation that it belongs to.
-    pub(super) context: Option<&'a str>,
+    pub(crate) context: Option<&'a str>,
     /// The span of the client's, as the header of that name.
-    pub(super) traceparent: Option<&'a str>,
+    pub(crate) traceparent: Option<&'a str>,
     /// Under which the client may ask for it again.
-    pub(super) key: Option<Key<'a>>,
+    pub(crate) key: Option<Key<'a>>,
 }
 
 /// A run that has begun.
-pub(super) struct Started {
-    pub(super) run: String,
-    /// What happens; the last tells the outcome, and then there are no more. Where some were left out because nobody took
-    /// them in time, `skipped` says how many.
-    pub(super) events: Receiver<Value>,
-    pub(super) cancel: CancellationToken,
+pub(crate) struct Started {
+    pub(crate) run: String,
+    /// What happens; the last tells the outcome, and then there are no more. Where some were left out because
+    /// nobody took them in time, `skipped` says how many.
+    pub(crate) events: Receiver<Value>,
+    pub(crate) cancel: CancellationToken,
 }
 
 struct Run {
@@ -229,8 +231,8 @@ struct Run {
     asks: usize,
 }
 
-/// Everything that requests share.
-pub(super) struct Service {
+/// The pipelines and runs of a server. Every way to reach it shares one.
+pub struct Service {
     pipelines: BTreeMap<String, Arc<Pipeline>>,
     handlers: Handlers,
     limits: Limits,
@@ -347,66 +349,83 @@ impl Drop for Place {
     }
 }
 
+/// Programs whose pipelines are served.
+#[derive(Default)]
+pub struct Programs {
+    sources: Sources,
+    pipelines: BTreeMap<String, Arc<Pipeline>>,
+}
+
+impl Programs {
+    /// The texts of the programs.
+    pub fn sources(&mut self) -> &mut Sources {
+        &mut self.sources
+    }
+
+    /// Adds the pipelines of a file.
+    ///
+    /// # Errors
+    /// Another file has a pipeline of the same name.
+    pub fn add(&mut self, session: &session::Session, file: &str, loaded: Loaded) -> Result<(), Error> {
+        let Loaded { runnables, policy, .. } = loaded;
+        let config = Arc::new(machine_config(session.options.fuel, policy.as_ref()));
+        for Runnable { name, code, input, .. } in runnables {
+            let bound = session.bound(&code, input.is_some());
+            let (file, config) = (file.to_string(), config.clone());
+            let output = policy.as_ref().map_or(LabelSpec::TOP, |p| p.output.clone());
+            let pipeline =
+                Pipeline { name: name.clone(), file: file.clone(), input, bound, code, config, output };
+            if let Some(other) = self.pipelines.insert(name.clone(), Arc::new(pipeline)) {
+                return Err(Error::SameName { name, files: [other.file.clone(), file] });
+            }
+        }
+        Ok(())
+    }
+
+    /// The terms of the pipelines.
+    pub fn codes(&self) -> Vec<&Code> {
+        self.pipelines.values().map(|p| &*p.code).collect()
+    }
+
+    /// Returns whether there is nothing to serve.
+    pub fn is_empty(&self) -> bool {
+        self.pipelines.is_empty()
+    }
+}
+
 /// Options of a [`Service`].
-pub(super) struct ServiceOptions<'a> {
-    /// The programs whose pipelines are served.
-    pub(super) files: &'a [String],
-    pub(super) world: &'a WorldArgs,
+pub struct ServiceOptions<'a> {
+    /// Models that can answer all pipelines.
+    pub models: Models,
+    /// Limits of each run.
+    pub limits: Limits,
     /// Directory of the journal.
-    pub(super) journal: Option<&'a Path>,
+    pub journal: Option<&'a Path>,
     /// Most runs that are at work at once; at least one.
-    pub(super) max_runs: usize,
-    pub(super) callers: Callers,
-    pub(super) log: Log,
+    pub max_runs: usize,
+    /// Callers that may reach the server.
+    pub callers: Callers,
+    /// The log.
+    pub log: Log,
 }
 
 impl Service {
-    /// Loads the pipelines of these files and looks up everything that they need.
-    pub(super) fn new(
-        ui: &Ui,
+    /// Sets up everything that the pipelines need.
+    ///
+    /// # Errors
+    /// A label of a caller, a store, the journal or the endpoint of the telemetry can't be used.
+    pub fn new(
         session: &session::Session,
+        programs: Programs,
         options: ServiceOptions<'_>,
-    ) -> Result<Service, Exit> {
-        let ServiceOptions { files, world, journal, max_runs, callers, log } = options;
-        let mut sources = Sources::new();
-        let mut pipelines: BTreeMap<String, Arc<Pipeline>> = BTreeMap::new();
-        for file in files {
-            let loaded =
-                session.load(&mut sources, file).map_err(|problem| say_problem(ui, &sources, problem))?;
-            let Loaded { runnables, found, policy, .. } = loaded;
-            ui.problems(&sources, &worth_saying(ui, found));
-            for runnable in &runnables {
-                run::before_run(ui, &sources, session, Kind::of(file), runnable, policy.as_ref())?;
-            }
-            let config = Arc::new(machine_config(world.fuel, policy.as_ref()));
-            for Runnable { name, code, input, .. } in runnables {
-                let bound = session.bound(&code, input.is_some());
-                let (file, config) = (file.clone(), config.clone());
-                let output = policy.as_ref().map_or(LabelSpec::TOP, |p| p.output.clone());
-                let pipeline = Pipeline { name: name.clone(), file, input, bound, code, config, output };
-                let now = pipeline.file.clone();
-                if let Some(other) = pipelines.insert(name.clone(), Arc::new(pipeline)) {
-                    let message = format!(
-                        "two pipelines are called `{name}`: that of `{}` and that of `{now}`",
-                        other.file
-                    );
-                    return Err(ui.usage(&message, Some("rename one, or serve them by two servers")));
-                }
-            }
-        }
+    ) -> Result<Service, Error> {
+        let Programs { sources, pipelines } = programs;
+        let ServiceOptions { models, limits, journal, max_runs, callers, log } = options;
         if let Some((caller, key, file)) = pipelines.values().find_map(|p| misfit(&callers, p)) {
-            let message = format!(
-                "`{key}` of the caller `{caller}` is no label of the lattice that the policy of `{file}` has"
-            );
-            return Err(
-                ui.usage(&message, Some("write words such as `untrusted`, which every lattice knows"))
-            );
+            return Err(Error::Label { caller, key, file });
         }
-        let codes: Vec<&Code> = pipelines.values().map(|p| &*p.code).collect();
-        let limits = world.limits(&session.settings).map_err(|e| refuse(ui, e))?;
-        let models = run::models(ui, world, session, &codes)?;
         let handlers = session.handlers(models);
-        one_declaration_for_each_store(&pipelines, &handlers.stores).map_err(|e| ui.usage(&e, None))?;
+        one_declaration_for_each_store(&pipelines, &handlers.stores).map_err(Error::Store)?;
         // Callers share neither what their runs remember nor the servers that those talk to.
         let of_caller =
             |caller: &Arc<Caller>| (caller.name.clone(), handlers.tools.clone().sharing_servers());
@@ -414,12 +433,12 @@ impl Service {
         let journal = match journal {
             None => None,
             Some(dir) => {
-                let file = journal_in(dir).and_then(|file| Journal::open(&file).map(|_| file));
-                let file = file.map_err(|e| refuse_journal(ui, &e))?;
+                let file = journal_in(dir)?;
+                Journal::open(&file)?;
                 Some(file)
             }
         };
-        let telemetry = session.telemetry("entail".into()).map_err(|e| refuse_config(ui, &e))?;
+        let telemetry = session.telemetry("entail".into()).map_err(session::Error::Telemetry)?;
         Ok(Service {
             pipelines,
             telemetry,
@@ -443,40 +462,45 @@ impl Service {
         })
     }
 
+    /// Returns whether there is nothing to serve.
+    pub fn is_empty(&self) -> bool {
+        self.pipelines.is_empty()
+    }
+
     /// Where it listens.
-    pub(super) fn listens_at(&self, base: &str) {
+    pub(crate) fn listens_at(&self, base: &str) {
         let _ = self.base.set(base.trim_end_matches('/').to_string());
     }
 
-    pub(super) fn base(&self) -> &str {
+    pub(crate) fn base(&self) -> &str {
         self.base.get().map_or("", String::as_str)
     }
 
     /// Returns the callers that may reach it.
-    pub(super) fn callers(&self) -> &Callers {
+    pub(crate) fn callers(&self) -> &Callers {
         &self.callers
     }
 
-    pub(super) fn pipelines(&self) -> impl Iterator<Item = &Pipeline> {
+    pub(crate) fn pipelines(&self) -> impl Iterator<Item = &Pipeline> {
         self.pipelines.values().map(|p| &**p)
     }
 
-    pub(super) fn journal(&self) -> Option<&Path> {
+    pub(crate) fn journal(&self) -> Option<&Path> {
         self.journal.as_deref()
     }
 
-    pub(super) fn log(&self) -> &Log {
+    pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
     /// How many runs are at work, and how many wait for an approval.
-    pub(super) fn under_way(&self) -> (usize, usize) {
+    pub(crate) fn under_way(&self) -> (usize, usize) {
         let runs = self.lock();
         (runs.running, runs.waiting)
     }
 
     /// Returns the number of runs of a caller that have begun and not ended.
-    pub(super) fn open_of(&self, caller: &Caller) -> usize {
+    pub(crate) fn open_of(&self, caller: &Caller) -> usize {
         self.lock().ledgers.get(&caller.name).map_or(0, Ledger::open)
     }
 
@@ -486,13 +510,13 @@ impl Service {
     }
 
     /// The input of a pipeline from JSON.
-    pub(super) fn read_input(&self, pipeline: &Pipeline, json: &Value) -> Result<Data, Refused> {
+    pub(crate) fn read_input(&self, pipeline: &Pipeline, json: &Value) -> Result<Data, Refused> {
         let ty = pipeline.input.clone().unwrap_or(Type::Dyn);
         ty.read_input(json).map_err(|why| Refused::Input(format!("`{}` takes {ty}: {why}", pipeline.name)))
     }
 
     /// Begins a run.
-    pub(super) fn start(
+    pub(crate) fn start(
         self: &Arc<Self>,
         caller: &Arc<Caller>,
         name: &str,
@@ -736,12 +760,12 @@ impl Service {
     }
 
     /// Returns the outcome of a run that its caller is shown.
-    pub(super) fn outcome(&self, caller: &Caller, run: &str) -> Option<Value> {
+    pub(crate) fn outcome(&self, caller: &Caller, run: &str) -> Option<Value> {
         self.lock().of(caller, run)?.outcome.clone()
     }
 
     /// How a run stands.
-    pub(super) fn status(&self, caller: &Caller, run: &str) -> Result<Value, Refused> {
+    pub(crate) fn status(&self, caller: &Caller, run: &str) -> Result<Value, Refused> {
         let known = {
             let runs = self.lock();
             if runs.known.get(run).is_some_and(|entry| entry.caller != caller.name) {
@@ -766,20 +790,21 @@ impl Service {
     }
 
     /// What happens in a run from now on; `None` if it is not known.
-    pub(super) fn watch(&self, caller: &Caller, run: &str) -> Option<broadcast::Receiver<Value>> {
+    pub(crate) fn watch(&self, caller: &Caller, run: &str) -> Option<broadcast::Receiver<Value>> {
         Some(self.lock().of(caller, run)?.watched.subscribe())
     }
 
     /// What a client called the conversation of a run.
-    pub(super) fn context(&self, caller: &Caller, run: &str) -> Option<String> {
+    pub(crate) fn context(&self, caller: &Caller, run: &str) -> Option<String> {
         if let Some(entry) = self.lock().of(caller, run) {
             return entry.context.clone();
         }
         self.kept_context(caller, run)
     }
 
-    /// The runs of a caller that are known with the second since 1970 in which they last came to something else, the newest first.
-    pub(super) fn runs(&self, caller: &Caller) -> Vec<(i64, String)> {
+    /// The runs of a caller that are known with the second since 1970 in which they last came to something
+    /// else, the newest first.
+    pub(crate) fn runs(&self, caller: &Caller) -> Vec<(i64, String)> {
         let runs = self.lock();
         let own = runs.known.iter().filter(|(_, entry)| entry.caller == caller.name);
         let mut runs: Vec<(i64, String)> = own.map(|(run, entry)| (entry.changed, run.clone())).collect();
@@ -788,7 +813,7 @@ impl Service {
     }
 
     /// When a run last came to something else.
-    pub(super) fn changed(&self, caller: &Caller, run: &str) -> Option<i64> {
+    pub(crate) fn changed(&self, caller: &Caller, run: &str) -> Option<i64> {
         if let Some(entry) = self.lock().of(caller, run) {
             return Some(entry.changed);
         }
@@ -796,17 +821,17 @@ impl Service {
     }
 
     /// The questions of a run, or of all runs, that a caller may be shown.
-    pub(super) fn waiting(&self, caller: &Caller, run: Option<&str>) -> Result<Vec<Value>, Refused> {
+    pub(crate) fn waiting(&self, caller: &Caller, run: Option<&str>) -> Result<Vec<Value>, Refused> {
         let Some(path) = &self.journal else { return Ok(Vec::new()) };
         let failed = |e: runtime::JournalError| Refused::Journal(e.message);
         let journal = self.journal_at(path).map_err(failed)?;
         let mut waiting = journal.waiting(run).map_err(failed)?;
         waiting.retain(|question| self.may_see(caller, &journal, question));
-        Ok(waiting.iter().map(super::approve::waiting_json).collect())
+        Ok(waiting.iter().map(waiting_json).collect())
     }
 
     /// Returns whether a question may be shown to a caller: the caller may see every argument.
-    pub(super) fn may_see(&self, caller: &Caller, journal: &Journal, question: &Waiting) -> bool {
+    pub(crate) fn may_see(&self, caller: &Caller, journal: &Journal, question: &Waiting) -> bool {
         let name = journal.run(&question.run).map(|info| info.name).unwrap_or_default();
         let Some(pipeline) = self.pipelines.values().find(|p| p.in_journal() == name) else {
             // Of which lattice its labels are is not known.
@@ -818,13 +843,13 @@ impl Service {
     }
 
     /// The journal, with the approvers whose answers in it count.
-    pub(super) fn journal_at(&self, path: &Path) -> Result<Journal, JournalError> {
+    pub(crate) fn journal_at(&self, path: &Path) -> Result<Journal, JournalError> {
         Ok(Journal::existing(path)?.with_approvers(self.approvers.clone()))
     }
 
-    /// Answers a question of a run that is under way here, or that this server goes on with. The answer is in memory alone: after a restart it is
-    /// asked again.
-    pub(super) fn decide(
+    /// Answers a question of a run that is under way here, or that this server goes on with. The answer is in
+    /// memory alone: after a restart it is asked again.
+    pub(crate) fn decide(
         &self,
         mut journal: Journal,
         request: &str,
@@ -836,7 +861,7 @@ impl Service {
     }
 
     /// Gives a run up.
-    pub(super) fn cancel(&self, caller: &Caller, run: &str) -> Result<(), Refused> {
+    pub(crate) fn cancel(&self, caller: &Caller, run: &str) -> Result<(), Refused> {
         if let Some(entry) = self.lock().of(caller, run) {
             entry.cancel.cancel();
             return Ok(());
@@ -845,8 +870,9 @@ impl Service {
         Err(Refused::Conflict("the run is not under way".into()))
     }
 
-    /// Takes no more runs, and gives those at work some time. What the next server can go on with is left then as it is, and the rest is cancelled.
-    pub(super) async fn close(&self, grace: Duration) {
+    /// Takes no more runs, and gives those at work some time. What the next server can go on with is left
+    /// then as it is, and the rest is cancelled.
+    pub(crate) async fn close(&self, grace: Duration) {
         self.closing.store(true, Ordering::SeqCst);
         let until = Instant::now() + grace;
         while self.under_way().0 > 0 && Instant::now() < until {

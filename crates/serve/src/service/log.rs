@@ -1,8 +1,8 @@
 //! What a server says of its runs on standard error.
 //!
-//! Invariant: of what models and tools are told and say nothing is in it but why they failed, and nothing in it controls a terminal.
+//! Invariant: of what models and tools are told and say nothing is in it but why they failed, and nothing in
+//! it controls a terminal.
 
-use crate::ui::Ui;
 use diagnostics::visible;
 use runtime::{Asked, Event};
 use serde_json::{Value, json};
@@ -12,53 +12,63 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The most characters of a message in a line.
 const MOST: usize = 160;
 
-/// The log of a server.
-pub(in super::super) enum Log {
-    /// Nothing is said.
+/// Format of a [`Log`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Nothing is written.
     Silent,
     /// A line for people when a run ends or waits.
-    People(Ui),
+    People,
     /// An object for everything that happens.
-    Json(Ui),
+    Json,
+}
+
+/// The log of a server.
+pub struct Log {
+    format: LogFormat,
+    write: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 impl Log {
-    /// What `--log` and `--quiet` say.
-    pub(in super::super) fn new(ui: &Ui, json: bool) -> Log {
-        match json {
-            true => Log::Json(Ui::new(ui.args.clone())),
-            false if ui.args.quiet => Log::Silent,
-            false => Log::People(Ui::new(ui.args.clone())),
-        }
+    /// A log that gives each line to this function.
+    pub fn new(format: LogFormat, write: impl Fn(&str) + Send + Sync + 'static) -> Log {
+        Log { format, write: Box::new(write) }
+    }
+
+    /// A log that writes nothing.
+    pub fn silent() -> Log {
+        Log::new(LogFormat::Silent, |_| {})
     }
 
     fn line(&self, text: &str, object: impl FnOnce() -> Value) {
-        match self {
-            Log::Silent => {}
-            Log::People(ui) => ui.say(&format!("{} {}", runtime::utc(super::now()), visible(text, 2 * MOST))),
-            Log::Json(ui) => {
+        match self.format {
+            LogFormat::Silent => {}
+            LogFormat::People => {
+                (self.write)(&format!("{} {}", runtime::utc(super::now()), visible(text, 2 * MOST)));
+            }
+            LogFormat::Json => {
                 let mut object = object();
                 object["time"] = json!(since_1970());
-                ui.say(&object.to_string());
+                (self.write)(&object.to_string());
             }
         }
     }
 
     pub(super) fn begun(&self, run: &str, pipeline: &str) {
-        if let Log::Json(_) = self {
+        if self.format == LogFormat::Json {
             self.line("", || json!({"event": "run", "run": run, "pipeline": pipeline}));
         }
     }
 
     pub(super) fn event(&self, run: &str, pipeline: &str, event: &Event) {
-        match (self, event) {
-            (Log::Json(_), _) => {
+        match (self.format, event) {
+            (LogFormat::Json, _) => {
                 if let Some(mut object) = event_json(event, Detail::Outline) {
                     object["run"] = run.into();
                     self.line("", || object);
                 }
             }
-            (Log::People(_), Event::Asked { what: Asked::Approve { name, .. }, .. }) => {
+            (LogFormat::People, Event::Asked { what: Asked::Approve { name, .. }, .. }) => {
                 self.line(&format!("{run} {pipeline} wants approval to call `{name}`"), || Value::Null);
             }
             _ => {}
@@ -95,13 +105,13 @@ impl Log {
     }
 
     /// A request that was refused.
-    pub(in super::super) fn refused(&self, method: &str, path: &str, status: u16) {
+    pub(crate) fn refused(&self, method: &str, path: &str, status: u16) {
         self.line(&format!("{method} {} {status}", diagnostics::clip_to(path, 80)), || {
             json!({"event": "refused", "method": method, "path": diagnostics::clip_to(path, 200), "status": status})
         });
     }
 
-    pub(in super::super) fn warning(&self, why: &str) {
+    pub(crate) fn warning(&self, why: &str) {
         self.line(&format!("warning: {why}"), || json!({"event": "warning", "message": why}));
     }
 }

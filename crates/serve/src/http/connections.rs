@@ -2,8 +2,9 @@
 //!
 //! Entry point: [`serve`].
 //!
-//! Invariant: whoever only connects, or begins a request and does not end it, keeps nobody else out: where there are as many connections as may be, the
-//! oldest without a request gives way, of the address that has the most of them.
+//! Invariant: whoever only connects, or begins a request and does not end it, keeps nobody else out: where
+//! there are as many connections as may be, the oldest without a request gives way, of the address that has
+//! the most of them.
 //! Invariant: a connection with a request is never closed for another one.
 
 use axum::Router;
@@ -26,7 +27,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Time within which the head of a request has to arrive; also how long a connection is kept for the next one.
+/// Time within which the head of a request has to arrive; also how long a connection is kept for the next
+/// one.
 pub(super) const HEAD: Duration = Duration::from_secs(15);
 
 /// Time within which the body of a request has to arrive.

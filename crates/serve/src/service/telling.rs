@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::mpsc::Sender;
 
-/// Tells a client what happens, without ever waiting for it: no client slows a run down or makes the server keep what it does not read.
+/// Tells a client what happens, without ever waiting for it: no client slows a run down or makes the server
+/// keep what it does not read.
 pub(super) struct Telling {
     pub(super) to: Sender<Value>,
     /// Others, who miss what they do not take in time.

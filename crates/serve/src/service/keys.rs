@@ -15,15 +15,15 @@ const REMEMBERED: usize = 10_000;
 
 /// A key of a request.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Key<'a> {
+pub(crate) struct Key<'a> {
     /// The caller's name for it.
-    pub(in super::super) name: &'a str,
+    pub(crate) name: &'a str,
     /// Hash of the request.
-    pub(in super::super) digest: &'a str,
+    pub(crate) digest: &'a str,
 }
 
 /// Result of a request that has a key.
-pub(in super::super) enum Once {
+pub(crate) enum Once {
     /// It has begun a run.
     Begun(Started),
     /// It was made before, and began this run.
@@ -53,7 +53,7 @@ impl Keys {
 
 impl Service {
     /// Begins a run, unless the caller has begun it before under this key.
-    pub(in super::super) fn start_once(
+    pub(crate) fn start_once(
         self: &Arc<Self>,
         caller: &Arc<Caller>,
         name: &str,

@@ -1,18 +1,20 @@
-//! `entail serve`: pipelines over HTTP, and as an agent of the A2A protocol.
+//! Pipelines over HTTP, and as an agent of the A2A protocol.
 //!
-//! Entry point: [`serve`]. [`super::service`] runs pipelines and knows the runs, this module and [`a2a`] are ways to reach it, and [`openapi`] describes it.
+//! Entry point: [`HttpServer`]. This module and [`a2a`] are ways to reach a [`Service`], and [`openapi`]
+//! describes it.
 //!
-//! Invariant: every request is that of a caller, which is known before the body is read. Without a credential that is the user of this machine: the
-//! connection comes from this machine, and the request names this machine (no page of a browser reaches it through a name of its own).
-//! Invariant: a run that nobody waits for any more is cancelled, unless it was asked for as one to come back to.
+//! Invariant: every request is that of a caller, which is known before the body is read. Without a credential
+//! that is the user of this machine: the connection comes from this machine, and the request names this
+//! machine (no page of a browser reaches it through a name of its own).
+//! Invariant: a run that nobody waits for any more is cancelled, unless it was asked for as one to come back
+//! to.
 
 mod a2a;
 mod connections;
 mod openapi;
 
-use super::service::{How, Key, Log, Once, Refused, Service, ServiceOptions, Started};
-use crate::args::{LogArg, ServeArgs};
-use crate::ui::{Exit, Ui};
+use crate::error::Error;
+use crate::service::{How, Key, Once, Refused, Service, Started};
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Extension, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -23,7 +25,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use runtime::{CancellationToken, Decider, Decision, Unfinished, Via};
 use serde_json::{Value, json};
-use session::callers::{self, Caller, Callers, Role};
+use session::callers::{self, Caller, Role};
 use session::view::WITHHELD;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -31,164 +33,94 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::Receiver;
 use tokio_stream::Stream;
 use tokio_util::sync::DropGuard;
 
-/// Runs the command.
-pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
-    let session = match crate::setup::session(ui, &args.world) {
-        Ok(session) => session,
-        Err(exit) => return exit,
-    };
-    if let Some(name) = &args.new_token {
-        return new_token(ui, name);
-    }
-    let settings = &session.settings;
-    let token = settings.environment.secret(&args.token_env);
-    let callers = Callers::of(&settings.callers, &settings.serve, &settings.environment, token.as_ref());
-    let callers = match callers {
-        Ok(callers) => callers,
-        Err(why) => return ui.usage(&why, None),
-    };
-    if !args.listen.ip().is_loopback() && !callers.has_credentials() {
-        let help = format!(
-            "set `{}` in the environment or in `.env`, add `[callers.NAME]` to `entail.toml`, or listen on 127.0.0.1",
-            args.token_env
-        );
-        return ui.usage("other machines are listened to only with a token", Some(&help));
-    }
-    if args.world.watch || args.world.trace.is_some() {
-        let help = "`--log json` tells what happens in all runs, `--otlp` sends traces of them";
-        return ui
-            .usage("a server has many runs, so it can neither show one nor write its trace", Some(help));
-    }
-    let log = Log::new(ui, args.world.log == Some(LogArg::Json));
-    let options = ServiceOptions {
-        files: &args.files,
-        world: &args.world,
-        journal: args.journal.as_deref(),
-        max_runs: args.max_runs,
-        callers,
-        log,
-    };
-    let service = match Service::new(ui, &session, options) {
-        Ok(service) => Arc::new(service),
-        Err(exit) => return exit,
-    };
-    if service.pipelines().next().is_none() {
-        return ui.usage("there is nothing to serve", Some("name programs that have pipelines"));
-    }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
-    };
-    let exit = runtime.block_on(listen(ui, args, service));
-    runtime.shutdown_timeout(Duration::from_millis(200));
-    exit
+/// Options of a [`HttpServer`].
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// How others reach the server; `http://ADDRESS` if absent.
+    pub public_url: Option<String>,
+    /// Most bytes of a body.
+    pub max_body: usize,
+    /// Most connections at once.
+    pub max_connections: usize,
+    /// True if the runs in the background go on that an earlier server has left.
+    pub resume: bool,
+    /// Time that runs under way have when the server is told to stop.
+    pub grace: Duration,
 }
 
-/// Prints a fresh token, once, and the lines of `entail.toml` that make it a caller's.
-fn new_token(ui: &Ui, name: &str) -> Exit {
-    let mut bytes = [0; 32];
-    if let Err(e) = getrandom::fill(&mut bytes) {
-        return ui.usage(&format!("the system gives no random numbers: {e}"), None);
-    }
-    let token = format!("entail-{}", callers::hex(&bytes));
-    let hash = callers::hex(&callers::hash_of(&token));
-    if ui.is_json() {
-        ui.result(&json!({"caller": name, "token": token, "tokenSha256": hash}).to_string());
-        return Exit::Done;
-    }
-    ui.result(&token);
-    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    let key = if plain { name.to_string() } else { format!("{name:?}") };
-    ui.note("The token is shown this once. Add to `entail.toml`, with the roles that it is for:");
-    ui.note(&format!("\n[callers.{key}]\ntoken_sha256 = \"{hash}\"\nroles = [\"start\", \"watch\"]"));
-    Exit::Done
+/// A server that listens and does not answer yet.
+pub struct HttpServer {
+    service: Arc<Service>,
+    listener: TcpListener,
+    address: SocketAddr,
+    options: HttpOptions,
 }
 
-async fn listen(ui: &Ui, args: &ServeArgs, service: Arc<Service>) -> Exit {
-    let listener = match tokio::net::TcpListener::bind(args.listen).await {
-        Ok(listener) => listener,
-        Err(e) => {
-            return ui.usage(
-                &format!("cannot listen on `{}`: {e}", args.listen),
-                Some("choose another address with `--listen`"),
-            );
+impl HttpServer {
+    /// Listens for connections to a service.
+    ///
+    /// # Errors
+    /// The address can't be listened on.
+    pub async fn bind(service: Arc<Service>, options: HttpOptions) -> Result<HttpServer, Error> {
+        let listener = match TcpListener::bind(options.listen).await {
+            Ok(listener) => listener,
+            Err(e) => return Err(Error::Listen { address: options.listen, cause: e.to_string() }),
+        };
+        let address = listener.local_addr().unwrap_or(options.listen);
+        service.listens_at(&options.public_url.clone().unwrap_or_else(|| format!("http://{address}")));
+        Ok(HttpServer { service, listener, address, options })
+    }
+
+    /// The address of the server as clients write it.
+    pub fn base(&self) -> &str {
+        self.service.base()
+    }
+
+    /// Answers requests until it is told to stop, and then until the runs under way have ended or are left to
+    /// the next server.
+    pub async fn run(self, stop: CancellationToken) {
+        let HttpServer { service, listener, address, options } = self;
+        let door = Door { service: service.clone(), address, max_body: options.max_body };
+        let app = router(service.clone(), Arc::new(door), options.max_body);
+        if options.resume {
+            tokio::spawn(service.clone().resume_all());
         }
-    };
-    let address = listener.local_addr().unwrap_or(args.listen);
-    let base = args.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
-    service.listens_at(&base);
-    if ui.is_json() {
-        ui.result(&json!({"listening": base}).to_string());
-    } else {
-        ui.note(&format!("listening on {base}  (described by {base}/openapi.json)"));
-    }
-    let stop = CancellationToken::new();
-    tokio::spawn(stopped(stop.clone()));
-    let door = Door { service: service.clone(), address, max_body: args.max_body };
-    let app = router(service.clone(), Arc::new(door), args.max_body);
-    if !args.no_resume {
-        tokio::spawn(service.clone().resume_all());
-    }
-    let closed = CancellationToken::new();
-    let shutdown = {
-        let (service, stop, closed, grace) = (
-            service.clone(),
-            stop.clone(),
-            closed.clone(),
-            Duration::from_secs_f64(args.grace.clamp(0.0, 86_400.0)),
-        );
-        async move {
-            stop.cancelled().await;
-            // No new runs; those under way get their time, and are left then to the next server, or cancelled.
-            service.close(grace).await;
-            closed.cancel();
+        let closed = CancellationToken::new();
+        let shutdown = {
+            let (service, closed, grace) = (service.clone(), closed.clone(), options.grace);
+            async move {
+                stop.cancelled().await;
+                // No new runs; those under way get their time, and are left then to the next server, or
+                // cancelled.
+                service.close(grace).await;
+                closed.cancel();
+            }
+        };
+        tokio::spawn(shutdown);
+        let most = connections::most(options.max_connections);
+        let serving = connections::serve(listener, app, most, closed.clone());
+        // Who has begun a request and never ends it does not keep the server from ending.
+        let abandoned = async {
+            closed.cancelled().await;
+            tokio::time::sleep(LAST_WORDS).await;
+        };
+        tokio::select! {
+            () = serving => {}
+            () = abandoned => {}
         }
-    };
-    tokio::spawn(shutdown);
-    let most = connections::most(args.max_connections);
-    let serving = connections::serve(listener, app, most, closed.clone());
-    // Who has begun a request and never ends it does not keep the server from ending.
-    let abandoned = async {
-        closed.cancelled().await;
-        tokio::time::sleep(LAST_WORDS).await;
-    };
-    tokio::select! {
-        () = serving => {}
-        () = abandoned => {}
     }
-    Exit::Done
 }
 
 /// How long clients have to read their answers after the last run has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-
-/// Until Ctrl-C is pressed or the process is asked to end. A second time ends it at once.
-async fn stopped(stop: CancellationToken) {
-    for end in [false, true] {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            let Ok(mut terminated) = signal(SignalKind::terminate()) else { return };
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminated.recv() => {}
-            }
-        }
-        #[cfg(not(unix))]
-        if tokio::signal::ctrl_c().await.is_err() {
-            return;
-        }
-        if end {
-            std::process::exit(130);
-        }
-        stop.cancel();
-    }
-}
 
 /// Where requests come in, and whose they are.
 struct Door {
@@ -214,7 +146,8 @@ impl Door {
             return token.and_then(|t| callers.by_token(t)).ok_or_else(unknown);
         }
         let here = peer.ip().to_canonical().is_loopback();
-        // A name that a client states itself counts for nothing: the proxy is on this machine, and states one name.
+        // A name that a client states itself counts for nothing: the proxy is on this machine, and states one
+        // name.
         if let Some(name) = callers.header.as_deref().filter(|_| here)
             && headers.contains_key(name)
         {
@@ -407,8 +340,10 @@ async fn health(
     Json(health)
 }
 
-async fn description(State(service): State<Arc<Service>>) -> Json<Value> {
-    Json(openapi::description(&service))
+async fn description(State(service): State<Arc<Service>>) -> Result<Json<Value>, Failure> {
+    let broken =
+        |e: serde_json::Error| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", e.to_string());
+    openapi::description(&service).map(Json).map_err(broken)
 }
 
 async fn pipelines(State(service): State<Arc<Service>>) -> Json<Value> {
@@ -524,7 +459,8 @@ fn ended(service: &Service, caller: &Caller, run: &str) -> Result<Response, Fail
     Ok((status_of(&outcome), Json(outcome)).into_response())
 }
 
-/// The answer to a request that was made before: that of its run, once that has ended. A run that is not under way here is named.
+/// The answer to a request that was made before: that of its run, once that has ended. A run that is not
+/// under way here is named.
 async fn again(service: &Service, caller: &Caller, run: &str) -> Result<Response, Failure> {
     // Before it is looked whether it has ended, so that nothing happens in between.
     if let Some(mut events) = service.watch(caller, run) {

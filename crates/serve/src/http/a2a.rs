@@ -1,10 +1,12 @@
-//! The server as an agent of the A2A protocol, version 1.0 (JSON-RPC binding), and 0.3 for clients that name no version.
+//! The server as an agent of the A2A protocol, version 1.0 (JSON-RPC binding), and 0.3 for clients that name
+//! no version.
 //!
-//! A message is the input of a pipeline: a part with `data`, or a text where the pipeline takes one. The pipeline is the skill that the message's
-//! `metadata.skill` names, or the only one. A task is a run; a client that goes away does not end it, and may come back to it.
+//! A message is the input of a pipeline: a part with `data`, or a text where the pipeline takes one. The
+//! pipeline is the skill that the message's `metadata.skill` names, or the only one. A task is a run; a
+//! client that goes away does not end it, and may come back to it.
 
-use super::super::service::{How, Refused, Service, Started, ifc, input_schema};
 use super::{Failure, body_json};
+use crate::service::{How, Refused, Service, Started, ifc, input_schema};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Extension, State};

@@ -68,7 +68,8 @@ impl Service {
         }))
     }
 
-    /// How a run of the journal stands. One that is neither ended nor under way here was interrupted, or another process is at it.
+    /// How a run of the journal stands. One that is neither ended nor under way here was interrupted, or
+    /// another process is at it.
     pub(super) fn kept_status(&self, caller: &Caller, run: &str) -> Result<Value, Refused> {
         let (journal, info) = self.kept(caller, run)?;
         let mut object = brief(&info);
@@ -97,7 +98,7 @@ impl Service {
     }
 
     /// The newest runs of a caller, of the journal if there is one.
-    pub(in super::super) fn newest(&self, caller: &Caller, most: u32) -> Result<Vec<Value>, Refused> {
+    pub(crate) fn newest(&self, caller: &Caller, most: u32) -> Result<Vec<Value>, Refused> {
         let Some(path) = self.journal() else {
             let all = self.runs(caller).into_iter().take(most as usize);
             // One may have been forgotten since.
@@ -118,7 +119,7 @@ impl Service {
     }
 
     /// Goes on with a run of the journal that is not under way. Waits for files.
-    pub(in super::super) fn resume(
+    pub(crate) fn resume(
         self: &Arc<Self>,
         caller: &Arc<Caller>,
         run: &str,
@@ -149,7 +150,7 @@ impl Service {
     }
 
     /// Goes on with a run that was begun in the background, if it is not under way; whether it did.
-    pub(in super::super) async fn resume_if_it_is_ours(self: &Arc<Self>, run: &str) -> bool {
+    pub(crate) async fn resume_if_it_is_ours(self: &Arc<Self>, run: &str) -> bool {
         let (service, run) = (self.clone(), run.to_string());
         let resumed = tokio::task::spawn_blocking(move || {
             service.starter(&run).is_some_and(|caller| service.resume(&caller, &run, Unfinished::Ask).is_ok())
@@ -167,8 +168,9 @@ impl Service {
         self.callers.all().find(|c| c.name == name && c.has(Role::Start)).cloned()
     }
 
-    /// Goes on with all runs that were begun in the background and that a server which is gone has left, one after the other as there is room.
-    pub(in super::super) async fn resume_all(self: Arc<Self>) {
+    /// Goes on with all runs that were begun in the background and that a server which is gone has left, one
+    /// after the other as there is room.
+    pub(crate) async fn resume_all(self: Arc<Self>) {
         let Some(path) = self.journal().map(std::path::Path::to_path_buf) else { return };
         let left = match Journal::existing(&path).and_then(|j| j.unfinished()) {
             Ok(left) => left,
@@ -204,7 +206,8 @@ impl Service {
     }
 }
 
-/// The name of the caller that a run belongs to. Those that no server began belong to the user of this machine.
+/// The name of the caller that a run belongs to. Those that no server began belong to the user of this
+/// machine.
 fn owner(journal: &Journal, run: &str) -> Result<String, Refused> {
     let settings = journal.settings(run).map_err(failed)?;
     Ok(settings["caller"].as_str().unwrap_or(LOCAL).to_string())

@@ -1,0 +1,133 @@
+//! `entail serve`: pipelines over HTTP, and as an agent of the A2A protocol.
+
+use super::server::{log, service};
+use crate::args::{LogArg, ServeArgs};
+use crate::setup;
+use crate::ui::{Exit, Ui};
+use ::serve::http::{HttpOptions, HttpServer};
+use ::serve::{Service, ServiceOptions};
+use runtime::CancellationToken;
+use serde_json::json;
+use session::callers::{self, Callers};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs the command.
+pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
+    let session = match setup::session(ui, &args.world) {
+        Ok(session) => session,
+        Err(exit) => return exit,
+    };
+    if let Some(name) = &args.new_token {
+        return new_token(ui, name);
+    }
+    let settings = &session.settings;
+    let token = settings.environment.secret(&args.token_env);
+    let callers = Callers::of(&settings.callers, &settings.serve, &settings.environment, token.as_ref());
+    let callers = match callers {
+        Ok(callers) => callers,
+        Err(why) => return ui.usage(&why, None),
+    };
+    if !args.listen.ip().is_loopback() && !callers.has_credentials() {
+        let help = format!(
+            "set `{}` in the environment or in `.env`, add `[callers.NAME]` to `entail.toml`, or listen on 127.0.0.1",
+            args.token_env
+        );
+        return ui.usage("other machines are listened to only with a token", Some(&help));
+    }
+    if args.world.watch || args.world.trace.is_some() {
+        let help = "`--log json` tells what happens in all runs, `--otlp` sends traces of them";
+        return ui
+            .usage("a server has many runs, so it can neither show one nor write its trace", Some(help));
+    }
+    let service = service(ui, &args.world, &session, &args.files, |models, limits| ServiceOptions {
+        models,
+        limits,
+        journal: args.journal.as_deref(),
+        max_runs: args.max_runs,
+        callers,
+        log: log(ui, args.world.log == Some(LogArg::Json)),
+    });
+    let service = match service {
+        Ok(service) => Arc::new(service),
+        Err(exit) => return exit,
+    };
+    if service.is_empty() {
+        return ui.usage("there is nothing to serve", Some("name programs that have pipelines"));
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
+    };
+    let exit = runtime.block_on(listen(ui, args, service));
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    exit
+}
+
+/// Prints a fresh token, once, and the lines of `entail.toml` that make it a caller's.
+fn new_token(ui: &Ui, name: &str) -> Exit {
+    let mut bytes = [0; 32];
+    if let Err(e) = getrandom::fill(&mut bytes) {
+        return ui.usage(&format!("the system gives no random numbers: {e}"), None);
+    }
+    let token = format!("entail-{}", callers::hex(&bytes));
+    let hash = callers::hex(&callers::hash_of(&token));
+    if ui.is_json() {
+        ui.result(&json!({"caller": name, "token": token, "tokenSha256": hash}).to_string());
+        return Exit::Done;
+    }
+    ui.result(&token);
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let key = if plain { name.to_string() } else { format!("{name:?}") };
+    ui.note("The token is shown this once. Add to `entail.toml`, with the roles that it is for:");
+    ui.note(&format!("\n[callers.{key}]\ntoken_sha256 = \"{hash}\"\nroles = [\"start\", \"watch\"]"));
+    Exit::Done
+}
+
+async fn listen(ui: &Ui, args: &ServeArgs, service: Arc<Service>) -> Exit {
+    let options = HttpOptions {
+        listen: args.listen,
+        public_url: args.public_url.clone(),
+        max_body: args.max_body,
+        max_connections: args.max_connections,
+        resume: !args.no_resume,
+        grace: Duration::from_secs_f64(args.grace.clamp(0.0, 86_400.0)),
+    };
+    let server = match HttpServer::bind(service, options).await {
+        Ok(server) => server,
+        Err(e) => return ui.usage(&e.to_string(), e.help()),
+    };
+    let base = args.public_url.as_deref().unwrap_or(server.base());
+    if ui.is_json() {
+        ui.result(&json!({"listening": base}).to_string());
+    } else {
+        ui.note(&format!("listening on {base}  (described by {base}/openapi.json)"));
+    }
+    let stop = CancellationToken::new();
+    tokio::spawn(stopped(stop.clone()));
+    server.run(stop).await;
+    Exit::Done
+}
+
+/// Until Ctrl-C is pressed or the process is asked to end. A second time ends it at once.
+async fn stopped(stop: CancellationToken) {
+    for end in [false, true] {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let Ok(mut terminated) = signal(SignalKind::terminate()) else { return };
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminated.recv() => {}
+            }
+        }
+        #[cfg(not(unix))]
+        if tokio::signal::ctrl_c().await.is_err() {
+            return;
+        }
+        if end {
+            std::process::exit(130);
+        }
+        stop.cancel();
+    }
+}

@@ -1,0 +1,24 @@
+//! Pipelines as a server: over HTTP, as an agent of the A2A protocol, and as a server of the Model Context
+//! Protocol.
+//!
+//! Entry points: [`Programs`] collects pipelines, [`Service::new`] sets up what they need, and
+//! `http::HttpServer` (feature `http`) and `mcp::serve_stdio` (feature `mcp`) are ways to reach them. Drivers
+//! parse options and handle signals.
+//!
+//! Invariant: a run belongs to the caller that began it, and everything that leaves it goes through that
+//! caller's view.
+//! Invariant: what leaves through the log is free of the contents of runs; the function that writes it is the
+//! driver's.
+//! Invariant: it knows neither the command line nor a terminal. Standard input and output are used by `mcp`
+//! alone.
+
+mod error;
+#[cfg(feature = "http")]
+pub mod http;
+#[cfg(feature = "mcp")]
+pub mod mcp;
+#[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a server of MCP neither resumes nor approves"))]
+mod service;
+
+pub use error::Error;
+pub use service::{Log, LogFormat, Programs, Service, ServiceOptions};
