@@ -1,22 +1,23 @@
 //! What a keystroke costs: the change of one character, and the findings of the whole file.
 
 use lsp::Server;
+use lsp_server::{Message, Notification, Request};
 use serde_json::{Value, json};
 
 fn main() {
     divan::main();
 }
 
-fn notify(method: &str, params: Value) -> Value {
-    json!({"jsonrpc": "2.0", "method": method, "params": params})
+fn notify(method: &str, params: Value) -> Message {
+    Notification::new(method.into(), params).into()
 }
 
 /// What a letter costs that is typed into a file, and removed again.
 fn keystroke(bencher: divan::Bencher<'_, '_>, uri: &'static str, text: &str, (line, column): (u32, u32)) {
-    let document = json!({"uri": uri, "version": 1, "text": text});
+    let document = json!({"uri": uri, "languageId": "x", "version": 1, "text": text});
     let mut server = Server::new();
-    server.handle(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}));
-    server.handle(&notify("textDocument/didOpen", json!({"textDocument": document})));
+    server.handle(Request::new(1.into(), "initialize".into(), json!({})).into());
+    server.handle(notify("textDocument/didOpen", json!({"textDocument": document})));
     let at = |c: u32| json!({"line": line, "character": c});
     let mut typed = false;
     bencher.bench_local(move || {
@@ -26,7 +27,7 @@ fn keystroke(bencher: divan::Bencher<'_, '_>, uri: &'static str, text: &str, (li
             false => json!({"range": {"start": at(column), "end": at(column + 1)}, "text": ""}),
         };
         let params = json!({"textDocument": {"uri": uri, "version": 2}, "contentChanges": [change]});
-        server.handle(&notify("textDocument/didChange", params))
+        server.handle(notify("textDocument/didChange", params))
     });
 }
 

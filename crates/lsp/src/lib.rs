@@ -1,25 +1,19 @@
-//! The language server: what editors ask about `.agent`, `.lam`, configurations in YAML and JSON, and modules of Python that build
-//! agents.
+//! The language server: the protocol of editors over the queries of [`ide`].
 //!
-//! Entry points: [`serve`] answers a client over two streams; [`Server::handle`] answers one message, without any stream;
-//! [`Surroundings`] is where settings, policies and imported configurations come from.
+//! Entry points: [`serve`] answers a client over two streams; [`Server::handle`] answers one message, without
+//! any stream. [`disk`] reads files for hosts that supply an [`ide::Surroundings`].
 //!
-//! The protocol is read and written as JSON values: the workspace keeps numbers exact (`arbitrary_precision` of
-//! `serde_json`), under which the untagged enums of the usual libraries for it don't read integers.
+//! Parameters and results are those of `lsp_types`, messages those of `lsp_server`.
 //!
-//! Invariant: no message makes it panic or end, except `exit`. A request gets exactly one answer, a notification none.
+//! Invariant: no message makes it panic or end, except `exit`. A request gets exactly one answer, a
+//! notification none.
 //! Invariant: positions are in UTF-16 code units, as the protocol has them, and never split a character.
-//! Invariant: findings and repairs are those of `entail check` and `entail lint`; nothing is checked here.
+//! Invariant: nothing is decided here but how an answer of [`ide`] is written.
 
-mod analysis;
-mod beside;
-mod configured;
-mod fields;
-mod names;
+pub mod disk;
 mod protocol;
 mod server;
 mod text;
 
-pub use analysis::{Options, Surroundings};
 pub use protocol::serve;
 pub use server::Server;

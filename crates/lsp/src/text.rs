@@ -1,6 +1,6 @@
 //! A document's text, and its places as the protocol counts them.
 
-use serde_json::{Value, json};
+use lsp_types::{Position, Range, TextDocumentContentChangeEvent, Uri};
 
 /// Where the lines of a text begin.
 pub(crate) struct Lines<'a> {
@@ -23,10 +23,10 @@ impl<'a> Lines<'a> {
     }
 
     /// The byte at a position; the nearest one before it if there is none.
-    pub(crate) fn offset(&self, position: &Value) -> usize {
-        let number = |key: &str| position[key].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-        let Some((start, line)) = self.line(number("line")) else { return self.text.len() };
-        let (mut units, character) = (0, number("character"));
+    pub(crate) fn offset(&self, position: Position) -> usize {
+        let number = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
+        let Some((start, line)) = self.line(number(position.line)) else { return self.text.len() };
+        let (mut units, character) = (0, number(position.character));
         for (i, c) in line.char_indices() {
             if units + c.len_utf16() > character {
                 return start + i;
@@ -36,8 +36,8 @@ impl<'a> Lines<'a> {
         start + line.len()
     }
 
-    /// The line of a byte, and its UTF-16 column.
-    pub(crate) fn place(&self, offset: usize) -> (usize, usize) {
+    /// The line and the UTF-16 column of a byte.
+    pub(crate) fn position(&self, offset: usize) -> Position {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
@@ -45,30 +45,26 @@ impl<'a> Lines<'a> {
         let line = self.starts.partition_point(|s| *s <= offset).saturating_sub(1);
         let start = self.starts.get(line).copied().unwrap_or(0);
         let column = self.text.get(start..offset).map_or(0, |t| t.encode_utf16().count());
-        (line, column)
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Position::new(number(line), number(column))
     }
 
-    pub(crate) fn position(&self, offset: usize) -> Value {
-        let (line, character) = self.place(offset);
-        json!({"line": line, "character": character})
-    }
-
-    pub(crate) fn range(&self, start: u32, end: u32) -> Value {
-        json!({"start": self.position(start as usize), "end": self.position(end.max(start) as usize)})
+    pub(crate) fn range(&self, range: &ide::Range) -> Range {
+        Range::new(self.position(range.start), self.position(range.end.max(range.start)))
     }
 }
 
 /// Applies the changes of a `didChange` in order.
-pub(crate) fn apply(text: &mut String, changes: &[Value]) {
+pub(crate) fn apply(text: &mut String, changes: &[TextDocumentContentChangeEvent]) {
     for change in changes {
-        let Some(new) = change["text"].as_str() else { continue };
-        if change["range"].is_object() {
-            let lines = Lines::new(text);
-            let start = lines.offset(&change["range"]["start"]);
-            let end = lines.offset(&change["range"]["end"]).max(start);
-            text.replace_range(start..end, new);
-        } else {
-            *text = new.to_string();
+        match change.range {
+            Some(range) => {
+                let lines = Lines::new(text);
+                let start = lines.offset(range.start);
+                let end = lines.offset(range.end).max(start);
+                text.replace_range(start..end, &change.text);
+            }
+            None => text.clone_from(&change.text),
         }
     }
 }
@@ -95,8 +91,8 @@ pub(crate) fn path_of(uri: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The address of a path.
-pub(crate) fn uri_of(path: &str) -> String {
+/// The address of a path; `None` if it has none.
+pub(crate) fn uri_of(path: &str) -> Option<Uri> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~/".contains(&b);
     let mut out = String::from("file://");
     for b in path.bytes() {
@@ -105,10 +101,11 @@ pub(crate) fn uri_of(path: &str) -> String {
             false => out.push_str(&format!("%{b:02X}")),
         }
     }
-    out
+    out.parse().ok()
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -116,19 +113,20 @@ mod tests {
     #[test]
     fn columns_are_utf16() {
         let lines = Lines::new("a😀b\r\nü\n");
-        assert_eq!(lines.position(5), json!({"line": 0, "character": 3}));
-        assert_eq!(lines.offset(&json!({"line": 0, "character": 3})), 5);
+        let at = Position::new;
+        assert_eq!(lines.position(5), at(0, 3));
+        assert_eq!(lines.offset(at(0, 3)), 5);
         // Inside of a pair, and behind the end of a line.
-        assert_eq!(lines.offset(&json!({"line": 0, "character": 2})), 1);
-        assert_eq!(lines.offset(&json!({"line": 0, "character": 99})), 6);
-        assert_eq!(lines.offset(&json!({"line": 1, "character": 1})), 10);
-        assert_eq!(lines.offset(&json!({"line": 99, "character": 0})), 11);
+        assert_eq!(lines.offset(at(0, 2)), 1);
+        assert_eq!(lines.offset(at(0, 99)), 6);
+        assert_eq!(lines.offset(at(1, 1)), 10);
+        assert_eq!(lines.offset(at(99, 0)), 11);
     }
 
     #[test]
     fn addresses_are_paths() {
         let path = "/tmp/a b/ü%.agent";
-        assert_eq!(path_of(&uri_of(path)), path);
+        assert_eq!(path_of(uri_of(path).unwrap().as_str()), path);
         assert_eq!(path_of("file:///a%2"), "/a%2");
     }
 
@@ -138,10 +136,10 @@ mod tests {
         fn places_are_found_again(text in "[a😀ü\\n\\r]{0,30}", line in 0u32..6, a in 0u32..9, b in 0u32..9) {
             let lines = Lines::new(&text);
             for (i, _) in text.char_indices().filter(|(_, c)| *c != '\n' && *c != '\r') {
-                prop_assert_eq!(lines.offset(&lines.position(i)), i);
+                prop_assert_eq!(lines.offset(lines.position(i)), i);
             }
-            let at = |c: u32| json!({"line": line, "character": c});
-            let change = json!({"range": {"start": at(a), "end": at(b)}, "text": "é"});
+            let range = Some(Range::new(Position::new(line, a), Position::new(line, b)));
+            let change = TextDocumentContentChangeEvent { range, range_length: None, text: "é".into() };
             let mut changed = text.clone();
             apply(&mut changed, &[change]);
             prop_assert!(changed.contains('é'));

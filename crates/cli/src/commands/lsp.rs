@@ -1,8 +1,9 @@
 //! `entail lsp`: the language server on standard input and output.
 
 use crate::ui::{Exit, Ui};
-use ::lsp::{Options, Server, Surroundings};
+use ::lsp::{Server, disk};
 use diagnostics::{FileId, Sources};
+use ide::{Options, Surroundings};
 use lint::{Config, Outcome, lint_bytes};
 use session::lint::Linter;
 use session::load::{Problem, import_units};
@@ -47,6 +48,14 @@ impl Disk {
 }
 
 impl Surroundings for Disk {
+    fn resolve(&self, path: &Path) -> Option<PathBuf> {
+        disk::resolve(path)
+    }
+
+    fn read(&self, place: &Path) -> Option<Arc<str>> {
+        disk::read(place)
+    }
+
     fn options(&self, folder: &Path) -> Result<Options, String> {
         let said = settings::loading_in(folder, self.config.as_deref())?;
         let mut sources = Sources::new();

@@ -1,4 +1,4 @@
-//! What is found in a document, through the functions of `entail check` and `entail lint`.
+//! Findings in a document, through the functions of `entail check` and `entail lint`.
 
 use analysis::cost::{self, Interval};
 use diagnostics::{Diagnostic, FileId, Sources, Span};
@@ -9,9 +9,16 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is around a program when it is checked, as far as the language server cannot find it itself.
+/// Everything around a document: settings, policies, imported files, the project. The host of an editor
+/// session supplies it.
 pub trait Surroundings {
-    /// How programs in this folder are checked.
+    /// The one name of a file, such as its canonical path; `None` if there is no such file.
+    fn resolve(&self, path: &Path) -> Option<PathBuf>;
+
+    /// The text of a file as it lies on the disk, if it is there, is one, and is not too large.
+    fn read(&self, place: &Path) -> Option<Arc<str>>;
+
+    /// Options with which programs in this folder are checked.
     ///
     /// # Errors
     /// Why the settings or the policy file there cannot be used, for a message.
@@ -23,13 +30,14 @@ pub trait Surroundings {
     /// Why there is nothing, for a message.
     fn units(&self, path: &Path) -> Result<Vec<frontend::Unit>, String>;
 
-    /// What lint finds in a configuration or a module of Python of this path and text. Without anything around it, what
-    /// [`lint::lint_bytes`] finds. Places are in the file of number 0.
+    /// What lint finds in a configuration or a module of Python of this path and text. Without anything
+    /// around it, what [`lint::lint_bytes`] finds. Places are in the file of number 0.
     fn lint(&self, path: &str, text: &str) -> Outcome {
         lint::lint_bytes(path, FileId(0), text.as_bytes(), &lint::Config::default()).outcome
     }
 
-    /// The other files of the project of a file, as they lie on the disk: configurations, modules of Python, programs.
+    /// The other files of the project of a file, as they lie on the disk: configurations, modules of Python,
+    /// programs.
     fn files(&self, _path: &Path) -> Vec<(String, Arc<str>)> {
         Vec::new()
     }
@@ -47,30 +55,22 @@ pub struct Options {
     pub retry_timeouts: bool,
 }
 
-/// No settings, no policy, no configurations of other frameworks.
-pub(crate) struct Nothing;
-
-impl Surroundings for Nothing {
-    fn options(&self, _: &Path) -> Result<Options, String> {
-        Ok(Options::default())
-    }
-
-    fn units(&self, _: &Path) -> Result<Vec<frontend::Unit>, String> {
-        Err("configurations are not read here".into())
-    }
-}
-
-/// What a document is.
+/// The language of a document, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Language {
+pub enum Language {
+    /// The surface language.
     Agent,
+    /// The calculus.
     Lam,
+    /// YAML or JSON of some framework.
     Config,
+    /// A module that may build agents.
     Python,
 }
 
 impl Language {
-    pub(crate) fn of(path: &str) -> Language {
+    /// The language of a path.
+    pub fn of(path: &str) -> Language {
         match Path::new(path).extension().and_then(|e| e.to_str()) {
             Some("agent") => Language::Agent,
             Some("lam") => Language::Lam,
@@ -106,19 +106,13 @@ impl Loader for Imports<'_> {
     }
 
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String> {
-        /// A file is refused beyond this by the parser anyway.
-        const LONGEST: u64 = 16 << 20;
-        let place = self.place(from, path).canonicalize().map_err(|_| "no such file".to_string())?;
+        let place = self.around.resolve(&self.place(from, path)).ok_or("no such file")?;
         if let Some(id) = self.known.get(&place) {
             return Ok((*id, self.sources.get(*id).map_or_else(|| "".into(), |s| s.text.clone())));
         }
         let text: Arc<str> = match self.open.get(&place) {
             Some(text) => text.clone(),
-            None => {
-                let small = std::fs::metadata(&place).is_ok_and(|m| m.is_file() && m.len() <= LONGEST);
-                let text = small.then(|| std::fs::read_to_string(&place).ok()).flatten();
-                text.ok_or("it can't be read")?.into()
-            }
+            None => self.around.read(&place).ok_or("it can't be read")?,
         };
         let id = self.sources.add(place.display().to_string(), text.clone());
         self.known.insert(place, id);
@@ -151,7 +145,7 @@ pub(crate) fn analyse(
     let mut module = None;
     let found = match Language::of(path) {
         Language::Agent => {
-            let known = Path::new(path).canonicalize().ok().map(|p| (p, id)).into_iter().collect();
+            let known = around.resolve(Path::new(path)).map(|p| (p, id)).into_iter().collect();
             let mut imports = Imports { sources: &mut sources, open, known, around };
             let (read, mut found) = surface::check_files(id, text, &mut imports);
             module = read;

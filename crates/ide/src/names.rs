@@ -1,5 +1,6 @@
 //! The names of an `.agent` program: where they are declared and where they are used.
 
+use crate::SymbolKind;
 use diagnostics::{FileId, Span};
 use syntax::agent::ast::{
     AgentValue, Args, Block, BodyKind, Callable, ClauseKind, Expr, ExprKind, Field, FlowKind, Item, Name,
@@ -343,22 +344,19 @@ pub(crate) fn span_of(item: &Item) -> Span {
     }
 }
 
-/// The name of an item, where it stands, and the protocol's number for what it is.
-pub(crate) fn title(item: &Item) -> (String, Span, u32) {
-    const CLASS: u32 = 5;
-    const ENUM: u32 = 10;
-    const INTERFACE: u32 = 11;
-    const FUNCTION: u32 = 12;
+/// The name of an item, its place, and its kind.
+pub(crate) fn title(item: &Item) -> (String, Span, SymbolKind) {
+    use SymbolKind::{Agent, Enum, Function, Module, Test, TypeAlias};
     match item {
-        Item::Use(i) => (i.path.value.clone(), i.path.span, 2),
-        Item::Import(i) => (i.name.text.clone(), i.name.span, FUNCTION),
-        Item::Alias(i) => (i.name.text.clone(), i.name.span, INTERFACE),
-        Item::Enum(i) => (i.name.text.clone(), i.name.span, ENUM),
-        Item::Agent(i) => (i.name.text.clone(), i.name.span, CLASS),
-        Item::Tool(i) | Item::Task(i) => (i.name.text.clone(), i.name.span, FUNCTION),
-        Item::Pipeline(i) => (i.name.text.clone(), i.name.span, FUNCTION),
-        Item::Workflow(i) => (i.name.text.clone(), i.name.span, FUNCTION),
-        Item::Test(i) => (format!("test {}", i.name.value), i.name.span, 24),
+        Item::Use(i) => (i.path.value.clone(), i.path.span, Module),
+        Item::Import(i) => (i.name.text.clone(), i.name.span, Function),
+        Item::Alias(i) => (i.name.text.clone(), i.name.span, TypeAlias),
+        Item::Enum(i) => (i.name.text.clone(), i.name.span, Enum),
+        Item::Agent(i) => (i.name.text.clone(), i.name.span, Agent),
+        Item::Tool(i) | Item::Task(i) => (i.name.text.clone(), i.name.span, Function),
+        Item::Pipeline(i) => (i.name.text.clone(), i.name.span, Function),
+        Item::Workflow(i) => (i.name.text.clone(), i.name.span, Function),
+        Item::Test(i) => (format!("test {}", i.name.value), i.name.span, Test),
     }
 }
 

@@ -3,13 +3,13 @@
 //! Entry points: [`hover`], [`completion`].
 
 use crate::analysis::Language;
-use crate::beside::{self, Text};
+use crate::cross_file::{self, Text};
 use crate::fields;
+use crate::{Completion, CompletionKind};
 use analysis::{cost, types};
 use diagnostics::{FileId, Span};
 use frontend::doc::{Limits, Node};
 use frontend::{File, Project, Recognised};
-use serde_json::{Value, json};
 use std::sync::Arc;
 
 fn read(path: &str, text: &str) -> File {
@@ -81,18 +81,22 @@ fn agent(file: &File, text: &str, offset: usize) -> Option<String> {
 }
 
 /// What may stand at a place: names of agents where others are named, and keys where a key is written.
-pub(crate) fn completion(path: &str, text: &str, offset: usize, files: impl FnOnce() -> Vec<Text>) -> Value {
-    const CLASS: u32 = 7;
-    const FIELD: u32 = 5;
+pub(crate) fn completion(
+    path: &str,
+    text: &str,
+    offset: usize,
+    files: impl FnOnce() -> Vec<Text>,
+) -> Vec<Completion> {
     let before = text.get(..offset).unwrap_or("");
     let line = before.rsplit('\n').next().unwrap_or("");
-    let names = |files: Vec<Text>| -> Value {
-        beside::declared(&files).into_iter().map(|n| json!({"label": n, "kind": CLASS})).collect()
+    let names = |files: Vec<Text>| -> Vec<Completion> {
+        let all = cross_file::declared(&files).into_iter();
+        all.map(|n| Completion::new(n, CompletionKind::Agent)).collect()
     };
     if Language::of(path) == Language::Python {
         // Inside of a text.
         let quotes = |q: char| line.matches(q).count() % 2 == 1;
-        return if quotes('"') || quotes('\'') { names(files()) } else { json!([]) };
+        return if quotes('"') || quotes('\'') { names(files()) } else { Vec::new() };
     }
     let written = line.trim_start().trim_start_matches("- ").trim_start();
     let indent = line.len() - line.trim_start().len();
@@ -105,7 +109,7 @@ pub(crate) fn completion(path: &str, text: &str, offset: usize, files: impl FnOn
         None => None,
     };
     if let Some(key) = key {
-        return if fields::names_others(key) { names(files()) } else { json!([]) };
+        return if fields::names_others(key) { names(files()) } else { Vec::new() };
     }
     let file = read(path, text);
     // What is being written may break the file; then it is what it was called before.
@@ -124,12 +128,10 @@ pub(crate) fn completion(path: &str, text: &str, offset: usize, files: impl FnOn
     let mut keys = format.map_or_else(Vec::new, |f| f.fields());
     keys.sort_unstable();
     keys.dedup();
-    let item = |key: &str| {
-        let mut item = json!({"label": key, "kind": FIELD, "insertText": format!("{key}: ")});
-        if let Some(meaning) = fields::meaning(key) {
-            item["documentation"] = json!({"kind": "markdown", "value": meaning});
-        }
-        item
+    let item = |key: &str| Completion {
+        insert: Some(format!("{key}: ")),
+        documentation: fields::meaning(key).map(String::from),
+        ..Completion::new(key, CompletionKind::Field)
     };
     keys.into_iter().map(item).collect()
 }

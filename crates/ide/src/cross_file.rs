@@ -1,10 +1,13 @@
-//! Names across files: where an agent of a configuration, or a declaration of a program, is named in the files beside it.
+//! Names across files: where an agent of a configuration, or a declaration of a program, is named in the
+//! files beside it.
 //!
-//! Entry point: [`same`]. A configuration in YAML or JSON declares names of agents, tasks and nodes; other configurations name them as
-//! values, modules of Python as texts (and, where such a text is, as functions and members of that name), and programs after
-//! `use agent "file" "name"`. Programs name what another one declares that they `use`.
+//! Entry point: [`same`]. A configuration in YAML or JSON declares names of agents, tasks and nodes; other
+//! configurations name them as values, modules of Python as texts (and, where such a text is, as functions
+//! and members of that name), and programs after `use agent "file" "name"`. Programs name what another one
+//! declares that they `use`.
 //!
-//! Invariant: a name belongs to the declaration that is nearest in the tree of folders. Where two are as near, it is not renamed.
+//! Invariant: a name belongs to the declaration that is nearest in the tree of folders. Where two are as
+//! near, it is not renamed.
 
 use crate::analysis::Language;
 use crate::names::{Kind, MAIN, Names};
@@ -33,7 +36,7 @@ pub(crate) struct Place {
 
 /// What is named at a place.
 #[derive(Debug)]
-pub(crate) struct Same {
+pub(crate) struct SameName {
     pub(crate) name: String,
     /// Every place of it, in the order of the files.
     pub(crate) places: Vec<Place>,
@@ -46,7 +49,7 @@ pub(crate) struct Same {
 }
 
 /// What the first of the files names at a place, and where it is named elsewhere.
-pub(crate) fn same(files: &[Text], offset: usize) -> Option<Same> {
+pub(crate) fn same(files: &[Text], offset: usize) -> Option<SameName> {
     match Language::of(&files.first()?.0) {
         Language::Agent => in_programs(files, offset).or_else(|| imported(files, offset)),
         Language::Config | Language::Python => {
@@ -272,7 +275,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Where a word of a configuration or module is named.
-fn in_configurations(files: &[Text], asked: &Word) -> Option<Same> {
+fn in_configurations(files: &[Text], asked: &Word) -> Option<SameName> {
     let mut all: Vec<Word> = files
         .iter()
         .enumerate()
@@ -316,11 +319,17 @@ fn in_configurations(files: &[Text], asked: &Word) -> Option<Same> {
         }
     }
     let here = places.iter().position(|p| p.file == asked.file && p.start == asked.start)?;
-    places.iter().any(|p| p.declares).then(|| Same { name: asked.text.clone(), places, here, fixed, word })
+    places.iter().any(|p| p.declares).then(|| SameName {
+        name: asked.text.clone(),
+        places,
+        here,
+        fixed,
+        word,
+    })
 }
 
 /// What a program imports by name, in the configuration that declares it.
-fn imported(files: &[Text], offset: usize) -> Option<Same> {
+fn imported(files: &[Text], offset: usize) -> Option<SameName> {
     let found = of_imports(0, &files[0].1).into_iter().find(|w| w.contains(offset))?;
     in_configurations(files, &found)
 }
@@ -339,7 +348,7 @@ fn common(a: &str, b: &str) -> usize {
 // ----- programs -----
 
 /// Where a declaration of a program is named, in it and in those that it is used with.
-fn in_programs(files: &[Text], offset: usize) -> Option<Same> {
+fn in_programs(files: &[Text], offset: usize) -> Option<SameName> {
     let (_, text) = files.first()?;
     let own = Names::of(&syntax::agent::parse(MAIN, text).0);
     let asked = own.at(offset).filter(|o| !matches!(o.kind, Kind::Variable(_) | Kind::Policy))?.clone();
@@ -388,7 +397,7 @@ fn in_programs(files: &[Text], offset: usize) -> Option<Same> {
         }
     }
     let here = places.iter().position(|p| p.file == 0 && p.start == asked.span.start as usize)?;
-    Some(Same { name: asked.text, places, here, fixed: None, word: true })
+    Some(SameName { name: asked.text, places, here, fixed: None, word: true })
 }
 
 /// A path that is written in a file, from where that file is.
