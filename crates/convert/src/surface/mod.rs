@@ -12,32 +12,14 @@ use core_ir::{Branch, Code, Data, IfSugar, Name, Prim, Term, TermId, ToolId, Typ
 use diagnostics::{Diagnostic, Span, clip};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
-use syntax::agent::RESERVED;
+use syntax::agent::keywords::{Role, TABLE};
 use words::{escaped, is_name, number, text};
 
-/// Words of the surface language that would be hard to read as a name.
-const WORDS: &[&str] = &[
-    "for",
-    "in",
-    "match",
-    "run",
-    "with",
-    "by",
-    "guard",
-    "endorse",
-    "quarantine",
-    "agent",
-    "task",
-    "tool",
-    "pipeline",
-    "use",
-    "type",
-    "enum",
-    "test",
-    "workflow",
-    "stage",
-    "review",
-];
+/// Words that can't be names, or would be hard to read as one.
+fn hard_names() -> impl Iterator<Item = &'static str> {
+    let hard = |role| !matches!(role, Role::Link | Role::Field | Role::Body | Role::Flow | Role::Type);
+    TABLE.iter().filter(move |k| hard(k.role)).map(|k| k.word)
+}
 
 /// More calls are not written.
 const MOST_CALLS: usize = 10_000;
@@ -48,7 +30,7 @@ pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
     let mut w = Writer {
         code,
         found: Vec::new(),
-        used: RESERVED.iter().chain(WORDS).map(|w| w.to_string()).chain(functions).collect(),
+        used: hard_names().map(str::to_string).chain(functions).collect(),
         types: analysis::types::check_steps(code).1.into_iter().collect(),
         known: HashMap::new(),
         enums: Vec::new(),
@@ -167,8 +149,8 @@ impl Writer<'_> {
                 let mut params = Vec::new();
                 for (field, ty) in &fields {
                     // A word of the language is a name where it stands.
-                    let free =
-                        is_name(field) && (WORDS.contains(&&**field) || self.used.insert(field.to_string()));
+                    let free = is_name(field)
+                        && (hard_names().any(|w| *w == **field) || self.used.insert(field.to_string()));
                     let own = if free { field.to_string() } else { self.name(field) };
                     if own != **field {
                         self.cannot(format!("an input of the name `{}`", clip(field)), at);

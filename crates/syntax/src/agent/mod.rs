@@ -3,7 +3,9 @@
 //! Entry point: [`parse`].
 
 pub mod ast;
+pub mod keywords;
 pub(crate) mod lexer;
 mod parser;
 
-pub use parser::{LONGEST_TEXT, MOST_ERRORS, RESERVED, parse};
+pub use keywords::RESERVED;
+pub use parser::{LONGEST_TEXT, MOST_ERRORS, parse};

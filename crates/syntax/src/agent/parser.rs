@@ -5,6 +5,7 @@
 //! one error is reported at one token.
 
 use super::ast::*;
+use super::keywords::{self, RESERVED, Role};
 use super::lexer::{self, Lexed, Part, Token};
 use diagnostics::{Applicability, Diagnostic, FileId, Fix, Span, nearest};
 use std::collections::HashSet;
@@ -15,36 +16,8 @@ pub const LONGEST_TEXT: usize = 16 << 20;
 /// More errors than this in one file are not reported.
 pub const MOST_ERRORS: usize = 100;
 
-/// Words that can't be names.
-pub const RESERVED: &[&str] = &[
-    "let", "if", "else", "while", "break", "continue", "try", "catch", "assert", "return", "parallel",
-    "true", "false", "null",
-];
-
-const ITEMS: &[&str] = &["use", "type", "enum", "agent", "tool", "task", "pipeline", "workflow", "test"];
 /// What of another framework can be imported.
 const IMPORTS: &[&str] = &["crew", "agent", "graph", "workflow"];
-const STATEMENTS: &[&str] = &[
-    "let", "if", "while", "break", "continue", "try", "assert", "return", "parallel", "for", "match",
-    "guard", "mock", "expect",
-];
-const CLAUSES: &[&str] = &["by", "retries", "timeout", "on_fail"];
-const AGENT_FIELDS: &[&str] = &[
-    "model",
-    "tools",
-    "prompt",
-    "max_steps",
-    "temperature",
-    "max_tokens",
-    "settings",
-    "helpers",
-    "handoffs",
-    "final_tools",
-    "talk",
-    "memory",
-    "budget",
-];
-const BODIES: &[&str] = &["system", "prompt", "exec", "builtin", "http", "mcp"];
 
 /// Reads a program. Whatever could not be read is reported and stands in the tree as an `Error` node.
 ///
@@ -343,12 +316,12 @@ impl Parser<'_> {
                 "agent" => {
                     self.peek(1).token == Token::Word && matches!(self.peek(2).token, Token::Punct("{"))
                 }
-                _ => ITEMS.contains(&word) && self.peek(1).token == Token::Word,
+                _ => keywords::is(word, Role::Item) && self.peek(1).token == Token::Word,
             }
     }
 
     fn at_statement(&self) -> bool {
-        self.peek(0).first_on_line && self.word_ahead(0).is_some_and(|w| STATEMENTS.contains(&w))
+        self.peek(0).first_on_line && self.word_ahead(0).is_some_and(|w| keywords::is(w, Role::Statement))
     }
 
     /// Skips to the next declaration.
@@ -637,10 +610,10 @@ impl Parser<'_> {
     fn item(&mut self) -> Option<Item> {
         let start = self.here();
         let word = self.word_ahead(0).unwrap_or("").to_string();
-        if !ITEMS.contains(&&*word) {
+        if !keywords::is(&word, Role::Item) {
             let mut d = self.expected("a declaration");
-            d = match (&*word, nearest(&word, ITEMS.iter().copied())) {
-                (w, _) if STATEMENTS.contains(&w) => d.help("statements stand inside `pipeline name(…) -> Type { … }`"),
+            d = match (&*word, nearest(&word, keywords::words(Role::Item))) {
+                (w, _) if keywords::is(w, Role::Statement) => d.help("statements stand inside `pipeline name(…) -> Type { … }`"),
                 (_, Some(near)) => d.help(format!("did you mean `{near}`?")),
                 _ if self.at("}") => d.help("there is one `}` too many here or above"),
                 _ => d.help(
@@ -878,7 +851,7 @@ impl Parser<'_> {
             }
             _ => {
                 let mut d = self.expected("`}` or a body");
-                d = match nearest(&word, BODIES.iter().copied()) {
+                d = match nearest(&word, keywords::words(Role::Body)) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d.help(
                         "a body is `prompt \"…\"`, `exec \"program\" …`, `builtin \"name\"`, `http METHOD \"url\"` or `mcp \"server\" \"tool\"`; before a prompt may stand `system \"…\"`",
@@ -902,11 +875,11 @@ impl Parser<'_> {
 
     fn agent_field(&mut self) -> Option<AgentField> {
         let name = self.key("a field of the agent")?;
-        let known = AGENT_FIELDS.contains(&&*name.text);
+        let known = keywords::is(&name.text, Role::Field);
         if !known {
             let mut d =
                 Diagnostic::error("A017", format!("an agent has no field `{}`", name.text), name.span);
-            d = match nearest(&name.text, AGENT_FIELDS.iter().copied()) {
+            d = match nearest(&name.text, keywords::words(Role::Field)) {
                 Some(near) => {
                     let fix = Fix {
                         span: name.span,
@@ -915,7 +888,10 @@ impl Parser<'_> {
                     };
                     d.help(format!("did you mean `{near}`?")).fix(fix)
                 }
-                None => d.help(format!("its fields are `{}`", AGENT_FIELDS.join("`, `"))),
+                None => d.help(format!(
+                    "its fields are `{}`",
+                    keywords::words(Role::Field).collect::<Vec<_>>().join("`, `")
+                )),
             };
             self.diagnostics.push(d);
         }
@@ -1345,7 +1321,7 @@ impl Parser<'_> {
                     Token::Punct("(") if !word.is_empty() && word != "for" => {
                         d.help(format!("a call is written `let name = {word}(…);`"))
                     }
-                    _ => match nearest(&word, STATEMENTS.iter().copied()) {
+                    _ => match nearest(&word, keywords::words(Role::Statement)) {
                         Some(near) => d.help(format!("did you mean `{near}`?")),
                         None if self.at(";") => d.help("remove the `;`"),
                         None => d,
@@ -1489,7 +1465,7 @@ impl Parser<'_> {
             let run = Run { name, target, args: Args::Positional(args), args_span, clauses, span };
             return Some(Stmt { kind: StmtKind::Run(run), span });
         }
-        if self.word_ahead(0).is_some_and(|w| CLAUSES.contains(&w)) && !self.peek(0).first_on_line {
+        if self.word_ahead(0).is_some_and(|w| keywords::is(w, Role::Clause)) && !self.peek(0).first_on_line {
             let found = self.found();
             let d = Diagnostic::error(
                 "A015",
@@ -1536,8 +1512,11 @@ impl Parser<'_> {
                     }
                 }
                 w => {
-                    let near =
-                        if w == "retry" { Some("retries") } else { nearest(w, CLAUSES.iter().copied()) };
+                    let near = if w == "retry" {
+                        Some("retries")
+                    } else {
+                        nearest(w, keywords::words(Role::Clause))
+                    };
                     if !self.peek(0).first_on_line
                         && let Some(near) = near
                     {
@@ -1551,7 +1530,7 @@ impl Parser<'_> {
                 // The other clauses are read.
                 while !matches!(self.now(), Token::End | Token::Punct(";" | "{" | "}"))
                     && !self.peek(0).first_on_line
-                    && !self.word_ahead(0).is_some_and(|w| CLAUSES.contains(&w))
+                    && !self.word_ahead(0).is_some_and(|w| keywords::is(w, Role::Clause))
                 {
                     self.bump();
                 }
@@ -1758,7 +1737,7 @@ impl Parser<'_> {
         if word == "endorse"
             && next.token == Token::Word
             && !next.first_on_line
-            && !CLAUSES.contains(&self.text_of(next))
+            && !keywords::is(self.text_of(next), Role::Clause)
         {
             let e = self.expr();
             self.expect_word("in", "and the permitted values after the value to endorse").then_some(())?;

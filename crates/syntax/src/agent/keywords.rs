@@ -1,0 +1,211 @@
+//! Words of the surface language.
+//!
+//! Entry points: [`TABLE`] for those who show them, [`is`] and [`words`] for those who read them.
+//!
+//! Invariant: this table is the only list of keywords. The parser recovers by it, editors complete from it,
+//! and the highlighting of editors is generated from it.
+
+/// What a word does where it has its meaning. Most words are names everywhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Begins a declaration.
+    Item,
+    /// Begins a step of a workflow.
+    Step,
+    /// Begins a statement.
+    Statement,
+    /// Continues a statement that another word begins.
+    Part,
+    /// Begins an expression.
+    Expression,
+    /// Begins a clause of a call: how it is carried out.
+    Clause,
+    /// Continues an expression, a clause or a step.
+    Link,
+    /// Names a field of an agent.
+    Field,
+    /// Begins the body of a task or tool.
+    Body,
+    /// Says what a tool, task or parameter does with labels.
+    Flow,
+    /// Names a type.
+    Type,
+    /// Is a constant.
+    Constant,
+}
+
+/// A word in one of its roles.
+#[derive(Clone, Copy, Debug)]
+pub struct Keyword {
+    /// The word.
+    pub word: &'static str,
+    /// What it does.
+    pub role: Role,
+    /// What an editor says about it. Empty where the word explains itself.
+    pub about: &'static str,
+}
+
+const fn row(word: &'static str, role: Role, about: &'static str) -> Keyword {
+    Keyword { word, role, about }
+}
+
+/// Every keyword, by role. A word with two roles has two rows.
+pub const TABLE: &[Keyword] = &[
+    row("use", Role::Item, "makes the declarations of another file part of the program"),
+    row("type", Role::Item, "declares an abbreviation of a type"),
+    row("enum", Role::Item, "declares a type by its variants, which are written as strings"),
+    row(
+        "agent",
+        Role::Item,
+        "declares an agent, which carries out tasks: `tools`, `helpers`, `handoffs`, `model`, `prompt`, `max_steps`, `memory`, `budget`",
+    ),
+    row("tool", Role::Item, "declares a tool, which agents and pipelines may call"),
+    row("task", Role::Item, "declares work with a typed result, by an agent or by a handler"),
+    row("pipeline", Role::Item, "declares a program: statements that end with `return`"),
+    row("workflow", Role::Item, "declares stages and reviews, which become a pipeline"),
+    row("test", Role::Item, "declares a test, which `entail test` runs"),
+    row("stage", Role::Step, "a step of a workflow: an agent does a task"),
+    row("review", Role::Step, "an agent checks a version, another revises it, at most `max_rounds` times"),
+    row("let", Role::Statement, ""),
+    row("if", Role::Statement, ""),
+    row("while", Role::Statement, "repeats as long as a condition holds; `max n` bounds it"),
+    row("break", Role::Statement, ""),
+    row("continue", Role::Statement, ""),
+    row("try", Role::Statement, "runs `catch` with the message if something inside fails"),
+    row("assert", Role::Statement, "fails the run, or is caught by `try`, unless the condition holds"),
+    row("return", Role::Statement, "ends the pipeline with a value"),
+    row(
+        "parallel",
+        Role::Statement,
+        "makes calls at the same time; `parallel for` runs rounds at the same time",
+    ),
+    row("for", Role::Statement, "runs a round for each item of a list"),
+    row("match", Role::Statement, "has a case for each variant of an enum, or `_`"),
+    row("guard", Role::Statement, "checks a condition on a value; `retry n` makes the value again"),
+    row("mock", Role::Statement, "in a test: the result of a tool, which is not called"),
+    row("expect", Role::Statement, "in a test: `call`, `no call` or `refused`, and a tool"),
+    row("else", Role::Part, ""),
+    row("in", Role::Part, ""),
+    row("catch", Role::Part, ""),
+    row("join", Role::Part, "waits for all calls of a `parallel`"),
+    row("where", Role::Part, ""),
+    row("fails", Role::Part, ""),
+    row("run", Role::Expression, "calls a task or pipeline with named arguments"),
+    row("endorse", Role::Expression, "gives the value only if it is one of the constants, and trusts it"),
+    row("quarantine", Role::Expression, "asks a model that sees nothing else, and gives a value of a type"),
+    row("by", Role::Clause, "names the agent that carries out the task"),
+    row("retries", Role::Clause, "bounds how often a failed call is repeated; a timeout is not"),
+    row("timeout", Role::Clause, "the seconds that each attempt has; then the work is cancelled"),
+    row("on_fail", Role::Clause, "`abort`, or `use` of another value, if all attempts fail"),
+    row("with", Role::Link, ""),
+    row("retry", Role::Link, ""),
+    row("abort", Role::Link, ""),
+    row("max", Role::Link, "bounds the rounds of a `while`, which then ends without an error"),
+    row("max_concurrency", Role::Link, "bounds how many calls are open at a time"),
+    row("max_rounds", Role::Link, ""),
+    row("does", Role::Link, ""),
+    row("checks", Role::Link, ""),
+    row("revise", Role::Link, ""),
+    row("using", Role::Link, ""),
+    row("as", Role::Link, ""),
+    row("model", Role::Field, ""),
+    row("tools", Role::Field, ""),
+    row("prompt", Role::Field, ""),
+    row("max_steps", Role::Field, ""),
+    row("temperature", Role::Field, ""),
+    row("max_tokens", Role::Field, ""),
+    row("settings", Role::Field, "options for a model's server beside the fields that the language has"),
+    row("helpers", Role::Field, "agents or pipelines that an agent may ask"),
+    row("handoffs", Role::Field, "agents or pipelines that may take over from an agent"),
+    row("final_tools", Role::Field, "those of an agent's tools whose result is the answer"),
+    row(
+        "talk",
+        Role::Field,
+        "`conversation`, or `text`: each step sends one new text with everything said so far",
+    ),
+    row("memory", Role::Field, ""),
+    row("budget", Role::Field, ""),
+    row("system", Role::Body, "instructions of an agent for one task"),
+    row("prompt", Role::Body, ""),
+    row("exec", Role::Body, ""),
+    row("builtin", Role::Body, ""),
+    row("http", Role::Body, ""),
+    row("mcp", Role::Body, ""),
+    row("pure", Role::Flow, ""),
+    row("reads", Role::Flow, "looks at the world: the result is untrusted"),
+    row(
+        "writes",
+        Role::Flow,
+        "changes the world: takes only trusted, public data unless it says what it `requires`",
+    ),
+    row("untrusted", Role::Flow, "labels data that may come from anyone"),
+    row("secret", Role::Flow, "labels data that not everybody may see"),
+    row("trusted", Role::Flow, ""),
+    row("public", Role::Flow, ""),
+    row("requires", Role::Flow, "`trusted` or `public`: refuses other data"),
+    row("policy", Role::Flow, "takes the bounds from `[policies.NAME]` of the policy file"),
+    row("String", Role::Type, "a text"),
+    row("Number", Role::Type, "an exact number"),
+    row("Bool", Role::Type, "`true` or `false`"),
+    row("List", Role::Type, "`List[T]`"),
+    row("Option", Role::Type, "`Option[T]`: perhaps `null`"),
+    row("Obj", Role::Type, "`Obj{name: T, …}`: a record"),
+    row("Any", Role::Type, "data whose shape only the run shows"),
+    row("true", Role::Constant, ""),
+    row("false", Role::Constant, ""),
+    row("null", Role::Constant, ""),
+];
+
+/// Words that can't be names.
+pub const RESERVED: &[&str] = &[
+    "let", "if", "else", "while", "break", "continue", "try", "catch", "assert", "return", "parallel",
+    "true", "false", "null",
+];
+
+/// The words of a role, in the order of the table.
+pub fn words(role: Role) -> impl Iterator<Item = &'static str> + Clone {
+    TABLE.iter().filter(move |k| k.role == role).map(|k| k.word)
+}
+
+/// Returns whether a word has a role.
+///
+/// # Examples
+/// ```
+/// use syntax::agent::keywords::{Role, is};
+/// assert!(is("pipeline", Role::Item) && !is("pipeline", Role::Statement));
+/// ```
+pub fn is(word: &str, role: Role) -> bool {
+    words(role).any(|w| w == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_says_something_else() {
+        for (i, k) in TABLE.iter().enumerate() {
+            assert!(!TABLE[..i].iter().any(|o| o.word == k.word && o.role == k.role), "{k:?}");
+        }
+        for word in RESERVED {
+            assert!(TABLE.iter().any(|k| k.word == *word), "{word}");
+        }
+    }
+
+    /// A word that the parser asks for has a row.
+    #[test]
+    fn the_parser_asks_for_no_other_word() {
+        // Words of places where names stand, which no editor shows: units of bounds, methods, fields of fields.
+        let others = ["unlimited", "approve", "no", "call", "refused"];
+        let parser = include_str!("parser.rs");
+        let mut asked = Vec::new();
+        for call in ["at_word(\"", "eat_word(\"", "expect_word(\""] {
+            asked.extend(parser.split(call).skip(1).filter_map(|rest| rest.split('"').next()));
+        }
+        assert!(asked.len() > 40);
+        for word in asked {
+            let known = TABLE.iter().any(|k| k.word == word) || others.contains(&word);
+            assert!(known, "`{word}` is not in the table");
+        }
+    }
+}
