@@ -23,7 +23,6 @@ mod config_symbols;
 mod cross_file;
 mod fields;
 mod names;
-mod words;
 mod workspace;
 
 pub use analysis::{Language, Options, Surroundings};

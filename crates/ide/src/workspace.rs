@@ -4,7 +4,6 @@ use crate::analysis::{Analysis, Language, Options, Surroundings, analyse};
 use crate::config_symbols;
 use crate::cross_file::{self, Place, SameName, Text};
 use crate::names::{self, Kind, MAIN, Names, Occurrence};
-use crate::words::WORDS;
 use crate::{
     Completion, CompletionKind, Edit, FileEdits, Finding, Hint, HintKind, Hover, Location, QueryError, Range,
     Repair, Symbol, Token, TokenKind,
@@ -14,6 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use syntax::agent::ast::{Item, Program};
+use syntax::agent::keywords::{self, Role};
 
 /// No settings, no policy, no files.
 #[derive(Clone, Copy, Debug)]
@@ -152,9 +152,9 @@ impl Workspace {
         }
         let word = word_at(view.text, offset);
         if view.language() == Language::Agent
-            && let Some((name, meaning)) = WORDS.iter().find(|(w, m)| *w == word && !m.is_empty())
+            && let Some(meaning) = keywords::about(word)
         {
-            return Some(Hover { markdown: format!("`{name}`: {meaning}"), range: None });
+            return Some(Hover { markdown: format!("`{word}`: {meaning}"), range: None });
         }
         // In other files, what is found here says what the field means in the calculus.
         let found = findings.found.iter().find(|d| d.span.is_some_and(inside))?;
@@ -467,19 +467,18 @@ impl<'a> View<'a> {
         } else if trimmed.ends_with(" run") {
             of_kind(&|k| matches!(k, Kind::Callable | Kind::Tool))
         } else if trimmed.ends_with("->") {
-            let built_in = ["String", "Number", "Bool", "List", "Option", "Obj", "Any"].map(|t| (t, Keyword));
+            let built_in = keywords::words(Role::Type).map(|t| (t, Keyword));
             of_kind(&|k| k == Kind::Type).into_iter().chain(built_in).collect()
         } else {
-            let words = WORDS.iter().map(|(w, _)| (*w, Keyword));
+            let words = keywords::all().map(|w| (w, Keyword));
             of_kind(&|_| true)
                 .into_iter()
                 .chain(frontend::surface::function_names().map(|f| (f, Function)))
                 .chain(words)
                 .collect()
         };
-        let meaning = |label: &str| WORDS.iter().find(|(w, m)| *w == label && !m.is_empty()).map(|(_, m)| *m);
         let item = |(label, kind): (&str, CompletionKind)| Completion {
-            detail: meaning(label).filter(|_| kind == Keyword).map(String::from),
+            detail: keywords::about(label).filter(|_| kind == Keyword).map(String::from),
             ..Completion::new(label, kind)
         };
         items.into_iter().map(item).collect()
@@ -557,10 +556,8 @@ fn word_at(text: &str, offset: usize) -> &str {
 
 /// Returns whether a text can be a name in a program.
 fn is_identifier(to: &str) -> bool {
-    const RESERVED: [&str; 14] = [
-        "let", "if", "else", "while", "break", "continue", "try", "catch", "assert", "return", "parallel",
-        "true", "false", "null",
-    ];
     let starts = to.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    starts && to.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !RESERVED.contains(&to)
+    starts
+        && to.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !syntax::agent::RESERVED.contains(&to)
 }

@@ -1,6 +1,6 @@
 //! Words of the surface language.
 //!
-//! Entry points: [`TABLE`] for those who show them, [`is`] and [`words`] for those who read them.
+//! Entry points: [`TABLE`], [`all`] and [`about`] for editors, [`is`] and [`words`] for the parser.
 //!
 //! Invariant: this table is the only list of keywords. The parser recovers by it, editors complete from it,
 //! and the highlighting of editors is generated from it.
@@ -176,6 +176,17 @@ pub fn words(role: Role) -> impl Iterator<Item = &'static str> + Clone {
 /// ```
 pub fn is(word: &str, role: Role) -> bool {
     words(role).any(|w| w == word)
+}
+
+/// Every word once, in the order of the table.
+pub fn all() -> impl Iterator<Item = &'static str> + Clone {
+    let first = |(i, k): &(usize, &Keyword)| !TABLE[..*i].iter().any(|o| o.word == k.word);
+    TABLE.iter().enumerate().filter(first).map(|(_, k)| k.word)
+}
+
+/// What an editor says about a word, if anything.
+pub fn about(word: &str) -> Option<&'static str> {
+    TABLE.iter().find(|k| k.word == word && !k.about.is_empty()).map(|k| k.about)
 }
 
 #[cfg(test)]
