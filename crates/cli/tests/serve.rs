@@ -11,6 +11,48 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+/// A client that does not send what it began with is not waited for.
+#[test]
+fn half_sent_requests_are_ended() {
+    let dir = folder();
+    let settings = "[serve]\nhead_timeout = 0.3\nbody_timeout = 0.3\n";
+    std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
+    let server = greeter(dir.path());
+    let begun = |text: &str| {
+        let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+        // Far longer than the limits: one that is kept open fails the test.
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        std::io::Write::write_all(&mut stream, text.as_bytes()).unwrap();
+        serving::read(stream)
+    };
+    for head in ["", "G", "GET /health HTTP/1.1\r\nhost: localhost\r\n"] {
+        let said = begun(head);
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 408"), "{said}");
+    }
+    let host = &server.address;
+    let head = format!(
+        "POST /v1/pipelines/greet/runs HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\n"
+    );
+    let said = begun(&format!("{head}content-length: 15\r\n\r\n{{\"na"));
+    assert!(
+        said.starts_with("HTTP/1.1 408") && said.contains("the body did not arrive within 0.3 s"),
+        "{said}"
+    );
+    // Who sends everything is answered.
+    assert_eq!(server.post("/v1/pipelines/greet/runs", &json!({"name": "Ada"})).0, 200);
+}
+
+#[test]
+fn tokens_that_can_be_guessed_are_named_when_the_server_begins() {
+    let dir = folder();
+    let settings = "[callers.ann]\ntoken_env = \"ANN_TOKEN\"\n[callers.ben]\ntoken_env = \"BEN_TOKEN\"\n";
+    std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
+    let tokens = [("ANN_TOKEN", "hunter2"), ("BEN_TOKEN", "planted-5f3a9c01d2e84b76")];
+    let (_, said) = Server::with(dir.path(), &["greet.agent", "--script", "s.json"], &tokens).end();
+    assert!(said.contains("the token of the caller `ann` can be guessed"), "{said}");
+    assert!(!said.contains("`ben`") && !said.contains("hunter2"), "{said}");
+}
+
 fn greeter(dir: &Path) -> Server {
     Server::start(dir, &["greet.agent", "--script", "s.json"], None)
 }

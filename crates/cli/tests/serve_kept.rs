@@ -34,6 +34,32 @@ fn payments(dir: &Path) -> usize {
 
 const SERVED: [&str; 3] = ["pay.lam", "--journal", "j"];
 
+/// What a caller has used today is known to the next server, also if the one before was killed.
+#[test]
+fn limits_of_a_day_outlive_the_server() {
+    let dir = folder();
+    let entries = format!("[callers.local]\nlimits = {{ calls_per_day = 2 }}\n{CALLERS}");
+    std::fs::write(dir.path().join("entail.toml"), entries).unwrap();
+    let greet = "/v1/pipelines/greet/runs";
+    let args = ["greet.agent", "--script", "s.json", "--journal", "j"];
+    for _ in 0..2 {
+        let server = Server::start(dir.path(), &args, None);
+        let (status, answer) = server.post(greet, &json!({"name": "Ada"}));
+        assert_eq!(status, 200, "{answer}");
+        drop(server);
+    }
+    let server = Server::start(dir.path(), &args, None);
+    let (status, answer) = server.post(greet, &json!({"name": "Ada"}));
+    assert_eq!(status, 429, "{answer}");
+    assert!(answer.to_string().contains("calls of models of today"), "{answer}");
+    drop(server);
+    // Without a journal nobody knows, and the server says so.
+    let server = Server::start(dir.path(), &args[..3], None);
+    assert_eq!(server.post(greet, &json!({"name": "Ada"})).0, 200);
+    let (_, said) = server.end();
+    assert!(said.contains("without `--journal`, limits of a day begin anew"), "{said}");
+}
+
 #[test]
 fn a_run_that_waits_survives_its_server_and_is_answered_once() {
     let dir = folder();

@@ -12,7 +12,7 @@ use frontend::policy::{LABEL_WORDS, label_words};
 use runtime::{Environment, Limits, Secret};
 use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +33,24 @@ pub struct ServeEntry {
     /// The header in which a proxy on this machine states the name of a client that it has verified (mutual
     /// TLS).
     pub client_name_header: Option<String>,
+    /// Seconds within which the head of a request has to arrive; 15 without it.
+    pub head_timeout: Option<f64>,
+    /// Seconds within which the body of a request has to arrive; 30 without it.
+    pub body_timeout: Option<f64>,
+}
+
+impl ServeEntry {
+    /// Times within which the head and the body of a request have to arrive.
+    ///
+    /// # Errors
+    /// A number that is no time, in words for people.
+    pub fn timeouts(&self) -> Result<(Duration, Duration), String> {
+        let time = |key: &str, given: Option<f64>, usual: f64| {
+            crate::limits::seconds(key, given.unwrap_or(usual))
+                .map_err(|why| format!("`[serve]` is wrong: {why}"))
+        };
+        Ok((time("head_timeout", self.head_timeout, 15.0)?, time("body_timeout", self.body_timeout, 30.0)?))
+    }
 }
 
 /// One `[callers.NAME]` of `entail.toml`.
@@ -208,6 +226,8 @@ pub struct Callers {
     pub header: Option<String>,
     /// The user of this machine.
     pub local: Option<Arc<Caller>>,
+    /// Names of callers whose tokens can be guessed, each with the reason.
+    guessable: BTreeMap<String, &'static str>,
 }
 
 impl Callers {
@@ -238,11 +258,18 @@ impl Callers {
                             .into(),
                     )
                 })?;
+                let words = COMMON.into_iter().chain([name.as_str()]);
+                if words.map(hash_of).any(|common| common == hash) {
+                    all.guessable.insert(name.clone(), COMMON_WORD);
+                }
                 all.add_token(hash, caller.clone()).map_err(wrong)?;
             }
             if let Some(variable) = &entry.token_env {
                 let token = environment.secret(variable);
                 let token = token.ok_or_else(|| wrong(format!("the variable `{variable}` is not set")))?;
+                if let Some(why) = guessable(token.expose(), name) {
+                    all.guessable.insert(name.clone(), why);
+                }
                 all.add_token(hash_of(token.expose()), caller.clone()).map_err(wrong)?;
             }
             if let Some(name) = &entry.client_name {
@@ -257,6 +284,9 @@ impl Callers {
             let hash = hash_of(token.expose());
             // An entry may name the same variable, and says more.
             if !all.by_token.iter().any(|(known, _)| *known == hash) {
+                if let Some(why) = guessable(token.expose(), TOKEN) {
+                    all.guessable.insert(TOKEN.into(), why);
+                }
                 all.add_token(hash, Arc::new(Callers::reserved(entries, TOKEN)?))?;
             }
         }
@@ -286,6 +316,20 @@ impl Callers {
         }
         self.by_token.push((hash, caller));
         Ok(())
+    }
+
+    /// Callers whose tokens can be guessed, each with the reason. Of a token that is known by its hash, only common
+    /// words can be told.
+    pub fn guessable(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.guessable.iter().map(|(name, why)| (name.as_str(), *why))
+    }
+
+    /// Returns whether a limit holds for a day.
+    pub fn have_daily_limits(&self) -> bool {
+        let daily = |c: &Arc<Caller>| {
+            c.limits.calls_per_day.is_some() || c.limits.tokens_per_day.is_some() || c.usd_per_day.is_some()
+        };
+        self.all().any(daily)
     }
 
     /// Returns whether a caller must have a credential: no caller is known without one.
@@ -358,6 +402,32 @@ fn check(name: &str, entry: &CallerEntry, serve: &ServeEntry) -> Result<(), Stri
         }
     }
     Ok(())
+}
+
+/// The fewest bytes of a token that is not guessed.
+const MIN_TOKEN: usize = 16;
+
+const COMMON_WORD: &str = "it is a common word";
+
+/// Tokens that whoever guesses tries first.
+const COMMON: [&str; 20] = [
+    "111111", "123456", "12345678", "admin", "bearer", "changeme", "default", "demo", "dev", "entail",
+    "example", "guest", "hello", "letmein", "password", "qwerty", "secret", "test", "token", "user",
+];
+
+/// Returns why a token can be guessed, if it can.
+fn guessable(token: &str, name: &str) -> Option<&'static str> {
+    let word = token.trim_end_matches(|c: char| !c.is_ascii_alphabetic()).to_ascii_lowercase();
+    let distinct: BTreeSet<u8> = token.bytes().collect();
+    if COMMON.contains(&&*token.to_ascii_lowercase()) || COMMON.contains(&&*word) || token == name {
+        Some(COMMON_WORD)
+    } else if token.len() < MIN_TOKEN {
+        Some("it has fewer than 16 bytes")
+    } else if distinct.len() < 6 {
+        Some("it has fewer than 6 different characters")
+    } else {
+        None
+    }
 }
 
 /// SHA-256 of a token.
@@ -461,6 +531,25 @@ mod tests {
             let said = callers(&text, None).unwrap_err();
             assert!(said.contains(why), "{text}: {said}");
         }
+    }
+
+    #[test]
+    fn tokens_that_can_be_guessed_are_named() {
+        let of = |token: &str| guessable(token, "ann");
+        for token in
+            ["secret", "Password123", "ann", "short", "aaaaaaaaaaaaaaaaaaaaaaaa", "test!", "0123456789abcde"]
+        {
+            assert!(of(token).is_some(), "{token}");
+        }
+        assert_eq!(of("entail-5f3a9c01d2e84b76"), None);
+        let hashed = |token: &str| {
+            let text = entry(&format!("token_sha256 = \"{}\"", hex(&hash_of(token))));
+            callers(&text, None).unwrap().guessable().map(|(n, _)| n.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!((hashed("test"), hashed("a")), (vec!["a".to_string()], vec!["a".to_string()]));
+        assert!(hashed("entail-5f3a9c01d2e84b76").is_empty());
+        let read = callers(&entry("token_env = \"A_TOKEN\""), Some("hunter2")).unwrap();
+        assert_eq!(read.guessable().map(|(n, _)| n).collect::<Vec<_>>(), ["a", TOKEN]);
     }
 
     #[test]

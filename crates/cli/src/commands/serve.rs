@@ -28,6 +28,18 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
         Ok(callers) => callers,
         Err(why) => return ui.usage(&why, None),
     };
+    let timeouts = match settings.serve.timeouts() {
+        Ok(timeouts) => timeouts,
+        Err(why) => return ui.usage(&why, None),
+    };
+    for (name, why) in callers.guessable() {
+        ui.note(&format!(
+            "warning: the token of the caller `{name}` can be guessed: {why}; `entail serve --new-token {name}` makes another"
+        ));
+    }
+    if callers.have_daily_limits() && args.journal.is_none() {
+        ui.note("warning: without `--journal`, limits of a day begin anew whenever the server does");
+    }
     if !args.listen.ip().is_loopback() && !callers.has_credentials() {
         let help = format!(
             "set `{}` in the environment or in `.env`, add `[callers.NAME]` to `entail.toml`, or listen on 127.0.0.1",
@@ -59,7 +71,7 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
         Ok(runtime) => runtime,
         Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
     };
-    let exit = runtime.block_on(listen(ui, args, service));
+    let exit = runtime.block_on(listen(ui, args, service, timeouts));
     runtime.shutdown_timeout(Duration::from_millis(200));
     exit
 }
@@ -84,12 +96,19 @@ fn new_token(ui: &Ui, name: &str) -> Exit {
     Exit::Done
 }
 
-async fn listen(ui: &Ui, args: &ServeArgs, service: Arc<Service>) -> Exit {
+async fn listen(
+    ui: &Ui,
+    args: &ServeArgs,
+    service: Arc<Service>,
+    (head_timeout, body_timeout): (Duration, Duration),
+) -> Exit {
     let options = HttpOptions {
         listen: args.listen,
         public_url: args.public_url.clone(),
         max_body: args.max_body,
         max_connections: args.max_connections,
+        head_timeout,
+        body_timeout,
         resume: !args.no_resume,
         grace: Duration::from_secs_f64(args.grace.clamp(0.0, 86_400.0)),
     };

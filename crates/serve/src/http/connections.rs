@@ -27,13 +27,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Time within which the head of a request has to arrive; also how long a connection is kept for the next
-/// one.
-pub(super) const HEAD: Duration = Duration::from_secs(15);
-
-/// Time within which the body of a request has to arrive.
-pub(super) const BODY: Duration = Duration::from_secs(30);
-
 /// Bytes of the head of a request.
 const MAX_HEAD: usize = 64 << 10;
 
@@ -95,7 +88,13 @@ fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
 }
 
 /// Serves until it is told to stop, and then until the last answer is given.
-pub(super) async fn serve(listener: TcpListener, app: Router, most: usize, stop: CancellationToken) {
+pub(super) async fn serve(
+    listener: TcpListener,
+    app: Router,
+    most: usize,
+    head: Duration,
+    stop: CancellationToken,
+) {
     let table = Arc::new(Mutex::new(Table::default()));
     let app = TowerToHyperService::new(app);
     let mut connections = JoinSet::new();
@@ -126,7 +125,7 @@ pub(super) async fn serve(listener: TcpListener, app: Router, most: usize, stop:
         };
         let (app, table, stop) = (app.clone(), table.clone(), stop.clone());
         connections.spawn(async move {
-            connection(stream, peer, app, requests, close, stop).await;
+            connection(stream, peer, app, requests, head, close, stop).await;
             lock(&table).open.remove(&number);
         });
     }
@@ -144,6 +143,7 @@ async fn connection(
     peer: SocketAddr,
     app: TowerToHyperService<Router>,
     requests: Arc<AtomicUsize>,
+    head: Duration,
     close: CancellationToken,
     stop: CancellationToken,
 ) {
@@ -162,7 +162,7 @@ async fn connection(
         }
     });
     let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(MAX_HEAD).half_close(false);
+    http.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(MAX_HEAD).half_close(false);
     let mut serving = pin!(http.serve_connection(TokioIo::new(stream), service));
     let mut ending = false;
     loop {

@@ -50,6 +50,10 @@ pub struct HttpOptions {
     pub max_body: usize,
     /// Most connections at once.
     pub max_connections: usize,
+    /// Time within which the head of a request has to arrive; also how long a connection is kept for the next one.
+    pub head_timeout: Duration,
+    /// Time within which the body of a request has to arrive.
+    pub body_timeout: Duration,
     /// True if the runs in the background go on that an earlier server has left.
     pub resume: bool,
     /// Time that runs under way have when the server is told to stop.
@@ -88,7 +92,8 @@ impl HttpServer {
     /// the next server.
     pub async fn run(self, stop: CancellationToken) {
         let HttpServer { service, listener, address, options } = self;
-        let door = Door { service: service.clone(), address, max_body: options.max_body };
+        let (max_body, body_timeout) = (options.max_body, options.body_timeout);
+        let door = Door { service: service.clone(), address, max_body, body_timeout };
         let app = router(service.clone(), Arc::new(door), options.max_body);
         if options.resume {
             tokio::spawn(service.clone().resume_all());
@@ -106,7 +111,7 @@ impl HttpServer {
         };
         tokio::spawn(shutdown);
         let most = connections::most(options.max_connections);
-        let serving = connections::serve(listener, app, most, closed.clone());
+        let serving = connections::serve(listener, app, most, options.head_timeout, closed.clone());
         // Who has begun a request and never ends it does not keep the server from ending.
         let abandoned = async {
             closed.cancelled().await;
@@ -127,6 +132,8 @@ struct Door {
     service: Arc<Service>,
     address: SocketAddr,
     max_body: usize,
+    /// Time within which the body of a request has to arrive.
+    body_timeout: Duration,
 }
 
 impl Door {
@@ -281,7 +288,7 @@ async fn admitted(
     let admitted = match door.admits(request.headers(), peer) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
-            whole(request, door.max_body).await
+            whole(request, &door).await
         }
         Err(failure) => Err(failure),
     };
@@ -292,9 +299,10 @@ async fn admitted(
 }
 
 /// The request with its body, which has to arrive in time.
-async fn whole(request: Request, max_body: usize) -> Result<Request, Failure> {
+async fn whole(request: Request, door: &Door) -> Result<Request, Failure> {
+    let Door { max_body, body_timeout, .. } = *door;
     let (head, body) = request.into_parts();
-    match tokio::time::timeout(connections::BODY, to_bytes(body, max_body)).await {
+    match tokio::time::timeout(body_timeout, to_bytes(body, max_body)).await {
         Ok(Ok(body)) => Ok(Request::from_parts(head, body.into())),
         Ok(Err(_)) => Err(Failure::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -304,7 +312,7 @@ async fn whole(request: Request, max_body: usize) -> Result<Request, Failure> {
             ),
         )),
         Err(_) => {
-            let message = format!("the body did not arrive within {} s", connections::BODY.as_secs());
+            let message = format!("the body did not arrive within {} s", body_timeout.as_secs_f64());
             Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "timeout", message))
         }
     }

@@ -4,7 +4,8 @@
 //!
 //! Invariant: the usage of a caller's runs in a day never exceeds its limits, whatever is under way at once:
 //! a run is granted a part of what is left.
-//! Limit: a ledger lives as long as the server.
+//! A ledger begins with what the journal knows of the day ([`Ledger::of`]). Without a journal it begins empty with the
+//! server. Calls that were under way when a server was killed are not counted.
 
 use core_ir::Num;
 use runtime::{Limits, Usage};
@@ -59,6 +60,17 @@ impl Default for Ledger {
 }
 
 impl Ledger {
+    /// Usage of runs of this day that a server before has begun.
+    pub(super) fn of(used: &Usage, seconds: i64) -> Ledger {
+        Ledger {
+            day: day_of(seconds),
+            calls: used.model_calls,
+            tokens: used.input_tokens.saturating_add(used.output_tokens),
+            usd: used.usd.clone().unwrap_or(Num::ZERO),
+            ..Ledger::default()
+        }
+    }
+
     /// Runs that have begun and not ended.
     pub(super) fn open(&self) -> usize {
         self.open
@@ -85,7 +97,7 @@ impl Ledger {
         if let Some(most) = limits.runs_per_minute.filter(|most| self.begun.len() >= *most) {
             return Err(format!("`{}` may begin {most} runs in a minute; try again later", caller.name));
         }
-        let day = seconds.div_euclid(DAY);
+        let day = day_of(seconds);
         if day != self.day {
             (self.day, self.calls, self.tokens, self.usd) = (day, 0, 0, Num::ZERO);
         }
@@ -133,6 +145,16 @@ impl Ledger {
     }
 }
 
+/// The day of a time in seconds since 1970.
+fn day_of(seconds: i64) -> i64 {
+    seconds.div_euclid(DAY)
+}
+
+/// The beginning of the day of a time, both in seconds since 1970.
+pub(super) fn beginning_of_day(seconds: i64) -> i64 {
+    day_of(seconds) * DAY
+}
+
 /// A sum of money; one that is too large to compute stays as it is.
 fn plus(a: &Num, b: Option<&Num>) -> Num {
     b.and_then(|b| a.add(b).ok()).unwrap_or_else(|| a.clone())
@@ -164,6 +186,19 @@ mod tests {
         ledger.end(&third, None);
         assert!(ledger.begin(&caller, &none, now, 0).unwrap_err().contains("3 runs in a minute"));
         assert!(ledger.begin(&caller, &none, now + Duration::from_secs(60), 0).is_ok());
+    }
+
+    #[test]
+    fn a_ledger_goes_on_with_the_usage_of_its_day() {
+        let caller = caller("calls_per_day = 4");
+        let (none, now) = (Limits::default(), Instant::now());
+        let mut ledger = Ledger::of(&used(3), DAY + 5);
+        let grant = ledger.begin(&caller, &none, now, DAY + 6).unwrap();
+        assert_eq!(grant.within(none.clone()).max_model_calls, Some(1));
+        let mut full = Ledger::of(&used(4), DAY + 5);
+        assert!(full.begin(&caller, &none, now, DAY + 6).unwrap_err().contains("calls of models of today"));
+        assert!(full.begin(&caller, &none, now, 2 * DAY).is_ok());
+        assert_eq!(beginning_of_day(DAY + 5), DAY);
     }
 
     #[test]

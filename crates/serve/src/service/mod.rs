@@ -23,7 +23,7 @@ use core_ir::{Code, Data, LabelSpec, Lattice, StoreConflict, StoreTable, Type};
 use diagnostics::Sources;
 use keys::Keys;
 pub(crate) use keys::{Key, Once};
-use ledger::{Grant, Ledger};
+use ledger::{Grant, Ledger, beginning_of_day};
 pub use log::{Log, LogFormat};
 use machine::{Config, Machine, RequestId};
 use runtime::{
@@ -439,6 +439,13 @@ impl Service {
             }
         };
         let telemetry = session.telemetry("entail".into()).map_err(session::Error::Telemetry)?;
+        let ledgers = match &journal {
+            Some(file) if callers.have_daily_limits() => {
+                let used = Journal::existing(file)?.usage_since(1000 * beginning_of_day(now()))?;
+                used.into_iter().map(|(caller, used)| (caller, Ledger::of(&used, now()))).collect()
+            }
+            _ => HashMap::new(),
+        };
         Ok(Service {
             pipelines,
             telemetry,
@@ -458,7 +465,7 @@ impl Service {
             callers,
             own,
             keys: Mutex::default(),
-            runs: Mutex::default(),
+            runs: Mutex::new(Runs { ledgers, ..Runs::default() }),
         })
     }
 
