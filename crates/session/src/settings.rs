@@ -85,9 +85,10 @@ impl StoreEntry {
                 Ok(Some(StorePlace::Redis(server)))
             }
             (None, None, Some(variable)) => {
-                let address = environment
-                    .get(&variable)
-                    .ok_or_else(|| format!("the variable `{variable}` is not set"))?;
+                // It is needed where the store is used.
+                let Some(address) = environment.get(&variable) else {
+                    return Ok(Some(StorePlace::NotSet(variable)));
+                };
                 RedisServer::at(address)
                     .map(|server| Some(StorePlace::Redis(server)))
                     .map_err(|why| format!("the variable `{variable}`: {why}"))

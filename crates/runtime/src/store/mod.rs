@@ -34,6 +34,8 @@ pub enum StorePlace {
     File(PathBuf),
     /// A Redis server.
     Redis(RedisServer),
+    /// A Redis server whose address is in this variable, which is not set.
+    NotSet(String),
 }
 
 /// A caller and a program, whose entries are separate from those of all others.
@@ -52,6 +54,16 @@ impl StoreScope {
     fn owner(&self) -> String {
         [&*self.caller, &*self.program].map(prefixed).concat()
     }
+}
+
+/// A store whose address is in a variable that is not set.
+fn not_set(store: &str, variable: &str) -> ConfigError {
+    ConfigError::new(format!("no handler for store `{store}`: `{variable}` is not set"))
+        .with_help(format!(
+            "set `{variable}` to the address of the Redis server, such as `redis://localhost:6379`, in the \
+             environment or in `.env`"
+        ))
+        .of_kind(ConfigErrorKind::NotSet(variable.to_string()))
 }
 
 /// A text after its length in bytes and a colon. No sequence of such texts is another one.
@@ -324,8 +336,10 @@ impl Stores {
         if self.only_here {
             return Ok(None);
         }
-        if let Some(place) = self.places.get(name) {
-            return Ok(Some(place.clone()));
+        match self.places.get(name) {
+            Some(StorePlace::NotSet(variable)) => return Err(not_set(name, variable)),
+            Some(place) => return Ok(Some(place.clone())),
+            None => {}
         }
         match decl.backend.as_deref() {
             None => Ok(None),
@@ -384,6 +398,7 @@ impl Stores {
                     let open = match place {
                         StorePlace::File(path) => Open::File(sqlite::File::open(&path)?),
                         StorePlace::Redis(server) => Open::Redis(Box::new(redis::Client::of(server))),
+                        StorePlace::NotSet(variable) => return Err(not_set(&decl.name, &variable).one_line()),
                     };
                     all.entry(decl.name.clone()).or_insert(Arc::new(Mutex::new(open))).clone()
                 }
