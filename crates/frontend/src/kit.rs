@@ -795,7 +795,8 @@ impl Kit<'_> {
         out.extend([("$turn".into(), turn), ("$on".into(), on), ("y".into(), text)]);
     }
 
-    /// `try e` as a record: whether it went on, and the text of the result or of the error.
+    /// `try e` as a record: whether it went on, and the text of the result or of the error. An error that comes again however
+    /// often the request is repeated is no end of the turn: it ends the run.
     fn tried(&mut self, once: TermId, at: Span) -> TermId {
         let record = |kit: &mut Self, on: bool, text: TermId| {
             let on = kit.b.lit(Data::Bool(on), at);
@@ -805,7 +806,7 @@ impl Kit<'_> {
         let said = self.b.var("m", at);
         let handler = record(self, false, said);
         let label = self.b.lit(Data::list(["U", "S"].map(Data::str).to_vec()), at);
-        self.b.add(Term::Try { label, body, catches: Catches::All, name: "m".into(), handler }, at)
+        self.b.add(Term::Try { label, body, catches: Catches::Transient, name: "m".into(), handler }, at)
     }
 
     /// `next`, unless the talk is over: then what was said, `x`.

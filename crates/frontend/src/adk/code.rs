@@ -426,7 +426,8 @@ impl<'r> Reader<'r, '_> {
         kit.b.abs(STATE, None, body, at)
     }
 
-    /// Again and again, until an agent in it escalates, which is an error there.
+    /// Again and again, until an agent in it escalates, which is an error there. An error that comes again however often the
+    /// request is repeated is no escalation: it ends the run.
     fn repeated(&self, kit: &mut Kit<'_>, body: TermId, bound: LoopBound, at: Span) -> TermId {
         let fix_at = bound.span.unwrap_or(at);
         let turn = |kit: &mut Kit<'_>, on: bool, state: TermId| {
@@ -443,7 +444,8 @@ impl<'r> Reader<'r, '_> {
         let state = kit.b.var(STATE, at);
         let handler = turn(kit, false, state);
         let label = kit.b.lit(Data::list(["U", "S"].map(Data::str).to_vec()), at);
-        let tried = Term::Try { label, body: once, catches: Catches::All, name: "m".into(), handler };
+        let catches = Catches::Transient;
+        let tried = Term::Try { label, body: once, catches, name: "m".into(), handler };
         let tried = kit.b.add(tried, at);
         let (on, next, last) = (of(kit, "on"), of(kit, "state"), of(kit, "state"));
         let this = kit.b.var("self", at);

@@ -2,7 +2,7 @@
 //!
 //! | source | term |
 //! |---|---|
-//! | `retry_config` | `fix[max_retries]` of attempts that are protected by `try`, then a last one |
+//! | `retry_config` | `fix[max_retries]` of attempts in `try … catch transient`, then a last one |
 //! | `error_strategy: default-value` | `try … catch m. {…, error_message: m}` |
 //! | `error_strategy: fail-branch` | the same with empty outputs; the edges look at which it was |
 //!
@@ -30,8 +30,12 @@ pub(super) fn branches(data: Node<'_>) -> bool {
 
 /// `try body catch _. instead`.
 pub(super) fn caught(kit: &mut Kit<'_>, body: TermId, instead: TermId, at: Span) -> TermId {
+    caught_of(kit, Catches::All, body, instead, at)
+}
+
+fn caught_of(kit: &mut Kit<'_>, catches: Catches, body: TermId, handler: TermId, at: Span) -> TermId {
     let label = kit.b.lit(Data::list(["U", "S"].map(Data::str).to_vec()), at);
-    kit.b.add(Term::Try { label, body, catches: Catches::All, name: "$why".into(), handler: instead }, at)
+    kit.b.add(Term::Try { label, body, catches, name: "$why".into(), handler }, at)
 }
 
 /// The value of a node with its attempts, and with what it is instead if all fail.
@@ -105,14 +109,15 @@ fn attempts(data: Node<'_>) -> Option<u64> {
     (n > 0).then_some(n)
 }
 
-/// `` (fix[n + 1] (λself. λ$r. try `done value catch m. self (`failed m))) (`failed "") ``: after the last attempt its error is the error.
+/// `` (fix[n + 1] (λself. λ$r. try `done value catch transient m. self (`failed m))) (`failed "") ``: after the last
+/// attempt its error is the error. What comes again however often it is tried, such as a refused key, is not repeated.
 fn repeated(kit: &mut Kit<'_>, value: TermId, n: u64, at: Span) -> TermId {
     let done = kit.b.add(Term::Tag("done".into(), Some(value)), at);
     let why = kit.b.var("$why", at);
     let failed = kit.b.add(Term::Tag("failed".into(), Some(why)), at);
     let this = kit.b.var("self", at);
     let handler = kit.b.app(this, failed, at);
-    let body = caught(kit, done, handler, at);
+    let body = caught_of(kit, Catches::Transient, done, handler, at);
     let step = kit.b.abs("$r", None, body, at);
     let step = kit.b.abs("self", None, step, at);
     let fix =
