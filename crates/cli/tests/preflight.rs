@@ -267,6 +267,89 @@ fn a_missing_key_is_no_error_of_check_and_one_of_run() {
     assert!(checked.0 == 1 && checked.1.contains("the price of model `m`"), "{checked:?}");
 }
 
+/// What is declared is checked, whether a pipeline uses it or not; what runs is what is used.
+#[test]
+fn tools_that_no_pipeline_uses_are_checked_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    let used = "tool ok(a: String) -> String pure { builtin \"text.upper\" }\n";
+    let main = "pipeline main() -> String { let x = ok(\"x\"); return x; }\n";
+    let wrong = "tool never(a: String) -> String pure { builtin \"text.uper\" }\n";
+    std::fs::write(at.join("p.agent"), format!("{used}{wrong}{main}")).unwrap();
+    let unused = "tool never(a: Str) -> Str by {builtin: \"text.uper\"}\n1\n";
+    std::fs::write(at.join("p.lam"), unused).unwrap();
+    for file in ["p.agent", "p.lam"] {
+        let checked = entail(at, &["check", file]);
+        assert!(checked.0 == 1 && checked.1.contains("error[E001]"), "{checked:?}");
+        assert!(checked.1.contains("text.uper"), "{checked:?}");
+        let linted = entail(at, &["lint", file]);
+        assert!(linted.0 == 1 && linted.1.contains("error[E001]"), "{linted:?}");
+        let ran = entail(at, &["run", file]);
+        assert_eq!(ran.0, 0, "{ran:?}");
+    }
+    // An empty body and a missing program are needs of a run, and nothing runs these.
+    let left = "tool host(a: String) -> String reads {}\n\
+        tool gone(a: String) -> String reads { exec \"no-such-program-anywhere\" }\n";
+    std::fs::write(at.join("q.agent"), format!("{used}{left}{main}")).unwrap();
+    let checked = entail(at, &["check", "q.agent"]);
+    assert!(checked.0 == 0 && !checked.1.contains("host") && !checked.2.contains("no-such"), "{checked:?}");
+}
+
+/// Approval vouches for what is untrusted, and lets nothing secret out.
+#[test]
+fn approval_is_advised_only_where_it_helps() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    let program = "tool page(u: String) -> String reads { exec \"echo\" \"{u}\" }\n\
+        tool vault() -> String reads secret { exec \"echo\" \"4711\" }\n\
+        tool send(a: String) -> String writes { exec \"echo\" \"{a}\" }\n\
+        pipeline untrusted() -> String { let a = page(\"u\"); let r = send(a); return r; }\n\
+        pipeline both() -> String { let a = page(\"u\"); let b = vault(); let r = send(a + b); return r; }\n";
+    std::fs::write(at.join("p.agent"), program).unwrap();
+    let policy = "[tools.send]\neffect = \"write\"\n";
+    let advice = |pipeline: &str, policy: &str| {
+        std::fs::write(at.join("policy.toml"), policy).unwrap();
+        let ran = entail(
+            at,
+            &["run", "p.agent", "--pipeline", pipeline, "--run-refused", "--policy", "policy.toml"],
+        );
+        assert!(ran.0 == 1 && ran.2.contains("error[flow]"), "{ran:?}");
+        ran.2.contains("approve = true")
+    };
+    assert!(advice("untrusted", policy));
+    assert!(!advice("both", policy));
+    // What is still refused of a tool that has it is what is secret.
+    assert!(!advice("both", &format!("{policy}approve = true\n")));
+}
+
+/// A variable is missing on this machine, and not the settings wrong.
+#[test]
+fn a_store_whose_variable_is_not_set_is_noted_by_check_and_refused_by_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    let uses = "tool note() -> String writes { exec \"sh\" \"-c\" \"echo called >> ledger; echo done\" }\n\
+        agent a { tools: [], model: \"m\", memory: { store: \"redis\", keys: { plans: String } } }\n\
+        task ask(q: String) -> String by agent { prompt \"{q}\" }\n\
+        pipeline main() -> String { let n = note(); let x = ask(\"x\") by a; return x; }\n";
+    std::fs::write(at.join("p.agent"), uses).unwrap();
+    std::fs::write(at.join("other.agent"), "pipeline main() -> String { return \"x\"; }\n").unwrap();
+    let settings = |name: &str| {
+        format!("[models.m]\nbase_url = \"http://127.0.0.1:9\"\n[stores.{name}]\nredis_env = \"PLANS_AT\"\n")
+    };
+    std::fs::write(at.join("entail.toml"), settings("a")).unwrap();
+    let checked = entail(at, &["check", "p.agent"]);
+    assert!(checked.0 == 0 && checked.2.contains("`PLANS_AT` is not set"), "{checked:?}");
+    let ran = entail(at, &["run", "p.agent"]);
+    assert!(
+        ran.0 == 1 && ran.2.contains("error[E003]") && ran.2.contains("`PLANS_AT` is not set"),
+        "{ran:?}"
+    );
+    assert!(ran.2.contains("redis://localhost:6379") && !at.join("ledger").exists(), "{ran:?}");
+    // Programs that do not use it are not concerned.
+    let ran = entail(at, &["run", "other.agent"]);
+    assert_eq!(ran.0, 0, "{ran:?}");
+}
+
 /// What this machine lacks is found where it is looked for without running anything.
 #[test]
 fn a_missing_program_is_noted_by_check_and_refused_by_run() {

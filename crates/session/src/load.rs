@@ -3,7 +3,7 @@
 use crate::packages::versions;
 use crate::policy;
 use crate::project_files::around;
-use core_ir::{Code, ModelRoutes, Term, Type};
+use core_ir::{Code, ModelRoutes, Term, ToolDecl, Type};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend::doc::{Limits, decode};
 use frontend::policy::Policy;
@@ -62,6 +62,8 @@ pub struct Loaded {
     pub named: Vec<PolicyUse>,
     /// Which models may answer which calls.
     pub routes: ModelRoutes,
+    /// The tools that a program declares, whether anything uses them or not; none of a configuration.
+    pub declared: Vec<Arc<ToolDecl>>,
 }
 
 /// What a file is read as.
@@ -473,7 +475,8 @@ fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Re
     if let Some(policy) = &policy {
         policy::apply(policy, &named, out.iter_mut().map(|r| &mut r.code))?;
     }
-    Ok(Loaded { runnables: out, found, policy, named, routes: options.routes.clone() })
+    let declared = module.tools();
+    Ok(Loaded { runnables: out, found, policy, named, routes: options.routes.clone(), declared })
 }
 
 /// What was read, with the policy applied.
@@ -487,7 +490,8 @@ fn with_policy(
     if let Some(policy) = &policy {
         policy::apply(policy, &[], runnables.iter_mut().map(|r| &mut r.code))?;
     }
-    Ok(Loaded { runnables, found, policy, named: Vec::new(), routes: options.routes.clone() })
+    let routes = options.routes.clone();
+    Ok(Loaded { runnables, found, policy, named: Vec::new(), routes, declared: Vec::new() })
 }
 
 /// Reads a term of the calculus.
@@ -497,7 +501,9 @@ pub fn lam(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> 
         Some(code) if !has_errors(&parsed.diagnostics) => {
             let runnable =
                 Runnable { name: "main".into(), code: Arc::new(code), input: None, is_default: true };
-            with_policy(sources, vec![runnable], parsed.diagnostics, options)
+            let declared = runnable.code.tools.clone();
+            let loaded = with_policy(sources, vec![runnable], parsed.diagnostics, options)?;
+            Ok(Loaded { declared, ..loaded })
         }
         _ => Err(Problem::Wrong(parsed.diagnostics)),
     }

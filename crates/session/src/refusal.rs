@@ -35,6 +35,12 @@ fn lawful(refused: &Refused) -> Vec<String> {
     let raise = |what: &str, words: &str| {
         format!("raise the bound, if that is right for `{what}` everywhere: {words}")
     };
+    // A person vouches for what is untrusted. What is secret stays refused, also at a tool with `approve`.
+    let approval = |tool: &str| {
+        (refused.integrity && !refused.secrecy).then(|| {
+            format!("ask a person before each call: `approve = true` under `[tools.{tool}]` of a policy")
+        })
+    };
     let word = match refused.admits {
         (true, true) => "any",
         (true, false) => "untrusted",
@@ -46,9 +52,7 @@ fn lawful(refused: &Refused) -> Vec<String> {
         (Part::Argument(arg), Some(tool)) => {
             if refused.integrity {
                 ways.push(format!("take `{arg}` from what is trusted, or out of untrusted text as one of a few values (`endorse … in […] else …`)"));
-                ways.push(format!(
-                    "ask a person before each call: `approve = true` under `[tools.{tool}]` of a policy"
-                ));
+                ways.extend(approval(tool));
             }
             if refused.secrecy {
                 ways.push(format!("leave what is secret out of `{arg}`, or `declassify` what may be known"));
@@ -57,11 +61,7 @@ fn lawful(refused: &Refused) -> Vec<String> {
         }
         (Part::Control, Some(tool)) => {
             ways.push("decide it by what is trusted and public: take the decision before the untrusted text is read, or in a conversation that has not read it".into());
-            if refused.integrity {
-                ways.push(format!(
-                    "ask a person before each call: `approve = true` under `[tools.{tool}]` of a policy"
-                ));
-            }
+            ways.extend(approval(tool));
             ways.push(raise(tool, &format!("`control = \"{word}\"` under `[tools.{tool}]`")));
         }
         (Part::Control, None) => {

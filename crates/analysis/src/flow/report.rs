@@ -94,13 +94,14 @@ fn refused(site: &Site, verdict: Verdict) -> Diagnostic {
     }
 }
 
-/// The remedy for a tool of which nothing says what it does.
+/// The remedy for a tool that is not said to do less than change the world, by a program that says so or because nothing is
+/// said.
 pub fn of_unknown(tool: &str) -> String {
     let key = toml_key(tool);
     let lines = format!("[tools.{key}]\neffect = \"read\"");
     let asked = format!("[tools.{key}]\neffect = \"write\"\napprove = true");
     format!(
-        "nothing says what `{tool}` does, so it is taken to change the world; that nothing untrusted may decide, and what \
+        "nothing says otherwise, so `{tool}` is taken to change the world; that nothing untrusted may decide, and what \
          tools answer is untrusted. If it only looks things up, say so in a file that `--policy` names (`entail policy init` writes \
          one for all tools of a program):\n\n{lines}\n\nif it does change the world, let a person allow each call:\n\n{asked}"
     )

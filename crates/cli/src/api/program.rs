@@ -66,7 +66,14 @@ impl Program {
         }
         Ok(Program::new(
             sources,
-            Loaded { runnables, found, policy: None, named: Vec::new(), routes: ModelRoutes::default() },
+            Loaded {
+                runnables,
+                found,
+                policy: None,
+                named: Vec::new(),
+                routes: ModelRoutes::default(),
+                declared: Vec::new(),
+            },
             Pricing::default(),
         ))
     }

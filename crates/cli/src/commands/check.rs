@@ -152,8 +152,8 @@ struct Entry {
 fn one(file: &Path, args: &CheckArgs, options: &Options, preflight: &Preflight) -> Checked {
     let mut sources = Sources::new();
     let name = file.display().to_string();
-    let outcome =
-        load(&mut sources, &name, options).map(|Loaded { runnables, found, policy, routes, .. }| {
+    let outcome = load(&mut sources, &name, options).map(
+        |Loaded { runnables, found, policy, routes, declared, .. }| {
             let mut all = Findings {
                 found,
                 entries: Vec::new(),
@@ -162,6 +162,11 @@ fn one(file: &Path, args: &CheckArgs, options: &Options, preflight: &Preflight) 
                 lacks: BTreeSet::new(),
                 no_price: BTreeSet::new(),
             };
+            for d in preflight.declarations(&declared) {
+                if !all.found.contains(&d) {
+                    all.found.push(d);
+                }
+            }
             for r in &runnables {
                 let mut entry = entry(&sources, &name, r, &args.show, policy.as_ref(), &routes, preflight);
                 let ready = preflight.entry(Kind::of(&name), r, policy.as_ref());
@@ -188,7 +193,8 @@ fn one(file: &Path, args: &CheckArgs, options: &Options, preflight: &Preflight) 
                 all.entries.push(entry);
             }
             all
-        });
+        },
+    );
     Checked { sources, outcome }
 }
 

@@ -23,8 +23,9 @@ mod types;
 mod workflow;
 
 use crate::policy::Policy;
-use core_ir::{Code, Name, Type};
+use core_ir::{Code, Name, ToolDecl, Type};
 use diagnostics::{Diagnostic, FileId, Span, has_errors, nearest};
+use std::sync::Arc;
 use syntax::agent::ast::{Item, Program};
 
 pub use decls::{Budget, DEFAULT_MAX_STEPS};
@@ -325,7 +326,16 @@ impl Module {
     /// # Errors
     /// The term would be nested too deep (`A081`).
     pub fn lower(&self, entry: &Entry) -> Result<Code, Vec<Diagnostic>> {
-        let checked = lower::Checked {
+        lower::lower(&self.checked(), entry)
+    }
+
+    /// The declarations of all tools of the program and its imports, whether anything uses them or not.
+    pub fn tools(&self) -> Vec<Arc<ToolDecl>> {
+        lower::tools(&self.checked())
+    }
+
+    fn checked(&self) -> lower::Checked<'_> {
+        lower::Checked {
             files: &self.files,
             program: &self.program,
             decls: &self.decls,
@@ -333,7 +343,6 @@ impl Module {
             exits: &self.exits,
             retry_timeouts: self.retry_timeouts,
             world: &self.world,
-        };
-        lower::lower(&checked, entry)
+        }
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn unready(
         Err(Problem::Wrong(found) | Problem::Policy(found)) => return wanted(found, options),
         Err(Problem::Unreadable(..)) => return Vec::new(),
     };
-    let mut all: Vec<Diagnostic> = Vec::new();
+    let mut all = preflight.declarations(&loaded.declared);
     for r in &loaded.runnables {
         for d in preflight.entry(Kind::of(path), r, loaded.policy.as_ref()).errors() {
             if !all.contains(&d) {

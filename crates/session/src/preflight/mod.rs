@@ -13,11 +13,12 @@ use crate::load::{Kind, Runnable};
 use crate::policy;
 use crate::settings::Settings;
 use analysis::flow::{self, Sink, Verdict};
-use core_ir::{Code, ModelRoutes, Name, Recv, Term};
+use core_ir::{Code, ModelRoutes, Name, Recv, Term, ToolDecl};
 use diagnostics::{Diagnostic, Span};
 use frontend::policy::Policy;
 use runtime::{ConfigError, ConfigErrorKind, Environment, Models, Stores, Tools};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Tools, stores and models that the settings offer to programs.
 pub struct Preflight {
@@ -152,6 +153,18 @@ impl Preflight {
         let others = self.models_of(kind, &r.code, self.with_keys.as_ref());
         found.needs.extend(others.into_iter().filter(|n| !n.is_lacking()));
         found
+    }
+
+    /// Looks for mistakes in the declarations of tools, whether anything uses them or not. What a run of them would
+    /// need besides is left out.
+    pub fn declarations(&self, declared: &[Arc<ToolDecl>]) -> Vec<Diagnostic> {
+        let need = |tool: &Arc<ToolDecl>| {
+            let (span, name) = (Some(tool.span), Some(tool.name.clone()));
+            let error = self.tools.check(tool).err()?;
+            Some(Need { code: codes::HANDLER, span, tool: name, error, of_config: false })
+        };
+        let wrong = declared.iter().filter_map(need).filter(|n| !n.is_left_to_host() && !n.is_lacking());
+        wrong.map(|n| n.diagnostic()).collect()
     }
 
     /// The models that a program can ask and that can't be resolved, each with the first place that names it.

@@ -26,10 +26,11 @@ use super::exits::ExitTable;
 use super::{Entry, EntryKind, check::Facts};
 use core_ir::{
     BuildError, Builder, Code, Data, Globals, LabelSpec, Lattice, LatticeKind, Name, Prim, StoreId, Term,
-    TermId, ToolId, Type,
+    TermId, ToolDecl, ToolId, Type,
 };
 use diagnostics::{Diagnostic, Span};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use syntax::agent::ast::{self, Item, Stmt};
 
 /// How many further calls may quote a decoding error to the model.
@@ -68,21 +69,7 @@ impl Checked<'_> {
 
 /// The term of an entry point: a function from the record of its inputs.
 pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Diagnostic>> {
-    let mut lower = Lower {
-        c: checked,
-        b: Builder::new(),
-        scope: Scope::default(),
-        tools: HashMap::new(),
-        stores: HashMap::new(),
-        functions: HashMap::new(),
-        again: HashMap::new(),
-        definitions: Vec::new(),
-        binders: Vec::new(),
-        pc: Taint::NONE,
-        results: HashMap::new(),
-        regions: Vec::new(),
-        last_reads: HashMap::new(),
-    };
+    let mut lower = Lower::new(checked);
     let root = match (&entry.kind, &checked.program.items.get(entry.item)) {
         (EntryKind::Pipeline, Some(Item::Pipeline(p))) => lower.pipeline(p, Taint::NONE, None),
         (EntryKind::Test, Some(Item::Test(t))) => lower.test(t),
@@ -97,6 +84,20 @@ pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Di
         found.dedup_by_key(|d| d.code);
         found
     })
+}
+
+/// The declarations of all tools, used or not, in the order of the text.
+pub(super) fn tools(checked: &Checked<'_>) -> Vec<Arc<ToolDecl>> {
+    let mut all: Vec<&Signature> = checked.decls.tools.values().collect();
+    all.sort_by_key(|s| (s.name.span.file.0, s.name.span.start));
+    let Some(at) = all.first().map(|s| s.name.span) else { return Vec::new() };
+    let mut lower = Lower::new(checked);
+    for signature in all {
+        lower.tool(signature);
+    }
+    let root = lower.b.lit(Data::Null, at);
+    // A literal is never too deep.
+    lower.b.finish(root, &Globals::none()).map_or_else(|_| Vec::new(), |code| code.tools.clone())
 }
 
 fn failure(error: &BuildError, entry: &Entry) -> Diagnostic {
@@ -182,6 +183,26 @@ struct Region {
     nested: u32,
     /// The functions, each before those that call it.
     functions: Vec<(Name, TermId)>,
+}
+
+impl<'a> Lower<'a> {
+    fn new(checked: &'a Checked<'a>) -> Lower<'a> {
+        Lower {
+            c: checked,
+            b: Builder::new(),
+            scope: Scope::default(),
+            tools: HashMap::new(),
+            stores: HashMap::new(),
+            functions: HashMap::new(),
+            again: HashMap::new(),
+            definitions: Vec::new(),
+            binders: Vec::new(),
+            pc: Taint::NONE,
+            results: HashMap::new(),
+            regions: Vec::new(),
+            last_reads: HashMap::new(),
+        }
+    }
 }
 
 impl Lower<'_> {
