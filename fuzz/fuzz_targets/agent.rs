@@ -8,7 +8,7 @@ use diagnostics::FileId;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let (module, found) = frontend::surface::check(FileId(0), text);
+    let (module, found) = agentlang::check(FileId(0), text);
     for d in &found {
         let span = d.span.expect("every finding has a place");
         assert!(text.get(span.start as usize..span.end as usize).is_some(), "{d:?}");

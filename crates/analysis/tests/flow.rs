@@ -8,7 +8,7 @@ use std::sync::Arc;
 fn lam(text: &str, options: &Options) -> FlowReport {
     let mut sources = Sources::new();
     let file = sources.add("a.lam", text);
-    let parsed = frontend::calculus::compile(file, text);
+    let parsed = agentlang::calculus::compile(file, text);
     let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
     analyse(&Arc::new(code), options)
 }
@@ -16,7 +16,7 @@ fn lam(text: &str, options: &Options) -> FlowReport {
 fn agent(text: &str) -> FlowReport {
     let mut sources = Sources::new();
     let file = sources.add("a.agent", text);
-    let (module, found) = frontend::surface::check(file, text);
+    let (module, found) = agentlang::check(file, text);
     let module = module.unwrap_or_else(|| panic!("{found:?}"));
     let entry = module.default_entry().expect("an entry");
     let code = module.lower(entry).expect("code");
@@ -122,7 +122,7 @@ fn what_a_call_depends_on_is_said_with_its_places() {
                 tool[put] (choose 0.5 'a' (tool[web] 'b'))";
     let mut sources = Sources::new();
     let file = sources.add("a.lam", text);
-    let code = frontend::calculus::compile(file, text).code.unwrap();
+    let code = agentlang::calculus::compile(file, text).code.unwrap();
     let report = analyse(&Arc::new(code), &Options::default());
     let found = findings(&report);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -210,7 +210,7 @@ fn lines_of_the_help_about_an_unknown_tool_are_a_policy() {
         let parts: Vec<&str> = help.split("\n\n").filter(|part| part.starts_with("[tools.")).collect();
         assert_eq!(parts.len(), 2, "{help}");
         for lines in parts {
-            let policy = frontend::policy::Policy::parse(diagnostics::FileId(0), lines).unwrap();
+            let policy = policy::Policy::parse(diagnostics::FileId(0), lines).unwrap();
             assert_eq!(policy.tool_names().collect::<Vec<_>>(), [name]);
         }
     }

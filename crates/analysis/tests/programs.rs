@@ -5,9 +5,8 @@
 use analysis::types::{self, Typing};
 use core_ir::{Code, Term, Type};
 use diagnostics::{FileId, Sources, has_errors};
-use frontend::doc::Limits;
-use frontend::surface;
-use frontend::{File, Project};
+use frontend_kit::doc::Limits;
+use frontend_kit::{File, Project};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,7 +47,7 @@ fn agent_programs_that_are_accepted_have_no_type_error() {
     let mut settled = 0;
     for path in paths {
         let text = std::fs::read_to_string(&path).expect("a readable file");
-        let (Some(module), _) = surface::check(FileId(0), &text) else { continue };
+        let (Some(module), _) = agentlang::check(FileId(0), &text) else { continue };
         for entry in module.entries() {
             let Ok(code) = module.lower(entry) else { continue };
             let what = format!("{} {}", path.display(), entry.name);
@@ -72,7 +71,7 @@ fn lam_programs_of_the_examples_have_no_type_error() {
         let text = std::fs::read_to_string(&path).expect("a readable file");
         let mut sources = Sources::new();
         let file = sources.add(path.display().to_string(), text.as_str());
-        if let Some(code) = frontend::calculus::compile(file, &text).code {
+        if let Some(code) = agentlang::calculus::compile(file, &text).code {
             fine(&path.display().to_string(), &text, &code, None);
         }
     }
@@ -82,7 +81,7 @@ fn config(path: &Path) -> usize {
     let Ok(text) = std::fs::read_to_string(path).map(Arc::<str>::from) else { return 0 };
     let file = File::read(FileId(0), &path.display().to_string(), &text, &Limits::default());
     let project = Project { files: vec![file], ..Project::default() };
-    let Some(compiled) = frontend::compile(&project, 0) else { return 0 };
+    let Some(compiled) = frontends::compile(&project, 0) else { return 0 };
     if has_errors(&compiled.diagnostics) {
         return 0;
     }

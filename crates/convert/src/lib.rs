@@ -121,15 +121,15 @@ fn cannot(message: String, at: Span) -> Diagnostic {
 }
 
 fn read_lam(text: &str) -> Result<Code, Difference> {
-    let parsed = frontend::calculus::compile(FileId(0), text);
+    let parsed = agentlang::calculus::compile(FileId(0), text);
     parsed.code.filter(|_| !has_errors(&parsed.diagnostics)).ok_or_else(|| unread(&parsed.diagnostics))
 }
 
 fn read_spec(text: &str) -> Result<Arc<Code>, Difference> {
-    use frontend::{File, Project};
-    let file = File::read(FileId(0), "converted.json", &text.into(), &frontend::doc::Limits::default());
+    use frontend_kit::{File, Project};
+    let file = File::read(FileId(0), "converted.json", &text.into(), &frontend_kit::doc::Limits::default());
     let project = Project { files: vec![file], ..Project::default() };
-    let Some(compiled) = frontend::compile(&project, 0) else { return Err(unread(&[])) };
+    let Some(compiled) = frontends::compile(&project, 0) else { return Err(unread(&[])) };
     match &compiled.units[..] {
         [unit] if !has_errors(&compiled.diagnostics) => Ok(unit.code.clone()),
         _ => Err(unread(&compiled.diagnostics)),
@@ -137,7 +137,7 @@ fn read_spec(text: &str) -> Result<Arc<Code>, Difference> {
 }
 
 fn read_agent(text: &str) -> Result<Code, Difference> {
-    let (module, found) = frontend::surface::check(FileId(0), text);
+    let (module, found) = agentlang::check(FileId(0), text);
     let Some(module) = module.filter(|_| !has_errors(&found)) else { return Err(unread(&found)) };
     let Some(entry) = module.default_entry() else { return Err(unread(&[])) };
     module.lower(entry).map_err(|found| unread(&found))

@@ -239,7 +239,7 @@ impl Writer<'_> {
     /// The bound of a loop, for which Agent Spec has no word.
     fn bound(&mut self, component: &mut Value, bound: Bound, origin: Option<&BoundOrigin>, at: Span) {
         if let (Bound::Infinite, Some(BoundOrigin::Unknown(why))) = (bound, origin)
-            && **why == *frontend::AGENT_SPEC_BOUND
+            && **why == *frontends::AGENT_SPEC_BOUND
         {
             return;
         }

@@ -5,8 +5,8 @@
 use convert::{Target, codes, convert};
 use core_ir::Code;
 use diagnostics::{Diagnostic, FileId, Level};
-use frontend::doc::Limits;
-use frontend::{File, Project};
+use frontend_kit::doc::Limits;
+use frontend_kit::{File, Project};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn units(path: &Path) -> Vec<(String, Arc<Code>)> {
         beside.filter(|p| p != path && p.is_file() && File::is_read(&p.display().to_string())).collect();
     beside.sort();
     let files = std::iter::once(read(path)).chain(beside.iter().map(|p| read(p))).collect();
-    let compiled = frontend::compile(&Project { files, ..Project::default() }, 0);
+    let compiled = frontends::compile(&Project { files, ..Project::default() }, 0);
     let units = compiled.map(|c| c.units).unwrap_or_default();
     units.into_iter().map(|u| (u.name, u.code)).collect()
 }
@@ -75,7 +75,7 @@ fn every_fixture_is_written_or_told_why_not() {
 }
 
 fn lam(text: &str) -> Arc<Code> {
-    let parsed = frontend::calculus::compile(FileId(0), text);
+    let parsed = agentlang::calculus::compile(FileId(0), text);
     assert!(parsed.code.is_some(), "{text}: {:?}", parsed.diagnostics);
     Arc::new(parsed.code.unwrap())
 }
@@ -168,7 +168,7 @@ fn calls_choices_and_data_are_surface_programs() {
         OTHERS.to_string(),
     ] {
         let program = written(&text, Target::Agent);
-        let (_, found) = frontend::surface::check(FileId(0), &program);
+        let (_, found) = agentlang::check(FileId(0), &program);
         assert!(found.iter().all(|d| d.level < Level::Warn), "{program}\n{found:?}");
     }
 }

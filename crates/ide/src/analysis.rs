@@ -1,10 +1,10 @@
 //! Findings in a document, through the functions of `entail check` and `entail lint`.
 
+use agentlang::{EntryKind, Loader, Module};
 use analysis::cost::{self, Interval};
 use diagnostics::{Diagnostic, FileId, Sources, Span};
-use frontend::policy::Policy;
-use frontend::surface::{self, EntryKind, Loader, Module};
 use lint::Outcome;
+use policy::Policy;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,12 +28,13 @@ pub trait Surroundings {
     ///
     /// # Errors
     /// Why there is nothing, for a message.
-    fn units(&self, path: &Path) -> Result<Vec<frontend::Unit>, String>;
+    fn units(&self, path: &Path) -> Result<Vec<frontend_kit::Unit>, String>;
 
     /// What lint finds in a configuration or a module of Python of this path and text. Without anything
     /// around it, what [`lint::lint_bytes`] finds. Places are in the file of number 0.
     fn lint(&self, path: &str, text: &str) -> Outcome {
-        lint::lint_bytes(path, FileId(0), text.as_bytes(), &lint::Config::default()).outcome
+        lint::lint_bytes(frontends::recognise, path, FileId(0), text.as_bytes(), &lint::Config::default())
+            .outcome
     }
 
     /// The other files of the project of a file, as they lie on the disk: configurations, modules of Python,
@@ -101,7 +102,7 @@ fn folder_of(path: &str) -> &Path {
 }
 
 impl Loader for Imports<'_> {
-    fn units(&mut self, from: FileId, path: &str) -> Result<Vec<frontend::Unit>, String> {
+    fn units(&mut self, from: FileId, path: &str) -> Result<Vec<frontend_kit::Unit>, String> {
         self.around.units(&self.place(from, path))
     }
 
@@ -131,7 +132,7 @@ pub(crate) struct Analysis {
     pub(crate) sources: Sources,
     pub(crate) found: Vec<Diagnostic>,
     /// Whether a program was accepted; a configuration never is one.
-    module: Option<surface::Module>,
+    module: Option<agentlang::Module>,
 }
 
 pub(crate) fn analyse(
@@ -147,14 +148,14 @@ pub(crate) fn analyse(
         Language::Agent => {
             let known = around.resolve(Path::new(path)).map(|p| (p, id)).into_iter().collect();
             let mut imports = Imports { sources: &mut sources, open, known, around };
-            let (read, mut found) = surface::check_files(id, text, &mut imports);
+            let (read, mut found) = agentlang::check_files(id, text, &mut imports);
             module = read;
             if let Some(module) = &mut module {
                 found.extend(policies(module, around.options(folder_of(path))));
             }
             found
         }
-        Language::Lam => frontend::calculus::compile(id, text).diagnostics,
+        Language::Lam => agentlang::calculus::compile(id, text).diagnostics,
         Language::Config | Language::Python => match around.lint(path, text) {
             Outcome::Checked { findings, .. } => findings,
             Outcome::Unreadable(found) => found,
@@ -167,7 +168,7 @@ pub(crate) fn analyse(
 /// Has the program checked as the settings say; gives what is wrong with the policies that it names.
 fn policies(module: &mut Module, options: Result<Options, String>) -> Vec<Diagnostic> {
     let uses = module.policies();
-    let unknown = || uses.iter().map(|u| Module::unknown_policy(u, None));
+    let unknown = || uses.iter().map(|u| u.unknown(None));
     match options {
         Ok(Options { policy, retry_timeouts }) => {
             module.retry_timeouts = retry_timeouts;

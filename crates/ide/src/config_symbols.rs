@@ -8,8 +8,8 @@ use crate::fields;
 use crate::{Completion, CompletionKind};
 use analysis::{cost, types};
 use diagnostics::{FileId, Span};
-use frontend::doc::{Limits, Node};
-use frontend::{File, Project, Recognised};
+use frontend_kit::doc::{Limits, Node};
+use frontend_kit::{File, Project, Recognised};
 use std::sync::Arc;
 
 fn read(path: &str, text: &str) -> File {
@@ -43,7 +43,7 @@ pub(crate) fn hover(path: &str, text: &str, offset: usize) -> Option<String> {
 
 /// The type, the effects and the bound of the agent or crew that is named at a place.
 fn agent(file: &File, text: &str, offset: usize) -> Option<String> {
-    let Recognised::Frontend(frontend) = frontend::recognise(file) else { return None };
+    let Recognised::Frontend(frontend) = frontends::recognise(file) else { return None };
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let (before, after) = text.split_at_checked(offset)?;
     let start =
@@ -113,13 +113,13 @@ pub(crate) fn completion(
     }
     let file = read(path, text);
     // What is being written may break the file; then it is what it was called before.
-    let format = match frontend::recognise(&file) {
+    let format = match frontends::recognise(&file) {
         Recognised::Frontend(f) => Some(f),
         _ => {
             let start = offset - line.len();
             let end = offset + text.get(offset..).and_then(|t| t.find('\n')).unwrap_or(text.len() - offset);
             let without = format!("{}{}", text.get(..start).unwrap_or(""), text.get(end..).unwrap_or(""));
-            match frontend::recognise(&read(path, &without)) {
+            match frontends::recognise(&read(path, &without)) {
                 Recognised::Frontend(f) => Some(f),
                 _ => None,
             }

@@ -12,8 +12,8 @@
 use crate::analysis::Language;
 use crate::names::{Kind, MAIN, Names};
 use diagnostics::FileId;
-use frontend::File;
-use frontend::doc::{Limits, Node};
+use frontend_kit::File;
+use frontend_kit::doc::{Limits, Node};
 use python::names::Role;
 use python::normal;
 use std::collections::{HashMap, HashSet};

@@ -32,7 +32,7 @@ impl Surroundings for Nothing {
         Ok(Options::default())
     }
 
-    fn units(&self, _: &Path) -> Result<Vec<frontend::Unit>, String> {
+    fn units(&self, _: &Path) -> Result<Vec<frontend_kit::Unit>, String> {
         Err("configurations are not read here".into())
     }
 }
@@ -473,7 +473,7 @@ impl<'a> View<'a> {
             let words = keywords::all().map(|w| (w, Keyword));
             of_kind(&|_| true)
                 .into_iter()
-                .chain(frontend::surface::function_names().map(|f| (f, Function)))
+                .chain(agentlang::function_names().map(|f| (f, Function)))
                 .chain(words)
                 .collect()
         };

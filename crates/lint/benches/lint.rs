@@ -5,8 +5,9 @@
 use diagnostics::FileId;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use frontend::doc::{Format, Limits, load};
-use frontend::{File, Project, compile};
+use frontend_kit::doc::{Format, Limits, load};
+use frontend_kit::{File, Project};
+use frontends::compile;
 use lint::{Config, lint, lint_bytes};
 use std::sync::Arc;
 
@@ -35,9 +36,9 @@ fn names() -> impl Iterator<Item = &'static str> {
 fn file(bencher: Bencher<'_, '_>, name: &str) {
     let text = text(name);
     let config = Config::default();
-    bencher
-        .counter(BytesCount::of_str(text))
-        .bench(|| lint_bytes(black_box(name), FileId(0), black_box(text.as_bytes()), &config));
+    bencher.counter(BytesCount::of_str(text)).bench(|| {
+        lint_bytes(frontends::recognise, black_box(name), FileId(0), black_box(text.as_bytes()), &config)
+    });
 }
 
 /// The rules alone, on what was compiled before.

@@ -2,8 +2,8 @@
 
 use super::{Config, Suppressions, all, codes};
 use diagnostics::{Diagnostic, FileId, Level};
-use frontend::doc::{Limits, decode};
-use frontend::{File, Project, Recognised, recognise};
+use frontend_kit::doc::{Limits, decode};
+use frontend_kit::{File, Project, Recognise, Recognised};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -202,15 +202,16 @@ fn imports(path: &str, text: &str, other: &str) -> bool {
     })
 }
 
-/// Lints a file by itself. Total: any path, any bytes.
-pub fn lint_bytes(path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
-    lint_among(path, id, bytes, |_| Project::default(), config)
+/// Lints a file by itself. `recognise` says which front end reads it. Total: any path, any bytes.
+pub fn lint_bytes(recognise: Recognise, path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
+    lint_among(recognise, path, id, bytes, |_| Project::default(), config)
 }
 
 /// Lints a file of a project. `around` gives the versions of the project's packages and, for a module of Python, the files that it may
 /// import or load; it is asked, with whether the file is such a module or names one, only for what a front end reads. What is found in the other files
 /// is left out, for it is theirs. Total, as [`lint_bytes`].
 pub fn lint_among(
+    recognise: Recognise,
     path: &str,
     id: FileId,
     bytes: &[u8],

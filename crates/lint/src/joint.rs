@@ -181,7 +181,7 @@ impl Surroundings {
     /// let yaml = "writer:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n";
     /// let code = "from crewai import Agent\nimport yaml\nc = yaml.safe_load(open('agents.yaml'))\na = Agent(config=c['writer'], max_iter=5)\n";
     /// let Outcome::Checked { mut findings, .. } =
-    ///     lint_bytes("agents.yaml", FileId(0), yaml.as_bytes(), &Config::default()).outcome else { unreachable!() };
+    ///     lint_bytes(frontends::recognise, "agents.yaml", FileId(0), yaml.as_bytes(), &Config::default()).outcome else { unreachable!() };
     /// assert_eq!((findings[0].code, findings[0].level), ("L017", Level::Warn));
     /// Surroundings::new([("crew.py".into(), code.into())], []).judge("agents.yaml", &mut findings);
     /// assert_eq!((findings[0].level, findings[0].help.last().unwrap().as_str()), (Level::Info, "`crew.py:4` supplies the bound"));
@@ -428,7 +428,7 @@ mod tests {
         yaml: &str,
         name: &str,
     ) -> Vec<(&'static str, Level, String)> {
-        let report = lint_bytes(name, FileId(0), yaml.as_bytes(), &Config::default());
+        let report = lint_bytes(frontends::recognise, name, FileId(0), yaml.as_bytes(), &Config::default());
         let Outcome::Checked { mut findings, .. } = report.outcome else { panic!("not checked") };
         let files = |all: &[(&str, &str)]| -> Vec<(String, Arc<str>)> {
             all.iter().map(|(p, t)| (p.to_string(), Arc::from(*t))).collect()

@@ -33,8 +33,8 @@ use analysis::cost::{self, CostBound};
 use core_ir::{Code, TermId};
 use diagnostics::report::RuleInfo;
 use diagnostics::{Applicability, Diagnostic, Fix, Level, Span};
-use frontend::doc::Node;
-use frontend::{Compiled, Facts, File, Server, Unit, Versions};
+use frontend_kit::doc::Node;
+use frontend_kit::{Compiled, Facts, File, Server, Unit, Versions};
 use paths::Loop;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -149,7 +149,7 @@ impl<'a> FileContext<'a> {
         let mut texts: Vec<_> = file.documents.iter().flat_map(|d| d.root().texts()).collect();
         // They come last first; an argument stands after its option.
         texts.reverse();
-        FileContext { file, servers: frontend::servers(file, versions), texts }
+        FileContext { file, servers: frontend_kit::servers(file, versions), texts }
     }
 
     /// Every text and number with the key it stands under and its place, each once however many aliases it has; of a module of Python,
@@ -223,7 +223,7 @@ impl Config {
 pub fn codes() -> Vec<RuleInfo> {
     let rules =
         RULES.iter().map(|r| RuleInfo { code: r.code, name: r.name, summary: r.meaning, text: r.docs });
-    let others = frontend::codes::EXPLANATIONS.iter().chain(EXPLANATIONS);
+    let others = frontend_kit::codes::EXPLANATIONS.iter().chain(EXPLANATIONS);
     let others = others.map(|e| RuleInfo { code: e.code, name: e.title, summary: e.title, text: e.text });
     let mut all: Vec<RuleInfo> = rules.chain(others).collect();
     all.sort_by_key(|r| r.code);
@@ -236,7 +236,8 @@ pub fn codes() -> Vec<RuleInfo> {
 /// # Examples
 /// ```
 /// use lint::{Config, lint};
-/// use frontend::{File, Project, compile, doc::Limits};
+/// use frontend_kit::{File, Project, doc::Limits};
+/// use frontends::compile;
 /// let text = "agentId: a\ntype: react\nmodel: m\nsystemPrompt: p\nreact: {maxSteps: 0}\n".into();
 /// let file = File::read(diagnostics::FileId(0), "a.yaml", &text, &Limits::default());
 /// let compiled = compile(&Project { files: vec![file], ..Project::default() }, 0).unwrap();

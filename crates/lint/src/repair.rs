@@ -8,8 +8,8 @@
 //! stay.
 
 use diagnostics::{Applicability, Diagnostic, Fix, Span};
-use frontend::doc::{Limits, Node};
-use frontend::{File, Words};
+use frontend_kit::doc::{Limits, Node};
+use frontend_kit::{File, Words};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn change(file: &File, words: &Words, code: &str, wish: &Fix) -> Option<Fix> {
             _ => return None,
         }
     } else {
-        let before = |d: &&frontend::doc::Document| d.root().span().start <= span.start;
+        let before = |d: &&frontend_kit::doc::Document| d.root().span().start <= span.start;
         let document = file.documents.iter().rev().find(before)?;
         let text: &str = document.source();
         match code {

@@ -1,7 +1,7 @@
 use super::*;
 use core_ir::{Builder, Catches, Data, Globals, ModelParams, Term, TermId, ToolDecl};
 use diagnostics::{FileId, Sources};
-use frontend::{Facts, UnitKind};
+use frontend_kit::{Facts, UnitKind};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ fn everything() -> Config {
 }
 
 fn findings(text: &str, config: &Config) -> Vec<Diagnostic> {
-    match lint_bytes("example.yaml", FileId(0), text.as_bytes(), config).outcome {
+    match lint_bytes(frontends::recognise, "example.yaml", FileId(0), text.as_bytes(), config).outcome {
         Outcome::Checked { findings, .. } => findings,
         other => panic!("not compiled: {other:?}\n{text}"),
     }
@@ -247,7 +247,14 @@ tasks:
 
 #[test]
 fn what_is_skipped() {
-    let skip = |path: &str, bytes: &[u8]| match lint_bytes(path, FileId(0), bytes, &Config::default()).outcome
+    let skip = |path: &str, bytes: &[u8]| match lint_bytes(
+        frontends::recognise,
+        path,
+        FileId(0),
+        bytes,
+        &Config::default(),
+    )
+    .outcome
     {
         Outcome::Skipped(s) => s.to_string(),
         Outcome::Unreadable(d) => format!("unreadable {}", d.first().map_or("", |d| d.code)),
@@ -447,7 +454,7 @@ fn a_term_that_no_front_end_made_is_linted_too() {
         code,
         span: Terms::AT,
         agents: vec![],
-        outline: frontend::Outline::default(),
+        outline: frontend_kit::Outline::default(),
     };
     let facts = Facts { default_model: Some("somebody picks one"), ..Facts::default() };
     let compiled = Compiled { framework: "test", units: vec![unit], facts, diagnostics: vec![] };
@@ -475,7 +482,7 @@ proptest! {
             let end = (place + remove).min(bytes.len());
             bytes.splice(place..end, insert);
         }
-        let report = lint_bytes(name, FileId(0), &bytes, &everything());
+        let report = lint_bytes(frontends::recognise, name, FileId(0), &bytes, &everything());
         let len = report.text.as_ref().map_or(bytes.len(), |t| t.len());
         let all = match &report.outcome {
             Outcome::Checked { findings, .. } => findings.clone(),
@@ -522,7 +529,7 @@ fn a_suppression_is_used_by_a_finding_that_is_not_shown() {
     let select = Config { select: vec!["I".into(), "L003".into()], ..everything() };
     assert_eq!(findings(&text, &select), vec![]);
     let Outcome::Checked { silenced, .. } =
-        lint_bytes("a.yaml", FileId(0), text.as_bytes(), &everything()).outcome
+        lint_bytes(frontends::recognise, "a.yaml", FileId(0), text.as_bytes(), &everything()).outcome
     else {
         panic!("not compiled")
     };
@@ -582,7 +589,7 @@ fn conversation(arguments: &str) -> Vec<String> {
         "from agents import Agent, ModelSettings, Runner, function_tool\n\n@function_tool\ndef look(at: str) -> str:\n    return at\n\n\
          a = Agent(name=\"a\", tools=[look], {arguments})\nRunner.run_sync(a, \"x\", max_turns=3)\n"
     );
-    match lint_bytes("main.py", FileId(0), text.as_bytes(), &everything()).outcome {
+    match lint_bytes(frontends::recognise, "main.py", FileId(0), text.as_bytes(), &everything()).outcome {
         Outcome::Checked { findings, .. } => findings
             .iter()
             .filter(|d| ["L001", "L002", "L009"].contains(&d.code))
@@ -608,7 +615,7 @@ fn a_configuration_that_is_not_at_hand_may_hold_the_bound() {
         let text = format!(
             "from crewai import Agent, Crew, Task\nfrom util import load\na = Agent(role='r', goal='g', backstory='b', llm='m', tools=[t]{config})\nk = Task(description='d', expected_output='e', agent=a)\nCrew(agents=[a], tasks=[k]).kickoff()\n"
         );
-        let report = lint_bytes("crew.py", FileId(0), text.as_bytes(), &everything());
+        let report = lint_bytes(frontends::recognise, "crew.py", FileId(0), text.as_bytes(), &everything());
         let Outcome::Checked { findings, .. } = report.outcome else { panic!("{text}") };
         findings.iter().find(|d| d.code == "L017").map(|d| d.level)
     };
@@ -624,7 +631,7 @@ fn in_code_only_an_empty_text_that_is_written_is_certain() {
         let text = format!(
             "from agents import Agent, Runner\na = Agent(name='a', model='m'{prompt})\nRunner.run_sync(a, 'hello')\n"
         );
-        let report = lint_bytes("a.py", FileId(0), text.as_bytes(), &everything());
+        let report = lint_bytes(frontends::recognise, "a.py", FileId(0), text.as_bytes(), &everything());
         let Outcome::Checked { findings, .. } = report.outcome else { panic!("{text}") };
         findings.iter().filter(|d| d.code == "L001").map(|d| d.level).collect::<Vec<_>>()
     };
@@ -648,14 +655,16 @@ fn a_selector_of_what_no_node_gives_is_missing_and_no_type_error() {
     assert_eq!(missing, names.map(|n| format!("nothing gives `{n}` a value")));
     for text in [text, include_str!("../../../suite/frontends/dify/webhook.yml")] {
         let id = FileId(0);
-        let mut project = frontend::Project::default();
-        project.files.push(frontend::File::read(
+        let mut project = frontend_kit::Project::default();
+        project.files.push(frontend_kit::File::read(
             id,
             "a.yml",
             &text.into(),
-            &frontend::doc::Limits::default(),
+            &frontend_kit::doc::Limits::default(),
         ));
-        let frontend::Recognised::Frontend(found) = frontend::recognise(&project.files[0]) else { panic!() };
+        let frontend_kit::Recognised::Frontend(found) = frontends::recognise(&project.files[0]) else {
+            panic!()
+        };
         for unit in &found.lower(&project, 0).units {
             let report = analysis::types::check(&unit.code, None);
             assert!(report.diagnostics.iter().all(|d| d.level != Level::Error), "{:?}", report.diagnostics);
@@ -666,8 +675,13 @@ fn a_selector_of_what_no_node_gives_is_missing_and_no_type_error() {
 #[test]
 fn what_a_configuration_of_a_test_does_wrong_it_does_on_purpose() {
     let of = |path: &str, text: &str| {
-        let report =
-            lint_bytes(path, FileId(0), text.as_bytes(), &Config { level: Level::Info, ..Config::default() });
+        let report = lint_bytes(
+            frontends::recognise,
+            path,
+            FileId(0),
+            text.as_bytes(),
+            &Config { level: Level::Info, ..Config::default() },
+        );
         let Outcome::Checked { findings, .. } = report.outcome else { panic!("{path}: not checked") };
         findings
             .into_iter()

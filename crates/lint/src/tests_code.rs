@@ -2,7 +2,7 @@
 
 use super::*;
 use diagnostics::{FileId, fix};
-use frontend::{Project, UnitKind};
+use frontend_kit::{Project, UnitKind};
 use std::sync::Arc;
 
 fn everything() -> Config {
@@ -16,13 +16,13 @@ pub(super) fn among(files: &[(&str, &str)]) -> Vec<Diagnostic> {
             .iter()
             .zip(1..)
             .map(|((path, text), n)| {
-                File::read(FileId(n), path, &Arc::from(*text), &frontend::doc::Limits::default())
+                File::read(FileId(n), path, &Arc::from(*text), &frontend_kit::doc::Limits::default())
             })
             .collect(),
         ..Project::default()
     };
     let (path, text) = files[0];
-    match lint_among(path, FileId(0), text.as_bytes(), others, &everything()).outcome {
+    match lint_among(frontends::recognise, path, FileId(0), text.as_bytes(), others, &everything()).outcome {
         Outcome::Checked { findings, .. } => findings,
         other => panic!("not compiled: {other:?}\n{text}"),
     }
@@ -171,7 +171,7 @@ fn what_names_modules_is_linted_among_them() {
 #[test]
 fn rules_about_terms_hold_for_programs() {
     let codes = |text: &str| {
-        let parsed = frontend::calculus::compile(FileId(0), text);
+        let parsed = agentlang::calculus::compile(FileId(0), text);
         let code = parsed.code.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
         let unit = Unit {
             name: "main".into(),
@@ -179,7 +179,7 @@ fn rules_about_terms_hold_for_programs() {
             code: Arc::new(code),
             span: Span { file: FileId(0), start: 0, end: text.len() as u32 },
             agents: Vec::new(),
-            outline: frontend::Outline::default(),
+            outline: frontend_kit::Outline::default(),
         };
         let found = lint_programs("lam", vec![unit], &Config::default());
         found.iter().map(|d| d.code).collect::<Vec<_>>()
@@ -327,7 +327,7 @@ fn what_a_test_does_wrong_it_does_on_purpose() {
 fn an_earlier_node_of_a_graph_may_tell_a_model_what_to_do() {
     let codes = |request: &str| {
         let text = format!("\\x. let p = {request} in (llm \"\" {{model: \"m\"}}) p");
-        let parsed = frontend::calculus::compile(FileId(0), &text);
+        let parsed = agentlang::calculus::compile(FileId(0), &text);
         let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
         let unit = Unit {
             name: "main".into(),
@@ -335,7 +335,7 @@ fn an_earlier_node_of_a_graph_may_tell_a_model_what_to_do() {
             code: Arc::new(code),
             span: Span { file: FileId(0), start: 0, end: text.len() as u32 },
             agents: Vec::new(),
-            outline: frontend::Outline::default(),
+            outline: frontend_kit::Outline::default(),
         };
         lint_programs("lam", vec![unit], &Config::default()).iter().map(|d| d.code).collect::<Vec<_>>()
     };
@@ -654,8 +654,8 @@ fn what_nodes_compute_of_numbers_and_texts_type_checks() {
                 def decide(state):\n    return 'show' if int(state.get('n', 0)) < 3 else END\n\
                 g = StateGraph(S)\ng.add_node('show', show)\ng.add_edge(START, 'show')\ng.add_conditional_edges('show', decide)\napp = g.compile()\n";
     let mut project = Project::default();
-    project.files.push(File::read(FileId(0), "main.py", &text.into(), &frontend::doc::Limits::default()));
-    let frontend::Recognised::Frontend(found) = frontend::recognise(&project.files[0]) else { panic!() };
+    project.files.push(File::read(FileId(0), "main.py", &text.into(), &frontend_kit::doc::Limits::default()));
+    let frontend_kit::Recognised::Frontend(found) = frontends::recognise(&project.files[0]) else { panic!() };
     let units = found.lower(&project, 0).units;
     assert_eq!(units.len(), 1);
     let report = analysis::types::check(&units[0].code, None);

@@ -8,7 +8,7 @@ fn found(text: &str) -> Vec<String> {
     let mut sources = Sources::new();
     sources.add("mcp.json", text);
     let Outcome::Checked { framework, findings, .. } =
-        lint_bytes("mcp.json", FileId(0), text.as_bytes(), &Config::default()).outcome
+        lint_bytes(frontends::recognise, "mcp.json", FileId(0), text.as_bytes(), &Config::default()).outcome
     else {
         panic!("not read: {text}")
     };
@@ -66,7 +66,9 @@ fn other_files_with_servers_are_none() {
         r#"{"mcpServers": ["a", "b"]}"#,
         r#"{"mcpServers": "a"}"#,
     ] {
-        let outcome = lint_bytes("a.json", FileId(0), text.as_bytes(), &Config::default()).outcome;
+        let outcome =
+            lint_bytes(frontends::recognise, "a.json", FileId(0), text.as_bytes(), &Config::default())
+                .outcome;
         assert!(matches!(outcome, Outcome::Skipped(Skip::NoAgent)), "{text}: {outcome:?}");
     }
 }
@@ -74,7 +76,7 @@ fn other_files_with_servers_are_none() {
 #[test]
 fn unpinned_servers_are_one_finding_in_reports() {
     let text = r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"]}, "b": {"command": "uvx", "args": ["b"]}}}"#;
-    let report = lint_bytes("mcp.json", FileId(0), text.as_bytes(), &Config::default());
+    let report = lint_bytes(frontends::recognise, "mcp.json", FileId(0), text.as_bytes(), &Config::default());
     let Outcome::Checked { mut findings, .. } = report.outcome else { panic!() };
     fold(&mut findings);
     assert_eq!(findings.len(), 1);

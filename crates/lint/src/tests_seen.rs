@@ -134,11 +134,11 @@ fn a_template_that_is_filled_may_say_what_to_do() {
     assert_eq!(levels("L001", "flow.json", &flow("{history} {input}")), [Level::Unknown]);
     assert_eq!(levels("L001", "flow.json", &flow("{input}")), [Level::Error]);
     assert_eq!(levels("L001", "flow.json", &flow("Answer by {history}: {input}")), []);
-    let mut project = frontend::Project::default();
+    let mut project = frontend_kit::Project::default();
     let text = flow("{input}");
-    let limits = frontend::doc::Limits::default();
-    project.files.push(frontend::File::read(FileId(0), "flow.json", &text.as_str().into(), &limits));
-    let frontend::Recognised::Frontend(found) = frontend::recognise(&project.files[0]) else { panic!() };
+    let limits = frontend_kit::doc::Limits::default();
+    project.files.push(frontend_kit::File::read(FileId(0), "flow.json", &text.as_str().into(), &limits));
+    let frontend_kit::Recognised::Frontend(found) = frontends::recognise(&project.files[0]) else { panic!() };
     let tools: Vec<String> =
         found.lower(&project, 0).units[0].code.tools.iter().map(|t| t.name.to_string()).collect();
     assert_eq!(tools, ["Memory"]);

@@ -35,7 +35,7 @@ impl Surroundings for Disk {
         ide::Nothing.options(folder)
     }
 
-    fn units(&self, path: &Path) -> Result<Vec<frontend::Unit>, String> {
+    fn units(&self, path: &Path) -> Result<Vec<frontend_kit::Unit>, String> {
         ide::Nothing.units(path)
     }
 }

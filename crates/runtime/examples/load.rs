@@ -67,7 +67,7 @@ impl Provider for Model {
 }
 
 fn program() -> Arc<Code> {
-    let (module, found) = frontend::surface::check(FileId(0), PROGRAM);
+    let (module, found) = agentlang::check(FileId(0), PROGRAM);
     let module = module.unwrap_or_else(|| panic!("{found:?}"));
     Arc::new(module.lower(module.default_entry().unwrap()).unwrap())
 }

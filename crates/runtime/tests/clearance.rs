@@ -4,8 +4,8 @@
 mod support;
 
 use core_ir::{Data, LabelSpec, ModelParams, Name, Term};
-use frontend::policy::Policy;
 use machine::{Config, ErrorCode, Machine, Reply};
+use policy::Policy;
 use proptest::prelude::*;
 use runtime::{
     About, Answer, CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelCall,
@@ -95,7 +95,7 @@ async fn attack(
                   [models.vaulted]\nclearance = \"any\"";
     let policy = Policy::parse(AT.file, policy).unwrap();
     let program = PROGRAM.replace("MODEL", model);
-    let (module, found) = frontend::surface::check(AT.file, &program);
+    let (module, found) = agentlang::check(AT.file, &program);
     let module = module.unwrap_or_else(|| panic!("{found:?}"));
     let mut code = module.lower(module.default_entry().unwrap()).unwrap();
     let said = policy.apply(&mut code);

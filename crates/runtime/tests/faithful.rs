@@ -100,7 +100,7 @@ impl World for Again {
 fn compile(program: &str) -> Arc<Code> {
     let mut sources = Sources::new();
     let file = sources.add("case.lam", program);
-    let compiled = frontend::calculus::compile(file, program);
+    let compiled = agentlang::calculus::compile(file, program);
     Arc::new(compiled.code.unwrap_or_else(|| panic!("{program}\n{:?}", compiled.diagnostics)))
 }
 

@@ -652,7 +652,7 @@ async fn long_conversation(file: &Path, rounds: usize) -> u64 {
             task find(q: String) -> String by agent { prompt "find {q}" }
             pipeline main() -> String { let a = run find with { q: "it" } by seeker; return a; }
         "#;
-        let (module, found) = frontend::surface::check(AT.file, program);
+        let (module, found) = agentlang::check(AT.file, program);
         let module = module.unwrap_or_else(|| panic!("{found:?}"));
         Arc::new(module.lower(module.default_entry().unwrap()).unwrap())
     };

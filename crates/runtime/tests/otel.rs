@@ -180,7 +180,7 @@ async fn agents_have_spans_of_their_own() {
             return d;
         }
     "#;
-    let (module, found) = frontend::surface::check(support::program::AT.file, program);
+    let (module, found) = agentlang::check(support::program::AT.file, program);
     let module = module.unwrap_or_else(|| panic!("{found:?}"));
     let code = Arc::new(module.lower(module.default_entry().unwrap()).unwrap());
     let (url, task) = receiver(200).await;

@@ -639,7 +639,7 @@ struct Generated;
 
 impl machine::CodeParser for Generated {
     fn parse(&self, text: &str) -> Result<Arc<core_ir::Code>, String> {
-        frontend::calculus::parse_generated(text)
+        agentlang::calculus::parse_generated(text)
     }
 }
 
@@ -690,7 +690,7 @@ async fn what_a_secret_does_with_a_store_does_not_show() {
             "tool slow() -> Null @ [\"S\"] read control [\"U\", \"S\"]\n\\s. let s = ([\"S\"]: s) in\n{program}"
         );
         for secret in [true, false] {
-            let compiled = frontend::calculus::compile(diagnostics::FileId(0), &text);
+            let compiled = agentlang::calculus::compile(diagnostics::FileId(0), &text);
             let code = compiled.code.unwrap_or_else(|| panic!("{text}: {:?}", compiled.diagnostics));
             let config = machine::Config { parser: Some(Arc::new(Generated)), ..machine::Config::default() };
             let tools = Tools::new(&Environment::default()).with_custom("slow", slow.clone());

@@ -4,7 +4,7 @@
 //! there anew, to be read before they are committed; an empty file asks for one.
 #![allow(clippy::disallowed_methods, reason = "tests read the suite")]
 
-#[path = "../../frontend/tests/suite/mod.rs"]
+#[path = "../../agentlang/tests/suite/mod.rs"]
 mod suite;
 
 use core_ir::Data;

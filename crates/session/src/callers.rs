@@ -8,7 +8,7 @@
 //! Invariant: no caller both starts runs and approves calls.
 
 use core_ir::{Data, LabelSpec, Num};
-use frontend::policy::{LABEL_WORDS, label_words};
+use policy::{LABEL_WORDS, label_words};
 use runtime::{Environment, Limits, Secret};
 use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};

@@ -3,12 +3,12 @@
 use crate::packages::versions;
 use crate::policy;
 use crate::project_files::around;
+use ::policy::{Policy, PolicyUse};
+use agentlang::{EntryKind, TestPlan};
 use core_ir::{Code, ModelRoutes, Term, ToolDecl, Type};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
-use frontend::doc::{Limits, decode};
-use frontend::policy::Policy;
-use frontend::surface::{self, EntryKind, PolicyUse, TestPlan};
-use frontend::{File, Project, Recognised};
+use frontend_kit::doc::{Limits, decode};
+use frontend_kit::{File, Project, Recognised};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -249,7 +249,11 @@ fn kind_of(id: FileId, path: &str, text: &Arc<str>) -> Kind {
     match Kind::of(path) {
         Kind::Config if path == "-" => {
             let file = File::read(id, path, text, &Limits::default());
-            if matches!(frontend::recognise(&file), Recognised::Unknown) { Kind::Agent } else { Kind::Config }
+            if matches!(frontends::recognise(&file), Recognised::Unknown) {
+                Kind::Agent
+            } else {
+                Kind::Config
+            }
         }
         kind => kind,
     }
@@ -280,7 +284,7 @@ pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Load
 fn project(sources: &mut Sources, id: FileId, path: &str, text: &Arc<str>) -> Vec<File> {
     let (limits, main) = (Limits::default(), Path::new(path));
     let mut files = vec![File::read(id, path, text, &limits)];
-    let others = match frontend::recognise(&files[0]) {
+    let others = match frontends::recognise(&files[0]) {
         Recognised::Frontend(f) if File::is_python(path) || f.names_modules() => around(main),
         Recognised::Frontend(f) if f.names_files() => siblings(main),
         // Most files are no agents, and of those that are most stand for themselves: what is around them is
@@ -307,7 +311,7 @@ fn main_of(directory: &str) -> Result<String, Problem> {
         let Ok(bytes) = read_bytes(&shown) else { continue };
         let Ok(text) = decode(FileId(0), &bytes, &Limits::default()) else { continue };
         let file = File::read(FileId(0), &shown, &text, &Limits::default());
-        if !matches!(frontend::recognise(&file), Recognised::Frontend(_)) {
+        if !matches!(frontends::recognise(&file), Recognised::Frontend(_)) {
             continue;
         }
         // What starts a run says most about it; then Python, which loads configurations; then tasks, which
@@ -388,8 +392,8 @@ impl<'a> Imports<'a> {
     }
 }
 
-impl surface::Loader for Imports<'_> {
-    fn units(&mut self, from: FileId, path: &str) -> Result<Vec<frontend::Unit>, String> {
+impl agentlang::Loader for Imports<'_> {
+    fn units(&mut self, from: FileId, path: &str) -> Result<Vec<frontend_kit::Unit>, String> {
         let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
         import_units(self.sources, &Path::new(&importing).parent().unwrap_or(Path::new("")).join(path))
     }
@@ -415,7 +419,7 @@ impl surface::Loader for Imports<'_> {
 }
 
 /// What the program is that a configuration's units make.
-pub fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend::Unit>, String> {
+pub fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend_kit::Unit>, String> {
     let said = |problem: Problem| match problem {
         Problem::Unreadable(message, _) => message,
         Problem::Wrong(found) | Problem::Policy(found) => found
@@ -434,14 +438,14 @@ pub fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend::
     let files = project(sources, id, &path, &text);
     let (mut units, _) = compile(&path, files).map_err(said)?;
     // The last crew is what the file is for.
-    if let Some(i) = units.iter().rposition(|u| u.kind == frontend::UnitKind::Crew) {
+    if let Some(i) = units.iter().rposition(|u| u.kind == frontend_kit::UnitKind::Crew) {
         units[..=i].rotate_right(1);
     }
     Ok(units)
 }
 
 /// The pipelines of a checked module; what is wrong with one is added to what was found.
-pub fn pipelines(module: &surface::Module, found: &mut Vec<Diagnostic>) -> Vec<Runnable> {
+pub fn pipelines(module: &agentlang::Module, found: &mut Vec<Diagnostic>) -> Vec<Runnable> {
     let default = module.default_entry().map(|e| e.name.clone());
     let mut out = Vec::new();
     for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Pipeline) {
@@ -459,7 +463,7 @@ pub fn pipelines(module: &surface::Module, found: &mut Vec<Diagnostic>) -> Vec<R
 }
 
 fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Result<Loaded, Problem> {
-    let (module, mut found) = surface::check_files(id, text, &mut Imports::new(sources, id));
+    let (module, mut found) = agentlang::check_files(id, text, &mut Imports::new(sources, id));
     let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
     module.retry_timeouts = options.retry_timeouts;
     let policy = policy::read(sources, options.policy.as_deref())?;
@@ -496,7 +500,7 @@ fn with_policy(
 
 /// Reads a term of the calculus.
 pub fn lam(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Result<Loaded, Problem> {
-    let parsed = frontend::calculus::compile(id, text);
+    let parsed = agentlang::calculus::compile(id, text);
     match parsed.code {
         Some(code) if !has_errors(&parsed.diagnostics) => {
             let runnable =
@@ -522,7 +526,7 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
     let (units, found) = compile(path, files)?;
     // The last crew, or else the only agent, is what the file is for.
     let only = units.len() == 1;
-    let crew = units.iter().rposition(|u| u.kind == frontend::UnitKind::Crew);
+    let crew = units.iter().rposition(|u| u.kind == frontend_kit::UnitKind::Crew);
     let out = units.into_iter().enumerate().map(|(i, unit)| Runnable {
         name: unit.name,
         input: Some(input_of(&unit.code)),
@@ -533,9 +537,9 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
 }
 
 /// What the first of the files defines.
-fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend::Unit>, Vec<Diagnostic>), Problem> {
+fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend_kit::Unit>, Vec<Diagnostic>), Problem> {
     let file = &files[0];
-    let frontend = match frontend::recognise(file) {
+    let frontend = match frontends::recognise(file) {
         Recognised::Frontend(f) => f,
         Recognised::Unsupported(name) => {
             return Err(Problem::Unreadable(
@@ -586,7 +590,7 @@ pub fn tests(
     options: &Options,
 ) -> Result<(Vec<Test>, Option<Policy>), Problem> {
     let (id, text) = read_text(sources, path)?;
-    let (module, mut found) = surface::check_files(id, &text, &mut Imports::new(sources, id));
+    let (module, mut found) = agentlang::check_files(id, &text, &mut Imports::new(sources, id));
     let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
     module.retry_timeouts = options.retry_timeouts;
     let policy = policy::read(sources, options.policy.as_deref())?;

@@ -5,7 +5,7 @@
 //! more.
 
 use crate::load::read_bytes;
-use frontend::Versions;
+use frontend_kit::Versions;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

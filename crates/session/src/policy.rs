@@ -1,11 +1,11 @@
 //! `--policy FILE`, or `policy` in `entail.toml`: what a policy file says, put into programs and runs.
 
 use crate::load::{Problem, read_text};
+use agentlang::Module;
 use analysis::flow;
 use core_ir::{Code, ModelRoutes, Name};
 use diagnostics::{Diagnostic, Sources, has_errors};
-use frontend::policy::Policy;
-use frontend::surface::{Module, PolicyUse};
+use policy::{Policy, PolicyUse};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub fn check_named(policy: Option<&Policy>, module: &mut Module) -> Vec<Diagnost
             module.assume(policy);
             policy.check_named(&uses)
         }
-        None => uses.iter().map(|u| Module::unknown_policy(u, None)).collect(),
+        None => uses.iter().map(|u| u.unknown(None)).collect(),
     }
 }
 

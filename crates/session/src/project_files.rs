@@ -7,8 +7,8 @@
 
 use crate::load::{Kind, read_bytes};
 use diagnostics::FileId;
-use frontend::doc::{Limits, decode};
-use frontend::{File, Modules};
+use frontend_kit::doc::{Limits, decode};
+use frontend_kit::{File, Modules};
 use sha2::{Digest, Sha256};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -242,7 +242,7 @@ impl Read {
             hash.update(digest);
             files.push(file.clone());
         }
-        let modules = modules.then(|| frontend::modules(&files));
+        let modules = modules.then(|| frontend_kit::modules(&files));
         Shared { files, modules, digest: hash.finalize().into() }
     }
 }

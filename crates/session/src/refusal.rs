@@ -4,7 +4,7 @@
 
 use core_ir::{Code, ToolDecl};
 use diagnostics::Diagnostic;
-use frontend::policy::Policy;
+use policy::Policy;
 use runtime::Refused;
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@ use crate::refusal::{remarks, with_remedies};
 use analysis::cost::CostBound;
 use core_ir::{Code, Num};
 use diagnostics::{Diagnostic, Sources};
-use frontend::policy::Policy;
 use machine::{ErrorCode, Failure};
+use policy::Policy;
 use runtime::{RunReport, Waiting};
 use serde_json::{Map, Value, json};
 

@@ -11,9 +11,9 @@ use crate::policy;
 use crate::preflight::{Gate, Refusal};
 use crate::settings::Settings;
 use crate::view::{Ran, View};
+use ::policy::Policy;
 use analysis::cost::CostBound;
 use core_ir::{Code, Data, LabelSpec};
-use frontend::policy::Policy;
 use machine::{CodeParser, Config, Machine};
 use runtime::{
     About, ApprovalDesk, Approver, CancellationToken, ConfigError, Event, Handlers, Journal, JournalError,
@@ -467,6 +467,6 @@ struct Generated {
 impl CodeParser for Generated {
     fn parse(&self, text: &str) -> Result<Arc<Code>, String> {
         let options = syntax::lam::Options { endorse: self.endorse, ..syntax::lam::Options::GENERATED };
-        frontend::calculus::parse_generated_with(text, options)
+        agentlang::calculus::parse_generated_with(text, options)
     }
 }

@@ -43,12 +43,12 @@ fn load(path: &Path) -> Attack {
     let mut sources = Sources::new();
     let file = sources.add(path.file_name().unwrap().to_string_lossy().into_owned(), text.clone());
     let code = if path.extension().is_some_and(|e| e == "agent") {
-        let (module, found) = frontend::surface::check(file, &text);
+        let (module, found) = agentlang::check(file, &text);
         let module = module.unwrap_or_else(|| panic!("{}: {found:?}", path.display()));
         let entry = module.default_entry().expect("an entry");
         module.lower(entry).expect("code")
     } else {
-        let parsed = frontend::calculus::compile(file, &text);
+        let parsed = agentlang::calculus::compile(file, &text);
         parsed.code.unwrap_or_else(|| panic!("{}: {:?}", path.display(), parsed.diagnostics))
     };
     Attack { path: path.to_path_buf(), about, code, sources }
@@ -61,7 +61,7 @@ struct Generated {
 impl CodeParser for Generated {
     fn parse(&self, text: &str) -> Result<Arc<Code>, String> {
         let options = syntax::lam::Options { endorse: self.endorse, ..syntax::lam::Options::GENERATED };
-        frontend::calculus::parse_generated_with(text, options)
+        agentlang::calculus::parse_generated_with(text, options)
     }
 }
 

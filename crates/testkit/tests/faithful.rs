@@ -58,7 +58,7 @@ fn cases_of(text: &str) -> Vec<Case> {
 fn run(case: &Case) -> Option<String> {
     let mut sources = diagnostics::Sources::new();
     let file = sources.add("case.lam", case.program.as_str());
-    let parsed = frontend::calculus::compile(file, &case.program);
+    let parsed = agentlang::calculus::compile(file, &case.program);
     let Some(code) = parsed.code else { return Some(format!("{:?}", parsed.diagnostics)) };
     let code = std::sync::Arc::new(code);
     let mut world = Prepared(case.replies.iter().cloned().map(Answer::Text).collect());

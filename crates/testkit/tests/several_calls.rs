@@ -3,8 +3,9 @@
 
 use core_ir::{Code, Data, LabelSpec, Name, Num, Term, Type};
 use diagnostics::Sources;
-use frontend::doc::Limits;
-use frontend::{File, Project, Recognised, recognise};
+use frontend_kit::doc::Limits;
+use frontend_kit::{File, Project, Recognised};
+use frontends::recognise;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::path::Path;

@@ -99,13 +99,13 @@ impl World {
 }
 
 fn run(place: &str, world: &World, case: &Case) -> String {
-    let parsed = frontend::calculus::compile(diagnostics::FileId(0), &case.program);
+    let parsed = agentlang::calculus::compile(diagnostics::FileId(0), &case.program);
     let code: Arc<Code> =
         Arc::new(parsed.code.unwrap_or_else(|| panic!("{place}: {:?}", parsed.diagnostics)));
     let answers = || Prepared(case.answers.iter().map(|a| answer(a)).collect());
     let options =
         syntax::lam::Options { endorse: world.generated_endorse, ..syntax::lam::Options::GENERATED };
-    let parser = move |text: &str| frontend::calculus::parse_generated_with(text, options);
+    let parser = move |text: &str| agentlang::calculus::parse_generated_with(text, options);
     let config = naive::Config {
         lattice: world.lattice,
         fuel: FUEL,

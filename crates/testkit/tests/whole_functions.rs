@@ -3,15 +3,16 @@
 
 use core_ir::{Code, Data, LabelSpec};
 use diagnostics::Sources;
-use frontend::doc::Limits;
-use frontend::{File, Project, Recognised, recognise};
+use frontend_kit::doc::Limits;
+use frontend_kit::{File, Project, Recognised};
+use frontends::recognise;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use testkit::drive::{self, Order};
 use testkit::world::{Answer, Call};
 
-fn units(name: &str, text: &str) -> Vec<frontend::Unit> {
+fn units(name: &str, text: &str) -> Vec<frontend_kit::Unit> {
     let mut sources = Sources::new();
     let id = sources.add(name, text);
     let file = File::read(id, name, &text.into(), &Limits::default());

@@ -99,7 +99,7 @@ mod tests {
     fn said(text: &str) -> Vec<&'static str> {
         let mut sources = Sources::new();
         let file = sources.add("a.lam", text);
-        let parsed = frontend::calculus::compile(file, text);
+        let parsed = agentlang::calculus::compile(file, text);
         let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
         let report = analyse(&Arc::new(code), &Options::default());
         findings(&report).iter().map(|d| d.code).collect()

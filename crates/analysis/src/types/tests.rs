@@ -6,7 +6,7 @@ use diagnostics::Sources;
 fn typing(text: &str) -> Typing {
     let mut sources = Sources::new();
     let file = sources.add("t.lam", text);
-    let parsed = frontend::calculus::compile(file, text);
+    let parsed = agentlang::calculus::compile(file, text);
     let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
     check(&code, None)
 }

@@ -1,13 +1,12 @@
 //! Programs and what can be run in them.
 
 use super::{Error, Finding, Typed, World};
+use ::policy::Policy;
 use analysis::cost::CostBound;
 use analysis::flow;
 use analysis::types::{self, Typing};
 use core_ir::{Code, Data, ModelRoutes, Type};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
-use frontend::policy::Policy;
-use frontend::surface;
 use machine::Machine;
 use runtime::{CancellationToken, Event, RunReport, Schema};
 use schemars::JsonSchema;
@@ -52,14 +51,14 @@ impl Program {
     /// What is wrong with it.
     pub fn from_source(text: &str) -> Result<Program, Error> {
         struct Nothing;
-        impl surface::Loader for Nothing {
+        impl agentlang::Loader for Nothing {
             fn load(&mut self, _: FileId, path: &str) -> Result<(FileId, Arc<str>), String> {
                 Err(format!("`{path}` can't be imported by a text; load a file instead"))
             }
         }
         let mut sources = Sources::new();
         let file = sources.add("<source>", text);
-        let (module, mut found) = surface::check_files(file, text, &mut Nothing);
+        let (module, mut found) = agentlang::check_files(file, text, &mut Nothing);
         let runnables = module.map(|m| load::pipelines(&m, &mut found)).unwrap_or_default();
         if has_errors(&found) {
             return Err(Error::of_program(&sources, &found));

@@ -3,11 +3,11 @@
 use super::{analysed_for, say_problem, worth_saying};
 use crate::args::{CheckArgs, Show};
 use crate::ui::{Exit, Ui};
+use ::policy::Policy;
 use analysis::{flow, types};
 use core_ir::{ModelRoutes, Name};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
-use frontend::File;
-use frontend::policy::Policy;
+use frontend_kit::File;
 use serde_json::{Value, json};
 use session::bound::figures;
 use session::load::{Kind, Loaded, Options, Problem, Runnable, files_under, load, on_all_cores};

@@ -5,8 +5,9 @@ use crate::ui::{Exit, Ui};
 use analysis::types;
 use core_ir::{Term, Type};
 use diagnostics::{Diagnostic, FileId, Level, Span};
-use frontend::doc::{Limits, decode};
-use frontend::{File, Project, Recognised, recognise};
+use frontend_kit::doc::{Limits, decode};
+use frontend_kit::{File, Project, Recognised};
+use frontends::recognise;
 use serde_json::json;
 use session::load::{files_under, on_all_cores, read_bytes};
 use session::project_files::Neighbours;
@@ -336,7 +337,8 @@ fn one(path: &Path, neighbours: &Neighbours) -> Option<Outcome> {
             }
             let error = compiled.diagnostics.iter().find(|d| d.level == Level::Error).cloned();
             let error = broken.or(error);
-            let nothing = || compiled.diagnostics.iter().find(|d| d.code == frontend::emit::codes::NOTHING);
+            let nothing =
+                || compiled.diagnostics.iter().find(|d| d.code == frontend_kit::emit::codes::NOTHING);
             (outcome.state, outcome.why) = match error {
                 Some(e) => (State::Failed, Some(e)),
                 None if compiled.units.is_empty() => (State::Nothing, nothing().cloned()),

@@ -6,8 +6,9 @@ use crate::ui::{Exit, Ui};
 use convert::Target;
 use core_ir::Code;
 use diagnostics::{FileId, Sources, has_errors, render};
-use frontend::doc::{Limits, decode};
-use frontend::{File, Project, Recognised, recognise};
+use frontend_kit::doc::{Limits, decode};
+use frontend_kit::{File, Project, Recognised};
+use frontends::recognise;
 use serde_json::{Value, json};
 use session::load::{Loaded, files_under, on_all_cores, read_bytes, reason};
 use session::project_files::Neighbours;
@@ -151,6 +152,6 @@ fn one(path: &Path, neighbours: &Neighbours) -> Option<Outcome> {
         let first = converted.found.into_iter().find(|d| d.level == diagnostics::Level::Error);
         first.map(|d| d.message).filter(|_| converted.text.is_none())
     };
-    let unit = |u: &frontend::Unit| Target::ALL.map(|(_, target)| lacks(&u.code, &u.name, target));
+    let unit = |u: &frontend_kit::Unit| Target::ALL.map(|(_, target)| lacks(&u.code, &u.name, target));
     Some((frontend.name(), compiled.units.iter().map(unit).collect()))
 }

@@ -6,9 +6,9 @@
 use crate::args::EvalArgs;
 use crate::ui::{Exit, Ui};
 use core_ir::{Data, Num, Type};
-use frontend::policy::Policy;
 use machine::explore::{Answer, Exploration, Limits, explore, sample};
 use machine::{Call, Machine, Reply, Response};
+use policy::Policy;
 use runtime::{StillStores, Tools};
 use serde_json::{Value, json};
 use session::load::{Runnable, read_data, reason};

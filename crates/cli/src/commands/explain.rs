@@ -25,13 +25,13 @@ fn page(e: &Explanation) -> Page {
 
 /// Every code that any part of the toolchain reports.
 fn pages() -> Vec<Page> {
-    let explanations = frontend::surface::codes::ALL
+    let explanations = agentlang::codes::ALL
         .iter()
         .chain(syntax::lam::codes::EXPLANATIONS)
-        .chain(frontend::codes::EXPLANATIONS)
+        .chain(frontend_kit::codes::EXPLANATIONS)
         .chain(analysis::types::codes::EXPLANATIONS)
         .chain(analysis::flow::codes::EXPLANATIONS)
-        .chain(frontend::policy::codes::EXPLANATIONS)
+        .chain(policy::codes::EXPLANATIONS)
         .chain(convert::codes::EXPLANATIONS)
         .chain(session::preflight::codes::EXPLANATIONS)
         .chain(lint::EXPLANATIONS);

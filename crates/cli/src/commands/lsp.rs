@@ -68,7 +68,7 @@ impl Surroundings for Disk {
         Ok(Options { policy, retry_timeouts: said.retry_timeouts })
     }
 
-    fn units(&self, path: &Path) -> Result<Vec<frontend::Unit>, String> {
+    fn units(&self, path: &Path) -> Result<Vec<frontend_kit::Unit>, String> {
         import_units(&mut Sources::new(), path)
     }
 
@@ -78,8 +78,14 @@ impl Surroundings for Disk {
             Ok(linter) => linter.lint(path, text.as_bytes()).outcome,
             // Wrong settings are said where they are used for more than an editor's view.
             Err(_) => {
-                lint_bytes(&path.display().to_string(), FileId(0), text.as_bytes(), &Config::default())
-                    .outcome
+                lint_bytes(
+                    frontends::recognise,
+                    &path.display().to_string(),
+                    FileId(0),
+                    text.as_bytes(),
+                    &Config::default(),
+                )
+                .outcome
             }
         }
     }

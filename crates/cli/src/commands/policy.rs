@@ -5,7 +5,7 @@ use crate::args::{PolicyAction, PolicyArgs};
 use crate::ui::{Exit, Ui};
 use core_ir::ToolDecl;
 use diagnostics::Sources;
-use frontend::surface::PolicyUse;
+use policy::PolicyUse;
 use serde_json::json;
 use session::load::{Options, load, reason};
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
         return ui.usage(&format!("`{file}` has no tools, so there is nothing to say of them"), None);
     }
     let named = named(&sources, &loaded.named);
-    let text = frontend::policy::starter(file, &placed, &named);
+    let text = policy::starter(file, &placed, &named);
     let undecided = placed.iter().filter(|(t, _)| t.is_unspecified()).count();
     let shown = output.display();
     if output != Path::new("-") {

@@ -7,7 +7,7 @@ use crate::ui::{Exit, Ui};
 use core_ir::{Builder, Code, EffectClass, Term, ToolDecl, Type};
 use diagnostics::Sources;
 use diagnostics::visible;
-use frontend::policy::Policy;
+use policy::Policy;
 use runtime::{Pins, ServerTool, Tools};
 use serde_json::json;
 use session::load::{Loaded, Runnable, replace_file};

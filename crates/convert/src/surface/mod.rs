@@ -26,7 +26,7 @@ const MOST_CALLS: usize = 10_000;
 
 /// Writes a term; without an error among what is found the text is whole.
 pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
-    let functions = frontend::surface::function_names().map(str::to_string);
+    let functions = agentlang::function_names().map(str::to_string);
     let mut w = Writer {
         code,
         found: Vec::new(),

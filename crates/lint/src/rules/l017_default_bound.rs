@@ -7,7 +7,7 @@ use crate::rules::l023_no_way_to_end::never_ends;
 use crate::{Check, Context, Rule, below};
 use core_ir::{Bound, BoundOrigin, Code, Term, TermId};
 use diagnostics::{Applicability, Diagnostic, Level};
-use frontend::Ends;
+use frontend_kit::Ends;
 
 pub(super) static RULE: Rule = Rule {
     code: "L017",

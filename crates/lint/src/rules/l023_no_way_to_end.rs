@@ -2,7 +2,7 @@
 
 use crate::{Check, Context, Rule};
 use diagnostics::{Diagnostic, Level};
-use frontend::GraphOutline;
+use frontend_kit::GraphOutline;
 
 pub(super) static RULE: Rule = Rule {
     code: "L023",

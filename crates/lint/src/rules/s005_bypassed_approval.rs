@@ -2,7 +2,7 @@
 
 use crate::{Check, Context, Rule};
 use diagnostics::{Diagnostic, Level};
-use frontend::NodeRole;
+use frontend_kit::NodeRole;
 
 pub(super) static RULE: Rule = Rule {
     code: "S005",

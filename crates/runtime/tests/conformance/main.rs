@@ -411,7 +411,7 @@ fn seeker() -> Arc<core_ir::Code> {
         task find(q: String) -> String by agent { prompt "find {q}" }
         pipeline main(q: String) -> String { let a = run find with { q: q } by seeker; return a; }
     "#;
-    let (module, found) = frontend::surface::check(FileId(0), program);
+    let (module, found) = agentlang::check(FileId(0), program);
     let module = module.unwrap_or_else(|| panic!("{found:?}"));
     Arc::new(module.lower(module.default_entry().unwrap()).unwrap())
 }
@@ -480,7 +480,7 @@ let begun = send "go" in (fix[inf] (\more. \t. case t of {
     none => more (recv {tools: [look, note], thinking: {type: "enabled", budget_tokens: 1024}}),
     final a => a
 })) (recv {tools: [look, note], thinking: {type: "enabled", budget_tokens: 1024}})"#;
-    let compiled = frontend::calculus::compile(FileId(0), program);
+    let compiled = agentlang::calculus::compile(FileId(0), program);
     let code = Arc::new(compiled.code.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics)));
     let say = |text: &str, names: &[&str]| {
         let call = |n: &&str| (n.to_string(), json!({"q": n}).to_string());

@@ -11,7 +11,7 @@
 //! Invariant: several runs may share it. It is replaced as a whole; of two that write, the later wins.
 
 use diagnostics::{Applicability, Diagnostic, FileId, Fix, Level, Remark, Span};
-use frontend::doc::{Limits, decode};
+use frontend_kit::doc::{Limits, decode};
 use lint::{Outcome, Report, Skip, codes, rule};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -306,7 +306,7 @@ impl Kept {
 
 /// The framework of a name. Findings refer to names that live as long as the program.
 fn framework(name: &str) -> Option<&'static str> {
-    frontend::FRONTENDS.iter().map(|f| f.name()).find(|n| *n == name)
+    frontends::FRONTENDS.iter().map(|f| f.name()).find(|n| *n == name)
 }
 
 /// The code that is written so.
@@ -396,8 +396,10 @@ mod tests {
             examples.iter().flat_map(|d| d.split("```yaml\n").skip(1).filter_map(|s| s.split("```").next()));
         let texts: Vec<&str> = pages.chain([TEXT, "", "a: [1", "image: nginx"]).collect();
         let cache = at(&path);
-        let linted: Vec<Report> =
-            texts.iter().map(|t| lint_bytes("a.yaml", FileId(0), t.as_bytes(), &config)).collect();
+        let linted: Vec<Report> = texts
+            .iter()
+            .map(|t| lint_bytes(frontends::recognise, "a.yaml", FileId(0), t.as_bytes(), &config))
+            .collect();
         for (text, report) in texts.iter().zip(&linted) {
             let key = cache.key(Path::new("x/a.yaml"), text.as_bytes(), b"");
             assert!(cache.get(&key, text.as_bytes()).is_none());
@@ -428,7 +430,10 @@ mod tests {
         let path = dir.path().join("c.cache");
         let cache = at(&path);
         let key = cache.key(Path::new("a.yaml"), TEXT.as_bytes(), b"");
-        cache.put(key, &lint_bytes("a.yaml", FileId(0), TEXT.as_bytes(), &Config::default()));
+        cache.put(
+            key,
+            &lint_bytes(frontends::recognise, "a.yaml", FileId(0), TEXT.as_bytes(), &Config::default()),
+        );
         cache.save();
         let good = std::fs::read(&path).unwrap();
         assert!(at(&path).get(&key, TEXT.as_bytes()).is_some());

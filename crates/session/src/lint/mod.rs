@@ -18,12 +18,12 @@ pub use settings::{LeastLevel, LintOptions, LintSettings, Wanted};
 use crate::load::{Imports, Kind, files_and_hidden, limits_of, on_all_cores, read_bytes, reason};
 use crate::packages::{Known, Packages};
 use crate::project_files::Neighbours;
+use agentlang::EntryKind;
 use cache::Cache;
 use core_ir::Code;
 use diagnostics::{FileId, Sources, Span, has_errors};
-use frontend::doc::{Limits, decode};
-use frontend::surface::{self, EntryKind};
-use frontend::{File, Outline, Project, Recognised, Unit, UnitKind};
+use frontend_kit::doc::{Limits, decode};
+use frontend_kit::{File, Outline, Project, Recognised, Unit, UnitKind};
 use lint::{Config, Outcome, Report, Surroundings, is_test, lint_among, lint_programs};
 use project_context::Around;
 use std::path::{Path, PathBuf};
@@ -108,7 +108,7 @@ impl Linter {
         own.push(u8::from(is_test(&below)));
         let alone = self.cached(path, bytes, &own, || {
             let project = |_| Project { versions: known.versions.clone(), ..Project::default() };
-            lint_among(&below, FileId(0), bytes, project, &config)
+            lint_among(frontends::recognise, &below, FileId(0), bytes, project, &config)
         });
         match (&alone.outcome, &self.around) {
             (Outcome::Checked { findings, .. }, Some(around)) if Surroundings::concerns(findings) => {
@@ -127,7 +127,7 @@ impl Linter {
         let shown = path.display().to_string();
         if self.around.is_none() || !reads_as_agents(&shown, bytes) {
             let alone = |_| Project { versions: known.versions.clone(), ..Project::default() };
-            return lint_among(&shown, FileId(0), bytes, alone, config);
+            return lint_among(frontends::recognise, &shown, FileId(0), bytes, alone, config);
         }
         let project = self.neighbours.of(path);
         let mut more = own.into_bytes();
@@ -141,7 +141,7 @@ impl Linter {
                 versions: known.versions.clone(),
                 modules: project.modules(),
             };
-            lint_among(&project.path, FileId(0), bytes, among, config)
+            lint_among(frontends::recognise, &project.path, FileId(0), bytes, among, config)
         })
     }
 
@@ -213,13 +213,13 @@ fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
     };
     let (framework, mut findings, units) = match Kind::of(path) {
         Kind::Lam => {
-            let parsed = frontend::calculus::compile(id, &text);
+            let parsed = agentlang::calculus::compile(id, &text);
             let all = Span { file: id, start: 0, end: text.len() as u32 };
             let code = parsed.code.filter(|_| !has_errors(&parsed.diagnostics));
             ("lam", parsed.diagnostics, code.map(|c| unit("main", c, all)).into_iter().collect())
         }
         _ => {
-            let (module, found) = surface::check_files(id, &text, &mut Imports::new(&mut sources, id));
+            let (module, found) = agentlang::check_files(id, &text, &mut Imports::new(&mut sources, id));
             let mut units = Vec::new();
             if let Some(module) = &module {
                 let entries = module.entries().iter();
@@ -248,7 +248,7 @@ fn names_modules(path: &str, bytes: &[u8]) -> bool {
         && std::str::from_utf8(bytes).is_ok_and(|t| t.contains("\"graphs\""))
         && decode(FileId(0), bytes, &limits).is_ok_and(|text| {
             let file = File::read(FileId(0), path, &text, &limits);
-            matches!(frontend::recognise(&file), Recognised::Frontend(f) if f.names_modules())
+            matches!(frontends::recognise(&file), Recognised::Frontend(f) if f.names_modules())
         })
 }
 
@@ -257,7 +257,7 @@ fn reads_as_agents(path: &str, bytes: &[u8]) -> bool {
     let limits = Limits::default();
     decode(FileId(0), bytes, &limits).is_ok_and(|text| {
         let file = File::read(FileId(0), path, &text, &limits);
-        matches!(frontend::recognise(&file), Recognised::Frontend(_))
+        matches!(frontends::recognise(&file), Recognised::Frontend(_))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::SettingsError;
 use diagnostics::Level;
-use frontend::Versions;
+use frontend_kit::Versions;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use lint::{Config, Day};
 use serde::Deserialize;

@@ -3,7 +3,7 @@
 use super::once;
 use crate::args::LintArgs;
 use crate::ui::{Exit, Ui};
-use frontend::File;
+use frontend_kit::File;
 use notify::{EventKind, RecursiveMode, Watcher};
 use std::path::Path;
 use std::sync::mpsc;

@@ -210,7 +210,7 @@ impl Completer for Assistant {
         if word.is_empty() {
             return Ok((start, Vec::new()));
         }
-        let prelude = frontend::calculus::prelude();
+        let prelude = agentlang::calculus::prelude();
         let mut all: Vec<&str> = self.names.iter().map(String::as_str).collect();
         all.extend(prelude.names().iter().map(|n| &**n));
         all.extend(core_ir::print::KEYWORDS);

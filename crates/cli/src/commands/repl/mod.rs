@@ -14,10 +14,10 @@ use crate::args::{ReplArgs, WorldArgs};
 use crate::interrupt;
 use crate::setup;
 use crate::ui::{Exit, Ui};
+use ::policy::Policy;
 use analysis::types;
 use core_ir::{Builder, Code, Data, EffectRow, Globals, Name, TermId, Type};
 use diagnostics::{FileId, Sources, Span, has_errors};
-use frontend::policy::Policy;
 use input::{Input, Read};
 use machine::{Reified, ReifiedKind};
 use runtime::Models;
@@ -277,7 +277,7 @@ impl<'a> Repl<'a> {
             parts.push(kept.part());
         }
         parts.reverse();
-        let parsed = frontend::calculus::compile_parts(&parts);
+        let parsed = agentlang::calculus::compile_parts(&parts);
         let wrong = |found| Err(say_problem(ui, &self.sources, Problem::Wrong(found)));
         let Some(code) = parsed.code else { return wrong(parsed.diagnostics) };
         if has_errors(&parsed.diagnostics) {

@@ -1,8 +1,8 @@
 //! Tools in tests: mocks instead of handlers, and expectations about calls.
 
+use agentlang::{Answer, ExpectKind, Expectation, Mock};
 use core_ir::{Data, Name};
 use diagnostics::{Diagnostic, Span};
-use frontend::surface::{Answer, ExpectKind, Expectation, Mock};
 use machine::{Config, Machine, Output};
 use runtime::{Approver, CustomTool, Handlers, RunReport};
 use session::load::Test;

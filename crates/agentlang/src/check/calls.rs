@@ -1,0 +1,299 @@
+//! The rules of calls: arguments, and the clauses after them.
+
+use super::{Checker, count, duplicate, removal, suggest};
+use crate::codes;
+use crate::decls::{Does, Kind, Signature};
+use crate::functions::{self};
+use crate::types::show;
+use core_ir::{Num, Type};
+use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
+use syntax::agent::ast::{Args, ClauseKind, Expr, Run};
+
+/// The parameter that lets a tool recognise a call that it has carried out already.
+pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
+
+pub(crate) fn usage(s: &Signature) -> String {
+    let params: Vec<String> = s.params.iter().map(|p| format!("{}: {}", p.name.text, show(&p.ty))).collect();
+    format!("it is `{}({}) -> {}`", s.name.text, params.join(", "), show(&s.result))
+}
+
+/// The arguments of a call in order.
+pub(crate) fn arguments_of(run: &Run) -> Vec<&Expr> {
+    match &run.args {
+        Args::Named(args) => args.iter().map(|(_, e)| e).collect(),
+        Args::Positional(args) => args.iter().collect(),
+    }
+}
+
+impl Checker<'_> {
+    /// The type of the result of a call.
+    pub(super) fn run(&mut self, run: &Run) -> Type {
+        let Some(signature) = self.decls.callable(&run.target.text) else {
+            return self.run_unknown(run);
+        };
+        self.arguments(signature, run);
+        self.clauses(signature, run);
+        signature.result.clone()
+    }
+
+    pub(super) fn run_unknown(&mut self, run: &Run) -> Type {
+        if let (Args::Positional(args), Some(f)) = (&run.args, functions::named(&run.target.text)) {
+            let ty = self.call(f, &run.target, args, run.args_span);
+            if let Some(clause) = run.clauses.first() {
+                self.report(
+                    Diagnostic::error(
+                        codes::CLAUSE_ON_FUNCTION,
+                        format!("`{}` can't fail or be retried", f.name),
+                        clause.span,
+                    )
+                    .help("it is a function of the language; remove the clause")
+                    .fix(removal(clause.span)),
+                );
+            }
+            return ty;
+        }
+        for e in arguments_of(run) {
+            self.expr(e, None);
+        }
+        let name = &run.target.text;
+        let d = Diagnostic::error(
+            codes::UNKNOWN_CALL,
+            format!("there is no task or pipeline `{name}`"),
+            run.target.span,
+        );
+        let candidates = self.decls.callables.keys().chain(self.decls.tools.keys()).map(String::as_str);
+        let d = match nearest(name, candidates.chain(functions::ALL.iter().map(|f| f.name))) {
+            Some(near) => suggest(d, near),
+            None if self.decls.agents.contains_key(name) => {
+                d.help(format!("`{name}` is an agent; run a task and add `by {name}`"))
+            }
+            None => d.help(format!("declare it: `task {name}(…) -> Type {{}}`")),
+        };
+        self.report(d);
+        Type::Dyn
+    }
+
+    pub(super) fn arguments(&mut self, signature: &Signature, run: &Run) {
+        let kind = signature.kind.as_str();
+        let declared = |d: Diagnostic| d.remark(signature.name.span, "declared here").help(usage(signature));
+        match &run.args {
+            Args::Positional(args) => {
+                if args.len() != signature.params.len() {
+                    self.report(declared(Diagnostic::error(
+                        codes::ARGUMENT_COUNT,
+                        format!(
+                            "{kind} `{}` takes {}, found {}",
+                            signature.name.text,
+                            count(signature.params.len(), "argument"),
+                            args.len()
+                        ),
+                        run.args_span,
+                    )));
+                }
+                for (i, e) in args.iter().enumerate() {
+                    match signature.params.get(i) {
+                        Some(p) => self.expect(e, &p.ty, Some((p.name.span, "the parameter".to_string()))),
+                        None => {
+                            self.expr(e, None);
+                        }
+                    }
+                }
+            }
+            Args::Named(args) => {
+                for (i, (name, e)) in args.iter().enumerate() {
+                    if let Some((first, _)) = args[..i].iter().find(|(n, _)| n.text == name.text) {
+                        let d = duplicate("argument", name, first.span);
+                        self.report(d);
+                    }
+                    if let Some(p) = signature.params.iter().find(|p| p.name.text == name.text) {
+                        self.expect(e, &p.ty, Some((p.name.span, "the parameter".to_string())));
+                        continue;
+                    }
+                    self.expr(e, None);
+                    let d = Diagnostic::error(
+                        codes::UNKNOWN_ARGUMENT,
+                        format!("{kind} `{}` has no parameter `{}`", signature.name.text, name.text),
+                        name.span,
+                    )
+                    .remark(signature.name.span, "declared here");
+                    let near = nearest(&name.text, signature.params.iter().map(|p| p.name.text.as_str()));
+                    self.report(match near {
+                        Some(near) => suggest(d, near),
+                        None => d.help(usage(signature)),
+                    });
+                }
+                let missing: Vec<&str> = signature
+                    .params
+                    .iter()
+                    .map(|p| p.name.text.as_str())
+                    .filter(|p| !args.iter().any(|(n, _)| n.text == *p))
+                    // A slip in the name has been reported as an unknown parameter.
+                    .filter(|p| {
+                        let known = |n: &str| signature.params.iter().any(|q| q.name.text == n);
+                        !args.iter().any(|(n, _)| !known(&n.text) && nearest(&n.text, [*p]).is_some())
+                    })
+                    .collect();
+                if !missing.is_empty() {
+                    self.report(declared(Diagnostic::error(
+                        codes::MISSING_ARGUMENT,
+                        format!(
+                            "`{}` is missing in the call of {kind} `{}`",
+                            missing.join("`, `"),
+                            signature.name.text
+                        ),
+                        run.args_span,
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Why an agent can give nothing but a text, where something else is asked for.
+    fn gives_text(&self, agent: &str, result: &Type) -> Option<String> {
+        let decl = self.decls.agents.get(agent)?;
+        if Type::Str.is_subtype(result) {
+            return None;
+        }
+        if decl.as_text && !decl.offers.is_empty() {
+            return Some("it talks by text".into());
+        }
+        decl.offers.iter().find_map(|o| match o.does {
+            Does::HandOver => Some(format!("it may hand over to `{}`", o.name.text)),
+            Does::Finish => {
+                let tool = self.decls.tools.get(&o.name.text)?;
+                let fits = tool.result.is_subtype(result);
+                (!fits).then(|| format!("the result of `{}` may be the answer", o.name.text))
+            }
+            Does::Call | Does::Ask => None,
+        })
+    }
+
+    pub(super) fn clauses(&mut self, signature: &Signature, run: &Run) {
+        let mut by = None;
+        for clause in &run.clauses {
+            match &clause.kind {
+                ClauseKind::By(agent) => {
+                    by = Some(agent);
+                    if !self.decls.agents.contains_key(&agent.text) {
+                        let d = Diagnostic::error(
+                            codes::UNKNOWN_AGENT,
+                            format!("there is no agent `{}`", agent.text),
+                            agent.span,
+                        );
+                        let near = nearest(&agent.text, self.decls.agents.keys().map(String::as_str));
+                        self.report(match near {
+                            Some(near) => suggest(d, near),
+                            None => d.help(format!("declare it: `agent {} {{ tools: [] }}`", agent.text)),
+                        });
+                    }
+                    match signature.kind {
+                        Kind::AgentTask => {
+                            if let Some(why) = self.gives_text(&agent.text, &signature.result) {
+                                let message = format!(
+                                    "`{}` gives a String, not {}: {why}",
+                                    agent.text,
+                                    show(&signature.result)
+                                );
+                                self.report(
+                                    Diagnostic::error(codes::BAD_SETTING, message, agent.span)
+                                        .remark(signature.name.span, "declared here")
+                                        .help("let another agent do it, or let the task give a String"),
+                                );
+                            }
+                        }
+                        Kind::Pipeline | Kind::Import => self.report(
+                            Diagnostic::error(
+                                codes::BY_ON_PIPELINE,
+                                format!(
+                                    "`{}` is {} {}; the agents are chosen inside it",
+                                    signature.name.text,
+                                    if signature.kind == Kind::Import { "an" } else { "a" },
+                                    signature.kind.as_str()
+                                ),
+                                clause.span,
+                            )
+                            .remark(signature.name.span, "declared here")
+                            .help("remove `by`")
+                            .fix(removal(clause.span)),
+                        ),
+                        Kind::Task | Kind::Tool => self.report(
+                            Diagnostic::warn(
+                                codes::BY_WITHOUT_AGENT,
+                                format!(
+                                    "`{}` is not carried out by an agent, so `by` does nothing",
+                                    signature.name.text
+                                ),
+                                clause.span,
+                            )
+                            .remark(signature.name.span, "declared without `by agent`")
+                            .help("remove `by`, or declare the task `by agent`")
+                            .fix(removal(clause.span)),
+                        ),
+                    }
+                }
+                ClauseKind::Use(e) => {
+                    // Fallback policy.
+                    let why =
+                        (signature.name.span, "the result of this must be replaceable by it".to_string());
+                    self.expect(e, &signature.result, Some(why));
+                }
+                ClauseKind::Timeout(n) => {
+                    if n.text.parse::<Num>().is_ok_and(|n| n.is_zero()) {
+                        self.report(
+                            Diagnostic::error(codes::BAD_SETTING, "a call can't be done in no time", n.span)
+                                .help("write a number of seconds, for example `30` or `0.5`"),
+                        );
+                    }
+                }
+                ClauseKind::Retries(n) if n.text.parse() != Ok(0u64) => self.repeated(signature, clause.span),
+                ClauseKind::Retries(_) | ClauseKind::Abort => {}
+            }
+        }
+        if signature.kind == Kind::AgentTask && by.is_none() {
+            let mut agents: Vec<&str> = self.decls.agents.keys().map(String::as_str).collect();
+            agents.sort_unstable();
+            let help = match agents[..] {
+                [] => "declare an agent and add `by NAME`".to_string(),
+                [one] => format!("add `by {one}`"),
+                _ => format!("add `by` and one of `{}`", agents.join("`, `")),
+            };
+            let at = Span { start: run.args_span.end, ..run.args_span };
+            let mut d = Diagnostic::error(
+                codes::NO_AGENT,
+                format!(
+                    "`{}` is carried out by an agent, and the call does not say by which",
+                    signature.name.text
+                ),
+                run.target.span,
+            )
+            .remark(signature.name.span, "declared `by agent`")
+            .help(help);
+            if let [one] = agents[..] {
+                let fix =
+                    Fix { span: at, replacement: format!(" by {one}"), applicability: Applicability::Unsafe };
+                d = d.fix(fix);
+            }
+            self.report(d);
+        }
+    }
+
+    /// A call that is made again though it changes the world: a warning, unless the tool can tell.
+    pub(super) fn repeated(&mut self, s: &Signature, at: Span) {
+        let writes = s.flow.class == Some(core_ir::EffectClass::Write);
+        if !writes || s.params.iter().any(|p| p.name.text == IDEMPOTENCY_KEY) {
+            return;
+        }
+        self.report(
+            Diagnostic::warn(
+                codes::RETRIED_WRITE,
+                format!("a repeated call of `{}` may change the world twice", s.name.text),
+                at,
+            )
+            .remark(s.name.span, "declared `writes`")
+            .help(format!(
+                "give it a parameter `{IDEMPOTENCY_KEY}: String` by which it recognises a call that it has carried \
+                 out, or remove the repetition"
+            )),
+        );
+    }
+}

@@ -1,0 +1,666 @@
+//! The rules of expressions.
+
+use super::env::{Binding, Entry};
+use super::{Checker, duplicate, suggest};
+use crate::codes;
+use crate::functions::{self, Function};
+use crate::predicate;
+use crate::types::{join, same, show, why_not};
+use core_ir::{Data, Num, Pred, Type};
+use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
+use syntax::agent::ast::{self, BinaryOp, Expr, ExprKind, UnaryOp};
+
+/// The text of an expression that can stand in the hole of a text: a name, or fields of one.
+pub(super) fn plain_text(e: &Expr) -> Option<String> {
+    match &e.kind {
+        ExprKind::Var(name) => Some(name.clone()),
+        ExprKind::Number(n) => Some(n.clone()),
+        ExprKind::Field(base, name) => Some(format!("{}.{}", plain_text(base)?, name.text)),
+        _ => None,
+    }
+}
+
+pub(super) fn not_a_variant(s: &str, span: Span, t: &core_ir::EnumType) -> Diagnostic {
+    let d = Diagnostic::error(codes::NOT_A_VARIANT, format!("`{s}` is not a variant of `{}`", t.name), span);
+    match nearest(s, t.variants.iter().map(|v| &**v)) {
+        Some(near) => {
+            // A literal has quotes around the name, a case of a `match` has not.
+            let quotes = if (span.end - span.start) as usize > s.len() { "\"" } else { "" };
+            let d = suggest(d, &format!("{quotes}{near}{quotes}"));
+            Diagnostic { help: vec![format!("did you mean `{near}`?")], ..d }
+        }
+        None => d.help(format!(
+            "its variants are {}",
+            t.variants.iter().take(20).map(|v| format!("`{v}`")).collect::<Vec<_>>().join(", ")
+        )),
+    }
+}
+
+impl Checker<'_> {
+    /// Checks that an expression may stand where `want` is asked for.
+    pub(super) fn expect(&mut self, e: &Expr, want: &Type, because: Option<(Span, String)>) {
+        let found = self.expr(e, Some(want));
+        if found.is_subtype(want) {
+            return;
+        }
+        let mut d = Diagnostic::error(
+            codes::MISMATCH,
+            format!("expected {}, found {}", show(want), show(&found)),
+            e.span,
+        );
+        if let Some(why) = why_not(&found, want) {
+            d = d.label(why);
+        }
+        if let Some((span, text)) = because {
+            d = d.remark(span, text);
+        }
+        d = match (&found, want) {
+            (Type::Str, Type::Enum(t)) => d.help(format!(
+                "a String may be anything; only {} are sure to be a `{}`",
+                t.variants.iter().map(|v| format!("`\"{v}\"`")).collect::<Vec<_>>().join(", "),
+                t.name
+            )),
+            (Type::Option(_), _) => d.help("look inside the option with `if let x = …`"),
+            (Type::Null, _) => d.help("only an `Option[…]` can be null"),
+            (_, Type::Str) => d.help("write it into a string: `f\"{…}\"`"),
+            (_, Type::List(_)) if !matches!(found, Type::List(_)) => {
+                d.help("a list of one item is written `[…]`")
+            }
+            (_, Type::Bool) => d.help("compare it: `… == …`"),
+            _ => d.help(format!("give a value of type {}", show(want))),
+        };
+        // Holes hold no quotes, so only what has none can be moved into one.
+        if let (Type::Num | Type::Bool, Type::Str, Some(text)) = (&found, want, plain_text(e)) {
+            d = d.fix(Fix {
+                span: e.span,
+                replacement: format!("f\"{{{text}}}\""),
+                applicability: Applicability::Unsafe,
+            });
+        }
+        self.report(d);
+    }
+
+    /// The type of an expression. `want` is what its place asks for; it decides what an empty list is a
+    /// list of, and makes messages precise. Whether the type fits is the caller's question.
+    pub(super) fn expr(&mut self, e: &Expr, want: Option<&Type>) -> Type {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.expr_inner(e, want))
+    }
+
+    pub(super) fn expr_inner(&mut self, e: &Expr, want: Option<&Type>) -> Type {
+        match &e.kind {
+            ExprKind::Str(s) => self.string(s, e.span, want),
+            ExprKind::Number(n) => {
+                if n.parse::<Num>().is_err() {
+                    self.report(
+                        Diagnostic::error(codes::HUGE_NUMBER, "this number is too large", e.span)
+                            .help("write one of fewer digits"),
+                    );
+                }
+                Type::Num
+            }
+            ExprKind::Bool(_) => Type::Bool,
+            ExprKind::Null => Type::Null,
+            ExprKind::Var(name) => self.variable(name, e.span),
+            ExprKind::Field(base, name) => self.field(e, base, name),
+            ExprKind::Index(base, index) => {
+                let base_ty = self.expr(base, None);
+                self.expect(index, &Type::Num, Some((base.span, "an index counts from 0".to_string())));
+                match base_ty {
+                    Type::List(t) => (*t).clone(),
+                    Type::Str | Type::Enum(_) => Type::Str,
+                    Type::Dyn => Type::Dyn,
+                    other => {
+                        self.report(
+                            Diagnostic::error(
+                                codes::NOT_INDEXABLE,
+                                "only a list or a string has an index",
+                                base.span,
+                            )
+                            .label(format!("this is {}", show(&other)))
+                            .help(match other {
+                                Type::Record(_) => "the fields of a record are reached with `.name`",
+                                Type::Option(_) => "look inside the option with `if let x = …`",
+                                _ => "use the value itself",
+                            }),
+                        );
+                        Type::Dyn
+                    }
+                }
+            }
+            ExprKind::Record(fields) => self.record(fields, want),
+            ExprKind::List(items) => self.list(e, items, want),
+            ExprKind::Template(t) => {
+                self.template(t);
+                Type::Str
+            }
+            ExprKind::Paren(inner) => self.expr(inner, want),
+            ExprKind::Unary(UnaryOp::Not, inner) => {
+                self.operand("!", inner, &Type::Bool);
+                Type::Bool
+            }
+            ExprKind::Unary(UnaryOp::Neg, inner) => {
+                self.operand("-", inner, &Type::Num);
+                Type::Num
+            }
+            ExprKind::Binary(op, op_span, a, b) => self.binary(*op, *op_span, a, b),
+            ExprKind::Call(name, args) => match functions::named(&name.text) {
+                Some(f) => self.call(f, name, args, e.span),
+                None => match predicate::test(&name.text).filter(|_| self.in_guard) {
+                    Some(signature) => self.test(signature, name, args, e),
+                    None => self.call_in_expression(name, args),
+                },
+            },
+            ExprKind::Quarantine(prompt, ty) => {
+                self.expect(prompt, &Type::Str, None);
+                self.decls.types.ty(ty, self.out)
+            }
+            ExprKind::Endorse(value, values, other) => self.endorse(e.span, value, values, other.as_deref()),
+            ExprKind::Error => Type::Dyn,
+        }
+    }
+
+    /// `endorse value in [constant, …] else constant`: the result is one of the constants.
+    pub(super) fn endorse(&mut self, at: Span, value: &Expr, values: &[Expr], other: Option<&Expr>) -> Type {
+        let ty = self.expr(value, None);
+        let kind = [Type::Str, Type::Num, Type::Bool].into_iter().find(|t| ty.is_subtype(t));
+        if kind.is_none() {
+            self.report(
+                Diagnostic::error(
+                    codes::MISMATCH,
+                    format!("only a String, a Number or a Bool can be endorsed, found {}", show(&ty)),
+                    value.span,
+                )
+                .help("endorse the part of it that is needed"),
+            );
+        }
+        if values.is_empty() {
+            self.report(
+                Diagnostic::error(codes::BAD_SETTING, "nothing is permitted", at)
+                    .help("write the values that may be trusted between `[` and `]`"),
+            );
+        }
+        let mut result: Option<Type> = None;
+        for (e, is_other) in values.iter().map(|v| (v, false)).chain(other.map(|o| (o, true))) {
+            let found = self.expr(e, None);
+            if predicate::constant(e).is_none() && !matches!(e.kind, ExprKind::Error) {
+                self.report(
+                    Diagnostic::error(
+                        codes::NOT_CONSTANT,
+                        "what may be endorsed must be a constant",
+                        e.span,
+                    )
+                    .help("write a string, a number, `true` or `false`; whatever stands here becomes trusted"),
+                );
+                continue;
+            }
+            if found == Type::Null && is_other {
+                result = result.map(Type::option);
+                continue;
+            }
+            if let Some(kind) = kind.as_ref().filter(|k| !found.is_subtype(k)) {
+                self.report(
+                    Diagnostic::error(
+                        codes::MISMATCH,
+                        format!("expected {}, found {}", show(kind), show(&found)),
+                        e.span,
+                    )
+                    .remark(value.span, format!("this is {}", show(&ty)))
+                    .help("the permitted values have the type of what is endorsed"),
+                );
+                continue;
+            }
+            result = match result {
+                None => Some(found),
+                Some(t) => join(&t, &found),
+            };
+        }
+        result.unwrap_or(Type::Dyn)
+    }
+
+    /// Enum typing: a string that is a variant has the type of its enum.
+    pub(super) fn string(&mut self, s: &str, span: Span, want: Option<&Type>) -> Type {
+        if let Some((found, _)) = self.decls.types.variants.get(s) {
+            return Type::Enum(found.clone());
+        }
+        if let Some(Type::Enum(t)) = want {
+            let d = not_a_variant(s, span, t);
+            self.report(d);
+            return Type::Enum(t.clone());
+        }
+        let known = |inside: &&str| {
+            let name = inside.split('.').next().unwrap_or("");
+            matches!(self.env.get(name), Some(Entry::Bound(_)))
+        };
+        if let Some(name) = braced(s).find(known) {
+            let at = Span { end: span.start, ..span };
+            self.report(
+                Diagnostic::warn(codes::TEXT_BRACES, format!("`{{{name}}}` is text in a plain string"), span)
+                    .help("write `f` before the string to put the value there: `f\"…\"`")
+                    .fix(Fix { span: at, replacement: "f".into(), applicability: Applicability::Unsafe }),
+            );
+        }
+        Type::Str
+    }
+
+    pub(super) fn variable(&mut self, name: &str, span: Span) -> Type {
+        let d = match self.env.get(name) {
+            Some(Entry::Bound(b)) => {
+                let (id, ty) = (b.id, b.ty.clone());
+                self.reads.insert(id, span);
+                return ty;
+            }
+            Some(Entry::OneWay { bound, construct }) => {
+                let d =
+                    Diagnostic::error(codes::MAYBE_UNBOUND, format!("`{name}` may have no value here"), span)
+                        .remark(*bound, format!("bound here, but not on every way through {construct}"));
+                d.help("bind it on every way, or before")
+            }
+            Some(Entry::Types { first, second }) => Diagnostic::error(
+                codes::MAYBE_UNBOUND,
+                format!("`{name}` may have one of two types here"),
+                span,
+            )
+            .remark(first.0, format!("a {} here", show(&first.1)))
+            .remark(second.0, format!("a {} here", show(&second.1)))
+            .help("give it the same type on every way, or use two names"),
+            None => self.unknown_variable(name, span),
+        };
+        self.report(d);
+        // Reported once; what follows from it is not worth another message.
+        self.bindings += 1;
+        let binding = Binding { id: self.bindings, ty: Type::Dyn, span };
+        self.env.set(name, Some(Entry::Bound(binding)));
+        Type::Dyn
+    }
+
+    pub(super) fn unknown_variable(&self, name: &str, span: Span) -> Diagnostic {
+        let d = Diagnostic::error(codes::UNKNOWN_VARIABLE, format!("there is no variable `{name}`"), span);
+        let bound = self.env.names.iter().filter(|(_, e)| matches!(e, Entry::Bound(b) if b.ty != Type::Dyn));
+        let mut names: Vec<&str> = bound.map(|(n, _)| n.as_str()).collect();
+        names.sort_unstable();
+        match constant(name).or_else(|| nearest(name, names)) {
+            Some(near) => suggest(d, near),
+            None if self.decls.callable(name).is_some() => {
+                d.help(format!("`{name}` is called in a statement of its own: `let x = {name}(…);`"))
+            }
+            None if self.decls.types.variants.contains_key(name) => {
+                d.help(format!("the variants of an enum are written as strings: `\"{name}\"`"))
+            }
+            None => d.help(format!("bind it first: `let {name} = …;`")),
+        }
+    }
+
+    /// Field access.
+    pub(super) fn field(&mut self, e: &Expr, base: &Expr, name: &ast::Name) -> Type {
+        let ty = self.expr(base, None);
+        match &ty {
+            Type::Dyn => Type::Dyn,
+            Type::Record(fields) => {
+                if let Some((_, t)) = fields.iter().find(|(n, _)| **n == *name.text) {
+                    if matches!(t, Type::Option(_)) {
+                        self.facts.optional_fields.insert(e.span);
+                    }
+                    return t.clone();
+                }
+                let d = Diagnostic::error(
+                    codes::NO_SUCH_FIELD,
+                    format!("there is no field `{}` in {}", name.text, show(&ty)),
+                    name.span,
+                );
+                let d = match nearest(&name.text, fields.iter().map(|(n, _)| &**n)) {
+                    Some(near) => suggest(d, near),
+                    None if fields.is_empty() => d.help("it has no fields"),
+                    None => {
+                        let names: Vec<String> =
+                            fields.iter().take(20).map(|(n, _)| format!("`{n}`")).collect();
+                        d.help(format!("its fields are {}", names.join(", ")))
+                    }
+                };
+                self.report(d);
+                Type::Dyn
+            }
+            other => {
+                let d = Diagnostic::error(
+                    codes::NO_SUCH_FIELD,
+                    format!("only a record has fields; this is {}", show(other)),
+                    name.span,
+                )
+                .remark(base.span, format!("of type {}", show(other)));
+                self.report(match other {
+                    Type::Option(_) => d.help("look inside the option with `if let x = …`"),
+                    Type::List(_) => d.help("an item of a list is reached with `[0]`"),
+                    _ => d.help(format!("remove `.{}`", name.text)),
+                });
+                Type::Dyn
+            }
+        }
+    }
+
+    /// Object literal.
+    pub(super) fn record(&mut self, fields: &[(ast::Name, Expr)], want: Option<&Type>) -> Type {
+        let mut all: Vec<(core_ir::Name, Type)> = Vec::new();
+        for (i, (name, e)) in fields.iter().enumerate() {
+            if let Some((first, _)) = fields[..i].iter().find(|(n, _)| n.text == name.text) {
+                let d = duplicate("key", name, first.span);
+                self.report(d);
+                self.expr(e, None);
+                continue;
+            }
+            let wanted = match want {
+                Some(Type::Record(want)) => want.iter().find(|(n, _)| **n == *name.text).map(|(_, t)| t),
+                _ => None,
+            };
+            let ty = match wanted {
+                Some(t) => {
+                    self.expect(e, t, None);
+                    t.clone()
+                }
+                None => self.expr(e, None),
+            };
+            all.push((name.text.as_str().into(), ty));
+        }
+        Type::record(all)
+    }
+
+    /// List literal: all items of the same type.
+    pub(super) fn list(&mut self, e: &Expr, items: &[Expr], want: Option<&Type>) -> Type {
+        let want = match want {
+            Some(Type::List(t)) => Some(&**t),
+            _ => None,
+        };
+        if let Some(t) = want {
+            for item in items {
+                self.expect(item, t, None);
+            }
+            return Type::list(t.clone());
+        }
+        let mut all: Option<(Type, Span)> = None;
+        for item in items {
+            let ty = self.expr(item, None);
+            all = match all {
+                None => Some((ty, item.span)),
+                Some((t, first)) => match join(&t, &ty) {
+                    Some(both) => Some((both, first)),
+                    None => {
+                        self.report(
+                            Diagnostic::error(
+                                codes::MIXED_LIST,
+                                format!("the items of a list have one type; this is {}", show(&ty)),
+                                item.span,
+                            )
+                            .remark(first, format!("a {} here", show(&t)))
+                            .help("use a record for values of different types"),
+                        );
+                        Some((Type::Dyn, first))
+                    }
+                },
+            };
+        }
+        match all {
+            Some((t, _)) => Type::list(t),
+            None => {
+                self.report(
+                    Diagnostic::error(codes::EMPTY_LIST, "nothing says what this is a list of", e.span).help(
+                        "an empty list can stand where a type is declared: as an argument, a field, a result",
+                    ),
+                );
+                Type::list(Type::Dyn)
+            }
+        }
+    }
+
+    pub(super) fn operand(&mut self, op: &str, e: &Expr, want: &Type) {
+        let ty = self.expr(e, None);
+        if !ty.is_subtype(want) {
+            let d = Diagnostic::error(
+                codes::BAD_OPERAND,
+                format!("`{op}` works on a {}, found {}", show(want), show(&ty)),
+                e.span,
+            );
+            self.report(d.help(match (&ty, want) {
+                (Type::Option(_), _) => "look inside the option with `if let x = …`",
+                (Type::Str, Type::Num) => "read the number with `to_number(…)`",
+                (_, Type::Bool) => "compare it: `… == …`",
+                _ => "use a number here",
+            }));
+        }
+    }
+
+    pub(super) fn binary(&mut self, op: BinaryOp, op_span: Span, a: &Expr, b: &Expr) -> Type {
+        match op {
+            BinaryOp::Or | BinaryOp::And => {
+                self.operand(op.as_str(), a, &Type::Bool);
+                self.operand(op.as_str(), b, &Type::Bool);
+                Type::Bool
+            }
+            BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => {
+                self.operand(op.as_str(), a, &Type::Num);
+                self.operand(op.as_str(), b, &Type::Num);
+                Type::Num
+            }
+            // Addition.
+            BinaryOp::Add => self.alike(op, op_span, a, b),
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+                self.alike(op, op_span, a, b);
+                Type::Bool
+            }
+            // Equality, inequality.
+            BinaryOp::Eq | BinaryOp::Ne => {
+                let empty = |e: &Expr| matches!(&e.kind, ExprKind::List(items) if items.is_empty());
+                let (ta, tb) = if empty(a) {
+                    let tb = self.expr(b, None);
+                    (self.expr(a, Some(&tb)), tb)
+                } else {
+                    let ta = self.expr(a, None);
+                    let tb = self.expr(b, Some(&ta).filter(|_| empty(b)));
+                    (ta, tb)
+                };
+                self.compared(op, op_span, (a, &ta), (b, &tb));
+                Type::Bool
+            }
+        }
+    }
+
+    /// `+` and the order: two strings or two numbers.
+    pub(super) fn alike(&mut self, op: BinaryOp, op_span: Span, a: &Expr, b: &Expr) -> Type {
+        let (ta, tb) = (self.expr(a, None), self.expr(b, None));
+        for t in [Type::Str, Type::Num] {
+            // `Dyn` fits everything, so the other operand decides.
+            let decisive = if ta == Type::Dyn { &tb } else { &ta };
+            if decisive.is_subtype(&t) && ta.is_subtype(&t) && tb.is_subtype(&t) {
+                return if *decisive == Type::Dyn { Type::Dyn } else { t };
+            }
+        }
+        let one = |t: &Type| t.is_subtype(&Type::Str) || t.is_subtype(&Type::Num);
+        let mut d = Diagnostic::error(
+            codes::BAD_OPERAND,
+            format!(
+                "`{}` works on two strings or two numbers, found {} and {}",
+                op.as_str(),
+                show(&ta),
+                show(&tb)
+            ),
+            op_span,
+        )
+        .remark(a.span, show(&ta))
+        .remark(b.span, show(&tb));
+        if op == BinaryOp::Add && one(&ta) && one(&tb) {
+            d = d.help("write the number into a string: `f\"… {x} …\"`");
+        } else if matches!(ta, Type::Option(_)) || matches!(tb, Type::Option(_)) {
+            d = d.help("look inside the option with `if let x = …`");
+        } else {
+            d = d.help("compare and add fields or items that are strings or numbers");
+        }
+        self.report(d);
+        Type::Dyn
+    }
+
+    pub(super) fn compared(
+        &mut self,
+        op: BinaryOp,
+        op_span: Span,
+        (a, ta): (&Expr, &Type),
+        (b, tb): (&Expr, &Type),
+    ) {
+        let comparable = same(ta, tb)
+            || matches!((ta, tb), (Type::Null, Type::Option(_)) | (Type::Option(_), Type::Null))
+            || matches!((ta, tb), (Type::Enum(_), Type::Str) | (Type::Str, Type::Enum(_)));
+        if !comparable {
+            let mut d = Diagnostic::error(
+                codes::NOT_COMPARABLE,
+                format!("`{}` can't compare {} with {}", op.as_str(), show(ta), show(tb)),
+                op_span,
+            )
+            .remark(a.span, show(ta))
+            .remark(b.span, show(tb));
+            if matches!(ta, Type::Option(_)) || matches!(tb, Type::Option(_)) {
+                d = d.help("an option can be compared with `null`; look inside it with `if let x = …`");
+            } else {
+                d = d.help("compare values of one type; `to_string(…)` and `to_number(…)` convert");
+            }
+            self.report(d);
+            return;
+        }
+        for ((e, t), other) in [((a, ta), tb), ((b, tb), ta)] {
+            let mut e = e;
+            while let ExprKind::Paren(inner) = &e.kind {
+                e = inner;
+            }
+            if let (ExprKind::Str(s), Type::Str, Type::Enum(variants)) = (&e.kind, t, other) {
+                let mut d = not_a_variant(s, e.span, variants);
+                d.level = diagnostics::Level::Warn;
+                d.code = codes::NEVER_EQUAL;
+                d.message =
+                    format!("no `{}` is `{s}`, so this is always {}", variants.name, op == BinaryOp::Ne);
+                self.report(d);
+            }
+        }
+    }
+
+    pub(super) fn call(&mut self, f: &Function, name: &ast::Name, args: &[Expr], span: Span) -> Type {
+        let types: Vec<Type> = args.iter().map(|a| self.expr(a, None)).collect();
+        match (f.ty)(&types) {
+            Some(ty) => ty,
+            None if types.contains(&Type::Dyn) => Type::Dyn,
+            None => {
+                let shown: Vec<String> = types.iter().map(show).collect();
+                self.report(
+                    Diagnostic::error(
+                        codes::BAD_CALL,
+                        format!("`{}` can't be called with ({})", name.text, shown.join(", ")),
+                        span,
+                    )
+                    .help(format!("its signature is `{}`", f.signature)),
+                );
+                Type::Dyn
+            }
+        }
+    }
+
+    /// A test that only guards know.
+    fn test(&mut self, signature: &str, name: &ast::Name, args: &[Expr], e: &Expr) -> Type {
+        if let Some((_, item, list, condition)) = e.quantified() {
+            let ty = self.items(list);
+            let mark = self.env.mark();
+            self.bind(&item, ty);
+            self.condition(condition);
+            self.env.undo(mark);
+            return Type::Bool;
+        }
+        let mut wrong = None;
+        match (name.text.as_str(), args) {
+            ("words", [text]) => {
+                self.expect(text, &Type::Str, None);
+                return Type::Num;
+            }
+            ("matches", [text, pattern]) => {
+                self.expect(text, &Type::Str, None);
+                self.expect(pattern, &Type::Str, None);
+                if let Some(Data::Str(s)) = predicate::constant(pattern)
+                    && Pred::matching(&s).is_none()
+                {
+                    wrong =
+                        Some((pattern.span, "this is no regular expression, or too large a one".to_string()));
+                }
+            }
+            ("schema", [value, text]) => {
+                self.expr(value, None);
+                self.expect(text, &Type::Str, None);
+                if let Err(why) = predicate::schema(text) {
+                    wrong = Some((text.span, format!("this is no JSON Schema: {why}")));
+                }
+            }
+            _ => {
+                self.report(
+                    Diagnostic::error(
+                        codes::BAD_CALL,
+                        format!("`{}` is not said like that", name.text),
+                        e.span,
+                    )
+                    .help(format!("its signature is `{signature}`")),
+                );
+            }
+        }
+        if let Some((span, why)) = wrong {
+            self.report(
+                Diagnostic::error(codes::NOT_A_PREDICATE, why, span)
+                    .help(format!("its signature is `{signature}`")),
+            );
+        }
+        Type::Bool
+    }
+
+    pub(super) fn call_in_expression(&mut self, name: &ast::Name, args: &[Expr]) -> Type {
+        for a in args {
+            self.expr(a, None);
+        }
+        let d = match self.decls.callable(&name.text) {
+            Some(s) => Diagnostic::error(
+                codes::CALL_IN_EXPRESSION,
+                format!("{} `{}` can't be called inside an expression", s.kind.as_str(), name.text),
+                name.span,
+            )
+            .remark(s.name.span, "declared here")
+            .help(format!("call it in a statement of its own: `let x = {}(…);`", name.text)),
+            None => {
+                let d = Diagnostic::error(
+                    codes::UNKNOWN_FUNCTION,
+                    format!("there is no function `{}`", name.text),
+                    name.span,
+                );
+                let guards = if self.in_guard { predicate::tests().collect() } else { Vec::new() };
+                match nearest(&name.text, functions::ALL.iter().map(|f| f.name).chain(guards)) {
+                    _ if predicate::test(&name.text).is_some() => {
+                        d.help(format!("`{}` can be said in the condition of a `guard` only", name.text))
+                    }
+                    Some(near) => suggest(d, near),
+                    None => d.help(format!("the functions are {}", functions::list())),
+                }
+            }
+        };
+        self.report(d);
+        Type::Dyn
+    }
+}
+
+/// What a constant of another language is here.
+fn constant(name: &str) -> Option<&'static str> {
+    match name {
+        "True" | "TRUE" => Some("true"),
+        "False" | "FALSE" => Some("false"),
+        "None" | "nil" | "Null" | "NULL" | "undefined" => Some("null"),
+        _ => None,
+    }
+}
+
+/// What looks like the name of a variable, or a field of one, in braces.
+fn braced(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{').skip(1).filter_map(|rest| {
+        let (inside, _) = rest.split_once('}')?;
+        let name = |part: &str| {
+            part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+                && part.chars().all(|c| c.is_alphanumeric() || c == '_')
+        };
+        inside.split('.').all(name).then_some(inside)
+    })
+}

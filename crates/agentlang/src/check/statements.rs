@@ -1,0 +1,469 @@
+//! The rules of statements.
+
+use super::env::{Binding, Changes, Entry, leave};
+use super::expr::not_a_variant;
+use super::{Checker, duplicate, leaves, removal, zero};
+use crate::codes;
+use crate::predicate;
+use crate::types::{same, show};
+use core_ir::Type;
+use diagnostics::{Applicability, Diagnostic, Fix, Span};
+use std::collections::HashMap;
+use syntax::agent::ast::{self, Block, Expr, ExprKind, Run, Stmt, StmtKind};
+
+/// A loop that is being checked.
+pub(super) struct Loop {
+    pub(super) mark: usize,
+    /// The environments at its `break`s and `continue`s.
+    pub(super) exits: Vec<Changes>,
+}
+
+impl Checker<'_> {
+    pub(super) fn block(&mut self, block: &Block) {
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            let mut reachable = true;
+            for (i, stmt) in block.stmts.iter().enumerate() {
+                if !reachable && !self.readable {
+                    return;
+                }
+                if !reachable {
+                    let last = block.stmts.last().map_or(stmt.span, |s| s.span);
+                    self.report(
+                        Diagnostic::warn(codes::UNREACHABLE, "this can't be reached", stmt.span)
+                            .help("remove it, or move it before the statement that leaves the block")
+                            .fix(Fix {
+                                applicability: Applicability::Unsafe,
+                                ..removal(Span { end: last.end, ..stmt.span })
+                            }),
+                    );
+                    // One report is enough, and what is never run needs no types.
+                    return;
+                }
+                if let StmtKind::Guard(name, _, Some(retry)) = &stmt.kind {
+                    let producer = i.checked_sub(1).map(|i| &block.stmts[i].kind);
+                    if let Some(StmtKind::Run(r)) = producer
+                        && let Some(signature) = self.decls.callable(&r.target.text)
+                        && retry.text.parse() != Ok(0u64)
+                    {
+                        self.repeated(signature, retry.span);
+                    }
+                    if !matches!(producer, Some(StmtKind::Run(r)) if r.name.text == name.text) {
+                        self.report(
+                            Diagnostic::error(
+                                codes::GUARD_RETRY,
+                                format!(
+                                    "there is no call of which `{}` is the result just before the guard",
+                                    name.text
+                                ),
+                                retry.span,
+                            )
+                            .help("put the guard directly after the call that it repeats, or remove `retry`"),
+                        );
+                    }
+                }
+                self.stmt(stmt);
+                reachable = self.exits.stmt(stmt).falls;
+            }
+        });
+    }
+
+    pub(super) fn merge(&mut self, stmt: Span, ways: &[Changes], construct: &'static str) {
+        let outs = self.env.merge(ways, construct);
+        self.facts.outs.insert(stmt, outs.into());
+    }
+
+    pub(super) fn branch(&mut self, block: Option<&Block>) -> Changes {
+        let mark = self.env.mark();
+        if let Some(block) = block {
+            self.block(block);
+        }
+        self.env.undo(mark)
+    }
+
+    pub(super) fn stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Run(run) => {
+                let ty = self.run(run);
+                self.facts.variables.push((run.name.span, ty.clone()));
+                self.bind(&run.name, ty);
+            }
+            StmtKind::Let(name, e) => {
+                let ty = self.expr(e, None);
+                self.facts.variables.push((name.span, ty.clone()));
+                self.bind(name, ty);
+            }
+            StmtKind::Parallel { max_concurrency, runs } => self.parallel(max_concurrency.as_ref(), runs),
+            StmtKind::If(condition, then, other) => {
+                self.condition(condition);
+                let ways = [self.branch(Some(then)), self.branch(other.as_ref())];
+                self.merge(stmt.span, &ways, if other.is_some() { "`if`" } else { "`if` without `else`" });
+            }
+            StmtKind::IfLet(name, e, then, other) => {
+                let ty = self.optional(e);
+                let mark = self.env.mark();
+                let known = self.env.get(&name.text).is_some();
+                self.bind(name, ty);
+                let bound = self.bindings;
+                self.block(then);
+                let mut then = self.env.undo(mark);
+                leave(&mut then, &name.text, bound, known);
+                let ways = [then, self.branch(other.as_ref())];
+                self.merge(stmt.span, &ways, "`if let`");
+            }
+            StmtKind::While(condition, max, body) => {
+                if let Some(n) = max.as_ref().filter(|n| n.text.parse() == Ok(0u64)) {
+                    self.report(zero(n, "a loop of at most 0 rounds does nothing"));
+                }
+                self.looping(stmt.span, condition.span, body, None, |c| c.condition(condition));
+            }
+            StmtKind::For(name, list, body) => {
+                let item = self.items(list);
+                self.looping(stmt.span, list.span, body, Some(&name.text), |c| c.bind(name, item));
+            }
+            StmtKind::ParallelFor(name, list, max, body) => {
+                self.parallel_for(stmt.span, name, list, max.as_ref(), body);
+            }
+            StmtKind::Match(e, arms) => self.matching(stmt.span, e, arms),
+            StmtKind::Try(body, name, handler) => {
+                let tried = self.branch(Some(body));
+                let mark = self.env.mark();
+                let known = self.env.get(&name.text).is_some();
+                self.bind(name, Type::Str);
+                let bound = self.bindings;
+                self.block(handler);
+                let mut caught = self.env.undo(mark);
+                leave(&mut caught, &name.text, bound, known);
+                self.merge(stmt.span, &[tried, caught], "`try`");
+            }
+            StmtKind::Assert(e, _) => self.condition(e),
+            StmtKind::Guard(name, e, _) => self.guard(name, e),
+            StmtKind::Return(_) if self.concurrent.is_some() => {
+                let d = leaves("return", stmt.span, self.concurrent);
+                self.report(d);
+            }
+            StmtKind::Return(e) => match self.result.clone() {
+                Some((ty, declared)) => {
+                    self.expect(e, &ty, Some((declared, "the declared result".to_string())));
+                }
+                None => {
+                    self.expr(e, None);
+                    self.report(
+                        Diagnostic::error(codes::RETURN_IN_TEST, "a test returns nothing", stmt.span)
+                            .help("use `assert` to say what must hold"),
+                    );
+                }
+            },
+            StmtKind::Break | StmtKind::Continue => {
+                let word = if matches!(stmt.kind, StmtKind::Break) { "break" } else { "continue" };
+                if let Some(inner) = self.loops.last_mut() {
+                    inner.exits.push(self.env.changes(inner.mark));
+                } else if self.concurrent.is_some() {
+                    let d = leaves(word, stmt.span, self.concurrent);
+                    self.report(d);
+                } else {
+                    self.report(
+                        Diagnostic::error(
+                            codes::OUTSIDE_LOOP,
+                            format!("`{word}` outside of a loop"),
+                            stmt.span,
+                        )
+                        .help("it can only stand inside `while` or `for`"),
+                    );
+                }
+            }
+            StmtKind::Error(lost) => lost.iter().for_each(|name| self.bind(name, Type::Dyn)),
+        }
+    }
+
+    /// A loop: like an `if` without `else`, and what changes its type may not be read in a later round.
+    pub(super) fn looping(
+        &mut self,
+        stmt: Span,
+        head: Span,
+        body: &Block,
+        item: Option<&str>,
+        enter: impl FnOnce(&mut Self),
+    ) {
+        let mark = self.env.mark();
+        let known = item.is_some_and(|name| self.env.get(name).is_some());
+        self.loops.push(Loop { mark, exits: Vec::new() });
+        enter(self);
+        let bound = self.bindings;
+        self.block(body);
+        let end = self.env.undo(mark);
+        let exits = self.loops.pop().map(|l| l.exits).unwrap_or_default();
+        let mut ways = vec![Changes::new(), end];
+        ways.extend(exits);
+        if let Some(name) = item {
+            ways.iter_mut().for_each(|way| leave(way, name, bound, known));
+        }
+        for way in &ways {
+            for (name, entry) in way {
+                let (Some(Entry::Bound(before)), Some(Entry::Bound(after))) = (self.env.get(name), entry)
+                else {
+                    continue;
+                };
+                if same(&before.ty, &after.ty) {
+                    continue;
+                }
+                let Some(read) = self.reads.get(&before.id).copied().filter(|r| r.start >= head.start) else {
+                    continue;
+                };
+                let d = Diagnostic::error(
+                    codes::TYPE_CHANGES_IN_LOOP,
+                    format!("`{name}` has another type in the second round of the loop"),
+                    read,
+                )
+                .label(format!("a {} in the first round", show(&before.ty)))
+                .remark(after.span, format!("becomes a {} here", show(&after.ty)))
+                .help("use another name for the new value");
+                if !self.out.contains(&d) {
+                    self.out.push(d);
+                }
+            }
+        }
+        self.merge(stmt, &ways, "a loop");
+    }
+
+    /// The rounds run at the same time, each with the variables as they are before. What a round binds on every way is
+    /// afterwards the list of what the rounds have bound, and so must be new: no round sees another.
+    pub(super) fn parallel_for(
+        &mut self,
+        stmt: Span,
+        name: &ast::Name,
+        list: &Expr,
+        max: Option<&ast::Number>,
+        body: &Block,
+    ) {
+        if let Some(n) = max.filter(|n| n.text.parse() == Ok(0u64)) {
+            self.report(zero(n, "at most 0 at a time would never finish"));
+        }
+        let item = self.items(list);
+        let mark = self.env.mark();
+        let known = self.env.get(&name.text).is_some();
+        self.bind(name, item);
+        let bound = self.bindings;
+        let loops = std::mem::take(&mut self.loops);
+        let head = Span { end: name.span.end, ..stmt };
+        let around = self.concurrent.replace(head);
+        self.block(body);
+        self.concurrent = around;
+        self.loops = loops;
+        let mut round = self.env.undo(mark);
+        leave(&mut round, &name.text, bound, known);
+        let mut outs: Vec<String> = Vec::new();
+        let mut names: Vec<(String, Option<Entry>)> = round.into_iter().collect();
+        names.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, entry) in names {
+            match (self.env.get(&name).cloned(), &entry) {
+                (Some(Entry::Bound(before)), Some(Entry::Bound(after))) if before.id != after.id => {
+                    let d = Diagnostic::error(
+                        codes::NOT_FRESH,
+                        format!("`{name}` has a value already, and `parallel for` only binds new names"),
+                        after.span,
+                    )
+                    .remark(before.span, "bound here")
+                    .remark(head, "in the rounds of this, which run at the same time");
+                    self.report(
+                        d.help("choose another name; afterwards it is the list of what the rounds bind"),
+                    );
+                }
+                (Some(Entry::Bound(_)), _) => {}
+                (_, Some(Entry::Bound(b))) => {
+                    self.bindings += 1;
+                    let list = Binding { id: self.bindings, ty: Type::list(b.ty.clone()), span: b.span };
+                    self.env.set(&name, Some(Entry::Bound(list)));
+                    outs.push(name);
+                }
+                (_, Some(_)) => self.env.set(&name, entry),
+                (_, None) => {}
+            }
+        }
+        self.facts.outs.insert(stmt, outs.into());
+    }
+
+    pub(super) fn items(&mut self, list: &Expr) -> Type {
+        match self.expr(list, None) {
+            Type::List(t) => (*t).clone(),
+            Type::Dyn => Type::Dyn,
+            other => {
+                self.report(
+                    Diagnostic::error(
+                        codes::MISMATCH,
+                        format!("`for` goes through a list, found {}", show(&other)),
+                        list.span,
+                    )
+                    .help(match other {
+                        Type::Num => "to count, write `range(0, n)`",
+                        Type::Str => "a text becomes a list with `split(text, \" \")`",
+                        Type::Option(_) => "look inside the option with `if let xs = …`",
+                        _ => "a list of one item is written `[…]`",
+                    }),
+                );
+                Type::Dyn
+            }
+        }
+    }
+
+    pub(super) fn condition(&mut self, e: &Expr) {
+        let ty = self.expr(e, Some(&Type::Bool));
+        if !ty.is_subtype(&Type::Bool) {
+            let mut d = Diagnostic::error(
+                codes::MISMATCH,
+                format!("a condition must be a Bool, found {}", show(&ty)),
+                e.span,
+            );
+            d = match ty {
+                Type::Option(_) => d.help("write `if let x = …` to look inside an option"),
+                Type::Str => d.help("compare it: `… != \"\"`"),
+                Type::Num => d.help("compare it: `… != 0`"),
+                _ => d.help("write a comparison, or the name of something that is a Bool"),
+            };
+            self.report(d);
+        }
+    }
+
+    /// If-let: `e` must be an option; its inside.
+    pub(super) fn optional(&mut self, e: &Expr) -> Type {
+        match self.expr(e, None) {
+            Type::Option(t) => (*t).clone(),
+            Type::Dyn => Type::Dyn,
+            other => {
+                self.report(
+                    Diagnostic::error(codes::NOT_AN_OPTION, "`if let` needs an option", e.span)
+                        .label(format!("this is {}", show(&other)))
+                        .help(
+                            "only a value of type `Option[…]` can be absent; use `if` for other conditions",
+                        ),
+                );
+                Type::Dyn
+            }
+        }
+    }
+
+    pub(super) fn matching(&mut self, stmt: Span, e: &Expr, arms: &[ast::Arm]) {
+        let ty = self.expr(e, None);
+        let variants = match &ty {
+            Type::Enum(t) => Some(t.clone()),
+            Type::Dyn => None,
+            other => {
+                self.report(
+                    Diagnostic::error(codes::MATCH_NOT_ENUM, "`match` needs a value of an enum type", e.span)
+                        .label(format!("this is {}", show(other)))
+                        .help("use `if` and `else if` for other values"),
+                );
+                None
+            }
+        };
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        let mut rest: Option<Span> = None;
+        let mut ways = Vec::new();
+        for arm in arms {
+            if let Some(first) = rest {
+                self.report(
+                    Diagnostic::warn(codes::UNREACHABLE, "this case can't be reached", arm.pattern)
+                        .remark(first, "`_` takes everything")
+                        .help("put `_` last"),
+                );
+            }
+            for v in &arm.variants {
+                if let Some(first) = seen.get(&*v.text) {
+                    let d = duplicate("case", v, *first);
+                    self.report(d);
+                } else if let Some(t) =
+                    variants.as_ref().filter(|t| !t.variants.iter().any(|n| **n == *v.text))
+                {
+                    let d = not_a_variant(&v.text, v.span, t);
+                    self.report(d);
+                }
+                seen.insert(&v.text, v.span);
+            }
+            if arm.variants.is_empty() {
+                rest = rest.or(Some(arm.pattern));
+            }
+            ways.push(self.branch(Some(&arm.body)));
+        }
+        if let (Some(t), None) = (&variants, rest) {
+            let missing: Vec<&str> =
+                t.variants.iter().map(|v| &**v).filter(|v| !seen.contains_key(v)).collect();
+            if !missing.is_empty() {
+                self.report(
+                    Diagnostic::error(
+                        codes::NOT_EXHAUSTIVE,
+                        format!("no case for `{}`", missing.join("`, `")),
+                        e.span,
+                    )
+                    .label(format!("a value of `{}`", t.name))
+                    .help("add the missing cases, or `_ => { … }` for all others")
+                    .fix(Fix {
+                        span: Span {
+                            start: stmt.end.saturating_sub(1),
+                            end: stmt.end.saturating_sub(1),
+                            ..stmt
+                        },
+                        replacement: format!("{} => {{ }} ", missing.join(" | ")),
+                        applicability: Applicability::Unsafe,
+                    }),
+                );
+            }
+        }
+        self.merge(stmt, &ways, "`match`");
+    }
+
+    pub(super) fn guard(&mut self, name: &ast::Name, e: &Expr) {
+        let var = Expr { kind: ExprKind::Var(name.text.clone()), span: name.span, height: 1 };
+        self.expr(&var, None);
+        self.in_guard = true;
+        let wrong = self.out.len();
+        self.condition(e);
+        self.in_guard = false;
+        // What is no condition at all is no predicate either, and was said.
+        let known = diagnostics::has_errors(&self.out[wrong..]);
+        if let Err(span) = predicate::of(&name.text, e)
+            && !known
+        {
+            self.report(
+                Diagnostic::error(codes::NOT_A_PREDICATE, "this can't be decided about the guarded value alone", span)
+                    .help(format!(
+                        "a guard compares `{0}`, a field of it, `length({0})` or `words({0})` with a constant, or says `contains`, `matches`, `schema`, `every` or `some` of it, \
+                         with `&&`, `||` and `!`",
+                        name.text
+                    )),
+            );
+        }
+    }
+
+    pub(super) fn parallel(&mut self, max: Option<&ast::Number>, runs: &[Run]) {
+        if let Some(n) = max.filter(|n| n.text.parse() == Ok(0u64)) {
+            self.report(zero(n, "at most 0 at a time would never finish"));
+        }
+        let mut results = Vec::new();
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        for run in runs {
+            // All targets are fresh and pairwise distinct.
+            let first = *seen.entry(&run.name.text).or_insert(run.name.span);
+            if first != run.name.span {
+                let d = duplicate("result", &run.name, first);
+                self.report(d);
+            } else if let Some(Entry::Bound(b)) = self.env.get(&run.name.text) {
+                let first = b.span;
+                self.report(
+                    Diagnostic::error(
+                        codes::NOT_FRESH,
+                        format!(
+                            "`{}` has a value already, and `parallel` only binds new names",
+                            run.name.text
+                        ),
+                        run.name.span,
+                    )
+                    .remark(first, "bound here")
+                    .help("choose another name"),
+                );
+            }
+            results.push(self.run(run));
+        }
+        for (run, ty) in runs.iter().zip(results) {
+            self.bind(&run.name, ty);
+        }
+    }
+}

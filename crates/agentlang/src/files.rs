@@ -1,0 +1,225 @@
+//! The files of a program: the one that is checked, and what it imports, directly or through others.
+//!
+//! All of them are one program with one set of names. Each file is part of it once, however often it is imported.
+
+use super::codes;
+use diagnostics::{Diagnostic, FileId, Span};
+use frontend_kit::{Unit, UnitKind};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use syntax::agent::ast::{Comment, Import, Item, Program, Use};
+
+/// A program has at most so many files.
+const MOST_FILES: usize = 1_000;
+
+/// Opens the files that a program imports. Front ends open none themselves.
+pub trait Loader {
+    /// The file that `path`, as it is written in the file `from`, means, with its text. A file has the same
+    /// number each time.
+    ///
+    /// # Errors
+    /// Why there is no such text, for a message: `no such file`.
+    fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String>;
+
+    /// What the configuration defines that `path`, as it is written in the file `from`, means; the first is what it is
+    /// for, if it says so. A path may lead to a folder.
+    ///
+    /// # Errors
+    /// Why there is nothing, for a message.
+    fn units(&mut self, _from: FileId, _path: &str) -> Result<Vec<Unit>, String> {
+        Err("configurations are not read here".into())
+    }
+}
+
+/// A loader for programs of one file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFiles;
+
+impl Loader for NoFiles {
+    fn load(&mut self, _: FileId, _: &str) -> Result<(FileId, Arc<str>), String> {
+        Err("this program is a single text without other files".into())
+    }
+}
+
+/// A file of a program.
+#[derive(Debug)]
+pub(super) struct SourceFile {
+    pub(super) text: Arc<str>,
+    pub(super) comments: Vec<Comment>,
+}
+
+/// The files of a program by number, and what it imports from configurations.
+#[derive(Debug, Default)]
+pub(super) struct Files(HashMap<FileId, SourceFile>, HashMap<Span, Unit>);
+
+impl Files {
+    /// The text of a place.
+    pub(super) fn text(&self, span: Span) -> Option<&str> {
+        self.0.get(&span.file)?.text.get(span.start as usize..span.end as usize)
+    }
+
+    /// What an import brings, by the place of its declaration.
+    pub(super) fn unit(&self, import: Span) -> Option<&Unit> {
+        self.1.get(&import)
+    }
+
+    pub(super) fn get(&self, file: FileId) -> Option<&SourceFile> {
+        self.0.get(&file)
+    }
+}
+
+/// A file that is being read: its items, and how many of its imports have been followed.
+struct Open {
+    file: FileId,
+    items: Vec<Item>,
+    uses: Vec<Use>,
+    next: usize,
+}
+
+/// Reads a file and all that it imports. What a file imports comes before it.
+pub(super) fn collect(
+    file: FileId,
+    text: &str,
+    loader: &mut dyn Loader,
+    out: &mut Vec<Diagnostic>,
+) -> (Program, Files) {
+    let mut files = Files::default();
+    let mut items = Vec::new();
+    let (main, whole) = open(file, text.into(), &mut files, out);
+    let mut path = vec![main];
+    while let Some(top) = path.last_mut() {
+        let Some(import) = top.uses.get(top.next).cloned() else {
+            items.extend(path.pop().map_or(Vec::new(), |done| done.items));
+            continue;
+        };
+        top.next += 1;
+        let from = top.file;
+        if files.0.len() >= MOST_FILES {
+            out.push(
+                Diagnostic::error(
+                    codes::NOT_IMPORTED,
+                    format!("a program of more than {MOST_FILES} files"),
+                    import.path.span,
+                )
+                .help("this and further imports were not followed"),
+            );
+            break;
+        }
+        match loader.load(from, &import.path.value) {
+            Err(why) => out.push(
+                Diagnostic::error(
+                    codes::NOT_IMPORTED,
+                    format!("can't import `{}`: {why}", diagnostics::clip(&import.path.value)),
+                    import.path.span,
+                )
+                .help("the path is relative to the folder of this file"),
+            ),
+            Ok((found, text)) => {
+                if let Some(at) = path.iter().position(|f| f.file == found) {
+                    circle(&path[at..], out);
+                } else if !files.0.contains_key(&found) {
+                    path.push(open(found, text, &mut files, out).0);
+                }
+            }
+        }
+    }
+    // Left over only if there are too many files.
+    items.extend(path.into_iter().rev().flat_map(|f| f.items));
+    for item in &items {
+        if let Item::Import(i) = item {
+            match loader.units(i.span.file, &i.path.value).and_then(|units| choose(i, units)) {
+                Ok(unit) => {
+                    files.1.insert(i.span, unit);
+                }
+                Err(why) => out.push(
+                    Diagnostic::error(
+                        codes::NOT_IMPORTED,
+                        format!("can't import `{}`: {why}", diagnostics::clip(&i.path.value)),
+                        i.path.span,
+                    )
+                    .help("the path is relative to the folder of this file"),
+                ),
+            }
+        }
+    }
+    (Program { items, comments: Vec::new(), span: whole }, files)
+}
+
+/// The unit that is meant: the one of the name, or else the first of the kind.
+fn choose(import: &Import, units: Vec<Unit>) -> Result<Unit, String> {
+    let names = || units.iter().map(|u| format!("`{}`", u.name)).collect::<Vec<_>>().join(", ");
+    let crew = import.kind.text != "agent";
+    let wanted = match &import.unit {
+        Some(name) => units.iter().position(|u| u.name == name.value),
+        None => {
+            let fits = |u: &&Unit| (u.kind == UnitKind::Crew) == crew;
+            let mut fitting = units.iter().filter(fits);
+            match (fitting.next(), fitting.next()) {
+                (Some(_), Some(_)) if !crew => {
+                    return Err(format!(
+                        "it defines several agents: {}; say which one, in quotes after the path",
+                        names()
+                    ));
+                }
+                (Some(one), _) => units.iter().position(|u| u.name == one.name),
+                // A single unit is what is meant, whatever it is called.
+                (None, _) if units.len() == 1 => Some(0),
+                (None, _) => None,
+            }
+        }
+    };
+    match (wanted, &import.unit) {
+        (Some(i), _) => Ok(units.into_iter().nth(i).expect("the position was found in the list")),
+        (None, _) if units.is_empty() => Err("it defines nothing that can be run".into()),
+        (None, Some(name)) => {
+            Err(format!("it defines no `{}`, but {}", diagnostics::clip(&name.value), names()))
+        }
+        (None, None) => Err(format!("it defines no {}, but {}", import.kind.text, names())),
+    }
+}
+
+fn open(file: FileId, text: Arc<str>, files: &mut Files, out: &mut Vec<Diagnostic>) -> (Open, Span) {
+    let (program, found) = syntax::agent::parse(file, &text);
+    out.extend(found);
+    let mut uses: Vec<Use> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
+    for item in &program.items {
+        let Item::Use(u) = item else { continue };
+        if seen.insert(&u.path.value) {
+            uses.push(u.clone());
+            continue;
+        }
+        let mut d = Diagnostic::error(
+            codes::DUPLICATE,
+            format!("`{}` is imported twice", diagnostics::clip(&u.path.value)),
+            u.path.span,
+        );
+        if let Some(first) = uses.iter().find(|f| f.path.value == u.path.value) {
+            d = d.remark(first.path.span, "first here");
+        }
+        out.push(d.help("remove one of them"));
+    }
+    files.0.insert(file, SourceFile { text, comments: program.comments });
+    (Open { file, items: program.items, uses, next: 0 }, program.span)
+}
+
+/// Files each of which imports the next, and the last the first.
+fn circle(path: &[Open], out: &mut Vec<Diagnostic>) {
+    let mut imports = path.iter().filter_map(|f| f.uses.get(f.next.checked_sub(1)?));
+    let Some(first) = imports.next() else { return };
+    let mut d = Diagnostic::error(
+        codes::IMPORT_CIRCLE,
+        format!("importing `{}` imports this file again", diagnostics::clip(&first.path.value)),
+        first.path.span,
+    );
+    let mut alone = true;
+    for other in imports {
+        d = d.remark(other.path.span, "through this");
+        alone = false;
+    }
+    out.push(d.help(if alone {
+        "remove it: a file knows itself"
+    } else {
+        "put what both files need into a third one that imports neither"
+    }));
+}

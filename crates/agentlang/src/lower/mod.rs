@@ -1,0 +1,311 @@
+//! Checked programs to core terms.
+//!
+//! A pipeline is a function from the record of its inputs. What a branch or loop binds for the
+//! statements after it is its result, so a branch not taken still labels it. A loop is a `fix` over
+//! those variables. A statement that may leave its block early (`return`, `break`, `continue`) gives a
+//! tag that says how; where only one of its ways goes on, what follows is moved into that way and no
+//! tag is needed. Where that would nest too deep, what follows becomes a function of the variables that are
+//! bound by then, so that a pipeline may leave early as often as it likes.
+//!
+//! Source: seed 004 §3; `docs/calculus.md` §3 for what the terms mean.
+
+mod agents;
+mod callables;
+mod expr;
+mod statements;
+mod taint;
+mod variables;
+
+use expr::{DONE, result_of};
+use taint::Taint;
+use variables::{Binder, Mode, Scope, last_reads};
+
+use super::codes;
+use super::decls::{Decls, Signature};
+use super::exits::ExitTable;
+use super::{Entry, EntryKind, check::Facts};
+use core_ir::{
+    BuildError, Builder, Code, Data, Globals, LabelSpec, Lattice, LatticeKind, Name, Prim, StoreId, Term,
+    TermId, ToolDecl, ToolId, Type,
+};
+use diagnostics::{Diagnostic, Span};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use syntax::agent::ast::{self, Item, Stmt};
+
+/// How many further calls may quote a decoding error to the model.
+const REPAIR: u32 = 2;
+
+/// The parts of a checked program.
+pub(super) struct Checked<'a> {
+    pub(super) files: &'a super::files::Files,
+    pub(super) program: &'a ast::Program,
+    pub(super) decls: &'a Decls,
+    pub(super) facts: &'a Facts,
+    pub(super) exits: &'a ExitTable,
+    pub(super) retry_timeouts: bool,
+    pub(super) world: &'a World,
+}
+
+/// What the run's policy says that terms depend on.
+#[derive(Debug, Default)]
+pub(super) struct World {
+    pub(super) lattice: LatticeKind,
+    /// What the results of tools and tasks are labelled with, by the name of the handler, where it is not what they declare.
+    pub(super) results: HashMap<String, LabelSpec>,
+    /// The tools and tasks whose bounds are not those that they declare.
+    pub(super) bounds: HashSet<String>,
+}
+
+impl Checked<'_> {
+    /// What covers the label of the result of a tool or task.
+    fn returns(&self, s: &Signature) -> Taint {
+        match self.world.results.get(&self.decls.handler_name(s)) {
+            Some(spec) => Taint::covering(&mut Lattice::new(self.world.lattice), spec),
+            None => Taint::of(&s.flow),
+        }
+    }
+}
+
+/// The term of an entry point: a function from the record of its inputs.
+pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Diagnostic>> {
+    let mut lower = Lower::new(checked);
+    let root = match (&entry.kind, &checked.program.items.get(entry.item)) {
+        (EntryKind::Pipeline, Some(Item::Pipeline(p))) => lower.pipeline(p, Taint::NONE, None),
+        (EntryKind::Test, Some(Item::Test(t))) => lower.test(t),
+        // Entries are made from these items.
+        _ => lower.b.add(Term::Unknown("entry".into()), entry.span),
+    };
+    let definitions = std::mem::take(&mut lower.definitions);
+    let root = lower.b.let_in(definitions, root, entry.span);
+    lower.b.finish(root, &Globals::none()).map_err(|errors| {
+        // Every leaf of what is too deep is an error; the first says it all.
+        let mut found: Vec<Diagnostic> = errors.iter().map(|e| failure(e, entry)).collect();
+        found.dedup_by_key(|d| d.code);
+        found
+    })
+}
+
+/// The declarations of all tools, used or not, in the order of the text.
+pub(super) fn tools(checked: &Checked<'_>) -> Vec<Arc<ToolDecl>> {
+    let mut all: Vec<&Signature> = checked.decls.tools.values().collect();
+    all.sort_by_key(|s| (s.name.span.file.0, s.name.span.start));
+    let Some(at) = all.first().map(|s| s.name.span) else { return Vec::new() };
+    let mut lower = Lower::new(checked);
+    for signature in all {
+        lower.tool(signature);
+    }
+    let root = lower.b.lit(Data::Null, at);
+    // A literal is never too deep.
+    lower.b.finish(root, &Globals::none()).map_or_else(|_| Vec::new(), |code| code.tools.clone())
+}
+
+fn failure(error: &BuildError, entry: &Entry) -> Diagnostic {
+    match error {
+        BuildError::TooDeep(span) => Diagnostic::error(
+            codes::TERM_TOO_DEEP,
+            format!("`{}` becomes too deep a term here", entry.name),
+            *span,
+        )
+        .help("put a part of it into a pipeline of its own"),
+        BuildError::Unbound(name, span)
+        | BuildError::UnknownKey(name, span)
+        | BuildError::NotAFunction(name, span)
+        | BuildError::Policy(name, span) => fault(&format!("`{name}` is not resolved"), *span),
+        BuildError::Shared(span) => fault("a term is used twice", *span),
+        BuildError::Stores(conflict) => frontend_kit::emit::store_conflict(conflict),
+    }
+}
+
+/// Not the program's fault; said rather than hidden.
+fn fault(what: &str, span: Span) -> Diagnostic {
+    Diagnostic::error(codes::COMPILER_FAULT, format!("a fault of the compiler: {what}"), span)
+        .help("please report it together with the program")
+}
+
+/// Statements that remain to be lowered: a slice, and what follows when it is done.
+struct Rest<'a> {
+    stmts: &'a [Stmt],
+    /// Whether the innermost binder ends with the slice.
+    leave: bool,
+    next: Option<&'a Rest<'a>>,
+    /// Where the block of the slice ends.
+    end: Span,
+}
+
+/// What a function is made for.
+#[derive(PartialEq, Eq, Hash)]
+struct Callable {
+    name: String,
+    /// Who carries it out, if it is a task.
+    agent: Option<String>,
+    /// What is known of the labels of a pipeline's arguments, and of the program counter.
+    given: Taint,
+    pc: Taint,
+    /// How often a pipeline calls itself at most, if that is known.
+    calls: Option<u64>,
+}
+
+struct Lower<'a> {
+    c: &'a Checked<'a>,
+    b: Builder,
+    scope: Scope,
+    tools: HashMap<(bool, String), ToolId>,
+    /// The memories of agents.
+    stores: HashMap<String, StoreId>,
+    /// The variables of the functions that agent tasks and pipelines became.
+    functions: HashMap<Callable, Name>,
+    /// The variables by which pipelines call themselves that are being lowered, and whether they are counted.
+    again: HashMap<String, (Name, bool)>,
+    definitions: Vec<(Name, TermId)>,
+    /// The names that are bound for the blocks around this place, outermost first.
+    binders: Vec<Binder>,
+    /// An upper bound of the program counter's label here.
+    pc: Taint,
+    /// What pipelines add to the labels of their results.
+    results: HashMap<String, Taint>,
+    /// The regions around this place, outermost first.
+    regions: Vec<Region>,
+    /// Where the pipeline or test reads each of its variables last.
+    last_reads: HashMap<String, u32>,
+}
+
+/// How often what follows is moved into a branch before it becomes a function of its own. Each time puts it two
+/// or three levels deeper, of which a term has [`core_ir::MAX_DEPTH`].
+const MOST_NESTED: u32 = 48;
+
+/// A part of a term in which functions for what follows can be defined: at its beginning, before all others.
+struct Region {
+    /// How long the scope's journal was, and how many binders there were, at the beginning.
+    journal: usize,
+    binders: usize,
+    /// How often what follows has been moved into a branch.
+    nested: u32,
+    /// The functions, each before those that call it.
+    functions: Vec<(Name, TermId)>,
+}
+
+impl<'a> Lower<'a> {
+    fn new(checked: &'a Checked<'a>) -> Lower<'a> {
+        Lower {
+            c: checked,
+            b: Builder::new(),
+            scope: Scope::default(),
+            tools: HashMap::new(),
+            stores: HashMap::new(),
+            functions: HashMap::new(),
+            again: HashMap::new(),
+            definitions: Vec::new(),
+            binders: Vec::new(),
+            pc: Taint::NONE,
+            results: HashMap::new(),
+            regions: Vec::new(),
+            last_reads: HashMap::new(),
+        }
+    }
+}
+
+impl Lower<'_> {
+    /// What is known of a label, as a label of the run's lattice.
+    fn label(&mut self, taint: Taint, at: Span) -> TermId {
+        let mut lattice = Lattice::new(self.c.world.lattice);
+        let axes = LabelSpec::Axes { untrusted: taint.untrusted, secret: taint.secret };
+        // Every lattice has labels for the two axes.
+        let data = lattice.resolve(&axes).map_or(Data::Null, |label| lattice.data_of(label));
+        self.b.lit(data, at)
+    }
+
+    // ----- declarations -----
+
+    /// The function of a pipeline that is called with inputs of at most the label `given`, under the program
+    /// counter that is set.
+    /// The function of a pipeline, whose result is tagged if it is one that calls itself so often at most.
+    fn pipeline_once(&mut self, p: &ast::Pipeline, given: Taint, counted: bool) -> TermId {
+        let Some(signature) = self.c.decls.callables.get(&p.name.text) else {
+            return self.b.add(Term::Unknown(p.name.text.as_str().into()), p.span);
+        };
+        let mark = self.scope.journal.len();
+        let names = std::mem::take(&mut self.scope.names);
+        let binders = std::mem::take(&mut self.binders);
+        let input = self.b.fresh("input");
+        let mut bindings = Vec::new();
+        // Named first, so that the message says which pipeline got what.
+        let at = p.name.span;
+        let raw = self.b.var(input.clone(), at);
+        let fields = signature.params.iter().map(|q| (Name::from(q.name.text.as_str()), q.ty.clone()));
+        let record = Type::record(fields.collect::<Vec<_>>());
+        let checked =
+            self.b.add(Term::Check(format!("the input of `{}`", p.name.text).into(), record, raw), at);
+        bindings.push((input.clone(), checked));
+        for q in &signature.params {
+            let of = self.b.var(input.clone(), q.name.span);
+            let optional = matches!(q.ty, Type::Option(_));
+            let mut value = self.access(of, &q.name.text, optional, q.name.span);
+            let own = Taint { untrusted: q.flow.untrusted, secret: q.flow.secret };
+            if own != Taint::NONE {
+                let l = self.label(own, q.name.span);
+                value = self.b.add(Term::Relabel(l, value), q.name.span);
+            }
+            bindings.push((self.bind(&q.name.text, own.join(given)), value));
+            if q.flow.requires_trusted || q.flow.requires_public {
+                let at = q.flow.requires.unwrap_or(q.name.span);
+                let most = Taint { untrusted: !q.flow.requires_trusted, secret: !q.flow.requires_public };
+                let value = self.variable(&q.name.text, at);
+                let all = self.b.add(Term::Prim(Prim::Flatten, vec![value]), at);
+                let most = self.label(most, at);
+                bindings.push(("_".into(), self.b.add(Term::Assert(most, all), at)));
+            }
+        }
+        let outer = std::mem::replace(&mut self.last_reads, last_reads(&p.body));
+        let body = self.block(&p.body, &Mode::Pipeline);
+        self.last_reads = outer;
+        self.scope.undo(mark);
+        self.scope.names = names;
+        self.binders = binders;
+        let body = self.b.let_in(bindings, body, p.span);
+        let result = result_of(&p.name.text);
+        let mut body = self.b.add(Term::Check(result, signature.result.clone(), body), p.result.span);
+        if counted {
+            body = self.b.add(Term::Tag(DONE.into(), Some(body)), p.result.span);
+        }
+        self.b.abs(input, None, body, p.span)
+    }
+
+    fn test(&mut self, t: &ast::Test) -> TermId {
+        self.last_reads = last_reads(&t.body);
+        let body = self.block(&t.body, &Mode::Test);
+        let input = self.b.fresh("input");
+        self.b.abs(input, None, body, t.span)
+    }
+
+    // ----- statements -----
+
+    // ----- calls -----
+
+    // ----- expressions -----
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No program is known to be accepted and not to have a term; a term that is not well formed is said to be our fault.
+    #[test]
+    fn a_term_that_is_not_well_formed_is_a_fault_of_the_compiler() {
+        let at = Span { file: diagnostics::FileId(0), start: 3, end: 4 };
+        let mut b = Builder::new();
+        let root = b.var(Name::from("nobody"), at);
+        let errors = b.finish(root, &Globals::none()).err().unwrap();
+        let entry = Entry {
+            name: "p".into(),
+            kind: EntryKind::Pipeline,
+            input: Type::record([]),
+            result: Type::Null,
+            span: at,
+            item: 0,
+        };
+        let found: Vec<Diagnostic> = errors.iter().map(|e| failure(e, &entry)).collect();
+        assert_eq!((found.len(), found[0].code, found[0].span), (1, "A098", Some(at)));
+        assert!(found[0].message.contains("`nobody` is not resolved") && found[0].help[0].contains("report"));
+    }
+}

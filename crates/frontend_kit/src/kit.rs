@@ -1,0 +1,1013 @@
+//! The building blocks of front ends: agents with tools and helpers, loops, teams.
+//!
+//! Entry point: [`Kit`], which holds the terms of one unit while they are made.
+//!
+//! | source | term |
+//! |---|---|
+//! | instructions and a model | `llm p θ` |
+//! | with tools, helpers or handovers | `fix[n] (λself. λx. let r = fresh (send[system] p; send x; calls) in case r.next of {…})`, see [`crate::turn`] |
+//! | a tool | `t a ⇒ let o = tool[t] a in more {reply: recv[θ, waiting], said: "{t.said}\n[t] {o}"}` |
+//! | a helper: an agent that is asked and answers | `h a ⇒ let o = helper a.input in more {reply: recv[θ, waiting], said: "{t.said}\n[h] {o}"}` |
+//! | a handover: an agent that takes over | ``h ⇒ let o = more {…} in {next: `h, said: o.said}``, and then `helper r.said` |
+//! | one action at a time ([`Carried::First`]) | `fix[n] (λself. λx. let t = llm p θ x in case t of {…})` |
+//! | a reply without a tool call | ``final a ⇒ {next: `final, said: a}`` |
+//!
+//! Invariant: bounded. Parts and text are counted with each use of them, so no alias or reference makes
+//! a small file a large term.
+
+use crate::calls;
+use crate::doc::{Entry, Node};
+use crate::emit::{self, LoopBound, Part, Template, clip, codes, undecided};
+use crate::outline::Outline;
+use crate::project::{AgentPlace, Project, Unit, UnitKind};
+use crate::turn::{Asked, Call, Carried, Names, Outcome};
+use crate::versions::Versions;
+use core_ir::{
+    Branch, Builder, Catches, Data, EffectClass, Globals, LabelSpec, ModelParams, Name, Num, Recv, Role,
+    Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+};
+use diagnostics::{Diagnostic, Span};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+/// Parts (agents, tasks, nodes) compiled for one file, counting each use.
+const MOST_PARTS: usize = 4_000;
+/// Expressions of a program at most, in a file and in one value.
+const MOST_VALUES: usize = 20_000;
+const MOST_OF_VALUE: usize = 6_000;
+/// Expressions within one another at most: terms are nested a few times as deep.
+const DEEPEST_VALUE: usize = 150;
+/// Bytes of text compiled for one file, counting each use.
+const MOST_TEXT: usize = 32 << 20;
+/// Agents within one another.
+const DEEPEST: usize = 24;
+
+/// What may still be compiled for a file.
+pub struct Budget {
+    parts: usize,
+    text: usize,
+    exceeded: bool,
+    /// Expressions that are left, of the file and of the value that is compiled.
+    values: usize,
+    of_value: usize,
+    /// How deep within a value this is.
+    depth: usize,
+}
+
+impl Budget {
+    /// A budget for one file.
+    pub fn new() -> Budget {
+        let (values, of_value) = (MOST_VALUES, MOST_OF_VALUE);
+        Budget { parts: MOST_PARTS, text: MOST_TEXT, exceeded: false, values, of_value, depth: 0 }
+    }
+
+    /// Whether something was left out already.
+    pub fn exceeded(&self) -> bool {
+        self.exceeded
+    }
+
+    /// Begins an expression of a program if one more is allowed. A value that is used in many places is compiled in each: what
+    /// grows beyond all bounds that way is one value that is not known, not the end of the file.
+    pub fn begin_value(&mut self) -> bool {
+        if self.depth == 0 {
+            self.of_value = MOST_OF_VALUE;
+        }
+        if self.values == 0 || self.of_value == 0 || self.depth >= DEEPEST_VALUE {
+            return false;
+        }
+        self.values -= 1;
+        self.of_value -= 1;
+        self.depth += 1;
+        true
+    }
+
+    /// Ends an expression that was begun.
+    pub fn end_value(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// How many expressions were compiled so far.
+    pub fn spent(&self) -> usize {
+        MOST_VALUES - self.values
+    }
+
+    /// Begins a value that stands beside the one around it, which is not as deep and as large for it.
+    pub fn apart(&mut self) -> (usize, usize) {
+        (std::mem::take(&mut self.depth), self.of_value)
+    }
+
+    /// Goes on with the value around, see [`Budget::apart`].
+    pub fn together(&mut self, (depth, of_value): (usize, usize)) {
+        (self.depth, self.of_value) = (depth, of_value);
+    }
+
+    /// Whether one more part with so much text is allowed.
+    pub fn take(&mut self, text: usize, at: Span, out: &mut Vec<Diagnostic>) -> bool {
+        let left = self.parts > 0;
+        self.parts = self.parts.saturating_sub(1);
+        if !left {
+            self.report(at, out);
+        }
+        left && self.take_text(text, at, out)
+    }
+
+    /// Whether so much more text is allowed.
+    pub fn take_text(&mut self, text: usize, at: Span, out: &mut Vec<Diagnostic>) -> bool {
+        let left = self.text >= text;
+        if left {
+            self.text -= text;
+        } else {
+            self.report(at, out);
+        }
+        left
+    }
+
+    /// Reports that something is left out, once.
+    fn report(&mut self, at: Span, out: &mut Vec<Diagnostic>) {
+        if !std::mem::replace(&mut self.exceeded, true) {
+            let message =
+                format!("more than {MOST_PARTS} agents and tasks, or more than {MOST_TEXT} bytes of prompts");
+            out.push(Diagnostic::error(codes::TOO_MUCH, message, at));
+        }
+    }
+}
+
+/// What choosing a tool does.
+pub enum Does {
+    /// Calls the tool and goes on with what it returned.
+    Call,
+    /// Asks another agent, a function of text, and goes on with its answer.
+    Ask(TermId),
+    /// Another agent takes over; its answer is the answer.
+    HandOver(TermId),
+    /// Ends the talk or the loop around the agent.
+    End,
+    /// Calls the tool, whose result is the answer.
+    Finish,
+}
+
+/// Something that an agent may choose to do.
+pub struct Hand {
+    /// Name that the model calls.
+    pub name: String,
+    /// Place where it is listed.
+    pub at: Span,
+    /// Effect of a call.
+    pub does: Does,
+    /// Description that the model is shown.
+    pub description: Option<String>,
+    /// How the tool is carried out, for the runtime.
+    pub handler: Option<Data>,
+    /// Its declaration, where its parameters are known.
+    pub decl: Option<Box<ToolDecl>>,
+}
+
+impl Hand {
+    /// A tool of which the name is known.
+    pub fn tool(name: impl Into<String>, at: Span) -> Hand {
+        Hand { name: name.into(), at, does: Does::Call, description: None, handler: None, decl: None }
+    }
+
+    /// A tool of an MCP server.
+    pub fn mcp(name: impl Into<String>, server: &str, at: Span) -> Hand {
+        let handler = Some(Data::record([(Name::from("mcp"), Data::str(server))]));
+        Hand { handler, ..Hand::tool(name, at) }
+    }
+
+    /// Another agent that is asked and answers.
+    pub fn ask(name: impl Into<String>, agent: TermId, at: Span) -> Hand {
+        Hand { does: Does::Ask(agent), ..Hand::tool(name, at) }
+    }
+
+    /// Another agent that takes over.
+    pub fn over(name: impl Into<String>, agent: TermId, at: Span) -> Hand {
+        Hand { does: Does::HandOver(agent), ..Hand::tool(name, at) }
+    }
+}
+
+/// An agent, as far as its term goes.
+pub struct Agent<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Where something missing would have to be added.
+    pub head: Span,
+    /// The system message.
+    pub prompt: TermId,
+    /// Model and its parameters.
+    pub params: ModelParams,
+    /// The place that names the model.
+    pub model_at: Option<Span>,
+    /// Tools and helpers that it may call.
+    pub hands: Vec<Hand>,
+    /// The place that lists the tools.
+    pub hands_at: Option<Span>,
+    /// How often the loop runs; an agent without tools has no loop unless `looped`.
+    pub bound: LoopBound,
+}
+
+/// Reads the placeholders of a text.
+pub type Splitter = fn(&str) -> Vec<Part<'_>>;
+
+/// The terms of one unit while they are made.
+pub struct Kit<'o> {
+    /// Builder of the term.
+    pub b: Builder,
+    /// Diagnostics.
+    pub out: &'o mut Vec<Diagnostic>,
+    /// Nodes that may still be built.
+    pub budget: &'o mut Budget,
+    /// The versions of the project's packages.
+    pub versions: &'o Versions,
+    /// How the parts hang together.
+    pub outline: Outline,
+    agents: Vec<AgentPlace>,
+    inputs: BTreeSet<String>,
+    /// The types of those that are no texts.
+    input_types: BTreeMap<String, Type>,
+    tools: HashMap<String, ToolId>,
+    /// The definitions around the current place.
+    open: Vec<Span>,
+}
+
+impl<'o> Kit<'o> {
+    /// A kit without tools, agents or an outline.
+    pub fn new(out: &'o mut Vec<Diagnostic>, budget: &'o mut Budget, versions: &'o Versions) -> Self {
+        Kit {
+            b: Builder::new(),
+            out,
+            budget,
+            versions,
+            outline: Outline::default(),
+            agents: Vec::new(),
+            inputs: BTreeSet::new(),
+            input_types: BTreeMap::new(),
+            tools: HashMap::new(),
+            open: Vec::new(),
+        }
+    }
+
+    /// What could not be decided.
+    pub fn unknown(&mut self, why: &str, at: Span) -> TermId {
+        self.b.add(Term::Unknown(Name::from(clip(why).to_string())), at)
+    }
+
+    /// An unknown term with a diagnostic that says so.
+    pub fn undecided(&mut self, code: &'static str, why: String, at: Span) -> TermId {
+        let term = self.unknown(&why, at);
+        self.out.push(undecided(code, why, at));
+        term
+    }
+
+    /// A literal text.
+    pub fn text(&mut self, text: &str, at: Span) -> TermId {
+        self.b.lit(Data::str(text), at)
+    }
+
+    /// `λx. x`.
+    pub fn identity(&mut self, at: Span) -> TermId {
+        let x = self.b.var("x", at);
+        self.b.abs("x", Some(Type::Str), x, at)
+    }
+
+    /// A function applied to the variable `x`.
+    pub fn on_x(&mut self, function: TermId, at: Span) -> TermId {
+        let x = self.b.var("x", at);
+        self.b.app(function, x, at)
+    }
+
+    /// Whether an agent may be opened: it is not within itself, not too deep, and within the budget. If so,
+    /// it must be closed. If not, the term that stands for it.
+    pub fn open(&mut self, name: &str, definition: Span, head: Span, text: usize) -> Result<(), TermId> {
+        if self.open.contains(&definition) {
+            return Err(self.unknown("an agent within itself", head));
+        }
+        if self.open.len() >= DEEPEST || !self.budget.take(text, head, self.out) {
+            return Err(self.unknown("an agent beyond the limit", head));
+        }
+        self.open.push(definition);
+        if !self.agents.iter().any(|a| a.span == definition) {
+            self.agents.push(AgentPlace { name: name.to_string(), span: definition });
+        }
+        Ok(())
+    }
+
+    /// Closes what [`Kit::open`] opened.
+    pub fn close(&mut self) {
+        self.open.pop();
+    }
+
+    /// Notes a definition that is no agent around the current place; it must be closed.
+    pub fn enter(&mut self, definition: Span) {
+        self.open.push(definition);
+    }
+
+    /// Whether a definition is around the current place.
+    pub fn is_open(&self, definition: Span) -> bool {
+        self.open.contains(&definition)
+    }
+
+    /// Whether an agent was compiled in this unit already.
+    pub fn seen(&self, definition: Span) -> bool {
+        self.agents.iter().any(|a| a.span == definition)
+    }
+
+    /// The value of a placeholder: a field of the unit's inputs.
+    pub fn input(&mut self, name: &str, at: Span) -> TermId {
+        let inputs = self.b.var(emit::INPUTS, at);
+        self.inputs.insert(name.to_string());
+        self.b.add(Term::Field(inputs, name.into()), at)
+    }
+
+    /// The names of the unit's inputs so far.
+    pub fn inputs(&self) -> impl Iterator<Item = &str> {
+        self.inputs.iter().map(String::as_str)
+    }
+
+    /// An input that is no text.
+    pub fn typed_input(&mut self, name: &str, ty: Type) {
+        self.input_types.insert(name.to_string(), ty);
+    }
+
+    /// Adds a user's text with its placeholders, which are the unit's inputs.
+    pub fn fill(&mut self, template: &mut Template, text: &str, at: Span, split: Splitter) {
+        for part in split(text) {
+            match part {
+                Part::Text(t) => {
+                    template.text(t);
+                }
+                Part::Hole(name) => {
+                    let value = self.input(name, at);
+                    template.term(value);
+                }
+            }
+        }
+    }
+
+    /// A text with placeholders as a term.
+    pub fn filled(&mut self, text: &str, at: Span, split: Splitter) -> TermId {
+        let mut template = Template::new(at);
+        self.fill(&mut template, text, at, split);
+        template.build(&mut self.b)
+    }
+
+    /// A function of text that takes the unit's inputs instead, if it uses any: it begins with an empty text.
+    pub fn begun(&mut self, term: TermId, at: Span) -> TermId {
+        if self.inputs.is_empty() {
+            return term;
+        }
+        let nothing = self.text("", at);
+        self.b.app(term, nothing, at)
+    }
+
+    /// See [`emit::with_inputs`].
+    pub fn with_inputs(&mut self, term: TermId, at: Span) -> TermId {
+        emit::with_typed_inputs(&mut self.b, &self.inputs, &self.input_types, term, at)
+    }
+
+    /// `Str → Str`: one oracle, or a loop around one that is offered tools.
+    pub fn agent(&mut self, agent: Agent<'_>) -> TermId {
+        self.agent_asked(agent, Carried::All, None)
+    }
+
+    /// The same, where it is said which calls of a reply are carried out, and what the oracle of a loop is asked instead of `x`: a term about it.
+    pub fn agent_asked(&mut self, agent: Agent<'_>, carried: Carried, request: Option<TermId>) -> TermId {
+        let Agent { name, head, prompt, mut params, model_at, hands, hands_at, bound } = agent;
+        let model_at = model_at.unwrap_or(head);
+        if params.purpose.is_none() && !name.is_empty() {
+            params.purpose = Some(name.into());
+        }
+        let hands_at = hands_at.or_else(|| hands.first().map(|h| h.at)).unwrap_or(head);
+        let mut calls: Vec<Call> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
+        for hand in hands {
+            if calls.len() >= emit::MOST_TOOLS {
+                self.out.push(emit::too_many_tools(hand.at));
+                break;
+            }
+            if calls::reserved(&hand.name) || !seen.insert(hand.name.clone()) {
+                let message = match &*hand.name {
+                    "" => "a tool without a name is left out".to_string(),
+                    name if calls::reserved(name) => {
+                        format!(
+                            "a tool cannot be called `{name}`, which is what a reply without a call is; this one is left out"
+                        )
+                    }
+                    name => format!("there is a tool `{}` already, this one is left out", clip(name)),
+                };
+                self.out.push(Diagnostic::warn(codes::DUPLICATE, message, hand.at));
+                continue;
+            }
+            calls.push(self.called(hand, &mut params));
+        }
+        if calls.is_empty() {
+            let oracle = self.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
+            let Some(request) = request else { return oracle };
+            let asked = self.b.app(oracle, request, model_at);
+            return self.b.abs("x", Some(Type::Str), asked, head);
+        }
+        let fix_at = bound.span.unwrap_or(hands_at);
+        if matches!(self.b.term(prompt), Term::Lit(Data::Str(own)) if own.is_empty()) {
+            let at = self.b.span(prompt);
+            if at != head {
+                self.outline.blank(at);
+            }
+        }
+        let asked = Asked { prompt, params, request, calls, carried, head, model_at, calls_at: hands_at };
+        let body = asked.turn(&mut self.b, &Names::plain());
+        self.fixpoint(body, bound, head, fix_at)
+    }
+
+    /// `fix[n] (λself. λx: Str. body)`.
+    pub fn fixpoint(&mut self, body: TermId, bound: LoopBound, at: Span, fix_at: Span) -> TermId {
+        let step = self.b.abs("x", Some(Type::Str), body, at);
+        let body = self.b.abs("self", None, step, at);
+        self.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body }, fix_at)
+    }
+
+    /// A function of which more calls are made than its term says: nobody knows how many.
+    pub fn uncounted(&mut self, function: TermId, why: &str, at: Span) -> TermId {
+        let body = self.on_x(function, at);
+        self.fixpoint(body, LoopBound::uncounted(why), at, at)
+    }
+
+    /// A hand as a call, which the model is offered.
+    fn called(&mut self, hand: Hand, params: &mut ModelParams) -> Call {
+        let Hand { name, at, does, description, handler, decl } = hand;
+        let helper = !matches!(does, Does::Call | Does::Finish);
+        let finish = matches!(does, Does::Finish);
+        let id = match decl {
+            Some(decl) => self.declared(*decl),
+            None => self.tool(&name, at, helper, description, handler),
+        };
+        params.tools.push(id);
+        let comes = match does {
+            Does::Call | Does::Finish => {
+                let (f, a) = (self.b.add(Term::Tool(id), at), self.b.var("a", at));
+                let result = self.b.app(f, a, at);
+                if finish { Outcome::Answers(result) } else { Outcome::Joins(result) }
+            }
+            Does::Ask(agent) => {
+                let a = self.b.var("a", at);
+                let input = self.b.add(Term::Field(a, "input".into()), at);
+                Outcome::Joins(self.b.app(agent, input, at))
+            }
+            Does::End => Outcome::Fails,
+            Does::HandOver(agent) => Outcome::Over(agent),
+        };
+        Call { name: name.as_str().into(), at, comes }
+    }
+
+    /// The declaration of a tool, made once; a helper takes a text and does nothing to the world by itself.
+    pub fn tool(
+        &mut self,
+        name: &str,
+        at: Span,
+        helper: bool,
+        description: Option<String>,
+        handler: Option<Data>,
+    ) -> ToolId {
+        let key = format!("{name}\0{}\0{:?}", u8::from(helper), handler);
+        if let Some(id) = self.tools.get(&key) {
+            return *id;
+        }
+        let mut decl = ToolDecl::unknown(name.into(), at);
+        if helper {
+            decl.params = vec![ToolParam { name: "input".into(), ty: Type::Str, bound: LabelSpec::TOP }];
+            decl.result = Type::Str;
+            decl.effect = EffectClass::Pure;
+            decl.control = LabelSpec::TOP;
+            decl.label = LabelSpec::BOTTOM;
+        }
+        decl.description = description.map(|d| d.as_str().into());
+        decl.handler = handler;
+        let id = self.b.tool(decl);
+        self.tools.insert(key, id);
+        id
+    }
+
+    /// A declaration of a tool, made once.
+    pub fn declared(&mut self, decl: ToolDecl) -> ToolId {
+        let key = format!("{}\0{:?}\0{:?}\0{:?}", decl.name, decl.params, decl.result, decl.handler);
+        match self.tools.get(&key) {
+            Some(id) => *id,
+            None => {
+                let id = self.b.tool(decl);
+                self.tools.insert(key, id);
+                id
+            }
+        }
+    }
+
+    /// Finishes the unit: a term that was made with this kit, with its inputs around it.
+    pub fn finish(mut self, term: TermId, name: &str, kind: UnitKind, span: Span) -> Option<Unit> {
+        let term = self.with_inputs(term, span);
+        self.finish_bare(term, name, kind, span)
+    }
+
+    /// Finishes a unit whose inputs are around it already.
+    pub fn finish_bare(self, term: TermId, name: &str, kind: UnitKind, span: Span) -> Option<Unit> {
+        let Kit { b, out, agents, outline, .. } = self;
+        match b.finish(term, &Globals::none()) {
+            Ok(code) => {
+                Some(Unit { name: name.to_string(), kind, code: Arc::new(code), span, agents, outline })
+            }
+            Err(errors) => {
+                out.extend(errors.into_iter().take(1).map(|e| emit::not_built(&e, span)));
+                None
+            }
+        }
+    }
+}
+
+/// A model asked by itself, in a conversation of its own, with the messages that are said.
+pub fn ask(kit: &mut Kit<'_>, said: Vec<(Role, TermId, Span)>, params: ModelParams, at: Span) -> TermId {
+    let (system, user) = match said[..] {
+        [(Role::System, system, _), (Role::User, user, _)] => (system, user),
+        [(Role::User, user, _)] => (kit.text("", at), user),
+        _ => {
+            let said = sent(kit, said);
+            let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), at);
+            let body = kit.b.let_in(said, recv, at);
+            return kit.b.add(Term::Fresh(body), at);
+        }
+    };
+    let model = kit.b.add(Term::Llm(system, Arc::new(params)), at);
+    kit.b.app(model, user, at)
+}
+
+/// Messages as definitions that send them.
+pub fn sent(kit: &mut Kit<'_>, said: Vec<(Role, TermId, Span)>) -> Vec<(Name, TermId)> {
+    said.into_iter().map(|(role, term, at)| ("_".into(), kit.b.add(Term::Send(role, term), at))).collect()
+}
+
+/// A text without placeholders.
+pub fn plain(text: &str) -> Vec<Part<'_>> {
+    vec![Part::Text(text)]
+}
+
+/// Splits a text at `{{ name }}`; a name may have dots. Anything else in braces is text.
+pub fn double(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while let Some(open) = text[at..].find("{{") {
+        let open = at + open;
+        let Some(len) = text[open + 2..].find("}}") else { break };
+        let inner = text[open + 2..open + 2 + len].trim();
+        at = open + 2;
+        let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if inner.is_empty() || inner.len() > 120 || !inner.chars().all(name) {
+            continue;
+        }
+        if open > start {
+            parts.push(Part::Text(&text[start..open]));
+        }
+        parts.push(Part::Hole(inner));
+        at = open + 2 + len + 2;
+        start = at;
+    }
+    if start < text.len() || parts.is_empty() {
+        parts.push(Part::Text(&text[start..]));
+    }
+    parts
+}
+
+/// Sampling parameters that may stand beside other keys in a mapping.
+pub const SETTINGS: &[&str] = &[
+    "temperature",
+    "max_tokens",
+    "maxTokens",
+    "max_output_tokens",
+    "top_p",
+    "topP",
+    "top_k",
+    "frequency_penalty",
+    "presence_penalty",
+    "seed",
+    "stop",
+    "response_format",
+    "reasoning_effort",
+    "parallel_tool_calls",
+    "tool_choice",
+];
+
+/// Reads [`SETTINGS`] from a mapping.
+pub fn settings(node: Node<'_>, params: &mut ModelParams, out: &mut Vec<Diagnostic>) {
+    for key in SETTINGS {
+        if let Some(entry) = node.entry(key) {
+            setting(&entry, params, out);
+        }
+    }
+}
+
+/// Reads one sampling parameter.
+pub fn setting(entry: &Entry<'_>, params: &mut ModelParams, out: &mut Vec<Diagnostic>) {
+    let value = entry.value;
+    let waits = value.is_null() || value.as_str().is_some_and(|t| emit::is_placeholder(t) || t.is_empty());
+    if waits {
+        return;
+    }
+    // Environment substitution and resource files make strings of numbers.
+    let number = || value.as_num().or_else(|| value.as_str()?.trim().parse::<Num>().ok());
+    match entry.name() {
+        "temperature" => match number() {
+            Some(n) => params.temperature = Some(n),
+            None => out.push(emit::wrong_kind(entry, "a number")),
+        },
+        "maxTokens" | "max_tokens" | "max_output_tokens" | "max_completion_tokens" => {
+            match value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()) {
+                Some(n) => params.max_tokens = Some(n),
+                None => out.push(emit::wrong_kind(entry, "a whole number")),
+            }
+        }
+        key => {
+            if let Some(data) = emit::data(value, &mut 400) {
+                params.extra.push((Name::from(key), data));
+            }
+        }
+    }
+}
+
+/// The first of some keys that a mapping has, with a value.
+pub fn first<'d>(node: Node<'d>, keys: &[&str]) -> Option<Entry<'d>> {
+    keys.iter().find_map(|k| node.entry(k).filter(|e| !e.value.is_null()))
+}
+
+/// The text of the first of some keys that holds one.
+pub fn first_text<'d>(node: Node<'d>, keys: &[&str]) -> Option<(&'d str, Entry<'d>)> {
+    keys.iter().find_map(|k| {
+        let entry = node.entry(k)?;
+        entry.value.text().filter(|t| !t.trim().is_empty()).map(|t| (t, entry))
+    })
+}
+
+/// The tools that a list names: texts, or mappings with a name. Anything else is reported.
+pub fn tools_of(entry: Option<Entry<'_>>, out: &mut Vec<Diagnostic>) -> Vec<Hand> {
+    let Some(entry) = entry else { return Vec::new() };
+    let node = entry.value;
+    let mut hands = Vec::new();
+    if let Some(text) = node.text() {
+        if !text.trim().is_empty() {
+            hands.push(Hand::tool(text.trim(), node.span()));
+        }
+        return hands;
+    }
+    // `tools: {search: {…}}` names them by key.
+    for e in node.entries() {
+        if !e.value.is_null() && e.value.as_bool() != Some(false) {
+            hands.push(Hand::tool(e.name(), e.key.span()));
+        }
+    }
+    for item in node.items() {
+        if item.is_null() || item.text().is_some_and(|t| t.trim().is_empty()) {
+            continue;
+        }
+        match tool_name(item) {
+            Some(name) => {
+                let mut hand = Hand::tool(name, item.head());
+                hand.description = item.get("description").and_then(|d| d.as_str()).map(str::to_string);
+                hands.push(hand);
+            }
+            None => {
+                let message = format!("`{}` has something without a name in it", clip(entry.name()));
+                out.push(Diagnostic::warn(codes::WRONG_KIND, message, item.head()));
+            }
+        }
+    }
+    hands
+}
+
+/// What a tool is called, under any of the usual keys.
+fn tool_name<'d>(item: Node<'d>) -> Option<&'d str> {
+    if let Some(text) = item.text() {
+        return Some(text.trim());
+    }
+    const PATHS: &[&[&str]] = &[
+        &["name"],
+        &["tool_name"],
+        &["function", "name"],
+        &["config", "name"],
+        &["id"],
+        &["ref"],
+        &["function"],
+        &["tool"],
+        &["provider"],
+        &["type"],
+        &["url"],
+        &["class"],
+    ];
+    if let Some(name) = PATHS.iter().find_map(|p| item.at(p)?.text()).filter(|n| !n.trim().is_empty()) {
+        return Some(name.trim());
+    }
+    // `- search: {…}` names it by its only key.
+    let mut entries = item.entries();
+    let first = entries.next()?;
+    (entries.next().is_none()).then(|| first.key.text()).flatten()
+}
+
+/// How the members of a team take turns.
+pub enum Turns {
+    /// One after the other.
+    RoundRobin,
+    /// A model names the next one: a function from what was said so far to a reply that names a member.
+    Chosen(TermId),
+}
+
+/// Several agents that talk until something ends the talk.
+pub struct Team {
+    /// Each with its name.
+    pub members: Vec<(String, TermId)>,
+    /// Order in which members speak.
+    pub turns: Turns,
+    /// What ends the talk when a message says it.
+    pub stops: Vec<(String, Span)>,
+    /// Where it says that something which is not compiled may end the talk after a message.
+    pub decided: Option<Span>,
+    /// Whether members may end the talk by a tool ([`Does::End`]).
+    pub ends: bool,
+    /// Rounds: of all members in turn, or of the chosen one.
+    pub bound: LoopBound,
+    /// Place of the team.
+    pub at: Span,
+}
+
+impl Kit<'_> {
+    /// `e1 >> … >> en`; the identity for none.
+    pub fn sequence(&mut self, mut stages: Vec<TermId>, at: Span) -> TermId {
+        match stages.len() {
+            0 => self.identity(at),
+            1 => stages.remove(0),
+            _ => self.b.compose(stages, at),
+        }
+    }
+
+    /// All on the same input at the same time, their answers one below the other.
+    pub fn together(&mut self, sides: Vec<TermId>, most: Option<u32>, at: Span) -> TermId {
+        if sides.len() < 2 {
+            return self.sequence(sides, at);
+        }
+        let count = sides.len();
+        let applied: Vec<TermId> = sides
+            .into_iter()
+            .map(|side| {
+                let at = self.b.span(side);
+                self.on_x(side, at)
+            })
+            .collect();
+        let par = self.b.add(Term::Par(most, applied), at);
+        let mut text = Template::new(at);
+        for i in 0..count {
+            if i > 0 {
+                text.text("\n\n");
+            }
+            let (r, index) = (self.b.var("$all", at), self.b.lit(Num::from(i as i64), at));
+            text.term(self.b.add(Term::Index(r, index), at));
+        }
+        let text = text.build(&mut self.b);
+        let body = self.b.let_in(vec![("$all".into(), par)], text, at);
+        self.b.abs("x", Some(Type::Str), body, at)
+    }
+
+    /// A body again and again on its own result. An error that the body raises by `escalate` ends it.
+    pub fn repeat(&mut self, body: TermId, bound: LoopBound, escalates: bool, at: Span) -> TermId {
+        let fix_at = bound.span.unwrap_or(at);
+        let once = self.on_x(body, at);
+        let this = self.b.var("self", at);
+        if !escalates {
+            let again = self.b.app(this, once, at);
+            return self.fixpoint(again, bound, at, fix_at);
+        }
+        let field = |kit: &mut Self, name: &str| {
+            let r = kit.b.var("$turn", at);
+            kit.b.add(Term::Field(r, name.into()), at)
+        };
+        let turn = self.tried(once, at);
+        let (on, text, answer) = (field(self, "on"), field(self, "text"), field(self, "text"));
+        let again = self.b.app(this, text, at);
+        let body = self.b.add(Term::If(on, again, answer, core_ir::IfSugar::Plain), at);
+        let body = self.b.let_in(vec![("$turn".into(), turn)], body, at);
+        self.fixpoint(body, bound, at, fix_at)
+    }
+
+    /// What a member says, bound to `y`; if it may end the talk, whether it did is `$on`.
+    fn answer(&mut self, said: TermId, ends: bool, at: Span, out: &mut Vec<(Name, TermId)>) {
+        if !ends {
+            out.push(("y".into(), said));
+            return;
+        }
+        let turn = self.tried(said, at);
+        let field = |kit: &mut Self, name: &str| {
+            let r = kit.b.var("$turn", at);
+            kit.b.add(Term::Field(r, name.into()), at)
+        };
+        let (on, text) = (field(self, "on"), field(self, "text"));
+        out.extend([("$turn".into(), turn), ("$on".into(), on), ("y".into(), text)]);
+    }
+
+    /// `try e` as a record: whether it went on, and the text of the result or of the error. An error that comes again however
+    /// often the request is repeated is no end of the turn: it ends the run.
+    fn tried(&mut self, once: TermId, at: Span) -> TermId {
+        let record = |kit: &mut Self, on: bool, text: TermId| {
+            let on = kit.b.lit(Data::Bool(on), at);
+            kit.b.add(Term::Record(vec![("on".into(), on), ("text".into(), text)]), at)
+        };
+        let body = record(self, true, once);
+        let said = self.b.var("m", at);
+        let handler = record(self, false, said);
+        let label = self.b.lit(Data::list(["U", "S"].map(Data::str).to_vec()), at);
+        self.b.add(Term::Try { label, body, catches: Catches::Transient, name: "m".into(), handler }, at)
+    }
+
+    /// `next`, unless the talk is over: then what was said, `x`.
+    fn unless_over(
+        &mut self,
+        next: TermId,
+        stops: &[(String, Span)],
+        decided: Option<Span>,
+        ends: bool,
+        at: Span,
+    ) -> TermId {
+        let mut tail = next;
+        if let Some(place) = decided {
+            let (test, x) = (self.unknown("whether the talk goes on", place), self.b.var("x", place));
+            tail = self.b.add(Term::If(test, x, tail, core_ir::IfSugar::Plain), place);
+        }
+        if let Some(test) = self.says_stop("y", stops) {
+            let x = self.b.var("x", at);
+            tail = self.b.add(Term::If(test, x, tail, core_ir::IfSugar::Plain), at);
+        }
+        if ends {
+            let (on, x) = (self.b.var("$on", at), self.b.var("x", at));
+            tail = self.b.add(Term::If(on, tail, x, core_ir::IfSugar::Plain), at);
+        }
+        tail
+    }
+
+    /// Whether a text holds one of the words that end a talk; `None` without any.
+    fn says_stop(&mut self, variable: &str, stops: &[(String, Span)]) -> Option<TermId> {
+        let mut test: Option<TermId> = None;
+        for (stop, at) in stops {
+            let (text, needle) = (self.b.var(variable, *at), self.text(stop, *at));
+            let this = self.b.add(Term::Prim(core_ir::Prim::Contains, vec![text, needle]), *at);
+            test = Some(match test {
+                None => this,
+                Some(before) => {
+                    let yes = self.b.lit(Data::Bool(true), *at);
+                    self.b.add(Term::If(before, yes, this, core_ir::IfSugar::Or), *at)
+                }
+            });
+        }
+        test
+    }
+
+    /// A team as a function from the task to everything that was said.
+    pub fn team(&mut self, team: Team) -> TermId {
+        let Team { members, turns, stops, decided, ends, bound, at } = team;
+        let fix_at = bound.span.unwrap_or(at);
+        if members.is_empty() {
+            return self.unknown("a team without members", at);
+        }
+        let said = |kit: &mut Self, name: Option<&str>| {
+            let mut text = Template::new(at);
+            text.term(kit.b.var("x", at));
+            match name {
+                Some(name) => text.text(&format!("\n[{name}] ")),
+                None => {
+                    text.text("\n[").term(kit.b.var("$who", at));
+                    text.text("] ")
+                }
+            };
+            text.term(kit.b.var("y", at));
+            text.build(&mut kit.b)
+        };
+        match turns {
+            Turns::Chosen(oracle) => {
+                let names: Vec<Name> = members.iter().map(|(n, _)| Name::from(n.as_str())).collect();
+                let reply = self.on_x(oracle, at);
+                let who = self.b.add(Term::Classify(names, reply), at);
+                let branches = members
+                    .into_iter()
+                    .map(|(name, term)| {
+                        let at = self.b.span(term);
+                        let body = self.on_x(term, at);
+                        Branch { tag: name.as_str().into(), binder: None, body }
+                    })
+                    .collect();
+                let scrutinee = self.b.var("$who", at);
+                let case = self.b.add(Term::Case { scrutinee, branches, default: None }, at);
+                let now = said(self, None);
+                let this = self.b.var("self", at);
+                let x = self.b.var("x", at);
+                let again = self.b.app(this, x, at);
+                let tail = self.unless_over(again, &stops, decided, ends, at);
+                let mut bindings = vec![(Name::from("$who"), who)];
+                self.answer(case, ends, at, &mut bindings);
+                bindings.push((Name::from("x"), now));
+                let body = self.b.let_in(bindings, tail, at);
+                self.fixpoint(body, bound, at, fix_at)
+            }
+            Turns::RoundRobin => {
+                // From the last member backwards: what comes after is the tail.
+                let this = self.b.var("self", at);
+                let x = self.b.var("x", at);
+                let mut tail = self.b.app(this, x, at);
+                for (name, term) in members.into_iter().rev() {
+                    let at = self.b.span(term);
+                    tail = self.unless_over(tail, &stops, decided, ends, at);
+                    let y = self.on_x(term, at);
+                    let now = said(self, Some(&name));
+                    let mut bindings = Vec::new();
+                    self.answer(y, ends, at, &mut bindings);
+                    bindings.push((Name::from("x"), now));
+                    tail = self.b.let_in(bindings, tail, at);
+                }
+                self.fixpoint(tail, bound, at, fix_at)
+            }
+        }
+    }
+}
+
+/// The units of a file while they are made.
+pub struct Units {
+    /// Units and diagnostics so far.
+    pub compiled: crate::project::Compiled,
+    /// Nodes that may still be built.
+    pub budget: Budget,
+    /// Versions of packages.
+    pub versions: Versions,
+}
+
+impl Units {
+    /// No units yet, of a framework with its facts.
+    pub fn new(framework: &'static str, facts: crate::project::Facts, project: &Project) -> Units {
+        let compiled =
+            crate::project::Compiled { framework, units: Vec::new(), facts, diagnostics: Vec::new() };
+        Units { compiled, budget: Budget::new(), versions: project.versions.clone() }
+    }
+
+    /// Adds the unit that a function makes.
+    pub fn add(&mut self, name: &str, kind: UnitKind, span: Span, make: impl FnOnce(&mut Kit<'_>) -> TermId) {
+        if self.budget.exceeded() {
+            return;
+        }
+        let mut kit = Kit::new(&mut self.compiled.diagnostics, &mut self.budget, &self.versions);
+        let term = make(&mut kit);
+        let unit = kit.finish(term, name, kind, span);
+        self.compiled.units.extend(unit);
+    }
+
+    /// What came out. A file of which nothing came, though nothing was wrong, is told so.
+    pub fn done(mut self, at: Option<Span>, what: &str) -> crate::project::Compiled {
+        if let (true, Some(at)) = (self.compiled.units.is_empty(), at) {
+            let message = format!("nothing here runs: {what}");
+            self.compiled.diagnostics.push(Diagnostic::info(codes::NOTHING, message, at));
+        }
+        // An agent that is used in several units is reported once.
+        let mut seen = HashSet::new();
+        self.compiled.diagnostics.retain(|d| seen.insert((d.code, d.span, d.message.clone())));
+        self.compiled
+    }
+}
+
+/// Tests of a document's outermost node, by which front ends recognise their files.
+pub mod mark {
+    use crate::doc::Node;
+    use crate::project::File;
+
+    /// Whether the outermost node of one of the first documents passes; of a list its first item.
+    pub fn any(file: &File, test: impl Fn(Node<'_>) -> bool) -> bool {
+        file.documents.iter().take(8).any(|d| {
+            let root = d.root();
+            if root.is_sequence() { root.items().next().is_some_and(&test) } else { test(root) }
+        })
+    }
+
+    /// Returns whether a mapping has a key.
+    pub fn has(node: Node<'_>, key: &str) -> bool {
+        node.get(key).is_some()
+    }
+
+    /// The text under a key.
+    pub fn text<'d>(node: Node<'d>, key: &str) -> Option<&'d str> {
+        node.get(key)?.as_str()
+    }
+
+    /// Returns whether the text under a key is a value.
+    pub fn is(node: Node<'_>, key: &str, value: &str) -> bool {
+        text(node, key) == Some(value)
+    }
+
+    /// Returns whether the text under a key begins with a prefix.
+    pub fn starts(node: Node<'_>, key: &str, prefix: &str) -> bool {
+        text(node, key).is_some_and(|t| t.starts_with(prefix))
+    }
+
+    /// Whether one of the first items of a list passes.
+    pub fn list(node: Node<'_>, path: &[&str], test: impl Fn(Node<'_>) -> bool) -> bool {
+        node.at(path).is_some_and(|n| n.items().take(20).any(test))
+    }
+}
+
+/// The length of a place in bytes.
+pub fn size(span: Span) -> usize {
+    span.end.saturating_sub(span.start) as usize
+}

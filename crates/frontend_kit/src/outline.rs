@@ -1,0 +1,264 @@
+//! How the parts of a unit hang together, where its term does not tell.
+//!
+//! A graph becomes a term in which only what is reached is left, and a placeholder without a value becomes an empty text:
+//! the term means what the framework does. What the author most likely meant is seen here.
+//!
+//! Invariant: no judgement. A front end lists what is written; whether that is a defect is a rule's business.
+
+use diagnostics::Span;
+
+/// What a front end saw of a unit beside its term.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// Its graphs, inner ones included, each once.
+    pub graphs: Vec<GraphOutline>,
+    /// Placeholders that nothing gives a value: what they name, and where.
+    pub missing: Vec<(String, Span)>,
+    /// Inputs that the source declares and nothing reads.
+    pub unread: Vec<(String, Span)>,
+    /// Operations that are repeated when they fail.
+    pub retried: Vec<Retried>,
+    /// What is defined and used by nothing.
+    pub leftover: Vec<Leftover>,
+    /// Agents that hand over to one that handed over to them: who, to whom, and where that is written.
+    pub circles: Vec<(String, String, Span)>,
+    /// Keys of a state that are read, each with a place, though nothing gives them a value.
+    pub unwritten: Vec<(String, Span)>,
+    /// Keys of a state that several nodes set in one step, with the places of two of them.
+    pub clashes: Vec<(String, Span, Span)>,
+    /// Instructions that are written and empty, so that no message is made of them.
+    pub blank: Vec<Span>,
+    /// Agents whose time is limited.
+    pub timed: Vec<Span>,
+    /// Agents whose turns end otherwise than their terms say.
+    pub ends: Vec<(Span, Ends)>,
+    /// Graphs whose runs stop in each of their circles, so that whoever runs them goes on with each round.
+    pub stopped: Vec<Span>,
+    /// People who take part in talks, and whether what they say may end one.
+    pub people: Vec<(Span, bool)>,
+    /// Loops that are bounded elsewhere than the format's other loops are, and how.
+    pub bounded: Vec<(Span, &'static str)>,
+    /// Whether what a model says is written in the source: it stands in for one.
+    pub scripted: bool,
+}
+
+/// A graph of nodes and edges as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphOutline {
+    /// Where it begins.
+    pub at: Span,
+    /// Its nodes.
+    pub nodes: Vec<NodeOutline>,
+    /// From, to (numbers of nodes), and the outcome for which the edge is taken.
+    pub edges: Vec<(usize, usize, Option<String>)>,
+    /// Where each edge is written, if it has a place of its own.
+    pub placed: Vec<Option<Span>>,
+    /// The node to begin with.
+    pub start: usize,
+    /// Whether a run may go on where none of the edges leads.
+    pub open: bool,
+    /// Labels of branches that what decides cannot give, in code: the node, the label, its place, and whether nothing is lost by it: another
+    /// one leads there, or a constant switches it off.
+    pub dead: Vec<(usize, String, Span, bool)>,
+}
+
+/// A node of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeOutline {
+    /// What people call it.
+    pub name: String,
+    /// Where it is written.
+    pub at: Span,
+    /// The outcomes it can have, each with its place, if the source lists them.
+    pub outcomes: Option<Vec<(String, Span)>>,
+    /// What it does that matters for policies.
+    pub role: NodeRole,
+}
+
+/// What a node does that matters for policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum NodeRole {
+    /// Nothing that is known.
+    #[default]
+    Plain,
+    /// Asks a person and goes on by the answer.
+    Approves,
+    /// Certainly changes the world: sends, pays, deletes.
+    Writes,
+}
+
+/// How the turns of an agent end, where its term does not say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// The provider of the model carries out all tools while it replies: there is one turn.
+    AtOnce,
+    /// Code of the project decides after each call whether there is another turn.
+    ByCode,
+}
+
+/// An operation that is repeated when it fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retried {
+    /// What people call it.
+    pub name: String,
+    /// Where it says that it is repeated.
+    pub at: Span,
+    /// How often at most, if that is written.
+    pub times: Option<u64>,
+    /// Whether it certainly changes the world; `None` if that depends on the service it calls.
+    pub writes: Option<bool>,
+}
+
+/// Something that is defined and used by nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// What it is: `agent`, `node`, `tool`, `component`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Where it is defined.
+    pub at: Span,
+    /// Whether somebody may still run it by its name.
+    pub by_name: bool,
+}
+
+impl Outline {
+    /// Adds a graph, once however often it is compiled.
+    pub fn graph(&mut self, graph: GraphOutline) {
+        if !self.graphs.iter().any(|g| g.at == graph.at && g.nodes.len() == graph.nodes.len()) {
+            self.graphs.push(graph);
+        }
+    }
+
+    /// Adds a placeholder without a value, once per place.
+    pub fn missing(&mut self, name: &str, at: Span) {
+        let new = (name.to_string(), at);
+        if self.missing.len() < MOST && !self.missing.contains(&new) {
+            self.missing.push(new);
+        }
+    }
+
+    /// Adds a key that is read and never written, once.
+    pub fn unwritten(&mut self, key: &str, at: Span) {
+        if self.unwritten.len() < MOST && !self.unwritten.iter().any(|(k, _)| k == key) {
+            self.unwritten.push((key.to_string(), at));
+        }
+    }
+
+    /// Adds a key that is set twice in one step, once per pair of places.
+    pub fn clash(&mut self, key: &str, first: Span, second: Span) {
+        let new = (key.to_string(), first, second);
+        if self.clashes.len() < MOST && !self.clashes.contains(&new) {
+            self.clashes.push(new);
+        }
+    }
+
+    /// Adds an operation that is repeated, once.
+    pub fn retried(&mut self, retried: Retried) {
+        if self.retried.len() < MOST && !self.retried.contains(&retried) {
+            self.retried.push(retried);
+        }
+    }
+
+    /// Adds instructions that are written and empty, once.
+    pub fn blank(&mut self, at: Span) {
+        if self.blank.len() < MOST && !self.blank.contains(&at) {
+            self.blank.push(at);
+        }
+    }
+
+    /// Adds an agent whose time is limited, once.
+    pub fn timed(&mut self, at: Span) {
+        if self.timed.len() < MOST && !self.timed.contains(&at) {
+            self.timed.push(at);
+        }
+    }
+
+    /// Says how the turns of an agent end, once.
+    pub fn ends(&mut self, at: Span, how: Ends) {
+        if self.ends.len() < MOST && !self.ends.contains(&(at, how)) {
+            self.ends.push((at, how));
+        }
+    }
+
+    /// Says how a loop is bounded that has another place for it than the format's other loops, once.
+    pub fn bounded(&mut self, at: Span, how: &'static str) {
+        if self.bounded.len() < MOST && !self.bounded.contains(&(at, how)) {
+            self.bounded.push((at, how));
+        }
+    }
+
+    /// Notes that runs of the graph that is written at a place stop at some of its nodes: if no circle is left without them, whoever runs it
+    /// goes on with each round.
+    pub fn stops(&mut self, at: Span, nodes: &[String]) {
+        let Some(graph) = self.graphs.iter().find(|g| g.at == at).filter(|_| !nodes.is_empty()) else {
+            return;
+        };
+        let stops: Vec<bool> = graph.nodes.iter().map(|n| nodes.contains(&n.name)).collect();
+        let goes_on = |n: usize| stops.get(n) == Some(&false);
+        let mut next: Vec<Vec<usize>> = vec![Vec::new(); stops.len()];
+        let mut led = vec![0usize; stops.len()];
+        for (a, b, _) in graph.edges.iter().filter(|(a, b, _)| goes_on(*a) && goes_on(*b)) {
+            next[*a].push(*b);
+            led[*b] += 1;
+        }
+        // What nothing leads to is on no circle; neither is then what only it led to.
+        let mut free: Vec<usize> = (0..led.len()).filter(|n| led[*n] == 0).collect();
+        let mut done = 0;
+        while let Some(node) = free.pop() {
+            done += 1;
+            for to in &next[node] {
+                led[*to] -= 1;
+                if led[*to] == 0 {
+                    free.push(*to);
+                }
+            }
+        }
+        if done == stops.len() && stops.contains(&true) && !self.stopped.contains(&at) {
+            self.stopped.push(at);
+        }
+    }
+
+    /// Adds a person who takes part in a talk, once.
+    pub fn person(&mut self, at: Span, may_end: bool) {
+        if self.people.len() < MOST && !self.people.contains(&(at, may_end)) {
+            self.people.push((at, may_end));
+        }
+    }
+
+    /// Adds something that is defined and used by nothing.
+    pub fn leftover(&mut self, kind: &'static str, name: &str, at: Span, by_name: bool) {
+        if self.leftover.len() < MOST {
+            self.leftover.push(Leftover { kind, name: name.to_string(), at, by_name });
+        }
+    }
+}
+
+/// Entries of one list at most: a hostile file shall not be answered by as large a report.
+const MOST: usize = 200;
+
+impl GraphOutline {
+    /// Which nodes are reached from one, itself included.
+    pub fn reached(&self, from: usize) -> Vec<bool> {
+        self.reached_around(from, None)
+    }
+
+    /// Which nodes are reached from one without going through another.
+    pub fn reached_around(&self, from: usize, without: Option<usize>) -> Vec<bool> {
+        let mut next: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
+        for (a, b, _) in &self.edges {
+            if let (Some(list), true) = (next.get_mut(*a), *b < self.nodes.len()) {
+                list.push(*b);
+            }
+        }
+        let mut seen = vec![false; self.nodes.len()];
+        let mut left = vec![from];
+        while let Some(node) = left.pop() {
+            if Some(node) == without || node >= seen.len() || std::mem::replace(&mut seen[node], true) {
+                continue;
+            }
+            left.extend(&next[node]);
+        }
+        seen
+    }
+}

@@ -1,0 +1,306 @@
+//! Which versions of packages a project uses: lock files and requirements, read as text.
+//!
+//! Entry points: [`Versions::read`], [`Versions::set`]. An exact version (`==1.2`, a lock file) counts; where nothing exact is known, what a range
+//! leaves out (`<2`, `^1.2`) bounds the version from above, for an installer takes the newest that fits.
+//!
+//! Invariant: pure and total. A file that is not understood adds nothing.
+
+use std::collections::HashMap;
+
+/// Versions by package, names in lower case with `-`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Versions {
+    exact: HashMap<String, String>,
+    /// The lower bounds of ranges.
+    least: HashMap<String, String>,
+    /// What ranges leave out from above: the version is below.
+    below: HashMap<String, String>,
+}
+
+/// Packages that are remembered at most.
+const MOST: usize = 20_000;
+
+impl Versions {
+    /// The names of files that say versions.
+    pub const FILES: &'static [&'static str] = &[
+        "uv.lock",
+        "poetry.lock",
+        "Pipfile.lock",
+        "requirements.txt",
+        "requirements.lock",
+        "pyproject.toml",
+        "package.json",
+    ];
+
+    /// Adds what a file says. `path` tells its kind.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut versions = frontend_kit::Versions::default();
+    /// versions.read("requirements.txt", "langgraph==1.0.2  # pinned\ncrewai[tools]>=0.80\n");
+    /// assert_eq!(versions.of("langgraph"), Some("1.0.2"));
+    /// assert_eq!(versions.of("crewai"), Some("0.80"));
+    /// ```
+    pub fn read(&mut self, path: &str, text: &str) {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        match name {
+            "uv.lock" | "poetry.lock" => self.lock(text),
+            "Pipfile.lock" | "package.json" => self.json(text),
+            _ if name.ends_with(".txt") || name == "requirements.lock" => {
+                text.lines().for_each(|line| self.requirement(line));
+            }
+            "pyproject.toml" => self.pyproject(text),
+            _ => {}
+        }
+    }
+
+    /// The version of a package.
+    pub fn of(&self, package: &str) -> Option<&str> {
+        let key = normal(package);
+        self.exact.get(&key).or_else(|| self.least.get(&key)).map(String::as_str)
+    }
+
+    /// The version of a package that is known exactly.
+    pub fn exact(&self, package: &str) -> Option<&str> {
+        self.exact.get(&normal(package)).map(String::as_str)
+    }
+
+    /// The version that the package's is below.
+    pub fn below(&self, package: &str) -> Option<&str> {
+        self.below.get(&normal(package)).map(String::as_str)
+    }
+
+    /// States the version of a package, over what files say.
+    pub fn set(&mut self, package: &str, version: &str) {
+        self.exact.insert(normal(package), version.to_string());
+    }
+
+    /// Adds what another knows and this does not.
+    pub fn extend(&mut self, other: &Versions) {
+        let pairs = [
+            (&mut self.exact, &other.exact),
+            (&mut self.least, &other.least),
+            (&mut self.below, &other.below),
+        ];
+        for (into, from) in pairs {
+            for (package, version) in from {
+                into.entry(package.clone()).or_insert_with(|| version.clone());
+            }
+        }
+    }
+
+    /// Everything that is known, in a stable order, for a key.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut all: Vec<(&str, &str)> = [&self.exact, &self.least, &self.below]
+            .into_iter()
+            .flatten()
+            .map(|(package, version)| (package.as_str(), version.as_str()))
+            .collect();
+        all.sort_unstable();
+        all.into_iter()
+    }
+
+    /// `name = "x"` and `version = "1"` within one `[[package]]`.
+    fn lock(&mut self, text: &str) {
+        let mut name: Option<&str> = None;
+        for line in text.lines() {
+            let line = line.trim();
+            if line.starts_with("[[") {
+                name = None;
+            } else if let Some(value) = value_of(line, "name") {
+                name = Some(value);
+            } else if let (Some(value), Some(package)) = (value_of(line, "version"), name) {
+                put(&mut self.exact, package, value);
+                name = None;
+            }
+        }
+    }
+
+    /// `"name": "==1.2"`, or `"name": {"version": "==1.2"}`, a key at a time.
+    fn json(&mut self, text: &str) {
+        let mut around: Option<&str> = None;
+        for line in text.lines() {
+            let Some((key, value)) = line.trim().trim_end_matches(',').split_once(':') else { continue };
+            let (key, value) = (key.trim().trim_matches('"'), value.trim());
+            if value.starts_with('{') {
+                around = Some(key);
+            } else if key == "version" {
+                if let Some(package) = around {
+                    self.constraint(package, value.trim_matches('"'));
+                }
+            } else if value.starts_with('"') {
+                self.constraint(key, value.trim_matches('"'));
+            }
+        }
+    }
+
+    /// `name[extra]==1.2 ; marker  # comment`.
+    fn requirement(&mut self, line: &str) {
+        let line = line.split(['#', ';']).next().unwrap_or("").trim();
+        if line.is_empty() || line.starts_with('-') {
+            return;
+        }
+        let end = line.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')));
+        let (name, rest) = line.split_at(end.unwrap_or(line.len()));
+        let rest = rest.trim_start();
+        let rest = match rest.strip_prefix('[') {
+            Some(extras) => extras.split_once(']').map_or("", |(_, r)| r),
+            None => rest,
+        };
+        self.constraint(name, rest.trim());
+    }
+
+    /// Quoted requirements in lists, and `name = "^1.2"`.
+    fn pyproject(&mut self, text: &str) {
+        for line in text.lines() {
+            let line = line.trim().trim_end_matches(',');
+            if line.starts_with('"') || line.starts_with('\'') {
+                self.requirement(line.trim_matches(['"', '\'']));
+            } else if let Some((name, value)) = line.split_once('=') {
+                let value = value.trim();
+                if let Some(list) = value.strip_prefix('[') {
+                    list.trim_end_matches(']').split(',').for_each(|item| {
+                        self.requirement(item.trim().trim_matches(['"', '\'']));
+                    });
+                } else if value.starts_with('"') {
+                    self.constraint(name.trim(), value.trim_matches('"'));
+                }
+            }
+        }
+    }
+
+    /// `==1.2`, `>=1.2,<2`, `^1.2`; the parts of a range hold together.
+    fn constraint(&mut self, package: &str, constraint: &str) {
+        for part in constraint.split(',').map(str::trim) {
+            if let Some(version) = part.strip_prefix("===").or_else(|| part.strip_prefix("==")) {
+                match version.strip_suffix(".*") {
+                    None => put(&mut self.exact, package, version),
+                    Some(prefix) => {
+                        put(&mut self.least, package, prefix);
+                        put(&mut self.below, package, &after(prefix, usize::MAX));
+                    }
+                }
+            } else if let Some(version) = part.strip_prefix(">=") {
+                put(&mut self.least, package, version);
+            } else if let Some(version) = part.strip_prefix("<=") {
+                put(&mut self.below, package, &after(version, usize::MAX));
+            } else if let Some(version) = part.strip_prefix('<') {
+                put(&mut self.below, package, version);
+            } else if let Some(version) = part.strip_prefix("~=") {
+                put(&mut self.least, package, version);
+                put(&mut self.below, package, &after(version, parts(version).len().saturating_sub(2)));
+            } else if let Some(version) = part.strip_prefix('^') {
+                put(&mut self.least, package, version);
+                let first = parts(version).iter().position(|n| *n > 0).unwrap_or(0);
+                put(&mut self.below, package, &after(version, first));
+            } else if let Some(version) = part.strip_prefix('~') {
+                put(&mut self.least, package, version);
+                put(&mut self.below, package, &after(version, 1));
+            } else {
+                put(&mut self.exact, package, part);
+            }
+        }
+    }
+}
+
+/// Adds a version, unless it is none or the package has one.
+fn put(into: &mut HashMap<String, String>, package: &str, version: &str) {
+    let version = version.trim().trim_matches(['"', '\'']);
+    if version.starts_with(|c: char| c.is_ascii_digit()) && into.len() < MOST {
+        into.entry(normal(package)).or_insert_with(|| version.to_string());
+    }
+}
+
+/// The numbers of a version: `1.0.0rc2` is 1, 0, 0.
+pub fn parts(version: &str) -> Vec<u64> {
+    let mut out: Vec<u64> = Vec::new();
+    for part in version.trim_start_matches(['v', '=', '^', '~', '>', ' ']).split('.') {
+        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+        let Ok(n) = digits.parse() else { break };
+        out.push(n);
+        if digits.len() < part.len() {
+            break;
+        }
+    }
+    out
+}
+
+/// The first version whose number at a place (or the last before it) is greater.
+fn after(version: &str, place: usize) -> String {
+    let mut numbers = parts(version);
+    numbers.truncate(place.saturating_add(1));
+    if let Some(last) = numbers.last_mut() {
+        *last = last.saturating_add(1);
+    }
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(".")
+}
+
+fn normal(package: &str) -> String {
+    package.to_ascii_lowercase().replace(['_', '.'], "-")
+}
+
+/// The value of `key = "value"`.
+fn value_of<'t>(line: &'t str, key: &str) -> Option<&'t str> {
+    let rest = line.strip_prefix(key)?.trim_start().strip_prefix('=')?.trim();
+    rest.strip_prefix('"')?.split('"').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &str, text: &str) -> Versions {
+        let mut versions = Versions::default();
+        versions.read(path, text);
+        versions
+    }
+
+    #[test]
+    fn each_kind_of_file_says_versions() {
+        let lock = "[[package]]\nname = \"langgraph\"\nversion = \"1.0.2\"\n\n[[package]]\nname = \"crewai\"\nversion = \"1.15.0\"\n";
+        assert_eq!(read("a/uv.lock", lock).of("langgraph"), Some("1.0.2"));
+        assert_eq!(read("poetry.lock", lock).of("CrewAI"), Some("1.15.0"));
+        let toml = "[project]\ndependencies = [\n  \"google_adk>=1.2,<2\",\n]\n[tool.poetry.dependencies]\nlangchain = \"^0.3\"\nextra = [\"openai-agents==0.2.1\"]\n";
+        let toml = read("pyproject.toml", toml);
+        assert_eq!((toml.of("google-adk"), toml.of("langchain")), (Some("1.2"), Some("0.3")));
+        assert_eq!(toml.of("openai-agents"), Some("0.2.1"));
+        let pip = read(
+            "Pipfile.lock",
+            "{\n \"default\": {\n  \"langgraph\": {\n   \"version\": \"==0.6.1\"\n  }\n }\n}",
+        );
+        assert_eq!(pip.of("langgraph"), Some("0.6.1"));
+        let node = read("package.json", "{\n \"dependencies\": {\n  \"flowise\": \"^3.0.1\"\n }\n}");
+        assert_eq!(node.of("flowise"), Some("3.0.1"));
+    }
+
+    #[test]
+    fn a_range_bounds_the_version_from_above() {
+        let below = |requirement: &str| {
+            let versions = read("requirements.txt", &format!("crewai{requirement}\n"));
+            assert_eq!(versions.exact("crewai"), None, "{requirement}");
+            versions.below("crewai").map(String::from)
+        };
+        for (requirement, expected) in [
+            ("[tools]>=0.86.0,<1.0.0", Some("1.0.0")),
+            (">=0.152.0", None),
+            ("~=0.86.1", Some("0.87")),
+            ("~=0.86", Some("1")),
+            ("==0.86.*", Some("0.87")),
+            ("<=0.86.0", Some("0.86.1")),
+            ("", None),
+        ] {
+            assert_eq!(below(requirement).as_deref(), expected, "{requirement}");
+        }
+        let poetry = read("pyproject.toml", "crewai = \"^0.28.8\"\n");
+        assert_eq!(poetry.below("crewai"), Some("0.29"));
+        assert_eq!(read("pyproject.toml", "crewai = \"^1.2\"\n").below("crewai"), Some("2"));
+    }
+
+    #[test]
+    fn an_exact_version_outweighs_a_range() {
+        let mut versions = read("pyproject.toml", "langgraph = \">=0.2\"");
+        assert_eq!(versions.of("langgraph"), Some("0.2"));
+        versions.read("uv.lock", "[[package]]\nname = \"langgraph\"\nversion = \"1.1.0\"");
+        assert_eq!(versions.of("langgraph"), Some("1.1.0"));
+    }
+}

@@ -1,0 +1,409 @@
+//! Functions of a project that ask a model by themselves: tools, hooks, guardrails and callbacks that a framework calls.
+//!
+//! Entry point: [`Asks::new`], then [`Asks::reached`] for what a framework is given.
+//!
+//! Such functions are no part of the term. A bound that leaves them out would be wrong, so a front end that finds one says in the
+//! term that calls are not counted ([`frontend_kit::kit::Kit::uncounted`]).
+//!
+//! Invariant: a call whose receiver is not known counts if its name is one by which frameworks and clients ask models.
+//! Invariant: packages outside the project that are no clients or frameworks of models do not ask.
+
+use crate::scan::dotted;
+use diagnostics::Span;
+use frontend_kit::emit::clip;
+use python::{ClassId, FunctionId, Kind, Object, ObjectId, Value, World};
+use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
+use ruff_python_ast::{Expr, ExprCall, Stmt};
+use ruff_text_size::Ranged;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// Methods that ask a model, whatever they are called on.
+const ALWAYS: &[&str] = &[
+    "a_generate_reply",
+    "a_initiate_chat",
+    "acompletion",
+    "agenerate",
+    "ainvoke",
+    "akickoff",
+    "apredict",
+    "astream_events",
+    "chat_completion",
+    "create_stream",
+    "generate_content",
+    "generate_content_async",
+    "generate_reply",
+    "initiate_chat",
+    "initiate_chats",
+    "invoke",
+    "kickoff",
+    "kickoff_async",
+    "kickoff_for_each",
+    "kickoff_for_each_async",
+    "run_live",
+    "run_stream",
+    "run_streamed",
+    "run_sync",
+];
+/// Methods that ask a model unless they are called on something that is known to be no model.
+const LIKELY: &[&str] = &[
+    "abatch",
+    "acall",
+    "acomplete",
+    "arun",
+    "ask",
+    "astream",
+    "batch",
+    "call",
+    "chat",
+    "complete",
+    "completion",
+    "generate",
+    "predict",
+    "run",
+    "run_async",
+    "stream",
+];
+/// Methods that ask a model if they are called on a client or a framework.
+const OF_MODELS: &[&str] =
+    &["apply", "aquery", "astep", "create", "forward", "on_messages", "parse", "query", "step", "summarize"];
+/// Ends of the paths of clients.
+const PATHS: &[&str] = &[
+    "completions.create",
+    "completions.parse",
+    "completions.stream",
+    "messages.create",
+    "messages.stream",
+    "responses.create",
+    "responses.parse",
+    "responses.stream",
+];
+/// Packages of clients and frameworks.
+const PACKAGES: &[&str] = &[
+    "ag2",
+    "agents",
+    "anthropic",
+    "autogen",
+    "browser_use",
+    "cohere",
+    "crewai",
+    "deepagents",
+    "dspy",
+    "google.adk",
+    "google.genai",
+    "google.generativeai",
+    "groq",
+    "haystack",
+    "huggingface_hub",
+    "instructor",
+    "langchain",
+    "langgraph",
+    "litellm",
+    "llama_index",
+    "mistralai",
+    "ollama",
+    "openai",
+    "pydantic_ai",
+    "semantic_kernel",
+    "smolagents",
+    "together",
+    "transformers",
+    "vertexai",
+];
+
+/// A call that asks a model.
+#[derive(Clone, Debug)]
+pub(crate) struct Asking {
+    /// The call.
+    pub at: Span,
+    /// Callee, as written in the source.
+    pub what: String,
+}
+
+/// Why a unit makes calls that its term does not count, and where.
+pub(crate) type Uncounted = (String, Span);
+
+/// Returns whether a call of something outside the project asks a model.
+pub(crate) fn is_asking(object: &Object) -> bool {
+    let short = object.short();
+    let known = of_models(&object.callee);
+    object.class.is_none()
+        && (known || !is_qualified(&object.callee))
+        && (ALWAYS.contains(&short)
+            || LIKELY.contains(&short)
+            || known && OF_MODELS.contains(&short) && is_request(&object.callee))
+}
+
+/// Returns whether a method of a client asks a model: `client.embeddings.create` does not.
+fn is_request(callee: &str) -> bool {
+    let client =
+        ["openai.", "anthropic.", "groq.", "together.", "litellm."].iter().any(|c| callee.starts_with(c));
+    !client || PATHS.iter().any(|path| callee.ends_with(path))
+}
+
+/// The functions of a project, by what they ask.
+pub(crate) struct Asks<'r, 'w> {
+    world: &'r World<'w>,
+    /// Objects made by calls outside the project, by the place of the call.
+    made: HashMap<Span, ObjectId>,
+    methods: HashMap<String, Vec<FunctionId>>,
+    globals: RefCell<HashMap<usize, Rc<HashMap<String, Value>>>>,
+    known: RefCell<HashMap<FunctionId, Option<Asking>>>,
+}
+
+/// Calls and names of a body, with those of functions in it.
+#[derive(Default)]
+struct Uses<'a> {
+    calls: Vec<&'a ExprCall>,
+    names: Vec<&'a str>,
+    members: Vec<(&'a Expr, &'a str)>,
+}
+
+impl<'a> SourceOrderVisitor<'a> for Uses<'a> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, stmt));
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Call(call) => self.calls.push(call),
+            Expr::Name(n) if n.ctx.is_load() => self.names.push(&n.id),
+            Expr::Attribute(a) if a.ctx.is_load() => self.members.push((&a.value, &a.attr)),
+            _ => {}
+        }
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr));
+    }
+}
+
+/// Returns whether a qualified name belongs to a client or a framework.
+fn of_models(name: &str) -> bool {
+    PACKAGES
+        .iter()
+        .any(|p| name.strip_prefix(p).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_'])))
+}
+
+/// Returns whether a name is qualified, that is, tells which package something belongs to.
+fn is_qualified(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+}
+
+impl<'r, 'w> Asks<'r, 'w> {
+    pub fn new(world: &'r World<'w>) -> Self {
+        let mut methods: HashMap<String, Vec<FunctionId>> = HashMap::new();
+        for (id, f) in world.functions().filter(|(_, f)| f.class.is_some()) {
+            methods.entry(f.name.to_string()).or_default().push(id);
+        }
+        Asks {
+            world,
+            made: world.objects().map(|(id, o)| (o.span, id)).collect(),
+            methods,
+            globals: RefCell::default(),
+            known: RefCell::default(),
+        }
+    }
+
+    /// Looks for a function that asks among what is reached from some values: functions, their decorators, instances of classes of
+    /// the project, and the arguments of what was called. What `skip` tells is compiled elsewhere.
+    pub fn reached<'v>(
+        &self,
+        values: impl IntoIterator<Item = &'v Value>,
+        skip: &dyn Fn(ObjectId) -> bool,
+    ) -> Option<Asking> {
+        const MOST: usize = 20_000;
+        let mut todo: Vec<Value> = values.into_iter().cloned().collect();
+        let mut objects: HashSet<ObjectId> = HashSet::new();
+        let mut functions: HashSet<FunctionId> = HashSet::new();
+        for _ in 0..MOST {
+            let value = todo.pop()?;
+            match &value.kind {
+                Kind::Function(f) | Kind::Bound(_, f) => {
+                    if !functions.insert(*f) {
+                        continue;
+                    }
+                    if let Some(asking) = self.function(*f) {
+                        return Some(asking);
+                    }
+                    todo.extend(self.world.function(*f).decorators.iter().cloned());
+                }
+                Kind::Class(c) => todo.extend(self.of_class(*c)),
+                Kind::List(id) | Kind::Either(id) => todo.extend(self.world.list(*id).items.iter().cloned()),
+                Kind::Dict(id) => {
+                    todo.extend(self.world.dict(*id).entries.iter().map(|(_, v)| v.clone()));
+                }
+                Kind::Method(on, _) => todo.push((**on).clone()),
+                Kind::Member(id, name) => {
+                    let object = self.world.object(*id);
+                    let last = name.rsplit('.').next().unwrap_or(name);
+                    let asks = ALWAYS.contains(&last)
+                        || of_models(&object.callee) && (LIKELY.contains(&last) || OF_MODELS.contains(&last));
+                    if asks {
+                        return Some(Asking { at: value.span, what: last.to_string() });
+                    }
+                }
+                Kind::Object(id) if !skip(*id) && objects.insert(*id) => {
+                    let object = self.world.object(*id);
+                    todo.extend(object.class.into_iter().flat_map(|c| self.of_class(c)));
+                    todo.extend(object.args.iter().map(|a| a.value.clone()));
+                    todo.extend(object.attrs.iter().map(|(_, v)| v.clone()));
+                    // A tool that is made by a method of what asks: `chain.as_tool()`.
+                    if let (Some(base), true) = (object.base, is_made_of(object.short())) {
+                        if !skip(base) && object.class.is_none() && of_models(&object.callee) {
+                            return Some(Asking { at: object.span, what: object.short().to_string() });
+                        }
+                        todo.push(Value::new(Kind::Object(base), object.span));
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The same as the reason why calls are not counted.
+    pub fn beside<'v>(
+        &self,
+        values: impl IntoIterator<Item = &'v Value>,
+        skip: &dyn Fn(ObjectId) -> bool,
+    ) -> Option<Uncounted> {
+        self.reached(values, skip).map(uncounted)
+    }
+
+    /// The same of a function.
+    pub fn within(&self, function: FunctionId) -> Option<Uncounted> {
+        self.function(function).map(uncounted)
+    }
+
+    /// The methods of a class of the project and of the classes it derives from.
+    fn of_class(&self, class: ClassId) -> Vec<Value> {
+        let class = self.world.class(class);
+        let methods = class.attrs.iter().map(|(_, v)| v).filter(|v| matches!(v.kind, Kind::Function(_)));
+        let bases = class.bases.iter().filter(|b| matches!(b.kind, Kind::Class(_)));
+        methods.chain(bases).cloned().collect()
+    }
+
+    /// The first call by which a function asks a model, itself or through functions of the project.
+    pub fn function(&self, function: FunctionId) -> Option<Asking> {
+        if let Some(known) = self.known.borrow().get(&function) {
+            return known.clone();
+        }
+        let mut seen: HashSet<FunctionId> = HashSet::from([function]);
+        let mut todo = vec![function];
+        let mut found = None;
+        while let Some(f) = todo.pop() {
+            let mut uses = Uses::default();
+            let function = self.world.function(f);
+            function.body().iter().for_each(|s| uses.visit_stmt(s));
+            function.lambda().into_iter().for_each(|e| uses.visit_expr(e));
+            found = uses.calls.iter().find_map(|call| self.asking(f, call));
+            if found.is_some() {
+                break;
+            }
+            todo.extend(self.used(f, &uses).into_iter().filter(|f| seen.insert(*f)));
+        }
+        self.known.borrow_mut().insert(function, found.clone());
+        found
+    }
+
+    /// The functions of the project that a body names.
+    fn used(&self, function: FunctionId, uses: &Uses<'_>) -> Vec<FunctionId> {
+        let f = self.world.function(function);
+        let globals = self.globals(f.module);
+        let mut out = Vec::new();
+        for name in &uses.names {
+            match globals.get(*name).map(|v| &v.kind) {
+                Some(Kind::Function(f) | Kind::Bound(_, f)) => out.push(*f),
+                Some(Kind::Class(c)) => out.extend(self.method(*c, "__init__")),
+                _ => {}
+            }
+        }
+        for (on, name) in &uses.members {
+            let base = match on {
+                Expr::Name(n) if matches!(n.id.as_str(), "self" | "cls") => {
+                    f.class.map(|c| Value::new(Kind::Class(c), f.span))
+                }
+                Expr::Name(n) => globals.get(n.id.as_str()).cloned(),
+                Expr::Call(call) => {
+                    self.object_at(f.module, call).map(|id| Value::new(Kind::Object(id), f.span))
+                }
+                _ => None,
+            };
+            match base.map(|b| b.kind) {
+                Some(Kind::Class(c)) => out.extend(self.method(c, name)),
+                Some(Kind::Object(id)) => {
+                    out.extend(self.world.object(id).class.and_then(|c| self.method(c, name)));
+                }
+                Some(Kind::Module(m)) => {
+                    if let Some(Kind::Function(f)) = self.globals(m).get(*name).map(|v| v.kind.clone()) {
+                        out.push(f);
+                    }
+                }
+                Some(Kind::External(_)) => {}
+                _ => out.extend(self.methods.get(*name).into_iter().flatten()),
+            }
+        }
+        out
+    }
+
+    fn method(&self, class: ClassId, name: &str) -> Option<FunctionId> {
+        let (value, _) = self.world.class_lookup(class, name)?;
+        crate::py::function_of(&value)
+    }
+
+    fn globals(&self, module: usize) -> Rc<HashMap<String, Value>> {
+        self.globals
+            .borrow_mut()
+            .entry(module)
+            .or_insert_with(|| {
+                let all = self.world.globals(module);
+                Rc::new(all.into_iter().map(|(n, v)| (n.to_string(), v.clone())).collect())
+            })
+            .clone()
+    }
+
+    fn object_at(&self, module: usize, call: &ExprCall) -> Option<ObjectId> {
+        self.made.get(&self.world.span(module, call.range())).copied()
+    }
+
+    /// Returns a call in a function as an [`Asking`] if it asks a model.
+    fn asking(&self, function: FunctionId, call: &ExprCall) -> Option<Asking> {
+        let module = self.world.function(function).module;
+        let path = dotted(&call.func);
+        let name = match &*call.func {
+            Expr::Attribute(a) => a.attr.as_str(),
+            Expr::Name(n) => n.id.as_str(),
+            _ => return None,
+        };
+        let what = path.clone().unwrap_or_else(|| name.to_string());
+        let asking = Asking { at: self.world.span(module, call.range()), what };
+        let made = self.object_at(module, call).map(|id| self.world.object(id));
+        let asks = match made {
+            Some(object) if object.class.is_some() => false,
+            Some(object) if of_models(&object.callee) => is_asking(object),
+            Some(object) if is_qualified(&object.callee) => false,
+            _ => {
+                let root = path.as_deref().and_then(|p| p.split('.').next());
+                let other =
+                    root.and_then(|r| self.globals(module).get(r).cloned()).is_some_and(|v| match v.kind {
+                        Kind::External(name) => !of_models(&name),
+                        Kind::Function(_) | Kind::Class(_) => true,
+                        _ => false,
+                    });
+                let by_path = path.as_deref().is_some_and(|p| PATHS.iter().any(|e| p.ends_with(e)));
+                let is_method = matches!(&*call.func, Expr::Attribute(_));
+                !other && (by_path || is_method && (ALWAYS.contains(&name) || LIKELY.contains(&name)))
+            }
+        };
+        asks.then_some(asking)
+    }
+}
+
+fn uncounted(asking: Asking) -> Uncounted {
+    let message = format!("`{}` asks a model in a function that the framework calls", clip(&asking.what));
+    (message, asking.at)
+}
+
+/// Returns whether a method turns its receiver into a tool or a function.
+fn is_made_of(method: &str) -> bool {
+    matches!(method, "as_tool" | "as_retriever_tool" | "bind" | "partial" | "with_config")
+}

@@ -1,0 +1,252 @@
+//! AutoGen: agents and teams of `autogen-agentchat`, as components (also galleries of AutoGen Studio) and in Python; and before 0.4,
+//! agents that talk in pairs and groups, as `llm_config` files and in Python.
+//!
+//! | source | term |
+//! |---|---|
+//! | `AssistantAgent` | `llm p θ`; with tools or handoffs a conversation of `max_tool_iterations`, and one more question with `reflect_on_tool_use` |
+//! | `UserProxyAgent`, `CodeExecutorAgent` | a tool: whoever answers the last message |
+//! | `AgentTool`, `TeamTool` | an agent that is asked |
+//! | `SocietyOfMindAgent` | its team, then a model that is told what was said |
+//! | a team | `fix[n]`, a turn of the talk each; the state holds what was said |
+//! | `RoundRobinGroupChat` | the members in their order |
+//! | `SelectorGroupChat` | a model names who speaks next |
+//! | `MagenticOneGroupChat` | a loop that asks for a progress ledger; its state holds the facts, the plan and the stalls |
+//! | `Swarm` | whom the last one handed over to |
+//! | `GraphFlow` | whoever the edges lead to, several at once by `par` |
+//! | `max_turns`, `MaxMessageTermination` | the bound |
+//! | other conditions, `|` and `&` | a test of the state |
+//! | `initiate_chat` (before 0.4) | the recipient's conversation; what the initiator carries out are tools |
+//! | `GroupChat` (before 0.4) | as a team |
+//!
+//! The modules: [`model`] says what all notations say alike, `component` and `code` read 0.4 and later, `classic` what came before;
+//! `turn`, `term`, `choose`, `magentic`, `network` and `ends` make terms.
+//!
+//! Source: microsoft/autogen 0.7.5, `autogen_agentchat`; 0.2.40, `autogen/agentchat`.
+
+mod choose;
+mod classic;
+mod code;
+mod component;
+mod ends;
+mod magentic;
+mod model;
+mod network;
+mod pair;
+mod term;
+mod turn;
+
+use crate::py;
+use diagnostics::Span;
+use frontend_kit::doc::Node;
+use frontend_kit::emit::Unused;
+use frontend_kit::kit::{Units, mark};
+use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
+use frontend_kit::shape::why;
+use model::Ends;
+use python::{ObjectId, World};
+use std::collections::HashSet;
+
+/// The front end.
+pub struct AutoGen;
+
+/// What AutoGen tells an assistant that is told nothing.
+const DEFAULT_PROMPT: &str = "You are a helpful AI assistant. Solve tasks using your tools. Reply with TERMINATE when the task has been completed.";
+/// What a model is told before and after the talk inside an agent.
+const INSTRUCTION: &str = "Earlier you were asked to fulfill a request. You and your team worked diligently to address that request. Here is a transcript of that conversation:";
+const RESPONSE: &str = "Output a standalone response to the original request, without mentioning any of the intermediate discussion.";
+
+const ASSISTANT: &[&str] = &[
+    "name",
+    "description",
+    "model_client",
+    "tools",
+    "workbench",
+    "handoffs",
+    "system_message",
+    "max_tool_iterations",
+    "reflect_on_tool_use",
+    "tool_call_summary_format",
+    "tool_call_summary_formatter",
+    "structured_message_factory",
+    "output_content_type",
+];
+const AGENT_UNUSED: &[Unused] = &[
+    ("model_context", "how much of the talk the model is shown is not compiled yet"),
+    ("model_client_stream", why::RUNTIME),
+    ("metadata", why::SHOWN),
+    ("memory", why::NOT_YET),
+    ("output_content_type_format", why::NOT_YET),
+];
+const TEAM_UNUSED: &[Unused] = &[
+    ("runtime", why::RUNTIME),
+    ("emit_team_events", why::SHOWN),
+    ("custom_message_types", why::CODE),
+    ("model_client_streaming", why::RUNTIME),
+    ("model_context", "how much of the talk the model is shown is not compiled yet"),
+];
+
+/// Whether a family of models is OpenAI's.
+fn is_openai(family: &str) -> bool {
+    ["gpt-", "o1", "o3", "o4"].iter().any(|f| family.starts_with(f))
+}
+
+/// A condition that nothing said in the talk decides.
+fn outside(class: &str, at: Span) -> Option<Ends> {
+    let why = match class {
+        "TimeoutTermination" => "the time that a talk takes",
+        "TokenUsageTermination" => "the number of tokens that a talk uses",
+        "ExternalTermination" => "whoever started the talk",
+        _ => return None,
+    };
+    Some(Ends::Outside(why.to_string(), at))
+}
+
+/// How a team is bounded: what bounds an agent does not.
+const TALK_BOUND: &str = "limit it: `max_turns` of the team, or a `MaxMessageTermination`";
+
+fn facts() -> Facts {
+    Facts {
+        default_model: None,
+        ends_loops: Some("AutoGen ends an agent's turn at the first reply that calls no tool"),
+        words: Words {
+            prompt: "say what the agent is to do: `system_message`",
+            model: "name one: `model_client.config.model`",
+            bound: "state it: `max_tool_iterations` of the agent",
+            exit: "give the team a termination condition that a message can meet, such as `TextMentionTermination`",
+            ..Words::default()
+        },
+    }
+}
+
+/// The words where a talk is begun with `initiate_chat`.
+fn classic_words(words: Words) -> Words {
+    Words {
+        model: "name one: `llm_config`",
+        bound: "state it: `max_turns=` of `initiate_chat`, `max_round=` of the group, or `max_consecutive_auto_reply=` of an agent",
+        exit: "give an agent an `is_termination_msg` that a message can meet",
+        ..words
+    }
+}
+
+impl Frontend for AutoGen {
+    fn name(&self) -> &'static str {
+        "autogen"
+    }
+
+    fn detect(&self, file: &File) -> u8 {
+        if file.python.is_some() {
+            let made = ["Agent(", "GroupChat(", "Swarm(", "GraphFlow(", "initiate_chat"];
+            let new = py::imports(file, code::PACKAGES) && py::mentions(file, &made);
+            let old = py::imports(file, classic::PACKAGES) && py::mentions(file, &made);
+            return if new || old { 85 } else { 0 };
+        }
+        let gallery = |c: Node<'_>| {
+            c.entries().take(20).any(|e| e.value.items().take(20).any(component::is_component))
+                || c.items().take(20).any(component::is_component)
+        };
+        let sure = |r: Node<'_>| {
+            component::is_component(r)
+                || r.get("components").is_some_and(gallery)
+                || r.at(&["items", "components"]).is_some_and(gallery)
+                || mark::list(r, &["items"], |i| i.get("components").is_some_and(gallery))
+        };
+        match () {
+            () if mark::any(file, sure) => 95,
+            () if mark::any(file, |r| r.descendants().take(400).any(classic::is_agent)) => 76,
+            () => 0,
+        }
+    }
+
+    fn lower(&self, project: &Project, main: usize) -> Compiled {
+        let mut units = Units::new(self.name(), facts(), project);
+        let Some(file) = project.files.get(main) else { return units.compiled };
+        if file.python.is_some() {
+            return python(units, project, file);
+        }
+        for root in file.documents.iter().map(|d| d.root()) {
+            let mut found: Vec<Node<'_>> = Vec::new();
+            let mut todo = vec![root];
+            let mut seen = 0;
+            // Teams and agents that stand in no other one.
+            while let Some(node) = todo.pop() {
+                seen += 1;
+                if component::runs(node) || classic::is_agent(node) {
+                    found.push(node);
+                } else if seen < 200_000 {
+                    let values: Vec<Node<'_>> = node.items().chain(node.entries().map(|e| e.value)).collect();
+                    todo.extend(values.into_iter().rev());
+                }
+            }
+            for node in found {
+                if component::runs(node) {
+                    let team = component::is_team(component::provider(node));
+                    let kind = if team { UnitKind::Crew } else { UnitKind::Agent };
+                    let name = component::name_of(node).unwrap_or(if team { "team" } else { "agent" });
+                    units.add(name, kind, node.head(), |kit| {
+                        let member = component::member(kit, node);
+                        term::alone(kit, &member)
+                    });
+                } else {
+                    let name = component::name_of(node).unwrap_or("agent");
+                    units.add(name, UnitKind::Agent, node.head(), |kit| {
+                        let member = classic::configured(kit, node);
+                        term::alone(kit, &member)
+                    });
+                }
+            }
+        }
+        units.done(file.documents.first().map(|d| d.root().head()), "no component is a team or an agent")
+    }
+}
+
+/// The teams and agents that a module makes, and that are no part of another one.
+fn python(mut units: Units, project: &Project, file: &File) -> Compiled {
+    let classic = !py::imports(file, code::PACKAGES);
+    if classic {
+        units.compiled.facts.words = classic_words(units.compiled.facts.words);
+    }
+    py::evaluated(project, file, python::Limits::default(), None, |world, found| {
+        units.compiled.diagnostics.extend(found);
+        made(units, file, world, classic)
+    })
+}
+
+fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compiled {
+    let reader = code::Reader { world: &world };
+    let mut parts: HashSet<ObjectId> = HashSet::new();
+    let all: Vec<ObjectId> = world.objects().map(|(id, _)| id).filter(|id| reader.runs(*id)).collect();
+    for id in &all {
+        parts.extend(reader.parts(*id).into_iter().filter(|p| p != id));
+    }
+    // What stands in one place and is made several times is the same.
+    let part_places: HashSet<Span> = parts.iter().map(|p| reader.place(*p)).collect();
+    let mut places: HashSet<Span> = HashSet::new();
+    let asks = crate::asks::Asks::new(&world);
+    for id in all {
+        let object = world.object(id);
+        if !py::made_in(object, file) || parts.contains(&id) {
+            continue;
+        }
+        let place = reader.place(id);
+        if part_places.contains(&place) || !places.insert(place) {
+            continue;
+        }
+        let name = reader.name(id);
+        let team = reader.class(id).is_some_and(|c| component::is_team(&c));
+        let kind = if team { UnitKind::Crew } else { UnitKind::Agent };
+        units.add(&name, kind, object.span, |kit| {
+            let member = reader.member(kit, id, 0);
+            let term = term::alone(kit, &member);
+            let runs = reader.tasks(place);
+            let more = py::repeats(&world, &runs).or_else(|| reader.beside(&asks, id));
+            more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+        });
+    }
+    classic::lower(&mut units, &world, &asks, file);
+    let start = Span { file: file.id, start: 0, end: 0 };
+    if classic {
+        // Its words name what bounds a talk.
+        units.compiled.units.iter_mut().for_each(|u| u.outline.bounded.clear());
+    }
+    units.done(Some(start), "no agent and no team is made here")
+}

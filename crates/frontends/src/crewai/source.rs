@@ -1,0 +1,393 @@
+//! Where agents and tasks are written: in a configuration, in code, or in code that names a configuration.
+
+use super::{Definition, definitions};
+use crate::langgraph::Functions;
+use crate::py::{self, Given, field};
+use core_ir::ToolDecl;
+use diagnostics::{Diagnostic, FileId, Span};
+use frontend_kit::doc::{Entry, Node};
+use frontend_kit::emit::{self, Template, clip, codes, near, parts, undecided, value_span, wrong_kind};
+use frontend_kit::kit::Kit;
+use frontend_kit::project::{File, Project};
+use frontend_kit::talk::{Choice, Move};
+use python::{Kind, Object, ObjectId, Value, World};
+
+use super::code::{is_agent, sanitized};
+
+/// An agent or a task.
+#[derive(Clone, Copy)]
+pub(super) enum Thing<'r> {
+    /// An object of Python, perhaps with an entry of a configuration.
+    Made(ObjectId),
+    /// An entry of a configuration by itself.
+    Entry(Definition<'r>),
+}
+
+impl PartialEq for Thing<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Thing::Made(a), Thing::Made(b)) => a == b,
+            (Thing::Entry(a), Thing::Entry(b)) => a.span == b.span,
+            _ => false,
+        }
+    }
+}
+
+/// What a configuration says of an agent or task.
+#[derive(Clone, Copy)]
+enum Config<'r> {
+    Yaml(Node<'r>),
+    Dict(&'r [(Value, Value)]),
+}
+
+/// A value that is written in code, or in a configuration.
+pub(super) enum Written<'r> {
+    Code(Given<'r>),
+    Yaml(Entry<'r>),
+}
+
+impl Written<'_> {
+    pub fn at(&self) -> Span {
+        match self {
+            Written::Code(g) => g.value.span,
+            Written::Yaml(e) => value_span(e),
+        }
+    }
+}
+
+/// Reads agents and tasks. The world is empty for configurations by themselves.
+pub(super) struct Reader<'r, 'w> {
+    pub world: &'r World<'w>,
+    pub project: &'r Project,
+    /// The functions of the project that look at what tasks give.
+    pub functions: &'r Functions,
+}
+
+impl<'r> Reader<'r, '_> {
+    /// The place of its definition.
+    pub fn definition(&self, thing: Thing<'r>) -> Span {
+        match thing {
+            Thing::Made(id) => self.world.object(id).span,
+            Thing::Entry(d) => d.span,
+        }
+    }
+
+    /// Where something that is missing would have to be added.
+    pub fn head(&self, thing: Thing<'r>) -> Span {
+        match thing {
+            Thing::Made(id) => self.world.object(id).span,
+            Thing::Entry(d) => d.node.head(),
+        }
+    }
+
+    /// The entry of a configuration that `config=self.agents_config["name"]` names.
+    fn config(&self, id: ObjectId) -> Option<Config<'r>> {
+        let given = field(self.world.object(id), None, "config")?;
+        if let Some(entries) = self.world.entries(given.value) {
+            return Some(Config::Dict(entries));
+        }
+        let (name, path, from) = self.reference(given.value)?;
+        let file = self.file(from, &path)?;
+        let root = file.documents.iter().map(|d| d.root());
+        let mut found = root.flat_map(|r| {
+            let inner = ["agents", "tasks"].iter().filter_map(move |k| r.get(k)).flat_map(definitions);
+            definitions(r).into_iter().chain(inner.collect::<Vec<_>>())
+        });
+        found.find(|d| d.name == name).map(|d| Config::Yaml(d.node))
+    }
+
+    /// The name of the entry, the path of the configuration and the file from which it is named.
+    pub fn reference(&self, value: &Value) -> Option<(String, String, FileId)> {
+        let (_, item) = self.world.object_of(value)?;
+        if !item.callee.ends_with("_config[]") {
+            return None;
+        }
+        let name = self.world.str(&item.args.first()?.value)?.to_string();
+        let base = self.world.object(item.base?);
+        let path = self.world.str(&base.args.first()?.value)?.to_string();
+        Some((name, path, base.span.file))
+    }
+
+    fn file(&self, from: FileId, path: &str) -> Option<&'r File> {
+        let module = self.project.files.iter().find(|f| f.id == from)?;
+        self.project.beside(module, path)
+    }
+
+    /// Whether it is an item of a list in a configuration.
+    pub fn is_listed(&self, thing: Thing<'r>) -> bool {
+        matches!(thing, Thing::Entry(Definition { listed: true, .. }))
+    }
+
+    /// What is written under a key.
+    pub fn get(&self, thing: Thing<'r>, key: &str) -> Option<Written<'r>> {
+        let id = match thing {
+            Thing::Made(id) => id,
+            Thing::Entry(d) => return d.node.entry(key).filter(|e| !e.value.is_null()).map(Written::Yaml),
+        };
+        let object: &'r Object = self.world.object(id);
+        if let Some(given) = field(object, None, key).filter(|g| !g.value.is_none()) {
+            return Some(Written::Code(given));
+        }
+        match self.config(id)? {
+            Config::Yaml(node) => node.entry(key).filter(|e| !e.value.is_null()).map(Written::Yaml),
+            Config::Dict(entries) => {
+                let (_, value) = entries.iter().find(|(k, _)| k.as_str() == Some(key))?;
+                Some(Written::Code(Given { value, at: value.span }))
+            }
+        }
+    }
+
+    /// Whether a part of it stands in a configuration that is not at hand, or in arguments that are not known.
+    pub fn is_hidden(&self, thing: Thing<'r>) -> bool {
+        let Thing::Made(id) = thing else { return false };
+        let object = self.world.object(id);
+        object.open.is_some() || field(object, None, "config").is_some() && self.config(id).is_none()
+    }
+
+    /// Whether any of some keys has a value that is not blank.
+    pub fn has_some(&self, thing: Thing<'r>, keys: &[&str]) -> bool {
+        keys.iter().any(|k| match self.get(thing, k) {
+            Some(Written::Code(_)) => true,
+            Some(Written::Yaml(entry)) => entry.value.text().is_none_or(|t| !t.trim().is_empty()),
+            None => false,
+        }) || self.is_hidden(thing)
+    }
+
+    /// Adds the text under a key.
+    pub fn fill(&self, kit: &mut Kit<'_>, template: &mut Template, thing: Thing<'r>, key: &str) {
+        match self.get(thing, key) {
+            Some(Written::Code(given)) => py::fill(kit, self.world, given.value, template, parts),
+            Some(Written::Yaml(entry)) => match entry.value.text() {
+                Some(text) => kit.fill(template, text, value_span(&entry), parts),
+                None => kit.out.push(wrong_kind(&entry, "text")),
+            },
+            None => {
+                if self.is_hidden(thing) {
+                    let unknown = kit.unknown(&format!("`{key}`"), self.head(thing));
+                    template.term(unknown);
+                }
+            }
+        }
+    }
+
+    /// The text under a key, without what is not known of it.
+    pub fn known_text(&self, thing: Thing<'r>, key: &str) -> Option<String> {
+        match self.get(thing, key)? {
+            Written::Code(given) => py::label(self.world, given.value),
+            Written::Yaml(entry) => entry.value.text().map(str::to_string),
+        }
+    }
+
+    /// The length of the texts under some keys.
+    pub fn size(&self, thing: Thing<'r>, keys: &[&str]) -> usize {
+        keys.iter().filter_map(|k| self.known_text(thing, k)).map(|t| t.len()).sum()
+    }
+
+    /// Whether a flag is set.
+    pub fn flag(&self, thing: Thing<'r>, key: &str) -> bool {
+        match self.get(thing, key) {
+            Some(Written::Code(given)) => matches!(self.world.settled(given.value).kind, Kind::Bool(true)),
+            Some(Written::Yaml(entry)) => entry.value.as_bool() == Some(true),
+            None => false,
+        }
+    }
+
+    /// What is written under a key, unless it is switched off.
+    pub fn switched_on(&self, thing: Thing<'r>, key: &str) -> Option<Written<'r>> {
+        self.get(thing, key).filter(|w| self.is_on(w))
+    }
+
+    /// Whether a value switches something on: any but `False`, nothing and an empty list.
+    pub fn is_on(&self, written: &Written<'_>) -> bool {
+        match written {
+            Written::Code(given) => match self.world.settled(given.value).kind {
+                Kind::Bool(on) => on,
+                Kind::None => false,
+                _ => self.world.items(given.value).is_none_or(|items| !items.is_empty()),
+            },
+            Written::Yaml(entry) => {
+                let value = entry.value;
+                !value.is_null()
+                    && value.as_bool() != Some(false)
+                    && !(value.is_sequence() && value.items().next().is_none())
+            }
+        }
+    }
+
+    /// What an agent is called where its crew names it.
+    pub fn agent_name(&self, thing: Thing<'r>) -> String {
+        let id = match thing {
+            Thing::Made(id) => id,
+            Thing::Entry(d) => return d.name.to_string(),
+        };
+        let object = self.world.object(id);
+        let entry = field(object, None, "config").and_then(|g| self.reference(g.value)).map(|(n, ..)| n);
+        let method = || object.within.map(|f| self.world.function(f)).filter(|f| f.class.is_some());
+        entry
+            .or_else(|| method().filter(|f| &*f.name != "__init__").map(|f| f.name.to_string()))
+            .or_else(|| self.known_text(thing, "role").map(|r| r.trim().to_string()))
+            .unwrap_or_else(|| "agent".into())
+    }
+
+    /// The items of a list in code.
+    pub fn list(&self, kit: &mut Kit<'_>, id: ObjectId, key: &str) -> Vec<Value> {
+        let Some(given) = field(self.world.object(id), None, key) else { return Vec::new() };
+        self.items(kit, given, key)
+    }
+
+    fn items(&self, kit: &mut Kit<'_>, given: Given<'_>, key: &str) -> Vec<Value> {
+        let open = match self.world.settled(given.value).kind {
+            Kind::List(list) => self.world.list(list).open,
+            Kind::None => None,
+            _ => Some(given.at),
+        };
+        if let Some(at) = open {
+            let message = format!("some of the `{key}` are not known: {}", self.world.why(given.value));
+            kit.out.push(undecided(codes::NOT_COMPILED, message, at));
+        }
+        self.world.items(given.value).map_or(Vec::new(), <[Value]>::to_vec)
+    }
+
+    /// The agent that a value is.
+    pub fn agent_of(&self, value: &Value) -> Option<Thing<'r>> {
+        self.world.object_of(value).map(|(id, _)| id).filter(|id| is_agent(self.world, *id)).map(Thing::Made)
+    }
+
+    /// Reports what is not compiled, and a configuration that is not found.
+    pub fn report(
+        &self,
+        kit: &mut Kit<'_>,
+        thing: Thing<'r>,
+        used: &'static [&'static str],
+        unused: &[emit::Unused],
+        what: &str,
+    ) {
+        let id = match thing {
+            Thing::Made(id) => id,
+            Thing::Entry(d) => return emit::report_keys(d.node, used, unused, what, kit.out),
+        };
+        let object = self.world.object(id);
+        py::report(object, used, unused, what, kit.out);
+        match self.config(id) {
+            Some(Config::Yaml(node)) => emit::report_keys(node, used, unused, what, kit.out),
+            Some(Config::Dict(_)) => {}
+            None => {
+                let Some(given) = field(object, None, "config") else { return };
+                let d = match self.reference(given.value) {
+                    Some((name, path, from)) if self.file(from, &path).is_some() => {
+                        let message = format!("`{}` has no entry `{}`", clip(&path), clip(&name));
+                        let d = Diagnostic::error(codes::UNDEFINED, message, given.at);
+                        match self.file(from, &path).and_then(|file| instead(file, &name, kit.out)) {
+                            Some(help) => d.help(help),
+                            None => d,
+                        }
+                    }
+                    Some((_, path, _)) => undecided(
+                        codes::UNDEFINED,
+                        format!("the configuration `{}` is not at hand", clip(&path)),
+                        given.at,
+                    ),
+                    None => {
+                        let message =
+                            format!("the configuration is not known: {}", self.world.why(given.value));
+                        undecided(codes::NOT_COMPILED, message, given.at)
+                    }
+                };
+                kit.out.push(d);
+            }
+        }
+    }
+
+    /// The tools under `tools`, with what becomes of their results; none if there is no such key.
+    pub fn tools(&self, kit: &mut Kit<'_>, thing: Thing<'r>) -> Option<Vec<Choice>> {
+        let given = match self.get(thing, "tools")? {
+            Written::Yaml(entry) => {
+                let names = emit::names(&entry, kit.out);
+                let choice = |decl| Choice { decl, does: Move::Call };
+                let decls = names.into_iter().map(|(n, at)| ToolDecl::unknown(n.into(), at.span()));
+                return Some(decls.map(choice).collect());
+            }
+            Written::Code(given) => given,
+        };
+        let mut out = Vec::new();
+        for value in self.items(kit, given, "tools") {
+            let decl = self.tool(&value).unwrap_or_else(|| {
+                let message = format!("a tool that is not known: {}", self.world.why(&value));
+                kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
+                let name = py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
+                ToolDecl::unknown(name.into(), value.span)
+            });
+            if value.maybe {
+                let message = format!(
+                    "whether the tool `{}` is given is not known; it counts as given",
+                    clip(&decl.name)
+                );
+                kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
+            }
+            let does = if self.answers(&value) { Move::FinishNow } else { Move::Call };
+            out.push(Choice { decl, does });
+        }
+        Some(out)
+    }
+
+    /// Whether what a tool gives is the agent's answer: `result_as_answer`.
+    fn answers(&self, tool: &Value) -> bool {
+        const KEY: &str = "result_as_answer";
+        let said = match py::function_of(tool) {
+            Some(f) => py::decorator_arg(self.world, f, &["tool"], None, KEY),
+            None => self
+                .world
+                .object_of(tool)
+                .and_then(|(_, o)| field(o, None, KEY).map(|g| g.value).or_else(|| o.attr(KEY))),
+        };
+        said.is_some_and(|v| matches!(self.world.settled(v).kind, Kind::Bool(true)))
+    }
+
+    /// The declaration of a tool, with the name that models see.
+    fn tool(&self, value: &Value) -> Option<ToolDecl> {
+        let hidden = |_: &World<'_>, _: &Value| false;
+        if let Some(f) = py::function_of(value) {
+            let name =
+                py::decorator_arg(self.world, f, &["tool"], Some(0), "name").and_then(|v| self.world.str(v));
+            let function = self.world.function(f);
+            let name = name.map_or_else(|| function.name.to_string(), str::to_string);
+            return Some(py::signature(self.world, f, &sanitized(&name), function.name_span, hidden));
+        }
+        let at = value.span;
+        match &self.world.settled(value).kind {
+            Kind::Object(id) => {
+                let object = self.world.object(*id);
+                let text =
+                    |key| field(object, None, key).and_then(|g| self.world.str(g.value)).map(str::to_string);
+                let class = object.class.map(|c| self.world.class(c).name.to_string());
+                let name = sanitized(&text("name").or(class).unwrap_or_else(|| object.short().to_string()));
+                let run = object.class.and_then(|c| self.world.class_lookup(c, "_run"));
+                let mut decl = match run.as_ref().and_then(|(v, _)| py::function_of(v)) {
+                    Some(f) => py::signature(self.world, f, &name, at, hidden),
+                    None => ToolDecl::unknown(name.as_str().into(), at),
+                };
+                decl.description = text("description").map(core_ir::Name::from).or(decl.description);
+                decl.handler = object.class.and_then(|c| {
+                    let class = self.world.class(c);
+                    py::handler(self.world, class.module, &class.name)
+                });
+                Some(decl)
+            }
+            Kind::Class(id) => Some(ToolDecl::unknown(sanitized(&self.world.class(*id).name).into(), at)),
+            Kind::Str(name) => Some(ToolDecl::unknown((&**name).into(), at)),
+            _ => None,
+        }
+    }
+}
+
+/// Where an entry stands that is not at the top of its file, or one whose name is much like it.
+fn instead(file: &File, name: &str, out: &[Diagnostic]) -> Option<String> {
+    let tops = || file.documents.iter().flat_map(|d| definitions(d.root()));
+    let below =
+        tops().find(|top| definitions(top.node).iter().any(|d| d.name == name && d.node.is_mapping()));
+    if let Some(top) = below {
+        return Some(format!("it stands below `{}`: entries are looked for at the top", clip(top.name)));
+    }
+    let near = near(name, tops().map(|d| d.name).collect::<Vec<&str>>(), out)?;
+    Some(format!("did you mean `{near}`?"))
+}

@@ -1,0 +1,336 @@
+//! n8n workflows: `nodes` and `connections`.
+//!
+//! | source | term |
+//! |---|---|
+//! | AI agent, with its model, tools and memory attached | a loop around a model that is offered the tools |
+//! | LLM chain, OpenAI message, classifier, extractor | an oracle |
+//! | any other node | a tool on what comes in |
+//! | `if`, `switch`, `filter`, batches | a decision between its outputs; the condition is unknown |
+//! | cycles | `fix` |
+//!
+//! Expressions (`={{ … }}`) are JavaScript: a prompt that holds one is what it says, with what came in behind it.
+//!
+//! Source: n8n-io/n8n, `packages/@n8n/nodes-langchain/nodes/agents`: `maxIterations` 10.
+
+use crate::defaults;
+use core_ir::{ModelParams, Name, TermId};
+use diagnostics::Span;
+use frontend_kit::doc::{Entry, Node};
+use frontend_kit::emit::{LoopBound, Template, value_span};
+use frontend_kit::flow::{Flow, FlowNode};
+use frontend_kit::kit::{Agent, Hand, Kit, Units, first_text, mark, size};
+use frontend_kit::outline::{NodeRole, Retried};
+use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
+use std::collections::HashMap;
+
+/// The front end.
+pub struct N8n;
+
+impl Frontend for N8n {
+    fn name(&self) -> &'static str {
+        "n8n"
+    }
+
+    fn detect(&self, file: &File) -> u8 {
+        let node = |n: Node<'_>| {
+            mark::has(n, "typeVersion") || mark::starts(n, "type", "n8n-") || mark::starts(n, "type", "@n8n/")
+        };
+        if mark::any(file, |r| mark::list(r, &["nodes"], node) && mark::has(r, "connections")) {
+            93
+        } else {
+            0
+        }
+    }
+
+    fn lower(&self, project: &Project, main: usize) -> Compiled {
+        let facts = Facts {
+            default_model: Some("the model's node decides on the model, by its own default"),
+            ends_loops: Some("n8n ends an agent's loop at the first reply that calls no tool"),
+            words: Words {
+                prompt: "say what the agent is to do: `options.systemMessage`",
+                bound: "state it: `options.maxIterations`",
+                ..Words::default()
+            },
+        };
+        let mut units = Units::new(self.name(), facts, project);
+        let Some(file) = project.files.get(main) else { return units.compiled };
+        for root in file.documents.iter().map(|d| d.root()) {
+            let name = root.get("name").and_then(|n| n.text()).unwrap_or("workflow");
+            let graph = Graph::of(root);
+            if !graph.main.is_empty() {
+                units.add(name, UnitKind::Crew, root.head(), |kit| graph.flow(kit, root.head()));
+            }
+        }
+        units.done(file.documents.first().map(|d| d.root().head()), "the workflow has no nodes that run")
+    }
+}
+
+struct Graph<'d> {
+    known: HashMap<&'d str, Node<'d>>,
+    /// Nodes that run, in their order.
+    main: Vec<(&'d str, Node<'d>)>,
+    edges: Vec<(String, String, Option<String>)>,
+    /// What is attached to a node: kind of attachment and node.
+    attached: HashMap<&'d str, Vec<(&'d str, &'d str)>>,
+}
+
+impl<'d> Graph<'d> {
+    fn of(root: Node<'d>) -> Graph<'d> {
+        let mut graph =
+            Graph { known: HashMap::new(), main: Vec::new(), edges: Vec::new(), attached: HashMap::new() };
+        let mut all: Vec<(&str, Node<'d>)> = Vec::new();
+        for n in root.get("nodes").into_iter().flat_map(|n| n.items()) {
+            let name = n.get("name").and_then(|n| n.text()).unwrap_or("");
+            if !kind(n).ends_with("stickyNote") && graph.known.insert(name, n).is_none() {
+                all.push((name, n));
+            }
+        }
+        let mut parts: Vec<&str> = Vec::new();
+        for from in root.get("connections").into_iter().flat_map(|c| c.entries()) {
+            let Some(source) = from.key.text() else { continue };
+            for port in from.value.entries() {
+                let how = port.key.text().unwrap_or("main");
+                let outputs: Vec<Node<'d>> = port.value.items().collect();
+                let linked = outputs.iter().filter(|o| o.items().len() > 0).count();
+                for (i, output) in outputs.iter().enumerate() {
+                    for target in output.items().filter_map(|t| t.get("node")?.text()) {
+                        if how == "main" {
+                            let decides =
+                                outputs.len() > 1 && linked > 0 || is_gate(graph.known.get(source).copied());
+                            graph.edges.push((source.into(), target.into(), decides.then(|| i.to_string())));
+                        } else if how.starts_with("ai_") {
+                            graph.attached.entry(target).or_default().push((how, source));
+                            parts.push(source);
+                        }
+                    }
+                }
+            }
+        }
+        let runs = |name: &str| {
+            let linked = graph.edges.iter().any(|(f, t, _)| f == name || t == name);
+            linked || !parts.contains(&name)
+        };
+        graph.main = all.into_iter().filter(|(name, _)| runs(name)).collect();
+        graph
+    }
+
+    fn flow(&self, kit: &mut Kit<'_>, at: Span) -> TermId {
+        let nodes = self.main.iter().map(|(name, n)| self.node(name, *n)).collect();
+        self.outline(kit);
+        let bound =
+            LoopBound::unknown("the cycle runs as often as there are batches, or until its condition holds");
+        Flow { nodes, edges: self.edges.clone(), start: Vec::new(), triggers: true, bound, at }.lower(kit)
+    }
+
+    /// What is not seen in the term: nodes that nothing starts, and those that are repeated.
+    fn outline(&self, kit: &mut Kit<'_>) {
+        let starts = |n: Node<'d>| {
+            let short = kind(n).rsplit('.').next().unwrap_or("").to_ascii_lowercase();
+            short.contains("trigger")
+                || ["webhook", "start", "cron", "interval", "emailreadimap"].contains(&&*short)
+        };
+        let enabled = |n: Node<'d>| n.get("disabled").and_then(|d| d.as_bool()) != Some(true);
+        let any_trigger = self.main.iter().any(|(_, n)| starts(*n));
+        for (name, n) in self.main.iter().filter(|(_, n)| enabled(*n)) {
+            let led_to = self.edges.iter().any(|(_, to, _)| to == name);
+            if any_trigger && !led_to && !starts(*n) {
+                kit.outline.leftover("node", name, n.head(), false);
+            }
+            if n.get("retryOnFail").and_then(|r| r.as_bool()) == Some(true) && role(*n) == NodeRole::Writes {
+                let at = n.entry("retryOnFail").map_or(n.head(), |e| e.key.span());
+                let times = n.get("maxTries").and_then(|t| t.as_u64());
+                kit.outline.retried(Retried { name: name.to_string(), at, times, writes: Some(true) });
+            }
+        }
+    }
+
+    fn node<'g>(&'g self, name: &'g str, node: Node<'d>) -> FlowNode<'g> {
+        FlowNode { role: role(node), ..self.plain_node(name, node) }
+    }
+
+    fn plain_node<'g>(&'g self, name: &'g str, node: Node<'d>) -> FlowNode<'g> {
+        let at = node.head();
+        let short = kind(node).rsplit('.').next().unwrap_or("");
+        if is_ai(node) {
+            return FlowNode::new(name, name, at, move |kit, x| {
+                let (agent, asked) = self.agent(kit, name, node);
+                let input = match asked {
+                    Some((text, place)) => {
+                        let mut whole = Template::new(place);
+                        whole.text(&text).text("\n").term(x);
+                        whole.build(&mut kit.b)
+                    }
+                    None => x,
+                };
+                kit.b.app(agent, input, at)
+            })
+            .undecided(format!("which output of {name} is taken"));
+        }
+        match short {
+            "noOp" | "merge" | "stopAndError" | "wait" => FlowNode::pass(name, name, at),
+            _ if short.to_ascii_lowercase().contains("trigger") || short == "webhook" || short == "start" => {
+                FlowNode::pass(name, name, at)
+            }
+            "if" | "switch" | "filter" | "splitInBatches" => FlowNode::pass(name, name, at),
+            _ => FlowNode::tool(name, name, at),
+        }
+        .undecided(format!("which output of {name} is taken"))
+    }
+
+    /// An agent or a chain with what is attached to it, and what it is asked.
+    fn agent(&self, kit: &mut Kit<'_>, name: &str, node: Node<'d>) -> (TermId, Option<(String, Span)>) {
+        let head = node.head();
+        if let Err(term) = kit.open(name, node.span(), head, size(node.span())) {
+            return (term, None);
+        }
+        let parameters = node.get("parameters").unwrap_or(node);
+        let attached = self.attached.get(name).map_or(&[][..], |a| a);
+        let model = attached.iter().find(|(how, _)| *how == "ai_languageModel");
+        let model = model.and_then(|(_, n)| self.known.get(n)).copied().unwrap_or(node);
+        let (params, model_at) = params(kit, model);
+        let mut hands = Vec::new();
+        for (_, tool) in attached.iter().filter(|(how, _)| *how == "ai_tool") {
+            let Some(n) = self.known.get(tool) else { continue };
+            let named =
+                n.get("parameters").and_then(|p| first_text(p, &["name", "toolName"])).map(|(t, _)| t);
+            if is_ai(*n) && !kit.is_open(n.span()) {
+                let (term, _) = self.agent(kit, tool, *n);
+                hands.push(Hand::ask(*tool, term, n.head()));
+            } else {
+                hands.push(Hand::tool(named.unwrap_or(tool), n.head()));
+            }
+        }
+        let system = system(parameters);
+        let prompt_at = system.as_ref().map_or(head, |(_, at)| *at);
+        let asked = first_text(parameters, &["text", "prompt", "inputText"])
+            .map(|(t, e)| (unmarked(t), value_span(&e)));
+        // n8n's own instructions where none are written.
+        let own = if kind(node).ends_with(".agent") { "You are a helpful assistant" } else { "" };
+        let (prompt, asked) = match (system, asked) {
+            (Some((text, _)), asked) => (kit.text(&text, prompt_at), asked),
+            (None, asked) if !own.is_empty() => (kit.text(own, prompt_at), asked),
+            (None, Some((text, at))) => (kit.text(&text, at), None),
+            (None, None) => (kit.unknown("what this node asks", prompt_at), None),
+        };
+        let entry = parameters.get("options").and_then(|o| o.entry("maxIterations"));
+        let bound = defaults::bound(&defaults::N8N_ITERATIONS, kit.versions).or_written(entry, kit.out);
+        let term = kit.agent(Agent { name, head, prompt, params, model_at, hands, hands_at: None, bound });
+        kit.close();
+        (term, asked)
+    }
+}
+
+fn kind<'d>(node: Node<'d>) -> &'d str {
+    node.get("type").and_then(|t| t.text()).unwrap_or("")
+}
+
+/// What a node does that matters for policies: services are known by the operation that is chosen.
+fn role(node: Node<'_>) -> NodeRole {
+    let chosen = |key: &str| node.at(&["parameters", key]).and_then(|o| o.text()).unwrap_or("");
+    let short = kind(node).rsplit('.').next().unwrap_or("");
+    let operation = chosen("operation");
+    if operation == "sendAndWait" || operation == "dispatchAndWait" {
+        return NodeRole::Approves;
+    }
+    // Of these services the operation that is not written down is to send or to insert.
+    let sends = [
+        "gmail",
+        "slack",
+        "telegram",
+        "emailSend",
+        "discord",
+        "twilio",
+        "whatsApp",
+        "sendGrid",
+        "mattermost",
+    ];
+    let writing =
+        ["send", "post", "create", "delete", "reply", "sendMessage", "publish", "append", "insert", "charge"];
+    let service = kind(node).starts_with("n8n-nodes-base.")
+        && !["code", "set", "function", "executeWorkflow"].contains(&short);
+    let resource = chosen("resource");
+    let draft = resource == "draft" || resource == "label";
+    if service && !draft && (writing.contains(&operation) || operation.is_empty() && sends.contains(&short)) {
+        NodeRole::Writes
+    } else {
+        NodeRole::Plain
+    }
+}
+
+/// Whether a node asks a model.
+fn is_ai(node: Node<'_>) -> bool {
+    let kind = kind(node);
+    let Some(short) = kind.split("langchain.").nth(1) else { return false };
+    let asks = [
+        "agent",
+        "agentTool",
+        "chain",
+        "openAi",
+        "anthropic",
+        "googleGemini",
+        "informationExtractor",
+        "textClassifier",
+        "sentimentAnalysis",
+    ];
+    asks.iter().any(|a| short.starts_with(a)) && !short.to_ascii_lowercase().contains("embedding")
+}
+
+fn is_gate(node: Option<Node<'_>>) -> bool {
+    node.is_some_and(|n| {
+        ["if", "switch", "filter", "splitInBatches"].iter().any(|k| kind(n) == format!("n8n-nodes-base.{k}"))
+    })
+}
+
+/// A text without the mark of an expression.
+fn unmarked(text: &str) -> String {
+    text.strip_prefix('=').unwrap_or(text).to_string()
+}
+
+/// The instructions: `options.systemMessage`, or the first message.
+fn system(parameters: Node<'_>) -> Option<(String, Span)> {
+    let options = parameters.get("options");
+    let direct = options
+        .and_then(|o| first_text(o, &["systemMessage", "systemPromptTemplate", "prefix", "humanMessage"]));
+    if let Some((text, entry)) = direct {
+        return Some((unmarked(text), value_span(&entry)));
+    }
+    let lists = [
+        &["messages", "messageValues"][..],
+        &["messages", "values"],
+        &["responses", "values"],
+        &["prompt", "messages"],
+    ];
+    for list in lists {
+        let mut found: Option<(String, Span)> = None;
+        for m in parameters.at(list).into_iter().flat_map(|m| m.items()) {
+            if let Some((text, entry)) = first_text(m, &["message", "content"]) {
+                match &mut found {
+                    Some((all, _)) => {
+                        all.push('\n');
+                        all.push_str(&unmarked(text));
+                    }
+                    None => found = Some((unmarked(text), value_span(&entry))),
+                }
+            }
+        }
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// The parameters of a model's node.
+fn params(kit: &mut Kit<'_>, node: Node<'_>) -> (ModelParams, Option<Span>) {
+    let mut params = ModelParams::default();
+    let Some(parameters) = node.get("parameters") else { return (params, Some(node.head())) };
+    let entry: Option<Entry<'_>> = ["model", "modelId", "modelName"].iter().find_map(|k| parameters.entry(k));
+    let value = entry.and_then(|e| e.value.text().or_else(|| e.value.get("value")?.text()));
+    params.model = value.filter(|v| !v.is_empty()).map(|v| Name::from(unmarked(v)));
+    for e in parameters.get("options").into_iter().flat_map(|o| o.entries()) {
+        if matches!(e.name(), "temperature" | "maxTokens" | "topP" | "frequencyPenalty" | "presencePenalty") {
+            frontend_kit::kit::setting(&e, &mut params, kit.out);
+        }
+    }
+    (params, Some(entry.map_or(node.head(), |e| value_span(&e))))
+}

@@ -1,0 +1,557 @@
+//! What front ends that read Python share: values as terms, types, bounds and settings.
+
+use core_ir::{
+    Bound, BoundOrigin, Data, EffectClass, LabelSpec, ModelParams, Name, Num, Term, TermId, ToolDecl,
+    ToolParam, Type,
+};
+use diagnostics::{Diagnostic, Span};
+use frontend_kit::emit::{LoopBound, Template, Unused, clip, codes, undecided};
+use frontend_kit::kit::{Kit, Splitter};
+use frontend_kit::project::{File, Project, modules};
+use python::{
+    Arg, Framework, FunctionId, Kind, Limits, Object, ObjectId, ParamKind, Piece, Sources, Value, World,
+};
+use std::sync::Arc;
+
+/// Whether one of these packages is imported, as far as the text shows.
+pub(crate) fn imports(file: &File, packages: &[&str]) -> bool {
+    imports_one(file, |head| packages.contains(&head))
+}
+
+/// Whether a package is imported whose name passes, as far as the text shows.
+pub(crate) fn imports_one(file: &File, is: impl Fn(&str) -> bool) -> bool {
+    let Some(source) = &file.python else { return false };
+    source.text.lines().any(|line| {
+        let line = line.trim_start();
+        let Some(rest) = line.strip_prefix("from ").or_else(|| line.strip_prefix("import ")) else {
+            return false;
+        };
+        let head = rest.trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or("");
+        is(head)
+    })
+}
+
+/// Whether the text of a module holds one of these words.
+pub(crate) fn mentions(file: &File, words: &[&str]) -> bool {
+    file.python.as_ref().is_some_and(|s| words.iter().any(|w| s.text.contains(w)))
+}
+
+/// Evaluates a module of a project, what it imports, and what nothing calls in it. `f` is given what was made, and what is to be said of it.
+pub(crate) fn evaluated<R>(
+    project: &Project,
+    file: &File,
+    limits: Limits,
+    framework: Option<&'static dyn Framework>,
+    f: impl FnOnce(World<'_>, Vec<Diagnostic>) -> R,
+) -> R {
+    let Some(source) = &file.python else {
+        let nothing = Sources::new();
+        return f(World::new(&nothing, limits), Vec::new());
+    };
+    let modules = project.modules.clone().unwrap_or_else(|| modules(&project.files));
+    modules.among(source.clone(), limits, framework, |world, _| {
+        let mut found = Vec::new();
+        if let Some((span, message)) = source.syntax_error() {
+            found.push(Diagnostic::error(
+                frontend_kit::doc::codes::SYNTAX,
+                format!("this is no Python: {message}"),
+                span,
+            ));
+        }
+        if let Some(at) = world.exceeded() {
+            let message = match world.is_exhausted() {
+                true => "the module computes more than is followed: what it builds from here on is not known",
+                false => "what is imported computes more than is followed: what it builds is not known",
+            };
+            // A place in another file is no place of a finding of this one.
+            let start = Span { file: file.id, start: 0, end: 0 };
+            let at = if at.file == file.id { at } else { start };
+            found.push(undecided(codes::TOO_MUCH, message, at));
+        }
+        f(world, found)
+    })
+}
+
+/// What an object has under a name: assigned later, or given by keyword or position.
+pub(crate) fn field<'w>(object: &'w Object, position: Option<usize>, name: &str) -> Option<Given<'w>> {
+    if let Some(value) = object.attr(name) {
+        return Some(Given { value, at: value.span });
+    }
+    let arg = match position {
+        Some(position) => object.arg_at(position, name),
+        None => object.arg(name),
+    };
+    arg.map(|Arg { value, span, .. }| Given { value, at: *span })
+}
+
+/// A value and the place that gives it.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'w> {
+    pub value: &'w Value,
+    pub at: Span,
+}
+
+/// Reports the arguments of a call that are not read: those of the framework with the reason, others as unknown.
+pub(crate) fn report(
+    object: &Object,
+    used: &[&str],
+    unused: &[Unused],
+    what: &str,
+    out: &mut Vec<Diagnostic>,
+) {
+    for arg in &object.args {
+        let Some(name) = &arg.name else { continue };
+        if used.contains(&&**name) || arg.value.is_none() {
+            continue;
+        }
+        let d = match unused.iter().find(|(k, _)| *k == &**name) {
+            Some((_, why)) => {
+                Diagnostic::info(codes::UNUSED_KEY, format!("`{}` is left out: {why}", clip(name)), arg.span)
+            }
+            None => Diagnostic::info(
+                codes::UNKNOWN_KEY,
+                format!("`{}` is no argument of {what}", clip(name)),
+                arg.span,
+            ),
+        };
+        out.push(d);
+    }
+    if let Some(at) = object.open {
+        let message = format!("arguments of {what} that are not known");
+        out.push(undecided(codes::NOT_COMPILED, message, at));
+    }
+}
+
+/// A text as a term: what is not known of it are unknown terms in it.
+pub(crate) fn text(kit: &mut Kit<'_>, world: &World<'_>, value: &Value, split: Splitter) -> TermId {
+    let mut template = Template::new(value.span);
+    fill(kit, world, value, &mut template, split);
+    template.build(&mut kit.b)
+}
+
+/// Adds a text to a template.
+pub(crate) fn fill(
+    kit: &mut Kit<'_>,
+    world: &World<'_>,
+    value: &Value,
+    template: &mut Template,
+    split: Splitter,
+) {
+    let Some(pieces) = world.text_of(value) else {
+        let why = world.why(value);
+        let unknown = kit.unknown(&why, value.span);
+        template.term(unknown);
+        return;
+    };
+    for piece in pieces {
+        match piece {
+            Piece::Text(t) => kit.fill(template, &t, value.span, split),
+            Piece::Hole(hole, written) => {
+                let hole = match ambient(kit, world, &hole) {
+                    Some(asked) => asked,
+                    None => kit.unknown(&written, value.span),
+                };
+                template.term(hole);
+            }
+        }
+    }
+}
+
+/// What asks for the time, for chance, or where it runs.
+const AMBIENT: &[&str] = &["datetime", "time", "random", "uuid", "secrets", "platform", "getpass", "socket"];
+
+/// A call of the kind that [`AMBIENT`] lists: a tool that is named after it, which changes nothing and is trusted.
+pub(crate) fn ambient(kit: &mut Kit<'_>, world: &World<'_>, value: &Value) -> Option<TermId> {
+    let (_, object) = world.object_of(value)?;
+    if object.class.is_some() || !AMBIENT.contains(&object.package()) || object.callee.contains("[]") {
+        return None;
+    }
+    let at = value.span;
+    let mut words: Vec<&str> = object.callee.split('.').collect();
+    words.dedup();
+    let mut decl = ToolDecl::unknown(words.join("_").as_str().into(), at);
+    let mut fields: Vec<(Name, TermId)> = Vec::new();
+    for (i, arg) in object.args.iter().enumerate() {
+        let own: Name = match (&arg.name, i) {
+            (Some(name), _) => Name::from(&**name),
+            (None, 0) => "input".into(),
+            (None, i) => format!("arg{}", i + 1).into(),
+        };
+        if let Some(data) = data(world, &arg.value)
+            && !fields.iter().any(|(n, _)| *n == own)
+        {
+            let data = kit.b.lit(data, at);
+            fields.push((own, data));
+        }
+    }
+    let param = |(n, _): &(Name, TermId)| ToolParam { name: n.clone(), ty: Type::Dyn, bound: LabelSpec::TOP };
+    decl.params = fields.iter().map(param).collect();
+    decl.effect = EffectClass::Read;
+    decl.control = LabelSpec::TOP;
+    decl.label = LabelSpec::BOTTOM;
+    let id = kit.declared(decl);
+    let tool = kit.b.add(Term::Tool(id), at);
+    let args = kit.b.add(Term::Record(fields), at);
+    Some(kit.b.app(tool, args, at))
+}
+
+/// How long a text is at least, for the budget.
+pub(crate) fn length(world: &World<'_>, value: &Value) -> usize {
+    world
+        .text_of(value)
+        .map_or(0, |pieces| pieces.iter().map(|p| if let Piece::Text(t) = p { t.len() } else { 0 }).sum())
+}
+
+/// A name: a known text; or the same without what is not known.
+pub(crate) fn label(world: &World<'_>, value: &Value) -> Option<String> {
+    let pieces = world.text_of(value)?;
+    let mut out = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text(t) => out.push_str(&t),
+            Piece::Hole(_, written) => {
+                out.push('{');
+                out.push_str(&clip(&written));
+                out.push('}');
+            }
+        }
+    }
+    Some(out)
+}
+
+/// The bound that an argument states.
+pub(crate) fn bound(world: &World<'_>, given: Option<Given<'_>>, default: LoopBound) -> LoopBound {
+    let Some(Given { value, at }) = given else { return default };
+    let settled = world.settled(value);
+    let from_environment = !std::ptr::eq(settled, value);
+    match &settled.kind {
+        Kind::Int(n) if *n >= 0 => {
+            let n = u64::try_from(*n).unwrap_or(0);
+            let origin = from_environment.then(|| BoundOrigin::fallback(&world.why(value), n));
+            LoopBound { bound: Bound::Finite(n), origin, span: Some(at) }
+        }
+        Kind::None => LoopBound { span: Some(at), ..LoopBound::none("the limit is switched off") },
+        _ => LoopBound { span: Some(at), ..LoopBound::unknown(&world.why(value)) },
+    }
+}
+
+/// A value as data, as far as it is known.
+pub(crate) fn data(world: &World<'_>, value: &Value) -> Option<Data> {
+    data_within(world, value, &mut 400, 0)
+}
+
+fn data_within(world: &World<'_>, value: &Value, budget: &mut usize, depth: usize) -> Option<Data> {
+    *budget = budget.checked_sub(1)?;
+    if depth > 32 {
+        return None;
+    }
+    let value = world.settled(value);
+    Some(match &value.kind {
+        Kind::None => Data::Null,
+        Kind::Bool(b) => Data::Bool(*b),
+        Kind::Int(n) => Data::Num(Num::from(*n)),
+        Kind::Float(_) => Data::Num(number(value)?),
+        Kind::Str(s) => Data::str(s.clone()),
+        Kind::List(id) => {
+            let items = world.list(*id).items.iter().map(|v| data_within(world, v, budget, depth + 1));
+            Data::list(items.collect::<Option<Vec<_>>>()?)
+        }
+        Kind::Dict(id) => {
+            let mut fields: Vec<(Name, Data)> = Vec::new();
+            for (k, v) in &world.dict(*id).entries {
+                let name = Name::from(k.as_str()?);
+                let data = data_within(world, v, budget, depth + 1)?;
+                fields.retain(|(n, _)| *n != name);
+                fields.push((name, data));
+            }
+            Data::record(fields)
+        }
+        _ => return None,
+    })
+}
+
+/// A number.
+pub(crate) fn number(value: &Value) -> Option<Num> {
+    match value.kind {
+        Kind::Int(n) => Some(Num::from(n)),
+        Kind::Float(f) if f.is_finite() => f.to_string().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Adds a parameter of the model, unless it is a secret.
+pub(crate) fn setting(
+    world: &World<'_>,
+    name: &str,
+    given: Given<'_>,
+    params: &mut ModelParams,
+    out: &mut Vec<Diagnostic>,
+) {
+    let lower = name.to_ascii_lowercase();
+    let secret = ["api_key", "apikey", "secret", "password", "access_key"].iter().any(|s| lower.contains(s));
+    let value = world.settled(given.value);
+    if secret {
+        let message = format!("`{}` is left out: keys come from the environment", clip(name));
+        out.push(Diagnostic::info(codes::UNUSED_KEY, message, given.at));
+        return;
+    }
+    let whole = |v: &Value| match v.kind {
+        Kind::Int(n) => u64::try_from(n).ok(),
+        _ => None,
+    };
+    match name {
+        _ if value.is_none() => {}
+        "temperature" => params.temperature = number(value).or(params.temperature.take()),
+        "max_tokens" | "max_output_tokens" | "max_completion_tokens" => {
+            params.max_tokens = whole(value).or(params.max_tokens);
+        }
+        _ => match data(world, value) {
+            Some(data) if !params.extra.iter().any(|(n, _)| &**n == name) => {
+                params.extra.push((Name::from(name), data));
+            }
+            Some(_) => {}
+            None => {
+                let message = format!("`{}` is left out: {} is no plain value", clip(name), world.why(value));
+                out.push(Diagnostic::info(codes::UNUSED_KEY, message, given.at));
+            }
+        },
+    }
+}
+
+/// Reads a model: a name, or an object that is made with one.
+pub(crate) fn model(
+    world: &World<'_>,
+    given: Option<Given<'_>>,
+    params: &mut ModelParams,
+    out: &mut Vec<Diagnostic>,
+) -> Option<Span> {
+    const NAMES: &[&str] = &["model", "model_name", "model_id", "deployment_name", "azure_deployment"];
+    let Given { value, at } = given?;
+    let settled = world.settled(value);
+    match &settled.kind {
+        Kind::None => return None,
+        Kind::Str(name) => params.model = Some(name.trim()).filter(|n| !n.is_empty()).map(Name::from),
+        Kind::Object(id) => {
+            let object = world.object(*id);
+            let named = NAMES.iter().find_map(|n| field(object, None, n));
+            let named = named.or_else(|| field(object, Some(0), "model"));
+            let name = named.and_then(|g| world.str(g.value));
+            params.model = name.map(|n| Name::from(n.trim()));
+            for arg in &object.args {
+                if let Some(name) = arg.name.as_deref().filter(|n| !NAMES.contains(n)) {
+                    setting(world, name, Given { value: &arg.value, at: arg.span }, params, out);
+                }
+            }
+            if params.model.is_none() {
+                let why = format!("which model `{}` is", object.callee);
+                out.push(undecided(codes::NOT_COMPILED, why, at));
+            }
+        }
+        _ => {
+            let why = format!("which model is asked: {}", world.why(value));
+            out.push(undecided(codes::NOT_COMPILED, why, at));
+        }
+    }
+    Some(at)
+}
+
+/// Types within one another.
+const DEEPEST_TYPE: usize = 12;
+
+/// The type that an annotation says; anything for what is not known here.
+pub(crate) fn type_of(world: &World<'_>, annotation: &Value) -> Type {
+    type_within(world, annotation, 0)
+}
+
+fn type_within(world: &World<'_>, annotation: &Value, depth: usize) -> Type {
+    if depth > DEEPEST_TYPE {
+        return Type::Dyn;
+    }
+    let inner = |v: &Value| type_within(world, v, depth + 1);
+    match &annotation.kind {
+        Kind::None => Type::Null,
+        Kind::External(name) => match name.rsplit('.').next().unwrap_or(name) {
+            "str" => Type::Str,
+            "int" | "float" => Type::Num,
+            "bool" => Type::Bool,
+            "list" | "List" => Type::list(Type::Dyn),
+            _ => Type::Dyn,
+        },
+        Kind::Str(name) => match &**name {
+            "str" => Type::Str,
+            "int" | "float" => Type::Num,
+            "bool" => Type::Bool,
+            _ => Type::Dyn,
+        },
+        Kind::Class(id) => {
+            let is_enum = world.derives(*id, |n| n.ends_with("Enum"));
+            let class = world.class(*id);
+            if is_enum {
+                let variants: Vec<Name> =
+                    class.attrs.iter().filter_map(|(_, v)| v.as_str().map(Name::from)).collect();
+                return enumeration(&class.name, variants);
+            }
+            let fields = world.fields(*id);
+            if fields.is_empty() {
+                return Type::Dyn;
+            }
+            Type::record(fields.iter().map(|f| (Name::from(&*f.name), inner(&f.annotation))))
+        }
+        Kind::Object(id) => {
+            let object = world.object(*id);
+            let args: Vec<&Value> = object.args.iter().map(|a| &a.value).collect();
+            let name = object.callee.trim_end_matches("[]");
+            match (name.rsplit('.').next().unwrap_or(name), &args[..]) {
+                ("|" | "Union", parts) => {
+                    let some: Vec<&Value> = parts.iter().filter(|v| !v.is_none()).copied().collect();
+                    match &some[..] {
+                        [one] if some.len() < parts.len() => Type::option(inner(one)),
+                        [one] => inner(one),
+                        _ => Type::Dyn,
+                    }
+                }
+                ("Optional", [one]) => Type::option(inner(one)),
+                ("list" | "List" | "Sequence" | "Iterable", [one]) => Type::list(inner(one)),
+                ("Annotated", [one, ..]) => inner(one),
+                ("Literal", parts) => {
+                    enumeration("Literal", parts.iter().filter_map(|v| v.as_str().map(Name::from)).collect())
+                }
+                _ => Type::Dyn,
+            }
+        }
+        _ => Type::Dyn,
+    }
+}
+
+fn enumeration(name: &str, mut variants: Vec<Name>) -> Type {
+    let mut seen = std::collections::HashSet::new();
+    variants.retain(|v| seen.insert(v.clone()));
+    if variants.is_empty() {
+        return Type::Dyn;
+    }
+    Type::Enum(Arc::new(core_ir::EnumType { name: name.into(), variants }))
+}
+
+/// The signature of a tool that a function is. Parameters that a framework fills in itself are left out by `hidden`.
+pub(crate) fn signature(
+    world: &World<'_>,
+    function: FunctionId,
+    name: &str,
+    at: Span,
+    hidden: impl Fn(&World<'_>, &Value) -> bool,
+) -> ToolDecl {
+    let f = world.function(function);
+    let mut decl = ToolDecl::unknown(name.into(), at);
+    decl.description = f.doc.as_deref().map(|d| Name::from(summary(d)));
+    decl.params = f
+        .own_params()
+        .iter()
+        .filter(|p| matches!(p.kind, ParamKind::Plain | ParamKind::Keyword))
+        .filter(|p| p.annotation.as_ref().is_none_or(|a| !hidden(world, a)))
+        .map(|p| {
+            let ty = p.annotation.as_ref().map_or(Type::Dyn, |a| type_of(world, a));
+            let ty = match (&p.default, ty) {
+                (Some(_), Type::Dyn) => Type::Dyn,
+                (Some(_), ty @ Type::Option(_)) => ty,
+                (Some(_), ty) => Type::option(ty),
+                (None, ty) => ty,
+            };
+            ToolParam { name: Name::from(&*p.name), ty, bound: LabelSpec::BOTTOM }
+        })
+        .collect();
+    if matches!(&f.returns, Some(v) if matches!(&v.kind, Kind::External(n) if &**n == "builtins.str")) {
+        decl.result = Type::Str;
+    }
+    // What stands in a class or in another function can't be called from outside.
+    let of_module = world.sources().get(f.module).is_some_and(|m| {
+        f.class.is_none()
+            && f.qualified
+                .strip_suffix(&*f.name)
+                .is_some_and(|q| q.strip_suffix('.') == Some(m.module_name()))
+    });
+    if of_module {
+        decl.handler = handler(world, f.module, &f.name);
+    }
+    decl
+}
+
+/// How the runtime calls a function or a class of tools of a module, if it may.
+pub(crate) fn handler(world: &World<'_>, module: usize, name: &str) -> Option<Data> {
+    let path = &world.sources().get(module)?.path;
+    let words = [Data::str(path.as_str()), Data::str(name)];
+    Some(Data::record([(Name::from("python"), Data::list(words))]))
+}
+
+/// What documentation says before it lists parameters.
+fn summary(doc: &str) -> &str {
+    let stops = [
+        "\nArgs:",
+        "\n    Args:",
+        "\nParameters",
+        "\n    Parameters",
+        "\nReturns:",
+        "\n    Returns:",
+        "\n:param",
+    ];
+    let end = stops.iter().filter_map(|s| doc.find(s)).min().unwrap_or(doc.len());
+    doc[..end].trim()
+}
+
+/// The function that a value is, through a decorator or a call that makes a tool of it.
+pub(crate) fn function_of(value: &Value) -> Option<FunctionId> {
+    match &value.kind {
+        Kind::Function(id) | Kind::Bound(_, id) => Some(*id),
+        _ => None,
+    }
+}
+
+/// The argument of a decorator that is called with arguments.
+pub(crate) fn decorator_arg<'w>(
+    world: &'w World<'_>,
+    function: FunctionId,
+    decorators: &[&str],
+    position: Option<usize>,
+    name: &str,
+) -> Option<&'w Value> {
+    let (_, object) = world.object_of(world.decorator(function, decorators)?)?;
+    field(object, position, name).map(|g| g.value)
+}
+
+/// What something outside the project is called there: `search` of `tools.web.search`.
+pub(crate) fn outside(value: &Value) -> Option<String> {
+    match &value.kind {
+        Kind::External(name) => name.rsplit('.').next().filter(|n| !n.is_empty()).map(str::to_string),
+        _ => None,
+    }
+}
+
+/// Whether an object was made in a file.
+pub(crate) fn made_in(object: &Object, file: &File) -> bool {
+    object.span.file == file.id
+}
+
+/// Why a program runs something more than once, if it does: the calls that run it, by their objects.
+pub(crate) fn repeats(world: &World<'_>, runs: &[ObjectId]) -> Option<(String, Span)> {
+    const MOST: usize = 200;
+    let runs: Vec<&Object> = runs.iter().take(MOST).map(|id| world.object(*id)).collect();
+    if let Some(run) = runs.iter().find(|o| o.repeated) {
+        return Some(("it is run again, nobody knows how often".into(), run.span));
+    }
+    // What nothing calls is begun by somebody, one function at a time.
+    let together = |a: &Object, b: &Object| match (a.explored, b.explored) {
+        (true, true) => a.within == b.within && !a.excludes(b),
+        (false, false) => !a.excludes(b),
+        _ => false,
+    };
+    let again = |(i, a): (usize, &&Object)| runs[..i].iter().any(|b| together(a, b)).then_some(a.span);
+    let at = runs.iter().enumerate().find_map(again)?;
+    Some(("it is run more than once".into(), at))
+}
+
+/// The objects that something outside the project made under a name, in the order of the source.
+pub(crate) fn made_by<'w>(
+    world: &'w World<'_>,
+    test: impl Fn(&Object) -> bool + 'w,
+) -> impl Iterator<Item = (ObjectId, &'w Object)> {
+    world.objects().filter(move |(_, o)| test(o))
+}

@@ -1,0 +1,81 @@
+//! What can be wrong with a policy file, with an explanation each.
+
+pub use diagnostics::Explanation;
+
+/// No TOML.
+pub const SYNTAX: &str = "S201";
+/// A key that policies do not have.
+pub const UNKNOWN_KEY: &str = "S202";
+/// A value that the key does not take.
+pub const WRONG_VALUE: &str = "S203";
+/// A tool, parameter or principal that there is not.
+pub const UNKNOWN_NAME: &str = "S204";
+
+/// A policy function that is none.
+pub const FUNCTION: &str = "S205";
+
+/// A policy of a name where it can't be.
+pub const MISPLACED: &str = "S206";
+
+/// A policy of a name that no policy file has. Its explanation is among those of the surface language.
+pub const UNKNOWN: &str = "A086";
+
+/// Every code of policy files, in order. The examples are policy files for a program with the tool
+/// `send_mail(to, body)`, which says `policy outgoing`, and of its parameter `to`, `policy people`.
+pub const EXPLANATIONS: &[Explanation] = &[
+    Explanation {
+        code: SYNTAX,
+        title: "policy file that is not TOML",
+        text: "A policy file is TOML of at most one MiB. Nothing of it is applied before all of it can be read.",
+        wrong: "[tools.send_mail\neffect = \"write\"",
+        right: "[tools.send_mail]\neffect = \"write\"",
+    },
+    Explanation {
+        code: UNKNOWN_KEY,
+        title: "key that a policy does not have",
+        text: "At the top there are `lattice`, `generated_endorse`, `principals`, `policies`, `tools`, `unknown_tools`, \
+               `models` and `output`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `result`, `approve` and `allow`; for a model \
+               and for `output` `clearance`. A slip must \
+               not become a hole, so nothing is ignored.",
+        wrong: "[tools.send_mail]\nefect = \"write\"",
+        right: "[tools.send_mail]\neffect = \"write\"",
+    },
+    Explanation {
+        code: WRONG_VALUE,
+        title: "value that the key does not take",
+        text: "Effects are `pure`, `read` and `write`. Labels are words out of `trusted`, `untrusted`, `public`, `secret` \
+               and `any`, or a label of the lattice: `[\"U\", \"S\"]`, or `{ sources = […], readers = […] }`. As a bound, a \
+               label is the most that may pass.",
+        wrong: "[tools.send_mail]\neffect = \"send\"",
+        right: "[tools.send_mail]\neffect = \"write\"\nbounds = { to = \"trusted\", body = \"secret\" }",
+    },
+    Explanation {
+        code: UNKNOWN_NAME,
+        title: "tool, parameter or principal that there is not",
+        text: "The name is so near to one of the program that it is most likely a slip, or it names a parameter that the \
+               tool does not have, or a principal that `principals` does not list. A policy may name tools of other \
+               programs; those are passed over.",
+        wrong: "[tools.send_mial]\neffect = \"write\"",
+        right: "[tools.send_mail]\neffect = \"write\"",
+    },
+    Explanation {
+        code: FUNCTION,
+        title: "policy function that is none",
+        text: "`allow` holds a function in the calculus. Before each call it is given a record with, for each argument, its \
+               `value` and its `label`, and gives `true`, `false`, or a text that says why not. It asks nothing of the \
+               world, declares no tool and reclassifies nothing. For programs in `.agent`, which have no prelude, it uses \
+               operators and `prim[…](…)` only.",
+        wrong: "[tools.send_mail]\nallow = 'a.to.value'",
+        right: "[tools.send_mail]\nallow = '\\a. a.to.value == \"alice@example.org\"'",
+    },
+    Explanation {
+        code: MISPLACED,
+        title: "policy of a name that does not fit where it is named",
+        text: "A policy that a program names at a parameter is about what is given as this parameter: it has `arguments`, \
+               `approve` and `allow`, and its function is given the `value` and the `label` of the argument. What a tool \
+               does, who decides, and what it returns belongs to a policy that is named at the tool. Several policies of \
+               one tool all hold, so only one of them may give the same bound.",
+        wrong: "[policies.outgoing]\n[policies.people]\neffect = \"read\"",
+        right: "[policies.outgoing]\neffect = \"write\"\n[policies.people]\nallow = '\\v. v.value != \"all@example.org\"'",
+    },
+];

@@ -1,0 +1,637 @@
+//! Policy files: flow signatures for tools and models that say nothing themselves.
+//!
+//! Entry points: [`Policy::parse`] reads a file, [`Policy::apply`] puts what it says into a program's tools,
+//! [`Policy::apply_named`] what it says under the names that a program's tools refer to.
+//!
+//! Invariant: pure and total; every mistake is a diagnostic with its place in the file.
+//! Invariant: a policy that has a mistake is not applied at all. Half a policy protects nobody.
+//! Invariant: what a policy does not mention stays as it was.
+//! Invariant: no front end and no analysis is known here. A program is its terms and declarations.
+//!
+//! Source: `docs/calculus.md` §5; reference and examples in `docs/policies.md`.
+
+pub mod codes;
+mod named;
+mod starter;
+
+pub use named::PolicyUse;
+pub use starter::starter;
+
+use core_ir::{
+    Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Principals, Term, ToolDecl,
+};
+use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The largest policy file that is read, in bytes.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// What a policy says about a run.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The lattice of the run.
+    pub lattice: LatticeKind,
+    /// Whom its labels may name.
+    pub principals: Principals,
+    /// Whether code that a model writes may contain `endorse` and `declassify`.
+    pub generated_endorse: bool,
+    /// What models may see that are not named.
+    pub clearance: LabelSpec,
+    /// What the models of these names may see.
+    pub clearances: Vec<(Name, LabelSpec)>,
+    /// Maximum label of data that leaves a run: results, errors and events, whoever they are shown to.
+    pub output: LabelSpec,
+    tools: Vec<ToolPolicy>,
+    /// What programs refer to with `policy NAME`.
+    named: Vec<named::NamedPolicy>,
+    /// For tools of which nothing is known but the name, unless they are named.
+    unknown: Option<Signature>,
+}
+
+/// What the file says about a tool; where it is silent, the declaration stands.
+#[derive(Clone, Debug, Default)]
+struct Signature {
+    /// The keys that it has, with their places.
+    keys: Vec<(String, Span)>,
+    effect: Option<EffectClass>,
+    control: Option<LabelSpec>,
+    arguments: Option<LabelSpec>,
+    bounds: Vec<(Name, LabelSpec, Span)>,
+    result: Option<LabelSpec>,
+    approve: Option<bool>,
+    /// A function in `.lam` that decides each call, with its place.
+    allow: Option<(String, Span)>,
+}
+
+#[derive(Clone, Debug)]
+struct ToolPolicy {
+    name: Name,
+    span: Span,
+    says: Signature,
+}
+
+impl Policy {
+    /// Reads a policy file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of the text.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// use policy::Policy;
+    /// let policy = Policy::parse(FileId(0), "[tools.search]\neffect = \"read\"\n").unwrap();
+    /// assert_eq!(policy.tool_names().collect::<Vec<_>>(), ["search"]);
+    /// let wrong = Policy::parse(FileId(0), "[tools.search]\nefect = \"read\"\n").unwrap_err();
+    /// assert_eq!(wrong[0].help, ["did you mean `effect`?"]);
+    /// ```
+    pub fn parse(file: FileId, text: &str) -> Result<Policy, Vec<Diagnostic>> {
+        if text.len() > MAX_BYTES {
+            let message = format!("a policy file of more than {MAX_BYTES} bytes");
+            return Err(vec![Diagnostic::error(codes::SYNTAX, message, Span { file, start: 0, end: 0 })]);
+        }
+        let (table, errors) = DeTable::parse_recoverable(text);
+        let mut reader = Reader {
+            file,
+            lattice: Lattice::new(LatticeKind::TwoAxis),
+            principals: Principals::default(),
+            found: Vec::new(),
+        };
+        for e in &errors {
+            let span = e.span().map_or(0..0, |s| s);
+            let d = Diagnostic::error(codes::SYNTAX, e.message().trim().to_lowercase(), reader.span(span));
+            reader.found.push(d);
+        }
+        let policy = reader.policy(table.get_ref());
+        if has_errors(&reader.found) { Err(reader.found) } else { Ok(policy) }
+    }
+
+    /// The tools that it names.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|t| &*t.name)
+    }
+
+    /// The label of what a tool returns that a program declares and for which it names policies, if this says one.
+    pub fn result_of(&self, tool: &str, uses: &[PolicyUse]) -> Option<LabelSpec> {
+        let own = self.tools.iter().find(|t| *t.name == *tool).map(|t| &t.says);
+        // In the order in which they have their say, the last first.
+        own.into_iter().chain(self.whole(tool, uses)).find_map(Signature::returns)
+    }
+
+    /// Whether it says what may reach a tool that a program declares and for which it names policies.
+    pub fn bounds(&self, tool: &str, uses: &[PolicyUse]) -> bool {
+        let own = self.tools.iter().find(|t| *t.name == *tool).map(|t| &t.says);
+        let named = uses.iter().filter(|u| u.tool == tool).filter_map(|u| self.says(u));
+        own.into_iter().chain(named).any(|s| {
+            s.effect.is_some() || s.control.is_some() || s.arguments.is_some() || !s.bounds.is_empty()
+        })
+    }
+
+    /// Whether it says of a tool of which nothing is known what the tool does, or what may reach it.
+    pub fn knows(&self, tool: &str) -> bool {
+        self.bounds(tool, &[])
+    }
+
+    /// Puts the policy into the declarations of a program. Names that look like a slip for one of the
+    /// program are errors; others are taken to be about another program.
+    pub fn apply(&self, code: &mut Code) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        let names: Vec<Name> = code.tools.iter().map(|t| t.name.clone()).collect();
+        for tool in &self.tools {
+            if names.contains(&tool.name) {
+                continue;
+            }
+            // Tools that the policy names itself are no slips for each other.
+            let others = names.iter().map(|n| &**n).filter(|n| !self.tool_names().any(|t| t == *n));
+            if let Some(near) = nearest(&tool.name, others) {
+                let message = format!("the program has no tool `{}`", clip(&tool.name));
+                let d = Diagnostic::error(codes::UNKNOWN_NAME, message, tool.span);
+                found.push(d.help(format!("did you mean `{near}`?")));
+            }
+        }
+        let globals = code.globals().clone();
+        for decl in &mut code.tools {
+            let decl = Arc::make_mut(decl);
+            match self.tools.iter().find(|t| t.name == decl.name) {
+                Some(policy) => policy.says.put(decl, &globals, &mut found),
+                None => {
+                    if let Some(unknown) = self.unknown.as_ref().filter(|_| decl.is_unknown()) {
+                        unknown.put(decl, &globals, &mut found);
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Signature {
+    /// The label of the result, as said or as the effect brings it along.
+    fn returns(&self) -> Option<LabelSpec> {
+        self.result.clone().or_else(|| Some(careful(self.effect?).1))
+    }
+
+    fn put(&self, decl: &mut ToolDecl, globals: &Arc<Globals>, found: &mut Vec<Diagnostic>) {
+        let without_signature = decl.is_unknown();
+        if let Some(effect) = self.effect {
+            let (bound, result) = careful(effect);
+            decl.effect = effect;
+            decl.control = bound.clone();
+            decl.label = result;
+            for p in &mut decl.params {
+                p.bound = bound.clone();
+            }
+        }
+        if let Some(control) = &self.control {
+            decl.control = control.clone();
+        }
+        if let Some(bound) = &self.arguments {
+            for p in &mut decl.params {
+                p.bound = bound.clone();
+            }
+        }
+        if let Some(result) = &self.result {
+            decl.label = result.clone();
+        }
+        if let Some(approve) = self.approve {
+            decl.approve = approve;
+        }
+        if let Some((text, span)) = &self.allow {
+            match function(text, globals) {
+                Ok(code) => decl.policy = Some(code),
+                Err(why) => found.push(no_function(&decl.name, &why, *span, globals)),
+            }
+        }
+        let names: Vec<Name> = decl.params.iter().map(|p| p.name.clone()).collect();
+        for (name, bound, span) in &self.bounds {
+            if let Some(p) = decl.params.iter_mut().find(|p| p.name == *name) {
+                p.bound = bound.clone();
+                continue;
+            }
+            let message = format!("the tool `{}` has no parameter `{}`", decl.name, clip(name));
+            let d = Diagnostic::error(codes::UNKNOWN_NAME, message, *span);
+            found.push(match nearest(name, names.iter().map(|n| &**n)) {
+                _ if without_signature => d.help(
+                    "nothing is known of its parameters; `arguments = …` is a bound for whatever it is given",
+                ),
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help(format!("it has: {}", names.join(", "))),
+            });
+        }
+    }
+}
+
+/// The report of a policy function of a tool that is none.
+fn no_function(tool: &str, why: &str, span: Span, globals: &Globals) -> Diagnostic {
+    let message = format!("the policy function of `{tool}`: {why}");
+    let d = Diagnostic::error(codes::FUNCTION, message, span);
+    match globals.names().is_empty() {
+        true => d.help("a program in `.agent` has no prelude: write `prim[contains](…)` and the like"),
+        false => d,
+    }
+}
+
+/// Reads a policy function. It may neither ask anything of the world nor reclassify.
+fn function(text: &str, globals: &Arc<Globals>) -> Result<Arc<Code>, String> {
+    let mut sources = Sources::new();
+    let file = sources.add("", text);
+    let parsed = syntax::lam::parse(file, text, globals, syntax::lam::Options::GENERATED);
+    let Some(code) = parsed.code else {
+        let first = parsed.diagnostics.iter().find(|d| d.level == Level::Error);
+        return Err(first.map_or("it does not parse".into(), |d| d.message.clone()));
+    };
+    if !code.is_quiet() {
+        return Err("it may not ask anything of models, tools, stores or chance".into());
+    }
+    if code.reaches(|t| matches!(t, Term::Endorse(..) | Term::Declassify(..))) {
+        return Err("it may not reclassify what it looks at".into());
+    }
+    if !matches!(code.term(code.root()), Term::Abs(_)) {
+        return Err("it must be a function, such as `\\a. a.to.value == \"alice\"`".into());
+    }
+    Ok(Arc::new(code))
+}
+
+/// The careful assumptions for an effect, as for a `.lam` declaration that says no more: the bound of control and
+/// arguments, and the label of the result.
+fn careful(effect: EffectClass) -> (LabelSpec, LabelSpec) {
+    match effect {
+        EffectClass::Pure => (LabelSpec::TOP, LabelSpec::BOTTOM),
+        EffectClass::Read => (UNTRUSTED, UNTRUSTED),
+        EffectClass::Write => (LabelSpec::BOTTOM, UNTRUSTED),
+    }
+}
+
+const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
+
+/// Reads the tables of the file.
+struct Reader {
+    file: FileId,
+    lattice: Lattice,
+    /// The principals, as far as the file lists them.
+    principals: Principals,
+    found: Vec<Diagnostic>,
+}
+
+type Value<'i> = Spanned<DeValue<'i>>;
+
+impl Reader {
+    fn span(&self, range: Range<usize>) -> Span {
+        Span { file: self.file, start: range.start as u32, end: range.end as u32 }
+    }
+
+    fn wrong(&mut self, value: &Value<'_>, expected: &str) {
+        let kind = value.get_ref().type_str();
+        let d = Diagnostic::error(
+            codes::WRONG_VALUE,
+            format!("expected {expected}, found a value of kind {kind}"),
+            self.span(value.span()),
+        );
+        self.found.push(d);
+    }
+
+    fn unknown_key(&mut self, key: &str, range: Range<usize>, known: &[&str]) {
+        let d = Diagnostic::error(
+            codes::UNKNOWN_KEY,
+            format!("a policy has no key `{}` here", clip(key)),
+            self.span(range),
+        );
+        self.found.push(match nearest(key, known.iter().copied()) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d.help(format!("there is: {}", known.join(", "))),
+        });
+    }
+
+    fn table<'v, 'i>(&mut self, value: &'v Value<'i>, what: &str) -> Option<&'v DeTable<'i>> {
+        match value.get_ref() {
+            DeValue::Table(t) => Some(t),
+            _ => {
+                self.wrong(value, what);
+                None
+            }
+        }
+    }
+
+    fn boolean(&mut self, value: &Value<'_>) -> bool {
+        match value.get_ref() {
+            DeValue::Boolean(b) => *b,
+            _ => {
+                self.wrong(value, "`true` or `false`");
+                false
+            }
+        }
+    }
+
+    fn names(&mut self, value: &Value<'_>) -> BTreeSet<Name> {
+        let DeValue::Array(items) = value.get_ref() else {
+            self.wrong(value, "a list of names");
+            return BTreeSet::new();
+        };
+        let mut out = BTreeSet::new();
+        for item in items.iter() {
+            match item.get_ref() {
+                DeValue::String(s) => {
+                    out.insert(Name::from(&**s));
+                }
+                _ => self.wrong(item, "a name"),
+            }
+        }
+        out
+    }
+
+    fn policy(&mut self, root: &DeTable<'_>) -> Policy {
+        const KEYS: &[&str] = &[
+            "lattice",
+            "generated_endorse",
+            "principals",
+            "policies",
+            "tools",
+            "unknown_tools",
+            "models",
+            "output",
+        ];
+        let mut policy = Policy {
+            lattice: LatticeKind::TwoAxis,
+            principals: Principals::default(),
+            generated_endorse: false,
+            clearance: LabelSpec::TOP,
+            clearances: Vec::new(),
+            output: LabelSpec::TOP,
+            tools: Vec::new(),
+            named: Vec::new(),
+            unknown: None,
+        };
+        // Labels cannot be read before the lattice and its principals are known.
+        for (key, value) in root.iter() {
+            match &**key.get_ref() {
+                "lattice" => {
+                    policy.lattice = self.lattice(value);
+                    self.lattice = Lattice::new(policy.lattice);
+                }
+                "principals" => self.principals(value),
+                _ => {}
+            }
+        }
+        policy.principals = self.principals.clone();
+        for (key, value) in root.iter() {
+            match &**key.get_ref() {
+                "lattice" | "principals" => {}
+                "generated_endorse" => policy.generated_endorse = self.boolean(value),
+                "tools" => self.tools(value, &mut policy),
+                "policies" => self.named(value, &mut policy),
+                "unknown_tools" => policy.unknown = Some(self.signature(value)),
+                "models" => self.models(value, &mut policy),
+                "output" => self.output(value, &mut policy),
+                other => self.unknown_key(other, key.span(), KEYS),
+            }
+        }
+        if policy.lattice != LatticeKind::SourcesReaders
+            && let Some((key, _)) = root.iter().find(|(k, _)| &**k.get_ref() == "principals")
+        {
+            let d = Diagnostic::error(
+                codes::WRONG_VALUE,
+                "principals belong to the lattice `sources-readers`",
+                self.span(key.span()),
+            );
+            self.found.push(d.help("write `lattice = \"sources-readers\"`, or remove them"));
+        }
+        policy
+    }
+
+    fn lattice(&mut self, value: &Value<'_>) -> LatticeKind {
+        let DeValue::String(s) = value.get_ref() else {
+            self.wrong(value, "the name of a lattice");
+            return LatticeKind::TwoAxis;
+        };
+        if let Some(kind) = LatticeKind::named(s) {
+            return kind;
+        }
+        let message = format!("there is no lattice `{}`", clip(s));
+        let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+        let names: Vec<&str> = LatticeKind::ALL.iter().map(|(name, _)| *name).collect();
+        self.found.push(d.help(format!("there is: {}", names.join(", "))));
+        LatticeKind::TwoAxis
+    }
+
+    fn principals(&mut self, value: &Value<'_>) {
+        let Some(table) = self.table(value, "a table of `readers` and `sources`") else { return };
+        for (key, value) in table.iter() {
+            match &**key.get_ref() {
+                "readers" => self.principals.readers = Some(self.names(value)),
+                "sources" => self.principals.sources = Some(self.names(value)),
+                other => self.unknown_key(other, key.span(), &["readers", "sources"]),
+            }
+        }
+    }
+
+    fn tools(&mut self, value: &Value<'_>, policy: &mut Policy) {
+        let Some(table) = self.table(value, "a table with a table for each tool") else { return };
+        for (key, value) in table.iter() {
+            let span = self.span(key.span());
+            let says = self.signature(value);
+            policy.tools.push(ToolPolicy { name: key.get_ref().to_string().into(), span, says });
+        }
+    }
+
+    fn signature(&mut self, value: &Value<'_>) -> Signature {
+        const KEYS: &[&str] = &["effect", "control", "arguments", "bounds", "result", "approve", "allow"];
+        let mut says = Signature::default();
+        let Some(table) = self.table(value, "a table such as { effect = \"read\" }") else { return says };
+        for (key, value) in table.iter() {
+            says.keys.push((key.get_ref().to_string(), self.span(key.span())));
+            match &**key.get_ref() {
+                "effect" => says.effect = self.effect(value),
+                "control" => says.control = self.label(value),
+                "arguments" => says.arguments = self.label(value),
+                "result" => says.result = self.label(value),
+                "approve" => says.approve = Some(self.boolean(value)),
+                "allow" => match value.get_ref() {
+                    DeValue::String(text) => {
+                        says.allow = Some((text.to_string(), self.span(value.span())));
+                    }
+                    _ => self.wrong(value, "a text with a function in `.lam`"),
+                },
+                "bounds" => {
+                    let Some(bounds) = self.table(value, "a table with a bound for each parameter") else {
+                        continue;
+                    };
+                    for (name, bound) in bounds.iter() {
+                        let span = self.span(name.span());
+                        if let Some(label) = self.label(bound) {
+                            says.bounds.push((name.get_ref().to_string().into(), label, span));
+                        }
+                    }
+                }
+                other => self.unknown_key(other, key.span(), KEYS),
+            }
+        }
+        says
+    }
+
+    fn effect(&mut self, value: &Value<'_>) -> Option<EffectClass> {
+        let text = match value.get_ref() {
+            DeValue::String(s) => &**s,
+            _ => "",
+        };
+        match text {
+            "pure" => Some(EffectClass::Pure),
+            "read" => Some(EffectClass::Read),
+            "write" => Some(EffectClass::Write),
+            _ => {
+                let message = "an effect is `pure`, `read` or `write`";
+                let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+                self.found.push(match nearest(text, ["pure", "read", "write"]) {
+                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                    None => d.help("`read` looks at the world, `write` changes it, `pure` does neither"),
+                });
+                None
+            }
+        }
+    }
+
+    fn models(&mut self, value: &Value<'_>, policy: &mut Policy) {
+        let Some(table) = self.table(value, "a table with a table for each model") else { return };
+        for (key, value) in table.iter() {
+            let Some(model) = self.table(value, "a table such as { clearance = \"untrusted\" }") else {
+                continue;
+            };
+            for (inner, value) in model.iter() {
+                match &**inner.get_ref() {
+                    "clearance" => {
+                        let Some(label) = self.label(value) else { continue };
+                        match &**key.get_ref() {
+                            "*" => policy.clearance = label,
+                            name => policy.clearances.push((name.into(), label)),
+                        }
+                    }
+                    other => self.unknown_key(other, inner.span(), &["clearance"]),
+                }
+            }
+        }
+    }
+
+    fn output(&mut self, value: &Value<'_>, policy: &mut Policy) {
+        let Some(table) = self.table(value, "a table such as { clearance = \"untrusted\" }") else { return };
+        for (key, value) in table.iter() {
+            match &**key.get_ref() {
+                "clearance" => {
+                    // A bound that cannot be read admits nothing, and the file is refused anyway.
+                    policy.output = self.label(value).unwrap_or(LabelSpec::BOTTOM);
+                }
+                other => self.unknown_key(other, key.span(), &["clearance"]),
+            }
+        }
+    }
+
+    /// A label: words, or a label value of the lattice.
+    fn label(&mut self, value: &Value<'_>) -> Option<LabelSpec> {
+        let before = self.found.len();
+        let spec = match value.get_ref() {
+            DeValue::String(words) => self.words(words, value),
+            _ => data(value.get_ref()).map(LabelSpec::Exact),
+        };
+        if self.found.len() > before {
+            return None;
+        }
+        let spec = spec.filter(|s| self.lattice.resolve(s).is_some());
+        if spec.is_none() {
+            let how = self.lattice.kind().example();
+            let message = "this is no label of the lattice";
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+            let words = "words out of `trusted`, `untrusted`, `public`, `secret`";
+            self.found.push(d.help(format!("write {words}, or a label: {how}")));
+            return None;
+        }
+        if let DeValue::Table(table) = value.get_ref() {
+            for (key, names) in table.iter() {
+                let known = match &**key.get_ref() {
+                    "readers" => self.principals.readers.clone(),
+                    _ => self.principals.sources.clone(),
+                };
+                if let (Some(known), DeValue::Array(_)) = (known, names.get_ref()) {
+                    self.principals_of(key.get_ref(), names, &known);
+                }
+            }
+        }
+        spec.filter(|_| self.found.len() == before)
+    }
+
+    fn principals_of(&mut self, which: &str, names: &Value<'_>, known: &BTreeSet<Name>) {
+        let DeValue::Array(items) = names.get_ref() else { return };
+        for item in items.iter() {
+            let DeValue::String(name) = item.get_ref() else { continue };
+            if known.contains(&**name) {
+                continue;
+            }
+            let message = format!("`{}` is none of the {which} among the principals", clip(name));
+            let d = Diagnostic::error(codes::UNKNOWN_NAME, message, self.span(item.span()));
+            self.found.push(match nearest(name, known.iter().map(|k| &**k)) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help(format!("add it to `principals.{which}`")),
+            });
+        }
+    }
+
+    fn words(&mut self, words: &str, value: &Value<'_>) -> Option<LabelSpec> {
+        let (spec, unknown) = label_words(words);
+        for word in unknown {
+            let message = format!("`{}` is no word for a label", clip(word));
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+            self.found.push(match nearest(word, LABEL_WORDS) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help(format!("there is: {}", LABEL_WORDS.join(", "))),
+            });
+        }
+        spec
+    }
+}
+
+/// The words that labels are written with in policy files and settings.
+pub const LABEL_WORDS: [&str; 5] = ["trusted", "untrusted", "public", "secret", "any"];
+
+/// Reads a label in words, such as `untrusted secret`; `None` without any word. Also returns the words that are not
+/// among [`LABEL_WORDS`].
+///
+/// # Examples
+/// ```
+/// use core_ir::LabelSpec;
+/// use policy::label_words;
+/// assert_eq!(label_words("any"), (Some(LabelSpec::TOP), vec![]));
+/// assert_eq!(label_words("trusted secrt").1, ["secrt"]);
+/// assert_eq!(label_words(" ").0, None);
+/// ```
+pub fn label_words(text: &str) -> (Option<LabelSpec>, Vec<&str>) {
+    let (mut untrusted, mut secret, mut unknown) = (false, false, Vec::new());
+    for word in text.split_whitespace() {
+        match word {
+            "trusted" | "public" => {}
+            "untrusted" => untrusted = true,
+            "secret" => secret = true,
+            "any" => (untrusted, secret) = (true, true),
+            other => unknown.push(other),
+        }
+    }
+    ((!text.trim().is_empty()).then_some(LabelSpec::Axes { untrusted, secret }), unknown)
+}
+
+/// A TOML value as data, as far as labels need it.
+fn data(value: &DeValue<'_>) -> Option<Data> {
+    match value {
+        DeValue::String(s) => Some(Data::str(&**s)),
+        DeValue::Array(items) => {
+            items.iter().map(|i| data(i.get_ref())).collect::<Option<Vec<_>>>().map(Data::list)
+        }
+        DeValue::Table(t) => {
+            let fields = t.iter().map(|(k, v)| Some((Name::from(&**k.get_ref()), data(v.get_ref())?)));
+            fields.collect::<Option<Vec<_>>>().map(Data::record)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

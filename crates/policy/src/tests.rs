@@ -1,0 +1,184 @@
+use super::*;
+use core_ir::{Builder, Globals, Term, ToolParam, Type};
+use diagnostics::Sources;
+
+const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
+
+/// A program with the tools `send_mail(to, body)`, `search(query)` and one of which nothing is known.
+fn program() -> Code {
+    let mut b = Builder::new();
+    let param = |name: &str| ToolParam { name: name.into(), ty: Type::Str, bound: LabelSpec::BOTTOM };
+    for (name, params) in [("send_mail", vec![param("to"), param("body")]), ("search", vec![param("query")])]
+    {
+        b.tool(ToolDecl { params, result: Type::Str, ..ToolDecl::unknown(name.into(), AT) });
+    }
+    let id = b.tool(ToolDecl::unknown("mystery".into(), AT));
+    let root = b.add(Term::Tool(id), AT);
+    b.finish(root, &Globals::none()).unwrap()
+}
+
+/// Where the program names policies.
+fn uses() -> Vec<PolicyUse> {
+    let named = |param: Option<&str>, policy: &str| PolicyUse {
+        tool: "send_mail".into(),
+        param: param.map(String::from),
+        policy: policy.into(),
+        span: AT,
+    };
+    vec![named(None, "outgoing"), named(Some("to"), "people")]
+}
+
+fn said(text: &str) -> Vec<Diagnostic> {
+    match Policy::parse(FileId(0), text) {
+        Ok(policy) => {
+            let mut code = program();
+            // Most of the files are about something else.
+            let uses = if text.contains("[policies.") { uses() } else { Vec::new() };
+            let mut found = policy.apply_named(&mut code, &uses);
+            found.extend(policy.apply(&mut code));
+            found
+        }
+        Err(found) => found,
+    }
+}
+
+#[test]
+fn policies_of_a_name_are_put_where_they_are_named() {
+    let text = "[policies.outgoing]\neffect = \"write\"\narguments = \"untrusted\"\n\
+                allow = '\\a. if a.body.value == \"\" then \"an empty mail\" else true'\n\
+                [policies.people]\narguments = \"trusted\"\napprove = true\nallow = '\\v. v.value != \"all\"'\n";
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    assert_eq!(policy.policy_names().collect::<Vec<_>>(), ["outgoing", "people"]);
+    let mut code = program();
+    assert_eq!(policy.apply_named(&mut code, &uses()), []);
+    let mail = &code.tools[0];
+    assert_eq!(mail.params[0].bound, LabelSpec::BOTTOM);
+    assert_eq!(mail.params[1].bound, UNTRUSTED);
+    assert!(mail.approve);
+    // Both functions decide.
+    let judge = core_ir::print_code(mail.policy.as_ref().unwrap());
+    assert!(judge.contains("an empty mail") && judge.contains("\"all\""), "{judge}");
+    assert!(code.tools[1].policy.is_none() && !code.tools[1].approve);
+    // What is said of the tool by its own name has the last word.
+    let more = format!("{text}[tools.send_mail]\napprove = false\nallow = '\\a. false'\n");
+    let policy = Policy::parse(FileId(0), &more).unwrap();
+    let mut code = program();
+    assert_eq!(policy.apply_named(&mut code, &uses()), []);
+    assert_eq!(policy.apply(&mut code), []);
+    assert!(!code.tools[0].approve);
+    assert!(!core_ir::print_code(code.tools[0].policy.as_ref().unwrap()).contains("all"));
+}
+
+#[test]
+fn a_policy_that_is_not_there_or_does_not_fit_is_not_applied() {
+    let found = said("[policies.outgoin]\n[policies.people]\n");
+    assert_eq!((found[0].code, &*found[0].help[0]), ("A086", "did you mean `outgoin`?"));
+    let found = said("[policies.people]\n");
+    assert!(found[0].help[0].contains("[policies.outgoing]"), "{found:?}");
+    // Two that say the same of one tool.
+    let text = "[policies.outgoing]\ncontrol = \"any\"\n[policies.people]\ncontrol = \"trusted\"\n";
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    let both: Vec<PolicyUse> = uses().into_iter().map(|u| PolicyUse { param: None, ..u }).collect();
+    let found = policy.apply_named(&mut program(), &both);
+    assert_eq!((found.len(), found[0].code), (1, "S206"), "{found:?}");
+    // No text reaches out of its own function.
+    let text = "[policies.outgoing]\nallow = '\\a. true) called in (\\a. true'\n[policies.people]\nallow = '\\a. false'\n";
+    assert!(said(text).iter().all(|d| d.code == "S205") && !said(text).is_empty());
+}
+
+#[test]
+fn each_wrong_example_gives_its_code_and_each_right_one_does_not() {
+    for e in codes::EXPLANATIONS {
+        let codes = |text| said(text).iter().map(|d| d.code).collect::<Vec<_>>();
+        assert!(codes(e.wrong).contains(&e.code), "{}: {:?}", e.code, said(e.wrong));
+        assert_eq!(codes(e.right), [""; 0], "{}", e.code);
+    }
+}
+
+#[test]
+fn a_signature_is_put_into_the_declaration() {
+    let text = "[tools.send_mail]\neffect = \"write\"\nbounds = { to = \"trusted\", body = \"secret\" }\n\
+                control = [\"S\"]\n[tools.search]\neffect = \"read\"\nresult = \"trusted\"\n";
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    let mut code = program();
+    assert_eq!(policy.apply(&mut code), []);
+    let (mail, search) = (&code.tools[0], &code.tools[1]);
+    assert_eq!(mail.params[0].bound, LabelSpec::BOTTOM);
+    assert_eq!(mail.params[1].bound, LabelSpec::Axes { untrusted: false, secret: true });
+    assert_eq!(mail.control, LabelSpec::Exact(Data::list([Data::str("S")])));
+    // What follows from the effect, and what is said besides.
+    assert_eq!((search.effect, &search.control), (EffectClass::Read, &UNTRUSTED));
+    assert_eq!((&search.params[0].bound, &search.label), (&UNTRUSTED, &LabelSpec::BOTTOM));
+    assert!(code.tools[2].is_unknown());
+}
+
+#[test]
+fn tools_of_which_nothing_is_known_have_a_section_of_their_own() {
+    let policy = Policy::parse(FileId(0), "[unknown_tools]\neffect = \"read\"").unwrap();
+    let mut code = program();
+    policy.apply(&mut code);
+    assert_eq!(code.tools[2].effect, EffectClass::Read);
+    assert_eq!(code.tools[0].effect, EffectClass::Write);
+    let found = said("[tools.mystery]\nbounds = { to = \"trusted\" }");
+    assert!(found[0].help[0].contains("`arguments = …`"), "{found:?}");
+}
+
+#[test]
+fn models_have_clearances() {
+    let text = "[models.\"*\"]\nclearance = \"untrusted\"\n[models.local]\nclearance = \"any\"";
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    assert_eq!(policy.clearance, UNTRUSTED);
+    assert_eq!(policy.clearances, [("local".into(), LabelSpec::TOP)]);
+}
+
+#[test]
+fn principals_are_known_by_name() {
+    let text = |reader: &str| {
+        format!(
+            "lattice = \"sources-readers\"\n[principals]\nreaders = [\"alice\", \"bob\"]\n\
+             [tools.search]\nresult = {{ sources = [\"web\"], readers = [\"{reader}\"] }}"
+        )
+    };
+    assert_eq!(said(&text("alice")), []);
+    let found = said(&text("alixe"));
+    assert_eq!((found[0].code, &*found[0].help[0]), ("S204", "did you mean `alice`?"));
+    let found = said("[principals]\nreaders = [\"a\"]");
+    assert_eq!(found[0].code, "S203");
+    let found = said("[tools.search]\nresult = { sources = [\"web\"] }");
+    assert!(found[0].help[0].contains("[\"U\", \"S\"]"), "{found:?}");
+}
+
+#[test]
+fn mistakes_have_places() {
+    let text = "lattice = \"three\"\n\n[tools.send_mail]\nbounds = { too = \"trusted\" }\nresult = \"untrustworthy\"\n";
+    let mut sources = Sources::new();
+    let file = sources.add("policy.toml", text);
+    let found = Policy::parse(file, text).unwrap_err();
+    let places: Vec<String> = found.iter().map(|d| sources.place(d.span.unwrap())).collect();
+    assert_eq!(places, ["policy.toml:1:11", "policy.toml:5:10"]);
+    let text = text.replace("three", "two-axis").replace("untrustworthy", "untrusted");
+    let found = Policy::parse(file, &text).unwrap().apply(&mut program());
+    assert_eq!((found[0].code, &*found[0].help[0]), ("S204", "did you mean `to`?"));
+}
+
+#[test]
+fn hostile_files_end_in_diagnostics() {
+    for text in ["[", "a = [[[[[[", "tools = 1", "[tools]\nx = 1", "models.x = 1", "\u{0}", "[tools.a.b.c.d]"]
+    {
+        assert!(!Policy::parse(FileId(0), text).err().unwrap_or_default().is_empty(), "{text}");
+    }
+    let deep = format!("lattice = {}", "[".repeat(100_000));
+    assert!(Policy::parse(FileId(0), &deep).is_err());
+    assert!(Policy::parse(FileId(0), &"#".repeat(MAX_BYTES + 1)).is_err());
+}
+
+#[test]
+fn output_has_a_clearance() {
+    let policy = Policy::parse(FileId(0), "[output]\nclearance = \"untrusted\"\n").unwrap();
+    assert_eq!(policy.output, UNTRUSTED);
+    assert_eq!(Policy::parse(FileId(0), "").unwrap().output, LabelSpec::TOP);
+    let wrong = said("[output]\nclearence = \"any\"\n");
+    assert_eq!(wrong[0].help, ["did you mean `clearance`?"]);
+    let wrong = said("[output]\nclearance = \"untrustd\"\n");
+    assert_eq!(wrong[0].help, ["did you mean `untrusted`?"]);
+}
