@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     code: "L001",
     name: "empty-prompt",
     level: Level::Error,
-    meaning: "`llm \"\" θ` maps an input to whatever the model says to it: the program does not say what it does",
+    meaning: "`llm \"\" θ` maps an input to whatever the model answers: the program does not state its task",
     docs: include_str!("../../../../docs/rules/L001-empty-prompt.md"),
     check: Check::Term(check),
 };
@@ -72,7 +72,10 @@ fn find(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                     let mut d = rule.finding("the prompt is empty", code.span(*prompt)).help(help);
                     if filled.contains(prompt) {
                         d.level = Level::Unknown;
-                        d.help.push("the template it is asked with has no words of its own: what fills it may say what to do".into());
+                        d.help.push(
+                            "the template consists of placeholders: their values may hold the instructions"
+                                .into(),
+                        );
                     }
                     out.push(d);
                 }

@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     code: "L002",
     name: "no-model",
     level: Level::Error,
-    meaning: "`llm p θ` is a value only for a model θ: without one there is nothing to ask",
+    meaning: "`llm p θ` is a value only for a model θ: without one there is no model to call",
     docs: include_str!("../../../../docs/rules/L002-no-model.md"),
     check: Check::Term(check),
 };

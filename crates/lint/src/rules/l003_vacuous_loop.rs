@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     code: "L003",
     name: "vacuous-loop",
     level: Level::Error,
-    meaning: "`fix[0] e v` is `v`: the input comes back unchanged and no model is asked",
+    meaning: "`fix[0] e v` is `v`: the input comes back unchanged and no model is called",
     docs: include_str!("../../../../docs/rules/L003-vacuous-loop.md"),
     check: Check::Term(check),
 };
@@ -29,7 +29,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                 d.level = Level::Warn;
             }
             let fix = wish(at, STEPS, Applicability::Unsafe);
-            out.push(d.help("allow it at least one step").fix(fix));
+            out.push(d.help("set the bound to at least 1").fix(fix));
         }
     }
 }

@@ -14,11 +14,11 @@ pub(super) static NO_BASE_CASE: Rule = Rule {
     code: "L004a",
     name: "no-base-case",
     level: Level::Error,
-    meaning: "no way through the body of `fix` returns without calling `self`, and the source states no bound",
+    meaning: "no path through the body of `fix` returns without calling `self`, and the source states no bound",
     docs: include_str!("../../../../docs/rules/L004a-no-base-case.md"),
     check: Check::Term(|rule, context, out| {
         for l in context.loops().iter().filter(|l| l.is_endless() && !is_endless_group(context.code(), l)) {
-            let message = "nothing ends this loop: every way through it calls it again";
+            let message = "this loop never ends: every path through it calls it again";
             let mut d = finding(rule, context, l, message);
             by_people(context, &mut d);
             out.push(d);
@@ -30,7 +30,7 @@ pub(super) static FORCED_TRUNCATION: Rule = Rule {
     code: "L004b",
     name: "forced-truncation",
     level: Level::Warn,
-    meaning: "no way through the body of `fix[n]` returns without calling `self`, so only the bound n ends it",
+    meaning: "no path through the body of `fix[n]` returns without calling `self`, so only the bound n ends it",
     docs: include_str!("../../../../docs/rules/L004b-forced-truncation.md"),
     check: Check::Term(|rule, context, out| {
         for l in context.loops().iter().filter(|l| endless(l) && l.is_stated()) {
@@ -39,7 +39,7 @@ pub(super) static FORCED_TRUNCATION: Rule = Rule {
                 Bound::Infinite => String::new(),
             };
             let message =
-                format!("only its bound ends this loop{steps}: every way through it calls it again");
+                format!("this loop ends only at its bound{steps}: every path through it calls it again");
             let mut d = finding(rule, context, l, &message);
             // So many turns are what a talk is meant to have (§5.4, multi-turn limits).
             if is_talk(context, l) {
@@ -57,14 +57,14 @@ pub(super) static FRAMEWORK_ENDS_LOOP: Rule = Rule {
     code: "L004c",
     name: "framework-ends-loop",
     level: Level::Info,
-    meaning: "every way through the body of `fix` that returns without calling `self` is one that the framework adds",
+    meaning: "every path through the body of `fix` that returns without calling `self` is one that the framework adds",
     docs: include_str!("../../../../docs/rules/L004c-framework-ends-loop.md"),
     check: Check::Term(|rule, context, out| {
         let Some(how) = context.compiled.facts.ends_loops else { return };
         let by_framework =
             |l: &&Loop| runs(l) && l.exits.is_some_and(|e| e.only_by_final_reply() && !e.only_by_text());
         for l in context.loops().iter().filter(by_framework) {
-            out.push(place(rule, context, l, "the source says nothing about what ends this loop").help(how));
+            out.push(place(rule, context, l, "the source does not state what ends this loop").help(how));
         }
     }),
 };
@@ -73,11 +73,11 @@ pub(super) static TEXT_ENDS_LOOP: Rule = Rule {
     code: "L004d",
     name: "text-ends-loop",
     level: Level::Info,
-    meaning: "every way through the body of `fix` that returns without calling `self` depends on a test of the model's text",
+    meaning: "every path through the body of `fix` that returns without calling `self` depends on a test of the model's text",
     docs: include_str!("../../../../docs/rules/L004d-text-ends-loop.md"),
     check: Check::Term(|rule, context, out| {
         for l in context.loops().iter().filter(|l| runs(l) && l.exits.is_some_and(|e| e.only_by_text())) {
-            out.push(place(rule, context, l, "only the wording of a reply ends this loop").help(
+            out.push(place(rule, context, l, "this loop ends only by the wording of a reply").help(
                 "a model may forget the words, or use them too early: a tool that ends the loop is safer",
             ));
         }
@@ -112,11 +112,12 @@ fn remedy(context: &Context<'_>) -> String {
     });
     match mislabelled {
         Some((label, missing)) => {
-            format!("the branch for `{label}` is never taken: label it `{missing}`, which is what is decided")
+            format!(
+                "the branch for `{label}` is never taken: label it `{missing}`, the outcome of the decision"
+            )
         }
         None if !graphs.is_empty() => {
-            "give the circle an edge that leads out of it, and no other edge that is always taken beside it"
-                .into()
+            "add a conditional edge out of the cycle, and no unconditional edge beside it".into()
         }
         None => context.compiled.facts.words.exit.into(),
     }

@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     code: "L005",
     name: "empty-routes",
     level: Level::Error,
-    meaning: "`case e of {}` has no branch to take, whatever `e` is: the run fails after the model was asked",
+    meaning: "`case e of {}` has no branch to take, whatever `e` is: the run fails after the model was called",
     docs: include_str!("../../../../docs/rules/L005-empty-routes.md"),
     check: Check::Term(check),
 };
@@ -19,10 +19,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if let Term::Case { branches, default: None, .. } = term
             && branches.is_empty()
         {
-            let d = rule.finding("there is no route to take", code.span(id));
-            out.push(
-                d.help("give the router its routes, and a default for what the model may say otherwise"),
-            );
+            let d = rule.finding("this router has no routes", code.span(id));
+            out.push(d.help("add the routes, and a default route for other replies"));
         }
     }
 }

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     code: "L006",
     name: "empty-composition",
     level: Level::Error,
-    meaning: "a chain of no stages is `λx. x`, and `par []` is `[]`: whatever goes in, no model is asked and no tool called",
+    meaning: "a chain of no stages is `λx. x`, and `par []` is `[]`: no model and no tool is called",
     docs: include_str!("../../../../docs/rules/L006-empty-composition.md"),
     check: Check::Term(check),
 };
@@ -36,8 +36,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             _ => false,
         };
         if empty {
-            let d = rule.finding("nothing is composed here: no agent runs", code.span(id));
-            out.push(d.help("list the agents it is made of, or leave it out"));
+            let d = rule.finding("this chain or parallel agent has no parts: no agent runs", code.span(id));
+            out.push(d.help("list its agents, or remove it"));
         }
     }
 }

@@ -35,7 +35,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                         diagnostics::clip(&node.name),
                         diagnostics::clip(label)
                     );
-                    let mut d = rule.finding(message, *at).help("draw an edge for it, if only to the end");
+                    let mut d = rule.finding(message, *at).help("add an edge for it, for example to the end");
                     d.fix = Some(wish(*at, "", Applicability::DisplayOnly));
                     // An `if` without an else often means just that.
                     if label == "false" {
@@ -68,11 +68,11 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let reached = graph.reached(graph.start);
         for (node, label, at, other) in graph.dead.iter().filter(|(node, ..)| reached[*node]) {
             let message = format!(
-                "what decides after `{}` never gives `{}`: this branch is never taken",
+                "the router after `{}` never returns `{}`: this branch is never taken",
                 diagnostics::clip(&graph.nodes[*node].name),
                 diagnostics::clip(label)
             );
-            let mut d = rule.finding(message, *at).help("remove it, or give the label");
+            let mut d = rule.finding(message, *at).help("remove it, or return the label");
             // Another label leads there, so that it is one name too many, or a constant switches it off: nothing is lost.
             if *other {
                 d.level = Level::Info;

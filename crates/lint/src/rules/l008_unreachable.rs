@@ -32,7 +32,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let name = diagnostics::clip(&left.name);
         let mut d = match left.by_name {
             true => rule.finding(
-                format!("nothing here hands over to `{name}`: it runs only if it is named"),
+                format!("nothing hands off to `{name}`: it runs only if it is started by name"),
                 left.at,
             ),
             false => rule.finding(format!("no run reaches `{name}`"), left.at),

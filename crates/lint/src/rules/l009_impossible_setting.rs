@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     code: "L009",
     name: "impossible-setting",
     level: Level::Warn,
-    meaning: "θ of `llm p θ` is outside of what models are defined for: the call is refused, or the value is cut without a word",
+    meaning: "θ of `llm p θ` is outside of what models are defined for: the call is refused, or the value is clamped silently",
     docs: include_str!("../../../../docs/rules/L009-impossible-setting.md"),
     check: Check::Term(check),
 };
@@ -24,11 +24,11 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             && (*t < Num::from(0) || *t > Num::from(2))
         {
             let d = rule.finding(format!("a temperature of {t} is outside of 0 to 2"), code.span(id));
-            out.push(d.help("0 is the most repeatable; most models take at most 1 or 2"));
+            out.push(d.help("0 is the most repeatable; most models accept at most 1 or 2"));
         }
         if params.max_tokens == Some(0) {
             let d = rule.finding("a reply of at most 0 tokens is empty", code.span(id));
-            out.push(d.help("allow it some tokens, or leave the limit out"));
+            out.push(d.help("raise the limit, or remove it"));
         }
     }
 }

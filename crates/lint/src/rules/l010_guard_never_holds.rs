@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     code: "L010",
     name: "guard-never-holds",
     level: Level::Warn,
-    meaning: "no value satisfies P, so `guard e P retry n` fails after n + 1 tries whatever `e` gives",
+    meaning: "no value satisfies P, so `guard e P retry n` fails after n + 1 attempts whatever `e` returns",
     docs: include_str!("../../../../docs/rules/L010-guard-never-holds.md"),
     check: Check::Term(check),
 };
@@ -22,10 +22,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         {
             let tries = match retry {
                 0 => "every run fails here".to_string(),
-                n => format!("every run fails here, after {} tries", u64::from(*n) + 1),
+                n => format!("every run fails here, after {} attempts", u64::from(*n) + 1),
             };
-            let d = rule.finding(format!("nothing satisfies this guard: {tries}"), code.span(id));
-            out.push(d.help("loosen one of its conditions"));
+            let d = rule.finding(format!("no value satisfies this guard: {tries}"), code.span(id));
+            out.push(d.help("relax one of its conditions"));
         }
     }
 }

@@ -30,10 +30,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let key = code.store(place.0).keys.get(place.1 as usize);
         let begins_empty = key.is_some_and(|k| k.initial.as_ref().is_none_or(is_nothing));
         if begins_empty && !written.contains(place) && reported.insert(*place) {
-            let message = format!("`{}` is read here, and nothing ever writes it", diagnostics::clip(name));
+            let message = format!("`{}` is read here and never written", diagnostics::clip(name));
             out.push(
                 rule.finding(message, code.span(id))
-                    .help("write it before, or give it a value to begin with"),
+                    .help("write it in an earlier step, or give it an initial value"),
             );
         }
     }
@@ -42,8 +42,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
 /// Keys of the state of a graph.
 fn of_graphs(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (key, at) in &context.unit.outline.unwritten {
-        let message = format!("`{}` is read here, and nothing ever writes it", diagnostics::clip(key));
-        out.push(rule.finding(message, *at).help("write it before, or give it a value to begin with"));
+        let message = format!("`{}` is read here and never written", diagnostics::clip(key));
+        out.push(rule.finding(message, *at).help("write it in an earlier step, or give it an initial value"));
     }
 }
 

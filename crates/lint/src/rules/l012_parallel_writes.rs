@@ -16,9 +16,10 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (key, first, second) in &context.unit.outline.clashes {
-        let message = format!("another node sets `{}` in the same step", diagnostics::clip(key));
+        let message =
+            format!("parallel nodes write the state key `{}` in the same step", diagnostics::clip(key));
         let d = rule.finding(message, *second).remark(*first, "the other one");
-        out.push(d.help("merge what they give: annotate the key with a reducer"));
+        out.push(d.help("annotate the key with a reducer that merges the values"));
     }
     let code = context.code();
     for (_, term) in code.iter() {
@@ -30,11 +31,11 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                 let (branch, earlier) = *first.entry(*place).or_insert((i, code.span(id)));
                 if branch != i {
                     let name = diagnostics::clip(name);
-                    let d = rule
-                        .finding(format!("another parallel branch writes `{name}` as well"), code.span(id));
+                    let d =
+                        rule.finding(format!("another parallel branch also writes `{name}`"), code.span(id));
                     out.push(
                         d.remark(earlier, "the other one")
-                            .help("give each branch a key of its own, and join them afterwards"),
+                            .help("give each branch its own key, and join them afterwards"),
                     );
                 }
             }

@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (name, at) in &context.unit.outline.unread {
-        let message = format!("the input `{}` is asked for and never used", diagnostics::clip(name));
-        out.push(rule.finding(message, *at).help("use it in a prompt, or do not ask for it"));
+        let message = format!("the input `{}` is declared and never used", diagnostics::clip(name));
+        out.push(rule.finding(message, *at).help("use it in a prompt, or remove it"));
     }
 }

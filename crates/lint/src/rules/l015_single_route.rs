@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     code: "L015",
     name: "single-route",
     level: Level::Info,
-    meaning: "`case e of {l ⇒ a}` is `a` or an error, whatever `e` is: the model that is asked decides nothing",
+    meaning: "`case e of {l ⇒ a}` is `a` or an error, whatever `e` is: the model decides nothing",
     docs: include_str!("../../../../docs/rules/L015-single-route.md"),
     check: Check::Term(check),
 };
@@ -24,8 +24,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             _ => false,
         };
         if routed && branches.len() + usize::from(default.is_some()) == 1 {
-            let d = rule.finding("there is only one route", code.span(id));
-            out.push(d.help("leave the router out, or add the routes it is for"));
+            let d = rule.finding("this router has a single route", code.span(id));
+            out.push(d.help("remove the router, or add its other routes"));
         }
     }
 }

@@ -19,8 +19,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if let Term::Par(_, branches) = term
             && branches.len() == 1
         {
-            let d = rule.finding("there is only one branch to run in parallel", code.span(id));
-            out.push(d.help("use the agent by itself, or add the branches it was meant to run beside"));
+            let d = rule.finding("this parallel agent has a single branch", code.span(id));
+            out.push(d.help("use the branch itself, or add the other branches"));
         }
     }
 }

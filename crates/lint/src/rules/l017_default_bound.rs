@@ -3,7 +3,7 @@
 use crate::decision::{Decision, decision};
 use crate::repair::wish;
 use crate::rules::l021_unbounded_group::is_talk;
-use crate::rules::l023_no_way_to_end::never_ends;
+use crate::rules::l023_unreachable_end::never_ends;
 use crate::{Check, Context, Rule, below};
 use core_ir::{Bound, BoundOrigin, Code, Term, TermId};
 use diagnostics::{Applicability, Diagnostic, Level};
@@ -35,13 +35,13 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         }
         let supplied = l.bound != Bound::Infinite && matches!(origin, BoundOrigin::Fallback(_));
         let message = match origin {
-            BoundOrigin::Unlimited(why) => format!("nothing bounds this loop: {why}"),
-            _ if supplied => format!("how often this loop may run is {origin}"),
-            _ => format!("how often this loop may run is not stated here: its bound is {origin}"),
+            BoundOrigin::Unlimited(why) => format!("this loop has no limit: {why}"),
+            _ if supplied => format!("the bound of this loop is {origin}"),
+            _ => format!("the bound of this loop is not stated: it is {origin}"),
         };
         let mut d = rule.finding(message, code.span(l.fix));
         if let (Bound::Finite(_), Some(most)) = (l.bound, context.cost().model_calls.most) {
-            d = d.label(format!("a run may ask models up to {most} times"));
+            d = d.label(format!("a run may call models up to {most} times"));
         }
         // One round of tool calls and the answer is no loop to worry about.
         if matches!(l.bound, Bound::Finite(0..=2)) {
@@ -76,18 +76,20 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             _ if ends == Some(Ends::AtOnce) => {
                 (Level::Info, "the provider carries out its tools within one turn")
             }
-            _ if stopped => (Level::Info, "a run stops in each round, and somebody goes on with it"),
+            _ if stopped => (Level::Info, "a run stops in each round, and a person resumes it"),
             _ if supplied => {
                 (Level::Info, "the source says what holds unless the environment says otherwise")
             }
-            _ if retries => (Level::Info, "it goes on only while its results are refused"),
-            _ if context.unit.outline.scripted => (Level::Info, "what its model says is written in the code"),
+            _ if retries => (Level::Info, "it continues only while its results are refused"),
+            _ if context.unit.outline.scripted => {
+                (Level::Info, "the replies of its model are constants of the code")
+            }
             _ if ends == Some(Ends::ByCode) => {
                 (Level::Unknown, "code decides after each call whether there is another turn")
             }
-            Decision { counted: true, .. } => (Level::Info, "a count in the state ends it, as it seems"),
+            Decision { counted: true, .. } => (Level::Info, "a counter in the state seems to end it"),
             Decision { unknown: true, .. } => {
-                (Level::Unknown, "what decides whether it goes round again is not known")
+                (Level::Unknown, "the condition that continues the loop is not known")
             }
             Decision { person: true, .. } => (Level::Unknown, "a person may be asked in each round"),
             _ => (Level::Error, ""),

@@ -21,7 +21,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let bound = context.cost();
     let Some(most) = bound.model_calls.most.filter(|n| *n > allowed) else { return };
     let message = format!(
-        "a run of `{}` may ask models {most} times, more than the {allowed} that are allowed",
+        "a run of `{}` may call models {most} times; the threshold is {allowed}",
         diagnostics::clip(&context.unit.name)
     );
     let mut d = rule.finding(message, context.unit.span);

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     code: "L019",
     name: "ungiven-tool",
     level: Level::Info,
-    meaning: "the prompt of `llm p θ` names a tool that is not in θ: a model that follows it asks for a tag that no branch takes",
+    meaning: "the prompt of `llm p θ` names a tool that is not in θ: a model that follows it calls a tool that no branch handles",
     docs: include_str!("../../../../docs/rules/L019-ungiven-tool.md"),
     check: Check::Term(check),
 };
@@ -52,15 +52,16 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         }
         for name in named.iter().filter(|n| !used(n)) {
             let message = format!(
-                "the prompt speaks of the tool `{}`, which this agent does not have",
+                "the prompt mentions the tool `{}`, which this agent does not have",
                 diagnostics::clip(name)
             );
             let given =
                 given.iter().take(6).map(|g| format!("`{}`", diagnostics::clip(g))).collect::<Vec<_>>();
             let d = rule.finding(message, code.span(*prompt));
-            out.push(
-                d.help(format!("give it that tool, or do not speak of it; it has {}", given.join(", "))),
-            );
+            out.push(d.help(format!(
+                "give the agent that tool, or remove it from the prompt; the agent has {}",
+                given.join(", ")
+            )));
         }
     }
 }

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     code: "L021",
     name: "unbounded-group",
     level: Level::Error,
-    meaning: "a `fix[∞]` over several agents has no way that returns without calling `self`: the talk has neither end nor bound",
+    meaning: "a `fix[∞]` over several agents has no path that returns without calling `self`: the group chat has neither end nor bound",
     docs: include_str!("../../../../docs/rules/L021-unbounded-group.md"),
     check: Check::Term(check),
 };
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     for l in context.loops().iter().filter(|l| is_endless_group(code, l)) {
-        let mut d = rule.finding("nothing ends this talk of several agents", code.span(l.fix));
+        let mut d = rule.finding("this group chat never ends", code.span(l.fix));
         by_people(context, &mut d);
         if let Some(origin) = &l.origin {
             d = d.label(match origin {
@@ -27,7 +27,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         }
         let at = code.span(l.fix);
         let how = context.unit.outline.bounded.iter().find(|(place, _)| *place == at).map(|(_, how)| *how);
-        out.push(d.help(how.unwrap_or("limit its turns, or say which reply ends it")));
+        out.push(d.help(how.unwrap_or("set a limit of turns, or a termination condition")));
     }
 }
 
@@ -37,9 +37,9 @@ pub(super) fn by_people(context: &Context<'_>, d: &mut Diagnostic) {
     let Some((at, may_end)) = people.iter().find(|(_, ends)| *ends).or(people.first()) else { return };
     d.level = if *may_end { Level::Info } else { Level::Warn };
     d.message = if *may_end {
-        "only the person who takes part ends this talk".into()
+        "only the person who takes part ends this group chat".into()
     } else {
-        "nothing ends this talk: the person who takes part can only break it off".into()
+        "this group chat never ends: the person who takes part can only abort it".into()
     };
     d.remarks.push(diagnostics::Remark { span: *at, text: "the person".into() });
 }

@@ -9,12 +9,12 @@ pub(super) static RULE: Rule = Rule {
     code: "L022",
     name: "repeated-write",
     level: Level::Warn,
-    meaning: "a `write` effect stands in what is tried again: a try that fails after the effect leaves it done, and the next does it again",
+    meaning: "a `write` effect is inside a retry: an attempt that fails after the effect leaves it done, and the next attempt repeats it",
     docs: include_str!("../../../../docs/rules/L022-repeated-write.md"),
     check: Check::Term(check),
 };
 
-const HELP: &str = "make it idempotent (a key that the service recognises), or do not try it again";
+const HELP: &str = "make it idempotent (a key that the service recognises), or do not retry it";
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for retried in &context.unit.outline.retried {
@@ -22,12 +22,12 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let times = retried.times.map_or(String::new(), |n| format!(", up to {n} times"));
         let d = match retried.writes {
             Some(true) => rule.finding(
-                format!("`{name}` is tried again when it fails{times}, and may have been done before"),
+                format!("`{name}` is retried after a failure{times}, and may already have happened"),
                 retried.at,
             ),
             None => {
                 let message = format!(
-                    "`{name}` is tried again when it fails{times}: whether it then happens twice depends on the service"
+                    "`{name}` is retried after a failure{times}: whether it then happens twice depends on the service"
                 );
                 let mut d = rule.finding(message, retried.at);
                 d.level = Level::Unknown;
@@ -46,10 +46,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         });
         if let Some(tool) = tools.into_iter().find(|t| acts(&t.name)) {
             let name = diagnostics::clip(&tool.name);
-            let message =
-                format!("a result that this guard refuses is made again, and with it what `{name}` does");
+            let message = format!("this guard repeats `{name}` when it refuses a result");
             out.push(
-                rule.finding(message, code.span(id)).remark(tool.span, "this may be done again").help(HELP),
+                rule.finding(message, code.span(id)).remark(tool.span, "this may happen again").help(HELP),
             );
         }
     }

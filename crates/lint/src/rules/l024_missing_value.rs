@@ -7,14 +7,14 @@ pub(super) static RULE: Rule = Rule {
     code: "L024",
     name: "missing-value",
     level: Level::Warn,
-    meaning: "a part of the text is a variable that nothing binds: the model is asked with a hole in the prompt, or the run fails",
+    meaning: "a part of the text is a variable that nothing binds: the model sees a prompt with a gap, or the run fails",
     docs: include_str!("../../../../docs/rules/L024-missing-value.md"),
     check: Check::Term(check),
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (name, at) in &context.unit.outline.missing {
-        let message = format!("nothing gives `{}` a value", diagnostics::clip(name));
-        out.push(rule.finding(message, *at).help("declare it as an input, or name what gives it"));
+        let message = format!("the placeholder `{}` has no value", diagnostics::clip(name));
+        out.push(rule.finding(message, *at).help("declare it as an input, or reference its source"));
     }
 }

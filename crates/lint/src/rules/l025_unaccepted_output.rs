@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     code: "L025",
     name: "unaccepted-output",
     level: Level::Warn,
-    meaning: "in `e1 >> e2` the type of what e1 gives is none that e2 takes: the run fails where they meet",
+    meaning: "in `e1 >> e2` the output type of `e1` and the input type of `e2` have no value in common: the run fails between them",
     docs: include_str!("../../../../docs/rules/L025-unaccepted-output.md"),
     check: Check::Term(check),
 };
@@ -30,9 +30,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             let mut d = rule.finding(found.message.clone(), span);
             d.label.clone_from(&found.label);
             d.remarks.clone_from(&found.remarks);
-            out.push(d.help(
-                "make the first give what the second takes, or put a step between them that converts it",
-            ));
+            out.push(d.help("change the output of the first part, or add a step that converts it"));
         }
     }
 }

@@ -22,16 +22,16 @@ mod l016_single_branch;
 mod l017_default_bound;
 mod l018_costly;
 mod l019_ungiven_tool;
-mod l020_handover_circle;
+mod l020_handoff_cycle;
 mod l021_unbounded_group;
 mod l022_repeated_write;
-mod l023_no_way_to_end;
+mod l023_unreachable_end;
 mod l024_missing_value;
 mod l025_unaccepted_output;
 mod l026_unused_tool;
 mod s001_secret;
 mod s002_plain_http;
-mod s003_code_in_the_open;
+mod s003_unsandboxed_code;
 mod s004_trifecta;
 mod s005_bypassed_approval;
 mod s006_unpinned_server;
@@ -60,16 +60,16 @@ pub const RULES: &[&Rule] = &[
     &l017_default_bound::RULE,
     &l018_costly::RULE,
     &l019_ungiven_tool::RULE,
-    &l020_handover_circle::RULE,
+    &l020_handoff_cycle::RULE,
     &l021_unbounded_group::RULE,
     &l022_repeated_write::RULE,
-    &l023_no_way_to_end::RULE,
+    &l023_unreachable_end::RULE,
     &l024_missing_value::RULE,
     &l025_unaccepted_output::RULE,
     &l026_unused_tool::RULE,
     &s001_secret::RULE,
     &s002_plain_http::RULE,
-    &s003_code_in_the_open::RULE,
+    &s003_unsandboxed_code::RULE,
     &s004_trifecta::RULE,
     &s005_bypassed_approval::RULE,
     &s006_unpinned_server::RULE,

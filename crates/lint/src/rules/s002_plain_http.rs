@@ -18,7 +18,7 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
         if !is_near(host) {
             let host = diagnostics::clip(host);
             let message = format!(
-                "`{host}` is called over plain HTTP: what is sent and answered can be read and changed"
+                "`{host}` is called over plain HTTP: requests and replies can be read and changed on the way"
             );
             let mut d = rule.finding(message, span).help("use `https://`");
             d.fix = replace(text, span, 0..4, "https", Applicability::Unsafe);

@@ -34,7 +34,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         }
         let show = |t: &ToolDecl| format!("`{}`", diagnostics::clip(&t.name));
         let message = format!(
-            "this agent reads what anyone may have written ({}), private data ({}), and can send both out ({})",
+            "this agent reads untrusted text ({}) and private data ({}), and can send both out ({})",
             show(untrusted),
             show(private),
             show(outward)

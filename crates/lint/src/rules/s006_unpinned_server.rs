@@ -7,7 +7,7 @@ pub(super) static RULE: Rule = Rule {
     code: "S006",
     name: "unpinned-server",
     level: Level::Warn,
-    meaning: "what the tools are and do is decided by whoever publishes next: what runs need not be what was looked at",
+    meaning: "whoever publishes the next version decides what the tools do: the code that runs need not be the code that was reviewed",
     docs: include_str!("../../../../docs/rules/S006-unpinned-server.md"),
     check: Check::File(check),
 };
@@ -16,7 +16,7 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
     for server in &context.servers {
         if let Some((package, at)) = server.unpinned {
             // One cause, one message: the others of the file are named by the first. See `fold`.
-            let message = "this server is started in whatever version is the newest on that day";
+            let message = "the version of this server is not pinned";
             let d = rule.finding(message, at);
             let exact = if package.starts_with("git+") {
                 "a revision: `git+https://…@REVISION`"

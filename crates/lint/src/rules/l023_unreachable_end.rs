@@ -6,24 +6,21 @@ use frontend_kit::GraphOutline;
 
 pub(super) static RULE: Rule = Rule {
     code: "L023",
-    name: "no-way-to-the-end",
+    name: "unreachable-end",
     level: Level::Error,
-    meaning: "from every node that is reached another one follows: the `fix` that the cycle becomes has no branch that returns",
-    docs: include_str!("../../../../docs/rules/L023-no-way-to-the-end.md"),
+    meaning: "each node that is reached has a successor: the `fix` that the cycle becomes has no branch that returns",
+    docs: include_str!("../../../../docs/rules/L023-unreachable-end.md"),
     check: Check::Term(check),
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for graph in context.unit.outline.graphs.iter().filter(|g| never_ends(g)) {
         let Some(start) = graph.nodes.get(graph.start) else { continue };
-        let mut d = rule.finding(
-            "no path of this graph comes to an end: it goes round until something stops it",
-            start.at,
-        );
+        let mut d = rule.finding("this graph never reaches its end: every path stays in a cycle", start.at);
         if graph.open {
             d.level = Level::Unknown;
         }
-        out.push(d.help("add an edge from the cycle to a node that nothing follows"));
+        out.push(d.help("add a conditional edge to the end from one of the nodes in the cycle"));
     }
 }
 

@@ -5,22 +5,20 @@ use diagnostics::{Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
     code: "L020",
-    name: "handover-circle",
+    name: "handoff-cycle",
     level: Level::Warn,
-    meaning: "`a` hands over to `b` and `b` to `a`: a recursion without a `fix[n]` around it, so no bound holds for it",
-    docs: include_str!("../../../../docs/rules/L020-handover-circle.md"),
+    meaning: "`a` hands off to `b` and `b` to `a`: a recursion without an enclosing `fix[n]`, so no bound holds for it",
+    docs: include_str!("../../../../docs/rules/L020-handoff-cycle.md"),
     check: Check::Term(check),
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (from, to, at) in &context.unit.outline.circles {
         let (from, to) = (diagnostics::clip(from), diagnostics::clip(to));
-        let message = format!(
-            "`{from}` may hand over to `{to}`, which may have handed over to it: nothing bounds how often"
-        );
+        let message = format!("`{from}` and `{to}` may hand off to each other without a bound");
         out.push(
             rule.finding(message, *at)
-                .help("let one of them answer and return instead, or bound the run as a whole"),
+                .help("let one of them return an answer instead, or bound the whole run"),
         );
     }
 }

@@ -5,10 +5,10 @@ use diagnostics::{Applicability, Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
     code: "S003",
-    name: "unfenced-code",
+    name: "unsandboxed-code",
     level: Level::Warn,
     meaning: "a reply of a model is evaluated outside of the calculus, with every right of the process: no bound and no policy holds for it",
-    docs: include_str!("../../../../docs/rules/S003-unfenced-code.md"),
+    docs: include_str!("../../../../docs/rules/S003-unsandboxed-code.md"),
     check: Check::File(check),
 };
 
@@ -28,16 +28,14 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
         };
         if key == python::RUN_BY_TOOL {
             let what = if matches!(text, "exec" | "eval") { "code" } else { "a command" };
-            let message = format!(
-                "this tool runs {what} that a model writes, with every right of the process: `{text}`"
-            );
+            let message = format!("this tool runs {what} from a model without a sandbox: `{text}`");
             let d = rule.finding(message, span);
             out.push(
                 d.help("run it in a container, allow only what is listed, or let a person approve the call"),
             );
         }
         if unfenced {
-            let d = rule.finding("code that a model writes runs here with every right of the process", span);
+            let d = rule.finding("code from a model runs here without a sandbox", span);
             let fenced = match key {
                 "code_execution_mode" => Some("safe"),
                 "use_docker" => Some(if text == "False" { "True" } else { "true" }),
@@ -51,9 +49,9 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
     for server in &context.servers {
         for (tool, at) in server.unasked.iter().filter(|(tool, _)| is_shell(tool)) {
             let message =
-                format!("`{}` runs what a model writes, and nobody is asked before", diagnostics::clip(tool));
+                format!("`{}` runs commands or code from a model without approval", diagnostics::clip(tool));
             out.push(
-                rule.finding(message, *at).help("take it off the list of tools that are approved beforehand"),
+                rule.finding(message, *at).help("remove it from the tools that are approved automatically"),
             );
         }
     }
